@@ -1,0 +1,74 @@
+"""A checkpoint is a folder: config.json, tokenizer.json, model.safetensors, README.md."""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from model import presets
+from model.decoding import greedy_decode
+from model.masks import Masks
+from model.tokenizer import Encoding, Tokenizer
+from model.trace import Trace, inputs_of, trace
+from model.transformer import Transformer
+
+SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "checkpoints"
+
+
+def save(folder: Path, model: Transformer, preset: str, tokenizer: Tokenizer, card: dict) -> None:
+    """Write a folder that `load` reads; weights in float16, each shared one once."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = {name: p.detach().half().contiguous() for name, p in model.named_parameters()}
+    save_file(weights, folder / "model.safetensors")
+    tokenizer.save(folder / "tokenizer.json")
+    config = {"preset": preset, "sizes": dataclasses.asdict(model.config), "card": card}
+    text = json.dumps(config, indent=2, ensure_ascii=False)
+    (folder / "config.json").write_text(text + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model one can ask: weights, tokenizer and card. The model is in eval mode."""
+
+    model: Transformer
+    tokenizer: Tokenizer
+    card: dict
+
+    def translate(self, text: str) -> Encoding:
+        """The model's own target for `text`, greedy."""
+        config = self.model.config
+        source, _ = inputs_of(config, self.tokenizer.encode(text), Encoding((), (), ()))
+        src = torch.tensor([source.ids], device=self.model.generator.weight.device)
+        return self.tokenizer.encoding(greedy_decode(self.model, src)[0])
+
+    def trace(
+        self, text: str, target: str | None = None, masks: Masks = Masks(), pad_to: int = 0
+    ) -> Trace:
+        """A pass over `text` and `target`; without a target, over the model's own.
+
+        Raises TooLong when either is longer than the model reads.
+        """
+        tgt = self.translate(text) if target is None else self.tokenizer.encode(target)
+        return trace(self.model, self.tokenizer.encode(text), tgt, masks, pad_to)
+
+
+def load(name: str | Path) -> Checkpoint:
+    """A shipped checkpoint by name, or any checkpoint by its folder; float32, on the CPU."""
+    folder = SHIPPED / name  # an absolute path replaces SHIPPED
+    if not (folder / "config.json").is_file():
+        folder = Path(name)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    model = presets.build(config["preset"], **config["sizes"])
+    weights = load_file(folder / "model.safetensors")
+    own = dict(model.named_parameters())
+    if weights.keys() != own.keys():
+        raise ValueError(f"{folder}: its weights are not those of preset {config['preset']}")
+    with torch.no_grad():
+        for name, parameter in own.items():
+            parameter.copy_(weights[name])
+    tokenizer = Tokenizer.load(folder / "tokenizer.json")
+    return Checkpoint(model.eval().requires_grad_(False), tokenizer, config["card"])

@@ -1,0 +1,58 @@
+"""Changing a model while it runs: capture's twin. Hooks that replace a value, for one block.
+
+Masks change on the way into the softmax, so that rows renormalise by themselves; weights on
+the way out of it; a head's output on the way into the output projection. All work on a view
+(see capture.py). Enter them before `capture`, so that it sees what the model used.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from torch import Tensor
+
+from model.transformer import MultiHeadAttention
+
+
+@contextmanager
+def replace_mask(attention: MultiHeadAttention, mask: Tensor | None) -> Iterator[None]:
+    """Attend under `mask`, which broadcasts to (batch, heads, query, key), True = may attend."""
+    handle = attention.softmax.register_forward_pre_hook(
+        lambda module, inputs: (inputs[0], mask),
+    )
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+@contextmanager
+def replace_weights(
+    attention: MultiHeadAttention, change: Callable[[Tensor], Tensor]
+) -> Iterator[None]:
+    """Use `change(weights)` for the weights, (batch, heads, query, key)."""
+    handle = attention.softmax.register_forward_hook(
+        lambda module, inputs, weights: change(weights)
+    )
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+@contextmanager
+def replace_head(
+    attention: MultiHeadAttention, head: int, change: Callable[[Tensor], Tensor]
+) -> Iterator[None]:
+    """Use `change(output)` for one head's output, (batch, query, d_head), as in
+    `torch.zeros_like` to switch the head off."""
+
+    def swap(module, inputs):
+        heads = inputs[0].unflatten(-1, (attention.n_heads, -1)).clone()
+        heads[..., head, :] = change(heads[..., head, :])
+        return (heads.flatten(-2),)
+
+    handle = attention.output.register_forward_pre_hook(swap)
+    try:
+        yield
+    finally:
+        handle.remove()

@@ -1,0 +1,149 @@
+"""The same weights in torch.nn.Transformer, and what it attends to.
+
+PyTorch's masks say the opposite of ours: there, True = may not attend. This file is the only
+place that turns them round. Where a row may attend to nothing PyTorch has NaN and we zeros.
+"""
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from model.masks import Masks, causal_mask
+from model.tokenizer import Encoding
+from model.trace import KINDS, inputs_of
+from model.transformer import MultiHeadAttention, Transformer
+from model.variants import PreNormDecoderLayer, PreNormEncoderLayer
+
+
+@dataclass(frozen=True)
+class ReferenceTrace:
+    """What the twin did: weights by kind, (layers, heads, query, key), and logits,
+    (tgt, vocab_size); read-only float32."""
+
+    attention: dict[str, np.ndarray]
+    logits: np.ndarray
+
+
+class Reference(nn.Module):
+    """torch.nn.Transformer with the weights of `model`, between the same embeddings and
+    generator. Raises ValueError for a model whose layers it cannot express."""
+
+    def __init__(self, model: Transformer):
+        super().__init__()
+        config = self.config = model.config
+        layers = [*model.encoder.layers, *model.decoder.layers]
+        norm_first = isinstance(layers[0], PreNormEncoderLayer | PreNormDecoderLayer)
+        layer = dict(
+            d_model=config.d_model,
+            nhead=config.n_heads,
+            dim_feedforward=config.d_ff,
+            dropout=config.dropout,
+            batch_first=True,
+            norm_first=norm_first,
+        )
+        # A post-norm stack has no norm of its own, and nested tensors would drop padded rows.
+        norms = [
+            None if isinstance(stack.norm, nn.Identity) else nn.LayerNorm(config.d_model)
+            for stack in (model.encoder, model.decoder)
+        ]
+        encoder = nn.TransformerEncoder(
+            nn.TransformerEncoderLayer(**layer),
+            config.n_encoder_layers,
+            norms[0],
+            enable_nested_tensor=False,
+        )
+        decoder = nn.TransformerDecoder(
+            nn.TransformerDecoderLayer(**layer), config.n_decoder_layers, norms[1]
+        )
+        twin = nn.Transformer(
+            config.d_model,
+            config.n_heads,
+            custom_encoder=encoder,
+            custom_decoder=decoder,
+            batch_first=True,
+        ).to(model.generator.weight)
+        twin.load_state_dict(_state(model, twin))
+        self.src_embedding, self.tgt_embedding = model.src_embedding, model.tgt_embedding
+        self.transformer = twin
+        self.generator = model.generator
+        self.eval().requires_grad_(False)
+
+    def forward(self, src: Tensor, tgt: Tensor, masks: Masks = Masks()) -> Tensor:
+        """src, tgt: ids, (batch, length). Logits, (batch, tgt, vocab_size)."""
+        src_padding, tgt_padding = src == self.config.pad_id, tgt == self.config.pad_id
+        hidden = self.transformer(
+            self.src_embedding(src),
+            self.tgt_embedding(tgt),
+            tgt_mask=~causal_mask(tgt.shape[1], tgt.device) if masks.causal else None,
+            src_key_padding_mask=src_padding if masks.src_padding else None,
+            tgt_key_padding_mask=tgt_padding if masks.tgt_padding else None,
+            memory_key_padding_mask=src_padding if masks.memory_padding else None,
+        )
+        return self.generator(hidden)
+
+    @torch.no_grad()
+    def trace(
+        self, src: Encoding, tgt: Encoding, masks: Masks = Masks(), pad_to: int = 0
+    ) -> ReferenceTrace:
+        """The same pass as `model.trace.trace`. `self` must be the caller's own view."""
+        device = self.generator.weight.device
+        src_ids, tgt_ids = (
+            torch.tensor([side.ids], device=device)
+            for side in inputs_of(self.config, src, tgt, pad_to)
+        )
+        with capture_reference(self.transformer) as seen:
+            logits = self(src_ids, tgt_ids, masks)
+        attention = {
+            kind: np.stack([w[0].float().cpu().numpy() for w in seen[kind]]) for kind in seen
+        }
+        return ReferenceTrace(attention, logits[0].float().cpu().numpy())
+
+
+@contextmanager
+def capture_reference(transformer: nn.Transformer):
+    """Weights of every nn.MultiheadAttention, kind → list over layers of
+    (batch, heads, query, key)."""
+    seen: dict[str, list[Tensor]] = {}
+
+    def ask(module, args, kwargs):
+        # Without a Python hook and need_weights, eval() takes a fused path that keeps no weights.
+        return args, kwargs | {"need_weights": True, "average_attn_weights": False}
+
+    def keep(kind):
+        return lambda module, inputs, output: seen.setdefault(kind, []).append(output[1])
+
+    handles = []
+    for kind, (stack, sublayer) in KINDS.items():
+        sublayer = {"cross_attn": "multihead_attn"}.get(sublayer, sublayer)
+        for layer in getattr(transformer, stack).layers:
+            attention = getattr(layer, sublayer)
+            handles += [
+                attention.register_forward_pre_hook(ask, with_kwargs=True),
+                attention.register_forward_hook(keep(kind)),
+            ]
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _state(model: Transformer, twin: nn.Transformer) -> dict[str, Tensor]:
+    """Our parameters under PyTorch's names."""
+    state = {}
+    for name, module in model.named_modules():
+        name = name.replace("cross_attn", "multihead_attn").replace("feed_forward.", "")
+        if isinstance(module, MultiHeadAttention):
+            parts = (module.query, module.key, module.value)
+            state[f"{name}.in_proj_weight"] = torch.cat([part.weight for part in parts])
+            state[f"{name}.in_proj_bias"] = torch.cat([part.bias for part in parts])
+            state[f"{name}.out_proj.weight"] = module.output.weight
+            state[f"{name}.out_proj.bias"] = module.output.bias
+        elif isinstance(module, nn.LayerNorm) or name.endswith(("linear1", "linear2")):
+            state[f"{name}.weight"], state[f"{name}.bias"] = module.weight, module.bias
+    if state.keys() != twin.state_dict().keys():
+        raise ValueError("torch.nn.Transformer has no counterpart for some part of this model.")
+    return state

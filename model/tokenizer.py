@@ -1,0 +1,137 @@
+"""Text to ids and back, with character offsets: byte-level BPE by Hugging Face tokenizers.
+
+Every Unicode string can be written in bytes, so nothing is ever unknown or lost.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+SPECIAL = ["<pad>", "<s>", "</s>"]  # ids 0, 1, 2: Config's pad_id, bos_id, eos_id
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One text as token ids. offsets: the characters [start, end) that each piece covers;
+    a special token covers none. `+` puts one behind the other, offsets as they were."""
+
+    ids: tuple[int, ...]
+    pieces: tuple[str, ...]
+    offsets: tuple[tuple[int, int], ...]
+
+    def __add__(self, other: "Encoding") -> "Encoding":
+        return Encoding(
+            self.ids + other.ids, self.pieces + other.pieces, self.offsets + other.offsets
+        )
+
+    def __mul__(self, times: int) -> "Encoding":
+        return Encoding(self.ids * times, self.pieces * times, self.offsets * times)
+
+
+def special(token_id: int) -> Encoding:
+    """A special token by itself."""
+    return Encoding((token_id,), (SPECIAL[token_id],), ((0, 0),))
+
+
+class Tokenizer:
+    """Sub-word pieces, cased. The text of special tokens in the input is ordinary text."""
+
+    def __init__(self, backend: tokenizers.Tokenizer):
+        backend.encode_special_tokens = True
+        self._backend = backend
+
+    @classmethod
+    def train(cls, texts: Iterable[str], vocab_size: int) -> "Tokenizer":
+        backend = tokenizers.Tokenizer(models.BPE())
+        # One leading space, so that a word is the same piece at the start and in the middle.
+        backend.normalizer = normalizers.Prepend(" ")
+        backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        backend.decoder = decoders.ByteLevel()
+        backend.post_processor = processors.ByteLevel(trim_offsets=True)
+        trainer = trainers.BpeTrainer(
+            vocab_size=vocab_size,
+            special_tokens=SPECIAL,
+            initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+            show_progress=False,
+        )
+        backend.train_from_iterator(texts, trainer)
+        return cls(backend)
+
+    @classmethod
+    def load(cls, path: Path) -> "Tokenizer":
+        return cls(tokenizers.Tokenizer.from_file(str(path)))
+
+    def save(self, path: Path) -> None:
+        self._backend.save(str(path), pretty=False)
+
+    def __len__(self) -> int:
+        return self._backend.get_vocab_size()
+
+    def encode(self, text: str) -> Encoding:
+        """Ids of `text` alone, without special tokens."""
+        return self.encoding(self._backend.encode(text).ids)
+
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        """Ids only, for training."""
+        return [encoding.ids for encoding in self._backend.encode_batch_fast(texts)]
+
+    def encoding(self, ids: Iterable[int]) -> Encoding:
+        """Pieces of these ids without special tokens, and offsets in the text that `decode` gives.
+
+        Bytes that are no UTF-8 stand as one lone surrogate each, so that none is lost.
+        """
+        ids = tuple(i for i in ids if i >= len(SPECIAL))
+        chunks = [bytes(_BYTE[c] for c in self._backend.id_to_token(i)) for i in ids]
+        text = b"".join(chunks).decode("utf-8", "surrogateescape")
+        owner = [  # byte → the character it belongs to
+            i for i, c in enumerate(text) for _ in c.encode("utf-8", "surrogateescape")
+        ]
+        offsets, at = [], 0
+        for chunk in chunks:
+            start, end = owner[at], owner[at + len(chunk) - 1] + 1
+            at += len(chunk)
+            # As the backend does: a piece's spaces do not count, nor does the leading one.
+            start += len(text[start:end]) - len(text[start:end].lstrip(" "))
+            offsets.append((max(start - 1, 0), max(end - 1, 0)))
+        return Encoding(ids, _pieces(text.removeprefix(" "), offsets), tuple(offsets))
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Text without special tokens."""
+        return self._backend.decode(list(ids), skip_special_tokens=True).removeprefix(" ")
+
+
+def _byte_alphabet() -> dict[str, int]:
+    """Byte-level BPE's letter for each byte: printable ones as they are, others from U+0100."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    other = [b for b in range(256) if b not in plain]
+    return {chr(b): b for b in plain} | {chr(256 + i): b for i, b in enumerate(other)}
+
+
+_BYTE = _byte_alphabet()
+
+
+def _pieces(text: str, offsets) -> tuple[str, ...]:
+    """What to call each piece: its characters, with a dot before what continues a word; a
+    piece that is part of a character is called by the character and its share, as in 🙂 1/4;
+    spaces and control characters by a visible stand-in."""
+    parts = Counter(offsets)
+    seen, pieces, previous_end = Counter(), [], 0
+    for span in offsets:
+        start, end = span
+        piece = text[start:end]
+        if not piece.strip(" "):
+            piece = "␣"
+        elif not piece.isprintable():
+            piece = piece.encode("unicode_escape").decode("ascii")
+        if end - start == 1 and parts[span] > 1:
+            seen[span] += 1
+            piece = f"{piece} {seen[span]}/{parts[span]}"
+        elif start == previous_end and text[start - 1 : start].isalnum() and piece[0].isalnum():
+            piece = "·" + piece
+        pieces.append(piece)
+        previous_end = end
+    return tuple(pieces)

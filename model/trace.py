@@ -1,0 +1,171 @@
+"""One teacher-forced pass over one sentence pair, and everything seen on the way."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+
+from model.capture import capture
+from model.masks import Masks
+from model.tokenizer import Encoding, special
+from model.transformer import (
+    Config,
+    Embedding,
+    MaskedSoftmax,
+    PositionalEncoding,
+    TokenEmbedding,
+    Transformer,
+)
+
+# The attentions of an encoder-decoder: kind → (stack, sublayer).
+KINDS = {
+    "encoder": ("encoder", "self_attn"),
+    "decoder": ("decoder", "self_attn"),
+    "cross": ("decoder", "cross_attn"),
+}
+
+
+class TooLong(ValueError):
+    """A sentence longer than the model reads."""
+
+    def __init__(self, side: str, length: int, max_length: int):
+        super().__init__(
+            f"The {side} is {length:,} tokens long; this model reads at most {max_length:,}."
+        )
+        self.length, self.max_length = length, max_length
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a model did with one sentence pair. All arrays are read-only float32.
+
+    attention        kind → (layers, heads, query, key), after the mask
+    query            kind → (layers, heads, query, d_head); key and value: (.., key, d_head)
+    table            side → (position, d_model); side is "src" or "tgt"
+    token, embedded  side → (position, d_model): embeddings × √d_model; their sum with the table
+    sublayers        module name → (position, d_model), the output of every attention,
+                     feed-forward, norm and layer
+    logits           (tgt, vocab_size): row i scores the token at i + 1
+
+    src and tgt are what encoder and decoder read: eos ends the source, bos begins the target,
+    padding follows. All arrays of one trace are of one sentence: there is no batch axis.
+    """
+
+    src: Encoding
+    tgt: Encoding
+    masks: Masks
+    attention: dict[str, np.ndarray]
+    query: dict[str, np.ndarray]
+    key: dict[str, np.ndarray]
+    value: dict[str, np.ndarray]
+    table: dict[str, np.ndarray]
+    token: dict[str, np.ndarray]
+    embedded: dict[str, np.ndarray]
+    sublayers: dict[str, np.ndarray]
+    logits: np.ndarray
+
+    def scores(self, kind: str, layer: int, head: int) -> np.ndarray:
+        """q·kᵀ / √d_head before the mask, (query, key)."""
+        q, k = self.query[kind][layer, head], self.key[kind][layer, head]
+        return q @ k.T / np.float32(np.sqrt(q.shape[-1]))
+
+    @property
+    def nbytes(self) -> int:
+        held = (getattr(self, field.name) for field in fields(self))
+        arrays = (a for h in held for a in (h.values() if isinstance(h, dict) else [h]))
+        return sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
+
+
+def inputs_of(
+    config: Config, src: Encoding, tgt: Encoding, pad_to: int = 0
+) -> tuple[Encoding, Encoding]:
+    """What encoder and decoder read of two texts: source + eos, bos + target, then padding."""
+    bos, eos, pad = (special(i) for i in (config.bos_id, config.eos_id, config.pad_id))
+    read = {"source": src + eos, "target": bos + tgt}
+    for side, encoding in read.items():
+        length = max(len(encoding.ids), pad_to)
+        if length > config.max_length:
+            raise TooLong(side, length, config.max_length)
+        read[side] = encoding + pad * (length - len(encoding.ids))
+    return read["source"], read["target"]
+
+
+@torch.no_grad()
+def trace(
+    model: Transformer,
+    src: Encoding,
+    tgt: Encoding,
+    masks: Masks = Masks(),
+    pad_to: int = 0,
+) -> Trace:
+    """Run the model once over two texts (without special tokens) and keep what is seen.
+
+    `model` must be the caller's own view. Raises TooLong before any tensor is made.
+    """
+    config = model.config
+    src, tgt = inputs_of(config, src, tgt, pad_to)
+    device = model.generator.weight.device
+    src_ids, tgt_ids = (torch.tensor([side.ids], device=device) for side in (src, tgt))
+    with capture(model, _is_kept) as seen:
+        logits = model(src_ids, tgt_ids, *masks.build(src_ids, tgt_ids, config.pad_id))
+
+    def per_layer(part):
+        stacked = {}
+        for kind, (stack, sublayer) in KINDS.items():
+            names = (f"{stack}.layers.{i}" for i in range(len(getattr(model, stack).layers)))
+            found = [_heads(model, seen, f"{name}.{sublayer}.{part}") for name in names]
+            if found:
+                stacked[kind] = _array(torch.stack(found))
+        return stacked
+
+    def per_side(part):
+        return {
+            side: _array(seen[name].reshape(-1, config.d_model))
+            for side in ("src", "tgt")
+            if (name := f"{side}_embedding{part}") in seen
+        }
+
+    return Trace(
+        src=src,
+        tgt=tgt,
+        masks=masks,
+        attention=per_layer("softmax"),
+        query=per_layer("query"),
+        key=per_layer("key"),
+        value=per_layer("value"),
+        table=per_side(".position"),
+        token=per_side(".token"),
+        embedded=per_side(""),
+        sublayers={name: _array(seen[name][0]) for name in seen if _is_sublayer(name)},
+        logits=_array(logits[0]),
+    )
+
+
+def _is_sublayer(name: str) -> bool:
+    path = name.split(".")
+    return (
+        path[0] in ("encoder", "decoder")
+        and path[-1].startswith(("self_attn", "cross_attn", "feed_forward", "norm"))
+        or len(path) == 3
+        and path[1] == "layers"
+    )
+
+
+def _is_kept(name, module) -> bool:
+    kinds = (MaskedSoftmax, Embedding, TokenEmbedding, PositionalEncoding)
+    projection = name.endswith(("_attn.query", "_attn.key", "_attn.value"))
+    return isinstance(module, kinds) or projection or _is_sublayer(name)
+
+
+def _heads(model, seen, name) -> torch.Tensor:
+    """Weights as they are; a projection split into heads: (heads, length, d_head)."""
+    if name.endswith("softmax"):
+        return seen[name][0]
+    attention = model.get_submodule(name.rpartition(".")[0])
+    return attention.split(seen[name])[0]
+
+
+def _array(tensor: torch.Tensor) -> np.ndarray:
+    array = tensor.float().cpu().numpy()
+    array.flags.writeable = False
+    return array
