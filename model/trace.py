@@ -142,12 +142,12 @@ def trace(
 
 
 def _is_sublayer(name: str) -> bool:
-    path = name.split(".")
-    return (
-        path[0] in ("encoder", "decoder")
-        and path[-1].startswith(("self_attn", "cross_attn", "feed_forward", "norm"))
-        or len(path) == 3
-        and path[1] == "layers"
+    """Layers, and the attentions, feed-forwards and norms in and after them."""
+    stack, *path = name.split(".")
+    parts = ("self_attn", "cross_attn", "feed_forward", "norm")
+    whole_layer = len(path) == 2
+    return stack in ("encoder", "decoder") and (
+        whole_layer or (path and path[-1].startswith(parts))
     )
 
 

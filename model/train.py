@@ -74,7 +74,8 @@ def main() -> None:
     def encode(split):
         src, tgt = (tokenizer.encode_batch(side) for side in texts[split])
         return [
-            (s + [config.eos_id], [config.bos_id] + t + [config.eos_id]) for s, t in zip(src, tgt)
+            ([*s, config.eos_id], [config.bos_id, *t, config.eos_id])
+            for s, t in zip(src, tgt, strict=True)
         ]
 
     pairs = {split: encode(split) for split in texts}

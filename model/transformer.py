@@ -236,7 +236,8 @@ class Decoder(nn.Module):
         memory_mask: Tensor | None = None,
         cache=None,
     ) -> Tensor:
-        for layer, held in zip(self.layers, cache or [(None, None)] * len(self.layers)):
+        caches = cache or [(None, None)] * len(self.layers)
+        for layer, held in zip(self.layers, caches, strict=True):
             x = layer(x, memory, mask, memory_mask, held)
         return self.norm(x)
 
