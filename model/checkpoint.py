@@ -2,13 +2,16 @@
 
 import dataclasses
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
+from safetensors.torch import save as to_bytes
 
 from model import presets
+from model.card import markdown
 from model.decoding import greedy_decode
 from model.masks import Masks
 from model.tokenizer import Encoding, Tokenizer
@@ -18,16 +21,48 @@ from model.transformer import Transformer
 SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "checkpoints"
 
 
+def replace_file(path: Path, content: bytes | str) -> None:
+    """Write aside, then rename: whoever reads finds the old file or the new one, whole."""
+    aside = path.with_name(path.name + ".new")
+    with open(aside, "wb") as file:
+        file.write(content.encode("utf-8") if isinstance(content, str) else content)
+        file.flush()
+        os.fsync(file.fileno())
+    aside.replace(path)
+
+
 def save(folder: Path, model: Transformer, preset: str, tokenizer: Tokenizer, card: dict) -> None:
     """Write a folder that `load` reads; weights in float16, each shared one once."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    weights = {name: p.detach().half().contiguous() for name, p in model.named_parameters()}
-    save_file(weights, folder / "model.safetensors")
-    tokenizer.save(folder / "tokenizer.json")
+    weights = {name: p.detach().cpu().half().contiguous() for name, p in model.named_parameters()}
+    tokenizer.save(folder / "tokenizer.json.new")
+    (folder / "tokenizer.json.new").replace(folder / "tokenizer.json")
+    replace_file(folder / "model.safetensors", to_bytes(weights))
+    _write_config(folder, model, preset, card)
+
+
+def _write_config(folder: Path, model: Transformer, preset: str, card: dict) -> None:
     config = {"preset": preset, "sizes": dataclasses.asdict(model.config), "card": card}
     text = json.dumps(config, indent=2, ensure_ascii=False)
-    (folder / "config.json").write_text(text + "\n", encoding="utf-8")
+    replace_file(folder / "README.md", markdown(card, model, preset))
+    replace_file(folder / "config.json", text + "\n")
+
+
+def folder_of(name: str | Path) -> Path:
+    """The folder of a shipped checkpoint by name, or the folder itself."""
+    shipped = SHIPPED / name  # an absolute path replaces SHIPPED
+    folder = shipped if (shipped / "config.json").is_file() else Path(name)
+    if not (folder / "config.json").is_file():
+        raise FileNotFoundError(f"There is no checkpoint {name}: no {folder / 'config.json'}.")
+    return folder
+
+
+def write_card(name: str | Path, card: dict) -> None:
+    """Give a checkpoint another card, in config.json and README.md."""
+    folder = folder_of(name)
+    preset = json.loads((folder / "config.json").read_text(encoding="utf-8"))["preset"]
+    _write_config(folder, load(folder).model, preset, card)
 
 
 @dataclass(frozen=True)
@@ -58,9 +93,7 @@ class Checkpoint:
 
 def load(name: str | Path) -> Checkpoint:
     """A shipped checkpoint by name, or any checkpoint by its folder; float32, on the CPU."""
-    folder = SHIPPED / name  # an absolute path replaces SHIPPED
-    if not (folder / "config.json").is_file():
-        folder = Path(name)
+    folder = folder_of(name)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     model = presets.build(config["preset"], **config["sizes"])
     weights = load_file(folder / "model.safetensors")

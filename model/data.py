@@ -1,7 +1,15 @@
-"""Sentence pairs from files, and batches of them."""
+"""Data sets: `python -m model.data fetch NAME` gets one; readers of its files; batches of pairs."""
 
+import argparse
 import gzip
+import hashlib
+import os
+import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
+from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 
 import torch
@@ -10,31 +18,192 @@ from torch import Tensor
 Pair = tuple[list[int], list[int]]
 
 
+class DataError(ValueError):
+    """A data file that cannot be used, in one sentence for whoever named it."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the files of a data set are, their SHA-256, and what they may be used for."""
+
+    title: str
+    terms: str
+    address: str
+    files: dict[str, str]
+
+
+SOURCES = {
+    "multi30k": Source(
+        title="Multi30K, English–German image captions, raw text "
+        "(github.com/multi30k/dataset, data/task1/raw, commit a3d2e0d)",
+        terms="Captions of Flickr30k images, for research use; cite Elliott et al. 2016 and "
+        "Elliott et al. 2017.",
+        address="https://raw.githubusercontent.com/multi30k/dataset/"
+        "a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw/",
+        files={
+            "train.en.gz": "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f",
+            "train.de.gz": "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6",
+            "val.en.gz": "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28",
+            "val.de.gz": "f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a",
+            "test_2016_flickr.en.gz": (
+                "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9"
+            ),
+            "test_2016_flickr.de.gz": (
+                "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8"
+            ),
+            "test_2017_flickr.en.gz": (
+                "76a444ee25172e72695cddb13ae4a3bda59430617be88e0bb46b60504f054074"
+            ),
+            "test_2017_flickr.de.gz": (
+                "a2c89666db00c495cd8513b9d708d5a3acc205d7de312ef2bf5fb7ebc1540aee"
+            ),
+            "test_2017_mscoco.en.gz": (
+                "aab300bfb4427697987e02cd0aacd44bfe8aa50456231b6474c08038bbed2b58"
+            ),
+            "test_2017_mscoco.de.gz": (
+                "799e4854c25d601cb6cb6be29eabe5667734c61ace2f495e03e429031a0bc338"
+            ),
+        },
+    ),
+    "reviews": Source(
+        title="rt-polarity, positive and negative movie-review snippets "
+        "(github.com/dennybritz/cnn-text-classification-tf, commit 18762b4)",
+        terms="For research use; cite Pang & Lee 2005.",
+        address="https://raw.githubusercontent.com/dennybritz/cnn-text-classification-tf/"
+        "18762b459e21d9c70e5c242f8d43fc4e6db37a0d/data/rt-polaritydata/",
+        files={
+            "rt-polarity.neg": "2d11cfbc790f1cd96d78339f41ce53ced1efa83cd22d37d6788fa3fe3d17e2fd",
+            "rt-polarity.pos": "4134882974a28d0c7b5151256f0e33a6169984ee7372c279e673f1114f475d58",
+        },
+    ),
+}
+
+
+def cache_folder(name: str) -> Path:
+    """Where `fetch` puts a data set; the environment variable HEADLIGHT_CACHE moves it."""
+    root = os.environ.get("HEADLIGHT_CACHE") or Path.home() / ".cache" / "headlight"
+    return Path(root) / name
+
+
+def sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fetch(name: str, folder: Path | None = None, address: str | None = None) -> Path:
+    """Download what is missing of a data set and check it. A broken-off download resumes."""
+    source = SOURCES[name]
+    folder = folder or cache_folder(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, expected in source.files.items():
+        if not (folder / file).exists() or sha256(folder / file) != expected:
+            _download((address or source.address) + file, folder / file, expected)
+    return folder
+
+
+def _download(url: str, path: Path, expected: str) -> None:
+    part = path.with_name(path.name + ".part")
+    # What an earlier try left may be wrong: then once more from the start.
+    for resumed in (part.exists(), False):
+        if not resumed:
+            part.unlink(missing_ok=True)
+        try:
+            _append(url, part)
+        except (HTTPException, OSError) as error:
+            reason = getattr(error, "reason", None) or error
+            raise DataError(f"{url} could not be read ({reason}). Run it again to go on.") from None
+        if sha256(part) == expected:
+            part.replace(path)
+            return
+        if not resumed:
+            break
+    part.unlink()
+    raise DataError(f"{url} is not the file it should be: its SHA-256 differs.")
+
+
+def _append(url: str, part: Path) -> None:
+    """Get what comes after the bytes in `part`."""
+    have = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+    try:
+        answer = urllib.request.urlopen(request, timeout=60)
+    except urllib.error.HTTPError as error:
+        if error.code == 416:  # nothing comes after: the SHA-256 says whether it is all
+            return
+        raise
+    with answer, open(part, "ab" if answer.status == 206 else "wb") as file:
+        expected = answer.length
+        got = 0
+        while chunk := answer.read(1 << 16):
+            got += file.write(chunk)
+    if expected is not None and got < expected:
+        raise OSError(f"the connection ended after {got:,} of {expected:,} bytes")
+
+
+def find(name: str, folder: Path | None) -> Path:
+    """The folder given, or the one that `fetch` filled."""
+    folder = Path(folder) if folder else cache_folder(name)
+    if not folder.is_dir():
+        raise DataError(
+            f"No folder {folder}. Run `python -m model.data fetch {name}`, or say --data DIR."
+        )
+    return folder
+
+
 def read_lines(path: Path) -> list[str]:
     """Lines of a UTF-8 text file, plain or gzip, without their ends."""
     opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8") as file:
-        return [line.rstrip("\n") for line in file]
+    try:
+        # Only \n ends a line: text may hold other characters that Python takes for line ends.
+        with opener(path, "rt", encoding="utf-8", newline="\n") as file:
+            lines = [line.rstrip("\r\n") for line in file]
+    except FileNotFoundError:
+        raise DataError(f"There is no file {path}.") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8 text (byte {error.start:,}).") from None
+    except (OSError, EOFError) as error:
+        raise DataError(f"{path} cannot be read: {error}.") from None
+    if not any(line.strip() for line in lines):
+        raise DataError(f"{path} is empty.")
+    return lines
 
 
-def read_multi30k(folder: Path, split: str, src: str = "en", tgt: str = "de"):
-    """One split of Multi30K as (sources, targets): image captions (Elliott et al. 2016)."""
-    texts = [read_lines(Path(folder) / f"{split}.{language}.gz") for language in (src, tgt)]
-    if len(texts[0]) != len(texts[1]):
-        raise ValueError(f"{split}: {len(texts[0])} lines of {src}, {len(texts[1])} of {tgt}")
-    return texts
+def read_multi30k(folder: Path, split: str, src: str = "en", tgt: str = "de") -> list:
+    """One split of Multi30K as (source, target) texts: image captions (Elliott et al. 2016)."""
+    sources, targets = (read_lines(folder / f"{split}.{side}.gz") for side in (src, tgt))
+    if len(sources) != len(targets):
+        raise DataError(
+            f"{folder}: {split} has {len(sources):,} lines of {src} but {len(targets):,} of {tgt}."
+        )
+    return list(zip(sources, targets, strict=True))
 
 
-def pad(sequences: list[list[int]], pad_id: int) -> Tensor:
-    """(batch, length), padded at the end."""
+def read_tsv(path: Path) -> list[tuple[str, str]]:
+    """(source, target) texts, one pair a line with a tab between."""
+    pairs = []
+    for number, line in enumerate(read_lines(Path(path)), start=1):
+        columns = line.split("\t")
+        if len(columns) != 2:
+            raise DataError(
+                f"{path}, line {number:,}: {len(columns)} columns where two belong, source and "
+                "target with a tab between."
+            )
+        if not all(column.strip() for column in columns):
+            raise DataError(f"{path}, line {number:,}: an empty source or target.")
+        pairs.append((columns[0], columns[1]))
+    return pairs
+
+
+def pad(sequences: list[list[int]], value: int) -> Tensor:
+    """(batch, length), filled up with `value` at the end."""
     length = max(map(len, sequences))
-    return torch.tensor([ids + [pad_id] * (length - len(ids)) for ids in sequences])
+    return torch.tensor([ids + [value] * (length - len(ids)) for ids in sequences])
 
 
 def batches(
     pairs: list[Pair], max_tokens: int, generator: torch.Generator | None = None
 ) -> Iterator[list[Pair]]:
-    """Batches of pairs of similar length, at most `max_tokens` target tokens with padding.
+    """Batches of pairs of similar length, at most `max_tokens` with padding on either side.
 
     With a generator, batches come in random order and pairs of one length meet at random.
     """
@@ -42,14 +211,33 @@ def batches(
     if generator is not None:
         order = torch.randperm(len(pairs), generator=generator).tolist()
     order = sorted(order, key=lambda i: (len(pairs[i][1]), len(pairs[i][0])))
-    groups, group = [], []
+    groups, group, longest = [], [], 0
     for i in order:
-        if group and len(pairs[i][1]) * (len(group) + 1) > max_tokens:
+        longest = max(longest, len(pairs[i][0]), len(pairs[i][1]))
+        if group and longest * (len(group) + 1) > max_tokens:
             groups.append(group)
-            group = []
+            group, longest = [], max(len(pairs[i][0]), len(pairs[i][1]))
         group.append(i)
     groups.append(group)
     if generator is not None:
         groups = [groups[i] for i in torch.randperm(len(groups), generator=generator)]
     for group in groups:
         yield [pairs[i] for i in group]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m model.data", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    get = commands.add_parser("fetch", help="download a data set and check it")
+    get.add_argument("name", choices=SOURCES)
+    get.add_argument("--data", type=Path, metavar="DIR", help="where to put it")
+    args = parser.parse_args()
+    try:
+        folder = fetch(args.name, args.data)
+    except DataError as error:
+        sys.exit(str(error))
+    print(f"{folder}\n{SOURCES[args.name].terms}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,4 @@
-"""From source ids to target ids: greedy search with a key-value cache."""
-
-from collections.abc import Sequence
+"""From source ids to target ids: greedy and beam search, with a key-value cache."""
 
 import torch
 from torch import Tensor
@@ -10,17 +8,24 @@ from model.transformer import MultiHeadAttention, Transformer
 
 
 class SelfCache:
-    """Keys and values of one decoder self-attention, one row longer at each step."""
+    """Keys and values of one decoder self-attention, in room for `capacity` steps."""
 
-    def __init__(self):
+    def __init__(self, capacity: int):
+        self.capacity, self.length = capacity, 0
         self.keys = self.values = None
 
     def __call__(self, attention: MultiHeadAttention, key: Tensor, value: Tensor):
         k, v = attention.keys_values(key, value)
-        if self.keys is not None:
-            k, v = torch.cat([self.keys, k], dim=2), torch.cat([self.values, v], dim=2)
-        self.keys, self.values = k, v
-        return k, v
+        if self.keys is None:
+            shape = (*k.shape[:2], self.capacity, k.shape[3])
+            self.keys, self.values = k.new_empty(shape), v.new_empty(shape)
+        start, self.length = self.length, self.length + k.shape[2]
+        self.keys[:, :, start : self.length] = k
+        self.values[:, :, start : self.length] = v
+        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
+
+    def select(self, rows: Tensor) -> None:
+        self.keys, self.values = self.keys[rows], self.values[rows]
 
 
 class CrossCache:
@@ -33,6 +38,50 @@ class CrossCache:
         if self.held is None:
             self.held = attention.keys_values(key, value)
         return self.held
+
+    def select(self, rows: Tensor) -> None:
+        keys, values = self.held
+        self.held = keys[rows], values[rows]
+
+
+class Steps:
+    """The logits of the next token for a batch of growing targets, one call a step.
+
+    The cache is causal by construction; without the causal mask, it must be off.
+    """
+
+    def __init__(self, model: Transformer, src: Tensor, masks: Masks, capacity: int, cached: bool):
+        if cached and not masks.causal:
+            raise ValueError("a key-value cache needs the causal mask")
+        self.model, self.masks, self.src = model, masks, src
+        src_mask, _, self.memory_mask = masks.build(src, src, model.config.pad_id)
+        self.memory = model.encode(src, src_mask)
+        self.cache = None
+        if cached:
+            self.cache = [(SelfCache(capacity), CrossCache()) for _ in model.decoder.layers]
+
+    def __call__(self, tgt: Tensor) -> Tensor:
+        """Targets so far, (batch, length) → logits, (batch, vocab_size)."""
+        model, memory, memory_mask = self.model, self.memory, self.memory_mask
+        if self.cache:
+            start = tgt.shape[1] - 1
+            hidden = model.decode(tgt[:, start:], memory, None, memory_mask, self.cache, start)
+        else:
+            _, tgt_mask, _ = self.masks.build(self.src, tgt, model.config.pad_id)
+            hidden = model.decode(tgt, memory, tgt_mask, memory_mask)
+        return model.generator(hidden[:, -1])
+
+    def select(self, rows: Tensor, same_sources: bool = False) -> None:
+        """Go on with these rows, in this order. With `same_sources`, each row stays with a
+        source equal to its own (beams change places), and only the targets' cache moves."""
+        for own, cross in self.cache or ():
+            own.select(rows)
+            if not same_sources:
+                cross.select(rows)
+        if not same_sources:
+            self.src, self.memory = self.src[rows], self.memory[rows]
+            if self.memory_mask is not None:
+                self.memory_mask = self.memory_mask[rows]
 
 
 def longest(config, src_length: int) -> int:
@@ -49,33 +98,91 @@ def greedy_decode(
     use_cache: bool = True,
 ) -> list[list[int]]:
     """The most probable next token, again and again, until eos: (batch, src) → ids, without
-    bos and eos, one list a sentence.
-
-    The cache is causal by construction; without the causal mask, pass `use_cache=False`.
-    """
-    if use_cache and not masks.causal:
-        raise ValueError("a key-value cache needs the causal mask")
+    bos and eos, one list a sentence."""
     config = model.config
     max_length = longest(config, src.shape[1]) if max_length is None else max_length
+    steps = Steps(model, src, masks, max_length, use_cache)
     tgt = src.new_full((len(src), 1), config.bos_id)
-    src_mask, _, memory_mask = masks.build(src, tgt, config.pad_id)
-    memory = model.encode(src, src_mask)
-    cache = [(SelfCache(), CrossCache()) for _ in model.decoder.layers] if use_cache else None
-    done = torch.zeros(len(src), dtype=torch.bool, device=src.device)
-    for step in range(max_length):
-        if use_cache:
-            hidden = model.decode(tgt[:, -1:], memory, None, memory_mask, cache, start=step)
-        else:
-            _, tgt_mask, _ = masks.build(src, tgt, config.pad_id)
-            hidden = model.decode(tgt, memory, tgt_mask, memory_mask)
-        best = model.generator(hidden[:, -1]).argmax(dim=-1)
-        best = best.masked_fill(done, config.pad_id)
-        tgt = torch.cat([tgt, best[:, None]], dim=1)
-        done |= best == config.eos_id
-        if done.all():
+    going = list(range(len(src)))  # row → sentence
+    found: list[list[int]] = [[] for _ in going]
+    for _ in range(max_length):
+        best = steps(tgt).argmax(dim=-1)
+        rows = (best != config.eos_id).nonzero().flatten()
+        if len(rows) == 0:
             break
-    return [_until_end(ids, config) for ids in tgt[:, 1:].tolist()]
+        if len(rows) < len(going):
+            going = [going[row] for row in rows.tolist()]
+            steps.select(rows)
+            tgt, best = tgt[rows], best[rows]
+        for sentence, token in zip(going, best.tolist(), strict=True):
+            found[sentence].append(token)
+        tgt = torch.cat([tgt, best[:, None]], dim=1)
+    return found
 
 
-def _until_end(ids: Sequence[int], config) -> list[int]:
-    return list(ids[: ids.index(config.eos_id)]) if config.eos_id in ids else list(ids)
+def length_penalty(length: int, alpha: float) -> float:
+    """What a log-probability is divided by, so that long targets are not at a disadvantage
+    (Wu et al. 2016, equation 14)."""
+    return ((5 + length) / 6) ** alpha
+
+
+@torch.no_grad()
+def beam_search(
+    model: Transformer,
+    src: Tensor,
+    beam: int = 4,
+    alpha: float = 0.6,
+    max_length: int | None = None,
+    masks: Masks = Masks(),
+    use_cache: bool = True,
+) -> list[list[int]]:
+    """The best of `beam` targets grown side by side (section 6.1): (batch, src) → ids, without
+    bos and eos, one list a sentence.
+
+    A sentence is done when `beam` targets have ended and none that still grows is better.
+    """
+    config = model.config
+    max_length = longest(config, src.shape[1]) if max_length is None else max_length
+    steps = Steps(model, src, masks, max_length, use_cache)
+    steps.select(torch.arange(len(src), device=src.device).repeat_interleave(beam))
+    tgt = src.new_full((len(src) * beam, 1), config.bos_id)
+    # All beams of a sentence begin alike: only the first may have children.
+    grown = torch.full((len(src), beam), -torch.inf, device=src.device)
+    grown[:, 0] = 0.0  # log-probabilities, (sentence, beam)
+    going = list(range(len(src)))
+    ended: list[list[tuple[float, list[int]]]] = [[] for _ in going]
+    for length in range(1, max_length + 1):
+        penalty = length_penalty(length, alpha)
+        logits = steps(tgt).float().log_softmax(dim=-1)
+        total = (logits + grown.view(-1, 1)).view(len(going), -1)
+        # At most one child of each beam is eos, so twice as many leave enough to go on with.
+        best, where = total.topk(min(2 * beam, total.shape[1]))
+        parent, token = where // logits.shape[1], where % logits.shape[1]
+        eos = token == config.eos_id
+        for row, rank in eos[:, :beam].nonzero().tolist():
+            ids = tgt[row * beam + parent[row, rank], 1:].tolist()
+            ended[going[row]].append((best[row, rank].item() / penalty, ids))
+        grown, chosen = best.masked_fill(eos, -torch.inf).topk(beam)
+        first = torch.arange(len(going), device=src.device)[:, None] * beam
+        rows = (parent.gather(1, chosen) + first).flatten()
+        tgt = torch.cat([tgt[rows], token.gather(1, chosen).view(-1, 1)], dim=1)
+        steps.select(rows, same_sources=True)
+
+        hope = (grown[:, 0] / penalty).tolist()
+        keep = []
+        for row, sentence in enumerate(going):
+            ended[sentence] = sorted(ended[sentence], reverse=True)[:beam]
+            if len(ended[sentence]) < beam or ended[sentence][-1][0] < hope[row]:
+                keep.append(row)
+        if not keep:
+            break
+        if len(keep) < len(going):
+            going = [going[row] for row in keep]
+            kept = torch.tensor(keep, device=src.device)
+            grown = grown[kept]
+            rows = (kept[:, None] * beam + torch.arange(beam, device=src.device)).flatten()
+            steps.select(rows)
+            tgt = tgt[rows]
+    for row, sentence in enumerate(going):  # out of room: what has grown so far counts too
+        ended[sentence].append((grown[row, 0].item() / penalty, tgt[row * beam, 1:].tolist()))
+    return [max(found)[1] for found in ended]

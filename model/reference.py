@@ -26,6 +26,10 @@ class ReferenceTrace:
     attention: dict[str, np.ndarray]
     logits: np.ndarray
 
+    @property
+    def nbytes(self) -> int:
+        return self.logits.nbytes + sum(array.nbytes for array in self.attention.values())
+
 
 class Reference(nn.Module):
     """torch.nn.Transformer with the weights of `model`, between the same embeddings and

@@ -90,14 +90,21 @@ class Tokenizer:
         owner = [  # byte → the character it belongs to
             i for i, c in enumerate(text) for _ in c.encode("utf-8", "surrogateescape")
         ]
+        added = text.startswith(" ")
         offsets, at = [], 0
         for chunk in chunks:
             start, end = owner[at], owner[at + len(chunk) - 1] + 1
             at += len(chunk)
-            # As the backend does: a piece's spaces do not count, nor does the leading one.
+            # As the backend does: a piece's spaces do not count, nor does the added leading one.
             start += len(text[start:end]) - len(text[start:end].lstrip(" "))
-            offsets.append((max(start - 1, 0), max(end - 1, 0)))
+            offsets.append((max(start - added, 0), max(end - added, 0)))
         return Encoding(ids, _pieces(text.removeprefix(" "), offsets), tuple(offsets))
+
+    def piece(self, token_id: int) -> str:
+        """What to call one token by itself, special tokens too."""
+        if token_id < len(SPECIAL):
+            return SPECIAL[token_id]
+        return self.encoding([token_id]).pieces[0]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Text without special tokens."""

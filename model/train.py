@@ -62,8 +62,11 @@ def main() -> None:
 
     peak, warmup, smoothing, max_tokens = 4e-3, 1000, 0.1, 4096
     torch.manual_seed(args.seed)
-    texts = {split: read_multi30k(args.data, split) for split in ("train", "val")}
-    tokenizer = Tokenizer.train(texts["train"][0] + texts["train"][1], vocab_size=6000)
+    texts = {
+        split: list(zip(*read_multi30k(args.data, split), strict=True))
+        for split in ("train", "val")
+    }
+    tokenizer = Tokenizer.train([*texts["train"][0], *texts["train"][1]], vocab_size=6000)
     sizes = dict(
         vocab_size=len(tokenizer), d_model=128, n_heads=4, d_ff=256, dropout=0.3,
         n_encoder_layers=4, n_decoder_layers=4,
@@ -72,7 +75,7 @@ def main() -> None:
     config = model.config
 
     def encode(split):
-        src, tgt = (tokenizer.encode_batch(side) for side in texts[split])
+        src, tgt = (tokenizer.encode_batch(list(side)) for side in texts[split])
         return [
             ([*s, config.eos_id], [config.bos_id, *t, config.eos_id])
             for s, t in zip(src, tgt, strict=True)

@@ -1,0 +1,62 @@
+# make app    install and start the app          make test        every test but the long ones
+# make serve  the same, for a whole class        make test-long   the rest: data sets, hours
+# make bench  speed bars, as ratios              make lint        ruff
+PORT ?= 8501
+PYTHON ?= python3
+DATA ?= data
+VENV := .venv
+BIN := $(VENV)/bin
+STREAMLIT := $(BIN)/streamlit run app/main.py --server.port $(PORT)
+# Root needs no sudo; without either, apt is left to the user.
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo -n)
+
+.PHONY: app serve test test-long bench lint format
+
+app: $(VENV)/app.installed
+	$(STREAMLIT)
+
+# Everybody who can reach this machine can open the app: for a class, on purpose.
+serve: $(VENV)/app.installed
+	$(STREAMLIT) --server.address 0.0.0.0 --server.headless true
+
+test: $(VENV)/test.installed lint chromium
+	$(BIN)/python -m pytest
+
+test-long: $(VENV)/test.installed chromium
+	HEADLIGHT_DATA=$(DATA) $(BIN)/python -m pytest -m long
+
+bench: $(VENV)/test.installed chromium
+	$(BIN)/python -m tests.bench --json bench.json
+
+lint: $(VENV)/test.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/test.installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11)' 2>/dev/null || \
+	  { echo "Headlight needs Python 3.11 or newer as $(PYTHON)."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { \
+	  echo "Python's venv module is missing; installing python3-venv."; \
+	  $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq python3-venv || \
+	  { echo "Please run: apt-get install python3-venv"; exit 1; }; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/app.installed: requirements.txt | $(BIN)/python
+	$(BIN)/python -m pip install -q -r requirements.txt
+	@touch $@
+
+$(VENV)/test.installed: pyproject.toml $(VENV)/app.installed
+	$(BIN)/python -m pip install -q ".[test]"
+	@touch $@
+
+# The browser tests drive a Chromium that is already here, or Debian's.
+.PHONY: chromium
+chromium:
+	@command -v chromium chromium-browser google-chrome >/dev/null || { \
+	  echo "Installing chromium for the browser tests."; \
+	  $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq chromium >/dev/null || \
+	  { echo "The browser tests need Chromium. Please run: apt-get install chromium"; exit 1; }; }

@@ -1,0 +1,275 @@
+"""Everything that outlives one run of a page: what the user set, and caches.
+
+The only file with caches and session keys. Weights are shared by all sessions; modules, and
+with them hooks, are each session's own (see model/capture.py).
+"""
+
+import argparse
+import statistics
+import sys
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from threading import Lock
+
+import streamlit as st
+import torch
+
+from model.capture import view
+from model.checkpoint import SHIPPED, Checkpoint, load
+from model.decoding import greedy_decode
+from model.masks import Masks
+from model.reference import Reference, ReferenceTrace
+from model.tokenizer import Encoding
+from model.trace import KINDS, TooLong, Trace, inputs_of, trace
+
+EXAMPLES = SHIPPED.parent / "examples"
+DEFAULT_MODEL = "en-de"
+TRACE_BYTES = 512 * 2**20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user set and a trace depends on. Each field is the key of a sidebar widget."""
+
+    model: str
+    device: str
+    source: str
+    line: str  # which line of the source is read, where it has several
+    target: str  # empty: the model's own
+    causal: bool
+    src_padding: bool
+    tgt_padding: bool
+    memory_padding: bool
+    pad_to: int
+
+    @property
+    def masks(self) -> Masks:
+        return Masks(self.causal, self.src_padding, self.tgt_padding, self.memory_padding)
+
+    @property
+    def text(self) -> str:
+        """The line that the model reads."""
+        lines = lines_of(self.source)
+        return self.line if self.line in lines else lines[0] if lines else ""
+
+
+@dataclass(frozen=True)
+class Focus:
+    """The head that the pages look at. Counted from 0; the screen counts from 1."""
+
+    kind: str
+    layer: int
+    head: int
+
+
+def settings() -> Settings:
+    return Settings(**{f.name: st.session_state.get(f.name, "") for f in fields(Settings)})
+
+
+def focus() -> Focus:
+    chosen = st.session_state
+    return Focus(chosen["kind"], chosen["layer"] - 1, chosen["head"] - 1)
+
+
+def lines_of(text: str) -> list[str]:
+    return [line.strip() for line in text.split("\n") if line.strip()]
+
+
+# Models
+
+
+@st.cache_resource
+def model_folders() -> dict[str, Path]:
+    """Name → folder of every model to choose from: shipped ones, then those of `--models DIR`."""
+    parser = argparse.ArgumentParser(prog="streamlit run app/main.py --", allow_abbrev=False)
+    parser.add_argument("--models", type=Path, help="a folder of folders that model.train wrote")
+    more = parser.parse_known_args(sys.argv[1:])[0].models
+    parents = [SHIPPED, *([more] if more else [])]
+    found = [config.parent for parent in parents for config in sorted(parent.glob("*/config.json"))]
+    found.sort(key=lambda folder: folder != SHIPPED / DEFAULT_MODEL)
+    return {folder.name: folder for folder in found}
+
+
+def examples(name: str) -> list[str]:
+    """Example sentences for a model, the first one to open on."""
+    path = EXAMPLES / f"{name}.txt"
+    return lines_of(path.read_text(encoding="utf-8")) if path.is_file() else []
+
+
+def devices() -> list[str]:
+    cuda = [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    mps = ["mps"] if torch.backends.mps.is_available() else []
+    return ["auto", "cpu", *cuda, *mps]
+
+
+def device_of(choice: str) -> str:
+    """What "auto" stands for: the first accelerator, else the CPU."""
+    return (devices()[2:] or ["cpu"])[0] if choice == "auto" else choice
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading the model …")
+def _shared(name: str, device: str) -> tuple[Checkpoint, Reference | None]:
+    """Weights on a device, and their twin, for all sessions. Hook none of it: take a view."""
+    checkpoint = load(model_folders()[name])
+    checkpoint.model.to(device)
+    try:
+        return checkpoint, Reference(checkpoint.model)
+    except ValueError:
+        return checkpoint, None
+
+
+def _own(name: str, device: str) -> tuple[Checkpoint, Reference | None]:
+    """This session's views of a shared model and its twin."""
+    views = st.session_state.setdefault("_views", {})
+    if (name, device) not in views:
+        checkpoint, reference = _shared(name, device)
+        views[name, device] = (
+            replace(checkpoint, model=view(checkpoint.model)),
+            reference and view(reference),
+        )
+    return views[name, device]
+
+
+def checkpoint() -> Checkpoint:
+    """The chosen model, this session's view of it."""
+    chosen = settings()
+    return _own(chosen.model, device_of(chosen.device))[0]
+
+
+# Traces
+
+
+class _ByteBoundedCache:
+    """Least recently used results go first when all together are larger than `limit` bytes."""
+
+    def __init__(self, limit: int):
+        self.limit, self.held, self.lock = limit, OrderedDict(), Lock()
+
+    def get(self, key, make, size):
+        with self.lock:
+            if key in self.held:
+                self.held.move_to_end(key)
+                return self.held[key][0]
+        made = make()  # outside the lock: another session need not wait for this one
+        with self.lock:
+            self.held[key] = made, size(made)
+            while len(self.held) > 1 and sum(n for _, n in self.held.values()) > self.limit:
+                self.held.popitem(last=False)
+        return made
+
+
+@st.cache_resource
+def _cache() -> _ByteBoundedCache:
+    return _ByteBoundedCache(TRACE_BYTES)
+
+
+@st.cache_data(max_entries=1000, show_spinner="Translating …")
+def _translation(name: str, device: str, text: str, masks: Masks | None) -> tuple[int, ...]:
+    """The model's own target ids. Without masks: as trained, with a key-value cache."""
+    own, _ = _own(name, device)
+    source, _ = inputs_of(own.model.config, own.tokenizer.encode(text), Encoding((), (), ()))
+    src = torch.tensor([source.ids], device=device)
+    if masks is None:
+        return tuple(greedy_decode(own.model, src)[0])
+    return tuple(greedy_decode(own.model, src, masks=masks, use_cache=False)[0])
+
+
+def translate_under_masks() -> None:
+    """Put what the model says under the current masks into the target box."""
+    chosen = settings()
+    name, device = chosen.model, device_of(chosen.device)
+    own, _ = _own(name, device)
+    ids = _translation(name, device, chosen.text, chosen.masks)
+    st.session_state["target"] = own.tokenizer.decode(ids)
+
+
+def current_pair() -> tuple[Encoding, Encoding]:
+    """Source and target of the current settings. Raises TooLong."""
+    chosen = settings()
+    device = device_of(chosen.device)
+    own, _ = _own(chosen.model, device)
+    if chosen.target.strip():
+        target = own.tokenizer.encode(chosen.target.strip())
+    else:
+        target = own.tokenizer.encoding(_translation(chosen.model, device, chosen.text, None))
+    return own.tokenizer.encode(chosen.text), target
+
+
+def current_trace() -> Trace:
+    """The trace of the current settings. Without one to show, says why and ends the page."""
+    chosen = settings()
+    own, _ = _own(chosen.model, device_of(chosen.device))
+    if not chosen.text:
+        st.info("Type a sentence into the box on the left to see what the heads look at.")
+        st.stop()
+    try:
+        src, tgt = current_pair()
+        return _cache().get(
+            chosen,
+            lambda: trace(own.model, src, tgt, chosen.masks, chosen.pad_to),
+            lambda made: made.nbytes,
+        )
+    except TooLong as error:
+        st.error(f"{error} Your text is still in the box: shorten it there.")
+        st.stop()
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Median seconds of a forward pass without hooks."""
+
+    ours: float
+    theirs: float
+
+
+def current_reference() -> tuple[ReferenceTrace, Timing] | None:
+    """The same pass in torch.nn.Transformer; None where it has no such model."""
+    chosen = settings()
+    device = device_of(chosen.device)
+    own, reference = _own(chosen.model, device)
+    if reference is None:
+        return None
+    src, tgt = current_pair()
+
+    def make():
+        seen = reference.trace(src, tgt, chosen.masks, chosen.pad_to)
+        return seen, _time(own, reference, src, tgt, chosen, device)
+
+    return _cache().get(("reference", chosen), make, lambda made: made[0].nbytes)
+
+
+@torch.no_grad()
+def _time(own, reference, src, tgt, chosen, device, rounds: int = 5) -> Timing:
+    config = own.model.config
+    pair = inputs_of(config, src, tgt, chosen.pad_to)
+    src, tgt = (torch.tensor([side.ids], device=device) for side in pair)
+    masks = chosen.masks.build(src, tgt, config.pad_id)
+    passes = (lambda: own.model(src, tgt, *masks), lambda: reference(src, tgt, chosen.masks))
+    seconds = [[], []]
+    for _ in range(rounds):
+        for forward, measured in zip(passes, seconds, strict=True):
+            start = time.perf_counter()
+            forward().sum().item()  # waits for a GPU
+            measured.append(time.perf_counter() - start)
+    return Timing(*map(statistics.median, seconds))
+
+
+__all__ = [
+    "DEFAULT_MODEL",
+    "KINDS",
+    "Focus",
+    "Settings",
+    "Timing",
+    "checkpoint",
+    "current_reference",
+    "current_trace",
+    "devices",
+    "examples",
+    "focus",
+    "lines_of",
+    "model_folders",
+    "settings",
+    "translate_under_masks",
+]

@@ -1,0 +1,81 @@
+"""The same weights in torch.nn.Transformer: do the two agree, head by head?"""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app import charts, state, words
+from app.components.figure import figure
+
+HEADS_WITHIN = 1e-5
+LOGITS_WITHIN = 1e-5  # times the largest logit, where that is above 1
+
+st.markdown(
+    "Our Transformer and PyTorch's own, with the same weights, sentence and masks. The third "
+    "picture is the first minus the second.  \n"
+    "*Try: switch a mask. Both change; does the difference?*"
+)
+
+trace = state.current_trace()
+focus = state.focus()
+compared = state.current_reference()
+if compared is None:
+    st.info("torch.nn.Transformer has no counterpart for some part of this model.")
+    st.stop()
+reference, timing = compared
+
+query, key = words.axes(trace, focus.kind)
+ours = trace.attention[focus.kind][focus.layer, focus.head]
+theirs = reference.attention[focus.kind][focus.layer, focus.head]
+
+allowed = LOGITS_WITHIN * max(1.0, float(np.abs(trace.logits).max()))
+rows = [
+    {
+        "what": words.head_name(kind, layer, head),
+        "max |Δ|": float(np.abs(trace.attention[kind][layer, head] - other).max()),
+        "tolerance": HEADS_WITHIN,
+    }
+    for kind in trace.attention
+    for layer, heads in enumerate(reference.attention[kind])
+    for head, other in enumerate(heads)
+]
+logits_row = {
+    "what": "Logits",
+    "max |Δ|": float(np.abs(trace.logits - reference.logits).max()),
+    "tolerance": allowed,
+}
+table = pd.DataFrame([logits_row, *rows])
+table["agrees"] = table["max |Δ|"] <= table["tolerance"]
+
+with st.container(horizontal=True, vertical_alignment="center"):
+    if undefined := words.first_undefined(reference.attention, trace):
+        st.warning(undefined)
+    elif table["agrees"].all():
+        st.badge("PASS: the two agree", icon=":material/check:", color="green")
+    else:
+        st.badge("FAIL: the two differ", icon=":material/close:", color="red")
+    st.markdown(
+        f"largest difference: heads **{table['max |Δ|'][1:].max():.1e}** "
+        f"(tolerance {HEADS_WITHIN:.0e}), logits **{logits_row['max |Δ|']:.1e}** "
+        f"(tolerance {allowed:.1e}). One pass: ours **{timing.ours * 1e3:.1f} ms**, "
+        f"theirs **{timing.theirs * 1e3:.1f} ms**."
+    )
+
+name = words.head_name(focus.kind, focus.layer, focus.head)
+st.subheader(name)
+figure(
+    charts.comparison(ours, theirs, query, key),
+    key="comparison_figure",
+    alt=f"{name}: ours, torch.nn.Transformer's, and the difference",
+)
+
+st.subheader("Every head and the logits")
+st.dataframe(
+    table,
+    hide_index=True,
+    column_config={
+        "max |Δ|": st.column_config.NumberColumn(format="%.2e"),
+        "tolerance": st.column_config.NumberColumn(format="%.2e"),
+    },
+    alt="Largest difference of every head and of the logits",
+)

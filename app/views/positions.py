@@ -1,0 +1,69 @@
+"""Where word order comes from: the positional table, and what enters layer 1."""
+
+import numpy as np
+import streamlit as st
+
+from app import charts, state
+from app.components.figure import figure
+from app.components.pieces import pieces
+
+st.markdown(
+    "Attention by itself cannot tell “dog bites man” from “man bites dog”, so a **table of sines "
+    "and cosines** is added to the words, one row a position.  \n"
+    "*Try: repeat a word. Its embedding rows are equal; which picture tells them apart?*"
+)
+
+trace = state.current_trace()
+side = st.segmented_control(
+    "Side",
+    ["source", "target"],
+    default="source",
+    required=True,
+    key="side",
+    bind="query-params",
+    help="The encoder reads the source, the decoder the target.",
+)
+short, encoding = ("src", trace.src) if side == "source" else ("tgt", trace.tgt)
+pieces(side.capitalize(), encoding)
+position = charts.Axis("position", [f"{i} {piece}" for i, piece in enumerate(encoding.pieces)])
+
+table, token, embedded = trace.table[short], trace.token[short], trace.embedded[short]
+largest = float(max(np.abs(values).max() for values in (table, token, embedded)))
+for key, title, said, values, scale in (
+    (
+        "table",
+        "The positional table",
+        "Captured from the model for these positions: sin and cos by turns, fast waves on the "
+        "left, slow ones on the right. It is the same for every sentence.",
+        table,
+        None,
+    ),
+    (
+        "token",
+        "Token embeddings × √d_model",
+        "What the words bring along: the same row wherever the piece stands.",
+        token,
+        largest,
+    ),
+    (
+        "added",
+        "The table again, on the scale of the sum",
+        "How much of what enters is position.",
+        table,
+        largest,
+    ),
+    (
+        "embedded",
+        "Their sum, as it enters layer 1",
+        "Embedding plus table, added number by number.",
+        embedded,
+        largest,
+    ),
+):
+    st.subheader(title)
+    st.caption(said)
+    figure(
+        charts.vectors(values, position, scale),
+        key=f"{key}_figure",
+        alt=f"{title}: {values.shape[0]} positions, {values.shape[1]} dimensions",
+    )

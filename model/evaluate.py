@@ -1,0 +1,119 @@
+"""Score a checkpoint on its test sets: `python -m model.evaluate NAME --data DIR --beam 5`."""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+from model import checkpoint, data, tasks
+from model.card import with_scores
+from model.checkpoint import Checkpoint
+from model.data import DataError
+from model.decoding import beam_search, greedy_decode
+from model.masks import padding_mask
+from model.tasks import Example, Task
+
+
+def in_batches(model, tokenizer, texts: list[str], answer, size: int = 100) -> list:
+    """`answer(src)` for all texts, in their order; texts of similar length go together."""
+    config = model.config
+    sources = [[*ids, config.eos_id] for ids in tokenizer.encode_batch(texts)]
+    order = sorted(range(len(texts)), key=lambda i: len(sources[i]))
+    answers = {}
+    for start in range(0, len(order), size):
+        chosen = order[start : start + size]
+        src = data.pad([sources[i] for i in chosen], config.pad_id)
+        answers |= zip(chosen, answer(src.to(model.generator.weight.device)), strict=True)
+    return [answers[i] for i in range(len(texts))]
+
+
+def translate(held: Checkpoint, texts: list[str], beam: int = 1) -> list[str]:
+    """Translations by greedy search, or by beam search with more than one beam."""
+
+    def decode(src):
+        return greedy_decode(held.model, src) if beam == 1 else beam_search(held.model, src, beam)
+
+    return [
+        held.tokenizer.decode(ids) for ids in in_batches(held.model, held.tokenizer, texts, decode)
+    ]
+
+
+def classify(held: Checkpoint, texts: list[str]) -> list[str]:
+    """The most probable class of each text."""
+
+    @torch.no_grad()
+    def decide(src):
+        mask = padding_mask(src, held.model.config.pad_id)
+        return held.model(src, src_mask=mask)[:, 0].argmax(dim=-1).tolist()
+
+    chosen = in_batches(held.model, held.tokenizer, texts, decide)
+    return [held.card["classes"][i] for i in chosen]
+
+
+def bleu_and_chrf(translations: list[str], references: list[str]) -> dict:
+    """sacreBLEU's figures for cased text (and BLEU for lowercased), with their signatures."""
+    from sacrebleu.metrics import BLEU, CHRF  # only those who evaluate need it
+
+    metrics = {"bleu_lc": BLEU(lowercase=True), "bleu": BLEU(), "chrf": CHRF()}
+    figures = {
+        name: metric.corpus_score(translations, [references]).score
+        for name, metric in metrics.items()
+    }
+    signature = {name: str(metric.get_signature()) for name, metric in metrics.items()}
+    return figures | {"signature": signature}
+
+
+def evaluate(held: Checkpoint, task: Task, examples: list[Example], beam: int = 1) -> dict:
+    """The figures of one test set, without its name."""
+    sources, targets = (list(side) for side in zip(*examples, strict=True))
+    if task.classes:
+        answers, decode = classify(held, sources), "most probable class"
+    else:
+        answers = translate(held, sources, beam)
+        decode = "greedy" if beam == 1 else f"beam {beam}"
+    if task.score == "bleu":
+        return {"decode": decode} | bleu_and_chrf(answers, targets)
+    right = sum(answer == target for answer, target in zip(answers, targets, strict=True))
+    return {"decode": decode, task.score: 100 * right / len(targets), "examples": len(targets)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m model.evaluate", description=__doc__)
+    parser.add_argument("checkpoint", help="a shipped one by name, or its folder")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="its data (for pairs: FILE.tsv)")
+    parser.add_argument("--beam", type=int, default=1, help="1 is greedy search (default)")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--json", action="store_true", help="one JSON object per test set")
+    args = parser.parse_args()
+    if args.beam < 1:
+        parser.error("--beam must be at least 1")
+    try:
+        run(args)
+    except (DataError, FileNotFoundError) as error:
+        sys.exit(str(error))
+
+
+def run(args) -> None:
+    held = checkpoint.load(args.checkpoint)
+    held.model.to(args.device)
+    card = held.card
+    task = tasks.task(card["task"], args.data, card.get("direction") == ["de", "en"])
+    scores = []
+    for name, examples in task.tests().items():
+        start = time.perf_counter()
+        score = {"set": name} | evaluate(held, task, examples, args.beam)
+        scores.append(score)
+        if args.json:
+            print(json.dumps(score, ensure_ascii=False), flush=True)
+        else:
+            figures = "  ".join(f"{k} {v:.2f}" for k, v in score.items() if isinstance(v, float))
+            seconds = time.perf_counter() - start
+            print(f"{name}  {score['decode']}  {figures}  ({seconds:.1f} s)", flush=True)
+    checkpoint.write_card(args.checkpoint, with_scores(card, scores))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,235 @@
+"""What a model can be trained to do: its examples, its sizes and recipe, and how it is scored.
+
+Training reads `examples` alone, which holds no line of a test set; `tests` is for evaluate.py.
+An example is a source text and a target: a text, or for a classifier the name of a class.
+"""
+
+import random
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from model import data
+from model.data import DataError, Pair
+from model.tokenizer import Tokenizer
+from model.transformer import Config
+
+Example = tuple[str, str]
+SPLITS = ("train", "val")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a task is trained. Rates are Adam's; tokens are those of the longer side."""
+
+    epochs: int = 40
+    max_tokens: int = 4500
+    peak: float = 4e-3
+    warmup: int = 1000
+    smoothing: float = 0.1
+    weight_decay: float = 0.0
+    average: int = 5
+    patience: int = 10
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task. `score` names what evaluate.py measures: "bleu", "accuracy" or "exact"."""
+
+    name: str
+    title: str
+    look_for: str
+    score: str
+    data: str
+    terms: str
+    examples: Callable[[], dict[str, list[Example]]]
+    tests: Callable[[], dict[str, list[Example]]]
+    preset: str = "pre_norm"
+    sizes: dict = field(default_factory=dict)
+    vocab_size: int = 6000
+    recipe: Recipe = Recipe()
+    classes: tuple[str, ...] = ()
+
+    def tokenizer(self, examples: list[Example]) -> Tokenizer:
+        """Trained on the texts of these examples, the training split."""
+        texts = [text for example in examples for text in self._texts(example)]
+        return Tokenizer.train(texts, self.vocab_size)
+
+    def encode(self, tokenizer: Tokenizer, examples: Iterable[Example], config: Config):
+        """Examples as ids: source + eos; bos + target + eos, or bos + the number of the class."""
+        examples = list(examples)
+        sources = tokenizer.encode_batch([source for source, _ in examples])
+        if self.classes:
+            targets = [[self.classes.index(target)] for _, target in examples]
+        else:
+            targets = tokenizer.encode_batch([target for _, target in examples])
+            targets = [[*ids, config.eos_id] for ids in targets]
+        pairs: list[Pair] = [
+            ([*source, config.eos_id], [config.bos_id, *target])
+            for source, target in zip(sources, targets, strict=True)
+        ]
+        for number, pair in enumerate(pairs, start=1):
+            if max(map(len, pair)) > config.max_length:
+                raise DataError(
+                    f"Example {number:,} is {max(map(len, pair)):,} tokens long; the model reads "
+                    f"at most {config.max_length:,}: {examples[number - 1][0][:40]!r} …"
+                )
+        return pairs
+
+    def _texts(self, example: Example) -> Example | tuple[str]:
+        return example[:1] if self.classes else example
+
+
+SMALL = dict(
+    d_model=128, n_heads=4, d_ff=256, n_encoder_layers=4, n_decoder_layers=4, dropout=0.3
+)  # fmt: skip
+
+
+def multi30k(folder: Path | None = None, reverse: bool = False) -> Task:
+    """English captions into German, or the other way round."""
+    src, tgt = ("de", "en") if reverse else ("en", "de")
+    names = {"en": "English", "de": "German"}
+
+    def read(*splits):
+        where = data.find("multi30k", folder)
+        return {split: data.read_multi30k(where, split, src, tgt) for split in splits}
+
+    return Task(
+        name="multi30k",
+        title=f"{names[src]} → {names[tgt]}, image captions",
+        look_for="Cross-attention follows the words, and leaves the diagonal where the two "
+        "languages order them differently: look at verbs and at compound nouns.",
+        score="bleu",
+        data=data.SOURCES["multi30k"].title,
+        terms=data.SOURCES["multi30k"].terms,
+        examples=lambda: read(*SPLITS),
+        tests=lambda: read("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"),
+        sizes=SMALL,
+    )
+
+
+def pairs(file: Path, seed: int = 1) -> Task:
+    """A user's own parallel text: every twentieth pair, after shuffling, is for validation."""
+
+    def read():
+        found = sorted(set(data.read_tsv(file)))
+        if len(found) < 2:
+            raise DataError(f"{file}: one pair is not enough to train and to validate.")
+        random.Random(seed).shuffle(found)
+        held = max(1, len(found) // 20)
+        return {"train": found[held:], "val": found[:held]}
+
+    return Task(
+        name="pairs",
+        title=f"Pairs of {Path(file).name}",
+        look_for="Cross-attention: which source words each target word was made from.",
+        score="bleu",
+        data=f"{Path(file).name}, the trainer's own file.",
+        terms="Those of that file.",
+        examples=read,
+        tests=lambda: {Path(file).stem: data.read_tsv(file)},
+        sizes=SMALL,
+    )
+
+
+CLASSES = ("negative", "positive")
+
+
+def reviews(folder: Path | None = None) -> Task:
+    """Is a movie review good or bad? Every tenth line of each file is for the test."""
+
+    def read(wanted):
+        where = data.find("reviews", folder)
+        return [
+            (line, name)
+            for name in CLASSES
+            for number, line in enumerate(
+                data.read_lines(where / f"rt-polarity.{name[:3]}"), start=1
+            )
+            if wanted == ("test" if number % 10 == 0 else "val" if number % 20 == 5 else "train")
+        ]
+
+    return Task(
+        name="reviews",
+        title="Movie reviews, good or bad",
+        look_for="Words that carry a verdict draw every row's attention; “not” and “but” are "
+        "looked at by what follows.",
+        score="accuracy",
+        data=data.SOURCES["reviews"].title,
+        terms=data.SOURCES["reviews"].terms,
+        examples=lambda: {split: read(split) for split in SPLITS},
+        tests=lambda: {"every tenth line": read("test")},
+        preset="bloem",
+        sizes=dict(
+            d_model=64, n_heads=4, d_ff=256, n_encoder_layers=2, n_decoder_layers=0, dropout=0.3,
+            max_length=256,
+        ),
+        recipe=Recipe(epochs=30, max_tokens=2048, peak=1e-3, warmup=400),
+        classes=CLASSES,
+    )  # fmt: skip
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+TOYS = {
+    "copy": (
+        lambda letters: letters,
+        "Cross-attention is a diagonal: each position looks at the same position of the source.",
+    ),
+    "reverse": (
+        lambda letters: letters[::-1],
+        "Cross-attention is the other diagonal: the first position looks at the last.",
+    ),
+    "sort": (
+        sorted,
+        "Each target position looks at all copies of the letter it writes, wherever they are.",
+    ),
+}
+
+
+def toy(name: str) -> Task:
+    """Copy, reverse or sort letters: `d a c` → `d a c`, `c a d` or `a c d`."""
+    answer, look_for = TOYS[name]
+
+    def draw(split: str, count: int) -> list[Example]:
+        """Different sequences; which split one belongs to, its checksum decides."""
+        chance, found = random.Random(name + split), {}
+        while len(found) < count:
+            letters = chance.choices(LETTERS, k=chance.randint(1, 16))
+            source = " ".join(letters)
+            if SEQUENCE_SPLITS[zlib.crc32(source.encode()) % 10] == split:
+                found[source] = " ".join(answer(letters))
+        return list(found.items())
+
+    return Task(
+        name=name,
+        title=f"{name.capitalize()} a row of letters",
+        look_for=look_for,
+        score="exact",
+        data="Rows of 1 to 16 letters, drawn at random by model/tasks.py.",
+        terms="None: they are made by this program.",
+        examples=lambda: {"train": draw("train", 30_000), "val": draw("val", 500)},
+        tests=lambda: {"unseen": draw("test", 1000)},
+        sizes=dict(
+            d_model=48, n_heads=2, d_ff=64, n_encoder_layers=2, n_decoder_layers=2, dropout=0.0
+        ),
+        vocab_size=259 + len(LETTERS),  # the special tokens, every byte, every letter
+        recipe=Recipe(epochs=30, max_tokens=2048, peak=4e-3, warmup=500, smoothing=0.0),
+    )
+
+
+SEQUENCE_SPLITS = ("train",) * 8 + ("val", "test")
+
+
+def task(name: str, path: Path | None = None, reverse: bool = False) -> Task:
+    """A task by name; `path` is the folder of its data set, for `pairs` its file."""
+    if name == "multi30k":
+        return multi30k(path, reverse)
+    if name == "pairs":
+        return pairs(path)
+    if name == "reviews":
+        return reviews(path)
+    return toy(name)
+
+
+NAMES = ("multi30k", "reviews", *TOYS, "pairs")

@@ -1,0 +1,46 @@
+"""Seeing every weight should cost no more than PyTorch's own model, which shows none."""
+
+from functools import partial
+
+import torch
+
+from model.capture import capture, view
+from model.masks import Masks
+from model.reference import Reference
+from model.transformer import Config, Transformer
+from tests.bench.harness import Row
+
+CAUSAL = Masks(src_padding=False, tgt_padding=False, memory_padding=False)
+
+
+def forward(length: int):
+    """The paper's base model with a small vocabulary, so that the generator does not dominate."""
+    torch.manual_seed(0)
+    config = Config(vocab_size=1000)
+    model = Transformer(config).eval().requires_grad_(False)
+    own, twin = view(model), Reference(model)
+    src, tgt = torch.randint(3, config.vocab_size, (2, 1, length))
+
+    @torch.no_grad()
+    def ours():
+        with capture(own) as seen:
+            logits = own(src, tgt, *CAUSAL.build(src, tgt, config.pad_id))
+        return logits, seen
+
+    @torch.no_grad()
+    def theirs():
+        return twin(src, tgt, CAUSAL)
+
+    return ours, theirs
+
+
+ROWS = [
+    Row(
+        name=f"capture {length}",
+        condition=f"forward pass with all weights captured ÷ torch.nn.Transformer, d_model 512, "
+        f"6+6 layers, 8 heads, batch 1, {length} tokens",
+        bar=1.05,
+        sides=partial(forward, length),
+    )
+    for length in (20, 128, 512)
+]

@@ -1,0 +1,105 @@
+"""A real Chromium, and the words in which the tests speak to the app."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+expect.set_options(timeout=30_000)
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+SCREENSHOTS = Path(__file__).parent / "screenshots"
+SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    assert path, "the browser tests need Chromium: apt-get install chromium"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """One browser page on the app. `requests` and `errors` hold what it did unasked."""
+
+    def __init__(self, page: Page, address: str):
+        self.page, self.address = page, address
+        self.requests, self.errors = [], []
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    def open(self, path: str = "") -> "Visit":
+        self.page.goto(f"{self.address}/{path}")
+        return self.settle()
+
+    def settle(self) -> "Visit":
+        """Wait until the script has run and nothing on the page is stale or loading."""
+        page = self.page
+        page.wait_for_timeout(250)  # the browser tells the server after a short rest
+        page.wait_for_selector(SETTLED, timeout=60_000)
+        page.wait_for_timeout(250)
+        page.wait_for_selector(SETTLED, timeout=60_000)
+        return self
+
+    def type(self, text: str, label: str = "Source sentence") -> "Visit":
+        box = self.page.get_by_label(label, exact=True)
+        box.fill(text)
+        box.press("Control+Enter" if label == "Source sentence" else "Enter")
+        return self.settle()
+
+    def choose(self, group: str, option: str | int) -> "Visit":
+        self.page.locator(f".st-key-{group}").get_by_text(str(option), exact=True).click()
+        return self.settle()
+
+    def switch(self, label: str) -> "Visit":
+        self.page.get_by_text(label, exact=True).click()
+        return self.settle()
+
+    def go(self, title: str) -> "Visit":
+        self.page.get_by_role("link", name=title).click()
+        expect(self.page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+        return self.settle()
+
+    def cells(self, key: str, trace: int = 0) -> list[list[float]]:
+        """The numbers that a figure shows, blank ones as None."""
+        figure = self.page.locator(f".st-key-{key} .js-plotly-plot")
+        expect(figure).to_be_visible()
+        return figure.evaluate(
+            """(plot, trace) => Array.from(plot._fullData[trace].z,
+                 row => Array.from(row, x => Number.isFinite(x) ? x : null))""",
+            trace,
+        )
+
+    def labels(self, key: str, axis: str) -> list[str]:
+        figure = self.page.locator(f".st-key-{key} .js-plotly-plot")
+        return figure.evaluate("(plot, axis) => plot._fullLayout[axis].ticktext", axis)
+
+    def screenshot(self, name: str) -> None:
+        SCREENSHOTS.mkdir(exist_ok=True)
+        self.page.screenshot(path=SCREENSHOTS / f"{name}.png")
+
+    def expect_well(self) -> None:
+        """No error of ours on the page, none in the browser, nothing asked of another host."""
+        expect(self.page.get_by_test_id("stException")).to_have_count(0)
+        assert self.errors == []
+        assert [r for r in self.requests if not r.startswith((self.address, "data:", "blob:"))] == []
+
+
+@pytest.fixture
+def visit(chromium, app):
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visit = Visit(context.new_page(), app)
+    yield visit
+    visit.expect_well()
+    context.close()

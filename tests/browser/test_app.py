@@ -1,0 +1,181 @@
+"""The app as a person meets it: what only a browser shows."""
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+MASKS = {  # switch → the attention it changes
+    "Causal mask": "decoder",
+    "Source padding mask": "encoder",
+    "Cross-attention padding mask": "cross",
+}
+BAD_TEXTS = {
+    "markup": "<script>window.broken = 1</script> </script> <b>bold</b> $x$ **bold** `code`",
+    "emoji": "🙂 a man 👩‍👩‍👧",
+    "right to left": "שלום עולם",
+    "control": "a\tman",
+    "one letter": "x",
+    "never seen": "ქართული 中文",
+}
+
+
+def pieces(visit, side):
+    row = visit.page.locator(".hl-pieces", has_text=side)
+    return row.locator("span").all_inner_texts()
+
+
+def test_opens_on_an_example_with_its_picture(visit):
+    visit.open()
+    weights = np.array(visit.cells("head_figure"))
+    assert np.allclose(weights.sum(axis=1), 1, atol=1e-5)
+    assert visit.labels("head_figure", "yaxis") == [
+        piece.replace("<", "&lt;").replace(">", "&gt;") for piece in pieces(visit, "Target")
+    ]
+    visit.screenshot("attention")
+
+
+def test_typed_sentence_is_read(visit):
+    visit.open().type("Two dogs run.")
+    assert pieces(visit, "Source") == ["Two", "dogs", "run", ".", "</s>"]
+    assert len(visit.cells("head_figure")[0]) == 5
+
+
+def test_each_mask_changes_its_picture(visit):
+    visit.open("?pad_to=24")
+    for label, kind in MASKS.items():
+        visit.choose("kind", kind)
+        on = visit.cells("head_figure")
+        visit.switch(label)
+        off = visit.cells("head_figure")
+        assert not np.allclose(on, off, atol=1e-3), label
+        visit.screenshot(f"without-{kind}-mask")
+        visit.switch(label)
+        assert np.allclose(on, visit.cells("head_figure"), atol=1e-6)
+
+
+def test_target_padding_mask_shows_without_the_causal_one(visit):
+    """Padding stands at the end: under the causal mask no real token could see it anyway."""
+    visit.open("?pad_to=24&kind=decoder").switch("Causal mask")
+    on = np.array(visit.cells("head_figure"))
+    real = len([p for p in pieces(visit, "Target") if p != "<pad>"])
+    assert np.all(on[:, real:] == 0)
+    visit.switch("Target padding mask")
+    assert np.array(visit.cells("head_figure"))[:, real:].max() > 0
+
+
+def test_pages_follow_the_same_settings(visit):
+    visit.open("?source=the+dog+the&kind=encoder&layer=2&head=3&causal=false&pad_to=6")
+    weights = visit.cells("head_figure")
+    visit.go("Compare")
+    assert np.allclose(visit.cells("comparison_figure", 0), weights, atol=1e-7)
+    assert np.allclose(visit.cells("comparison_figure", 1), weights, atol=1e-5)
+    expect(visit.page.get_by_text("PASS: the two agree")).to_be_visible()
+    visit.screenshot("compare")
+    visit.go("Positions")
+    table = np.array(visit.cells("table_figure"))
+    assert table.shape[0] == 6 and np.allclose(table[0, 0::2], 0) and np.allclose(table[0, 1::2], 1)
+    embedding, added = visit.cells("token_figure"), visit.cells("added_figure")
+    assert np.allclose(np.add(embedding, added), visit.cells("embedded_figure"), atol=1e-5)
+    assert np.allclose(embedding[0], embedding[2])  # the … the
+    visit.screenshot("positions")
+    visit.go("Attention")
+    assert np.allclose(visit.cells("head_figure"), weights, atol=1e-7)
+
+
+def test_repeated_pieces_keep_their_own_rows(visit):
+    visit.open("?source=the+dog+the&kind=encoder")
+    assert visit.labels("head_figure", "yaxis") == ["the", "dog", "the", "&lt;/s&gt;"]
+    assert visit.labels("head_figure", "xaxis") == ["the", "dog", "the", "&lt;/s&gt;"]
+    assert np.shape(visit.cells("head_figure")) == (4, 4)
+
+
+def test_permalink_restores_the_view(visit):
+    visit.open().type("Two dogs run.").type("Zwei Hunde rennen.", "Target")
+    visit.choose("kind", "decoder").choose("layer", 3).choose("head", 2).switch("Causal mask")
+    visit.go("Compare")
+    shown, address = visit.cells("comparison_figure"), visit.page.url
+    visit.page.get_by_role("button", name="Copy link").click()
+    expect(visit.page.get_by_text("Copied.")).to_be_visible()
+    assert visit.page.evaluate("navigator.clipboard.readText()") == address
+    other = visit.page.context.new_page()
+    other.goto(address)
+    visit.page = other
+    visit.settle()
+    assert visit.cells("comparison_figure") == shown
+    assert other.url == address
+    visit.page.reload()
+    visit.settle()
+    assert visit.cells("comparison_figure") == shown
+
+
+def test_out_of_range_link_falls_back_and_is_written_back(visit):
+    visit.open("?kind=sideways&layer=99&head=0&pad_to=100000&causal=perhaps&model=nobody")
+    assert np.allclose(np.sum(visit.cells("head_figure"), axis=1), 1, atol=1e-5)
+    assert "?" not in visit.page.url
+
+
+def test_depth_of_another_model_clamps_the_layer(visit):
+    visit.open("?model=uneven&kind=decoder&layer=5&source=the+dog&target=ein+Hund")
+    expect(visit.page.get_by_role("heading", name="layer 5, head 1")).to_be_visible()
+    visit.choose("kind", "encoder")
+    expect(visit.page.get_by_role("heading", name="layer 2, head 1")).to_be_visible()
+    assert "layer=2" in visit.page.url
+    for page in ("Positions", "Compare", "Attention"):
+        visit.go(page)
+        visit.expect_well()
+
+
+@pytest.mark.parametrize("name", BAD_TEXTS)
+def test_odd_text_is_shown_as_typed(visit, name):
+    text = BAD_TEXTS[name]
+    visit.open().type(text)
+    assert visit.page.get_by_label("Source sentence", exact=True).input_value() == text
+    joined = "".join(pieces(visit, "Source"))
+    if name == "markup":
+        assert "$" in joined and "**" in joined.replace("·", "") and "<b>" in joined
+    assert visit.page.evaluate("window.broken") is None
+    visit.cells("head_figure")
+
+
+@pytest.mark.parametrize("text", ["", "   \n \t "])
+def test_blank_text_is_answered_in_words(visit, text):
+    visit.open().type(text)
+    expect(visit.page.get_by_text("Type a sentence")).to_be_visible()
+    visit.type("A man.")
+    assert pieces(visit, "Source")[0] == "A"
+
+
+def test_too_long_text_is_refused_with_both_numbers_and_kept(visit):
+    text = "dog " * 2000
+    visit.open().type(text)
+    said = visit.page.get_by_test_id("stAlert").inner_text()
+    assert "2,001" in said and "1,024" in said
+    assert visit.page.get_by_label("Source sentence", exact=True).input_value() == text
+    for page in ("Compare", "Positions"):
+        visit.go(page)
+        expect(visit.page.get_by_test_id("stAlert")).to_be_visible()
+
+
+def test_lines_are_offered_as_a_list(visit):
+    visit.open().type("Two dogs run.\n\nA man sleeps.")
+    assert pieces(visit, "Source")[0] == "Two"
+    visit.page.get_by_label("Which line").click()
+    visit.page.get_by_role("option", name="A man sleeps.").click()
+    visit.settle()
+    assert pieces(visit, "Source")[:2] == ["A", "man"]
+    shown, address = visit.cells("head_figure"), visit.page.url
+    visit.open(address.removeprefix(visit.address + "/"))
+    assert visit.cells("head_figure") == shown
+
+
+def test_translate_again_under_masks(visit):
+    visit.open("?memory_padding=false&src_padding=false&pad_to=60")
+    visit.page.get_by_role("button", name="Translate again").click()
+    visit.settle()
+    box = visit.page.get_by_label("Target", exact=True)
+    assert box.input_value() != ""
+    visit.page.get_by_role("button", name="Translate it").click()
+    visit.settle()
+    assert box.input_value() == ""

@@ -1,0 +1,73 @@
+"""What tests of the app share: a model that no data set is needed for, and a running server."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+
+from model import checkpoint, presets
+from model.tokenizer import Tokenizer
+
+ROOT = Path(__file__).resolve().parent.parent
+LINES = ["the dog sees the cat", "ein Hund sieht die Katze", "a man and a woman walk home"]
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory) -> Path:
+    """A folder of models for `--models`: one with 2 encoder and 5 decoder layers, and one that
+    reads 12 tokens; random weights."""
+    folder = tmp_path_factory.mktemp("models")
+    tokenizer = Tokenizer.train(LINES, vocab_size=300)
+    sizes = dict(vocab_size=len(tokenizer), d_model=32, n_heads=4, d_ff=64)
+    shapes = {
+        "uneven": dict(n_encoder_layers=2, n_decoder_layers=5),
+        "short": dict(n_encoder_layers=1, n_decoder_layers=1, max_length=12),
+    }
+    torch.manual_seed(0)
+    for name, shape in shapes.items():
+        model = presets.build("pre_norm", **sizes, **shape)
+        checkpoint.save(folder / name, model, "pre_norm", tokenizer, {})
+    return folder
+
+
+@contextmanager
+def serve(models: Path, **environment: str):
+    """The address of a running app, as `streamlit run` starts it."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app/main.py"]
+    command += ["--server.port", str(port), "--server.headless", "true"]
+    server = subprocess.Popen(
+        [*command, "--", "--models", str(models)],
+        cwd=ROOT,
+        env=os.environ | environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(600):
+            assert server.poll() is None, "the app ended by itself"
+            try:
+                urllib.request.urlopen(f"{address}/_stcore/health", timeout=1)
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield address
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+@pytest.fixture(scope="session")
+def app(models):
+    with serve(models) as address:
+        yield address
