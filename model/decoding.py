@@ -1,5 +1,7 @@
 """From source ids to target ids: greedy and beam search, with a key-value cache."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -25,7 +27,8 @@ class SelfCache:
         return self.keys[:, :, : self.length], self.values[:, :, : self.length]
 
     def select(self, rows: Tensor) -> None:
-        self.keys, self.values = self.keys[rows], self.values[rows]
+        if self.keys is not None:
+            self.keys, self.values = self.keys[rows], self.values[rows]
 
 
 class CrossCache:
@@ -40,8 +43,8 @@ class CrossCache:
         return self.held
 
     def select(self, rows: Tensor) -> None:
-        keys, values = self.held
-        self.held = keys[rows], values[rows]
+        if self.held is not None:
+            self.held = tuple(held[rows] for held in self.held)
 
 
 class Steps:
@@ -53,7 +56,8 @@ class Steps:
     def __init__(self, model: Transformer, src: Tensor, masks: Masks, capacity: int, cached: bool):
         if cached and not masks.causal:
             raise ValueError("a key-value cache needs the causal mask")
-        self.model, self.masks, self.src = model, masks, src
+        # Growing targets are all of one length: a pad in them is a token the model wrote.
+        self.model, self.masks, self.src = model, replace(masks, tgt_padding=False), src
         src_mask, _, self.memory_mask = masks.build(src, src, model.config.pad_id)
         self.memory = model.encode(src, src_mask)
         self.cache = None

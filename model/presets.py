@@ -3,7 +3,14 @@
 from torch import nn
 
 from model.transformer import Config, Transformer
-from model.variants import PreNormDecoderLayer, PreNormEncoderLayer
+from model.variants import (
+    Classifier,
+    ClassifierConfig,
+    LearnedPositions,
+    PreNormDecoderLayer,
+    PreNormEncoderLayer,
+    WideAttention,
+)
 
 
 def paper(config: Config) -> Transformer:
@@ -24,11 +31,23 @@ def pre_norm(config: Config) -> Transformer:
     return model
 
 
-PRESETS = {"paper": paper, "pre_norm": pre_norm}
+def bloem(config: ClassifierConfig) -> Classifier:
+    """Bloem 2019, "Transformers from scratch": an encoder that classifies, post-norm, with
+    learned positions and heads as wide as the model."""
+    model = Classifier(config)
+    model.src_embedding.token = nn.Embedding(config.vocab_size, config.d_model)
+    model.src_embedding.position = LearnedPositions(config.max_length, config.d_model)
+    for layer in model.encoder.layers:
+        layer.self_attn = WideAttention(config.d_model, config.n_heads, config.dropout)
+    return model
 
 
-def build(name: str, **sizes) -> Transformer:
-    """A model of the preset `name` with random weights; `sizes` are the fields of Config."""
+PRESETS = {"paper": paper, "pre_norm": pre_norm, "bloem": bloem}
+
+
+def build(name: str, **sizes) -> Transformer | Classifier:
+    """A model of the preset `name` with random weights; `sizes` are the fields of its Config."""
     if name not in PRESETS:
         raise ValueError(f"no preset {name!r}; there are {', '.join(PRESETS)}")
-    return PRESETS[name](Config(**sizes))
+    config = ClassifierConfig if name == "bloem" else Config
+    return PRESETS[name](config(**sizes))

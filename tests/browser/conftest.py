@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
 expect.set_options(timeout=30_000)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -19,14 +19,16 @@ ARGUMENTS = [
 ]
 
 
-@pytest.fixture(scope="session")
-def chromium():
+def launch(playwright: Playwright) -> Browser:
     path = next(filter(None, map(shutil.which, NAMES)), None)
     assert path, "the browser tests need Chromium: apt-get install chromium"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+    return playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    with sync_playwright() as playwright, launch(playwright) as browser:
         yield browser
-        browser.close()
 
 
 class Visit:
@@ -92,7 +94,12 @@ class Visit:
         """No error of ours on the page, none in the browser, nothing asked of another host."""
         expect(self.page.get_by_test_id("stException")).to_have_count(0)
         assert self.errors == []
-        assert [r for r in self.requests if not r.startswith((self.address, "data:", "blob:"))] == []
+        assert self.outside() == []
+
+    def outside(self) -> list[str]:
+        """What the page asked of anyone but the app."""
+        local = (self.address, "data:", "blob:")
+        return [url for url in self.requests if not url.startswith(local)]
 
 
 @pytest.fixture

@@ -161,7 +161,7 @@ def test_too_long_text_is_refused_with_both_numbers_and_kept(visit):
 def test_lines_are_offered_as_a_list(visit):
     visit.open().type("Two dogs run.\n\nA man sleeps.")
     assert pieces(visit, "Source")[0] == "Two"
-    visit.page.get_by_label("Which line").click()
+    visit.page.get_by_role("combobox", name="Which line").click()
     visit.page.get_by_role("option", name="A man sleeps.").click()
     visit.settle()
     assert pieces(visit, "Source")[:2] == ["A", "man"]

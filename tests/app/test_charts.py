@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+
+from app import charts
+from app.charts import Axis
+
+RANDOM = np.random.default_rng(0)
+
+
+def rows_of_weights(*shape):
+    weights = RANDOM.random(shape)
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def test_equal_labels_stay_apart_and_tags_are_text():
+    axis = Axis("who asks", ["the", "<b>dog</b> & co", "the"])
+    figure = charts.attention(rows_of_weights(3, 3), axis, axis)
+    for side in (figure.layout.xaxis, figure.layout.yaxis):
+        assert list(side.tickvals) == [0, 1, 2]
+        assert list(side.ticktext) == ["the", "&lt;b&gt;dog&lt;/b&gt; &amp; co", "the"]
+    assert figure.data[0].z.shape == (3, 3)
+
+
+def test_hover_names_row_and_column_of_each_cell():
+    weights = rows_of_weights(2, 3)
+    figure = charts.attention(weights, Axis("asks", "ab"), Axis("looked at", "xyz"))
+    cells = figure.data[0].customdata
+    assert cells[1, 2].tolist() == ["b", "z"]
+    assert "asks: <b>%{customdata[0]}" in figure.data[0].hovertemplate
+    assert np.array_equal(figure.data[0].z, weights)
+
+
+def test_a_row_that_attends_to_nothing_is_blank():
+    weights = rows_of_weights(3, 3)
+    weights[1] = 0
+    z = charts.attention(weights, Axis("", "abc"), Axis("", "abc")).data[0].z
+    assert np.isnan(z[1]).all() and not np.isnan(z[[0, 2]]).any()
+
+
+def test_overview_puts_every_head_in_its_place():
+    attention = rows_of_weights(2, 3, 5, 4)
+    figure = charts.overview(attention, focus=(1, 2))
+    z = np.asarray(figure.data[0].z)
+    frame = figure.layout.shapes[0]
+    rows = slice(int(np.ceil(frame.y0)), int(np.floor(frame.y1)) + 1)
+    columns = slice(int(np.ceil(frame.x0)), int(np.floor(frame.x1)) + 1)
+    assert np.allclose(z[rows, columns], attention[1, 2])
+    assert np.sort(z[np.isfinite(z)]) == pytest.approx(np.sort(attention.ravel()), abs=1e-6)
+
+
+@pytest.mark.parametrize("length", [1, 7, 48, 49, 1024])
+def test_shrinking_keeps_the_largest_weight(length):
+    attention = rows_of_weights(1, 2, length, length)
+    small = charts.shrink(attention, 48)
+    assert max(small.shape[-2:]) <= 48
+    assert np.array_equal(small.max(axis=(2, 3)), attention.max(axis=(2, 3)))
+    if length <= 48:
+        assert small is attention
+
+
+def test_difference_is_symmetric_around_zero_and_bears_nan():
+    ours, theirs = rows_of_weights(4, 4), rows_of_weights(4, 4)
+    theirs[2] = np.nan
+    axis = Axis("", "abcd")
+    layout = charts.comparison(ours, theirs, axis, axis).layout
+    largest = np.nanmax(np.abs(ours - theirs))
+    assert layout.coloraxis2.cmax == pytest.approx(largest)
+    assert layout.coloraxis2.cmin == pytest.approx(-largest)
+    assert charts.comparison(ours, ours, axis, axis).layout.coloraxis2.cmax > 0
+
+
+def test_many_labels_are_thinned_to_what_fits():
+    axis = Axis("", [str(i) for i in range(1000)])
+    shown = axis.layout(room=400)
+    assert len(shown["tickvals"]) <= charts.MOST_LABELS
+    assert [axis.labels[value] for value in shown["tickvals"]] == shown["ticktext"]

@@ -1,0 +1,98 @@
+import threading
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app.state import _ByteBoundedCache, lines_of
+from tests.conftest import ROOT
+
+
+def test_cache_holds_no_more_bytes_than_it_may():
+    cache, made = _ByteBoundedCache(limit=10), []
+
+    def get(key):
+        return cache.get(key, lambda: made.append(key) or key, lambda value: 4)
+
+    assert [get(k) for k in "aba"] == ["a", "b", "a"] and made == ["a", "b"]
+    get("c")  # 12 bytes: b, least recently used, goes
+    assert list(cache.held) == ["a", "c"]
+    get("b")
+    assert made == ["a", "b", "c", "b"]
+
+
+def test_a_result_larger_than_the_limit_is_still_given():
+    cache = _ByteBoundedCache(limit=10)
+    assert cache.get("huge", lambda: "huge", lambda value: 99) == "huge"
+    cache.get("small", lambda: "small", lambda value: 1)
+    assert list(cache.held) == ["small"]
+
+
+def test_one_session_does_not_wait_for_another():
+    cache, inside, release = _ByteBoundedCache(limit=10), threading.Event(), threading.Event()
+
+    def slow():
+        inside.set()
+        release.wait(10)
+
+    thread = threading.Thread(target=cache.get, args=("slow", slow, lambda value: 1))
+    thread.start()
+    inside.wait(10)
+    assert cache.get("quick", lambda: "quick", lambda value: 1) == "quick"
+    release.set()
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [("", []), (" \n\t", []), ("a", ["a"]), ("a\n\n b \n", ["a", "b"]), ("a\x0bb", ["a\x0bb"])],
+)
+def test_lines(text, lines):
+    assert lines_of(text) == lines
+
+
+@pytest.fixture
+def page(models, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["main.py", "--models", str(models)])
+    import streamlit as st
+
+    st.cache_resource.clear()
+    yield AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
+    st.cache_resource.clear()
+
+
+def test_no_module_of_ours_is_loaded_twice(page):
+    import sys
+
+    page.run()
+    assert not page.exception
+    files = [
+        m.__file__
+        for m in list(sys.modules.values())
+        if getattr(m, "__file__", None) and str(ROOT) in m.__file__
+    ]
+    assert len(files) == len(set(files))
+    assert {"state", "charts", "sidebar"}.isdisjoint(sys.modules)
+
+
+@pytest.mark.parametrize("view", ["attention", "positions", "compare"])
+@pytest.mark.parametrize("name", ["en-de", "uneven", "short"])
+def test_every_page_works_with_every_model(page, view, name):
+    page.query_params["model"] = name
+    page.query_params["source"] = "the dog the"
+    page.query_params["target"] = "ein Hund"
+    page.run()
+    page.switch_page(f"views/{view}.py").run()
+    assert not page.exception and not page.error
+    assert page.session_state["model"] == name
+
+
+def test_what_does_not_fit_is_refused_on_every_page(page):
+    page.query_params["model"] = "short"
+    page.query_params["source"] = "the dog sees the cat and the cat sees the dog"
+    page.run()
+    for view in ("attention", "positions", "compare"):
+        page.switch_page(f"views/{view}.py").run()
+        assert not page.exception
+        assert "at most 12" in page.error[0].value
+    page.text_area(key="source").set_value("the dog").run()
+    assert not page.error
