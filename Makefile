@@ -17,7 +17,7 @@ app: $(VENV)/app.installed
 
 # Everybody who can reach this machine can open the app: for a class, on purpose.
 serve: $(VENV)/app.installed
-	$(STREAMLIT) --server.address 0.0.0.0 --server.headless true
+	$(STREAMLIT) --server.address 0.0.0.0 --server.headless true --browser.serverAddress $$(hostname)
 
 test: $(VENV)/test.installed lint chromium
 	$(BIN)/python -m pytest
@@ -56,7 +56,8 @@ $(VENV)/test.installed: pyproject.toml $(VENV)/app.installed
 # The browser tests drive a Chromium that is already here, or Debian's.
 .PHONY: chromium
 chromium:
-	@command -v chromium chromium-browser google-chrome >/dev/null || { \
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+	  command -v google-chrome >/dev/null || { \
 	  echo "Installing chromium for the browser tests."; \
 	  $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq chromium >/dev/null || \
 	  { echo "The browser tests need Chromium. Please run: apt-get install chromium"; exit 1; }; }

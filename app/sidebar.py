@@ -71,7 +71,7 @@ def _sentence() -> None:
     known = state.examples(st.session_state["model"])
     st.text_area(
         "Source sentence",
-        value=(state.examples(state.DEFAULT_MODEL) or [""])[0],
+        value=(known or [""])[0],
         height=100,
         key="source",
         help="What the encoder reads. Ctrl+Enter, or a click elsewhere, runs the model. "

@@ -166,14 +166,12 @@ def _cache() -> _ByteBoundedCache:
 
 
 @st.cache_data(max_entries=1000, show_spinner="Translating …")
-def _translation(name: str, device: str, text: str, masks: Masks | None) -> tuple[int, ...]:
-    """The model's own target ids. Without masks: as trained, with a key-value cache."""
+def _translation(name: str, device: str, text: str, masks: Masks) -> tuple[int, ...]:
+    """The model's own target ids. Without the causal mask there is no key-value cache to use."""
     own, _ = _own(name, device)
     source, _ = inputs_of(own.model.config, own.tokenizer.encode(text), Encoding((), (), ()))
     src = torch.tensor([source.ids], device=device)
-    if masks is None:
-        return tuple(greedy_decode(own.model, src)[0])
-    return tuple(greedy_decode(own.model, src, masks=masks, use_cache=False)[0])
+    return tuple(greedy_decode(own.model, src, masks=masks, use_cache=masks.causal)[0])
 
 
 def translate_under_masks() -> None:
@@ -193,7 +191,7 @@ def current_pair() -> tuple[Encoding, Encoding]:
     if chosen.target.strip():
         target = own.tokenizer.encode(chosen.target.strip())
     else:
-        target = own.tokenizer.encoding(_translation(chosen.model, device, chosen.text, None))
+        target = own.tokenizer.encoding(_translation(chosen.model, device, chosen.text, Masks()))
     return own.tokenizer.encode(chosen.text), target
 
 

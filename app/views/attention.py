@@ -56,7 +56,9 @@ st.caption(
 )
 logits = trace.logits - trace.logits.max(axis=1, keepdims=True)
 probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-best = np.argsort(-probabilities, axis=1)[:, :MOST_PROBABLE]
+best = np.argpartition(-probabilities, MOST_PROBABLE, axis=1)[:, :MOST_PROBABLE]
+order = np.argsort(-np.take_along_axis(probabilities, best, axis=1), axis=1)
+best = np.take_along_axis(best, order, axis=1)
 tokenizer = state.checkpoint().tokenizer
 table = {"position": range(len(trace.tgt.pieces)), "after": trace.tgt.pieces}
 for rank in range(MOST_PROBABLE):
