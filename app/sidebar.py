@@ -1,10 +1,13 @@
 """What every page shares: model, sentence, masks and the head in focus. Each widget writes its
 own part of the address, so that the address of a page is all one needs to come back to it."""
 
+import random
+
 import streamlit as st
 
 from app import state
 from app.components.copy_link import copy_link
+from model.card import headline
 
 MASKS = {
     "causal": (
@@ -44,14 +47,43 @@ def _model() -> None:
     if not models:
         st.error("There is no model in assets/checkpoints. Train one: python -m model.train")
         st.stop()
-    with st.container(horizontal=True):
-        st.selectbox("Model", models, key="model", on_change=_open_on_example, **URL)
-        st.selectbox(
-            "Device",
-            state.devices(),
-            key="device",
-            help="Where the model runs. Auto takes the first GPU, else the CPU.",
-        )
+    st.selectbox(
+        "Model",
+        models,
+        key="model",
+        on_change=_open_on_example,
+        help="Each was trained for one task; what it is good at stands below.",
+        **URL,
+    )
+    st.selectbox(
+        "Device",
+        state.devices(),
+        key="device",
+        help="Where the model runs. Auto takes the first GPU, else the CPU.",
+    )
+    _step()
+    card = state.cards()[st.session_state["model"]]
+    parameters = sum(p.numel() for p in state.checkpoint().model.parameters())
+    facts = [card.get("title", ""), f"{parameters:,} parameters", headline(card)]
+    st.caption(f"{' · '.join(filter(None, facts))}  \n{card.get('look_for', '')}")
+
+
+def _step() -> None:
+    """How far its training had come, for a model that kept snapshots."""
+    if not (steps := state.steps()):
+        return
+    if st.session_state.get("step", state.FINAL) not in steps:
+        st.session_state["step"] = state.FINAL
+    st.select_slider(
+        "Training step",
+        list(steps),
+        value=state.FINAL,
+        key="step",
+        help="The same sentence and head, earlier in training.",
+        **URL,
+    )
+    if score := steps[st.session_state["step"]]:
+        st.caption(f"At this step: {headline({'scores': [score]})}")
 
 
 def _open_on_example() -> None:
@@ -63,8 +95,16 @@ def _open_on_example() -> None:
 
 def _take_example() -> None:
     if chosen := st.session_state["example"]:
-        st.session_state["source"], st.session_state["target"] = chosen, ""
+        _read(chosen)
         st.session_state["example"] = None
+
+
+def _surprise(known: list[str]) -> None:
+    _read(random.choice([text for text in known if text != st.session_state["source"]]))
+
+
+def _read(text: str) -> None:
+    st.session_state["source"], st.session_state["target"] = text, ""
 
 
 def _sentence() -> None:
@@ -78,59 +118,81 @@ def _sentence() -> None:
         "Several lines are offered as a list.",
         **URL,
     )
-    lines = state.lines_of(st.session_state["source"])
+    lines = list(dict.fromkeys(state.lines_of(st.session_state["source"])))
     if len(lines) > 1:
-        unique = list(dict.fromkeys(lines))
-        if st.session_state.get("line") not in unique:
+        if st.session_state.get("line") not in lines:
             st.session_state.pop("line", None)
-        st.selectbox("Which line", unique, key="line", help="The line the model reads.", **URL)
-    st.selectbox(
-        "Examples",
-        known,
-        index=None,
-        placeholder="Take an example …",
-        key="example",
-        on_change=_take_example,
-        label_visibility="collapsed",
-    )
+        st.selectbox("Which line", lines, key="line", help="The line the model reads.", **URL)
+    if len(known) > 1:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            st.selectbox(
+                "Examples",
+                known,
+                index=None,
+                placeholder="Take an example …",
+                key="example",
+                on_change=_take_example,
+                label_visibility="collapsed",
+                width=190,
+            )
+            st.button(
+                "",
+                icon=":material/casino:",
+                on_click=_surprise,
+                args=(known,),
+                help="Surprise me: another example.",
+                key="surprise",
+            )
+    if not state.checkpoint().classes:
+        _target()
+
+
+def _target() -> None:
     st.text_input(
         "Target",
         key="target",
-        placeholder="translated by the model",
-        help="What the decoder reads. Leave it empty and the model translates; type to see how "
-        "it reads your translation.",
+        placeholder="written by the model",
+        help="What the decoder reads. Leave it empty and the model writes it; type to see how "
+        "it reads your own.",
         **URL,
     )
     if st.session_state["target"]:
         st.button(
-            "Translate it",
+            "Let the model write it",
             on_click=st.session_state.update,
             kwargs={"target": ""},
-            help="Empty the target box, so that the model translates.",
+            help="Empty the target box.",
         )
 
 
 def _focus() -> None:
-    sizes = state.checkpoint().model.config
-    st.segmented_control(
-        "Attention",
-        list(state.KINDS),
-        default="cross",
-        required=True,
-        key="kind",
+    layers = state.layers()
+    _one_of(
+        "kind",
+        list(layers),
+        label="Attention",
+        default=list(layers)[-1],
         help="Encoder: source looks at source. Decoder: target looks at target. "
         "Cross: target looks at source.",
+    )
+    _one_of("layer", list(range(1, layers[st.session_state["kind"]] + 1)))
+    _one_of("head", list(range(1, state.checkpoint().model.config.n_heads + 1)))
+
+
+def _one_of(key: str, options: list, label: str = "", default=1, help: str | None = None) -> None:
+    """A choice that is always made; what another model or kind does not have is clamped."""
+    if st.session_state.get(key, default) not in options:
+        st.session_state[key] = options[-1]
+    st.segmented_control(
+        label or key.capitalize(),
+        options,
+        default=default,
+        required=True,
+        key=key,
+        help=help,
+        wrap=True,
         **URL,
     )
-    kind = st.session_state["kind"]
-    layers = sizes.n_encoder_layers if kind == "encoder" else sizes.n_decoder_layers
-    for key, count in (("layer", layers), ("head", sizes.n_heads)):
-        options = list(range(1, count + 1))
-        if key in st.session_state and st.session_state[key] not in options:
-            st.session_state[key] = options[-1]
-        st.segmented_control(
-            key.capitalize(), options, default=1, required=True, key=key, wrap=True, **URL
-        )
 
 
 def _masks() -> None:
@@ -146,11 +208,12 @@ def _masks() -> None:
     )
     with st.container(horizontal=True):
         st.button("Reset", on_click=_reset_masks, help="All masks on, no padding.")
-        st.button(
-            "Translate again under these masks",
-            on_click=state.translate_under_masks,
-            help="Decodes with the masks as they are and puts the result into the target box.",
-        )
+        if not state.checkpoint().classes:
+            st.button(
+                "Translate again under these masks",
+                on_click=state.translate_under_masks,
+                help="Decodes with the masks as they are and puts the result into the target box.",
+            )
 
 
 def _reset_masks() -> None:

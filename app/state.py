@@ -5,6 +5,7 @@ with them hooks, are each session's own (see model/capture.py).
 """
 
 import argparse
+import json
 import statistics
 import sys
 import time
@@ -15,7 +16,9 @@ from threading import Lock
 
 import streamlit as st
 import torch
+from safetensors import SafetensorError
 
+from model import snapshots
 from model.capture import view
 from model.checkpoint import SHIPPED, Checkpoint, load
 from model.decoding import greedy_decode
@@ -27,6 +30,7 @@ from model.trace import KINDS, TooLong, Trace, inputs_of, trace
 EXAMPLES = SHIPPED.parent / "examples"
 DEFAULT_MODEL = "en-de"
 TRACE_BYTES = 512 * 2**20
+FINAL = "final"
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class Settings:
     """What the user set and a trace depends on. Each field is the key of a sidebar widget."""
 
     model: str
+    step: str  # of its training; FINAL: what it became
     device: str
     source: str
     line: str  # which line of the source is read, where it has several
@@ -43,6 +48,11 @@ class Settings:
     tgt_padding: bool
     memory_padding: bool
     pad_to: int
+
+    @property
+    def weights(self) -> tuple[str, str, str]:
+        """Which weights, and where: model, step, device."""
+        return self.model, self.step or FINAL, device_of(self.device)
 
     @property
     def masks(self) -> Masks:
@@ -109,10 +119,13 @@ def device_of(choice: str) -> str:
     return (devices()[2:] or ["cpu"])[0] if choice == "auto" else choice
 
 
-@st.cache_resource(max_entries=8, show_spinner="Reading the model …")
-def _shared(name: str, device: str) -> tuple[Checkpoint, Reference | None]:
+@st.cache_resource(max_entries=32, show_spinner="Reading the model …")
+def _shared(name: str, step: str, device: str) -> tuple[Checkpoint, Reference | None]:
     """Weights on a device, and their twin, for all sessions. Hook none of it: take a view."""
-    checkpoint = load(model_folders()[name])
+    folder = model_folders()[name]
+    checkpoint = load(folder)
+    if step != FINAL:
+        snapshots.put_into(checkpoint.model, folder, int(step))
     checkpoint.model.to(device)
     try:
         return checkpoint, Reference(checkpoint.model)
@@ -120,22 +133,57 @@ def _shared(name: str, device: str) -> tuple[Checkpoint, Reference | None]:
         return checkpoint, None
 
 
-def _own(name: str, device: str) -> tuple[Checkpoint, Reference | None]:
+def _own(name: str, step: str, device: str) -> tuple[Checkpoint, Reference | None]:
     """This session's views of a shared model and its twin."""
     views = st.session_state.setdefault("_views", {})
-    if (name, device) not in views:
-        checkpoint, reference = _shared(name, device)
-        views[name, device] = (
+    if (name, step, device) not in views:
+        checkpoint, reference = _shared(name, step, device)
+        views[name, step, device] = (
             replace(checkpoint, model=view(checkpoint.model)),
             reference and view(reference),
         )
-    return views[name, device]
+    return views[name, step, device]
 
 
 def checkpoint() -> Checkpoint:
-    """The chosen model, this session's view of it."""
-    chosen = settings()
-    return _own(chosen.model, device_of(chosen.device))[0]
+    """The chosen model, this session's view of it. One that cannot be read ends the page."""
+    try:
+        return _own(*settings().weights)[0]
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        st.error(
+            f"The model “{settings().model}” cannot be read ({type(error).__name__}: {error}). "
+            "Choose another one above, or train it again."
+        )
+        st.stop()
+
+
+def steps() -> dict[str, dict]:
+    """Training steps of the chosen model to look back at → score, the first one first; empty
+    for a model without snapshots."""
+    name = st.session_state["model"]
+    found = {str(step): score for step, score in snapshots.steps(model_folders()[name]).items()}
+    return found | {FINAL: {}} if found else {}
+
+
+def layers() -> dict[str, int]:
+    """The chosen model's kinds of attention → how many layers have them."""
+    sizes = checkpoint().model.config
+    depth = {"encoder": sizes.n_encoder_layers, "decoder": sizes.n_decoder_layers}
+    found = {kind: depth[stack] for kind, (stack, _) in KINDS.items()}
+    return {kind: count for kind, count in found.items() if count}
+
+
+@st.cache_data
+def cards() -> dict[str, dict]:
+    """Name → card of every model to choose from, read without its weights."""
+    return {name: _card(folder) for name, folder in model_folders().items()}
+
+
+def _card(folder: Path) -> dict:
+    try:
+        return json.loads((folder / "config.json").read_text(encoding="utf-8"))["card"]
+    except (OSError, ValueError, KeyError):
+        return {}  # what is wrong with it is said when it is chosen
 
 
 # Traces
@@ -165,40 +213,37 @@ def _cache() -> _ByteBoundedCache:
     return _ByteBoundedCache(TRACE_BYTES)
 
 
-@st.cache_data(max_entries=1000, show_spinner="Translating …")
-def _translation(name: str, device: str, text: str, masks: Masks) -> tuple[int, ...]:
+@st.cache_data(max_entries=1000, show_spinner="Writing the target …")
+def _translation(weights: tuple[str, str, str], text: str, masks: Masks) -> tuple[int, ...]:
     """The model's own target ids. Without the causal mask there is no key-value cache to use."""
-    own, _ = _own(name, device)
+    own, _ = _own(*weights)
     source, _ = inputs_of(own.model.config, own.tokenizer.encode(text), Encoding((), (), ()))
-    src = torch.tensor([source.ids], device=device)
+    src = torch.tensor([source.ids], device=weights[-1])
     return tuple(greedy_decode(own.model, src, masks=masks, use_cache=masks.causal)[0])
 
 
 def translate_under_masks() -> None:
     """Put what the model says under the current masks into the target box."""
     chosen = settings()
-    name, device = chosen.model, device_of(chosen.device)
-    own, _ = _own(name, device)
-    ids = _translation(name, device, chosen.text, chosen.masks)
-    st.session_state["target"] = own.tokenizer.decode(ids)
+    ids = _translation(chosen.weights, chosen.text, chosen.masks)
+    st.session_state["target"] = checkpoint().tokenizer.decode(ids)
 
 
 def current_pair() -> tuple[Encoding, Encoding]:
-    """Source and target of the current settings. Raises TooLong."""
-    chosen = settings()
-    device = device_of(chosen.device)
-    own, _ = _own(chosen.model, device)
+    """Source and target of the current settings; a classifier has no target. Raises TooLong."""
+    chosen, own = settings(), checkpoint()
+    source = own.tokenizer.encode(chosen.text)
+    if own.classes:
+        return source, Encoding((), (), ())
     if chosen.target.strip():
-        target = own.tokenizer.encode(chosen.target.strip())
-    else:
-        target = own.tokenizer.encoding(_translation(chosen.model, device, chosen.text, Masks()))
-    return own.tokenizer.encode(chosen.text), target
+        return source, own.tokenizer.encode(chosen.target.strip())
+    ids = _translation(chosen.weights, chosen.text, Masks())
+    return source, own.tokenizer.encoding(ids)
 
 
 def current_trace() -> Trace:
     """The trace of the current settings. Without one to show, says why and ends the page."""
-    chosen = settings()
-    own, _ = _own(chosen.model, device_of(chosen.device))
+    chosen, own = settings(), checkpoint()
     if not chosen.text:
         st.info("Type a sentence into the box on the left to see what the heads look at.")
         st.stop()
@@ -225,24 +270,23 @@ class Timing:
 def current_reference() -> tuple[ReferenceTrace, Timing] | None:
     """The same pass in torch.nn.Transformer; None where it has no such model."""
     chosen = settings()
-    device = device_of(chosen.device)
-    own, reference = _own(chosen.model, device)
+    own, reference = _own(*chosen.weights)
     if reference is None:
         return None
     src, tgt = current_pair()
 
     def make():
         seen = reference.trace(src, tgt, chosen.masks, chosen.pad_to)
-        return seen, _time(own, reference, src, tgt, chosen, device)
+        return seen, _time(own, reference, src, tgt, chosen)
 
     return _cache().get(("reference", chosen), make, lambda made: made[0].nbytes)
 
 
 @torch.no_grad()
-def _time(own, reference, src, tgt, chosen, device, rounds: int = 5) -> Timing:
+def _time(own, reference, src, tgt, chosen: Settings, rounds: int = 5) -> Timing:
     config = own.model.config
     pair = inputs_of(config, src, tgt, chosen.pad_to)
-    src, tgt = (torch.tensor([side.ids], device=device) for side in pair)
+    src, tgt = (torch.tensor([side.ids], device=chosen.weights[-1]) for side in pair)
     masks = chosen.masks.build(src, tgt, config.pad_id)
     passes = (lambda: own.model(src, tgt, *masks), lambda: reference(src, tgt, chosen.masks))
     seconds = [[], []]
@@ -255,19 +299,21 @@ def _time(own, reference, src, tgt, chosen, device, rounds: int = 5) -> Timing:
 
 
 __all__ = [
-    "DEFAULT_MODEL",
-    "KINDS",
+    "FINAL",
     "Focus",
     "Settings",
     "Timing",
+    "cards",
     "checkpoint",
     "current_reference",
     "current_trace",
     "devices",
     "examples",
     "focus",
+    "layers",
     "lines_of",
     "model_folders",
     "settings",
+    "steps",
     "translate_under_masks",
 ]

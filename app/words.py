@@ -33,7 +33,9 @@ def head_name(kind: str, layer: int, head: int) -> str:
 
 
 def notices(side: str, text: str, encoding: Encoding) -> list[str]:
-    """What one should know about a text before reading the pictures."""
+    """What one should know about a typed text before reading the pictures."""
+    if not text:
+        return []
     said = []
     control = sorted({c for c in text if unicodedata.category(c) in ("Cc", "Cf")})
     if control:

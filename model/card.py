@@ -8,7 +8,7 @@ of decoding. Every entry may be missing.
 from model.transformer import Transformer
 
 MEASURES = {"bleu_lc": "BLEU, lowercased", "bleu": "BLEU", "chrf": "chrF",
-            "accuracy": "accuracy, %", "exact": "exact, %"}  # fmt: skip
+            "accuracy": "% accuracy", "exact": "% exact"}  # fmt: skip
 
 
 def with_scores(card: dict, scores: list[dict]) -> dict:

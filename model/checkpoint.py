@@ -24,10 +24,14 @@ SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "checkpoints"
 def replace_file(path: Path, content: bytes | str) -> None:
     """Write aside, then rename: whoever reads finds the old file or the new one, whole."""
     aside = path.with_name(path.name + ".new")
-    with open(aside, "wb") as file:
-        file.write(content.encode("utf-8") if isinstance(content, str) else content)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with open(aside, "wb") as file:
+            file.write(content.encode("utf-8") if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        aside.unlink(missing_ok=True)
+        raise
     aside.replace(path)
 
 
@@ -36,8 +40,7 @@ def save(folder: Path, model: Transformer, preset: str, tokenizer: Tokenizer, ca
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     weights = {name: p.detach().cpu().half().contiguous() for name, p in model.named_parameters()}
-    tokenizer.save(folder / "tokenizer.json.new")
-    (folder / "tokenizer.json.new").replace(folder / "tokenizer.json")
+    replace_file(folder / "tokenizer.json", tokenizer.to_json())
     replace_file(folder / "model.safetensors", to_bytes(weights))
     _write_config(folder, model, preset, card)
 
@@ -73,8 +76,20 @@ class Checkpoint:
     tokenizer: Tokenizer
     card: dict
 
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """What a classifier tells apart; empty for a model that writes a target."""
+        return tuple(self.card.get("classes", ()))
+
+    def classify(self, text: str) -> dict[str, float]:
+        """Class → its probability for `text`."""
+        logits = torch.tensor(self.trace(text).logits[0])
+        return dict(zip(self.classes, logits.softmax(dim=-1).tolist(), strict=True))
+
     def translate(self, text: str) -> Encoding:
-        """The model's own target for `text`, greedy."""
+        """The model's own target for `text`, greedy; empty for a classifier."""
+        if self.classes:
+            return Encoding((), (), ())
         config = self.model.config
         source, _ = inputs_of(config, self.tokenizer.encode(text), Encoding((), (), ()))
         src = torch.tensor([source.ids], device=self.model.generator.weight.device)
@@ -98,10 +113,14 @@ def load(name: str | Path) -> Checkpoint:
     model = presets.build(config["preset"], **config["sizes"])
     weights = load_file(folder / "model.safetensors")
     own = dict(model.named_parameters())
-    if weights.keys() != own.keys():
+    if _shapes(weights) != _shapes(own):
         raise ValueError(f"{folder}: its weights are not those of preset {config['preset']}")
     with torch.no_grad():
         for name, parameter in own.items():
             parameter.copy_(weights[name])
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     return Checkpoint(model.eval().requires_grad_(False), tokenizer, config["card"])
+
+
+def _shapes(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in tensors.items()}

@@ -5,6 +5,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from model import fused
 from model.masks import Masks
 from model.transformer import MultiHeadAttention, Transformer
 
@@ -50,22 +51,24 @@ class CrossCache:
 class Steps:
     """The logits of the next token for a batch of growing targets, one call a step.
 
-    The cache is causal by construction; without the causal mask, it must be off.
+    Rows are `beam` targets for each sentence. The cache is causal by construction; without the
+    causal mask, it must be off.
     """
 
-    def __init__(self, model: Transformer, src: Tensor, masks: Masks, capacity: int, cached: bool):
-        if cached and not masks.causal:
-            raise ValueError("a key-value cache needs the causal mask")
+    def __init__(
+        self, model: Transformer, src: Tensor, masks: Masks, capacity: int, beam: int, cached: bool
+    ):
         # Growing targets are all of one length: a pad in them is a token the model wrote.
-        self.model, self.masks, self.src = model, replace(masks, tgt_padding=False), src
+        self.model, self.masks, self.beam = model, replace(masks, tgt_padding=False), beam
         src_mask, _, self.memory_mask = masks.build(src, src, model.config.pad_id)
-        self.memory = model.encode(src, src_mask)
+        self.src, self.memory = src, model.encode(src, src_mask)
+        self._take(torch.arange(len(src), device=src.device).repeat_interleave(beam))
         self.cache = None
         if cached:
             self.cache = [(SelfCache(capacity), CrossCache()) for _ in model.decoder.layers]
 
     def __call__(self, tgt: Tensor) -> Tensor:
-        """Targets so far, (batch, length) → logits, (batch, vocab_size)."""
+        """Targets so far, (row, length) → logits, (row, vocab_size)."""
         model, memory, memory_mask = self.model, self.memory, self.memory_mask
         if self.cache:
             start = tgt.shape[1] - 1
@@ -75,17 +78,33 @@ class Steps:
             hidden = model.decode(tgt, memory, tgt_mask, memory_mask)
         return model.generator(hidden[:, -1])
 
-    def select(self, rows: Tensor, same_sources: bool = False) -> None:
-        """Go on with these rows, in this order. With `same_sources`, each row stays with a
-        source equal to its own (beams change places), and only the targets' cache moves."""
-        for own, cross in self.cache or ():
+    def reorder(self, rows: Tensor) -> None:
+        """Targets take the places of others of the same sentence."""
+        for own, _ in self.cache or ():
             own.select(rows)
-            if not same_sources:
-                cross.select(rows)
-        if not same_sources:
-            self.src, self.memory = self.src[rows], self.memory[rows]
-            if self.memory_mask is not None:
-                self.memory_mask = self.memory_mask[rows]
+
+    def keep(self, sentences: Tensor) -> None:
+        """Only these sentences go on."""
+        beams = torch.arange(self.beam, device=sentences.device)
+        rows = (sentences[:, None] * self.beam + beams).flatten()
+        self._take(rows)
+        for caches in self.cache or ():
+            for cache in caches:
+                cache.select(rows)
+
+    def _take(self, rows: Tensor) -> None:
+        self.src, self.memory = self.src[rows], self.memory[rows]
+        if self.memory_mask is not None:
+            self.memory_mask = self.memory_mask[rows]
+
+
+def steps_for(model, src: Tensor, masks: Masks, capacity: int, beam: int, cached: bool):
+    """The quickest way through `model` that gives the same logits."""
+    if cached and not masks.causal:
+        raise ValueError("a key-value cache needs the causal mask")
+    if cached and fused.fits(model):
+        return fused.FusedSteps(model, src, masks, capacity, beam)
+    return Steps(model, src, masks, capacity, beam, cached)
 
 
 def longest(config, src_length: int) -> int:
@@ -93,7 +112,7 @@ def longest(config, src_length: int) -> int:
     return min(2 * src_length + 20, config.max_length - 1)
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def greedy_decode(
     model: Transformer,
     src: Tensor,
@@ -105,7 +124,7 @@ def greedy_decode(
     bos and eos, one list a sentence."""
     config = model.config
     max_length = longest(config, src.shape[1]) if max_length is None else max_length
-    steps = Steps(model, src, masks, max_length, use_cache)
+    steps = steps_for(model, src, masks, max_length, 1, use_cache)
     tgt = src.new_full((len(src), 1), config.bos_id)
     going = list(range(len(src)))  # row → sentence
     found: list[list[int]] = [[] for _ in going]
@@ -116,7 +135,7 @@ def greedy_decode(
             break
         if len(rows) < len(going):
             going = [going[row] for row in rows.tolist()]
-            steps.select(rows)
+            steps.keep(rows)
             tgt, best = tgt[rows], best[rows]
         for sentence, token in zip(going, best.tolist(), strict=True):
             found[sentence].append(token)
@@ -130,7 +149,7 @@ def length_penalty(length: int, alpha: float) -> float:
     return ((5 + length) / 6) ** alpha
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def beam_search(
     model: Transformer,
     src: Tensor,
@@ -147,8 +166,7 @@ def beam_search(
     """
     config = model.config
     max_length = longest(config, src.shape[1]) if max_length is None else max_length
-    steps = Steps(model, src, masks, max_length, use_cache)
-    steps.select(torch.arange(len(src), device=src.device).repeat_interleave(beam))
+    steps = steps_for(model, src, masks, max_length, beam, use_cache)
     tgt = src.new_full((len(src) * beam, 1), config.bos_id)
     # All beams of a sentence begin alike: only the first may have children.
     grown = torch.full((len(src), beam), -torch.inf, device=src.device)
@@ -170,7 +188,7 @@ def beam_search(
         first = torch.arange(len(going), device=src.device)[:, None] * beam
         rows = (parent.gather(1, chosen) + first).flatten()
         tgt = torch.cat([tgt[rows], token.gather(1, chosen).view(-1, 1)], dim=1)
-        steps.select(rows, same_sources=True)
+        steps.reorder(rows)
 
         hope = (grown[:, 0] / penalty).tolist()
         keep = []
@@ -184,9 +202,8 @@ def beam_search(
             going = [going[row] for row in keep]
             kept = torch.tensor(keep, device=src.device)
             grown = grown[kept]
-            rows = (kept[:, None] * beam + torch.arange(beam, device=src.device)).flatten()
-            steps.select(rows)
-            tgt = tgt[rows]
+            steps.keep(kept)
+            tgt = tgt.view(-1, beam, tgt.shape[1])[kept].flatten(0, 1)
     for row, sentence in enumerate(going):  # out of room: what has grown so far counts too
         ended[sentence].append((grown[row, 0].item() / penalty, tgt[row * beam, 1:].tolist()))
     return [max(found)[1] for found in ended]

@@ -100,7 +100,7 @@ def run(args) -> None:
     held = checkpoint.load(args.checkpoint)
     held.model.to(args.device)
     card = held.card
-    task = tasks.task(card["task"], args.data, card.get("direction") == ["de", "en"])
+    task = tasks.task(card.get("task"), args.data, card.get("direction") == ["de", "en"])
     scores = []
     for name, examples in task.tests().items():
         start = time.perf_counter()

@@ -35,8 +35,13 @@ def bloem(config: ClassifierConfig) -> Classifier:
     """Bloem 2019, "Transformers from scratch": an encoder that classifies, post-norm, with
     learned positions and heads as wide as the model."""
     model = Classifier(config)
-    model.src_embedding.token = nn.Embedding(config.vocab_size, config.d_model)
-    model.src_embedding.position = LearnedPositions(config.max_length, config.d_model)
+    embedding = model.src_embedding
+    embedding.token = nn.Embedding(config.vocab_size, config.d_model)
+    embedding.position = LearnedPositions(config.max_length, config.d_model)
+    for table in (embedding.token, embedding.position):
+        nn.init.normal_(table.weight, std=config.d_model**-0.5)
+    # Whole tokens at a time: a verdict must not hang on one word that training happened to hold.
+    embedding.dropout = nn.Dropout1d(config.dropout)
     for layer in model.encoder.layers:
         layer.self_attn = WideAttention(config.d_model, config.n_heads, config.dropout)
     return model

@@ -11,11 +11,28 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from model.capture import view
 from model.masks import Masks, causal_mask
 from model.tokenizer import Encoding
-from model.trace import KINDS, inputs_of
-from model.transformer import MultiHeadAttention, Transformer
+from model.trace import KINDS, inputs_of, read_only
+from model.transformer import (
+    Decoder,
+    DecoderLayer,
+    Encoder,
+    EncoderLayer,
+    FeedForward,
+    MaskedSoftmax,
+    MultiHeadAttention,
+    Transformer,
+)
 from model.variants import PreNormDecoderLayer, PreNormEncoderLayer
+
+# What the twin has a counterpart for. A subclass may compute something else: it has none.
+POST_NORM = {EncoderLayer, DecoderLayer}
+PRE_NORM = {PreNormEncoderLayer, PreNormDecoderLayer}
+PARTS = {Encoder, Decoder, MultiHeadAttention, MaskedSoftmax, FeedForward}
+PARTS |= {nn.ModuleList, nn.Linear, nn.LayerNorm, nn.Dropout, nn.Identity}
+EPS = 1e-5  # nn.LayerNorm's
 
 
 @dataclass(frozen=True)
@@ -37,9 +54,9 @@ class Reference(nn.Module):
 
     def __init__(self, model: Transformer):
         super().__init__()
+        norm_first = _norm_first(model)
+        model = view(model)  # the embeddings and generator here are ours alone
         config = self.config = model.config
-        layers = [*model.encoder.layers, *model.decoder.layers]
-        norm_first = isinstance(layers[0], PreNormEncoderLayer | PreNormDecoderLayer)
         layer = dict(
             d_model=config.d_model,
             nhead=config.n_heads,
@@ -70,10 +87,11 @@ class Reference(nn.Module):
             batch_first=True,
         ).to(model.generator.weight)
         twin.load_state_dict(_state(model, twin))
+        twin.requires_grad_(False)
         self.src_embedding, self.tgt_embedding = model.src_embedding, model.tgt_embedding
         self.transformer = twin
         self.generator = model.generator
-        self.eval().requires_grad_(False)
+        self.eval()
 
     def forward(self, src: Tensor, tgt: Tensor, masks: Masks = Masks()) -> Tensor:
         """src, tgt: ids, (batch, length). Logits, (batch, tgt, vocab_size)."""
@@ -101,9 +119,9 @@ class Reference(nn.Module):
         with capture_reference(self.transformer) as seen:
             logits = self(src_ids, tgt_ids, masks)
         attention = {
-            kind: np.stack([w[0].float().cpu().numpy() for w in seen[kind]]) for kind in seen
+            kind: read_only(torch.stack([weights[0] for weights in seen[kind]])) for kind in seen
         }
-        return ReferenceTrace(attention, logits[0].float().cpu().numpy())
+        return ReferenceTrace(attention, read_only(logits[0]))
 
 
 @contextmanager
@@ -135,6 +153,22 @@ def capture_reference(transformer: nn.Transformer):
             handle.remove()
 
 
+def _norm_first(model: nn.Module) -> bool:
+    """Whether the layers are pre-norm. Raises ValueError for parts without a counterpart."""
+    if isinstance(model, Transformer):
+        parts = [part for stack in (model.encoder, model.decoder) for part in stack.modules()]
+        kinds = {type(part) for part in parts}
+        same_eps = all(part.eps == EPS for part in parts if isinstance(part, nn.LayerNorm))
+        for layers in (POST_NORM, PRE_NORM):
+            if kinds <= PARTS | layers and same_eps:
+                return layers is PRE_NORM
+    raise _no_counterpart()
+
+
+def _no_counterpart() -> ValueError:
+    return ValueError("torch.nn.Transformer has no counterpart for some part of this model.")
+
+
 def _state(model: Transformer, twin: nn.Transformer) -> dict[str, Tensor]:
     """Our parameters under PyTorch's names."""
     state = {}
@@ -149,5 +183,5 @@ def _state(model: Transformer, twin: nn.Transformer) -> dict[str, Tensor]:
         elif isinstance(module, nn.LayerNorm) or name.endswith(("linear1", "linear2")):
             state[f"{name}.weight"], state[f"{name}.bias"] = module.weight, module.bias
     if state.keys() != twin.state_dict().keys():
-        raise ValueError("torch.nn.Transformer has no counterpart for some part of this model.")
+        raise _no_counterpart()
     return state

@@ -27,7 +27,9 @@ class Recipe:
     max_tokens: int = 4500
     peak: float = 4e-3
     warmup: int = 1000
+    cooldown: int = 0  # last steps, over which the rate falls to nothing
     smoothing: float = 0.1
+    r_drop: float = 0.0  # 0 or the weight of R-Drop, which reads each batch twice
     weight_decay: float = 0.0
     average: int = 5
     patience: int = 10
@@ -50,6 +52,7 @@ class Task:
     vocab_size: int = 6000
     recipe: Recipe = Recipe()
     classes: tuple[str, ...] = ()
+    direction: tuple[str, ...] = ()
 
     def tokenizer(self, examples: list[Example]) -> Tokenizer:
         """Trained on the texts of these examples, the training split."""
@@ -106,6 +109,7 @@ def multi30k(folder: Path | None = None, reverse: bool = False) -> Task:
         examples=lambda: read(*SPLITS),
         tests=lambda: read("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"),
         sizes=SMALL,
+        direction=(src, tgt),
     )
 
 
@@ -162,10 +166,18 @@ def reviews(folder: Path | None = None) -> Task:
         tests=lambda: {"every tenth line": read("test")},
         preset="bloem",
         sizes=dict(
-            d_model=64, n_heads=4, d_ff=256, n_encoder_layers=2, n_decoder_layers=0, dropout=0.3,
+            d_model=64,
+            n_heads=2,
+            d_ff=128,
+            n_encoder_layers=2,
+            n_decoder_layers=0,
+            dropout=0.45,
             max_length=256,
         ),
-        recipe=Recipe(epochs=30, max_tokens=2048, peak=1e-3, warmup=400),
+        vocab_size=16_000,  # nearly all are whole words
+        recipe=Recipe(
+            epochs=14, max_tokens=1024, peak=2e-3, warmup=400, cooldown=1000, weight_decay=0.03
+        ),
         classes=CLASSES,
     )  # fmt: skip
 
@@ -214,7 +226,9 @@ def toy(name: str) -> Task:
             d_model=48, n_heads=2, d_ff=64, n_encoder_layers=2, n_decoder_layers=2, dropout=0.0
         ),
         vocab_size=259 + len(LETTERS),  # the special tokens, every byte, every letter
-        recipe=Recipe(epochs=30, max_tokens=2048, peak=4e-3, warmup=500, smoothing=0.0),
+        recipe=Recipe(
+            epochs=29, max_tokens=2048, peak=4e-3, warmup=400, cooldown=1500, smoothing=0.0
+        ),
     )
 
 
@@ -226,9 +240,13 @@ def task(name: str, path: Path | None = None, reverse: bool = False) -> Task:
     if name == "multi30k":
         return multi30k(path, reverse)
     if name == "pairs":
+        if path is None:
+            raise DataError("The task `pairs` needs its file of pairs.")
         return pairs(path)
     if name == "reviews":
         return reviews(path)
+    if name not in TOYS:
+        raise DataError(f"There is no task {name!r}; there are {', '.join(NAMES)}.")
     return toy(name)
 
 

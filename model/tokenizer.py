@@ -65,8 +65,9 @@ class Tokenizer:
     def load(cls, path: Path) -> "Tokenizer":
         return cls(tokenizers.Tokenizer.from_file(str(path)))
 
-    def save(self, path: Path) -> None:
-        self._backend.save(str(path), pretty=False)
+    def to_json(self) -> str:
+        """What `load` reads."""
+        return self._backend.to_str()
 
     def __len__(self) -> int:
         return self._backend.get_vocab_size()

@@ -8,14 +8,7 @@ import torch
 from model.capture import capture
 from model.masks import Masks
 from model.tokenizer import Encoding, special
-from model.transformer import (
-    Config,
-    Embedding,
-    MaskedSoftmax,
-    PositionalEncoding,
-    TokenEmbedding,
-    Transformer,
-)
+from model.transformer import Config, Embedding, MaskedSoftmax, Transformer
 
 # The attentions of an encoder-decoder: kind → (stack, sublayer).
 KINDS = {
@@ -45,7 +38,8 @@ class Trace:
     token, embedded  side → (position, d_model): embeddings × √d_model; their sum with the table
     sublayers        module name → (position, d_model), the output of every attention,
                      feed-forward, norm and layer
-    logits           (tgt, vocab_size): row i scores the token at i + 1
+    logits           (tgt, vocab_size): row i scores the token at i + 1; of a classifier
+                     (1, n_classes), and then what concerns the target is absent or empty
 
     src and tgt are what encoder and decoder read: eos ends the source, bos begins the target,
     padding follows. All arrays of one trace are of one sentence: there is no batch axis.
@@ -68,6 +62,13 @@ class Trace:
         """q·kᵀ / √d_head before the mask, (query, key)."""
         q, k = self.query[kind][layer, head], self.key[kind][layer, head]
         return q @ k.T / np.float32(np.sqrt(q.shape[-1]))
+
+    def most_probable(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Ids and probabilities of the likeliest next tokens (or classes), best first, each
+        (tgt, count)."""
+        logits = torch.from_numpy(self.logits.copy())
+        best = logits.softmax(dim=-1).topk(min(count, logits.shape[-1]))
+        return best.indices.numpy(), best.values.numpy()
 
     @property
     def nbytes(self) -> int:
@@ -115,12 +116,13 @@ def trace(
             names = (f"{stack}.layers.{i}" for i in range(len(getattr(model, stack).layers)))
             found = [_heads(model, seen, f"{name}.{sublayer}.{part}") for name in names]
             if found:
-                stacked[kind] = _array(torch.stack(found))
+                stacked[kind] = read_only(torch.stack(found))
         return stacked
 
     def per_side(part):
         return {
-            side: _array(seen[name].reshape(-1, config.d_model))
+            # A copy: the positional table is a slice of the model's own.
+            side: read_only(seen[name].reshape(-1, config.d_model).clone())
             for side in ("src", "tgt")
             if (name := f"{side}_embedding{part}") in seen
         }
@@ -136,8 +138,8 @@ def trace(
         table=per_side(".position"),
         token=per_side(".token"),
         embedded=per_side(""),
-        sublayers={name: _array(seen[name][0]) for name in seen if _is_sublayer(name)},
-        logits=_array(logits[0]),
+        sublayers={name: read_only(seen[name][0]) for name in seen if _is_sublayer(name)},
+        logits=read_only(logits[0]),
     )
 
 
@@ -152,9 +154,10 @@ def _is_sublayer(name: str) -> bool:
 
 
 def _is_kept(name, module) -> bool:
-    kinds = (MaskedSoftmax, Embedding, TokenEmbedding, PositionalEncoding)
-    projection = name.endswith(("_attn.query", "_attn.key", "_attn.value"))
-    return isinstance(module, kinds) or projection or _is_sublayer(name)
+    parts = ("_attn.query", "_attn.key", "_attn.value", "_embedding.token", "_embedding.position")
+    return (
+        isinstance(module, MaskedSoftmax | Embedding) or name.endswith(parts) or _is_sublayer(name)
+    )
 
 
 def _heads(model, seen, name) -> torch.Tensor:
@@ -165,7 +168,8 @@ def _heads(model, seen, name) -> torch.Tensor:
     return attention.split(seen[name])[0]
 
 
-def _array(tensor: torch.Tensor) -> np.ndarray:
+def read_only(tensor: torch.Tensor) -> np.ndarray:
+    """float32, on the CPU."""
     array = tensor.float().cpu().numpy()
     array.flags.writeable = False
     return array

@@ -1,46 +1,96 @@
-"""Train a model: `python -m model.train multi30k --data DIR --out FOLDER`."""
+"""Train a model: `python -m model.train TASK --out FOLDER`.
+
+Several processes or machines, a GPU, mixed precision: put `accelerate launch` in front, as in
+`accelerate launch --num_processes 2 -m model.train TASK --out FOLDER`.
+
+FOLDER becomes a checkpoint: the weights of an epoch or the mean of some epochs in a row, whichever
+had the lowest validation loss so far. FOLDER/run holds what `--resume` needs.
+"""
 
 import argparse
+import copy
+import dataclasses
 import json
+import shutil
+import sys
 import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+from accelerate import Accelerator
+from accelerate.utils import broadcast_object_list, set_seed
+from safetensors import SafetensorError
+from safetensors.torch import load as from_bytes
+from safetensors.torch import save as to_bytes
+from torch import Tensor
 from torch.nn import functional as F
+from tqdm import tqdm
 
-from model import checkpoint, presets
-from model.data import batches, pad, read_multi30k
+from model import checkpoint, presets, tasks
+from model.card import curve
+from model.checkpoint import replace_file
+from model.data import DataError, Pair, batches, pad
 from model.masks import Masks
+from model.memory import keep_freed_memory
+from model.snapshots import MARKS
+from model.tasks import Example, Recipe, Task
 from model.tokenizer import Tokenizer
 
-
-def rate(step: int, peak: float, warmup: int) -> float:
-    """Linear warm-up, then inverse square root (section 5.3), written with its peak."""
-    return peak * min(step / warmup, (warmup / step) ** 0.5)
+IGNORED = -100  # cross_entropy's own sign for a label that does not count
 
 
-def loss_of(model, batch, smoothing: float, device) -> tuple[torch.Tensor, int]:
-    """Summed cross-entropy of a batch and its number of target tokens."""
-    config = model.config
-    src = pad([src for src, _ in batch], config.pad_id).to(device)
-    tgt = pad([tgt for _, tgt in batch], config.pad_id).to(device)
-    inputs, labels = tgt[:, :-1], tgt[:, 1:]
-    src_mask, tgt_mask, memory_mask = Masks(tgt_padding=False).build(src, inputs, config.pad_id)
-    hidden = model.decode(inputs, model.encode(src, src_mask), tgt_mask, memory_mask)
-    real = labels != config.pad_id
+class CannotSave(Exception):
+    """What was to be kept could not be written."""
+
+
+def rate(step: int, recipe: Recipe, last: int) -> float:
+    """Linear warm-up, then inverse square root (section 5.3), written with its peak; over
+    the recipe's last steps it falls to nothing besides."""
+    value = recipe.peak * min(step / recipe.warmup, (recipe.warmup / step) ** 0.5)
+    return value * min(1, (last - step + 1) / max(1, recipe.cooldown))
+
+
+def loss_of(
+    model, config, batch: list[Pair], smoothing: float, device, r_drop: float = 0.0
+) -> Tensor:
+    """Summed cross-entropy of a batch over its real labels.
+
+    With `r_drop`, the batch is read twice under different dropout, and how far the two
+    answers are apart is added (Liang et al. 2021, divided by 2 so that it is of one reading).
+    """
+    readings = 2 if r_drop else 1
+    src = pad([src for src, _ in batch] * readings, config.pad_id).to(device)
+    inputs = pad([tgt[:-1] for _, tgt in batch] * readings, config.pad_id).to(device)
+    labels = pad([tgt[1:] for _, tgt in batch] * readings, IGNORED).to(device)
+    # A target's padding comes last: the causal mask already hides it from what counts.
+    logits = model(src, inputs, *Masks(tgt_padding=False).build(src, inputs, config.pad_id))
     loss = F.cross_entropy(
-        model.generator(hidden[real]), labels[real], label_smoothing=smoothing, reduction="sum"
+        logits.flatten(0, 1),
+        labels.flatten(),
+        ignore_index=IGNORED,
+        label_smoothing=smoothing,
+        reduction="sum",
     )
-    return loss, int(real.sum())
+    if not r_drop:
+        return loss
+    first, second = logits[labels != IGNORED].log_softmax(dim=-1).chunk(2)
+    apart = ((first.exp() - second.exp()) * (first - second)).sum()  # both ways of KL together
+    return loss / 2 + r_drop / 4 * apart
+
+
+def labels_in(batch: list[Pair]) -> int:
+    return sum(len(tgt) - 1 for _, tgt in batch)
 
 
 @torch.no_grad()
-def validate(model, pairs, max_tokens: int, device) -> float:
-    """Mean cross-entropy per target token, in nats."""
+def validate(model, pairs: list[Pair], max_tokens: int, device) -> float:
+    """Mean cross-entropy per label, in nats."""
     model.eval()
-    sums = [loss_of(model, batch, 0.0, device) for batch in batches(pairs, max_tokens)]
+    losses = [loss_of(model, model.config, b, 0.0, device) for b in batches(pairs, max_tokens)]
     model.train()
-    return sum(loss.item() for loss, _ in sums) / sum(tokens for _, tokens in sums)
+    return sum(loss.item() for loss in losses) / labels_in(pairs)
 
 
 def average(states: list[dict]) -> dict:
@@ -48,88 +98,318 @@ def average(states: list[dict]) -> dict:
     return {name: torch.stack([s[name] for s in states]).mean(0) for name in states[0]}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("task", choices=["multi30k"])
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--epochs", type=int, default=40)
-    parser.add_argument("--average", type=int, default=5, help="epochs averaged at the end")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--resume", action="store_true")
-    args = parser.parse_args()
+@dataclass
+class Progress:
+    """Where a run stands: all that decides how it goes on, beside weights, optimizer and
+    random states, which Accelerate keeps."""
 
-    peak, warmup, smoothing, max_tokens = 4e-3, 1000, 0.1, 4096
-    torch.manual_seed(args.seed)
-    texts = {
-        split: list(zip(*read_multi30k(args.data, split), strict=True))
-        for split in ("train", "val")
-    }
-    tokenizer = Tokenizer.train([*texts["train"][0], *texts["train"][1]], vocab_size=6000)
-    sizes = dict(
-        vocab_size=len(tokenizer), d_model=128, n_heads=4, d_ff=256, dropout=0.3,
-        n_encoder_layers=4, n_decoder_layers=4,
-    )  # fmt: skip
-    model = presets.build("pre_norm", **sizes).to(args.device)
-    config = model.config
+    epoch: int = 1
+    batch: int = 0  # batches of this epoch already seen
+    step: int = 0
+    loss: float = 0.0  # of this epoch so far, summed over labels
+    labels: int = 0
+    seconds: float = 0.0  # of training, pauses left out
+    history: list[dict] = field(default_factory=list)  # one row an epoch
+    chosen: dict = field(default_factory=dict)  # the checkpoint: epoch, weights, val_loss
 
-    def encode(split):
-        src, tgt = (tokenizer.encode_batch(list(side)) for side in texts[split])
-        return [
-            ([*s, config.eos_id], [config.bos_id, *t, config.eos_id])
-            for s, t in zip(src, tgt, strict=True)
-        ]
+    def state_dict(self) -> dict:
+        return dataclasses.asdict(self)
 
-    pairs = {split: encode(split) for split in texts}
-    optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
-    run = args.out / "run"
-    run.mkdir(parents=True, exist_ok=True)
-    step, first = 0, 1
-    last = sorted(run.glob("state-*.pt"))
-    if args.resume and last:
-        state = torch.load(last[-1])
-        model.load_state_dict(state["model"])
-        optimizer.load_state_dict(state["optimizer"])
-        torch.set_rng_state(state["rng"])
-        step, first = state["step"], state["epoch"] + 1
-    snapshots = {round(2 ** (k / 2)) for k in range(60)}
-    model.train()
-    for epoch in range(first, args.epochs + 1):
-        order = torch.Generator().manual_seed(args.seed * 100_003 + epoch)
-        start, total, tokens = time.perf_counter(), 0.0, 0
-        for batch in batches(pairs["train"], max_tokens, order):
-            step += 1
-            for group in optimizer.param_groups:
-                group["lr"] = rate(step, peak, warmup)
-            loss, count = loss_of(model, batch, smoothing, args.device)
-            optimizer.zero_grad()
-            (loss / count).backward()
-            optimizer.step()
-            total, tokens = total + loss.item(), tokens + count
-            if step in snapshots:
-                torch.save(model.state_dict(), run / f"step-{step:06d}.pt")
-        row = {
-            "epoch": epoch,
-            "step": step,
-            "loss": total / tokens,
-            "val_loss": validate(model, pairs["val"], max_tokens, args.device),
-            "seconds": time.perf_counter() - start,
+    def load_state_dict(self, state: dict) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+
+
+class Run:
+    """One training: its model, its data and its folder."""
+
+    def __init__(
+        self, task: Task, recipe: Recipe, folder: Path, seed: int = 1, precision=None, cpu=False
+    ):
+        self.task, self.recipe, self.folder, self.seed = task, recipe, Path(folder), seed
+        self.accelerator = Accelerator(mixed_precision=precision, cpu=cpu)
+        examples = task.examples()
+        self.tokenizer = self.first_tokenizer(examples["train"])
+        self.sizes = {"vocab_size": len(self.tokenizer)} | task.sizes
+        set_seed(seed)
+        model = presets.build(task.preset, **self.sizes)
+        self.config = model.config
+        self.pairs = {
+            split: task.encode(self.tokenizer, examples[split], self.config) for split in examples
         }
-        with open(args.out / "log.jsonl", "a") as log:
-            log.write(json.dumps(row) + "\n")
-        print(row, flush=True)
-        torch.save(model.state_dict(), run / f"epoch-{epoch:03d}.pt")
-        state = {
-            "model": model.state_dict(), "optimizer": optimizer.state_dict(),
-            "rng": torch.get_rng_state(), "step": step, "epoch": epoch,
-        }  # fmt: skip
-        torch.save(state, run / "state-new")
-        (run / "state-new").replace(run / "state-last.pt")
-        files = sorted(run.glob("epoch-*.pt"))[-args.average :]
-        averaged = presets.build("pre_norm", **sizes)
-        averaged.load_state_dict(average([torch.load(file) for file in files]))
-        checkpoint.save(args.out / "averaged", averaged, "pre_norm", tokenizer, row)
+        self.model, self.optimizer = self.accelerator.prepare(
+            model,
+            torch.optim.AdamW(
+                model.parameters(),
+                betas=(0.9, 0.98),
+                eps=1e-9,
+                weight_decay=recipe.weight_decay,
+                fused=self.accelerator.device.type in ("cpu", "cuda"),
+            ),
+        )
+        self.last = recipe.epochs * len(self.epoch(1))  # steps, without an early stop
+        self.progress = Progress()
+        self.accelerator.register_for_checkpointing(self.progress)
+        # With several processes each draws its own dropout.
+        set_seed(seed, device_specific=True)
+
+    def first_tokenizer(self, examples: list[Example]) -> Tokenizer:
+        """Trained once, by one process; the others and a resumed run load it."""
+        file = self.folder / "run" / "tokenizer.json"
+        with self.accelerator.main_process_first(), saving(self.folder, OSError):
+            if not file.exists():
+                tokenizer = self.task.tokenizer(examples)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                replace_file(file, tokenizer.to_json())
+            return Tokenizer.load(file)
+
+    def epoch(self, number: int) -> list[list[Pair]]:
+        """The batches of an epoch, the same whenever it is asked for."""
+        order = torch.Generator().manual_seed(self.seed * 100_003 + number)
+        return list(batches(self.pairs["train"], self.recipe.max_tokens, order))
+
+    def step(self, batch: list[Pair]) -> float:
+        """One update on a batch that all processes share; its mean loss per label."""
+        acc, progress, recipe = self.accelerator, self.progress, self.recipe
+        progress.step += 1
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate(progress.step, recipe, self.last)
+        # A process without a share takes part all the same, with weight 0.
+        share = batch[acc.process_index :: acc.num_processes]
+        labels = labels_in(batch)
+        with acc.autocast():
+            loss = loss_of(
+                self.model,
+                self.config,
+                share or batch[:1],
+                recipe.smoothing,
+                acc.device,
+                recipe.r_drop,
+            )
+        loss = loss * bool(share)
+        # Gradients are averaged over processes, the loss is a mean over all labels.
+        acc.backward(loss * acc.num_processes / labels)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        total = acc.reduce(loss.detach(), "sum").item()
+        progress.loss, progress.labels = progress.loss + total, progress.labels + labels
+        return total / labels
+
+    def train(self, save_every: int = 1000) -> None:
+        """Go on from where `progress` stands to the end, or until patience ends."""
+        acc, progress, recipe = self.accelerator, self.progress, self.recipe
+        bar = tqdm(
+            total=self.last, initial=progress.step, unit="step",
+            disable=None if acc.is_main_process else True,
+        )  # fmt: skip
+        self.model.train()
+        start, tokens = time.perf_counter() - progress.seconds, 0
+        began = time.perf_counter()
+        while progress.epoch <= recipe.epochs and not self.is_over():
+            for batch in self.epoch(progress.epoch)[progress.batch :]:
+                loss = self.step(batch)
+                progress.batch += 1
+                if progress.step in MARKS and acc.is_main_process:
+                    self.keep(f"step-{progress.step:06d}")
+                progress.seconds = time.perf_counter() - start
+                tokens += labels_in(batch)
+                bar.update()
+                speed = tokens / (time.perf_counter() - began)
+                bar.set_postfix_str(f"loss {loss:.3f}, {speed:,.0f} tokens/s", refresh=False)
+                if progress.step % save_every == 0:
+                    self.save()
+            row = self.finish_epoch()
+            if acc.is_main_process:
+                text = "epoch {epoch}, step {step}: loss {loss:.4f}, validation {val_loss:.4f}"
+                tqdm.write(text.format(**row), file=sys.stderr)
+        bar.close()
+
+    def is_over(self) -> bool:
+        """Whether no better checkpoint has come for `patience` epochs."""
+        done, chosen = self.progress.epoch - 1, self.progress.chosen
+        return bool(chosen) and done - chosen["epoch"] >= self.recipe.patience
+
+    def finish_epoch(self) -> dict:
+        """Validate, keep this epoch's weights, write the checkpoint, save the state."""
+        acc, progress, now = self.accelerator, self.progress, self.progress.epoch
+        model = acc.unwrap_model(self.model)
+        first = max(1, now - self.recipe.average + 1)
+        candidates = {f"epoch {now}": model}
+        if acc.is_main_process:
+            self.keep(f"epoch-{now:04d}")
+            candidates[f"mean of epochs {first}–{now}"] = self.mean_of(range(first, now + 1))
+        # The others learn from the main process, which alone has the files, how it went.
+        losses = [{name: self.validate(held) for name, held in candidates.items()}]
+        broadcast_object_list(losses)
+        val_loss, mean_val_loss = losses[0].values()
+        row = {
+            "epoch": now,
+            "step": progress.step,
+            "loss": progress.loss / progress.labels,
+            "val_loss": val_loss,
+            "mean_val_loss": mean_val_loss,
+            "seconds": progress.seconds,
+        }
+        progress.history.append(row)
+        progress.epoch, progress.batch = now + 1, 0
+        progress.loss, progress.labels = 0.0, 0
+        best = min(losses[0], key=losses[0].get)
+        better = losses[0][best] < progress.chosen.get("val_loss", torch.inf)
+        if better:
+            progress.chosen = {"epoch": now, "weights": best, "val_loss": losses[0][best]}
+        if acc.is_main_process:
+            with saving(self.folder, OSError):
+                self.write(candidates[best] if better else None)
+        self.save()
+        return row
+
+    def mean_of(self, epochs) -> torch.nn.Module:
+        """A model with the mean of the weights after these epochs."""
+        files = [self.folder / "run" / f"epoch-{epoch:04d}.safetensors" for epoch in epochs]
+        held = copy.deepcopy(self.accelerator.unwrap_model(self.model))
+        state = average([from_bytes(file.read_bytes()) for file in files])
+        held.load_state_dict(state, strict=False)  # shared weights are there once
+        return held
+
+    def write(self, model: torch.nn.Module | None) -> None:
+        """The log and the checkpoint; without a better model, only the card is new."""
+        history = self.progress.history
+        log = "".join(json.dumps(row) + "\n" for row in history)
+        replace_file(self.folder / "log.jsonl", log)
+        replace_file(self.folder / "curve.svg", curve(history))
+        if model is None:
+            checkpoint.write_card(self.folder, self.card())
+        else:
+            checkpoint.save(self.folder, model, self.task.preset, self.tokenizer, self.card())
+
+    def keep(self, name: str) -> None:
+        """The weights as they are now, in a file of the run."""
+        model = self.accelerator.unwrap_model(self.model)
+        weights = {name: p.detach().cpu().contiguous() for name, p in model.named_parameters()}
+        with saving(self.folder, OSError):
+            (self.folder / "run").mkdir(parents=True, exist_ok=True)
+            replace_file(self.folder / "run" / f"{name}.safetensors", to_bytes(weights))
+
+    def validate(self, model) -> float:
+        pairs = self.pairs["val"]
+        return validate(model, pairs, self.recipe.max_tokens, self.accelerator.device)
+
+    def card(self) -> dict:
+        task, progress = self.task, self.progress
+        recipe = dataclasses.asdict(self.recipe) | {
+            "epochs": len(progress.history),
+            "steps": progress.step,
+            "minutes": round(progress.seconds / 60, 1),
+            "seed": self.seed,
+        }
+        card = {
+            "task": task.name,
+            "title": task.title,
+            "look_for": task.look_for,
+            "data": task.data,
+            "terms": task.terms,
+            "recipe": recipe,
+            "step": progress.step,
+            "weights": progress.chosen["weights"],
+            "val_loss": progress.chosen["val_loss"],
+            "curve": "curve.svg",
+        }
+        extra = {"classes": task.classes, "direction": task.direction}
+        return card | {name: list(value) for name, value in extra.items() if value}
+
+    def save(self) -> None:
+        """Put the state beside the earlier one, then in its place, then let go of what only
+        the earlier one needed."""
+        acc, progress = self.accelerator, self.progress
+        run = self.folder / "run"
+        # PyTorch and safetensors have errors of their own for a full disk.
+        with saving(self.folder, OSError, RuntimeError, SafetensorError):
+            acc.save_state(run / "state.new", safe_serialization=False)
+            acc.wait_for_everyone()
+            if acc.is_main_process:
+                name = f"state-{progress.step:08d}-{progress.epoch:04d}"
+                shutil.rmtree(run / name, ignore_errors=True)
+                (run / "state.new").rename(run / name)
+                for old in run.glob("state-*"):
+                    if old.name != name:
+                        shutil.rmtree(old, ignore_errors=True)
+                if progress.history:
+                    last = len(progress.history) - self.recipe.average + 1
+                    for old in run.glob("epoch-*.safetensors"):
+                        epoch = int(old.stem.removeprefix("epoch-"))
+                        if epoch < last:
+                            old.unlink()
+        acc.wait_for_everyone()
+
+    def resume(self) -> None:
+        """Take up the last saved state, if there is one."""
+        states = sorted((self.folder / "run").glob("state-*"))
+        if states:
+            self.accelerator.load_state(states[-1])
+
+
+@contextmanager
+def saving(folder: Path, *errors: type[Exception]):
+    try:
+        yield
+    except errors as error:
+        raise CannotSave(
+            f"Could not write to {folder}, is the disk full? ({str(error).splitlines()[0]}) The "
+            "last good checkpoint there is intact; --resume goes on from the last saved state."
+        ) from error
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    about, _, more = __doc__.partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m model.train",
+        description=about,
+        epilog=more,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("task", choices=tasks.NAMES)
+    parser.add_argument("file", nargs="?", type=Path, help="for pairs: source, tab, target a line")
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="files of the task's data set")
+    parser.add_argument("--reverse", action="store_true", help="multi30k: German to English")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on after a stop, with the same options"
+    )
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--mixed-precision", choices=["no", "fp16", "bf16"], metavar="TYPE")
+    parser.add_argument("--save-every", type=int, default=1000, metavar="STEPS",
+                        help="save the state this often, and after every epoch")  # fmt: skip
+    parser.add_argument("--cpu", action="store_true", help="even where there is a GPU")
+    parser.add_argument("--dropout", type=float, metavar="P")
+    for setting in dataclasses.fields(Recipe):
+        name = "--" + setting.name.replace("_", "-")
+        parser.add_argument(name, type=setting.type, metavar="N", help="see the recipe in tasks.py")
+    args = parser.parse_args(arguments)
+    if (args.task == "pairs") != (args.file is not None):
+        parser.error("`pairs`, and only it, takes a file")
+    if args.out.exists() and not args.resume and any(args.out.iterdir()):
+        parser.error(f"{args.out} is not empty: name another folder, or --resume")
+    return args
+
+
+def main(arguments: list[str] | None = None) -> None:
+    args = parse(arguments)
+    keep_freed_memory()
+    try:
+        task = tasks.task(args.task, args.file or args.data, args.reverse)
+        if args.dropout is not None:
+            task = dataclasses.replace(task, sizes=task.sizes | {"dropout": args.dropout})
+        given = {f.name: getattr(args, f.name) for f in dataclasses.fields(Recipe)}
+        changes = {name: value for name, value in given.items() if value is not None}
+        recipe = dataclasses.replace(task.recipe, **changes)
+        run = Run(task, recipe, args.out, args.seed, args.mixed_precision, args.cpu)
+        if args.resume:
+            run.resume()
+        run.train(args.save_every)
+    except (DataError, CannotSave) as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit(f"\nStopped. --resume goes on from what {args.out} holds.")
 
 
 if __name__ == "__main__":

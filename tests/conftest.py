@@ -1,6 +1,7 @@
 """What tests of the app share: a model that no data set is needed for, and a running server."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from model import checkpoint, presets
+from model import checkpoint, presets, snapshots
 from model.tokenizer import Tokenizer
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,8 +22,9 @@ LINES = ["the dog sees the cat", "ein Hund sieht die Katze", "a man and a woman 
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory) -> Path:
-    """A folder of models for `--models`: one with 2 encoder and 5 decoder layers, and one that
-    reads 12 tokens; random weights."""
+    """A folder of models for `--models`, with random weights: one with 2 encoder and 5 decoder
+    layers and snapshots of two training steps, one that reads 12 tokens, a classifier, and one
+    that is broken."""
     folder = tmp_path_factory.mktemp("models")
     tokenizer = Tokenizer.train(LINES, vocab_size=300)
     sizes = dict(vocab_size=len(tokenizer), d_model=32, n_heads=4, d_ff=64)
@@ -34,6 +36,16 @@ def models(tmp_path_factory) -> Path:
     for name, shape in shapes.items():
         model = presets.build("pre_norm", **sizes, **shape)
         checkpoint.save(folder / name, model, "pre_norm", tokenizer, {})
+    for step in (10, 1000):
+        other = presets.build("pre_norm", **sizes, **shapes["uneven"])
+        weights = dict(other.named_parameters())
+        score = {"set": "made up", "decode": "greedy", "bleu_lc": float(step)}
+        snapshots.write(folder / "uneven", step, weights, score)
+    classifier = presets.build("bloem", **sizes, n_encoder_layers=2, n_decoder_layers=0)
+    card = {"classes": ["bad", "good"]}
+    checkpoint.save(folder / "classifier", classifier, "bloem", tokenizer, card)
+    shutil.copytree(folder / "short", folder / "broken")
+    (folder / "broken" / "model.safetensors").write_bytes(b"not weights")
     return folder
 
 

@@ -1,6 +1,5 @@
-"""Home: where every head looks, one head in full, and what the model would say next."""
+"""Home: where every head looks, one head in full, and what the model answers."""
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -13,22 +12,21 @@ MOST_PROBABLE = 5
 st.markdown(
     "Each picture is one head: a **row** is a piece that asks, a **column** a piece that is "
     "looked at, and each row adds up to 1.  \n"
-    "*Try: in cross-attention, which head finds the German word for each English one?*"
+    "*Try: walk through the layers. Where does a head stop looking at neighbours?*"
 )
 
 trace = state.current_trace()
 focus = state.focus()
 chosen = state.settings()
+model = state.checkpoint()
 
-pieces("Source", trace.src)
-pieces("Target", trace.tgt)
-for side, text, encoding in (
-    ("source", chosen.text, trace.src),
-    ("target", chosen.target.strip(), trace.tgt),
-):
-    if text:
-        for sentence in words.notices(side, text, encoding):
-            st.info(sentence)
+read = {"source": (chosen.text, trace.src)}
+if not model.classes:
+    read["target"] = (chosen.target.strip(), trace.tgt)
+for side, (text, encoding) in read.items():
+    pieces(side.capitalize(), encoding)
+    for sentence in words.notices(side, text, encoding):
+        st.info(sentence)
 
 attention = trace.attention[focus.kind]
 weights = attention[focus.layer, focus.head]
@@ -49,26 +47,27 @@ with right:
         st.warning(said)
     figure(charts.attention(weights, query, key), key="head_figure", alt=name)
 
-st.subheader("What comes next")
-st.caption(
-    f"For each target piece read so far, the {MOST_PROBABLE} most probable next pieces "
-    "and their probabilities."
-)
-logits = trace.logits - trace.logits.max(axis=1, keepdims=True)
-probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-best = np.argpartition(-probabilities, MOST_PROBABLE, axis=1)[:, :MOST_PROBABLE]
-order = np.argsort(-np.take_along_axis(probabilities, best, axis=1), axis=1)
-best = np.take_along_axis(best, order, axis=1)
-tokenizer = state.checkpoint().tokenizer
-table = {"position": range(len(trace.tgt.pieces)), "after": trace.tgt.pieces}
-for rank in range(MOST_PROBABLE):
-    table[f"{rank + 1}."] = [
-        f"{tokenizer.piece(ids[rank])}  {row[ids[rank]]:.1%}"
-        for ids, row in zip(best, probabilities, strict=True)
-    ]
+ids, probabilities = trace.most_probable(MOST_PROBABLE)
+if model.classes:
+    st.subheader("What the model says")
+    st.caption("The class of the whole text, and how sure the model is.")
+    table = {"class": [model.classes[i] for i in ids[0]], "probability": probabilities[0]}
+else:
+    st.subheader("What comes next")
+    st.caption(
+        f"For each target piece read so far, the {MOST_PROBABLE} most probable next pieces "
+        "and their probabilities."
+    )
+    table = {"position": range(len(ids)), "after": trace.tgt.pieces}
+    for rank in range(ids.shape[1]):
+        table[f"{rank + 1}."] = [
+            f"{model.tokenizer.piece(id)}  {probability:.1%}"
+            for id, probability in zip(ids[:, rank], probabilities[:, rank], strict=True)
+        ]
 st.dataframe(
     pd.DataFrame(table),
     hide_index=True,
-    height="content" if len(best) <= 40 else 1000,
-    alt="The most probable next pieces after each target piece",
+    height="content" if len(ids) <= 40 else 1000,
+    column_config={"probability": st.column_config.NumberColumn(format="percent")},
+    alt="The model's most probable answers",
 )

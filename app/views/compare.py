@@ -20,7 +20,10 @@ trace = state.current_trace()
 focus = state.focus()
 compared = state.current_reference()
 if compared is None:
-    st.info("torch.nn.Transformer has no counterpart for some part of this model.")
+    st.info(
+        "torch.nn.Transformer has no counterpart for this model: some of its parts are not "
+        "the paper's. Choose another model on the left to compare."
+    )
     st.stop()
 reference, timing = compared
 

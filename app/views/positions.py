@@ -8,22 +8,23 @@ from app.components.figure import figure
 from app.components.pieces import pieces
 
 st.markdown(
-    "Attention by itself cannot tell “dog bites man” from “man bites dog”, so a **table of sines "
-    "and cosines** is added to the words, one row a position.  \n"
+    "Attention by itself cannot tell “dog bites man” from “man bites dog”, so a **table** with "
+    "one row a position is added to the words: in the paper, sines and cosines.  \n"
     "*Try: repeat a word. Its embedding rows are equal; which picture tells them apart?*"
 )
 
 trace = state.current_trace()
+sides = {"source": ("src", trace.src), "target": ("tgt", trace.tgt)}
 side = st.segmented_control(
     "Side",
-    ["source", "target"],
+    [name for name, (short, _) in sides.items() if short in trace.table],
     default="source",
     required=True,
     key="side",
     bind="query-params",
     help="The encoder reads the source, the decoder the target.",
 )
-short, encoding = ("src", trace.src) if side == "source" else ("tgt", trace.tgt)
+short, encoding = sides[side]
 pieces(side.capitalize(), encoding)
 position = charts.Axis("position", [f"{i} {piece}" for i, piece in enumerate(encoding.pieces)])
 
@@ -33,8 +34,8 @@ for key, title, said, values, scale in (
     (
         "table",
         "The positional table",
-        "Captured from the model for these positions: sin and cos by turns, fast waves on the "
-        "left, slow ones on the right. It is the same for every sentence.",
+        "Captured from the model for these positions; it is the same for every sentence. In the "
+        "paper: sine and cosine by turns, fast waves on the left, slow ones on the right.",
         table,
         None,
     ),

@@ -75,7 +75,7 @@ def test_no_module_of_ours_is_loaded_twice(page):
 
 
 @pytest.mark.parametrize("view", ["attention", "positions", "compare"])
-@pytest.mark.parametrize("name", ["en-de", "uneven", "short"])
+@pytest.mark.parametrize("name", ["en-de", "uneven", "short", "classifier"])
 def test_every_page_works_with_every_model(page, view, name):
     page.query_params["model"] = name
     page.query_params["source"] = "the dog the"
@@ -96,3 +96,33 @@ def test_what_does_not_fit_is_refused_on_every_page(page):
         assert "at most 12" in page.error[0].value
     page.text_area(key="source").set_value("the dog").run()
     assert not page.error
+
+
+def test_an_earlier_training_step_has_other_weights(page):
+    page.query_params["model"] = "uneven"
+    page.query_params["source"], page.query_params["target"] = "the dog", "ein Hund"
+    page.run()
+    final = page.dataframe[0].value
+    page.select_slider(key="step").set_value("1000").run()
+    assert not page.exception
+    assert any("1000.0 BLEU" in caption.value for caption in page.caption)
+    assert not page.dataframe[0].value.equals(final)
+
+
+def test_a_classifier_gives_probabilities_and_asks_for_no_target(page):
+    page.query_params["model"] = "classifier"
+    page.query_params["source"] = "the dog"
+    page.run()
+    table = page.dataframe[0].value
+    assert set(table["class"]) == {"bad", "good"}
+    assert table["probability"].sum() == pytest.approx(1)
+    assert [box.key for box in page.text_input] == []
+    assert page.segmented_control(key="kind").options == ["encoder"]
+
+
+def test_a_broken_model_is_named_and_another_can_be_chosen(page):
+    page.query_params["model"] = "broken"
+    page.run()
+    assert not page.exception and "“broken” cannot be read" in page.error[0].value
+    page.selectbox(key="model").set_value("short").run()
+    assert not page.exception and not page.error

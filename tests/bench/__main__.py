@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import tests.bench
+from model.memory import keep_freed_memory
 from tests.bench.harness import Row, measure, report, table
 
 
@@ -26,6 +27,7 @@ def main() -> int:
     chosen = [row for row in rows() if args.only in row.name]
     if not chosen:
         parser.error(f"no row is called {args.only!r}; there are {[r.name for r in rows()]}")
+    keep_freed_memory()  # as training does; for both sides of every row alike
     results = [measure(row) for row in chosen]
     print(table(results))
     if args.json:

@@ -41,6 +41,7 @@ ROWS = [
         f"6+6 layers, 8 heads, batch 1, {length} tokens",
         bar=1.05,
         sides=partial(forward, length),
+        pairs=pairs,
     )
-    for length in (20, 128, 512)
+    for length, pairs in ((20, 200), (128, 60), (512, 30))
 ]

@@ -35,10 +35,13 @@ class Result:
     unit: str
     ratio: float
     bar: float
-    passed: bool
     pairs: int
     ours_seconds: float
     theirs_seconds: float
+
+    @property
+    def passed(self) -> bool:
+        return self.ratio <= self.bar
 
 
 def measure(row: Row, warm_up: int = 3) -> Result:
@@ -50,14 +53,12 @@ def measure(row: Row, warm_up: int = 3) -> Result:
     gc.collect()
     pairs = [_pair(sides, first=i % 2) for i in range(row.pairs)]
     ours, theirs = zip(*pairs, strict=True)
-    ratio = statistics.median(o / t for o, t in pairs)
     return Result(
         name=row.name,
         condition=row.condition,
         unit="ours ÷ theirs",
-        ratio=ratio,
+        ratio=statistics.median(o / t for o, t in pairs),
         bar=row.bar,
-        passed=ratio <= row.bar,
         pairs=row.pairs,
         ours_seconds=statistics.median(ours),
         theirs_seconds=statistics.median(theirs),

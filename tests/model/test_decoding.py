@@ -3,8 +3,11 @@
 import pytest
 import torch
 
-from model import presets
+from model import fused, presets
+from model.capture import view
 from model.decoding import Steps, beam_search, greedy_decode, length_penalty
+from model.fused import FusedSteps
+from model.interventions import replace_head
 from model.masks import Masks
 
 
@@ -49,13 +52,40 @@ def test_cache_changes_nothing(model, src, ends, decode):
     assert len({len(ids) for ids in with_cache}) > 2  # they did end at different steps
 
 
-@torch.no_grad()
-def test_logits_with_and_without_cache(model, src):
-    tgt = torch.randint(3, 40, (len(src), 12))
-    steps = {cached: Steps(model, src, Masks(), 12, cached) for cached in (True, False)}
+@torch.inference_mode()
+@pytest.mark.parametrize("beam", [1, 3])
+def test_logits_by_all_ways(model, src, beam):
+    """Without a cache, with one through the modules, and in few operations."""
+    ways = [
+        Steps(model, src, Masks(), 12, beam, cached=False),
+        Steps(model, src, Masks(), 12, beam, cached=True),
+        FusedSteps(model, src, Masks(), 12, beam),
+    ]
+    tgt, sentences = torch.randint(3, 40, (len(src) * beam, 12)), len(src)
     for length in range(1, 13):
-        logits = [steps[cached](tgt[:, :length]) for cached in steps]
-        torch.testing.assert_close(logits[0], logits[1], rtol=0, atol=1e-5)
+        logits = [steps(tgt[:, :length]) for steps in ways]
+        for other in logits[1:]:
+            torch.testing.assert_close(logits[0], other, rtol=0, atol=1e-5)
+        # Beams change places and sentences end: the caches must follow.
+        rows = torch.arange(sentences)[:, None] * beam + torch.randint(beam, (sentences, beam))
+        tgt = tgt[rows.flatten()]
+        kept = torch.randperm(sentences)[: max(sentences - 1, 2)].sort().values
+        for steps in ways:
+            steps.reorder(rows.flatten())
+            steps.keep(kept)
+        tgt = tgt.view(sentences, beam, 12)[kept].flatten(0, 1)
+        sentences = len(kept)
+
+
+def test_hooks_see_decoding(model, src):
+    """A switched-off head is off in decoding too: hooks send it through the modules."""
+    own = view(model)
+    assert fused.fits(own)
+    with replace_head(own.decoder.layers[0].cross_attn, 1, torch.zeros_like):
+        assert not fused.fits(own)
+        changed = greedy_decode(own, src)
+        assert changed == greedy_decode(own, src, use_cache=False)
+    assert changed != greedy_decode(own, src) == greedy_decode(model, src)
 
 
 @pytest.mark.parametrize("decode", [greedy_decode, beam_search])

@@ -1,0 +1,120 @@
+"""One step of decoding in as few operations as its arithmetic allows.
+
+At one token a step the calls cost more than the numbers. Here query, key and value are one
+product, scales are folded into weights, all layers share one cache, and the beams of a sentence
+read its memory together. The result is that of the decoder's modules, which hooks need: where
+there is a hook, or a part that this file does not know, decoding goes through the modules.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import layer_norm, linear
+
+from model.masks import Masks
+from model.transformer import DecoderLayer, FeedForward, MultiHeadAttention, Transformer
+from model.variants import PreNormDecoderLayer
+
+KNOWN = (DecoderLayer, PreNormDecoderLayer, MultiHeadAttention, FeedForward, nn.LayerNorm)
+
+
+def fits(model: Transformer) -> bool:
+    """Whether the decoder is made of parts known here, without hooks, and not in training."""
+    decoder = model.decoder
+    parts = [decoder.norm, *decoder.layers]
+    for layer in decoder.layers:
+        parts += layer.children()
+    return not decoder.training and all(
+        type(part) in (*KNOWN, nn.Dropout, nn.Identity) for part in parts
+    ) and not any(m._forward_hooks or m._forward_pre_hooks for m in decoder.modules())  # fmt: skip
+
+
+class FusedSteps:
+    """As decoding.Steps, for a decoder that `fits`; always with a cache."""
+
+    def __init__(self, model: Transformer, src: Tensor, masks: Masks, capacity: int, beam: int):
+        config = model.config
+        src_mask, _, memory_mask = masks.build(src, src, config.pad_id)
+        memory = model.encode(src, src_mask)
+        self.model, self.beam, self.length = model, beam, 0
+        self.hidden = None if memory_mask is None else ~memory_mask
+        self.layers = [_Layer(layer, memory) for layer in model.decoder.layers]
+        # (layer, key or value, row, heads, step, d_head)
+        self.cache = memory.new_empty(
+            len(self.layers), 2, len(src) * beam, config.n_heads, capacity, config.d_head
+        )
+
+    def __call__(self, tgt: Tensor) -> Tensor:
+        step, self.length = self.length, self.length + 1
+        x = self.model.tgt_embedding(tgt[:, step:], step)[:, 0]
+        for layer, cache in zip(self.layers, self.cache, strict=True):
+            x = layer(x, cache, step, self.beam, self.hidden)
+        return self.model.generator(self.model.decoder.norm(x))
+
+    def reorder(self, rows: Tensor) -> None:
+        self.cache[..., : self.length, :] = self.cache[:, :, rows, :, : self.length]
+
+    def keep(self, sentences: Tensor) -> None:
+        beams = torch.arange(self.beam, device=sentences.device)
+        rows = (sentences[:, None] * self.beam + beams).flatten()
+        self.cache = self.cache[:, :, rows]
+        if self.hidden is not None:
+            self.hidden = self.hidden[sentences]
+        for layer in self.layers:
+            layer.memory = tuple(part[sentences] for part in layer.memory)
+
+
+class _Layer:
+    """A decoder layer's step, on (row, d_model)."""
+
+    def __init__(self, layer: DecoderLayer, memory: Tensor):
+        own, cross, forward = layer.self_attn, layer.cross_attn, layer.feed_forward
+        query, parts = own.query, (own.key, own.value)
+        self.n_heads = own.n_heads
+        scale = (query.out_features // own.n_heads) ** -0.5  # folded into the queries
+        self.own = (
+            torch.cat([query.weight * scale, *(part.weight for part in parts)]),
+            torch.cat([query.bias * scale, *(part.bias for part in parts)]),
+        )
+        self.own_output = own.output.weight, own.output.bias
+        self.cross = cross.query.weight * scale, cross.query.bias * scale
+        self.cross_output = cross.output.weight, cross.output.bias
+        key, value = cross.keys_values(memory, memory)
+        self.memory = key.transpose(-2, -1).contiguous(), value.contiguous()
+        self.linear1 = forward.linear1.weight, forward.linear1.bias
+        self.linear2 = forward.linear2.weight, forward.linear2.bias
+        self.norms = [
+            (norm.normalized_shape, norm.weight, norm.bias, norm.eps)
+            for norm in (layer.norm1, layer.norm2, layer.norm3)
+        ]
+        self.norm_first = isinstance(layer, PreNormDecoderLayer)
+
+    def __call__(self, x: Tensor, cache: Tensor, step: int, beam: int, hidden) -> Tensor:
+        norm1, norm2, norm3 = self.norms
+        if self.norm_first:
+            x = x + self.attend(layer_norm(x, *norm1), cache, step)
+            x = x + self.attend_memory(layer_norm(x, *norm2), beam, hidden)
+            return x + self.feed(layer_norm(x, *norm3))
+        x = layer_norm(x + self.attend(x, cache, step), *norm1)
+        x = layer_norm(x + self.attend_memory(x, beam, hidden), *norm2)
+        return layer_norm(x + self.feed(x), *norm3)
+
+    def attend(self, x: Tensor, cache: Tensor, step: int) -> Tensor:
+        # (row, query or key or value, heads, d_head)
+        new = linear(x, *self.own).view(len(x), 3, self.n_heads, -1)
+        cache[:, :, :, step] = new[:, 1:].transpose(0, 1)
+        key, value = cache[0, :, :, : step + 1], cache[1, :, :, : step + 1]
+        weights = (new[:, 0, :, None] @ key.transpose(-2, -1)).softmax(dim=-1)
+        return linear((weights @ value).view(len(x), -1), *self.own_output)
+
+    def attend_memory(self, x: Tensor, beam: int, hidden: Tensor | None) -> Tensor:
+        key, value = self.memory
+        # Beams of one sentence are several queries to it: (sentence, heads, beam, d_head).
+        query = linear(x, *self.cross).view(len(key), beam, self.n_heads, -1).transpose(1, 2)
+        scores = query @ key
+        if hidden is not None:
+            scores = scores.masked_fill(hidden, -torch.inf)
+        heads = scores.softmax(dim=-1) @ value
+        return linear(heads.transpose(1, 2).reshape(len(x), -1), *self.cross_output)
+
+    def feed(self, x: Tensor) -> Tensor:
+        return linear(linear(x, *self.linear1).relu_(), *self.linear2)

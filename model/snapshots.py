@@ -1,0 +1,99 @@
+"""A model at earlier steps of its training: `python -m model.snapshots FOLDER --data DIR`.
+
+Training keeps the weights of some steps in FOLDER/run. This picks six, evenly spaced in
+log(step), scores them, and writes them small: matrices in 8 bits with a scale for each row,
+a quarter of float32.
+"""
+
+import argparse
+import json
+import math
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save
+from torch import Tensor, nn
+
+from model import checkpoint
+from model.checkpoint import replace_file
+
+MARKS = frozenset(round(2 ** (k / 2)) for k in range(60))  # steps that training keeps
+COUNT = 6
+SCALE = ".scale"
+
+
+def quantize(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """A matrix as int8 and a scale for each row."""
+    scale = weight.abs().amax(dim=1, keepdim=True).clamp_min(1e-12) / 127
+    return (weight / scale).round().to(torch.int8), scale
+
+
+def write(folder: Path, step: int, weights: dict[str, Tensor], score: dict) -> None:
+    """Put the weights of one step, and how well they do, into FOLDER/snapshots."""
+    held = {}
+    for name, weight in weights.items():
+        if weight.dim() == 2:
+            held[name], held[name + SCALE] = quantize(weight)
+        else:
+            held[name] = weight.half()
+    (folder / "snapshots").mkdir(parents=True, exist_ok=True)
+    data = save(held, {"score": json.dumps(score)})
+    replace_file(folder / "snapshots" / f"step-{step:06d}.safetensors", data)
+
+
+def steps(folder: Path) -> dict[int, dict]:
+    """Step → score of every snapshot of a checkpoint, first step first."""
+    found = {}
+    for file in sorted(folder.glob("snapshots/step-*.safetensors")):
+        with safe_open(file, "pt") as opened:
+            score = json.loads((opened.metadata() or {}).get("score", "{}"))
+        found[int(file.stem.removeprefix("step-"))] = score
+    return found
+
+
+@torch.no_grad()
+def put_into(model: nn.Module, folder: Path, step: int) -> None:
+    """Give the model the weights of a snapshot."""
+    held = load_file(folder / "snapshots" / f"step-{step:06d}.safetensors")
+    for name, parameter in model.named_parameters():
+        scale = held.get(name + SCALE, 1.0)
+        parameter.copy_(held[name].to(parameter.dtype) * scale)
+
+
+def choose(kept: list[int], count: int = COUNT) -> list[int]:
+    """The steps nearest to `count` points evenly spaced in log(step), the last one included.
+
+    The first point is a thousandth of the last step: before that nothing has been learnt.
+    """
+    last = max(kept)
+    points = [last * 1000 ** (k / (count - 1) - 1) for k in range(count)]
+    return sorted({min(kept, key=lambda step: abs(math.log(step / point))) for point in points})
+
+
+def main() -> None:
+    from model import evaluate, tasks  # the app, which only reads, needs neither
+
+    parser = argparse.ArgumentParser(prog="python -m model.snapshots", description=__doc__)
+    parser.add_argument("folder", type=Path, help="what model.train wrote")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="the task's data, for the scores")
+    args = parser.parse_args()
+    files = {
+        int(file.stem.removeprefix("step-")): file
+        for file in args.folder.glob("run/step-*.safetensors")
+    }
+    held = checkpoint.load(args.folder)
+    card = held.card
+    task = tasks.task(card["task"], args.data, card.get("direction") == ["de", "en"])
+    name, examples = next(iter(task.tests().items()))
+    for step in choose(list(files)):
+        write(args.folder, step, load_file(files[step]), {})
+        put_into(held.model, args.folder, step)
+        score = {"set": name} | evaluate.evaluate(held, task, examples)
+        score.pop("signature", None)
+        write(args.folder, step, load_file(files[step]), score)
+        print(f"step {step:,}: {score}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

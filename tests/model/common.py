@@ -1,0 +1,68 @@
+"""What the model's tests share: small random models and sentences."""
+
+import itertools
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from model import presets
+from model.checkpoint import SHIPPED
+from model.masks import Masks
+from model.tokenizer import Encoding, Tokenizer
+from model.transformer import Transformer
+
+PRESETS = ["paper", "pre_norm"]  # the encoder-decoders
+SIZES = dict(vocab_size=53, d_model=24, n_heads=4, d_ff=40, dropout=0.1, max_length=40)
+DEPTHS = dict(n_encoder_layers=2, n_decoder_layers=3)
+ALL_MASKS = [Masks(*switches) for switches in itertools.product([True, False], repeat=4)]
+CHECKPOINTS = sorted(path.parent for path in SHIPPED.glob("*/config.json"))
+
+
+def random_model(preset: str = "paper", seed: int = 0, **sizes) -> Transformer:
+    """A model in eval mode. Norms and biases too are random: at their initial values a
+    mistake in them would not show."""
+    torch.manual_seed(seed)
+    model = presets.build(preset, **SIZES | DEPTHS | sizes).eval()
+    for name, parameter in model.named_parameters():
+        if parameter.ndim == 1:
+            nn.init.normal_(parameter, mean=float("norm" in name and "weight" in name), std=0.2)
+    return model.requires_grad_(False)
+
+
+def random_ids(*lengths: int, vocab_size: int = 53, generator=None) -> Tensor:
+    """One random sentence per length, padded at the end to the longest: (batch, length)."""
+    ids = torch.zeros(len(lengths), max(lengths), dtype=torch.long)
+    for row, length in zip(ids, lengths, strict=True):
+        row[:length] = torch.randint(3, vocab_size, (length,), generator=generator)
+    return ids
+
+
+def encoding(ids: Tensor) -> Encoding:
+    """One sentence of ids under made-up pieces."""
+    ids = tuple(ids.flatten().tolist())
+    return Encoding(ids, tuple(map(str, ids)), tuple((i, i + 1) for i in range(len(ids))))
+
+
+def hooks(model: nn.Module) -> int:
+    """Forward hooks and pre-hooks on a model and all its parts."""
+    return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
+
+
+def attentions(model: Transformer) -> Iterator[tuple[str, int, nn.Module]]:
+    """Every attention of a model: kind, layer, module."""
+    for i, layer in enumerate(model.encoder.layers):
+        yield "encoder", i, layer.self_attn
+    for i, layer in enumerate(model.decoder.layers):
+        yield "decoder", i, layer.self_attn
+        yield "cross", i, layer.cross_attn
+
+
+def tiny_tokenizer(vocab_size: int = 320) -> Tokenizer:
+    """Trained on made-up lines."""
+    lines = ["The dog sees the dog.", "A dog and the cat", "Ein Hund sieht die Katze, oder?"]
+    return Tokenizer.train(lines * 3, vocab_size)
+
+
+def max_difference(ours, theirs) -> float:
+    return (ours - theirs).abs().max().item()

@@ -1,0 +1,69 @@
+import pytest
+import torch
+
+from model.capture import capture, view
+from model.masks import Masks
+from tests.model.common import attentions, hooks, max_difference, random_ids, random_model
+
+
+def run(model, src, tgt):
+    return model(src, tgt, *Masks().build(src, tgt, model.config.pad_id))
+
+
+def test_hooks_are_there_in_the_block_and_nowhere_else():
+    model = view(random_model())
+    assert hooks(model) == 0
+    with capture(model):
+        assert hooks(model) == len(list(attentions(model)))
+    assert hooks(model) == 0
+    with pytest.raises(RuntimeError, match="in the block"), capture(model):
+        raise RuntimeError("in the block")
+    assert hooks(model) == 0
+
+
+def test_a_view_has_modules_of_its_own_over_shared_weights():
+    model = random_model()
+    own = view(model)
+    assert not set(model.modules()) & set(own.modules())
+    for kind in ("named_parameters", "named_buffers"):
+        theirs = dict(getattr(own, kind)())
+        for name, tensor in getattr(model, kind)():
+            assert theirs[name].data_ptr() == tensor.data_ptr()
+    with capture(own):
+        assert hooks(model) == 0 < hooks(own)
+
+
+def test_capturing_changes_nothing():
+    model, src, tgt = random_model(), random_ids(4, 6), random_ids(5, 3)
+    own = view(model)
+    with capture(own, lambda name, module: True):
+        captured = run(own, src, tgt)
+    assert captured.equal(run(model, src, tgt))
+
+
+def test_weights_are_those_that_make_the_output():
+    model = view(random_model())
+    with capture(model, lambda name, module: True) as seen:
+        run(model, random_ids(4, 6), random_ids(5, 3))
+    names = {module: name for name, module in model.named_modules()}
+    for _, _, attention in attentions(model):
+        name = names[attention]
+        value = attention.split(seen[f"{name}.value"])
+        heads = (seen[f"{name}.softmax"] @ value).transpose(1, 2).flatten(2)
+        assert max_difference(attention.output(heads), seen[name]) <= 1e-6
+
+
+def test_weights_are_seen_before_dropout():
+    model = view(random_model(dropout=0.5)).train()
+    with capture(model) as seen:
+        run(model, random_ids(4, 6), random_ids(5, 3))
+    for weights in seen.values():
+        torch.testing.assert_close(weights.sum(dim=-1), torch.ones(weights.shape[:-1]))
+
+
+def test_only_what_is_wanted_is_kept():
+    model = view(random_model())
+    with capture(model, lambda name, module: name.endswith("norm1")) as seen:
+        run(model, random_ids(4), random_ids(5))
+    assert len(seen) == 5
+    assert all(name.endswith("norm1") for name in seen)

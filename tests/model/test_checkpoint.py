@@ -1,0 +1,103 @@
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from model.checkpoint import load, save
+from model.masks import Masks
+from model.trace import TooLong, trace
+from tests.model.common import CHECKPOINTS, PRESETS, random_model, tiny_tokenizer
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return tiny_tokenizer()
+
+
+@pytest.fixture(params=PRESETS)
+def saved(request, tokenizer, tmp_path):
+    """A model and the folder it was saved in."""
+    model = random_model(request.param, vocab_size=len(tokenizer))
+    save(tmp_path / "new", model, request.param, tokenizer, {"task": "test"})
+    return model, tmp_path / "new"
+
+
+def test_what_was_saved_is_loaded(saved, tokenizer):
+    model, folder = saved
+    loaded = load(folder)
+    assert loaded.model.config == model.config
+    assert loaded.card == {"task": "test"}
+    assert loaded.tokenizer.encode("the dog 🙂") == tokenizer.encode("the dog 🙂")
+    theirs = dict(loaded.model.named_parameters())
+    for name, parameter in model.named_parameters():
+        assert theirs[name].equal(parameter.half().float())
+    assert loaded.model.generator.weight is loaded.model.src_embedding.token.weight
+    src, tgt = tokenizer.encode("the dog"), tokenizer.encode("ein Hund")
+    ours, again = trace(model, src, tgt).logits, trace(loaded.model, src, tgt).logits
+    assert abs(ours - again).max() < 0.02
+
+
+def test_a_loaded_model_is_for_use_and_not_for_training(saved):
+    model = load(saved[1]).model
+    assert not any(module.training for module in model.modules())
+    assert not any(parameter.requires_grad for parameter in model.parameters())
+
+
+def spoil_a_name(weights):
+    weights["encoder.layers.0.norm9.weight"] = weights.pop("encoder.layers.0.norm1.weight")
+
+
+def leave_one_out(weights):
+    del weights["decoder.layers.0.feed_forward.linear1.bias"]
+
+
+def keep_one_row(weights):
+    """A row would silently fill a matrix."""
+    name = "encoder.layers.0.self_attn.query.weight"
+    weights[name] = weights[name][:1].clone()
+
+
+@pytest.mark.parametrize("spoil", [spoil_a_name, leave_one_out, keep_one_row])
+def test_weights_of_another_model_are_refused(saved, spoil):
+    _, folder = saved
+    weights = load_file(folder / "model.safetensors")
+    spoil(weights)
+    save_file(weights, folder / "model.safetensors")
+    with pytest.raises(ValueError, match="weights are not those of preset"):
+        load(folder)
+
+
+def test_an_unknown_preset_is_refused_with_what_there_is(saved):
+    _, folder = saved
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps(config | {"preset": "bird"}), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"no preset 'bird'; there are paper, pre_norm"):
+        load(folder)
+
+
+def test_a_checkpoint_traces_text(saved):
+    loaded = load(saved[1])
+    masks = Masks(causal=False)
+    seen = loaded.trace("the dog the", "der Hund", masks, pad_to=20)
+    assert seen.src.pieces[:4] == ("the", "dog", "the", "</s>")
+    assert seen.tgt.pieces[0] == "<s>"
+    assert len(seen.src.ids) == len(seen.tgt.ids) == 20
+    assert seen.masks == masks
+    with pytest.raises(TooLong):
+        loaded.trace("the dog " * 20)
+
+
+def test_a_trace_without_a_target_is_over_the_model_s_own(saved):
+    loaded = load(saved[1])
+    own = loaded.translate("the dog the")
+    seen = loaded.trace("the dog the")
+    assert seen.tgt.ids == (loaded.model.config.bos_id, *own.ids)
+    best = torch.from_numpy(seen.logits.copy()).argmax(dim=-1)
+    written = [i for i in best.tolist()[: len(own.ids)] if i > 2]
+    assert written == list(own.ids)
+
+
+@pytest.mark.parametrize("folder", CHECKPOINTS, ids=lambda folder: folder.name)
+def test_a_shipped_checkpoint_is_found_by_name(folder):
+    assert load(folder.name).model.config == load(folder).model.config

@@ -1,0 +1,179 @@
+"""Data files: downloads from a server that misbehaves, files that are broken, batches."""
+
+import gzip
+import hashlib
+import http.server
+import threading
+
+import pytest
+import torch
+
+from model import data
+from model.data import DataError, Source, batches, fetch, pad, read_lines, read_multi30k, read_tsv
+
+CONTENT = bytes(range(256)) * 2000
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Serves CONTENT, spoilt as the next entry of `server.faults` says."""
+
+    def do_GET(self):
+        fault = self.server.faults.pop(0) if self.server.faults else None
+        start = int(self.headers.get("Range", "bytes=0-")[6:-1])
+        self.server.starts.append(start)
+        body = CONTENT[start:]
+        if fault == "error":
+            return self.send_error(503)
+        if start and fault == "no ranges":
+            start, body = 0, CONTENT
+        if start >= len(CONTENT):
+            return self.send_error(416)
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if fault == "truncated":
+            body = body[: len(body) // 2]
+        elif fault == "broken":
+            body = bytes(len(body))
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.faults, server.starts = [], []
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    address = f"http://127.0.0.1:{server.server_port}/"
+    right = hashlib.sha256(CONTENT).hexdigest()
+    monkeypatch.setitem(data.SOURCES, "test", Source("", "", address, {"a.bin": right}))
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_fetch_and_not_again(server, tmp_path):
+    assert fetch("test", tmp_path) == tmp_path
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+    fetch("test", tmp_path)
+    assert server.starts == [0]
+
+
+def test_fetch_replaces_a_spoilt_file(server, tmp_path):
+    (tmp_path / "a.bin").write_bytes(b"spoilt")
+    fetch("test", tmp_path)
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("answer", [None, "no ranges"])
+def test_truncated_answer_resumes(server, tmp_path, answer):
+    server.faults[:] = ["truncated", answer]
+    with pytest.raises(DataError, match=r"ended after|Run it again"):
+        fetch("test", tmp_path)
+    assert not (tmp_path / "a.bin").exists()
+    fetch("test", tmp_path)
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+    assert server.starts == [0, len(CONTENT) // 2]
+
+
+def test_whole_part_is_taken_over(server, tmp_path):
+    (tmp_path / "a.bin.part").write_bytes(CONTENT)
+    fetch("test", tmp_path)
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+
+
+def test_spoilt_part_is_downloaded_once_more(server, tmp_path):
+    (tmp_path / "a.bin.part").write_bytes(b"x" * 1000)
+    fetch("test", tmp_path)
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+    assert server.starts == [1000, 0]
+
+
+def test_broken_answer(server, tmp_path):
+    server.faults[:] = ["broken"]
+    with pytest.raises(DataError, match="SHA-256"):
+        fetch("test", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_server_error_and_no_server(server, tmp_path, monkeypatch):
+    server.faults[:] = ["error"]
+    with pytest.raises(DataError, match="could not be read"):
+        fetch("test", tmp_path)
+    with pytest.raises(DataError, match="could not be read"):
+        fetch("test", tmp_path, address="http://127.0.0.1:9/")
+
+
+def test_cache_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("HEADLIGHT_CACHE", str(tmp_path))
+    assert data.cache_folder("reviews") == tmp_path / "reviews"
+    with pytest.raises(DataError, match="data fetch reviews"):
+        data.find("reviews", None)
+
+
+def test_unusual_line_ends_stay_in_the_text(tmp_path):
+    (tmp_path / "a.txt").write_bytes("one\u2028still one\x0bstill\r\ntwo\n".encode())
+    assert read_lines(tmp_path / "a.txt") == ["one\u2028still one\x0bstill", "two"]
+
+
+def test_unusable_files(tmp_path):
+    (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "blank").write_bytes(b"\n \n")
+    (tmp_path / "latin").write_bytes("schön\n".encode("latin-1"))
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(b"text\n" * 1000)[:30])
+    (tmp_path / "no.gz").write_bytes(b"no gzip at all")
+    for name, words in {
+        "absent": "no file", "empty": "empty", "blank": "empty", "latin": "UTF-8",
+        "cut.gz": "cannot be read", "no.gz": "cannot be read",
+    }.items():  # fmt: skip
+        with pytest.raises(DataError, match=words) as caught:
+            read_lines(tmp_path / name)
+        assert name in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_multi30k_needs_as_many_targets(tmp_path):
+    for side, lines in (("en", "a\nb\n"), ("de", "a\n")):
+        (tmp_path / f"val.{side}.gz").write_bytes(gzip.compress(lines.encode()))
+    with pytest.raises(DataError, match=r"2 lines of en but 1 of de"):
+        read_multi30k(tmp_path, "val")
+
+
+def test_tsv(tmp_path):
+    file = tmp_path / "pairs.tsv"
+    file.write_text("a b\tc d\ne\tf\n")
+    assert read_tsv(file) == [("a b", "c d"), ("e", "f")]
+    for text, words in {
+        "a\tb\na\n": "line 2: 1 columns", "a\tb\tc\n": "line 1: 3 columns", "a\t\n": "empty source",
+    }.items():  # fmt: skip
+        file.write_text(text)
+        with pytest.raises(DataError, match=words):
+            read_tsv(file)
+
+
+def random_pairs(count):
+    torch.manual_seed(1)
+    lengths = torch.randint(1, 30, (count, 2)).tolist()
+    return [([i] * a, [i] * b) for i, (a, b) in enumerate(lengths)]
+
+
+def test_batches_hold_every_pair_once_and_no_more_tokens_than_allowed():
+    pairs = random_pairs(500)
+    order = torch.Generator().manual_seed(2)
+    found = list(batches(pairs, 300, order))
+    assert sorted(map(str, pairs)) == sorted(str(pair) for batch in found for pair in batch)
+    assert all(max(max(map(len, pair)) for pair in b) * len(b) <= 300 for b in found)
+    again = list(batches(pairs, 300, torch.Generator().manual_seed(2)))
+    assert again == found != list(batches(pairs, 300, order))
+
+
+def test_a_pair_longer_than_a_batch_is_a_batch():
+    assert list(batches([([1], [2]), ([1] * 9, [2])], 4)) == [[([1], [2])], [([1] * 9, [2])]]
+
+
+def test_pad():
+    assert pad([[1], [2, 3]], 0).tolist() == [[1, 0], [2, 3]]

@@ -1,0 +1,154 @@
+"""Scores, and the model card they are written into."""
+
+import dataclasses
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from model import card, checkpoint, evaluate, presets, tasks
+from model.tokenizer import Tokenizer
+
+DATA = os.environ.get("HEADLIGHT_DATA")
+SIZES = dict(d_model=16, n_heads=2, d_ff=16, n_encoder_layers=1, n_decoder_layers=1)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """An untrained checkpoint of the toy task `copy`."""
+    torch.manual_seed(0)
+    task = tasks.toy("copy")
+    tokenizer = Tokenizer.train(["a b c d"], 270)
+    model = presets.build("pre_norm", vocab_size=len(tokenizer), **SIZES).eval()
+    about = {"task": "copy", "title": task.title, "data": task.data, "terms": task.terms}
+    checkpoint.save(tmp_path, model, "pre_norm", tokenizer, about)
+    return tmp_path
+
+
+def test_bleu_of_a_perfect_translation_is_100():
+    texts = ["Ein Hund läuft über die Wiese .", "Zwei Männer sitzen auf einer Bank ."]
+    figures = evaluate.bleu_and_chrf(texts, texts)
+    assert figures["bleu"] == pytest.approx(100)
+    assert figures["chrf"] == pytest.approx(100)
+    lowered = evaluate.bleu_and_chrf([text.lower() for text in texts], texts)
+    assert lowered["bleu_lc"] == pytest.approx(100)
+    assert lowered["bleu"] < 60
+    assert "case:lc" in figures["signature"]["bleu_lc"]
+
+
+def test_translations_keep_their_order(folder):
+    held = checkpoint.load(folder)
+    texts = ["a b c d e f", "a", "c a b", "b"] * 3
+    alone = [held.tokenizer.decode(held.translate(text).ids) for text in texts]
+    found = evaluate.translate(held, texts)
+    assert [text[:20] for text in found] == [text[:20] for text in alone]
+
+
+def test_exact_counts_whole_answers(folder, monkeypatch):
+    held = checkpoint.load(folder)
+    monkeypatch.setattr(evaluate, "translate", lambda held, texts, beam: ["a b", "b", "c"])
+    examples = [("a b", "a b"), ("b a", "b a"), ("c", "c")]
+    found = evaluate.evaluate(held, tasks.toy("copy"), examples)
+    assert found == {"decode": "greedy", "exact": pytest.approx(200 / 3), "examples": 3}
+
+
+def run(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["evaluate", *map(str, arguments)])
+    evaluate.main()
+
+
+def test_command_prints_json_and_writes_the_card(folder, monkeypatch, capsys):
+    task = tasks.toy("copy")
+    few = dataclasses.replace(task, tests=lambda: {"unseen": task.tests()["unseen"][:5]})
+    monkeypatch.setattr(tasks, "task", lambda *arguments: few)
+    weights = (folder / "model.safetensors").read_bytes()
+    for arguments in ((), ("--beam", 2), ("--beam", 2)):
+        run(monkeypatch, folder, "--json", *arguments)
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["decode"] for line in lines] == ["greedy", "beam 2", "beam 2"]
+    assert checkpoint.load(folder).card["scores"] == lines[:2]
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    assert "| unseen | greedy |" in text
+    assert "| unseen | beam 2 |" in text
+    assert "parameters" in text
+    assert task.data in text
+    assert task.terms in text
+    assert (folder / "model.safetensors").read_bytes() == weights
+
+
+def test_no_such_checkpoint_is_one_sentence(monkeypatch, tmp_path):
+    with pytest.raises(SystemExit) as caught:
+        run(monkeypatch, tmp_path / "nothing")
+    assert "no checkpoint" in str(caught.value)
+
+
+def test_a_card_without_a_task_is_one_sentence(folder, monkeypatch):
+    checkpoint.write_card(folder, {})
+    with pytest.raises(SystemExit) as caught:
+        run(monkeypatch, folder)
+    assert "no task None" in str(caught.value)
+
+
+def test_headline():
+    assert card.headline({}) == "not evaluated"
+    scores = [
+        {"set": "first", "decode": "greedy", "bleu_lc": 30.04, "bleu": 29.0},
+        {"set": "second", "decode": "greedy", "bleu_lc": 50.0, "bleu": 49.0},
+        {"set": "first", "decode": "beam 5", "bleu_lc": 31.26, "bleu": 30.0},
+    ]
+    assert card.headline({"scores": scores}) == "31.3 BLEU, lowercased (beam 5)"
+    exact = {"set": "unseen", "decode": "greedy", "exact": 100.0, "examples": 1000}
+    assert card.headline({"scores": [exact]}) == "100.0 % exact (greedy)"
+
+
+def test_a_classifier_answers_with_probabilities(tmp_path):
+    torch.manual_seed(0)
+    tokenizer = Tokenizer.train(["good bad film"], 270)
+    sizes = dict(d_model=16, n_heads=2, d_ff=16, n_encoder_layers=2, max_length=64)
+    model = presets.build("bloem", vocab_size=len(tokenizer), **sizes).eval()
+    about = {"task": "reviews", "classes": list(tasks.CLASSES)}
+    checkpoint.save(tmp_path, model, "bloem", tokenizer, about)
+    held = checkpoint.load(tmp_path)
+    texts = ["a good film", "bad", "good " * 12]
+    found = [held.classify(text) for text in texts]
+    assert all(sum(p.values()) == pytest.approx(1) for p in found)
+    assert all(tuple(p) == tasks.CLASSES for p in found)
+    # In a batch the shorter are padded: that must change nothing.
+    assert evaluate.classify(held, texts) == [max(p, key=p.get) for p in found]
+    assert held.translate("good").ids == ()
+    trace = held.trace("a good film")
+    assert set(trace.attention) == {"encoder"}
+    assert trace.logits.shape == (1, 2)
+    assert set(trace.table) == set(trace.token) == set(trace.embedded) == {"src"}
+
+
+# What the shipped checkpoints must reach: checkpoint → (data set, measure, floor by set).
+BARS = {
+    "copy": ("", "exact", {"unseen": 100}),
+    "reverse": ("", "exact", {"unseen": 100}),
+    "sort": ("", "exact", {"unseen": 100}),
+    "reviews": ("rt-polarity", "accuracy", {"every tenth line": 75}),
+    "en-de": (
+        "multi30k",
+        "bleu_lc",
+        {"test_2016_flickr": 38, "test_2017_flickr": 30, "test_2017_mscoco": 26},
+    ),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", BARS)
+def test_shipped_checkpoints_reach_their_bars(name):
+    where, measure, floors = BARS[name]
+    if where and not DATA:
+        pytest.skip("HEADLIGHT_DATA does not name the folder that holds the data sets")
+    if not (checkpoint.SHIPPED / name).is_dir():
+        pytest.skip(f"{name} is not shipped yet")
+    held = checkpoint.load(name)
+    task = tasks.task(held.card["task"], Path(DATA) / where if where else None)
+    for test, floor in floors.items():
+        found = evaluate.evaluate(held, task, task.tests()[test], beam=5 if where else 1)
+        assert found[measure] >= floor, test

@@ -1,0 +1,104 @@
+import copy
+
+import pytest
+import torch
+
+from model.capture import capture, view
+from model.interventions import replace_head, replace_mask, replace_weights
+from model.masks import causal_mask
+from tests.model.common import hooks, max_difference, random_ids, random_model
+
+HEAD, LAYER = 2, 1
+NAME = f"decoder.layers.{LAYER}.cross_attn.softmax"
+
+
+@pytest.fixture
+def model():
+    return view(random_model())
+
+
+@pytest.fixture
+def attention(model):
+    return model.decoder.layers[LAYER].cross_attn
+
+
+@pytest.fixture
+def run():
+    src, tgt = random_ids(4, 6), random_ids(5, 5)
+    return lambda model: model(src, tgt, None, causal_mask(5))
+
+
+def test_a_head_that_is_off_leaves_its_slice_zero(model, attention, run):
+    with replace_head(attention, HEAD, torch.zeros_like):
+        off = run(model)
+    silent = copy.deepcopy(model)  # the output projection takes nothing from this head
+    output = silent.decoder.layers[LAYER].cross_attn.output
+    output.weight.unflatten(1, (attention.n_heads, -1))[:, HEAD] = 0
+    assert max_difference(off, run(silent)) <= 1e-5
+    assert max_difference(off, run(model)) > 1e-3
+
+
+def test_a_replaced_mask_renormalises_its_rows(model, attention, run):
+    with capture(model) as seen:
+        run(model)
+    before = seen[NAME]
+    hidden = torch.ones(5, 6, dtype=torch.bool)
+    hidden[:, 3] = False
+    with replace_mask(attention, hidden), capture(model) as seen:
+        run(model)
+    expected = before.masked_fill(~hidden, 0)
+    expected = expected / expected.sum(dim=-1, keepdim=True)
+    assert max_difference(seen[NAME], expected) <= 1e-6
+
+
+def test_replaced_weights_are_used_and_seen(model, attention, run):
+    uniform = torch.full((2, 4, 5, 6), 1 / 6)
+    with replace_weights(attention, lambda weights: uniform), capture(model, _any) as seen:
+        run(model)
+    assert seen[NAME].equal(uniform)
+    name = NAME.removesuffix(".softmax")
+    mean = seen[f"{name}.value"].mean(dim=1, keepdim=True)  # every query gets the mean value
+    expected = attention.output(mean).expand(-1, 5, -1)
+    assert max_difference(seen[name], expected) <= 1e-6
+
+
+def _any(name, module):
+    return True
+
+
+def test_a_change_gets_its_head_and_touches_no_other(model, attention, run):
+    def into_output():
+        """What each head gives the output projection: (batch, query, heads, d_head)."""
+        received = []
+        hook = attention.output.register_forward_pre_hook(lambda _, inputs: received.extend(inputs))
+        run(model)
+        hook.remove()
+        return received[0].unflatten(-1, (attention.n_heads, -1))
+
+    before = into_output()
+    with replace_head(attention, HEAD, lambda output: 2 * output):
+        after = into_output()
+    factor = torch.ones(attention.n_heads, 1)
+    factor[HEAD] = 2
+    assert after.equal(before * factor)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda attention: replace_head(attention, HEAD, torch.zeros_like),
+        lambda attention: replace_mask(attention, torch.ones(5, 6, dtype=torch.bool).tril()),
+        lambda attention: replace_weights(attention, torch.zeros_like),
+    ],
+    ids=["head", "mask", "weights"],
+)
+def test_nothing_is_left_after_the_block(model, attention, run, change):
+    before = run(model)
+    with change(attention):
+        assert hooks(model) == 1
+        assert max_difference(run(model), before) > 1e-3
+    assert hooks(model) == 0
+    assert run(model).equal(before)
+    with pytest.raises(RuntimeError, match="in the block"), change(attention):
+        raise RuntimeError("in the block")
+    assert hooks(model) == 0

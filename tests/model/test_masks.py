@@ -1,0 +1,50 @@
+import pytest
+import torch
+
+from model.masks import Masks, causal_mask, padding_mask
+from tests.model.common import ALL_MASKS, random_ids
+
+PAD = 0
+
+
+@pytest.mark.parametrize("masks", ALL_MASKS, ids=str)
+def test_build_is_what_the_switches_say(masks):
+    src, tgt = random_ids(3, 6, 1), random_ids(5, 2, 4)
+    shapes = [(3, 1, 6, 6), (3, 1, 5, 5), (3, 1, 5, 6)]
+    allowed = [
+        lambda b, q, k: not masks.src_padding or src[b, k] != PAD,
+        lambda b, q, k: (
+            (not masks.causal or k <= q) and (not masks.tgt_padding or tgt[b, k] != PAD)
+        ),
+        lambda b, q, k: not masks.memory_padding or src[b, k] != PAD,
+    ]
+    for mask, shape, may in zip(masks.build(src, tgt, PAD), shapes, allowed, strict=True):
+        batch, _, queries, keys = shape
+        expected = [
+            [[bool(may(b, q, k)) for k in range(keys)] for q in range(queries)]
+            for b in range(batch)
+        ]
+        built = torch.ones(shape, dtype=torch.bool) if mask is None else mask.expand(shape)
+        assert built[:, 0].tolist() == expected
+
+
+def test_none_where_nothing_is_masked():
+    padded, full = random_ids(3, 6), random_ids(6, 6)
+    off = Masks(causal=False)
+    assert off.build(full, full, PAD) == (None, None, None)
+    assert Masks(False, False, False, False).build(padded, padded, PAD) == (None, None, None)
+    made = [mask is not None for mask in off.build(padded, full, PAD)]
+    assert made == [True, False, True]
+    made = [mask is not None for mask in off.build(full, padded, PAD)]
+    assert made == [False, True, False]
+
+
+def test_padding_mask_marks_what_is_not_padding():
+    ids = random_ids(3, 5)
+    assert padding_mask(ids, PAD).shape == (2, 1, 1, 5)
+    assert padding_mask(ids, PAD).sum(dim=-1).flatten().tolist() == [3, 5]
+
+
+def test_causal_mask_lets_each_position_see_itself_and_what_came_before():
+    assert causal_mask(6).sum(dim=1).tolist() == [1, 2, 3, 4, 5, 6]
+    assert not causal_mask(6).triu(1).any()

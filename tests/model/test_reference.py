@@ -1,0 +1,149 @@
+"""torch.nn.Transformer with the same weights says the same: the proof on the Compare page."""
+
+import pytest
+import torch
+from torch import nn
+
+from model.capture import capture, view
+from model.checkpoint import load
+from model.masks import Masks
+from model.presets import build
+from model.reference import Reference, capture_reference
+from model.trace import trace
+from model.transformer import Transformer
+from tests.model.common import (
+    ALL_MASKS,
+    CHECKPOINTS,
+    PRESETS,
+    SIZES,
+    attentions,
+    encoding,
+    hooks,
+    max_difference,
+    random_ids,
+    random_model,
+)
+
+
+def both(model, masks, src, tgt):
+    """(ours, theirs) of the logits and of every layer's weights."""
+    own, twin = view(model), Reference(model)
+    with capture(own) as seen, capture_reference(twin.transformer) as theirs:
+        logits = own(src, tgt, *masks.build(src, tgt, model.config.pad_id)), twin(src, tgt, masks)
+    assert hooks(own) == hooks(twin) == 0
+    names = {module: name for name, module in own.named_modules()}
+    weights = [
+        (seen[f"{names[attention]}.softmax"], theirs[kind][layer])
+        for kind, layer, attention in attentions(own)
+    ]
+    return logits, weights
+
+
+def agree(model, masks, src, tgt):
+    logits, weights = both(model, masks, src, tgt)
+    assert len(weights) == len(list(attentions(model)))
+    exact = logits[0].dtype == torch.float64
+    tolerance = 1e-10 if exact else 1e-5
+    largest = 1 if exact else max(1, logits[1].abs().max().item())
+    assert max_difference(*logits) <= tolerance * largest
+    for ours, theirs in weights:
+        assert ours.shape == theirs.shape
+        assert max_difference(ours, theirs) <= tolerance
+
+
+def batch(vocab_size):
+    """Three padded sentence pairs."""
+    torch.manual_seed(2)
+    return random_ids(7, 12, 3, vocab_size=vocab_size), random_ids(9, 4, 11, vocab_size=vocab_size)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("depths", [(2, 3), (2, 5)], ids=str)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_random_weights_agree(preset, depths, dtype):
+    encoder, decoder = depths
+    model = random_model(preset, n_encoder_layers=encoder, n_decoder_layers=decoder).to(dtype)
+    for masks in ALL_MASKS:
+        agree(model, masks, *batch(SIZES["vocab_size"]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("folder", CHECKPOINTS, ids=lambda folder: folder.name)
+def test_trained_weights_agree(folder, dtype):
+    model = load(folder).model.to(dtype)
+    if not isinstance(model, Transformer):
+        pytest.skip("not an encoder-decoder")
+    for masks in ALL_MASKS:
+        agree(model, masks, *batch(model.config.vocab_size))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_traces_agree(preset):
+    model, src, tgt = random_model(preset), encoding(random_ids(5)), encoding(random_ids(8))
+    for masks in (Masks(), Masks(causal=False, src_padding=False)):
+        ours = trace(view(model), src, tgt, masks, pad_to=12)
+        theirs = Reference(model).trace(src, tgt, masks, pad_to=12)
+        assert abs(ours.logits - theirs.logits).max() <= 1e-5
+        assert ours.attention.keys() == theirs.attention.keys()
+        for kind in ours.attention:
+            assert abs(ours.attention[kind] - theirs.attention[kind]).max() <= 1e-5
+        for array in (theirs.logits, *theirs.attention.values()):
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0
+
+
+def test_a_row_with_nothing_to_attend_to_is_nan_there_and_zeros_here():
+    src, tgt = random_ids(4, 0), random_ids(5, 5)  # the second source is padding alone
+    logits, weights = both(random_model(), Masks(), src, tgt)
+    ours, theirs = logits
+    assert ours.isfinite().all()
+    assert theirs[0].isfinite().all() and theirs[1].isnan().all()
+    ours, theirs = weights[0]
+    assert not ours[1].any() and theirs[1].isnan().all()
+
+
+def test_making_a_twin_leaves_the_model_as_it_was():
+    model = build("paper", **SIZES).train()
+    Reference(model)
+    assert all(module.training for module in model.modules())
+    assert all(parameter.requires_grad for parameter in model.parameters())
+
+
+class Gelu(nn.Module):
+    """A feed-forward of another kind."""
+
+    def __init__(self, part):
+        super().__init__()
+        self.linear1, self.linear2 = part.linear1, part.linear2
+
+    def forward(self, x):
+        return self.linear2(nn.functional.gelu(self.linear1(x)))
+
+
+def swap_feed_forward(model):
+    model.encoder.layers[1].feed_forward = Gelu(model.encoder.layers[1].feed_forward)
+
+
+def swap_norm(model):
+    model.decoder.layers[0].norm2 = nn.RMSNorm(model.config.d_model)
+
+
+def swap_layer(model):
+    model.decoder.layers[1] = random_model("pre_norm").decoder.layers[1]
+
+
+def swap_eps(model):
+    model.encoder.layers[0].norm1.eps = 1e-3
+
+
+@pytest.mark.parametrize("swap", [swap_feed_forward, swap_norm, swap_layer, swap_eps])
+def test_a_model_that_the_twin_cannot_express_is_refused(swap):
+    model = random_model()
+    swap(model)
+    with pytest.raises(ValueError, match="no counterpart"):
+        Reference(model)
+
+
+def test_a_classifier_is_refused():
+    with pytest.raises(ValueError, match="no counterpart"):
+        Reference(build("bloem", vocab_size=53, d_model=24, n_heads=4, n_classes=2))

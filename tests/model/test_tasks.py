@@ -1,0 +1,192 @@
+"""Tasks: their examples, and that no line of a test set is seen by training."""
+
+import dataclasses
+import functools
+import gzip
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from model import tasks, train
+from model.data import DataError
+from model.tokenizer import SPECIAL
+
+WORDS = ["ein", "der", "hund", "mann", "frau", "läuft", "springt", "sitzt", "rot", "blau"]
+
+
+def sentences(count, extra=""):
+    return [f"{WORDS[i % 10]} {WORDS[i // 10 % 10]} {WORDS[i // 3 % 10]} {extra}".strip()
+            for i in range(count)]  # fmt: skip
+
+
+@pytest.fixture
+def captions(tmp_path):
+    """A Multi30K of our own; its test files hold a word that stands nowhere else."""
+    folder = tmp_path / "multi30k"
+    folder.mkdir()
+    splits = {"train": 60, "val": 12, "test_2016_flickr": 20, "test_2017_flickr": 5,
+              "test_2017_mscoco": 5}  # fmt: skip
+    for split, count in splits.items():
+        extra = "zyzzyva" if split.startswith("test") else ""
+        for side in ("en", "de"):
+            text = "\n".join(sentences(count, extra)) + "\n"
+            (folder / f"{split}.{side}.gz").write_bytes(gzip.compress(text.encode()))
+    return folder
+
+
+@pytest.fixture
+def snippets(tmp_path):
+    """An rt-polarity of our own; every tenth line holds a word that stands nowhere else."""
+    folder = tmp_path / "reviews"
+    folder.mkdir()
+    for name in ("neg", "pos"):
+        lines = sentences(200, name)
+        lines[9::10] = [f"{line} zyzzyva" for line in lines[9::10]]
+        (folder / f"rt-polarity.{name}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+@functools.cache
+def watch() -> list[str]:
+    """All files opened from now on: an audit hook stays for the life of the process."""
+    files = []
+
+    def note(event, arguments):
+        if event == "open" and isinstance(arguments[0], str | os.PathLike):
+            files.append(os.fspath(arguments[0]))
+
+    sys.addaudithook(note)
+    return files
+
+
+@pytest.fixture
+def opened():
+    """The files opened while the test runs."""
+    files = watch()
+    files.clear()
+    return files
+
+
+def run_training(task, folder):
+    recipe = train.Recipe(epochs=2, max_tokens=300, warmup=5)
+    task = dataclasses.replace(task, sizes=task.sizes | dict(d_model=16, d_ff=16), vocab_size=300)
+    run = train.Run(task, recipe, folder, cpu=True)
+    run.train()
+    return run
+
+
+def pieces(run):
+    return {run.tokenizer.encoding([i]).pieces[0] for i in range(len(SPECIAL), len(run.tokenizer))}
+
+
+def test_training_opens_no_test_file(captions, tmp_path, opened):
+    run_training(tasks.multi30k(captions), tmp_path / "out")
+    read = {Path(file).name for file in opened if str(captions) in file}
+    assert read == {"train.en.gz", "train.de.gz", "val.en.gz", "val.de.gz"}
+
+
+def test_training_needs_no_test_file(captions, tmp_path):
+    for file in captions.glob("test*"):
+        file.unlink()
+    run_training(tasks.multi30k(captions), tmp_path / "out")
+
+
+def test_training_on_reviews_sees_no_test_line(snippets, tmp_path):
+    """Neither the tokenizer, nor the steps, nor the choice of weights."""
+    task = tasks.reviews(snippets)
+    run = run_training(task, tmp_path / "out")
+    assert not any("zyz" in piece for piece in pieces(run))
+    for split in tasks.SPLITS:
+        for src, _ in run.pairs[split]:
+            assert "zyzzyva" not in run.tokenizer.decode(src)
+    (test,) = task.tests().values()
+    assert len(test) == 40
+    assert all("zyzzyva" in text for text, _ in test)
+
+
+def test_such_a_test_would_notice(snippets, tmp_path):
+    """The same check on a task that cheats."""
+    task = tasks.reviews(snippets)
+    leak = lambda: {split: task.tests()["every tenth line"] for split in tasks.SPLITS}  # noqa: E731
+    run = run_training(dataclasses.replace(task, examples=leak), tmp_path / "out")
+    assert any("zyz" in piece for piece in pieces(run))
+
+
+def test_tokenizer_learns_from_training_alone(snippets, tmp_path):
+    task = tasks.reviews(snippets)
+    examples = task.examples()
+    only = {"train": examples["train"], "val": [("qqqqqqq", "positive")] * 50}
+    run = run_training(dataclasses.replace(task, examples=lambda: only), tmp_path / "out")
+    assert not any("qq" in piece for piece in pieces(run))
+
+
+def test_reviews_are_split_by_line(snippets):
+    found = tasks.reviews(snippets)
+    counts = {split: len(examples) for split, examples in found.examples().items()}
+    assert counts == {"train": 2 * 170, "val": 2 * 10}
+    assert Counter(name for _, name in found.tests()["every tenth line"]) == {
+        "negative": 20, "positive": 20,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", tasks.TOYS)
+def test_toys(name):
+    task = tasks.toy(name)
+    examples, tests = task.examples(), task.tests()["unseen"]
+    assert len(tests) == len({source for source, _ in tests}) == 1000
+    seen = {source for split in examples.values() for source, _ in split}
+    assert not seen & {source for source, _ in tests}
+    for source, target in tests[:50]:
+        letters = source.split()
+        expected = {"copy": letters, "reverse": letters[::-1], "sort": sorted(letters)}[name]
+        assert target.split() == expected
+    assert task.examples() == examples
+
+
+@pytest.mark.parametrize("name", tasks.TOYS)
+def test_toys_are_tiny_and_their_letters_whole(name):
+    from model import presets
+
+    task = tasks.toy(name)
+    tokenizer = task.tokenizer(task.examples()["train"])
+    model = presets.build(task.preset, vocab_size=len(tokenizer), **task.sizes)
+    assert sum(p.numel() for p in model.parameters()) < 100_000
+    assert len(tokenizer.encode(" ".join(tasks.LETTERS)).ids) == 26
+
+
+def test_direction(captions):
+    there, back = (tasks.multi30k(captions, reverse).examples()["train"] for reverse in (0, 1))
+    assert [(b, a) for a, b in there] == back
+
+
+def test_pairs_are_split_without_overlap(tmp_path):
+    file = tmp_path / "mine.tsv"
+    lines = [f"{a}\t{b}" for a, b in zip(sentences(90), sentences(90)[::-1], strict=True)]
+    file.write_text("\n".join(lines + lines), encoding="utf-8")
+    examples = tasks.pairs(file).examples()
+    assert len(examples["train"]) + len(examples["val"]) == len(set(lines))
+    assert not set(examples["train"]) & set(examples["val"])
+
+
+def test_encoding_of_examples(snippets):
+    task = tasks.reviews(snippets)
+    tokenizer = task.tokenizer(task.examples()["train"])
+    from model.variants import ClassifierConfig
+
+    config = ClassifierConfig(vocab_size=len(tokenizer), max_length=8)
+    ((src, tgt),) = task.encode(tokenizer, [("ein hund", "positive")], config)
+    assert tokenizer.decode(src) == "ein hund"
+    assert src[-1] == config.eos_id
+    assert tgt == [config.bos_id, 1]
+    with pytest.raises(DataError, match="reads at most 8"):
+        task.encode(tokenizer, [("ein " * 20, "negative")], config)
+
+
+def test_unknown_task_and_missing_file():
+    with pytest.raises(DataError, match="no task 'chess'"):
+        tasks.task("chess")
+    with pytest.raises(DataError, match="needs its file"):
+        tasks.task("pairs")

@@ -1,0 +1,70 @@
+"""A server runs threads. Each has its own view of one model, and none sees another."""
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+from threading import local
+
+import numpy as np
+import torch
+
+from model.capture import view
+from model.decoding import greedy_decode
+from model.interventions import replace_head
+from model.masks import Masks
+from model.trace import trace
+from tests.model.common import attentions, encoding, hooks, random_ids, random_model
+
+THREADS, JOBS = 8, 400
+
+
+def decode(model, draw):
+    return greedy_decode(model, random_ids(6, 6, generator=draw), max_length=12)
+
+
+def trace_under_random_masks(model, draw):
+    masks = Masks(*(torch.rand(4, generator=draw) < 0.5).tolist())
+    src, tgt = (encoding(random_ids(8, generator=draw)) for _ in range(2))
+    seen = trace(model, src, tgt, masks, pad_to=12)
+    return [*seen.attention.values(), *seen.query.values(), seen.embedded["tgt"], seen.logits]
+
+
+def trace_with_a_head_replaced(model, draw):
+    found = [attention for _, _, attention in attentions(model)]
+    layer, head = (
+        torch.randint(len(found), (), generator=draw),
+        torch.randint(4, (), generator=draw),
+    )
+    factor = torch.randn((), generator=draw)
+    with replace_head(found[layer], int(head), lambda output: factor * output):
+        return trace_under_random_masks(model, draw)
+
+
+def same(a, b):
+    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+@torch.no_grad()
+def test_eight_threads_on_one_set_of_weights():
+    shared, mine, views = random_model(), local(), []
+    kinds = [decode, trace_under_random_masks, trace_with_a_head_replaced]
+    jobs = [(random.Random(i).choice(kinds), i) for i in range(JOBS)]
+
+    def answer(model, job):
+        work, seed = job
+        return work(model, torch.Generator().manual_seed(seed))
+
+    def in_thread(job):
+        if not hasattr(mine, "view"):
+            mine.view = view(shared)
+            views.append(mine.view)
+        with torch.no_grad():
+            return answer(mine.view, job)
+
+    alone = view(shared)
+    expected = [answer(alone, job) for job in jobs]
+    with ThreadPoolExecutor(THREADS) as pool:
+        found = list(pool.map(in_thread, jobs))
+    wrong = [i for i in range(JOBS) if not same(found[i], expected[i])]
+    assert wrong == []
+    assert len(views) == THREADS
+    assert [hooks(model) for model in (shared, alone, *views)] == [0] * (2 + THREADS)

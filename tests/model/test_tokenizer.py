@@ -1,0 +1,127 @@
+import random
+
+import pytest
+
+from model.tokenizer import SPECIAL, Tokenizer, special
+from tests.model.common import tiny_tokenizer
+
+ORDINARY = [
+    "The dog sees the dog.",
+    "the dog the",
+    "A  cat,   three spaces",
+    " a leading space",
+    "Größe und 42 Häuser",
+    "hund's (katze)",
+    "naïve café: 3.14!",
+]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return tiny_tokenizer()
+
+
+def random_texts(count):
+    """Strings of any characters but lone surrogates, from all planes, some of them ordinary."""
+    draw = random.Random(0)
+    ranges = [(0x20, 0x7F), (0x00, 0x20), (0x80, 0x800), (0x800, 0xD800), (0xE000, 0x10FFFF)]
+    for _ in range(count):
+        yield "".join(
+            draw.choice([" ", "the dog", chr(draw.randint(*draw.choice(ranges)))])
+            for _ in range(draw.randint(0, 30))
+        )
+
+
+def test_any_text_survives(tokenizer):
+    for text in [*ORDINARY, *SPECIAL, *random_texts(500)]:
+        assert tokenizer.decode(tokenizer.encode(text).ids) == text
+
+
+def test_offsets_cover_every_character_that_is_no_space(tokenizer):
+    for text in [*ORDINARY, *random_texts(500)]:
+        encoding = tokenizer.encode(text)
+        covered = {i for start, end in encoding.offsets for i in range(start, end)}
+        assert covered >= {i for i, character in enumerate(text) if character != " "}
+        assert all(0 <= start <= end <= len(text) for start, end in encoding.offsets)
+        assert len(encoding.pieces) == len(encoding.ids) == len(encoding.offsets)
+        assert all(encoding.pieces)
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_offsets_are_those_of_the_library(tokenizer, text):
+    """On ordinary text; where one character is several pieces the library leaves some empty."""
+    theirs = tokenizer._backend.encode(text)
+    ours = tokenizer.encode(text)
+    assert list(ours.ids) == theirs.ids
+    solid = [i for i, (start, end) in enumerate(theirs.offsets) if text[start:end].strip()]
+    assert [ours.offsets[i] for i in solid] == [theirs.offsets[i] for i in solid]
+
+
+def test_a_word_is_one_piece_wherever_it_stands(tokenizer):
+    encoding = tokenizer.encode("the dog the")
+    assert encoding.pieces == ("the", "dog", "the")
+    assert encoding.ids[0] == encoding.ids[2]
+    assert encoding.offsets == ((0, 3), (4, 7), (8, 11))
+
+
+def test_pieces_inside_a_word_carry_a_dot(tokenizer):
+    encoding = tokenizer.encode("the dogged")
+    assert encoding.pieces[1] == "dog"
+    assert all(piece.startswith("·") for piece in encoding.pieces[2:])
+    assert "".join(encoding.pieces[1:]).replace("·", "") == "dogged"
+
+
+def test_pieces_of_one_character_say_which_share_they_are(tokenizer):
+    pieces = [piece for piece in tokenizer.encode("🙂🙂").pieces if piece != "␣"]
+    assert pieces == [f"🙂 {i}/4" for i in (1, 2, 3, 4)] * 2
+
+
+def test_special_tokens_typed_by_the_user_are_ordinary_text(tokenizer):
+    for text in SPECIAL:
+        encoding = tokenizer.encode(f"the {text} dog")
+        assert min(encoding.ids) >= len(SPECIAL)
+        assert len(encoding.ids) > 3
+
+
+def test_any_ids_have_pieces_and_offsets_in_what_they_decode_to(tokenizer):
+    """A model may write bytes that are no UTF-8, and begin without a space."""
+    draw = random.Random(1)
+    for _ in range(500):
+        ids = [draw.randrange(len(tokenizer)) for _ in range(draw.randint(0, 12))]
+        encoding = tokenizer.encoding(ids)
+        assert encoding.ids == tuple(i for i in ids if i >= len(SPECIAL))
+        assert all(piece.encode("utf-8") for piece in encoding.pieces)
+        text = tokenizer.decode(ids)
+        if "\ufffd" not in text:
+            assert all(0 <= start <= end <= len(text) for start, end in encoding.offsets)
+
+
+def test_text_that_begins_without_a_space_keeps_its_offsets(tokenizer):
+    inside = tokenizer.encode("the dogged").ids[2:]
+    encoding = tokenizer.encoding(inside)
+    text = tokenizer.decode(inside)
+    assert "dogged".endswith(text)
+    assert encoding.offsets[0][0] == 0 and encoding.offsets[-1][1] == len(text)
+    assert "".join(encoding.pieces).replace("·", "") == text
+
+
+def test_special_tokens_cover_no_characters(tokenizer):
+    text = tokenizer.encode("the dog")
+    padded = text + special(2) + special(0) * 2
+    assert padded.pieces == ("the", "dog", "</s>", "<pad>", "<pad>")
+    assert padded.ids == (*text.ids, 2, 0, 0)
+    assert padded.offsets[2:] == ((0, 0),) * 3
+    assert tokenizer.decode(padded.ids) == "the dog"
+
+
+def test_a_batch_is_its_sentences(tokenizer):
+    batch = tokenizer.encode_batch(ORDINARY)
+    assert [tuple(ids) for ids in batch] == [tokenizer.encode(text).ids for text in ORDINARY]
+
+
+def test_a_saved_tokenizer_is_the_same(tokenizer, tmp_path):
+    (tmp_path / "tokenizer.json").write_text(tokenizer.to_json(), encoding="utf-8")
+    loaded = Tokenizer.load(tmp_path / "tokenizer.json")
+    assert len(loaded) == len(tokenizer)
+    for text in [*ORDINARY, *SPECIAL, *random_texts(50)]:
+        assert loaded.encode(text) == tokenizer.encode(text)

@@ -1,0 +1,179 @@
+import dataclasses
+from unittest import mock
+
+import numpy as np
+import pytest
+import torch
+
+from model.capture import view
+from model.masks import Masks
+from model.trace import TooLong, trace
+from tests.model.common import PRESETS, attentions, encoding, hooks, random_ids, random_model
+
+MASKS = [Masks(), Masks(causal=False, src_padding=False)]
+
+
+@pytest.fixture(params=PRESETS)
+def model(request):
+    return random_model(request.param)
+
+
+def traced(model, masks=Masks(), pad_to=12):
+    return trace(model, encoding(random_ids(5)), encoding(random_ids(8)), masks, pad_to)
+
+
+def arrays(traced):
+    for field in dataclasses.fields(traced):
+        value = getattr(traced, field.name)
+        yield from value.values() if isinstance(value, dict) else [value]
+
+
+def raw(model, traced):
+    """The same pass by hand: logits, and what every attention was given, by kind and layer."""
+    src, tgt = (torch.tensor([side.ids]) for side in (traced.src, traced.tgt))
+    given, handles = {}, []
+    for kind, layer, attention in attentions(model):
+
+        def keep(module, inputs, key=(kind, layer)):
+            given.setdefault(key, []).append([i.clone() for i in inputs if i is not None])
+
+        handles.append(attention.register_forward_pre_hook(keep))
+        handles.append(attention.softmax.register_forward_pre_hook(keep))
+    logits = model(src, tgt, *traced.masks.build(src, tgt, model.config.pad_id))
+    for handle in handles:
+        handle.remove()
+    return logits, given
+
+
+@pytest.mark.parametrize("masks", MASKS, ids=str)
+def test_scores_queries_keys_and_values_are_what_the_attention_worked_with(model, masks):
+    seen = traced(model, masks)
+    _, given = raw(view(model), seen)
+    for kind, layer, attention in attentions(model):
+        (x, memory, *_), (scores, *_) = given[kind, layer]
+        parts = [
+            (seen.query, attention.query, x),
+            (seen.key, attention.key, memory),
+            (seen.value, attention.value, memory),
+        ]
+        for head in range(model.config.n_heads):
+            np.testing.assert_allclose(
+                seen.scores(kind, layer, head), scores[0, head], rtol=0, atol=1e-5
+            )
+            d_head = model.config.d_head
+            rows = slice(head * d_head, (head + 1) * d_head)
+            for held, projection, into in parts:
+                expected = into[0] @ projection.weight[rows].T + projection.bias[rows]
+                np.testing.assert_allclose(held[kind][layer, head], expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("masks", MASKS, ids=str)
+def test_attention_is_the_masked_softmax_of_the_scores(model, masks):
+    seen = traced(model, masks)
+    src, tgt = (torch.tensor([side.ids]) for side in (seen.src, seen.tgt))
+    built = masks.build(src, tgt, model.config.pad_id)
+    for kind, mask in zip(("encoder", "decoder", "cross"), built, strict=True):
+        for layer, head in np.ndindex(seen.attention[kind].shape[:2]):
+            scores = torch.from_numpy(seen.scores(kind, layer, head))
+            if mask is not None:
+                scores[~mask[0, 0].expand_as(scores)] = float("-inf")
+            expected = scores.softmax(dim=-1)
+            np.testing.assert_allclose(
+                seen.attention[kind][layer, head], expected, rtol=0, atol=1e-6
+            )
+
+
+def test_no_causal_weight_lies_above_the_diagonal(model):
+    above = np.triu(np.ones((12, 12), dtype=bool), 1)
+    assert not traced(model).attention["decoder"][..., above].any()
+    assert traced(model, Masks(causal=False)).attention["decoder"][..., above].any()
+
+
+def test_logits_are_the_model_s(model):
+    seen = traced(model)
+    np.testing.assert_array_equal(seen.logits, raw(model, seen)[0][0])
+
+
+def test_token_and_table_make_what_is_embedded(model):
+    seen = traced(model)
+    for side, read in (("src", seen.src), ("tgt", seen.tgt)):
+        np.testing.assert_array_equal(seen.token[side] + seen.table[side], seen.embedded[side])
+        weight = model.generator.weight[list(read.ids)] * model.config.d_model**0.5
+        np.testing.assert_allclose(seen.token[side], weight, rtol=1e-6)
+
+
+def test_sublayers_add_up_to_the_layer(model):
+    seen, norms = traced(model).sublayers, model.decoder.layers[1]
+    below, name = seen["decoder.layers.0"], "decoder.layers.1."
+    x = torch.from_numpy(below.copy())
+    for norm, sublayer in (
+        ("norm1", "self_attn"),
+        ("norm2", "cross_attn"),
+        ("norm3", "feed_forward"),
+    ):
+        x = x + torch.from_numpy(seen[name + sublayer].copy())
+        if type(model.decoder.norm) is torch.nn.Identity:
+            x = getattr(norms, norm)(x)
+    np.testing.assert_allclose(seen["decoder.layers.1"], x, rtol=0, atol=1e-5)
+
+
+def test_a_trace_is_frozen(model):
+    seen = traced(model)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        seen.logits = None
+    found = [a for a in arrays(seen) if isinstance(a, np.ndarray)]
+    assert all(array.dtype == np.float32 for array in found)
+    for array in found:
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+
+
+def test_a_trace_outlives_its_model(model):
+    seen = traced(model)
+    before = [array.copy() for array in arrays(seen) if isinstance(array, np.ndarray)]
+    for parameter in (*model.parameters(), *model.buffers()):
+        parameter.zero_()
+    after = [array for array in arrays(seen) if isinstance(array, np.ndarray)]
+    assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+def test_nbytes_is_the_sum_of_all_arrays(model):
+    seen = traced(model)
+    assert seen.nbytes == sum(a.nbytes for a in arrays(seen) if isinstance(a, np.ndarray))
+    assert seen.nbytes > sum(a.nbytes for a in seen.attention.values())
+
+
+def test_padding_follows_and_is_masked(model):
+    src, tgt = encoding(random_ids(5)), encoding(random_ids(8))
+    bare, padded = (trace(model, src, tgt, pad_to=n) for n in (0, 12))
+    config = model.config
+    assert bare.src.ids == (*src.ids, config.eos_id)
+    assert bare.tgt.ids == (config.bos_id, *tgt.ids)
+    assert padded.src.ids == bare.src.ids + (config.pad_id,) * 6
+    assert padded.tgt.ids == bare.tgt.ids + (config.pad_id,) * 3
+    assert not padded.attention["cross"][..., 6:].any()
+    np.testing.assert_allclose(padded.logits[:9], bare.logits, rtol=0, atol=1e-5)
+    assert trace(model, src, tgt, pad_to=3).src == bare.src
+
+
+def test_too_long_is_refused_with_both_numbers_before_any_tensor_is_made(model):
+    fits, over = encoding(random_ids(39)), encoding(random_ids(40))
+    assert trace(model, fits, fits).logits.shape == (40, 53)
+    with mock.patch("model.trace.torch.tensor", side_effect=AssertionError("a tensor was made")):
+        with pytest.raises(TooLong, match=r"The source is 41 tokens long.* at most 40\."):
+            trace(model, over, fits)
+        with pytest.raises(TooLong, match=r"The target is 41 tokens long.* at most 40\.") as found:
+            trace(model, fits, over)
+        with pytest.raises(TooLong, match=r"41"):
+            trace(model, fits, fits, pad_to=41)
+    assert (found.value.length, found.value.max_length) == (41, 40)
+    assert hooks(model) == 0
+
+
+def test_depths_may_differ():
+    seen = traced(random_model(n_encoder_layers=2, n_decoder_layers=5))
+    assert {kind: len(weights) for kind, weights in seen.attention.items()} == {
+        "encoder": 2,
+        "decoder": 5,
+        "cross": 5,
+    }

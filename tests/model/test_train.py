@@ -1,0 +1,290 @@
+"""Training: stopped and resumed, by several processes, with a full disk, on broken files."""
+
+import dataclasses
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from accelerate import Accelerator
+from torch.nn import functional as F
+
+from model import checkpoint, tasks, train
+from model.data import pad
+from model.masks import Masks
+from model.train import CannotSave, Recipe, Run, rate
+
+ROOT = Path(__file__).resolve().parents[2]
+TINY = dict(
+    d_model=16, n_heads=2, d_ff=16, n_encoder_layers=1, n_decoder_layers=1, dropout=0.1
+)  # fmt: skip
+RECIPE = Recipe(epochs=4, max_tokens=64, peak=1e-2, warmup=4, average=2)
+
+
+@pytest.fixture(scope="module")
+def task():
+    """Reversed letters, few and small, with dropout."""
+    task = tasks.toy("reverse")
+    examples = task.examples()
+    few = {"train": examples["train"][:40], "val": examples["val"][:10]}
+    return dataclasses.replace(task, sizes=TINY, examples=lambda: few)
+
+
+def weights(run):
+    model = run.accelerator.unwrap_model(run.model)
+    return {name: p.detach().clone() for name, p in model.named_parameters()}
+
+
+@pytest.fixture(scope="module")
+def whole(task, tmp_path_factory):
+    """A run that nobody stopped."""
+    run = Run(task, RECIPE, tmp_path_factory.mktemp("whole"))
+    run.train()
+    return run
+
+
+class Stopped(Exception):
+    pass
+
+
+@pytest.mark.parametrize("stop", [1, 7, 13, 20, 29])
+def test_resumed_is_bit_identical(task, whole, tmp_path, stop, monkeypatch):
+    """Stopped after any step, in or between epochs, with a state saved every third step."""
+    step = Run.step
+
+    def step_and_stop(self, batch):
+        if self.progress.step == stop:
+            raise Stopped
+        return step(self, batch)
+
+    with monkeypatch.context() as patch, pytest.raises(Stopped):
+        patch.setattr(Run, "step", step_and_stop)
+        Run(task, RECIPE, tmp_path).train(save_every=3)
+    torch.manual_seed(99)
+    resumed = Run(task, RECIPE, tmp_path)
+    resumed.resume()
+    assert resumed.progress.step <= stop
+    resumed.train(save_every=3)
+    assert resumed.progress.step == whole.progress.step > 29
+    for name, value in weights(whole).items():
+        assert torch.equal(value, weights(resumed)[name]), name
+    same = [(f / "model.safetensors").read_bytes() for f in (whole.folder, tmp_path)]
+    assert same[0] == same[1]
+
+
+def test_what_a_run_leaves(whole):
+    names = {path.name for path in whole.folder.iterdir()}
+    assert names == {
+        "README.md", "config.json", "curve.svg", "log.jsonl", "model.safetensors", "run",
+        "tokenizer.json",
+    }  # fmt: skip
+    assert not list(whole.folder.rglob("*.new"))
+    rows = [json.loads(line) for line in (whole.folder / "log.jsonl").read_text().splitlines()]
+    assert [row["epoch"] for row in rows] == [1, 2, 3, 4]
+    assert "curve.svg" in (whole.folder / "README.md").read_text()
+    assert (whole.folder / "curve.svg").read_text().startswith("<svg")
+
+
+def test_checkpoint_has_the_lowest_validation_loss(whole):
+    held = checkpoint.load(whole.folder)
+    rows = [json.loads(line) for line in (whole.folder / "log.jsonl").read_text().splitlines()]
+    lowest = min(row[name] for row in rows for name in ("val_loss", "mean_val_loss"))
+    assert held.card["val_loss"] == lowest
+    assert whole.validate(held.model) == pytest.approx(lowest, abs=1e-3)  # float16
+
+
+def test_loss_is_that_of_real_labels(whole):
+    """Padding counts nothing: the loss of a batch is the sum of those of its pairs."""
+    model = whole.accelerator.unwrap_model(whole.model).eval()
+    batch = sorted(whole.pairs["train"], key=lambda pair: len(pair[0]))[::8]
+    assert len({len(src) for src, _ in batch}) > 2
+
+    @torch.no_grad()
+    def loss(pairs):
+        return train.loss_of(model, whole.config, pairs, 0.1, whole.accelerator.device)
+
+    torch.testing.assert_close(loss(batch), sum(loss([pair]) for pair in batch))
+    src, tgt = (pad([side], 0).to(whole.accelerator.device) for side in batch[0])
+    masks = Masks().build(src, tgt[:, :-1], whole.config.pad_id)
+    logits = model(src, tgt[:, :-1], *masks)[0].detach()
+    expected = F.cross_entropy(logits, tgt[0, 1:], label_smoothing=0.1, reduction="sum")
+    torch.testing.assert_close(loss(batch[:1]), expected, atol=1e-4, rtol=1e-4)
+    model.train()
+
+
+def test_r_drop_adds_how_far_two_readings_are_apart(whole):
+    model = whole.accelerator.unwrap_model(whole.model)
+    batch, device = whole.pairs["train"][:5], whole.accelerator.device
+
+    @torch.no_grad()
+    def loss(r_drop):
+        torch.manual_seed(0)
+        return train.loss_of(model, whole.config, batch, 0.1, device, r_drop)
+
+    assert loss(2.0) - loss(1.0) > 0.01
+    torch.testing.assert_close(loss(3.0) - loss(2.0), loss(2.0) - loss(1.0))
+    model.eval()  # without dropout the two are one
+    torch.testing.assert_close(loss(1.0), loss(0.0))
+    model.train()
+
+
+def test_patience(task, tmp_path):
+    """With a rate of nothing, no epoch is better than the first."""
+    run = Run(task, dataclasses.replace(RECIPE, epochs=9, peak=0.0, patience=2), tmp_path)
+    run.train()
+    assert len(run.progress.history) == 3
+
+
+def test_rate_rises_then_falls():
+    recipe = Recipe(peak=1e-3, warmup=10, cooldown=0)
+    assert rate(5, recipe, 100) == pytest.approx(5e-4)
+    assert rate(10, recipe, 100) == pytest.approx(1e-3)
+    assert rate(40, recipe, 100) == pytest.approx(5e-4)
+    cooling = dataclasses.replace(recipe, cooldown=20)
+    assert rate(40, cooling, 100) == rate(40, recipe, 100)
+    assert rate(91, cooling, 100) == pytest.approx(rate(91, recipe, 100) / 2)
+
+
+def test_full_disk(task, tmp_path, monkeypatch):
+    """Whatever cannot be written, the checkpoint that was there can still be read."""
+    run = Run(task, dataclasses.replace(RECIPE, epochs=1), tmp_path)
+    run.train()
+    before = (tmp_path / "model.safetensors").read_bytes()
+
+    def no_space(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    def torn(*args, **kwargs):  # what torch.save says on a full disk
+        raise RuntimeError("[enforce fail at inline_container.cc:603] . unexpected pos 64 vs 0")
+
+    for target, name, fault in (
+        (os, "fsync", no_space), (Accelerator, "save_state", torn),
+        (Accelerator, "save_state", no_space),
+    ):  # fmt: skip
+        with monkeypatch.context() as patch:
+            patch.setattr(target, name, fault)
+            run = Run(task, dataclasses.replace(RECIPE, epochs=2), tmp_path)
+            run.resume()
+            with pytest.raises(CannotSave, match="intact") as caught:
+                run.train()
+            assert "\n" not in str(caught.value)
+        assert checkpoint.load(tmp_path).model
+        if target is os:
+            assert (tmp_path / "model.safetensors").read_bytes() == before
+    run = Run(task, dataclasses.replace(RECIPE, epochs=2), tmp_path)
+    run.resume()
+    run.train()
+    assert len(run.progress.history) == 2
+
+
+def test_bad_input_is_one_sentence(tmp_path, capsys):
+    file = tmp_path / "pairs.tsv"
+    for text, words in {
+        "": "is empty", "a\tb\tc\n": "3 columns", "a\tb\n": "one pair is not enough",
+        "a " * 2000 + "\tb\nc\td\ne\tf\n": "reads at most 1,024",
+    }.items():  # fmt: skip
+        file.write_text(text)
+        with pytest.raises(SystemExit) as caught:
+            train.main(["pairs", str(file), "--out", str(tmp_path / "out"), "--resume", "--cpu"])
+        assert words in str(caught.value)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(SystemExit) as caught:
+        train.main(["multi30k", "--data", str(tmp_path / "no"), "--out", str(tmp_path / "out2")])
+    assert "fetch multi30k" in str(caught.value)
+
+
+def test_a_full_folder_is_not_overwritten(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SystemExit):
+        train.main(["copy", "--out", str(tmp_path)])
+    assert "--resume" in capsys.readouterr().err
+
+
+@pytest.fixture
+def parallel_text(tmp_path):
+    task = tasks.toy("reverse")
+    file = tmp_path / "pairs.tsv"
+    lines = [f"{source}\t{target}\n" for source, target in task.examples()["train"][:300]]
+    file.write_text("".join(lines))
+    return file
+
+
+def start(*arguments, launcher=(), **kwargs):
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    command = [sys.executable, *launcher, *map(str, arguments)]
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, **kwargs)
+
+
+@pytest.mark.long
+def test_killed_twenty_times(parallel_text, tmp_path):
+    """SIGKILL at random moments of start, steps, validation and saving."""
+
+    def begin(out):
+        return start(
+            "-m", "model.train", "pairs", parallel_text, "--out", out, "--cpu", "--resume",
+            "--epochs", 4, "--max-tokens", 400, "--save-every", 2, "--warmup", 10,
+        )  # fmt: skip
+
+    began = time.monotonic()
+    process = begin(tmp_path / "whole")
+    assert process.wait() == 0, process.stderr.read().decode()
+    seconds = time.monotonic() - began
+    chance, killed = random.Random(5), 0
+    while killed < 20:
+        process = begin(tmp_path / "killed")
+        # Late enough, now and then, to come further before the next kill.
+        try:
+            process.wait(chance.uniform(0.2, 0.8) * seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        killed += 1
+        if (tmp_path / "killed" / "config.json").exists():
+            assert checkpoint.load(tmp_path / "killed").model
+    process = begin(tmp_path / "killed")
+    assert process.wait() == 0, process.stderr.read().decode()
+    files = [tmp_path / name / "model.safetensors" for name in ("whole", "killed")]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    states = [next((tmp_path / name / "run").glob("state-*")) for name in ("whole", "killed")]
+    assert states[0].name == states[1].name
+    whole, killed = (torch.load(state / "pytorch_model.bin") for state in states)
+    assert all(torch.equal(whole[name], killed[name]) for name in whole)
+
+
+STEPS = """
+import json, sys
+from pathlib import Path
+from model import tasks, train
+task = tasks.pairs(Path(sys.argv[1]))
+task.sizes["dropout"] = 0.0
+run = train.Run(task, train.Recipe(max_tokens=600, warmup=10), Path(sys.argv[2]), cpu=True)
+batches = [batch for epoch in range(1, 20) for batch in run.epoch(epoch)][:50]
+losses = [run.step(batch) for batch in batches]
+if run.accelerator.is_main_process:
+    print(json.dumps([run.accelerator.num_processes, losses]))
+"""
+
+
+@pytest.mark.long
+def test_two_processes_equal_one(parallel_text, tmp_path):
+    script = tmp_path / "steps.py"
+    script.write_text(f"import sys; sys.path.insert(0, {str(ROOT)!r})" + STEPS)
+    launcher = ["-m", "accelerate.commands.launch", "--num_machines", "1", "--mixed_precision",
+                "no", "--dynamo_backend", "no", "--multi_gpu", "--num_processes", "2"]  # fmt: skip
+    found = {}
+    for name, launch in {"one": (), "two": launcher}.items():
+        process = start(
+            script, parallel_text, tmp_path / name, launcher=launch, stdout=subprocess.PIPE
+        )
+        out, err = process.communicate()
+        assert process.returncode == 0, err.decode()
+        count, found[name] = json.loads(out.decode().splitlines()[-1])
+        assert count == 1 + (name == "two")
+    assert len(found["one"]) == 50
+    assert max(abs(a - b) for a, b in zip(found["one"], found["two"], strict=True)) <= 1e-4

@@ -1,0 +1,210 @@
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from model.masks import Masks, causal_mask
+from model.presets import build
+from model.transformer import (
+    Config,
+    Embedding,
+    EncoderLayer,
+    FeedForward,
+    MaskedSoftmax,
+    MultiHeadAttention,
+    PositionalEncoding,
+    Transformer,
+)
+from tests.model.common import PRESETS, attentions, max_difference, random_ids, random_model
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    torch.manual_seed(1)
+
+
+def random_mask(*shape):
+    """A mask that leaves every row something."""
+    mask = torch.rand(*shape) < 0.5
+    mask[..., 0] |= ~mask.any(dim=-1)
+    return mask
+
+
+def test_weights_sum_to_one_along_key_and_vanish_where_masked():
+    scores, mask = torch.randn(2, 3, 5, 7) * 5, random_mask(2, 1, 5, 7)
+    for allowed in (None, mask):
+        weights = MaskedSoftmax()(scores, allowed)
+        torch.testing.assert_close(weights.sum(dim=-1), torch.ones(2, 3, 5))
+    assert not weights[~mask.expand_as(weights)].any()
+
+
+def test_a_row_with_nothing_to_attend_to_is_zero_and_so_is_its_gradient():
+    scores, mask = torch.randn(2, 3, 5, 7, requires_grad=True), random_mask(2, 1, 5, 7)
+    mask[0, :, 3] = False
+    weights = MaskedSoftmax()(scores, mask)
+    assert not weights[0, :, 3].any()
+    others = torch.ones(2, 5, dtype=torch.bool)
+    others[0, 3] = False
+    torch.testing.assert_close(weights.sum(dim=-1).transpose(1, 2)[others], torch.ones(9, 3))
+    (weights * torch.randn_like(weights)).sum().backward()
+    assert scores.grad.isfinite().all()
+    assert not scores.grad[0, :, 3].any()
+    assert scores.grad[0, :, 2].any()
+
+
+def test_multi_head_attention_is_the_paper_s_formula():
+    d_model, n_heads = 24, 3
+    attention = MultiHeadAttention(d_model, n_heads)
+    x, memory, mask = torch.randn(2, 5, d_model), torch.randn(2, 7, d_model), random_mask(5, 7)
+    parts = (attention.query(x), attention.key(memory), attention.value(memory))
+    q, k, v = (p.reshape(2, -1, n_heads, 8).permute(0, 2, 1, 3) for p in parts)
+    heads = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    expected = attention.output(torch.cat(heads.unbind(1), dim=-1))
+    torch.testing.assert_close(attention(x, memory, memory, mask), expected)
+    unmasked = F.scaled_dot_product_attention(q, k, v)
+    expected = attention.output(torch.cat(unmasked.unbind(1), dim=-1))
+    torch.testing.assert_close(attention(x, memory, memory), expected)
+
+
+def test_feed_forward_is_the_paper_s_formula():
+    part, x = FeedForward(6, 11), torch.randn(2, 5, 6)
+    first, second = part.linear1, part.linear2
+    hidden = torch.clamp(x @ first.weight.T + first.bias, min=0)
+    torch.testing.assert_close(part(x), hidden @ second.weight.T + second.bias)
+
+
+@pytest.mark.parametrize("preset", ["paper", "pre_norm"])
+def test_layers_add_and_norm_where_their_preset_says(preset):
+    model = random_model(preset)
+    layer, x, memory = model.decoder.layers[0], torch.randn(2, 5, 24), torch.randn(2, 7, 24)
+    mask = causal_mask(5)
+    steps = [
+        (layer.norm1, lambda x: layer.self_attn(x, x, x, mask)),
+        (layer.norm2, lambda x: layer.cross_attn(x, memory, memory)),
+        (layer.norm3, layer.feed_forward),
+    ]
+    expected = x
+    for norm, sublayer in steps:
+        if preset == "paper":
+            expected = norm(expected + sublayer(expected))
+        else:
+            expected = expected + sublayer(norm(expected))
+    torch.testing.assert_close(layer(x, memory, mask), expected)
+    assert isinstance(model.decoder.norm, nn.Identity) == (preset == "paper")
+
+
+@pytest.mark.parametrize("d_model", [16, 7])
+def test_positional_encoding_is_the_paper_s_formula(d_model):
+    table = PositionalEncoding(50, d_model)(50)
+    for position in range(50):
+        for i in range(d_model):
+            angle = position / 10000 ** ((i - i % 2) / d_model)
+            expected = math.cos(angle) if i % 2 else math.sin(angle)
+            assert table[position, i].item() == pytest.approx(expected, abs=1e-6)
+
+
+def test_positions_a_fixed_distance_apart_look_alike():
+    table = PositionalEncoding(200, 32)(200).double()
+    likeness = table @ table.T
+    for distance in range(200):
+        diagonal = likeness.diagonal(distance)
+        torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal), rtol=0, atol=1e-5)
+    assert likeness[0, 0] > likeness[0, 1:].max()
+
+
+def test_positions_can_start_anywhere():
+    position = PositionalEncoding(50, 8)
+    assert position(6, start=4).equal(position(10)[4:])
+
+
+def test_an_embedding_is_the_scaled_token_plus_its_position():
+    embedding, ids = Embedding(Config(vocab_size=53, d_model=24)).eval(), random_ids(5, 7)
+    expected = embedding.token.weight[ids] * math.sqrt(24) + embedding.position.table[:7]
+    torch.testing.assert_close(embedding(ids), expected)
+
+
+@pytest.mark.parametrize("name", ["vocab_size", "d_model", "n_heads", "d_ff", "max_length"])
+def test_config_refuses_nothing(name):
+    with pytest.raises(ValueError, match=f"{name} must be at least 1, not 0"):
+        Config(**{"vocab_size": 10} | {name: 0})
+
+
+def test_config_refuses_heads_that_do_not_divide_d_model():
+    with pytest.raises(ValueError, match=r"d_model \(10\) must be a multiple of n_heads \(4\)"):
+        Config(vocab_size=10, d_model=10, n_heads=4)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_initial_weights(preset):
+    config = dict(vocab_size=500, d_model=64, n_heads=4, d_ff=96)
+    model = build(preset, **config, n_encoder_layers=1, n_decoder_layers=1)
+    matrices = [m for m in model.modules() if isinstance(m, nn.Linear)]
+    for module in matrices:
+        if module is model.generator:
+            continue
+        bound = math.sqrt(6 / sum(module.weight.shape))
+        assert 0.98 * bound < module.weight.abs().max() <= bound
+        assert abs(module.weight.mean()) < 0.05 * bound
+        assert not module.bias.any()
+    assert model.src_embedding.token(torch.arange(500)).var().item() == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_embeddings_and_generator_share_one_matrix(preset):
+    model = random_model(preset)
+    weight = model.generator.weight
+    assert model.src_embedding.token.weight is weight
+    assert model.tgt_embedding.token.weight is weight
+    assert model.generator.bias is None
+
+
+def test_the_paper_s_base_model_has_the_paper_s_size():
+    """65 million with 37,000 shared pieces (table 3), counted here part by part."""
+    d, ff, vocab = 512, 2048, 37000
+    attention, norm = 4 * (d * d + d), 2 * d
+    feed_forward = d * ff + ff + ff * d + d
+    encoder, decoder = attention + feed_forward + 2 * norm, 2 * attention + feed_forward + 3 * norm
+    with torch.device("meta"):
+        model = Transformer(Config(vocab_size=vocab))
+    count = sum(p.numel() for p in model.parameters())
+    assert count == vocab * d + 6 * (encoder + decoder)
+    assert 60e6 < count < 66e6
+
+
+def test_depths_are_independent():
+    model = random_model(n_encoder_layers=2, n_decoder_layers=5)
+    kinds = [kind for kind, _, _ in attentions(model)]
+    assert [kinds.count(kind) for kind in ("encoder", "decoder", "cross")] == [2, 5, 5]
+    assert model(random_ids(4, 6), random_ids(5, 3)).shape == (2, 5, 53)
+
+
+def test_forward_is_the_generator_of_decode_of_encode():
+    model, src, tgt = random_model(), random_ids(4, 6), random_ids(5, 3)
+    masks = Masks().build(src, tgt, model.config.pad_id)
+    memory = model.encode(src, masks[0])
+    expected = model.decode(tgt, memory, *masks[1:]) @ model.generator.weight.T
+    torch.testing.assert_close(model(src, tgt, *masks), expected)
+
+
+def test_dropout_works_in_training_alone():
+    torch.manual_seed(0)
+    layer, x = EncoderLayer(Config(vocab_size=10, d_model=16, n_heads=2)), torch.randn(1, 5, 16)
+    assert max_difference(layer(x), layer(x)) > 0.01
+    layer.eval()
+    assert layer(x).equal(layer(x))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("causal", [True, False])
+def test_a_later_target_token_changes_earlier_logits_only_without_the_causal_mask(preset, causal):
+    model, src, tgt = random_model(preset), random_ids(6, 9), random_ids(8, 8)
+    masks = Masks(causal=causal).build(src, tgt, model.config.pad_id)
+    before = model(src, tgt, *masks)
+    for position in range(1, 8):
+        changed = tgt.clone()
+        changed[:, position] = (tgt[:, position] - 3 + 7) % 50 + 3
+        change = (model(src, changed, *masks) - before).abs().amax(dim=(0, 2))
+        assert change[position:].min() > 1e-4 if causal else change.min() > 1e-4
+        assert change[:position].max() <= 1e-6 or not causal

@@ -1,0 +1,66 @@
+"""Swapped parts do what the systems they come from do."""
+
+import pytest
+import torch
+from torch import nn
+
+from model import presets
+from model.masks import padding_mask
+
+SIZES = dict(vocab_size=50, d_model=16, n_heads=4, d_ff=64, n_encoder_layers=2, max_length=32)
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    return presets.build("bloem", **SIZES, n_classes=3).eval()
+
+
+@torch.no_grad()
+def notebook(model, ids):
+    """Peter Bloem's classification transformer, written out; log-probabilities."""
+    x = model.src_embedding.token.weight[ids] + model.src_embedding.position.weight[: ids.shape[1]]
+    b, t, k = x.shape
+    for layer in model.encoder.layers:
+        attention = layer.self_attn
+        h = attention.n_heads
+        parts = [
+            (x @ part.weight.T).view(b, t, h, k).transpose(1, 2).reshape(b * h, t, k)
+            for part in (attention.query, attention.key, attention.value)
+        ]
+        queries, keys, values = parts[0] / k**0.25, parts[1] / k**0.25, parts[2]
+        weights = torch.bmm(queries, keys.transpose(1, 2)).softmax(dim=2)
+        out = torch.bmm(weights, values).view(b, h, t, k).transpose(1, 2).reshape(b, t, h * k)
+        x = layer.norm1(attention.output(out) + x)
+        forward = nn.Sequential(layer.feed_forward.linear1, nn.ReLU(), layer.feed_forward.linear2)
+        x = layer.norm2(forward(x) + x)
+    return model.generator(x.mean(dim=1)).log_softmax(dim=1)
+
+
+def test_bloem_is_the_notebooks(model):
+    ids = torch.randint(1, 50, (5, 11))
+    ours = model(ids)[:, 0].log_softmax(dim=1)
+    torch.testing.assert_close(ours, notebook(model, ids), rtol=0, atol=1e-5)
+    for layer in model.encoder.layers:
+        assert layer.self_attn.query.weight.shape == (4 * 16, 16)
+        assert layer.self_attn.query.bias is None
+
+
+def test_padding_changes_no_class(model):
+    """Attention and mean leave padding out, which the notebook does not."""
+    ids = torch.randint(1, 50, (3, 7))
+    padded = nn.functional.pad(ids, (0, 6), value=0)
+    found = model(padded, src_mask=padding_mask(padded, 0))
+    torch.testing.assert_close(found, model(ids), rtol=0, atol=1e-5)
+
+
+def test_order_matters_through_positions(model):
+    ids = torch.arange(1, 12)[None]
+    assert (model(ids) - model(ids.flip(1))).abs().max() > 1e-4
+    model.src_embedding.position.weight.data.zero_()
+    torch.testing.assert_close(model(ids), model(ids.flip(1)), rtol=0, atol=1e-5)
+
+
+def test_a_classifier_has_no_decoder():
+    with pytest.raises(ValueError, match="no decoder layers"):
+        presets.build("bloem", **SIZES, n_decoder_layers=1)
