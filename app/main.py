@@ -8,14 +8,15 @@ import streamlit as st
 # `streamlit run` puts this folder on the path; our packages live in the one above it. With both
 # there, `state` and `app.state` would be two modules with two caches.
 HERE = Path(__file__).resolve().parent
-if str(HERE) in sys.path:
-    sys.path[sys.path.index(str(HERE))] = str(HERE.parent)
+ROOT = HERE.parent
+if sys.path[0] != str(ROOT):
+    others = [entry for entry in sys.path if Path(entry).resolve() not in (HERE, ROOT)]
+    sys.path[:] = [str(ROOT), *others]
 
 from app.sidebar import sidebar  # noqa: E402
 
-st.set_page_config(
-    page_title="Headlight", page_icon=str(HERE.parent / "assets" / "icon.svg"), layout="wide"
-)
+ICON = ROOT / "assets" / "icon.svg"  # a file of ours: a named icon comes from a font server
+st.set_page_config(page_title="Headlight", page_icon=str(ICON), layout="wide")
 
 page = st.navigation(
     [

@@ -44,12 +44,14 @@ def test_typed_sentence_is_read(visit):
 
 def test_each_mask_changes_its_picture(visit):
     visit.open("?pad_to=24")
+    target = pieces(visit, "Target")
     for label, kind in MASKS.items():
         visit.choose("kind", kind)
         on = visit.cells("head_figure")
         visit.switch(label)
         off = visit.cells("head_figure")
         assert not np.allclose(on, off, atol=1e-3), label
+        assert pieces(visit, "Target") == target
         visit.screenshot(f"without-{kind}-mask")
         visit.switch(label)
         assert np.allclose(on, visit.cells("head_figure"), atol=1e-6)

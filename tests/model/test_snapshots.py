@@ -1,0 +1,68 @@
+"""Snapshots are small, and their heads look where the full weights' heads look."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from model import load, presets, snapshots
+from model.checkpoint import SHIPPED
+
+WITHIN = 0.02  # of every attention weight
+EXAMPLES = SHIPPED.parent / "examples"
+TRANSLATORS = [name for name in ("en-de", "reverse") if (SHIPPED / name).exists()]
+
+
+def random_model():
+    sizes = dict(vocab_size=50, d_model=32, n_heads=4, d_ff=64)
+    return presets.build("pre_norm", **sizes, n_encoder_layers=2, n_decoder_layers=2)
+
+
+def test_a_number_is_off_by_half_a_step_at_most():
+    weight = torch.randn(40, 30) * torch.logspace(-4, 2, 40)[:, None]
+    weight[7] = 0
+    held, scale = snapshots.quantize(weight)
+    assert held.dtype == torch.int8 and scale.shape == (40, 1)
+    assert ((held * scale - weight).abs() <= scale * 0.5001).all()
+
+
+def test_written_weights_come_back(tmp_path):
+    model, other = random_model(), random_model()
+    snapshots.write(tmp_path, 300, dict(model.named_parameters()), {"bleu_lc": 1.5})
+    snapshots.write(tmp_path, 20, dict(other.named_parameters()), {})
+    assert list(snapshots.steps(tmp_path).items()) == [(20, {}), (300, {"bleu_lc": 1.5})]
+    snapshots.put_into(other, tmp_path, 300)
+    for name, parameter in other.named_parameters():
+        wanted = model.get_parameter(name)
+        step = wanted.abs().max() / 127
+        assert torch.allclose(parameter, wanted, atol=max(step.item() / 2, 1e-3)), name
+    assert other.generator.weight is other.src_embedding.token.weight
+
+
+@pytest.mark.parametrize("last", [1000, 4536, 100_000])
+def test_chosen_steps_are_even_in_their_logarithm(last):
+    kept = sorted(step for step in snapshots.MARKS if step <= last)
+    chosen = snapshots.choose(kept)
+    assert len(chosen) == snapshots.COUNT and chosen[-1] == kept[-1]
+    gaps = np.diff(np.log(chosen))
+    assert np.allclose(gaps, gaps.mean(), atol=0.5 * math.log(2))
+
+
+@pytest.mark.parametrize("name", TRANSLATORS)
+def test_eight_bits_are_enough_for_every_head(name, tmp_path):
+    full, small = load(name), load(name)
+    snapshots.write(tmp_path, 1, dict(full.model.named_parameters()), {})
+    snapshots.put_into(small.model, tmp_path, 1)
+    for text in (EXAMPLES / f"{name}.txt").read_text(encoding="utf-8").splitlines():
+        target = full.tokenizer.decode(full.translate(text).ids)
+        ours, theirs = full.trace(text, target), small.trace(text, target)
+        for kind in ours.attention:
+            assert np.abs(ours.attention[kind] - theirs.attention[kind]).max() <= WITHIN
+
+
+@pytest.mark.parametrize("name", TRANSLATORS)
+def test_shipped_snapshots_are_six_and_scored(name):
+    found = snapshots.steps(SHIPPED / name)
+    assert len(found) == snapshots.COUNT
+    assert all(score.get("bleu_lc", score.get("exact")) is not None for score in found.values())
