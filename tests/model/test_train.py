@@ -32,7 +32,7 @@ def task():
     """Reversed letters, few and small, with dropout."""
     task = tasks.toy("reverse")
     examples = task.examples()
-    few = {"train": examples["train"][:40], "val": examples["val"][:10]}
+    few = {"train": examples["train"][:60], "val": examples["val"][:10]}
     return dataclasses.replace(task, sizes=TINY, examples=lambda: few)
 
 
@@ -71,7 +71,7 @@ def test_resumed_is_bit_identical(task, whole, tmp_path, stop, monkeypatch):
     resumed.resume()
     assert resumed.progress.step <= stop
     resumed.train(save_every=3)
-    assert resumed.progress.step == whole.progress.step > 29
+    assert resumed.progress.step == whole.progress.step > max(29, stop)
     for name, value in weights(whole).items():
         assert torch.equal(value, weights(resumed)[name]), name
     same = [(f / "model.safetensors").read_bytes() for f in (whole.folder, tmp_path)]
@@ -127,8 +127,9 @@ def test_r_drop_adds_how_far_two_readings_are_apart(whole):
         torch.manual_seed(0)
         return train.loss_of(model, whole.config, batch, 0.1, device, r_drop)
 
-    assert loss(2.0) - loss(1.0) > 0.01
-    torch.testing.assert_close(loss(3.0) - loss(2.0), loss(2.0) - loss(1.0))
+    assert loss(2.0) > loss(1.0)
+    apart = [loss(r_drop) - loss(1.0) for r_drop in (11.0, 21.0)]
+    torch.testing.assert_close(2 * apart[0], apart[1], rtol=1e-3, atol=1e-3)
     model.eval()  # without dropout the two are one
     torch.testing.assert_close(loss(1.0), loss(0.0))
     model.train()
