@@ -1,8 +1,8 @@
 """A model at earlier steps of its training: `python -m model.snapshots FOLDER --data DIR`.
 
 Training keeps the weights of some steps in FOLDER/run. This picks six, evenly spaced in
-log(step), scores them, and writes them small: matrices in 8 bits with a scale for each row,
-a quarter of float32.
+log(step), scores them, and writes them small: float16, and in a large model matrices in 8 bits
+with a scale for every 32 numbers.
 """
 
 import argparse
@@ -14,26 +14,35 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
+from torch.nn import functional
 
 from model import checkpoint
 from model.checkpoint import replace_file
 
 MARKS = frozenset(round(2 ** (k / 2)) for k in range(60))  # steps that training keeps
 COUNT = 6
+LARGE = 1_000_000  # parameters; smaller ones are small enough in float16
+GROUP = 32
 SCALE = ".scale"
 
 
 def quantize(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """A matrix as int8 and a scale for each row."""
-    scale = weight.abs().amax(dim=1, keepdim=True).clamp_min(1e-12) / 127
-    return (weight / scale).round().to(torch.int8), scale
+    """The numbers of a matrix in groups, (group, 32) int8, and a float16 scale for each group."""
+    groups = functional.pad(weight.flatten(), (0, -weight.numel() % GROUP)).view(-1, GROUP)
+    smallest = torch.finfo(torch.float16).smallest_normal
+    scale = (groups.abs().amax(dim=1, keepdim=True) / 127).clamp_min(smallest).half()
+    return (groups / scale).round().clamp(-127, 127).to(torch.int8), scale
+
+
+def dequantize(groups: Tensor, scale: Tensor, shape: torch.Size) -> Tensor:
+    return (groups * scale.float()).flatten()[: shape.numel()].view(shape)
 
 
 def write(folder: Path, step: int, weights: dict[str, Tensor], score: dict) -> None:
     """Put the weights of one step, and how well they do, into FOLDER/snapshots."""
-    held = {}
+    held, large = {}, sum(weight.numel() for weight in weights.values()) > LARGE
     for name, weight in weights.items():
-        if weight.dim() == 2:
+        if large and weight.dim() == 2:
             held[name], held[name + SCALE] = quantize(weight)
         else:
             held[name] = weight.half()
@@ -57,8 +66,10 @@ def put_into(model: nn.Module, folder: Path, step: int) -> None:
     """Give the model the weights of a snapshot."""
     held = load_file(folder / "snapshots" / f"step-{step:06d}.safetensors")
     for name, parameter in model.named_parameters():
-        scale = held.get(name + SCALE, 1.0)
-        parameter.copy_(held[name].to(parameter.dtype) * scale)
+        value = held[name]
+        if name + SCALE in held:
+            value = dequantize(value, held[name + SCALE], parameter.shape)
+        parameter.copy_(value)
 
 
 def choose(kept: list[int], count: int = COUNT) -> list[int]:
