@@ -178,6 +178,6 @@ def test_translate_again_under_masks(visit):
     visit.settle()
     box = visit.page.get_by_label("Target", exact=True)
     assert box.input_value() != ""
-    visit.page.get_by_role("button", name="Translate it").click()
+    visit.page.get_by_role("button", name="Let the model write it").click()
     visit.settle()
     assert box.input_value() == ""
