@@ -9,22 +9,26 @@ from app import state
 from app.components.copy_link import copy_link
 from model.card import headline
 
-MASKS = {
+MASKS = {  # key → the attention it concerns, its name, a sentence of help
     "causal": (
+        "decoder",
         "Causal mask",
         "Decoder self-attention: no target token may look at a later one. Off: it can see what "
         "it is asked to predict.",
     ),
     "src_padding": (
+        "encoder",
         "Source padding mask",
         "Encoder self-attention: nobody may look at source padding. Pad the sentence to see it.",
     ),
     "tgt_padding": (
+        "decoder",
         "Target padding mask",
         "Decoder self-attention: nobody may look at target padding. With the causal mask on, "
         "only padding itself could.",
     ),
     "memory_padding": (
+        "cross",
         "Cross-attention padding mask",
         "Cross-attention: no target token may look at source padding. Pad the sentence to see it.",
     ),
@@ -196,8 +200,9 @@ def _one_of(key: str, options: list, label: str = "", default=1, help: str | Non
 
 
 def _masks() -> None:
-    for key, (label, help) in MASKS.items():
-        st.toggle(label, value=True, key=key, help=help, **URL)
+    for key, (kind, label, help) in MASKS.items():
+        if kind in state.layers():
+            st.toggle(label, value=True, key=key, help=help, **URL)
     st.number_input(
         "Pad to N tokens",
         0,

@@ -116,6 +116,7 @@ def test_a_classifier_gives_probabilities_and_asks_for_no_target(page):
     assert set(table["class"]) == {"bad", "good"}
     assert table["probability"].sum() == pytest.approx(1)
     assert [box.key for box in page.text_input] == []
+    assert [toggle.key for toggle in page.toggle] == ["src_padding"]
     assert page.segmented_control(key="kind").options == ["encoder"]
 
 
