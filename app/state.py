@@ -160,7 +160,11 @@ def checkpoint() -> Checkpoint:
 def steps() -> dict[str, dict]:
     """Training steps of the chosen model to look back at → score, the first one first; empty
     for a model without snapshots."""
-    name = st.session_state["model"]
+    return _steps(st.session_state["model"])
+
+
+@st.cache_data
+def _steps(name: str) -> dict[str, dict]:
     found = {str(step): score for step, score in snapshots.steps(model_folders()[name]).items()}
     return found | {FINAL: {}} if found else {}
 

@@ -55,9 +55,13 @@ def page(models, monkeypatch):
     monkeypatch.setattr("sys.argv", ["main.py", "--models", str(models)])
     import streamlit as st
 
-    st.cache_resource.clear()
+    def forget():
+        st.cache_resource.clear()
+        st.cache_data.clear()
+
+    forget()
     yield AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
-    st.cache_resource.clear()
+    forget()
 
 
 def test_no_module_of_ours_is_loaded_twice(page):
