@@ -21,7 +21,6 @@ from safetensors import SafetensorError
 from model import snapshots
 from model.capture import view
 from model.checkpoint import SHIPPED, Checkpoint, load
-from model.decoding import greedy_decode
 from model.masks import Masks
 from model.reference import Reference, ReferenceTrace
 from model.tokenizer import Encoding
@@ -218,31 +217,30 @@ def _cache() -> _ByteBoundedCache:
 
 
 @st.cache_data(max_entries=1000, show_spinner="Writing the target …")
-def _translation(weights: tuple[str, str, str], text: str, masks: Masks) -> tuple[int, ...]:
-    """The model's own target ids. Without the causal mask there is no key-value cache to use."""
-    own, _ = _own(*weights)
-    source, _ = inputs_of(own.model.config, own.tokenizer.encode(text), Encoding((), (), ()))
-    src = torch.tensor([source.ids], device=weights[-1])
-    return tuple(greedy_decode(own.model, src, masks=masks, use_cache=masks.causal)[0])
+def _translation(
+    weights: tuple[str, str, str], text: str, masks: Masks = Masks(), pad_to: int = 0
+) -> Encoding:
+    return _own(*weights)[0].translate(text, masks, pad_to)
 
 
 def translate_under_masks() -> None:
-    """Put what the model says under the current masks into the target box."""
+    """Put what the model says under the current masks and padding into the target box."""
     chosen = settings()
-    ids = _translation(chosen.weights, chosen.text, chosen.masks)
-    st.session_state["target"] = checkpoint().tokenizer.decode(ids)
+    if not chosen.text:
+        return
+    try:
+        found = _translation(chosen.weights, chosen.text, chosen.masks, chosen.pad_to)
+    except TooLong:
+        return  # the page that is drawn next says so
+    st.session_state["target"] = checkpoint().tokenizer.decode(found.ids)
 
 
 def current_pair() -> tuple[Encoding, Encoding]:
-    """Source and target of the current settings; a classifier has no target. Raises TooLong."""
-    chosen, own = settings(), checkpoint()
-    source = own.tokenizer.encode(chosen.text)
-    if own.classes:
-        return source, Encoding((), (), ())
-    if chosen.target.strip():
-        return source, own.tokenizer.encode(chosen.target.strip())
-    ids = _translation(chosen.weights, chosen.text, Masks())
-    return source, own.tokenizer.encoding(ids)
+    """Source and target of the current settings. Raises TooLong."""
+    chosen, tokenizer = settings(), checkpoint().tokenizer
+    typed = chosen.target.strip()
+    target = tokenizer.encode(typed) if typed else _translation(chosen.weights, chosen.text)
+    return tokenizer.encode(chosen.text), target
 
 
 def current_trace() -> Trace:
@@ -300,24 +298,3 @@ def _time(own, reference, src, tgt, chosen: Settings, rounds: int = 5) -> Timing
             forward().sum().item()  # waits for a GPU
             measured.append(time.perf_counter() - start)
     return Timing(*map(statistics.median, seconds))
-
-
-__all__ = [
-    "FINAL",
-    "Focus",
-    "Settings",
-    "Timing",
-    "cards",
-    "checkpoint",
-    "current_reference",
-    "current_trace",
-    "devices",
-    "examples",
-    "focus",
-    "layers",
-    "lines_of",
-    "model_folders",
-    "settings",
-    "steps",
-    "translate_under_masks",
-]

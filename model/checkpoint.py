@@ -86,14 +86,19 @@ class Checkpoint:
         logits = torch.tensor(self.trace(text).logits[0])
         return dict(zip(self.classes, logits.softmax(dim=-1).tolist(), strict=True))
 
-    def translate(self, text: str) -> Encoding:
-        """The model's own target for `text`, greedy; empty for a classifier."""
+    def translate(self, text: str, masks: Masks = Masks(), pad_to: int = 0) -> Encoding:
+        """The model's own target for `text`, greedy; empty for a classifier.
+
+        `pad_to` pads the source, so that masks have padding to hide or to show. Raises TooLong.
+        """
+        nothing = Encoding((), (), ())
         if self.classes:
-            return Encoding((), (), ())
-        config = self.model.config
-        source, _ = inputs_of(config, self.tokenizer.encode(text), Encoding((), (), ()))
+            return nothing
+        source, _ = inputs_of(self.model.config, self.tokenizer.encode(text), nothing, pad_to)
         src = torch.tensor([source.ids], device=self.model.generator.weight.device)
-        return self.tokenizer.encoding(greedy_decode(self.model, src)[0])
+        # A key-value cache is causal by construction.
+        found = greedy_decode(self.model, src, masks=masks, use_cache=masks.causal)
+        return self.tokenizer.encoding(found[0])
 
     def trace(
         self, text: str, target: str | None = None, masks: Masks = Masks(), pad_to: int = 0

@@ -9,7 +9,7 @@ INK = {"light": "#1b1c1f", "dark": "#f4f5f7"}
 
 def figure(drawn: go.Figure, key: str, alt: str) -> None:
     ink = INK[st.context.theme.type or "light"]
-    drawn.update_layout(font_color=ink, coloraxis_colorbar_tickfont_color=ink)
+    drawn.update_layout(font_color=ink)
     drawn.update_xaxes(tickfont_color=ink, title_font_color=ink)
     drawn.update_yaxes(tickfont_color=ink, title_font_color=ink)
     drawn.update_coloraxes(colorbar_tickfont_color=ink, colorbar_title_font_color=ink)

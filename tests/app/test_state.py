@@ -97,6 +97,9 @@ def test_what_does_not_fit_is_refused_on_every_page(page):
         page.switch_page(f"views/{view}.py").run()
         assert not page.exception
         assert "at most 12" in page.error[0].value
+    again = next(button for button in page.button if button.label.startswith("Translate again"))
+    again.click().run()
+    assert not page.exception and "at most 12" in page.error[0].value
     page.text_area(key="source").set_value("the dog").run()
     assert not page.error
 

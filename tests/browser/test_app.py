@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from model import Masks, load
+
 pytestmark = pytest.mark.browser
 
 MASKS = {  # switch → the attention it changes
@@ -173,11 +175,16 @@ def test_lines_are_offered_as_a_list(visit):
 
 
 def test_translate_again_under_masks(visit):
+    masks = Masks(src_padding=False, memory_padding=False)
     visit.open("?memory_padding=false&src_padding=false&pad_to=60")
+    source = visit.page.get_by_label("Source sentence", exact=True).input_value()
+    en_de = load("en-de")
+    expected = en_de.tokenizer.decode(en_de.translate(source, masks, pad_to=60).ids)
+    assert expected != en_de.tokenizer.decode(en_de.translate(source).ids)
     visit.page.get_by_role("button", name="Translate again").click()
     visit.settle()
     box = visit.page.get_by_label("Target", exact=True)
-    assert box.input_value() != ""
+    assert box.input_value() == expected
     visit.page.get_by_role("button", name="Let the model write it").click()
     visit.settle()
     assert box.input_value() == ""
