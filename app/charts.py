@@ -60,6 +60,7 @@ def comparison(ours: np.ndarray, theirs: np.ndarray, query: Axis, key: Axis) -> 
     delta = ours - theirs
     finite = np.abs(delta[np.isfinite(delta)])
     largest = float(finite.max()) if finite.any() else 1e-9  # all equal: the middle colour
+    ends = [-largest, 0, largest]
     figure = make_subplots(
         1,
         3,
@@ -89,7 +90,8 @@ def comparison(ours: np.ndarray, theirs: np.ndarray, query: Axis, key: Axis) -> 
             "cmax": largest,
             "colorbar": _colorbar("difference")
             | below
-            | {"x": 0.84, "len": 0.3, "nticks": 3, "exponentformat": "e"},
+            | {"x": 0.84, "len": 0.3}
+            | {"tickvals": ends, "ticktext": [f"{end:.0e}" if end else "0" for end in ends]},
         },
     )
     return _finish(figure, height=_height(query, 30) + 130, top=40)

@@ -66,6 +66,7 @@ def test_difference_is_symmetric_around_zero_and_bears_nan():
     largest = np.nanmax(np.abs(ours - theirs))
     assert layout.coloraxis2.cmax == pytest.approx(largest)
     assert layout.coloraxis2.cmin == pytest.approx(-largest)
+    assert list(layout.coloraxis2.colorbar.tickvals) == pytest.approx([-largest, 0, largest])
     assert charts.comparison(ours, ours, axis, axis).layout.coloraxis2.cmax > 0
 
 
