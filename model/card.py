@@ -1,8 +1,8 @@
 """The model card: README.md of a checkpoint folder, written from its config.json.
 
 A card is a dict: `task`, `title`, `look_for`, `data`, `terms`, for a classifier `classes`; from
-training `weights`, `recipe` and `curve`; from evaluation `scores`, one dict per test set and way
-of decoding. Every entry may be missing.
+training `weights`, `step`, `curve`, and `recipes`, one dict per run that led to the weights;
+from evaluation `scores`, one dict per test set and way of decoding. Every entry may be missing.
 """
 
 from model.transformer import Transformer
@@ -53,9 +53,14 @@ def markdown(card: dict, model: Transformer, preset: str) -> str:
         ]
         signatures = sorted({text for s in scores for text in s.get("signature", {}).values()})
         parts += ["## Scores", _table(rows), "\n".join(f"- `{text}`" for text in signatures)]
-    if recipe := card.get("recipe"):
-        rows = [{"setting": name, "value": value} for name, value in recipe.items()]
-        parts += ["## Training", f"Weights: {card['weights']}.", _table(rows)]
+    if recipes := card.get("recipes"):
+        names = dict.fromkeys(name for recipe in recipes for name in recipe)
+        rows = [
+            {"setting": name}
+            | {f"run {i}": recipe.get(name, "") for i, recipe in enumerate(recipes, start=1)}
+            for name in names
+        ]
+        parts += ["## Training", f"Weights: {card['weights']} of the last run.", _table(rows)]
     if "curve" in card:
         parts += [f"![Loss per token by epoch]({card['curve']})"]
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -75,6 +75,7 @@ class Checkpoint:
     model: Transformer
     tokenizer: Tokenizer
     card: dict
+    preset: str
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -124,7 +125,8 @@ def load(name: str | Path) -> Checkpoint:
         for name, parameter in own.items():
             parameter.copy_(weights[name])
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
-    return Checkpoint(model.eval().requires_grad_(False), tokenizer, config["card"])
+    model.eval().requires_grad_(False)
+    return Checkpoint(model, tokenizer, config["card"], config["preset"])
 
 
 def _shapes(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Size]:

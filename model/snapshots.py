@@ -2,7 +2,8 @@
 
 Training keeps the weights of some steps in FOLDER/run. This picks six, evenly spaced in
 log(step), scores them, and writes them small: float16, and in a large model matrices in 8 bits
-with a scale for every 32 numbers.
+with a scale for every 32 numbers. Of a model that was trained further (`--start`), the snapshots
+that it began with are picked from too, if they are in FOLDER/snapshots.
 """
 
 import argparse
@@ -57,8 +58,12 @@ def steps(folder: Path) -> dict[int, dict]:
     for file in sorted(folder.glob("snapshots/step-*.safetensors")):
         with safe_open(file, "pt") as opened:
             score = json.loads((opened.metadata() or {}).get("score", "{}"))
-        found[int(file.stem.removeprefix("step-"))] = score
+        found[_step_of(file)] = score
     return found
+
+
+def _step_of(file: Path) -> int:
+    return int(file.stem.removeprefix("step-"))
 
 
 @torch.no_grad()
@@ -82,28 +87,39 @@ def choose(kept: list[int], count: int = COUNT) -> list[int]:
     return sorted({min(kept, key=lambda step: abs(math.log(step / point))) for point in points})
 
 
-def main() -> None:
-    from model import evaluate, tasks  # the app, which only reads, needs neither
+def make(folder: Path, task) -> None:
+    """Write the snapshots of a training, with the scores of its task's first test set."""
+    from model import evaluate  # the app, which only reads, does without
 
-    parser = argparse.ArgumentParser(prog="python -m model.snapshots", description=__doc__)
+    kept = {_step_of(file): file for file in folder.glob("run/step-*.safetensors")}
+    before = {_step_of(file): file for file in folder.glob("snapshots/step-*.safetensors")}
+    chosen = choose([*kept, *before])
+    held = checkpoint.load(folder)
+    name, examples = next(iter(task.tests().items()))
+    for step in chosen:
+        if step in kept:
+            write(folder, step, load_file(kept[step]), {})
+            put_into(held.model, folder, step)
+            score = {"set": name} | evaluate.evaluate(held, task, examples)
+            score.pop("signature", None)
+            write(folder, step, load_file(kept[step]), score)
+            print(f"step {step:,}: {score}", flush=True)
+    for step in before.keys() - set(chosen):
+        before[step].unlink()
+
+
+def main() -> None:
+    from model import tasks
+
+    about, _, more = __doc__.partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m model.snapshots", description=about, epilog=more
+    )
     parser.add_argument("folder", type=Path, help="what model.train wrote")
     parser.add_argument("--data", type=Path, metavar="DIR", help="the task's data, for the scores")
     args = parser.parse_args()
-    files = {
-        int(file.stem.removeprefix("step-")): file
-        for file in args.folder.glob("run/step-*.safetensors")
-    }
-    held = checkpoint.load(args.folder)
-    card = held.card
-    task = tasks.task(card["task"], args.data, card.get("direction") == ["de", "en"])
-    name, examples = next(iter(task.tests().items()))
-    for step in choose(list(files)):
-        write(args.folder, step, load_file(files[step]), {})
-        put_into(held.model, args.folder, step)
-        score = {"set": name} | evaluate.evaluate(held, task, examples)
-        score.pop("signature", None)
-        write(args.folder, step, load_file(files[step]), score)
-        print(f"step {step:,}: {score}", flush=True)
+    card = checkpoint.load(args.folder).card
+    make(args.folder, tasks.task(card["task"], args.data, card.get("direction") == ["de", "en"]))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ Several processes or machines, a GPU, mixed precision: put `accelerate launch` i
 
 FOLDER becomes a checkpoint: the weights of an epoch or the mean of some epochs in a row, whichever
 had the lowest validation loss so far. FOLDER/run holds what `--resume` needs.
+`--start CHECKPOINT` begins with the weights and the tokenizer of an earlier one, to train it
+further or on other text.
 """
 
 import argparse
@@ -124,15 +126,29 @@ class Run:
     """One training: its model, its data and its folder."""
 
     def __init__(
-        self, task: Task, recipe: Recipe, folder: Path, seed: int = 1, precision=None, cpu=False
+        self,
+        task: Task,
+        recipe: Recipe,
+        folder: Path,
+        seed: int = 1,
+        precision: str | None = None,
+        cpu: bool = False,
+        start: Path | None = None,
     ):
         self.task, self.recipe, self.folder, self.seed = task, recipe, Path(folder), seed
         self.accelerator = Accelerator(mixed_precision=precision, cpu=cpu)
         examples = task.examples()
-        self.tokenizer = self.first_tokenizer(examples["train"])
-        self.sizes = {"vocab_size": len(self.tokenizer)} | task.sizes
         set_seed(seed)
-        model = presets.build(task.preset, **self.sizes)
+        if start is None:
+            self.tokenizer, self.preset = self.first_tokenizer(examples["train"]), task.preset
+            sizes = {"vocab_size": len(self.tokenizer)} | task.sizes
+            model = presets.build(self.preset, **sizes)
+            self.recipes, self.steps_before = [], 0
+        else:
+            held = begin_with(start, task)
+            self.tokenizer, self.preset = held.tokenizer, held.preset
+            model = held.model.train().requires_grad_(True)
+            self.recipes, self.steps_before = held.card["recipes"], held.card["step"]
         self.config = model.config
         self.pairs = {
             split: task.encode(self.tokenizer, examples[split], self.config) for split in examples
@@ -209,8 +225,9 @@ class Run:
             for batch in self.epoch(progress.epoch)[progress.batch :]:
                 loss = self.step(batch)
                 progress.batch += 1
-                if progress.step in MARKS and acc.is_main_process:
-                    self.keep(f"step-{progress.step:06d}")
+                step = self.steps_before + progress.step
+                if step in MARKS and acc.is_main_process:
+                    self.keep(f"step-{step:06d}")
                 progress.seconds = time.perf_counter() - start
                 tokens += labels_in(batch)
                 bar.update()
@@ -280,7 +297,7 @@ class Run:
         if model is None:
             checkpoint.write_card(self.folder, self.card())
         else:
-            checkpoint.save(self.folder, model, self.task.preset, self.tokenizer, self.card())
+            checkpoint.save(self.folder, model, self.preset, self.tokenizer, self.card())
 
     def keep(self, name: str) -> None:
         """The weights as they are now, in a file of the run."""
@@ -301,6 +318,8 @@ class Run:
             "steps": progress.step,
             "minutes": round(progress.seconds / 60, 1),
             "seed": self.seed,
+            "dropout": self.config.dropout,
+            "precision": self.accelerator.mixed_precision,
         }
         card = {
             "task": task.name,
@@ -308,8 +327,8 @@ class Run:
             "look_for": task.look_for,
             "data": task.data,
             "terms": task.terms,
-            "recipe": recipe,
-            "step": progress.step,
+            "recipes": [*self.recipes, recipe],
+            "step": self.steps_before + progress.step,
             "weights": progress.chosen["weights"],
             "val_loss": progress.chosen["val_loss"],
             "curve": "curve.svg",
@@ -348,6 +367,17 @@ class Run:
             self.accelerator.load_state(states[-1])
 
 
+def begin_with(name: Path, task: Task) -> checkpoint.Checkpoint:
+    """The checkpoint that a training begins with; DataError where it cannot."""
+    try:
+        held = checkpoint.load(name)
+    except (FileNotFoundError, ValueError) as error:
+        raise DataError(str(error)) from error
+    if held.classes != task.classes:
+        raise DataError(f"{name} was trained for something else than {task.title!r}.")
+    return held
+
+
 @contextmanager
 def saving(folder: Path, *errors: type[Exception]):
     try:
@@ -375,6 +405,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--resume", action="store_true", help="go on after a stop, with the same options"
     )
+    parser.add_argument(
+        "--start", type=Path, metavar="CHECKPOINT", help="begin with its weights and tokenizer"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--mixed-precision", choices=["no", "fp16", "bf16"], metavar="TYPE")
     parser.add_argument("--save-every", type=int, default=1000, metavar="STEPS",
@@ -387,6 +420,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     args = parser.parse_args(arguments)
     if (args.task == "pairs") != (args.file is not None):
         parser.error("`pairs`, and only it, takes a file")
+    if args.start is not None and args.dropout is not None:
+        parser.error("--dropout is one of the sizes that come with --start")
     if args.out.exists() and not args.resume and any(args.out.iterdir()):
         parser.error(f"{args.out} is not empty: name another folder, or --resume")
     return args
@@ -402,7 +437,7 @@ def main(arguments: list[str] | None = None) -> None:
         given = {f.name: getattr(args, f.name) for f in dataclasses.fields(Recipe)}
         changes = {name: value for name, value in given.items() if value is not None}
         recipe = dataclasses.replace(task.recipe, **changes)
-        run = Run(task, recipe, args.out, args.seed, args.mixed_precision, args.cpu)
+        run = Run(task, recipe, args.out, args.seed, args.mixed_precision, args.cpu, args.start)
         if args.resume:
             run.resume()
         run.train(args.save_every)

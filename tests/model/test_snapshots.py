@@ -1,12 +1,14 @@
 """Snapshots are small, and their heads look where the full weights' heads look."""
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
-from model import load, presets, snapshots
+from model import checkpoint, load, presets, snapshots, tasks
 from model.checkpoint import SHIPPED
 
 WITHIN = 0.02  # of every attention weight
@@ -53,6 +55,25 @@ def test_chosen_steps_are_even_in_their_logarithm(last):
     assert len(chosen) == snapshots.COUNT and chosen[-1] == kept[-1]
     gaps = np.diff(np.log(chosen))
     assert np.allclose(gaps, gaps.mean(), atol=0.5 * math.log(2))
+
+
+def test_of_a_model_trained_further_earlier_snapshots_stay(tmp_path):
+    """Those that still fall on an even spacing; the others go."""
+    task = tasks.toy("reverse")
+    few = task.tests()["unseen"][:3]
+    task = dataclasses.replace(task, tests=lambda: {"few": few})
+    tokenizer = task.tokenizer([("a b c", "c b a")])
+    model = presets.build("pre_norm", vocab_size=len(tokenizer), d_model=8, n_heads=2, d_ff=8)
+    checkpoint.save(tmp_path, model, "pre_norm", tokenizer, {})
+    for step in (4, 8, 32, 128, 512, 2048):
+        snapshots.write(tmp_path, step, dict(model.named_parameters()), {"exact": step})
+    (tmp_path / "run").mkdir()
+    save_file(dict(model.named_parameters()), tmp_path / "run" / "step-008192.safetensors")
+    snapshots.make(tmp_path, task)
+    found = snapshots.steps(tmp_path)
+    assert list(found) == [8, 32, 128, 512, 2048, 8192]
+    assert found[32] == {"exact": 32}
+    assert found[8192]["set"] == "few" and found[8192]["exact"] == 0
 
 
 @pytest.mark.parametrize("name", TRANSLATORS)

@@ -16,7 +16,7 @@ from accelerate import Accelerator
 from torch.nn import functional as F
 
 from model import checkpoint, tasks, train
-from model.data import pad
+from model.data import DataError, pad
 from model.masks import Masks
 from model.train import CannotSave, Recipe, Run, rate
 
@@ -133,6 +133,29 @@ def test_r_drop_adds_how_far_two_readings_are_apart(whole):
     model.eval()  # without dropout the two are one
     torch.testing.assert_close(loss(1.0), loss(0.0))
     model.train()
+
+
+def test_a_later_run_begins_with_the_weights_of_an_earlier_one(task, whole, tmp_path):
+    """And adds its steps and its recipe to those that led there."""
+    recipe = dataclasses.replace(RECIPE, epochs=1)
+    run = Run(task, recipe, tmp_path, start=whole.folder)
+    for name in weights(whole):
+        expected = checkpoint.load(whole.folder).model.get_parameter(name)
+        assert torch.equal(weights(run)[name].cpu(), expected), name
+    assert run.model.training and all(p.requires_grad for p in run.model.parameters())
+    run.train()
+    card = checkpoint.load(tmp_path).card
+    before = checkpoint.load(whole.folder).card
+    assert card["step"] == before["step"] + run.progress.step
+    assert [r["epochs"] for r in card["recipes"]] == [4, 1]
+    text = (tmp_path / "README.md").read_text()
+    assert "| setting | run 1 | run 2 |" in text
+    marks = {m for m in train.MARKS if before["step"] < m <= card["step"]}
+    assert {int(f.stem[5:]) for f in tmp_path.glob("run/step-*")} == marks
+    with pytest.raises(DataError, match="trained for something else"):
+        Run(dataclasses.replace(task, classes=("a", "b")), recipe, tmp_path, start=whole.folder)
+    with pytest.raises(DataError, match="no checkpoint"):
+        Run(task, recipe, tmp_path, start=tmp_path / "nothing")
 
 
 def test_patience(task, tmp_path):
