@@ -7,14 +7,12 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-# Perceptually uniform, and the same order of lightness to every eye.
-WEIGHTS = {"colorscale": "Viridis", "cmin": 0, "cmax": 1}
-DIVERGING = "RdBu"
-FOCUS = "#e4572e"
-FONT = 16
+from app.look import DIFFERENCES, FONT
+from app.look import WEIGHTS as SCALE
+
+WEIGHTS = {"colorscale": SCALE, "cmin": 0, "cmax": 1}
 MOST_LABELS = 64  # more would overlap on a projector
 MOST_NAMED_CELLS = 128 * 128  # cells whose hover text names both pieces
-LARGEST_TILE = 48  # cells along a side of one head in the overview
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ def comparison(ours: np.ndarray, theirs: np.ndarray, query: Axis, key: Axis) -> 
     figure.update_layout(
         coloraxis=WEIGHTS | {"colorbar": _colorbar("weight") | below | {"x": 0.32, "len": 0.5}},
         coloraxis2={
-            "colorscale": DIVERGING,
+            "colorscale": DIFFERENCES,
             "cmin": -largest,
             "cmax": largest,
             "colorbar": _colorbar("difference")
@@ -109,73 +107,13 @@ def vectors(values: np.ndarray, position: Axis, largest: float | None = None) ->
     )
     figure.update_layout(
         coloraxis={
-            "colorscale": DIVERGING,
+            "colorscale": DIFFERENCES,
             "cmin": -largest,
             "cmax": largest,
             "colorbar": _colorbar("value"),
         }
     )
     return _finish(figure, height=_height(position, 24))
-
-
-def overview(attention: np.ndarray, focus: tuple[int, int]) -> go.Figure:
-    """All heads of one kind in one picture: weights (layers, heads, query, key), a row of tiles
-    a layer, a column a head. The focused one is framed."""
-    tiles = shrink(attention, LARGEST_TILE)
-    layers, heads, rows, columns = tiles.shape
-    gap = max(1, round(max(rows, columns) / 10))
-    height, width = rows + gap, columns + gap
-    z = np.full((layers * height - gap, heads * width - gap), np.nan, dtype=np.float32)
-    for layer in range(layers):
-        for head in range(heads):
-            top, left = layer * height, head * width
-            z[top : top + rows, left : left + columns] = tiles[layer, head]
-    figure = go.Figure(
-        go.Heatmap(
-            z=z,
-            coloraxis="coloraxis",
-            hoverongaps=False,
-            hovertemplate="weight %{z:.3f}<extra></extra>",
-        )
-    )
-    layer, head = focus
-    top, left, margin = layer * height - 0.5, head * width - 0.5, gap * 0.4
-    figure.add_shape(
-        type="rect",
-        x0=left - margin,
-        x1=left + columns + margin,
-        y0=top - margin,
-        y1=top + rows + margin,
-        line={"color": FOCUS, "width": 4},
-    )
-    sides = {"tickmode": "array", "tickfont": {"size": FONT}, "showgrid": False, "zeroline": False}
-    figure.update_xaxes(
-        tickvals=[h * width + columns / 2 - 0.5 for h in range(heads)],
-        ticktext=[f"head {h + 1}" if heads <= 4 else str(h + 1) for h in range(heads)],
-        title="" if heads <= 4 else "head",
-        side="top",
-        range=[-0.5 - gap, heads * width - 0.5],
-        **sides,
-    )
-    figure.update_yaxes(
-        tickvals=[n * height + rows / 2 - 0.5 for n in range(layers)],
-        ticktext=[f"layer {n + 1}" for n in range(layers)],
-        range=[layers * height - 0.5, -0.5 - gap],
-        **sides,
-    )
-    figure.update_layout(coloraxis=WEIGHTS | {"showscale": False})
-    return _finish(figure, height=int(np.clip(90 + 150 * layers, 400, 1000)))
-
-
-def shrink(attention: np.ndarray, largest: int) -> np.ndarray:
-    """(.., query, key) with at most `largest` cells a side, each the largest weight of those
-    it stands for."""
-    for axis in (-2, -1):
-        length = attention.shape[axis]
-        every = -(-length // largest)
-        if every > 1:
-            attention = np.maximum.reduceat(attention, np.arange(0, length, every), axis=axis)
-    return attention
 
 
 def _blank_empty_rows(weights: np.ndarray) -> np.ndarray:

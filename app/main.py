@@ -13,6 +13,7 @@ if sys.path[0] != str(ROOT):
     others = [entry for entry in sys.path if Path(entry).resolve() not in (HERE, ROOT)]
     sys.path[:] = [str(ROOT), *others]
 
+from app import look, state  # noqa: E402
 from app.sidebar import sidebar  # noqa: E402
 
 ICON = ROOT / "assets" / "icon.svg"  # a file of ours: a named icon comes from a font server
@@ -26,6 +27,12 @@ page = st.navigation(
             icon=":material/grid_on:",
             default=True,
             help="Where every head of every layer looks, for your sentence.",
+        ),
+        st.Page(
+            HERE / "views" / "heads.py",
+            title="Heads",
+            icon=":material/table_rows:",
+            help="Every head in numbers, and the textbook names it is nearest to.",
         ),
         st.Page(
             HERE / "views" / "positions.py",
@@ -43,8 +50,7 @@ page = st.navigation(
     position="top",
 )
 
-# A projector has few pixels: spend them on pictures.
-st.html("<style>.stMainBlockContainer { padding: 3.5rem 2rem 2rem; }</style>")
 sidebar()
+st.html(f"<style>{look.STYLE}{look.PROJECTOR_STYLE * state.display().projector}</style>")
 st.header(page.title, anchor=False)
 page.run()

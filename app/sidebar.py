@@ -8,6 +8,7 @@ import streamlit as st
 from app import state
 from app.components.copy_link import copy_link
 from model.card import headline
+from model.reading import SPECIAL_TOKENS
 
 MASKS = {  # key → the attention it concerns, its name, a sentence of help
     "causal": (
@@ -35,6 +36,9 @@ MASKS = {  # key → the attention it concerns, its name, a sentence of help
 }
 MAX_PADDED = 64  # enough to see padding with any one sentence
 URL = {"bind": "query-params"}
+SHOWN = ("all", "one kind", "joint")
+SCALES = ("linear", "square root", "per row")
+ORDERS = ("layer and head", "entropy", "distance", "change")
 
 
 def sidebar() -> None:
@@ -43,6 +47,7 @@ def sidebar() -> None:
         _sentence()
         _focus()
         _masks()
+        _display()
         copy_link()
 
 
@@ -66,10 +71,17 @@ def _model() -> None:
         help="Where the model runs. Auto takes the first GPU, else the CPU.",
     )
     _step()
-    card = state.cards()[st.session_state["model"]]
-    parameters = sum(p.numel() for p in state.checkpoint().model.parameters())
-    facts = [card.get("title", ""), f"{parameters:,} parameters", headline(card)]
-    st.caption(f"{' · '.join(filter(None, facts))}  \n{card.get('look_for', '')}")
+    st.caption(_facts(state.cards()[st.session_state["model"]]))
+    with st.popover("All models", help="What each was trained for, its size and its score."):
+        for name, card in state.cards().items():
+            st.markdown(f"**{name}**: {_facts(card)}")
+
+
+def _facts(card: dict) -> str:
+    if not card:
+        return "cannot be read"
+    facts = [card.get("title"), f"{card['parameters']:,} parameters", headline(card)]
+    return f"{' · '.join(filter(None, facts))}  \n{card.get('look_for', '')}"
 
 
 def _step() -> None:
@@ -179,8 +191,16 @@ def _focus() -> None:
         help="Encoder: source looks at source. Decoder: target looks at target. "
         "Cross: target looks at source.",
     )
-    _one_of("layer", list(range(1, layers[st.session_state["kind"]] + 1)))
-    _one_of("head", list(range(1, state.checkpoint().model.config.n_heads + 1)))
+    _one_of(
+        "layer",
+        list(range(1, layers[st.session_state["kind"]] + 1)),
+        help="Layer 1 reads the embeddings, every other layer the one before it.",
+    )
+    _one_of(
+        "head",
+        list(range(1, state.checkpoint().model.config.n_heads + 1)),
+        help="The heads of a layer read the same text side by side, each in its own way.",
+    )
 
 
 def _one_of(key: str, options: list, label: str = "", default=1, help: str | None = None) -> None:
@@ -219,6 +239,80 @@ def _masks() -> None:
                 on_click=state.translate_under_masks,
                 help="Decodes with the masks as they are and puts the result into the target box.",
             )
+
+
+def _display() -> None:
+    """How the pictures are drawn."""
+    st.segmented_control(
+        "Grid",
+        SHOWN,
+        default=SHOWN[0],
+        required=True,
+        key="show",
+        help="Encoder, decoder and cross-attention together; the one in focus alone; or source "
+        "and target in one square.",
+        **URL,
+    )
+    st.segmented_control(
+        "Scale",
+        SCALES,
+        default=SCALES[0],
+        required=True,
+        key="scale",
+        help="How weights become colours in the grid. Square root lifts small weights out of the "
+        "dark; per row makes the largest weight of every row the brightest.",
+        **URL,
+    )
+    st.selectbox(
+        "Order of heads",
+        ORDERS,
+        key="order",
+        help="Entropy: the most pointed head first. Distance: the nearest-looking first. Change: "
+        "the head that the masks change most comes first.",
+        **URL,
+    )
+    st.segmented_control(
+        "Mean over",
+        list(state.AVERAGES),
+        default="one head",
+        required=True,
+        key="average",
+        wrap=True,
+        help="The head in focus by itself, or the mean over the heads of its layer, over its head "
+        "number in all layers, or over both. For the picture in full and for the shaded text.",
+        **URL,
+    )
+    st.segmented_control(
+        "Special tokens",
+        SPECIAL_TOKENS,
+        default=SPECIAL_TOKENS[0],
+        required=True,
+        key="special",
+        wrap=True,
+        help="<s>, </s> and padding: shown; hidden; or hidden and each row scaled to 1 again.",
+        **URL,
+    )
+    st.toggle(
+        "Whole words",
+        key="words",
+        help="Pieces of a word are merged: rows averaged, columns summed.",
+        **URL,
+    )
+    st.slider(
+        "Hide weights below",
+        0.0,
+        0.5,
+        step=0.01,
+        key="least",
+        help="Smaller weights are drawn as 0.",
+        **URL,
+    )
+    st.toggle(
+        "Projector",
+        key="projector",
+        help="Large letters and thick lines, to be read from the last row.",
+        **URL,
+    )
 
 
 def _reset_masks() -> None:

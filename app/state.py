@@ -6,6 +6,7 @@ with them hooks, are each session's own (see model/capture.py).
 
 import argparse
 import json
+import math
 import statistics
 import sys
 import time
@@ -14,20 +15,25 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from threading import Lock
 
+import numpy as np
 import streamlit as st
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 
+from app import words
 from model import snapshots
 from model.capture import view
 from model.checkpoint import SHIPPED, Checkpoint, load
+from model.heads import Measured, measure, over_sentences
 from model.masks import Masks
+from model.reading import Reading
 from model.reference import Reference, ReferenceTrace
 from model.tokenizer import Encoding
 from model.trace import KINDS, TooLong, Trace, inputs_of, trace
 
 EXAMPLES = SHIPPED.parent / "examples"
 DEFAULT_MODEL = "en-de"
+AVERAGES = {"one head": "", "heads": "heads", "layers": "layers", "both": "both"}
 TRACE_BYTES = 512 * 2**20
 FINAL = "final"
 
@@ -65,6 +71,17 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class Display:
+    """How pictures are drawn; a trace does not depend on it. Each field is the key of a sidebar
+    widget."""
+
+    show: str
+    scale: str
+    order: str
+    projector: bool
+
+
+@dataclass(frozen=True)
 class Focus:
     """The head that the pages look at. Counted from 0; the screen counts from 1."""
 
@@ -80,6 +97,21 @@ def settings() -> Settings:
 def focus() -> Focus:
     chosen = st.session_state
     return Focus(chosen["kind"], chosen["layer"] - 1, chosen["head"] - 1)
+
+
+def display() -> Display:
+    return Display(**{f.name: st.session_state.get(f.name, "") for f in fields(Display)})
+
+
+def reading() -> Reading:
+    """What is done to weights before they are shown."""
+    chosen = {f.name: st.session_state.get(f.name, f.default) for f in fields(Reading)}
+    return Reading(**chosen | {"average": AVERAGES.get(chosen["average"], "")})
+
+
+def set_focus(kind: str, layer: int, head: int) -> None:
+    """Layer and head counted from 0."""
+    st.session_state.update(kind=kind, layer=layer + 1, head=head + 1)
 
 
 def lines_of(text: str) -> list[str]:
@@ -178,14 +210,19 @@ def layers() -> dict[str, int]:
 
 @st.cache_data
 def cards() -> dict[str, dict]:
-    """Name → card of every model to choose from, read without its weights."""
+    """Name → card of every model to choose from, and its number of `parameters`, read without
+    its weights."""
     return {name: _card(folder) for name, folder in model_folders().items()}
 
 
 def _card(folder: Path) -> dict:
     try:
-        return json.loads((folder / "config.json").read_text(encoding="utf-8"))["card"]
-    except (OSError, ValueError, KeyError):
+        card = json.loads((folder / "config.json").read_text(encoding="utf-8"))["card"]
+        with safe_open(folder / "model.safetensors", "pt") as weights:
+            names = list(weights.keys())
+            shapes = [weights.get_slice(name).get_shape() for name in names]
+        return card | {"parameters": sum(map(math.prod, shapes))}
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError):
         return {}  # what is wrong with it is said when it is chosen
 
 
@@ -245,20 +282,68 @@ def current_pair() -> tuple[Encoding, Encoding]:
 
 def current_trace() -> Trace:
     """The trace of the current settings. Without one to show, says why and ends the page."""
-    chosen, own = settings(), checkpoint()
+    chosen = settings()
+    checkpoint()  # says so if it cannot be read
     if not chosen.text:
         st.info("Type a sentence into the box on the left to see what the heads look at.")
         st.stop()
     try:
-        src, tgt = current_pair()
-        return _cache().get(
-            chosen,
-            lambda: trace(own.model, src, tgt, chosen.masks, chosen.pad_to),
-            lambda made: made.nbytes,
-        )
+        return _trace(chosen)
     except TooLong as error:
         st.error(f"{error} Your text is still in the box: shorten it there.")
         st.stop()
+
+
+def measured() -> dict[str, Measured]:
+    """Numbers of all heads for the current trace."""
+    current = current_trace()
+
+    def make():
+        with st.spinner("Measuring the heads …"):
+            return {kind: _measure(current, kind) for kind in current.attention}
+
+    return _cache().get(("measured", settings()), make, lambda made: 10_000)
+
+
+def _measure(trace: Trace, kind: str) -> Measured:
+    query, key = words.sides(trace, kind)
+    return measure(trace.attention[kind], query.pieces, key.pieces, kind)
+
+
+@st.cache_data(max_entries=32, show_spinner="Measuring the heads on the example sentences …")
+def measured_on_examples(weights: tuple[str, str, str]) -> dict[str, Measured]:
+    """Numbers of all heads, over the example sentences of the model with these weights."""
+    own, _ = _own(*weights)
+    traces = [own.trace(text) for text in examples(weights[0])]
+    return {
+        kind: over_sentences([_measure(one, kind) for one in traces])
+        for kind in (traces[0].attention if traces else ())
+    }
+
+
+def change() -> dict[str, np.ndarray]:
+    """How much each head is changed by the current masks, (layers, heads): the share of a row's
+    weight that lies elsewhere than with all masks on, mean over rows."""
+    now, before = current_trace().attention, standard_trace().attention
+    return {kind: np.abs(now[kind] - before[kind]).sum(-1).mean(-1) / 2 for kind in now}
+
+
+def standard_trace() -> Trace:
+    """The same pass with all masks as they were in training."""
+    return _trace(
+        replace(settings(), causal=True, src_padding=True, tgt_padding=True, memory_padding=True)
+    )
+
+
+def _trace(chosen: Settings) -> Trace:
+    src, tgt = current_pair()
+    own, _ = _own(*chosen.weights)
+
+    def make():
+        with st.spinner("Running the model …"):  # seen after half a second
+            return trace(own.model, src, tgt, chosen.masks, chosen.pad_to)
+
+    return _cache().get(chosen, make, lambda made: made.nbytes)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,14 @@
 """What the pages say: one wording for one thing."""
 
+import re
 import unicodedata
+from collections.abc import Sequence
 
 import numpy as np
 
 from app.charts import Axis
+from model.heads import Measured, nearest_names, rows_that_show
+from model.reading import Reading
 from model.tokenizer import Encoding
 from model.trace import Trace
 
@@ -18,18 +22,125 @@ SIDES = {"encoder": ("source", "source"), "decoder": ("target", "target")} | {
 }
 
 
+def sides(trace: Trace, kind: str) -> tuple[Encoding, Encoding]:
+    """Who asks and who is looked at."""
+    encodings = {"source": trace.src, "target": trace.tgt}
+    asks, looked_at = SIDES[kind]
+    return encodings[asks], encodings[looked_at]
+
+
+SHARES = {  # numbers of Measured that are shares → on what
+    "itself": "itself",
+    "previous": "previous",
+    "next": "next",
+    "first": "first",
+    "end": "</s>",
+    "punctuation": "punctuation",
+    "same_piece": "same piece",
+    "diagonal": "the diagonal",
+}
+
+
 def axes(trace: Trace, kind: str) -> tuple[Axis, Axis]:
     """Who asks (rows) and who is looked at (columns)."""
-    pieces = {"source": trace.src.pieces, "target": trace.tgt.pieces}
     asks, looked_at = SIDES[kind]
+    query, key = sides(trace, kind)
     return (
-        Axis(f"who asks ({asks})", pieces[asks]),
-        Axis(f"who is looked at ({looked_at})", pieces[looked_at]),
+        Axis(f"who asks ({asks})", query.pieces),
+        Axis(f"who is looked at ({looked_at})", key.pieces),
+    )
+
+
+def picture_name(kind: str, layer: int, head: int, average: str) -> str:
+    """The head, or what the mean is over."""
+    return {
+        "": head_name(kind, layer, head),
+        "heads": f"{KINDS[kind].capitalize()}, layer {layer + 1}, mean over its heads",
+        "layers": f"{KINDS[kind].capitalize()}, head {head + 1}, mean over the layers",
+        "both": f"{KINDS[kind].capitalize()}, mean over all heads",
+    }[average]
+
+
+def spaced(encoding: Encoding) -> list[bool]:
+    """For each piece, whether it stands apart from the one before."""
+    ends = [0, *(end for _, end in encoding.offsets)]
+    return [
+        end == start == 0 or start > before
+        for (start, end), before in zip(encoding.offsets, ends, strict=False)
+    ]
+
+
+def labels(encoding: Encoding, reading: Reading) -> tuple[Sequence[str], list[bool]]:
+    """What is shown of a side: labels, and for each whether it stands apart."""
+    apart = spaced(encoding)
+    names, first = reading.shown(encoding)
+    return names, [apart[i] for i in first]
+
+
+def card(measured: Measured, layer: int, head: int) -> str:
+    """A head in one line of plain numbers."""
+    said = _numbers(measured, layer, head)
+    shares = ", ".join(
+        f"{label} {said[name]:.0%}".replace("%", "\u202f%")
+        for name, label in SHARES.items()
+        if name in said
+    )
+    if "entropy" not in said:
+        return "Too few pieces to measure: no row has a choice."
+    return (
+        f"Entropy {said['entropy']:.1f} bits · mean distance {said['distance']:.1f} pieces · "
+        f"share of weight on: {shares}"
     )
 
 
 def head_name(kind: str, layer: int, head: int) -> str:
     return f"{KINDS[kind].capitalize()}, layer {layer + 1}, head {head + 1}"
+
+
+def names(trace: Trace, measured: Measured, kind: str, layer: int, head: int) -> list[str]:
+    """Markdown: the textbook names a head is nearest to, the rule, and rows that show it."""
+    query, key = (side.pieces for side in sides(trace, kind))
+    lines = []
+    for match in nearest_names(measured, layer, head):
+        line = f"**{match.name}** {match.score:.0%}: {match.reason}"
+        rows = rows_that_show(trace.attention[kind], query, key, kind, layer, head, match.name)
+        if rows and match.score > 0:
+            seen = ", ".join(f"“{escaped(query[row])}”" for row in rows)
+            line += f"; seen best in the rows {seen}"
+        lines.append(line + ".")
+    return lines
+
+
+UNITS = {"entropy": "bits", "distance": "pieces"}
+
+
+def head_table(measured: dict[str, Measured]) -> list[dict]:
+    """One row for every head: its two nearest names with their scores, then its numbers."""
+    rows = []
+    for kind, numbers in measured.items():
+        for layer, head in np.ndindex(numbers.rows["entropy"].shape):
+            row = {"attention": kind, "layer": layer + 1, "head": head + 1}
+            matches = nearest_names(numbers, layer, head)
+            for place, match in zip(("nearest", "second"), matches, strict=False):
+                row |= {place: match.name, f"{place}, score": match.score}
+            own = _numbers(numbers, layer, head)
+            row |= {SHARES.get(name, name): own.get(name) for name in (*UNITS, *SHARES)}
+            rows.append(row)
+    return rows
+
+
+def _numbers(measured: Measured, layer: int, head: int) -> dict[str, float]:
+    """What could be measured of a head: a causal decoder has no next piece to look at."""
+    return {
+        name: float(values[layer, head])
+        for name, values in measured.numbers.items()
+        if measured.rows[name][layer, head]
+    }
+
+
+def escaped(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return re.sub(r"([^\w\s])", r"\\\1", text)
 
 
 def notices(side: str, text: str, encoding: Encoding) -> list[str]:
@@ -65,7 +176,9 @@ def empty_rows(weights: np.ndarray, query: Axis) -> str | None:
     empty = [query.labels[i] for i in np.flatnonzero(~weights.any(axis=1))]
     if not empty:
         return None
-    which = ", ".join(f"“{piece}”" for piece in empty[:8]) + (" …" if len(empty) > 8 else "")
+    which = ", ".join(f"“{escaped(piece)}”" for piece in empty[:8]) + (
+        " …" if len(empty) > 8 else ""
+    )
     return (
         f"Under these masks {len(empty)} of {len(query.labels)} rows may look at nothing and are "
         f"left blank: {which}. Their weights are all zero."

@@ -50,12 +50,12 @@ def models(tmp_path_factory) -> Path:
 
 
 @contextmanager
-def serve(models: Path, **environment: str):
+def serve(models: Path, script: str = "app/main.py", **environment: str):
     """The address of a running app, as `streamlit run` starts it."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app/main.py"]
+    command = [sys.executable, "-m", "streamlit", "run", script]
     command += ["--server.port", str(port), "--server.headless", "true"]
     server = subprocess.Popen(
         [*command, "--", "--models", str(models)],

@@ -4,7 +4,8 @@ who cannot see it."""
 import plotly.graph_objects as go
 import streamlit as st
 
-INK = {"light": "#1b1c1f", "dark": "#f4f5f7"}
+from app import state
+from app.look import INK, PROJECTOR
 
 
 def figure(drawn: go.Figure, key: str, alt: str) -> None:
@@ -12,6 +13,8 @@ def figure(drawn: go.Figure, key: str, alt: str) -> None:
     drawn.update_layout(font_color=ink)
     drawn.update_xaxes(tickfont_color=ink, title_font_color=ink)
     drawn.update_yaxes(tickfont_color=ink, title_font_color=ink)
+    if state.display().projector:
+        _enlarge(drawn)
     drawn.update_coloraxes(colorbar_tickfont_color=ink, colorbar_title_font_color=ink)
     st.plotly_chart(
         drawn,
@@ -22,3 +25,16 @@ def figure(drawn: go.Figure, key: str, alt: str) -> None:
             "toImageButtonOptions": {"format": "svg", "filename": key},
         },
     )
+
+
+def _enlarge(drawn: go.Figure) -> None:
+    """Letters for the last row; the picture grows with them."""
+    layout = drawn.layout
+    fonts = [layout.font, layout.hoverlabel.font]
+    for axis in (*drawn.select_xaxes(), *drawn.select_yaxes()):
+        fonts += [axis.tickfont, axis.title.font]
+    fonts += [axis.colorbar.tickfont for axis in drawn.select_coloraxes()]
+    for font in fonts:
+        if font.size:
+            font.size *= PROJECTOR
+    layout.height *= 1.2

@@ -1,71 +1,123 @@
 """Home: where every head looks, one head in full, and what the model answers."""
 
+from dataclasses import replace
+
 import pandas as pd
 import streamlit as st
 
-from app import charts, state, words
+from app import charts, look, state, words
 from app.components.figure import figure
-from app.components.pieces import pieces
+from app.components.head_grid import Look, Part, Side, head_grid, order, pack
+from model.reading import as_table
 
 MOST_PROBABLE = 5
+MOST_ROWS = 20_000  # of the table
 
 st.markdown(
-    "Each picture is one head: a **row** is a piece that asks, a **column** a piece that is "
-    "looked at, and each row adds up to 1.  \n"
-    "*Try: walk through the layers. Where does a head stop looking at neighbours?*"
+    "Each tile is one head: a **row** is a piece that asks, a **column** a piece that is looked "
+    "at, and each row adds up to 1. Point at a piece: filled is where it looks, underlined who "
+    "looks at it.  \n*Try: walk through the layers. Where does a head stop looking at neighbours?*"
 )
 
 trace = state.current_trace()
-focus = state.focus()
-chosen = state.settings()
-model = state.checkpoint()
-
-read = {"source": (chosen.text, trace.src)}
+focus, display, reading = state.focus(), state.display(), state.reading()
+model, chosen = state.checkpoint(), state.settings()
+texts = {"source": (chosen.text, trace.src)}
 if not model.classes:
-    read["target"] = (chosen.target.strip(), trace.tgt)
-for side, (text, encoding) in read.items():
-    pieces(side.capitalize(), encoding)
+    texts["target"] = (chosen.target.strip(), trace.tgt)
+
+for side, (text, encoding) in texts.items():
     for sentence in words.notices(side, text, encoding):
         st.info(sentence)
 
-attention = trace.attention[focus.kind]
-weights = attention[focus.layer, focus.head]
-query, key = words.axes(trace, focus.kind)
+read = {
+    kind: reading.each(weights, *words.sides(trace, kind))
+    for kind, weights in trace.attention.items()
+}
+tiles = {}
+if display.order in ("entropy", "distance"):
+    text = {"entropy": "{:.1f} bits", "distance": "{:.1f} away"}[display.order]
+    for kind, numbers in state.measured().items():
+        tiles[kind] = order(numbers.numbers[display.order], text)
+elif display.order == "change":
+    tiles = {
+        kind: order(moved, "{:.0%} moved", largest_first=True)
+        for kind, moved in state.change().items()
+    }
 
-left, right = st.columns([2, 3], gap="medium")
-with left:
-    st.subheader("All heads")
-    figure(
-        charts.overview(attention, (focus.layer, focus.head)),
-        key="overview_figure",
-        alt=f"{words.KINDS[focus.kind]}: {attention.shape[0]} layers of {attention.shape[1]} heads",
+head_grid(
+    pack(
+        {
+            name: Side(name.capitalize(), *words.labels(encoding, reading))
+            for name, (_, encoding) in texts.items()
+        },
+        [
+            Part(kind, words.KINDS[kind].capitalize(), *words.SIDES[kind], picture.weights)
+            for kind, picture in read.items()
+        ],
+    ),
+    Look(
+        focus=vars(focus),
+        show=display.show,
+        scale=display.scale,
+        order=tiles,
+        average=reading.average,
+        least=reading.least,
+        palette=look.WEIGHTS,
+        colour=look.FOCUS,
+    ),
+    on_focus=lambda tile: state.set_focus(**tile),
+)
+
+picture = reading.apply(
+    trace.attention[focus.kind], focus.layer, focus.head, *words.sides(trace, focus.kind)
+)
+query, key = (
+    replace(axis, labels=labels)
+    for axis, labels in zip(
+        words.axes(trace, focus.kind), (picture.query, picture.key), strict=True
     )
-with right:
-    name = words.head_name(focus.kind, focus.layer, focus.head)
-    st.subheader(name)
-    if said := words.empty_rows(weights, query):
-        st.warning(said)
-    figure(charts.attention(weights, query, key), key="head_figure", alt=name)
+)
+name = words.picture_name(focus.kind, focus.layer, focus.head, reading.average)
+st.subheader(name)
+if picture.said:
+    st.caption(" ".join(picture.said))
+unread = trace.attention[focus.kind][focus.layer, focus.head]
+if said := words.empty_rows(unread, words.axes(trace, focus.kind)[0]):
+    st.warning(said)
+if not reading.average:
+    numbers = state.measured()[focus.kind]
+    st.markdown(words.card(numbers, focus.layer, focus.head))
+    for line in words.names(trace, numbers, focus.kind, focus.layer, focus.head):
+        st.markdown(f"- {line}")
+figure(charts.attention(picture.weights, query, key), key="head_figure", alt=name)
+
+table = st.expander("The same in numbers", on_change="rerun", key="numbers")
+if table.open:
+    columns, left_out = as_table(picture.weights, query.labels, key.labels, MOST_ROWS)
+    if left_out:
+        table.caption(f"The largest {MOST_ROWS:,} weights; {left_out:,} smaller ones are left out.")
+    table.dataframe(pd.DataFrame(columns), hide_index=True, alt=f"Weights of {name}")
 
 ids, probabilities = trace.most_probable(MOST_PROBABLE)
 if model.classes:
     st.subheader("What the model says")
     st.caption("The class of the whole text, and how sure the model is.")
-    table = {"class": [model.classes[i] for i in ids[0]], "probability": probabilities[0]}
+    answers = {"class": [model.classes[i] for i in ids[0]], "probability": probabilities[0]}
 else:
     st.subheader("What comes next")
     st.caption(
         f"For each target piece read so far, the {MOST_PROBABLE} most probable next pieces "
         "and their probabilities."
     )
-    table = {"position": range(len(ids)), "after": trace.tgt.pieces}
+    answers = {"position": range(len(ids)), "after": trace.tgt.pieces}
     for rank in range(ids.shape[1]):
-        table[f"{rank + 1}."] = [
+        answers[f"{rank + 1}."] = [
             f"{model.tokenizer.piece(id)}  {probability:.1%}"
             for id, probability in zip(ids[:, rank], probabilities[:, rank], strict=True)
         ]
 st.dataframe(
-    pd.DataFrame(table),
+    pd.DataFrame(answers),
     hide_index=True,
     height="content" if len(ids) <= 40 else 1000,
     column_config={"probability": st.column_config.NumberColumn(format="percent")},

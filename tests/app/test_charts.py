@@ -37,27 +37,6 @@ def test_a_row_that_attends_to_nothing_is_blank():
     assert np.isnan(z[1]).all() and not np.isnan(z[[0, 2]]).any()
 
 
-def test_overview_puts_every_head_in_its_place():
-    attention = rows_of_weights(2, 3, 5, 4)
-    figure = charts.overview(attention, focus=(1, 2))
-    z = np.asarray(figure.data[0].z)
-    frame = figure.layout.shapes[0]
-    rows = slice(int(np.ceil(frame.y0)), int(np.floor(frame.y1)) + 1)
-    columns = slice(int(np.ceil(frame.x0)), int(np.floor(frame.x1)) + 1)
-    assert np.allclose(z[rows, columns], attention[1, 2])
-    assert np.sort(z[np.isfinite(z)]) == pytest.approx(np.sort(attention.ravel()), abs=1e-6)
-
-
-@pytest.mark.parametrize("length", [1, 7, 48, 49, 1024])
-def test_shrinking_keeps_the_largest_weight(length):
-    attention = rows_of_weights(1, 2, length, length)
-    small = charts.shrink(attention, 48)
-    assert max(small.shape[-2:]) <= 48
-    assert np.array_equal(small.max(axis=(2, 3)), attention.max(axis=(2, 3)))
-    if length <= 48:
-        assert small is attention
-
-
 def test_difference_is_symmetric_around_zero_and_bears_nan():
     ours, theirs = rows_of_weights(4, 4), rows_of_weights(4, 4)
     theirs[2] = np.nan

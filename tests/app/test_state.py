@@ -3,6 +3,7 @@ import threading
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from app.sidebar import MASKS
 from app.state import _ByteBoundedCache, lines_of
 from tests.conftest import ROOT
 
@@ -77,7 +78,7 @@ def test_no_module_of_ours_is_loaded_twice(page):
     assert {"state", "charts", "sidebar"}.isdisjoint(sys.modules)
 
 
-@pytest.mark.parametrize("view", ["attention", "positions", "compare"])
+@pytest.mark.parametrize("view", ["attention", "heads", "positions", "compare"])
 @pytest.mark.parametrize("name", ["en-de", "uneven", "short", "classifier"])
 def test_every_page_works_with_every_model(page, view, name):
     page.query_params["model"] = name
@@ -89,11 +90,50 @@ def test_every_page_works_with_every_model(page, view, name):
     assert page.session_state["model"] == name
 
 
+@pytest.mark.parametrize("target", ["ein Hund", "."])
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"special": "hide", "words": True, "average": "both", "least": 0.2, "order": "entropy"},
+        {"special": "hide and renormalise", "average": "layers", "order": "change"},
+        {"show": "joint", "scale": "per row", "average": "heads", "order": "distance"},
+    ],
+)
+def test_every_way_of_reading_works_with_every_model(page, chosen, target):
+    for name in ("uneven", "classifier"):
+        page.query_params["model"] = name
+        page.query_params["source"] = "dog"
+        page.query_params["target"] = target
+        page.query_params["causal"] = "false"
+        page.run()
+        for key, value in chosen.items():
+            page.session_state[key] = value
+        page.run()
+        assert not page.exception and not page.error
+
+
+def test_mean_over_heads_is_said_and_numbers_add_up(page):
+    page.query_params["source"] = "A dog runs."
+    page.run()
+    page.segmented_control(key="average").set_value("heads").run()
+    assert any("mean over its heads" in heading.value for heading in page.subheader)
+    assert any("Mean over the 4 heads of layer 1." in said.value for said in page.caption)
+
+
+def test_choosing_a_row_of_the_heads_table_is_choosing_a_head(page):
+    page.query_params["source"], page.query_params["target"] = "A dog runs.", "Ein Hund rennt."
+    page.run()
+    page.switch_page("views/heads.py").run()
+    here, examples = (table.value for table in page.dataframe)
+    assert len(here) == len(examples) == 3 * 16
+    assert not here["entropy"].equals(examples["entropy"])
+
+
 def test_what_does_not_fit_is_refused_on_every_page(page):
     page.query_params["model"] = "short"
     page.query_params["source"] = "the dog sees the cat and the cat sees the dog"
     page.run()
-    for view in ("attention", "positions", "compare"):
+    for view in ("attention", "heads", "positions", "compare"):
         page.switch_page(f"views/{view}.py").run()
         assert not page.exception
         assert "at most 12" in page.error[0].value
@@ -123,7 +163,7 @@ def test_a_classifier_gives_probabilities_and_asks_for_no_target(page):
     assert set(table["class"]) == {"bad", "good"}
     assert table["probability"].sum() == pytest.approx(1)
     assert [box.key for box in page.text_input] == []
-    assert [toggle.key for toggle in page.toggle] == ["src_padding"]
+    assert {"src_padding"} == {toggle.key for toggle in page.toggle} & set(MASKS)
     assert page.segmented_control(key="kind").options == ["encoder"]
 
 

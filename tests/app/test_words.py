@@ -4,6 +4,8 @@ import pytest
 from app import words
 from app.charts import Axis
 from model import presets
+from model.heads import measure
+from model.reading import Reading
 from model.tokenizer import Tokenizer
 from model.trace import trace
 from tests.conftest import LINES
@@ -51,3 +53,64 @@ def test_nan_is_located(tokenizer):
     attention["cross"][1] = np.nan
     said = words.first_undefined(attention, made)
     assert "decoder self-attention, layer 2, row “<s>”" in said
+
+
+@pytest.fixture(scope="module")
+def seen(tokenizer):
+    sizes = dict(d_model=16, n_heads=2, d_ff=16, n_encoder_layers=1, n_decoder_layers=2)
+    model = presets.build("paper", vocab_size=len(tokenizer), **sizes).eval()
+    return trace(model, tokenizer.encode("the dog * sees"), tokenizer.encode("ein Hund sieht"))
+
+
+def measured(seen):
+    return {
+        kind: measure(weights, *(side.pieces for side in words.sides(seen, kind)), kind)
+        for kind, weights in seen.attention.items()
+    }
+
+
+def test_table_of_heads_has_every_head_and_what_could_be_measured(seen):
+    numbers = measured(seen)
+    rows = words.head_table(numbers)
+    assert len(rows) == 2 + 4 + 4
+    for row in rows:
+        own = numbers[row["attention"]].numbers
+        layer, head = row["layer"] - 1, row["head"] - 1
+        assert row["entropy"] == pytest.approx(own["entropy"][layer, head])
+        # No piece of the decoder can look at the next one, and only cross has a diagonal.
+        assert (row["next"] is None) == (row["attention"] != "encoder")
+        assert (row["the diagonal"] is None) == (row["attention"] != "cross")
+
+
+def test_card_is_one_line_of_the_same_numbers(seen):
+    numbers = measured(seen)["decoder"]
+    said = words.card(numbers, 1, 0)
+    assert f"Entropy {numbers.numbers['entropy'][1, 0]:.1f} bits" in said
+    assert f"previous {numbers.numbers['previous'][1, 0]:.0%}".replace("%", "\u202f%") in said
+    assert "next" not in said and "\n" not in said
+
+
+def test_names_show_their_rows_as_typed(seen):
+    lines = words.names(seen, measured(seen)["encoder"], "encoder", 0, 0)
+    assert len(lines) == 2 and all(line.startswith("**") for line in lines)
+    assert words.escaped("*a* <b> $x$") == r"\*a\* \<b\> \$x\$"
+
+
+@pytest.mark.parametrize("special", ["show", "hide"])
+@pytest.mark.parametrize("whole", [False, True])
+def test_labels_are_those_of_the_picture(seen, special, whole):
+    reading = Reading(words=whole, special=special)
+    labels, apart = words.labels(seen.src, reading)
+    assert labels == reading.each(seen.attention["encoder"], seen.src, seen.src).query
+    assert len(apart) == len(labels)
+    if not whole:
+        assert "".join(labels).replace("·", "").startswith("thedog")
+
+
+def test_spaces_are_where_they_were_typed(tokenizer):
+    encoding = tokenizer.encode("the dog, sees")
+    text = "".join(
+        (" " if apart else "") + piece.removeprefix("·")
+        for piece, apart in zip(encoding.pieces, words.spaced(encoding), strict=True)
+    )
+    assert text.strip() == "the dog, sees"

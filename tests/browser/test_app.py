@@ -24,8 +24,7 @@ BAD_TEXTS = {
 
 
 def pieces(visit, side):
-    row = visit.page.locator(".hl-pieces", has_text=side)
-    return row.locator("span").all_inner_texts()
+    return visit.page.locator(f".{side.lower()} span").all_text_contents()
 
 
 def test_opens_on_an_example_with_its_picture(visit):
@@ -126,7 +125,7 @@ def test_depth_of_another_model_clamps_the_layer(visit):
     visit.choose("kind", "encoder")
     expect(visit.page.get_by_role("heading", name="layer 2, head 1")).to_be_visible()
     assert "layer=2" in visit.page.url
-    for page in ("Positions", "Compare", "Attention"):
+    for page in ("Heads", "Positions", "Compare", "Attention"):
         visit.go(page)
         visit.expect_well()
 

@@ -1,0 +1,27 @@
+"""The visual language: every colour and size that a picture is made of, in one place.
+
+Weights have a scale that is perceptually uniform and falls in the same order of lightness to
+every eye; differences have one that is symmetric around zero, red against blue. What is in focus
+is orange everywhere, and nothing else is.
+"""
+
+from plotly.colors import sequential
+
+WEIGHTS = sequential.Viridis  # from 0 to 1, evenly spaced
+DIFFERENCES = "RdBu"
+FOCUS = "#e4572e"
+INK = {"light": "#1b1c1f", "dark": "#f4f5f7"}
+
+FONT = 16  # pixels
+PROJECTOR = 1.5  # how many times larger letters and lines are in projector mode
+PAGE = 17  # pixels of the page's own text, as in .streamlit/config.toml
+
+# A projector has few pixels: spend them on pictures. Grey captions cannot be read from it.
+STYLE = """
+.stMainBlockContainer { padding: 3.5rem 2rem 2rem; }
+[data-testid="stCaptionContainer"] { opacity: 0.85; }
+"""
+PROJECTOR_STYLE = f"""
+html {{ font-size: {PAGE * 1.3:.0f}px !important; }}
+[data-testid="stSidebar"] {{ min-width: 20rem; }}
+"""

@@ -1,0 +1,58 @@
+"""Every head in numbers, and the textbook names that it is nearest to."""
+
+import pandas as pd
+import streamlit as st
+
+from app import state, words
+
+st.markdown(
+    "One row is one head: the names from the textbooks that it is nearest to, and the numbers "
+    "that say so. Click the head of a column to sort; select a row to look at that head.  \n"
+    "*Try: sort by entropy. Are the most pointed heads in the first layers or in the last?*"
+)
+
+trace = state.current_trace()
+focus, chosen = state.focus(), state.settings()
+
+st.subheader(words.head_name(focus.kind, focus.layer, focus.head))
+here = state.measured()
+st.markdown(words.card(here[focus.kind], focus.layer, focus.head))
+for line in words.names(trace, here[focus.kind], focus.kind, focus.layer, focus.head):
+    st.markdown(f"- {line}")
+
+known = state.examples(chosen.model)
+tables = {"This sentence": ("here", here)}
+if known:
+    over = state.measured_on_examples(chosen.weights)
+    tables[f"The {len(known)} example sentences of this model"] = ("examples", over)
+
+
+def focus_on(rows: list[dict], key: str) -> None:
+    for row in st.session_state[key].selection.rows:
+        state.set_focus(rows[row]["attention"], rows[row]["layer"] - 1, rows[row]["head"] - 1)
+
+
+for title, (key, measured) in tables.items():
+    st.subheader(title)
+    rows = words.head_table(measured)
+    st.dataframe(
+        pd.DataFrame(rows),
+        key=f"{key}_table",
+        hide_index=True,
+        on_select=lambda rows=rows, key=key: focus_on(rows, f"{key}_table"),
+        selection_mode="single-row",
+        column_config={
+            name: st.column_config.NumberColumn(format="percent")
+            for name in ("nearest, score", "second, score", *words.SHARES.values())
+        }
+        | {
+            name: st.column_config.NumberColumn(f"{name} ({unit})", format="%.2f")
+            for name, unit in words.UNITS.items()
+        },
+        alt=f"Numbers of every head: {title}",
+    )
+st.caption(
+    "Shares are means over rows that have a choice: rows with one key alone, such as the first "
+    "of a causal decoder, are left out, and so is padding. A score counts from what a head that "
+    "looks at everything alike would have (0 %) to the textbook's head (100 %)."
+)

@@ -1,0 +1,259 @@
+"""What kind of head is it? Numbers for every attention head, and the textbook names it is
+nearest to.
+
+A number is a mean over rows. Left out are rows of padding, rows that may look at no key or at
+one only and, for a share of weight, rows that may look at none of the keys in question, or at
+no other: they have no choice, so they say nothing. The first row of a causal decoder never
+counts, and no head is blamed for the missing piece before the first.
+
+A share means little by itself: among three keys, a head that looks at all alike puts a third of
+its weight on the previous one. So each number comes with that of such a uniform head in the
+same rows, and scores count from there.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from model.tokenizer import SPECIAL
+
+PAD, _, END = SPECIAL  # never pieces of a text, whose punctuation and letters are kept apart
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Numbers of all heads of one kind of attention; each field is number → (layers, heads).
+
+    entropy        bits
+    entropy_share  entropy / log2(keys), where keys is how many this row may look at
+    breadth        (2 ** entropy - 1) / (keys - 1): 0 for a single key, 1 for all alike
+    distance       |key - diagonal| in tokens, weighted; in self-attention |key - query|
+    itself, previous, next   share of weight on key i, i - 1, i + 1; self-attention only
+    first, end, punctuation  share on key 0, on </s>, on punctuation; in self-attention such
+                   pieces' own rows are left out, as they may be after nothing but themselves
+    same_piece     share on keys with the query's text; in self-attention, on others than itself
+    diagonal       share on the key nearest to the diagonal; cross-attention only
+    coverage       the largest weight that each key gets from any row, summed, as a share of
+                   the most there can be: 1 when rows look each at one key, and at different
+                   ones as long as there are; cross-attention only
+
+    The diagonal goes from the first query and key to the last, without padding: row i of n is
+    at key i (m - 1) / (n - 1) of m. The target begins with <s>, so row i writes the target's
+    word i, counted from 0, and the last row writes </s>, where the source's </s> is.
+
+    Where rows is 0 there was nothing to measure, and the number is 0.
+    """
+
+    numbers: dict[str, np.ndarray]
+    uniform: dict[str, np.ndarray]  # the same numbers if each row looked at all keys alike
+    rows: dict[str, np.ndarray]  # how many rows each number is the mean of
+
+
+def measure(weights: np.ndarray, query: Sequence[str], key: Sequence[str], kind: str) -> Measured:
+    """weights: (layers, heads, query, key), rows sum to 1 or are zero; query, key: the pieces
+    of the rows and columns; kind: of model.trace.KINDS.
+
+    A row may look at every key that any head gives weight to from there.
+    """
+    numbers, uniform, counts = _of_rows(weights, query, key, kind)
+    rows = {name: counted.sum(axis=-1) for name, counted in counts.items()}
+
+    def means(values):
+        return {
+            name: values[name].sum(axis=-1, where=counts[name]) / np.maximum(rows[name], 1)
+            for name in values
+        }
+
+    return Measured(means(numbers), means(uniform), rows)
+
+
+def over_sentences(measured: Sequence[Measured]) -> Measured:
+    """Means over all rows of several sentences, measured in one model and kind of attention."""
+    rows = {name: sum(one.rows[name] for one in measured) for name in measured[0].rows}
+
+    def means(field):
+        return {
+            name: sum(getattr(one, field)[name] * one.rows[name] for one in measured)
+            / np.maximum(rows[name], 1)
+            for name in rows
+        }
+
+    return Measured(means("numbers"), means("uniform"), rows)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a number makes a name: the score is 0 where the number is `zero`, 1 where it is `one`,
+    and grows evenly in between. None is the number of a uniform head."""
+
+    number: str
+    reason: str
+    zero: float | None = None
+    one: float | None = 1.0
+
+    def ends(self, uniform):
+        return [uniform if end is None else end for end in (self.zero, self.one)]
+
+
+def _share(number: str, where: str) -> Rule:
+    return Rule(
+        number, f"{{number:.0%}} of its weight is {where} (a uniform head: {{uniform:.0%}})"
+    )
+
+
+# At equal scores the upper name is nearer.
+RULES = {
+    "previous token": _share("previous", "on the piece before"),
+    "next token": _share("next", "on the piece after"),
+    "itself": _share("itself", "on the piece itself"),
+    "diagonal": _share("diagonal", "on the piece at the same place in the source"),
+    "alignment": Rule(
+        "coverage",
+        "its rows look at different pieces and cover {number:.0%} of what they could "
+        "(a uniform head: {uniform:.0%})",
+    ),
+    "same piece": _share("same_piece", "on other copies of the same piece"),
+    "end-of-sentence sink": _share("end", f"on {END}"),
+    "first-token sink": _share("first", "on the first piece"),
+    "punctuation": _share("punctuation", "on punctuation"),
+    "local": Rule(
+        "distance",
+        "its weight lies {number:.1f} pieces from its own place on average "
+        "(a uniform head: {uniform:.1f})",
+        one=0.0,
+    ),
+    "broad": Rule(
+        "breadth",
+        "its weight is spread {number:.0%} of the way from one piece to all alike",
+        zero=0.0,
+        one=None,
+    ),
+}
+EXACT = ("previous token", "next token", "itself", "diagonal")  # what "local" is vague about
+FEWEST_ROWS = 2  # one row is no habit
+
+
+@dataclass(frozen=True)
+class Match:
+    """A textbook name for one head, how well it fits from 0 to 1, and in words why."""
+
+    name: str
+    score: float
+    reason: str
+
+
+def nearest_names(measured: Measured, layer: int, head: int, count: int = 2) -> list[Match]:
+    """The names that fit one head best, best first; none if there were too few rows.
+
+    "local" is for heads that look around themselves and not at one place: it keeps what the
+    best of the exact names leaves of it.
+    """
+    scores, reasons = {}, {}
+    for name, rule in RULES.items():
+        if rule.number not in measured.rows:
+            continue  # not of this kind of attention
+        if measured.rows[rule.number][layer, head] < FEWEST_ROWS:
+            continue
+        number = measured.numbers[rule.number][layer, head]
+        uniform = measured.uniform[rule.number][layer, head]
+        zero, one = rule.ends(uniform)
+        # No head is further than a uniform one if every row may look at keys of its own alone.
+        reached = (number - zero) / (one - zero) if abs(one - zero) > 1e-6 else 0
+        scores[name] = min(max(float(reached), 0.0), 1.0)
+        reasons[name] = rule.reason.format(number=number, uniform=uniform).replace("%", " %")
+    if "local" in scores:
+        scores["local"] *= 1 - max(scores.get(name, 0) for name in EXACT)
+    best = sorted(scores, key=scores.get, reverse=True)[:count]
+    return [Match(name, scores[name], reasons[name]) for name in best]
+
+
+def rows_that_show(
+    weights: np.ndarray,
+    query: Sequence[str],
+    key: Sequence[str],
+    kind: str,
+    layer: int,
+    head: int,
+    name: str,
+    count: int = 3,
+) -> list[int]:
+    """The rows where one head does most what the name says, best first, as `measure` takes them.
+
+    What counts is how far a row is beyond a uniform one: all of the weight on one of ten keys
+    shows more than all of it on one of two. KeyError if the kind has no such name.
+    """
+    rule = RULES[name]
+    own, uniform, counted = (
+        part[rule.number][layer, head] for part in _of_rows(weights, query, key, kind)
+    )
+    zero, one = rule.ends(uniform)
+    beyond = (own - zero) * np.sign(one - zero)
+    order = np.argsort(-beyond, kind="stable")
+    return [int(i) for i in order if counted[i] and beyond[i] > 1e-6][:count]
+
+
+def _of_rows(weights, query, key, kind):
+    """The numbers row by row, those of a uniform head, and which rows count: three times
+    number → (layers, heads, query)."""
+    real = np.array([piece != PAD for piece in query])
+    may = weights.any(axis=(0, 1))  # (query, key)
+    keys = may.sum(axis=-1)
+    counts = weights.any(axis=-1) & real & (keys > 1)  # (layers, heads, query)
+    keys = np.maximum(keys, 2)  # rows that do not count must not divide by 0
+    distance, patterns = _geometry(query, key, kind)
+    rows = counts.sum(axis=-1, keepdims=True)
+    coverable = np.maximum(np.minimum(rows, may.any(axis=0).sum()), 1)
+
+    def over_keys(weights, values):
+        return np.einsum("...k,...k->...", weights, values)
+
+    def numbers(weights):
+        bits = -np.log2(np.where(weights > 0, weights, 1))
+        entropy = np.maximum(over_keys(weights, bits), 0)  # a weight may round to over 1
+        found = {
+            "entropy": entropy,
+            "entropy_share": entropy / np.log2(keys),
+            "breadth": (2**entropy - 1) / (keys - 1),
+            "distance": over_keys(weights, distance),
+        }
+        found |= {name: over_keys(weights, pattern) for name, pattern in patterns.items()}
+        if kind == "cross":
+            # A key belongs to the row that looks at it most; rows that look alike share it.
+            largest = weights == weights.max(axis=-2, keepdims=True)
+            owned = over_keys(weights, largest / largest.sum(axis=-2, keepdims=True))
+            found["coverage"] = owned * rows / coverable
+        return found
+
+    own = numbers(weights * counts[..., None])
+    uniform = numbers(may / keys[:, None] * counts[..., None])
+    choice = {
+        name: counts & (may & pattern).any(axis=-1) & (may & ~pattern).any(axis=-1)
+        for name, pattern in patterns.items()
+    }
+    return own, uniform, {name: choice.get(name, counts) for name in own}
+
+
+def _geometry(query, key, kind):
+    """Distances from the diagonal, and which keys each share is of; all (query, key)."""
+    i, j = np.arange(len(query))[:, None], np.arange(len(key))
+    n, m = (sum(piece != PAD for piece in side) for side in (query, key))
+    diagonal = i * (m - 1) / max(n - 1, 1)
+    same = np.array([[asked == looked_at for looked_at in key] for asked in query])
+    patterns = {
+        "first": j == 0,
+        "end": np.array([piece == END for piece in key]),
+        "punctuation": np.array([_is_punctuation(piece) for piece in key]),
+    }
+    if kind == "cross":
+        patterns |= {"same_piece": same, "diagonal": j == np.floor(diagonal + 0.5)}
+    else:
+        patterns = {name: such & ~such[:, None] for name, such in patterns.items()}
+        patterns |= {"itself": j == i, "previous": j == i - 1, "next": j == i + 1}
+        patterns["same_piece"] = same & (j != i)
+    return np.abs(j - diagonal), patterns
+
+
+def _is_punctuation(piece: str) -> bool:
+    return {unicodedata.category(character)[0] for character in piece} == {"P"}

@@ -1,0 +1,263 @@
+"""Ways to read attention weights: mean over heads, special tokens hidden, pieces merged into
+words, small weights left out, and a table.
+
+Everything here changes what is shown, never what the model computed: weights go in, new ones
+come out. Weights are (.., query, key) and may have any axes in front unless said otherwise; a
+row that may attend to nothing is all zero.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from model.tokenizer import SPECIAL, Encoding
+
+AVERAGES = ("", "heads", "layers", "both")
+SPECIAL_TOKENS = ("show", "hide", "hide and renormalise")
+
+Groups = Sequence[tuple[int, int]]  # the pieces [start, stop) of each word, without gaps
+
+# Where two characters that touch are of one word: letters, digits and underscores, the
+# apostrophe in don't, the point in 3.14, and a mark (accent, vowel sign) with what carries it.
+_MARK = "\u0301"  # stands for any mark
+_LETTER = rf"[\w{_MARK}]"
+_INSIDE_A_WORD = re.compile(
+    rf"(?<=\S)(?={_MARK})|(?<={_LETTER})(?=['’]?{_LETTER})|(?<={_LETTER}['’])(?={_LETTER})"
+    r"|(?<=\d)(?=[.,]\d)|(?<=\d[.,])(?=\d)"
+)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Weights (.., query, key) with a label a row and a column, and in `said` a sentence on each
+    thing that was done to them."""
+
+    weights: np.ndarray
+    query: tuple[str, ...]
+    key: tuple[str, ...]
+    said: list[str]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A set of choices; as they are by default, nothing is done. Raises ValueError for a choice
+    that there is not.
+
+    average   of AVERAGES, see `average`
+    words     whether pieces are merged into words
+    special   of SPECIAL_TOKENS: what becomes of <pad>, <s> and </s>
+    least     weights below it are not shown
+
+    The order is fixed. The mean comes first, of the weights as the model used them: were rows
+    scaled before, a head that looks at special tokens alone would count as much as any other.
+    Hiding comes before words, so that every piece of a word counts the same in the row they
+    share. The threshold comes last, because it is about what is drawn.
+    """
+
+    average: str = ""
+    words: bool = False
+    special: str = "show"
+    least: float = 0.0
+
+    def __post_init__(self):
+        for choice, known in ((self.average, AVERAGES), (self.special, SPECIAL_TOKENS)):
+            if choice not in known:
+                raise ValueError(f"{choice!r} is none of {', '.join(map(repr, known))}")
+
+    def apply(
+        self, attention: np.ndarray, layer: int, head: int, query: Encoding, key: Encoding
+    ) -> Picture:
+        """All choices, on attention (layers, heads, query, key) of one kind → (query, key)."""
+        n_layers, n_heads = attention.shape[:2]
+        said = {
+            "": [],
+            "heads": [f"Mean over the {_count(n_heads, 'head')} of layer {layer + 1}."],
+            "layers": [f"Mean over head {head + 1} of the {_count(n_layers, 'layer')}."],
+            "both": [f"Mean over {_count(n_heads, 'head')} in {_count(n_layers, 'layer')}."],
+        }[self.average]
+        picture = self.each(average(attention, self.average, layer, head), query, key)
+        return Picture(picture.weights, picture.query, picture.key, said + picture.said)
+
+    def shown(self, encoding: Encoding) -> tuple[tuple[str, ...], list[int]]:
+        """The labels of a side as `each` shows it, and for each the piece that it begins with."""
+        kept = list(range(len(encoding.ids))) if self.special == "show" else ordinary(encoding)
+        encoding = _take(encoding, kept)
+        if not self.words:
+            return encoding.pieces, kept
+        groups, labels = words(encoding)
+        return labels, [kept[start] for start, _ in groups]
+
+    def each(self, weights: np.ndarray, query: Encoding, key: Encoding) -> Picture:
+        """All choices but the average, on each of many heads. What is said is of all of them."""
+        said = []
+        if self.special != "show":
+            scaled = self.special == "hide and renormalise"
+            received = _percent(_received_by_special(weights, query, key))
+            fate = "is left out, and rows are scaled to 1 again" if scaled else "is not shown"
+            said.append(
+                f"Special tokens are hidden; what they received, up to {received} of a row, {fate}."
+            )
+            weights, query, key = hide_special(weights, query, key, renormalise=scaled)
+        rows, columns = query.pieces, key.pieces
+        if self.words:
+            (query_groups, rows), (key_groups, columns) = words(query), words(key)
+            weights = merge(weights, query_groups, key_groups)
+            said.append("Pieces are merged into words: rows averaged, columns summed.")
+        if self.least > 0:
+            total = np.nansum(weights)
+            share = weights[weights < self.least].sum() / total if total else 0
+            said.append(
+                f"Weights under {self.least:g} are not shown: {_percent(share)} of all weight."
+            )
+            weights = threshold(weights, self.least)
+        return Picture(weights, rows, columns, said)
+
+
+def average(weights: np.ndarray, over: str, layer: int, head: int) -> np.ndarray:
+    """One picture (query, key) of (layers, heads, query, key): the mean over the "heads" of one
+    layer, over one head of all "layers", over "both", or with "" that head of that layer."""
+    match over:
+        case "":
+            return weights[layer, head]
+        case "heads":
+            return weights[layer].mean(axis=0)
+        case "layers":
+            return weights[:, head].mean(axis=0)
+        case "both":
+            return weights.mean(axis=(0, 1))
+    raise ValueError(f"{over!r} is none of {', '.join(map(repr, AVERAGES))}")
+
+
+def ordinary(encoding: Encoding) -> list[int]:
+    """Positions that hold no special token. A typed "</s>" is ordinary text."""
+    return [i for i, token_id in enumerate(encoding.ids) if token_id >= len(SPECIAL)]
+
+
+def hide_special(
+    weights: np.ndarray, query: Encoding, key: Encoding, renormalise: bool = False
+) -> tuple[np.ndarray, Encoding, Encoding]:
+    """Weights without the rows and columns of special tokens, and what the sides then are.
+
+    What is left of a row sums to less than 1, or to 1 if renormalised; a row of which nothing
+    is left stays zero."""
+    rows, columns = (np.array(ordinary(side), dtype=int) for side in (query, key))
+    kept = weights[..., rows[:, None], columns]
+    if renormalise:
+        total = kept.sum(axis=-1, keepdims=True)
+        kept = np.divide(kept, total, out=np.zeros_like(kept), where=total != 0)
+    return kept, _take(query, rows), _take(key, columns)
+
+
+def words(encoding: Encoding) -> tuple[Groups, tuple[str, ...]]:
+    """The pieces [start, stop) that make up each word of a text, and the word as it was typed.
+
+    A special token is a word, and so is a punctuation mark, unless it holds one together as in
+    don't and 3.14. All pieces of one character are of one word. A space that is a piece of its
+    own goes with the word behind it, as every other space does."""
+    text = _text(encoding)
+    marked = "".join(_MARK if unicodedata.category(c)[0] == "M" else c for c in text)
+    ids, offsets = encoding.ids, encoding.offsets
+
+    def continues(i):
+        if min(ids[i - 1 : i + 1]) < len(SPECIAL):
+            return False
+        (begin, end), (start, _) = offsets[i - 1 : i + 1]
+        same_character, space_before = start < end, begin == end
+        touching = start == end and (space_before or _INSIDE_A_WORD.match(marked, start))
+        return same_character or bool(touching)
+
+    starts = [i for i in range(len(ids)) if i == 0 or not continues(i)]
+    groups = list(zip(starts, [*starts[1:], len(ids)], strict=True)) if starts else []
+    return groups, tuple(
+        _visible(text[offsets[start][0] : offsets[stop - 1][1]]) or encoding.pieces[start]
+        for start, stop in groups
+    )
+
+
+def merge(weights: np.ndarray, query_groups: Groups, key_groups: Groups) -> np.ndarray:
+    """Weights between words: a row is the mean of the rows of its pieces, a column the sum of
+    its columns, so that rows still sum to 1. Rows that are all zero are left out of the mean."""
+    rows, columns = (
+        np.array([start for start, _ in groups], dtype=int) for groups in (query_groups, key_groups)
+    )
+    filled = weights.any(axis=-1).astype(weights.dtype)  # (.., query)
+    counts = np.maximum(np.add.reduceat(filled, rows, axis=-1), 1)
+    sums = np.add.reduceat(np.add.reduceat(weights, columns, axis=-1), rows, axis=-2)
+    return sums / counts[..., None]
+
+
+def threshold(weights: np.ndarray, least: float) -> np.ndarray:
+    """Weights below `least` become 0; the others stay as they are."""
+    return np.where(weights < least, 0, weights)
+
+
+def as_table(
+    weights: np.ndarray, query: Sequence[str], key: Sequence[str], most: int | None = None
+) -> tuple[dict[str, list], int]:
+    """Columns of a table of (query, key) with a row for each weight that is not zero, in order
+    of the query and then from the largest weight down; positions count from 1. Of more than
+    `most` weights the largest are kept; the second value is how many were left out."""
+    rows, columns = np.nonzero(weights)
+    values = weights[rows, columns]
+    kept = np.sort(np.argsort(-values, kind="stable")[:most])
+    left_out = len(values) - len(kept)
+    rows, columns, values = rows[kept], columns[kept], values[kept]
+    order = np.lexsort((-values, rows))  # the last is the first to sort by; equals stay in order
+    rows, columns = rows[order].tolist(), columns[order].tolist()
+    table = {
+        "query position": [i + 1 for i in rows],
+        "query": [query[i] for i in rows],
+        "key position": [i + 1 for i in columns],
+        "key": [key[i] for i in columns],
+        "weight": values[order].tolist(),
+    }
+    return table, left_out
+
+
+def _take(encoding: Encoding, positions: Sequence[int]) -> Encoding:
+    return Encoding(
+        tuple(encoding.ids[i] for i in positions),
+        tuple(encoding.pieces[i] for i in positions),
+        tuple(encoding.offsets[i] for i in positions),
+    )
+
+
+def _received_by_special(weights: np.ndarray, query: Encoding, key: Encoding) -> float:
+    """The most that special tokens got of any row that stays."""
+    special = [i for i, token_id in enumerate(key.ids) if token_id < len(SPECIAL)]
+    received = weights[..., ordinary(query), :][..., special].sum(axis=-1)
+    return float(np.nan_to_num(received).max(initial=0))
+
+
+def _text(encoding: Encoding) -> str:
+    """The text that an encoding is of, spaces where no piece is, read back from its pieces."""
+    characters = [" "] * max((end for _, end in encoding.offsets), default=0)
+    for piece, (start, end) in zip(encoding.pieces, encoding.offsets, strict=True):
+        if end - start == 1:
+            piece = piece.partition(" ")[0]  # 🙂 1/4
+        if len(piece) > end - start:
+            piece = piece.removeprefix("·")  # a typed dot is never longer than what it covers
+        if len(piece) > end - start:
+            piece = piece.encode("ascii", "backslashreplace").decode("unicode_escape")
+        # A piece for a space covers nothing.
+        for at, character in zip(range(start, end), piece, strict=False):
+            characters[at] = character
+    return "".join(characters)
+
+
+def _visible(text: str) -> str:
+    """Control and other invisible characters by their code, as the tokenizer's pieces do."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

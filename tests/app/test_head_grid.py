@@ -1,0 +1,83 @@
+"""What the browser is sent of the grid, read back as its script reads it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from app.components.head_grid import LARGEST, Part, Side, order, pack, shrink, to_bytes
+
+
+def rows_of_weights(*shape):
+    weights = np.random.default_rng(0).gamma(0.3, size=shape).astype(np.float32) + 1e-9
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def unpack(data):
+    length = int.from_bytes(data[:4], "little")
+    header, cells = json.loads(data[4 : 4 + length]), data[4 + length :]
+    found = {}
+    for part in header["parts"]:
+        shape = [part[name] for name in ("layers", "heads", "rows", "columns")]
+        found[part["kind"]] = np.frombuffer(cells, np.uint8, np.prod(shape)).reshape(shape)
+        cells = cells[np.prod(shape) :]
+    assert not cells
+    return header, found
+
+
+def sides(source, target):
+    return {
+        name: Side(name, [f"{name}{i} é" for i in range(n)], [True] * n)
+        for name, n in (("source", source), ("target", target))
+    }
+
+
+def parts(source, target, layers=(2, 3)):
+    causal = np.tril(rows_of_weights(layers[1], 2, target, target))
+    return [
+        Part("encoder", "E", "source", "source", rows_of_weights(layers[0], 2, source, source)),
+        Part("decoder", "D", "target", "target", causal),
+        Part("cross", "C", "target", "source", rows_of_weights(layers[1], 2, target, source)),
+    ]
+
+
+def test_a_byte_tells_a_weight_to_half_a_step_and_what_is_masked():
+    header, found = unpack(pack(sides(5, 7), parts(5, 7)))
+    assert header["sides"]["target"]["labels"][6] == "target6 é"
+    for part in parts(5, 7):
+        cells = found[part.kind].astype(float)
+        weights = np.maximum(cells - 1, 0) / 254
+        assert np.abs(weights - part.weights).max() <= 0.5 / 254 + 1e-6
+        assert np.array_equal(cells == 0, part.weights == 0)
+
+
+def test_little_more_than_a_byte_a_weight():
+    packed = pack(sides(128, 128), parts(128, 128))
+    assert len(packed) / sum(part.weights.size for part in parts(128, 128)) <= 1.1
+
+
+def test_same_pictures_have_the_same_id_and_others_another():
+    ids = [unpack(pack(sides(*size), parts(*size)))[0]["id"] for size in ((4, 5), (4, 5), (5, 4))]
+    assert ids[0] == ids[1] != ids[2]
+
+
+@pytest.mark.parametrize("length", [1, LARGEST, LARGEST + 1, 1024])
+def test_of_a_long_text_each_cell_is_the_largest_it_stands_for(length):
+    part = Part("cross", "C", "target", "source", rows_of_weights(1, 1, 3, length))
+    header, found = unpack(pack(sides(length, 3), [part]))
+    every = header["sides"]["source"]["every"]
+    cells = found["cross"][0, 0]
+    assert cells.shape == (3, -(-length // every)) and cells.shape[1] <= LARGEST
+    for i in range(cells.shape[1]):
+        largest = part.weights[0, 0, :, i * every : (i + 1) * every].max(axis=1)
+        assert np.array_equal(cells[:, i], to_bytes(largest))
+    assert shrink(part.weights, 1, 1) is part.weights
+
+
+def test_order_is_by_value():
+    values = np.array([[3.0, 1.0], [2.0, 0.5]])
+    assert order(values, "{:.1f}") == {
+        "tiles": [3, 1, 2, 0],
+        "values": ["3.0", "1.0", "2.0", "0.5"],
+    }
+    assert order(values, "{}", largest_first=True)["tiles"] == [0, 2, 1, 3]

@@ -1,0 +1,239 @@
+"""The grid of all heads: pointer, keys, and what it says of both."""
+
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from model import load
+
+pytestmark = pytest.mark.browser
+SENTENCE = "A dog runs on the beach."
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return load("en-de").trace(SENTENCE)
+
+
+@pytest.fixture
+def grid(visit):
+    visit.open(f"?source={SENTENCE.replace(' ', '+')}&kind=cross&layer=2&head=3")
+    expect(visit.page.locator(".sections canvas").first).to_be_visible()
+    return Grid(visit)
+
+
+class Grid:
+    """The grid in the words of these tests; layers and heads counted from 1."""
+
+    def __init__(self, visit):
+        self.visit, self.page = visit, visit.page
+
+    def picture(self, expression: str):
+        return self.page.evaluate(f"(() => {{ const grid = window.headlight.pictures.get('grid');"
+                                  f" return {expression}; }})()")  # fmt: skip
+
+    def place(self, kind, layer, head, row, column):
+        """Where on the page a cell is."""
+        at = self.picture(
+            f"""(() => {{
+              const section = grid.drawn.find((s) => s.part.kind === "{kind}");
+              const tile = {layer - 1} * section.part.heads + {head - 1};
+              const {{ x, y }} = grid.corner(section, grid.placeOf(section, tile));
+              section.over.canvas.scrollIntoView({{ block: "center" }});
+              const box = section.over.canvas.getBoundingClientRect();
+              return [
+                box.left + x + (({column} + 0.5) * section.width) / section.part.columns,
+                box.top + y + (({row} + 0.5) * section.height) / section.part.rows,
+              ];
+            }})()"""
+        )
+        return at
+
+    def point(self, *cell):
+        self.page.mouse.move(*self.place(*cell))
+        return self.said()
+
+    def said(self):
+        return self.page.locator(".said").inner_text()
+
+    def press(self, *keys):
+        for key in keys:
+            self.page.keyboard.press(key)
+        return self.said()
+
+
+def percent(weight):
+    return rf"{round(100 * weight)} %"
+
+
+def test_every_weight_arrives(grid, trace):
+    for kind, weights in trace.attention.items():
+        cells = np.array(
+            grid.picture(f"Array.from(grid.part('{kind}').cells)"), dtype=float
+        ).reshape(weights.shape)
+        assert np.abs(np.maximum(cells - 1, 0) / 254 - weights).max() <= 0.002
+        assert np.array_equal(cells == 0, weights == 0)
+
+
+def test_colours_are_those_of_the_scale(grid, trace):
+    """The middle of a cell, read back from the canvas."""
+    from plotly.colors import find_intermediate_color, sequential, unlabel_rgb
+
+    stops = sequential.Viridis
+    for kind, row, column in (("cross", 1, 1), ("encoder", 0, 2), ("decoder", 3, 1)):
+        weight = float(trace.attention[kind][1, 2, row, column])
+        pixel = grid.picture(
+            f"""(() => {{
+              const section = grid.drawn.find((s) => s.part.kind === "{kind}");
+              const sheet = grid.sheet(section.part).getContext("2d");
+              const {{ rows, columns }} = section.part;
+              return Array.from(
+                sheet.getImageData(2 * columns + {column}, rows + {row}, 1, 1).data).slice(0, 3);
+            }})()"""
+        )
+        place = weight * (len(stops) - 1)
+        low = min(int(place), len(stops) - 2)
+        ends = [tuple(int(stops[i][k : k + 2], 16) for k in (1, 3, 5)) for i in (low, low + 1)]
+        expected = unlabel_rgb(
+            find_intermediate_color(*(f"rgb{end}" for end in ends), place - low, colortype="rgb")
+        )
+        assert np.abs(np.subtract(pixel, expected)).max() <= 3
+
+
+def test_pointing_at_a_cell_says_its_weight_and_marks_every_head(grid, trace):
+    row, column = 2, 1
+    said = grid.point("encoder", 1, 2, row, column)
+    weight = trace.attention["encoder"][0, 1, row, column]
+    assert "layer 1 head 2" in said and f"looks {percent(weight)} at" in said
+    assert trace.src.pieces[row] in said and trace.src.pieces[column] in said
+    marked = """grid.drawn.map(({ over }) =>
+      over.getImageData(0, 0, over.canvas.width, over.canvas.height).data
+        .reduce((n, value, i) => n + (i % 4 === 3 && value > 0), 0))"""
+    encoder, decoder, cross = grid.picture(marked)
+    assert encoder > 1000 and cross > 1000  # the column is a source piece, looked at from there
+    assert decoder == 0
+    grid.page.mouse.move(5, 5)
+    assert grid.picture(marked)[0] < encoder
+
+
+def test_what_may_not_be_looked_at_is_said(grid):
+    assert "may not look at" in grid.point("decoder", 1, 1, 1, 4)
+
+
+def test_click_makes_a_head_the_focus_on_every_page(grid, trace):
+    grid.page.mouse.click(*grid.place("decoder", 4, 1, 1, 1))
+    grid.visit.settle()
+    assert np.allclose(
+        np.nan_to_num(np.array(grid.visit.cells("head_figure"), dtype=float)),
+        trace.attention["decoder"][3, 0],
+        atol=1e-6,
+    )
+    grid.visit.go("Compare")
+    heading = "Decoder self-attention, layer 4, head 1"
+    expect(grid.page.get_by_role("heading", name=heading)).to_be_visible()
+    assert "kind=decoder" in grid.page.url and "layer=4" in grid.page.url
+
+
+def test_a_piece_shades_the_text_by_the_head_in_focus(grid, trace):
+    target = grid.page.locator(".target span")
+    target.nth(2).hover()
+    weights = trace.attention["cross"][1, 2, 2]
+    shades = grid.page.locator(".source span").evaluate_all(
+        "spans => spans.map((span) => parseFloat(span.style.getPropertyValue('--looks')) || 0)"
+    )
+    assert np.allclose(np.array(shades) / 100, weights, atol=0.01)
+    said, best = grid.said(), trace.src.pieces[weights.argmax()]
+    assert re.search(rf"looks most at {re.escape(best)} \({percent(weights.max())}\)", said)
+    grid.page.locator(".source span").nth(1).click()
+    looked = grid.page.locator(".target span").evaluate_all(
+        "spans => spans.map((span) => parseFloat(span.style.getPropertyValue('--looked')) || 0)"
+    )
+    assert np.allclose(np.array(looked) / 100, trace.attention["cross"][1, 2, :, 1], atol=0.01)
+    grid.page.mouse.move(5, 5)
+    assert "is looked at most by" in grid.said()  # a clicked piece stays
+
+
+def test_keyboard_alone_chooses_a_head_reads_a_cell_and_changes_a_mask(grid, trace):
+    page = grid.page
+    page.locator(".stage").focus()
+    grid.press("ArrowDown", "ArrowDown", "ArrowLeft")
+    assert "layer 4 head 2" in grid.said()
+    grid.visit.settle()
+    assert "layer=4" in page.url and "head=2" in page.url
+    said = grid.press("Home", "Shift+ArrowDown", "Shift+ArrowRight", "Shift+ArrowRight")
+    weight = trace.attention["cross"][3, 1, 1, 2]
+    assert f"looks {percent(weight)} at {trace.src.pieces[2]}" in said
+    expect(page.locator(".live")).to_have_text(said)  # what a screen reader is told
+    # From layer 1 of cross-attention up, over its edge: the last layer of the decoder.
+    grid.press("ArrowUp", "ArrowUp", "ArrowUp", "ArrowUp")
+    assert "Decoder self-attention, layer 4 head 2" in grid.said()
+    grid.visit.settle()
+    assert "kind=decoder" in page.url
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        focused = page.evaluate("document.activeElement.getAttribute('aria-label')")
+        if focused == "Causal mask":
+            break
+    else:
+        page.get_by_role("switch", name="Causal mask").or_(
+            page.get_by_label("Causal mask")
+        ).first.focus()
+    page.keyboard.press("Space")
+    grid.visit.settle()
+    assert "causal=false" in page.url
+    assert grid.picture("grid.part('decoder').cells.every((byte) => byte > 0)")
+
+
+def test_one_rest_one_report(grid):
+    """While keys are pressed the server is left alone, and its late answers move nothing."""
+    reports = grid.page.evaluate(
+        """async () => {
+          const grid = window.headlight.pictures.get("grid");
+          const told = [], tell = grid.report;
+          grid.report = (tile) => { told.push(tile); tell(tile); };
+          const press = (key) => grid.stage.dispatchEvent(new KeyboardEvent("keydown", { key }));
+          ["ArrowRight", "ArrowLeft", "ArrowDown", "ArrowLeft"].forEach(press);
+          grid.setLook({ ...grid.look, focus: { kind: "cross", layer: 0, head: 0 } });
+          const early = [told.length, { ...grid.look.focus }];
+          await new Promise((done) => setTimeout(done, 400));
+          return [...early, told];
+        }"""
+    )
+    chosen = {"kind": "cross", "layer": 2, "head": 1}
+    assert reports == [0, chosen, [chosen]]
+    grid.visit.settle()
+    assert "layer=3" in grid.page.url and "head=2" in grid.page.url
+
+
+def test_orders_scales_and_the_joint_square(grid, trace):
+    grid.visit.open("?show=joint&scale=per+row&order=entropy")
+    assert grid.picture("grid.drawn.length") == 1
+    grid.visit.open("?order=entropy&kind=encoder")
+    tiles = grid.picture("grid.drawn[0].order.tiles")
+    values = grid.picture("grid.drawn[0].order.values")
+    numbers = [float(values[tile].split()[0]) for tile in tiles]
+    assert sorted(tiles) == list(range(16)) and numbers == sorted(numbers)
+    grid.visit.open("?order=change&causal=false")
+    numbers = [
+        int(grid.picture(f"grid.drawn[1].order.values[{tile}]").split("%")[0])
+        for tile in grid.picture("grid.drawn[1].order.tiles")
+    ]
+    assert numbers == sorted(numbers, reverse=True) and numbers[0] > 0
+
+
+def test_words_and_special_tokens(grid):
+    grid.visit.open("?source=A+Huntsman+runs.&words=true&special=hide&kind=encoder")
+    shown = grid.page.locator(".source span").all_text_contents()
+    assert shown == ["A", "Huntsman", "runs", "."]
+    assert grid.visit.labels("head_figure", "yaxis") == shown
+    expect(grid.page.get_by_text("Pieces are merged into words")).to_be_visible()
+
+
+def test_longest_text_is_drawn(grid):
+    """1,000 pieces: pooled tiles, a title for each kind, and the page still answers."""
+    grid.visit.open("?kind=encoder").type("dog " * 999)
+    assert grid.picture("grid.held.sides.source.every") == 4
+    grid.page.locator(".source span").nth(500).hover()
+    assert "looks most at" in grid.said()

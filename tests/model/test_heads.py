@@ -1,0 +1,315 @@
+import math
+import unicodedata
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from model import load
+from model.heads import RULES, measure, nearest_names, over_sentences, rows_that_show
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+SOURCE = ("a", "b", ",", "a", "…", "ing", "</s>")
+TARGET = ("<s>", "b", "a", "!", "b")
+PADDED = (*TARGET, "<pad>", "<pad>")
+CASES = {  # kind, query, key, which keys each row may look at
+    "encoder": ("encoder", SOURCE, SOURCE, np.ones((7, 7))),
+    "causal decoder": ("decoder", TARGET, TARGET, np.tri(5)),
+    "decoder that looks ahead": ("decoder", TARGET, TARGET, np.ones((5, 5))),
+    "cross": ("cross", TARGET, SOURCE, np.ones((5, 7))),
+    "cross, longer target": ("cross", TARGET, SOURCE[-3:], np.ones((5, 3))),
+    "padding in sight": ("encoder", PADDED, PADDED, np.ones((7, 7))),
+    "padding out of sight": ("decoder", PADDED, PADDED, np.tri(7) * np.r_[[1] * 5, 0, 0]),
+    "nothing but punctuation": ("cross", TARGET, (",", "…"), np.ones((5, 2))),
+    "rows without keys": ("cross", TARGET, SOURCE, np.ones((5, 7)) * np.c_[[1, 0, 1, 1, 0]]),
+}
+
+
+@pytest.fixture(params=CASES)
+def case(request):
+    return CASES[request.param]
+
+
+def random_weights(may, layers=2, heads=3, seed=0):
+    """Softmax rows under a mask (query, key): (layers, heads, query, key)."""
+    scores = np.random.default_rng(seed).normal(scale=2, size=(layers, heads, *may.shape))
+    weights = np.exp(scores) * may
+    return (weights / np.maximum(weights.sum(-1, keepdims=True), 1e-30)).astype(np.float32)
+
+
+def by_hand(weights, may, query, key, kind):
+    """The numbers of one head, (query, key), in plain loops: number → its value in each row
+    that counts."""
+    found = defaultdict(list)
+    n, m = (len([p for p in side if p != "<pad>"]) for side in (query, key))
+    rows = [i for i in range(n) if sum(may[i]) > 1]
+    for i in rows:
+        keys = [j for j in range(len(key)) if may[i][j]]
+        entropy = sum(-weights[i][j] * math.log2(weights[i][j]) for j in keys)
+        found["entropy"].append(entropy)
+        found["entropy_share"].append(entropy / math.log2(len(keys)))
+        found["breadth"].append((2**entropy - 1) / (len(keys) - 1))
+        place = i * (m - 1) / (n - 1) if kind == "cross" else i
+        found["distance"].append(sum(weights[i][j] * abs(j - place) for j in keys))
+        wanted = {
+            "first": [0],
+            "end": [j for j in keys if key[j] == "</s>"],
+            "punctuation": [j for j in keys if unicodedata.category(key[j][0])[0] == "P"],
+        }
+        if kind != "cross":
+            wanted = {name: [] if i in such else such for name, such in wanted.items()}
+            wanted |= {"itself": [i], "previous": [i - 1], "next": [i + 1]}
+        else:
+            wanted["diagonal"] = [min(keys, key=lambda j: (abs(j - place), -j))]
+        wanted["same_piece"] = [
+            j for j in keys if key[j] == query[i] and (kind == "cross" or j != i)
+        ]
+        for name, such in wanted.items():
+            such = {*such} & {*keys}
+            if 0 < len(such) < len(keys):
+                found[name].append(sum(weights[i][j] for j in such))
+    if kind == "cross":
+        largest = sum(max(weights[i][j] for i in rows) for j in range(len(key)))
+        found["coverage"] = [largest / min(len(rows), m)] * len(rows)
+    return found
+
+
+def test_numbers_are_those_of_plain_loops(case):
+    kind, query, key, may = case
+    weights = random_weights(may)
+    measured = measure(weights, query, key, kind)
+    even = may / np.maximum(may.sum(-1, keepdims=True), 1)
+    for layer, head in np.ndindex(2, 3):
+        own = by_hand(weights[layer, head].tolist(), may, query, key, kind)
+        uniform = by_hand(even.tolist(), may, query, key, kind)
+        assert {*own} <= {*measured.numbers}
+        for name in measured.numbers:
+            rows = len(own[name])
+            assert measured.rows[name][layer, head] == rows
+            for ours, theirs in ((measured.numbers, own), (measured.uniform, uniform)):
+                expected = sum(theirs[name]) / max(rows, 1)
+                assert ours[name][layer, head] == pytest.approx(expected, abs=1e-5), name
+
+
+def test_each_kind_has_its_numbers():
+    names = {
+        kind: {*measure(random_weights(may), query, key, kind).numbers}
+        for kind, query, key, may in CASES.values()
+    }
+    assert names["encoder"] == names["decoder"]
+    assert names["encoder"] - names["cross"] == {"itself", "previous", "next"}
+    assert names["cross"] - names["encoder"] == {"diagonal", "coverage"}
+    assert {rule.number for rule in RULES.values()} < names["encoder"] | names["cross"]
+
+
+def test_masked_padding_changes_nothing():
+    for kind, query, key, may in CASES.values():
+        weights = random_weights(may)
+        rows = np.pad(may, ((0, 2), (0, 0)), mode="edge")
+        padded = np.pad(random_weights(rows), ((0, 0), (0, 0), (0, 0), (0, 3)))
+        padded[..., : len(query), : len(key)] = weights
+        if kind != "cross":
+            padded = padded[..., : len(query) + 2]
+        bare = measure(weights, query, key, kind)
+        n, m = padded.shape[2:]
+        pads = ("<pad>",) * 3
+        same = measure(padded, (query + pads)[:n], (key + pads)[:m], kind)
+        for field in ("numbers", "uniform", "rows"):
+            for name, values in getattr(bare, field).items():
+                np.testing.assert_allclose(getattr(same, field)[name], values, atol=1e-6)
+
+
+def test_a_row_that_one_head_alone_was_denied_does_not_count_for_it():
+    weights = random_weights(np.ones((7, 7)))
+    weights[1, 2, 3] = 0
+    rows = measure(weights, SOURCE, SOURCE, "encoder").rows["entropy"]
+    assert rows.tolist() == [[7, 7, 7], [7, 7, 6]]
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_a_single_token_says_nothing(kind):
+    weights = np.ones((1, 2, 1, 1), dtype=np.float32)
+    measured = measure(weights, ("<s>",), ("</s>",), kind)
+    assert not any(values.any() for values in (*measured.numbers.values(), *measured.rows.values()))
+    assert nearest_names(measured, 0, 1) == []
+    assert rows_that_show(weights, ("<s>",), ("</s>",), kind, 0, 1, "broad") == []
+
+
+def test_a_single_row_names_no_head():
+    weights = random_weights(np.ones((1, 4)))
+    assert nearest_names(measure(weights, ("<s>",), SOURCE[-4:], "cross"), 0, 0) == []
+
+
+def test_rows_with_keys_of_their_own_alone_are_no_alignment():
+    weights = np.kron(np.eye(2), [1, 1]).astype(np.float32)[None, None] / 2
+    found = nearest_names(measure(weights, ("<s>", "a"), (*"abc", "</s>"), "cross"), 0, 0, 20)
+    assert [match.score for match in found if match.name == "alignment"] == [0]
+
+
+def test_no_entropy_is_below_0():
+    exact = np.stack([np.eye(4), np.eye(4)[::-1]])[None].astype(np.float32)
+    for weights in (exact, exact * np.float32(1 + 1e-7)):
+        found = measure(weights, SOURCE[-4:], SOURCE[-4:], "encoder").numbers
+        for name in ("entropy", "entropy_share", "breadth"):
+            assert not np.signbit(found[name]).any()
+
+
+# name → kind, query, key, the key that each row looks at
+LONG = (*"abcde", ",", *"fgabh", ".", "</s>")
+WRITTEN = ("<s>", *"ABCDEFGHIJKL")
+POINTED = {
+    "previous token": ("encoder", LONG, LONG, lambda i: max(i - 1, 0)),
+    "next token": ("encoder", LONG, LONG, lambda i: min(i + 1, 12)),
+    "itself": ("encoder", LONG, LONG, lambda i: i),
+    "first-token sink": ("encoder", LONG, LONG, lambda i: 0),
+    "end-of-sentence sink": ("encoder", LONG, LONG, lambda i: 12),
+    "punctuation": ("encoder", LONG, LONG, lambda i: 5 if i < 6 else 11),
+    "same piece": ("encoder", LONG, LONG, lambda i: {0: 8, 8: 0, 1: 9, 9: 1}.get(i, 12 - i)),
+    "diagonal": ("cross", WRITTEN, LONG, lambda i: i),
+    "alignment": ("cross", WRITTEN, LONG, lambda i: 12 - i),
+}
+POINTED |= {
+    f"{name}, {where}": (kind, *sides, point)
+    for name, where, kind, sides, point in (
+        ("previous token", "decoder", "decoder", (WRITTEN, WRITTEN), lambda i: max(i - 1, 0)),
+        ("itself", "decoder", "decoder", (WRITTEN, WRITTEN), lambda i: i),
+        ("first-token sink", "decoder", "decoder", (WRITTEN, WRITTEN), lambda i: 0),
+        ("end-of-sentence sink", "cross", "cross", (WRITTEN, LONG), lambda i: 12),
+        ("punctuation", "cross", "cross", (WRITTEN, LONG), lambda i: 5 if i % 2 else 11),
+        ("diagonal", "shorter source", "cross", (WRITTEN, SOURCE), lambda i: int(i / 2 + 0.5)),
+    )
+}
+
+
+def synthetic(kind, query, key, head):
+    """One head beside a uniform one, which gives every key in sight some weight: head 0 of
+    (1, 2, query, key)."""
+    may = np.tri(len(query)) if kind == "decoder" else np.ones((len(query), len(key)))
+    return np.stack([head, may / may.sum(-1, keepdims=True)])[None].astype(np.float32)
+
+
+@pytest.mark.parametrize("name", POINTED)
+def test_a_head_that_only_points_has_its_textbook_name(name):
+    kind, query, key, point = POINTED[name]
+    name = name.partition(",")[0]
+    weights = synthetic(kind, query, key, np.eye(len(key))[[point(i) for i in range(len(query))]])
+    measured = measure(weights, query, key, kind)
+    best, other = nearest_names(measured, 0, 0)
+    assert (best.name, best.score) == (name, pytest.approx(1))
+    assert "100 %" in best.reason
+    assert other.score <= best.score
+    broad, other = nearest_names(measured, 0, 1)
+    assert (broad.name, broad.score) == ("broad", pytest.approx(1))
+    assert other.score == pytest.approx(0, abs=1e-6)
+
+
+def test_a_head_that_looks_around_itself_is_local():
+    near = np.eye(13, k=-1) + np.eye(13) + np.eye(13, k=1)
+    weights = synthetic("encoder", LONG, LONG, near / near.sum(-1, keepdims=True))
+    best = nearest_names(measure(weights, LONG, LONG, "encoder"), 0, 0)[0]
+    assert best.name == "local"
+    assert best.score > 0.5
+
+
+def test_half_the_way_from_uniform_to_the_textbook_scores_one_half():
+    weights = synthetic("encoder", LONG, LONG, np.roll(np.eye(13), -1, axis=1))
+    mixed = weights.mean(axis=1, keepdims=True)
+    mixed = np.concatenate([mixed, weights], axis=1)
+    found = nearest_names(measure(mixed, LONG, LONG, "encoder"), 0, 0)
+    assert found[0].name == "previous token"
+    assert found[0].score == pytest.approx(0.5)
+    assert found[0].reason == ("54 % of its weight is on the piece before (a uniform head: 8 %)")
+
+
+def test_scores_lie_between_0_and_1_and_fall(case):
+    kind, query, key, may = case
+    measured = measure(random_weights(may), query, key, kind)
+    for layer, head in np.ndindex(2, 3):
+        scores = [match.score for match in nearest_names(measured, layer, head, count=20)]
+        assert all(0 <= score <= 1 for score in scores)
+        assert scores == sorted(scores, reverse=True)
+        assert len(nearest_names(measured, layer, head)) == 2
+
+
+def test_rows_that_show_a_name_are_those_beyond_a_uniform_head():
+    head = np.tri(6) / np.tri(6).sum(-1, keepdims=True)
+    for i in (1, 3, 5):  # all on the previous piece, of 2, 4 and 6 keys
+        head[i] = np.eye(6)[i - 1]
+    query = ("<s>", *"abcde")
+    weights = synthetic("decoder", query, query, head)
+    where = weights, query, query, "decoder", 0, 0
+    assert rows_that_show(*where, "previous token") == [5, 3, 1]
+    assert rows_that_show(*where, "previous token", count=1) == [5]
+    assert rows_that_show(*where, "broad") == [2, 4]
+    assert rows_that_show(*where[:-1], 1, "previous token") == []
+    assert rows_that_show(*where, "next token") == []
+    with pytest.raises(KeyError):
+        rows_that_show(*where, "alignment")
+
+
+def test_rows_that_show_a_local_head_are_the_near_ones():
+    head = np.eye(7)[[6, 1, 6, 2, 4, 0, 0]]
+    weights = synthetic("encoder", SOURCE, SOURCE, head)
+    # Rows 1, 4 and 3 are 0, 0 and 1 from their place; uniform ones are 16 / 7, 13 / 7, 12 / 7.
+    assert rows_that_show(weights, SOURCE, SOURCE, "encoder", 0, 0, "local", 7) == [1, 4, 3]
+
+
+def test_rows_that_show_an_alignment_look_where_no_other_does():
+    head = np.eye(7)[[0, 3, 3, 5, 6]]
+    weights = synthetic("cross", TARGET, SOURCE, head)
+    assert rows_that_show(weights, TARGET, SOURCE, "cross", 0, 0, "alignment") == [0, 3, 4]
+
+
+def test_over_sentences_is_the_mean_over_all_rows(case):
+    kind, query, key, may = case
+    weights = random_weights(may)
+    one = measure(weights, query, key, kind)
+    other = measure(random_weights(np.ones((9, 9)), seed=1), SOURCE + TARGET[:2], LONG[-9:], kind)
+    both = over_sentences([one, other])
+    for name, rows in both.rows.items():
+        assert (rows == one.rows[name] + other.rows[name]).all()
+        for field in ("numbers", "uniform"):
+            total = sum(getattr(m, field)[name] * m.rows[name] for m in (one, other))
+            np.testing.assert_allclose(getattr(both, field)[name] * rows, total, atol=1e-6)
+
+
+def test_a_sentence_that_says_nothing_adds_nothing_over_sentences():
+    one = measure(random_weights(np.ones((7, 7))), SOURCE, SOURCE, "encoder")
+    nothing = measure(np.ones((2, 3, 1, 1), np.float32), ("</s>",), ("</s>",), "encoder")
+    both = over_sentences([nothing, one])
+    for field in ("numbers", "uniform", "rows"):
+        for name, values in getattr(one, field).items():
+            np.testing.assert_allclose(getattr(both, field)[name], values, rtol=1e-6)
+
+
+def cross_names(checkpoint, text):
+    """The nearest names of every cross-attention head, layer by layer."""
+    seen = checkpoint.trace(text)
+    weights = seen.attention["cross"]
+    measured = measure(weights, seen.tgt.pieces, seen.src.pieces, "cross")
+    return [
+        [nearest_names(measured, layer, head) for head in range(weights.shape[1])]
+        for layer in range(weights.shape[0])
+    ]
+
+
+def test_reverse_aligns_and_not_along_the_diagonal():
+    for best, other in cross_names(load("reverse"), "a b c d e f")[-1]:
+        assert best.name == "alignment"
+        assert best.score > 0.7
+        assert other.name != "diagonal" or other.score < 0.3
+
+
+def test_copy_goes_along_the_diagonal():
+    for names in cross_names(load("copy"), "a b c d e f")[-1]:
+        assert {name.name for name in names} == {"alignment", "diagonal"}
+        assert all(name.score > 0.6 for name in names)
+
+
+def test_a_head_that_translates_aligns():
+    text = "A man in a blue shirt is standing on a ladder, cleaning a window."
+    found = [names[0] for layer in cross_names(load("en-de"), text) for names in layer]
+    best = max(found, key=lambda match: match.score)
+    assert best.name == "alignment"
+    assert best.score > 0.5
