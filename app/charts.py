@@ -124,8 +124,12 @@ def _cells(
     z: np.ndarray, rows: Axis, columns: Axis, name: str, colours: str = "coloraxis"
 ) -> go.Heatmap:
     """One heatmap whose hover text names row, column and the exact number."""
-    cells, row, column = None, "position %{y}", "position %{x}"
-    if z.size <= MOST_NAMED_CELLS:
+    # Where every position has its tick, hover text takes the names from there: a name for every
+    # cell would be most of what the browser is sent.
+    cells, row, column = None, "%{y}", "%{x}"
+    if max(z.shape) > MOST_LABELS and z.size > MOST_NAMED_CELLS:
+        row, column = "position %{y}", "position %{x}"
+    elif max(z.shape) > MOST_LABELS:
         cells = np.empty((*z.shape, 2), dtype=object)
         cells[..., 0] = np.array([plain(label) for label in rows.labels], dtype=object)[:, None]
         cells[..., 1] = np.array([plain(label) for label in columns.labels], dtype=object)

@@ -130,15 +130,17 @@ def greedy_decode(
     found: list[list[int]] = [[] for _ in going]
     for _ in range(max_length):
         best = steps(tgt).argmax(dim=-1)
-        rows = (best != config.eos_id).nonzero().flatten()
-        if len(rows) == 0:
+        tokens = best.tolist()
+        rows = [row for row, token in enumerate(tokens) if token != config.eos_id]
+        if not rows:
             break
+        for row in rows:
+            found[going[row]].append(tokens[row])
         if len(rows) < len(going):
-            going = [going[row] for row in rows.tolist()]
-            steps.keep(rows)
-            tgt, best = tgt[rows], best[rows]
-        for sentence, token in zip(going, best.tolist(), strict=True):
-            found[sentence].append(token)
+            going = [going[row] for row in rows]
+            kept = torch.tensor(rows, device=src.device)
+            steps.keep(kept)
+            tgt, best = tgt[kept], best[kept]
         tgt = torch.cat([tgt, best[:, None]], dim=1)
     return found
 

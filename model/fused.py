@@ -38,9 +38,9 @@ class FusedSteps:
         self.model, self.beam, self.length = model, beam, 0
         self.hidden = None if memory_mask is None else ~memory_mask
         self.layers = [_Layer(layer, memory) for layer in model.decoder.layers]
-        # (layer, key or value, row, heads, step, d_head)
+        # (layer, step, row, query and key and value)
         self.cache = memory.new_empty(
-            len(self.layers), 2, len(src) * beam, config.n_heads, capacity, config.d_head
+            len(self.layers), capacity, len(src) * beam, 3 * config.d_model
         )
 
     def __call__(self, tgt: Tensor) -> Tensor:
@@ -51,7 +51,7 @@ class FusedSteps:
         return self.model.generator(self.model.decoder.norm(x))
 
     def reorder(self, rows: Tensor) -> None:
-        self.cache[..., : self.length, :] = self.cache[:, :, rows, :, : self.length]
+        self.cache[:, : self.length] = self.cache[:, : self.length, rows]
 
     def keep(self, sentences: Tensor) -> None:
         beams = torch.arange(self.beam, device=sentences.device)
@@ -72,8 +72,8 @@ class _Layer:
         self.n_heads = own.n_heads
         scale = (query.out_features // own.n_heads) ** -0.5  # folded into the queries
         self.own = (
-            torch.cat([query.weight * scale, *(part.weight for part in parts)]),
             torch.cat([query.bias * scale, *(part.bias for part in parts)]),
+            torch.cat([query.weight * scale, *(part.weight for part in parts)]).T.contiguous(),
         )
         self.own_output = own.output.weight, own.output.bias
         self.cross = cross.query.weight * scale, cross.query.bias * scale
@@ -99,11 +99,12 @@ class _Layer:
         return layer_norm(x + self.feed(x), *norm3)
 
     def attend(self, x: Tensor, cache: Tensor, step: int) -> Tensor:
-        # (row, query or key or value, heads, d_head)
-        new = linear(x, *self.own).view(len(x), 3, self.n_heads, -1)
-        cache[:, :, :, step] = new[:, 1:].transpose(0, 1)
-        key, value = cache[0, :, :, : step + 1], cache[1, :, :, : step + 1]
-        weights = (new[:, 0, :, None] @ key.transpose(-2, -1)).softmax(dim=-1)
+        bias, weight = self.own
+        torch.addmm(bias, x, weight, out=cache[step])
+        # each (row, heads, step, d_head)
+        seen = cache[: step + 1].view(step + 1, len(x), 3, self.n_heads, -1)
+        query, key, value = seen.permute(2, 1, 3, 0, 4)
+        weights = (query[:, :, step:] @ key.transpose(-2, -1)).softmax(dim=-1)
         return linear((weights @ value).view(len(x), -1), *self.own_output)
 
     def attend_memory(self, x: Tensor, beam: int, hidden: Tensor | None) -> Tensor:

@@ -109,6 +109,7 @@ def multi30k(folder: Path | None = None, reverse: bool = False) -> Task:
         examples=lambda: read(*SPLITS),
         tests=lambda: read("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"),
         sizes=SMALL,
+        recipe=Recipe(epochs=80, cooldown=2500),
         direction=(src, tgt),
     )
 

@@ -105,7 +105,9 @@ class Picture {
   }
 
   setLook(look) {
+    if (look === this.given) return;
     const before = this.look;
+    this.given = look;
     // A key is pressed: what the server answers to an earlier one must not move the focus back.
     if (this.rest && before) look = { ...look, focus: before.focus };
     this.look = look;
@@ -568,16 +570,13 @@ class Picture {
   }
 }
 
-const pictures = ((window.headlight ??= {}).pictures ??= new Map());
-
+/** The mount that brings the weights. The other one, in head_grid.py, only leaves its look. */
 export default function ({ data, parentElement, setTriggerValue }) {
-  const bytes = data instanceof ArrayBuffer ? new Uint8Array(data) : data;
-  if (!bytes) return;
-  const picture = pictures.get("grid") ?? new Picture();
-  pictures.set("grid", picture);
-  if (bytes instanceof Uint8Array) {
-    picture.mount(parentElement);
-    picture.report = (tile) => setTriggerValue("focus", tile);
-    picture.setWeights(bytes);
-  } else picture.setLook(bytes);
+  if (!data) return;
+  const shared = (window.headlight ??= {});
+  shared.grid ??= new Picture();
+  shared.grid.mount(parentElement);
+  shared.grid.report = (tile) => setTriggerValue("focus", tile);
+  shared.grid.setWeights(data instanceof ArrayBuffer ? new Uint8Array(data) : data);
+  if (shared.look) shared.grid.setLook(shared.look);
 }

@@ -17,6 +17,17 @@ _mount = st.components.v2.component(
     css=(HERE / "head_grid.css").read_text(encoding="utf-8"),
     js=(HERE / "head_grid.js").read_text(encoding="utf-8"),
 )
+# A mount sends its script along with its data, so the small one has a small script.
+_mount_look = st.components.v2.component(
+    "headlight_head_grid_look",
+    js="""
+export default function ({ data }) {
+  const shared = (window.headlight ??= {});
+  shared.look = data;
+  shared.grid?.setLook(data);
+}
+""",
+)
 
 
 @dataclass(frozen=True)
@@ -71,7 +82,7 @@ def head_grid(packed: bytes, look: Look, on_focus: Callable[[Mapping], None]) ->
 
     _mount(data=packed, key="head_grid", on_focus_change=chosen)
     # Apart, because it changes with every click, and the weights are large.
-    _mount(data=asdict(look), key="head_grid_look", height=1)
+    _mount_look(data=asdict(look), key="head_grid_look", height=1)
 
 
 def pack(sides: Mapping[str, Side], parts: Sequence[Part]) -> bytes:

@@ -22,12 +22,17 @@ def test_equal_labels_stay_apart_and_tags_are_text():
 
 
 def test_hover_names_row_and_column_of_each_cell():
-    weights = rows_of_weights(2, 3)
-    figure = charts.attention(weights, Axis("asks", "ab"), Axis("looked at", "xyz"))
-    cells = figure.data[0].customdata
-    assert cells[1, 2].tolist() == ["b", "z"]
-    assert "asks: <b>%{customdata[0]}" in figure.data[0].hovertemplate
-    assert np.array_equal(figure.data[0].z, weights)
+    """By the ticks where each position has one, else cell by cell, as long as there are few."""
+    for length, by in ((3, "%{x}"), (100, "%{customdata[1]}"), (300, "position %{x}")):
+        weights = rows_of_weights(2, length) if length < 300 else rows_of_weights(length, length)
+        rows, columns = (Axis("", [f"{i}<" for i in range(n)]) for n in weights.shape)
+        figure = charts.attention(weights, rows, columns)
+        assert f"<b>{by}</b>" in figure.data[0].hovertemplate
+        assert np.array_equal(figure.data[0].z, weights)
+        if length == 3:
+            assert list(figure.layout.xaxis.ticktext) == ["0&lt;", "1&lt;", "2&lt;"]
+        if length == 100:
+            assert figure.data[0].customdata[1, 2].tolist() == ["1&lt;", "2&lt;"]
 
 
 def test_a_row_that_attends_to_nothing_is_blank():

@@ -41,7 +41,7 @@ TYPE = """async ([text, done]) => {
   return (performance.now() - start) / 1000;
 }"""
 PAINTED = """(text) => {
-  const grid = window.headlight.pictures.get("grid");
+  const grid = window.headlight.grid;
   const before = grid.paintedOf;
   return () => grid.paintedOf !== before;
 }"""
@@ -80,7 +80,7 @@ def page(length: int):
     atexit.register(server.__exit__, None, None, None)
     opened = browser().new_page(viewport={"width": 1920, "height": 1080})
     opened.goto(f"{address}/?model=big&source=a+dog&target={text_of(length - 1)}")
-    opened.wait_for_function("window.headlight?.pictures?.get('grid')?.paintedOf", timeout=90_000)
+    opened.wait_for_function("window.headlight?.grid?.paintedOf", timeout=90_000)
     opened.wait_for_selector(SETTLED)
     return opened
 
@@ -172,7 +172,7 @@ def layers(attention: np.ndarray) -> list[torch.Tensor]:
 
 
 MOVES = """async () => {
-  const grid = window.headlight.pictures.get("grid");
+  const grid = window.headlight.grid;
   const [handler, frame] = [[], []];
   for (let i = 0; i < 200; i++) {
     const section = grid.drawn[i % grid.drawn.length];

@@ -31,7 +31,7 @@ class Grid:
         self.visit, self.page = visit, visit.page
 
     def picture(self, expression: str):
-        return self.page.evaluate(f"(() => {{ const grid = window.headlight.pictures.get('grid');"
+        return self.page.evaluate(f"(() => {{ const grid = window.headlight.grid;"
                                   f" return {expression}; }})()")  # fmt: skip
 
     def place(self, kind, layer, head, row, column):
@@ -186,11 +186,35 @@ def test_keyboard_alone_chooses_a_head_reads_a_cell_and_changes_a_mask(grid, tra
     assert grid.picture("grid.part('decoder').cells.every((byte) => byte > 0)")
 
 
+def test_a_focus_change_sends_no_weights_again(visit):
+    frames = []
+    visit.page.on("websocket", lambda s: s.on("framereceived", lambda f: frames.append(len(f))))
+    visit.open("?kind=encoder&source=" + "+".join(["dog", "man", "girl", "boy"] * 5))
+    assert max(frames) > 16 * 21 * 21  # the weights of the encoder, at least
+    frames.clear()
+    visit.choose("layer", 3)
+    assert max(frames) < 16 * 21 * 21  # the one head in full
+
+
+def test_hover_over_the_one_head_names_both_pieces(visit):
+    visit.open("?kind=encoder&source=the+dog+the+%3Cb%3E").page.locator(
+        ".st-key-head_figure"
+    ).scroll_into_view_if_needed()
+    box = visit.page.locator(".st-key-head_figure .nsewdrag").bounding_box()
+    rows = len(visit.cells("head_figure"))
+    visit.page.mouse.move(
+        box["x"] + box["width"] * 1.5 / rows, box["y"] + box["height"] * 2.5 / rows
+    )
+    said = visit.page.locator(".st-key-head_figure .hoverlayer")
+    expect(said).to_contain_text("who asks (source): the")
+    expect(said).to_contain_text("who is looked at (source): dog")
+
+
 def test_one_rest_one_report(grid):
     """While keys are pressed the server is left alone, and its late answers move nothing."""
     reports = grid.page.evaluate(
         """async () => {
-          const grid = window.headlight.pictures.get("grid");
+          const grid = window.headlight.grid;
           const told = [], tell = grid.report;
           grid.report = (tile) => { told.push(tile); tell(tile); };
           const press = (key) => grid.stage.dispatchEvent(new KeyboardEvent("keydown", { key }));
