@@ -28,6 +28,11 @@ test-long: $(VENV)/test.installed chromium
 bench: $(VENV)/test.installed chromium
 	$(BIN)/python -m tests.bench --json bench.json
 
+# The pictures in the README.
+.PHONY: screenshots
+screenshots: $(VENV)/test.installed chromium
+	$(BIN)/python -m tests.browser.screenshots
+
 lint: $(VENV)/test.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

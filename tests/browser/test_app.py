@@ -187,3 +187,16 @@ def test_translate_again_under_masks(visit):
     visit.page.get_by_role("button", name="Let the model write it").click()
     visit.settle()
     assert box.input_value() == ""
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+@pytest.mark.parametrize("projector", [False, True])
+@pytest.mark.parametrize("path", ["", "heads", "positions", "compare"])
+def test_nothing_is_wider_than_the_page(visit, path, width, projector):
+    visit.page.set_viewport_size({"width": width, "height": 900})
+    visit.open(f"{path}?projector={str(projector).lower()}")
+    wide = visit.page.evaluate(
+        """() => [...document.querySelectorAll(".stMain, .stMainBlockContainer, .frame")]
+             .filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.className)"""
+    )
+    assert wide == []

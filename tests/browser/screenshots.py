@@ -1,0 +1,36 @@
+"""python -m tests.browser.screenshots: the pictures in assets/screenshots, taken anew."""
+
+import itertools
+
+from playwright.sync_api import sync_playwright
+
+from tests.browser.conftest import Visit, launch
+from tests.conftest import ROOT, serve
+
+PAGES = {"attention": "", "heads": "heads", "positions": "positions", "compare": "compare"}
+WAYS = {  # name → width in pixels, colour scheme, projector mode
+    "": (1280, "light", False),
+    "-dark": (1920, "dark", False),
+    "-projector": (1920, "light", True),
+}
+HEAD = "kind=cross&layer=3&head=2"
+
+
+def main() -> None:
+    with serve(ROOT) as address, sync_playwright() as playwright, launch(playwright) as browser:
+        for (page, path), (way, looks) in itertools.product(PAGES.items(), WAYS.items()):
+            width, scheme, projector = looks
+            size = {"width": width, "height": width * 3 // 4}
+            context = browser.new_context(viewport=size, color_scheme=scheme)
+            address_of = f"{path}?{HEAD}&projector={str(projector).lower()}"
+            visit = Visit(context.new_page(), address).open(address_of)
+            if page == "attention":
+                visit.page.locator(".target span").nth(4).click()
+            visit.page.wait_for_timeout(1000)
+            file = ROOT / "assets" / "screenshots" / f"{page}{way}.png"
+            visit.page.screenshot(path=file)
+            context.close()
+
+
+if __name__ == "__main__":
+    main()
