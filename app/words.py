@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.charts import Axis
-from model.heads import Measured, nearest_names, rows_that_show
+from model.heads import Measured, measure, nearest_names, rows_that_show
 from model.reading import Reading
 from model.tokenizer import Encoding
 from model.trace import Trace
@@ -77,38 +77,38 @@ def labels(encoding: Encoding, reading: Reading) -> tuple[Sequence[str], list[bo
     return names, [apart[i] for i in first]
 
 
-def card(measured: Measured, layer: int, head: int) -> str:
-    """A head in one line of plain numbers."""
-    said = _numbers(measured, layer, head)
-    shares = ", ".join(
-        f"{label} {said[name]:.0%}".replace("%", "\u202f%")
-        for name, label in SHARES.items()
-        if name in said
-    )
-    if "entropy" not in said:
-        return "Too few pieces to measure: no row has a choice."
-    return (
-        f"Entropy {said['entropy']:.1f} bits · mean distance {said['distance']:.1f} pieces · "
-        f"share of weight on: {shares}"
-    )
-
-
 def head_name(kind: str, layer: int, head: int) -> str:
     return f"{KINDS[kind].capitalize()}, layer {layer + 1}, head {head + 1}"
 
 
-def names(trace: Trace, measured: Measured, kind: str, layer: int, head: int) -> list[str]:
-    """Markdown: the textbook names a head is nearest to, the rule, and rows that show it."""
+def card(trace: Trace, kind: str, layer: int, head: int) -> str:
+    """Markdown on one head: a line of plain numbers, then the textbook names it is nearest to,
+    each with its rule and the rows that show it."""
     query, key = (side.pieces for side in sides(trace, kind))
-    lines = []
-    for match in nearest_names(measured, layer, head):
-        line = f"**{match.name}** {match.score:.0%}: {match.reason}"
-        rows = rows_that_show(trace.attention[kind], query, key, kind, layer, head, match.name)
+    weights = trace.attention[kind][layer : layer + 1, head : head + 1]
+    measured = measure(weights, query, key, kind)
+    said = _numbers(measured, 0, 0)
+    if "entropy" not in said:
+        return "Too few pieces to measure: no row has a choice."
+    shares = ", ".join(
+        f"{label} {percent(said[name])}" for name, label in SHARES.items() if name in said
+    )
+    lines = [
+        f"Entropy {said['entropy']:.1f} bits · mean distance {said['distance']:.1f} pieces · "
+        f"share of weight on: {shares}\n"
+    ]
+    for match in nearest_names(measured, 0, 0):
+        line = f"- **{match.name}** {percent(match.score)}: {match.reason}"
+        rows = rows_that_show(weights, query, key, kind, 0, 0, match.name)
         if rows and match.score > 0:
             seen = ", ".join(f"“{escaped(query[row])}”" for row in rows)
             line += f"; seen best in the rows {seen}"
         lines.append(line + ".")
-    return lines
+    return "\n".join(lines)
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.0f}\u202f%"
 
 
 UNITS = {"entropy": "bits", "distance": "pieces"}

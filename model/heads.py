@@ -57,16 +57,26 @@ def measure(weights: np.ndarray, query: Sequence[str], key: Sequence[str], kind:
 
     A row may look at every key that any head gives weight to from there.
     """
-    numbers, uniform, counts = _of_rows(weights, query, key, kind)
-    rows = {name: counted.sum(axis=-1) for name, counted in counts.items()}
+    may = weights.any(axis=(0, 1))
+    # Layer by layer: of a long text the arrays on the way are large.
+    layers = [_means(*_of_rows(layer[None], may, query, key, kind)) for layer in weights]
+    return Measured(
+        *(
+            {name: np.concatenate([layer[part][name] for layer in layers]) for name in found}
+            for part, found in enumerate(layers[0])
+        )
+    )
 
-    def means(values):
-        return {
+
+def _means(numbers, uniform, counts):
+    rows = {name: counted.sum(axis=-1) for name, counted in counts.items()}
+    return *(
+        {
             name: values[name].sum(axis=-1, where=counts[name]) / np.maximum(rows[name], 1)
             for name in values
         }
-
-    return Measured(means(numbers), means(uniform), rows)
+        for values in (numbers, uniform)
+    ), rows
 
 
 def over_sentences(measured: Sequence[Measured]) -> Measured:
@@ -186,7 +196,10 @@ def rows_that_show(
     """
     rule = RULES[name]
     own, uniform, counted = (
-        part[rule.number][layer, head] for part in _of_rows(weights, query, key, kind)
+        part[rule.number][0, 0]
+        for part in _of_rows(
+            weights[None, None, layer, head], weights.any(axis=(0, 1)), query, key, kind
+        )
     )
     zero, one = rule.ends(uniform)
     beyond = (own - zero) * np.sign(one - zero)
@@ -194,11 +207,10 @@ def rows_that_show(
     return [int(i) for i in order if counted[i] and beyond[i] > 1e-6][:count]
 
 
-def _of_rows(weights, query, key, kind):
+def _of_rows(weights, may, query, key, kind):
     """The numbers row by row, those of a uniform head, and which rows count: three times
-    number → (layers, heads, query)."""
+    number → (layers, heads, query). may: (query, key), what a row may look at."""
     real = np.array([piece != PAD for piece in query])
-    may = weights.any(axis=(0, 1))  # (query, key)
     keys = may.sum(axis=-1)
     counts = weights.any(axis=-1) & real & (keys > 1)  # (layers, heads, query)
     keys = np.maximum(keys, 2)  # rows that do not count must not divide by 0
@@ -240,7 +252,9 @@ def _geometry(query, key, kind):
     i, j = np.arange(len(query))[:, None], np.arange(len(key))
     n, m = (sum(piece != PAD for piece in side) for side in (query, key))
     diagonal = i * (m - 1) / max(n - 1, 1)
-    same = np.array([[asked == looked_at for looked_at in key] for asked in query])
+    codes = {piece: code for code, piece in enumerate({*query, *key})}
+    asked, looked_at = (np.array([codes[piece] for piece in side]) for side in (query, key))
+    same = asked[:, None] == looked_at
     patterns = {
         "first": j == 0,
         "end": np.array([piece == END for piece in key]),

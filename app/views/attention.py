@@ -86,10 +86,7 @@ unread = trace.attention[focus.kind][focus.layer, focus.head]
 if said := words.empty_rows(unread, words.axes(trace, focus.kind)[0]):
     st.warning(said)
 if not reading.average:
-    numbers = state.measured()[focus.kind]
-    st.markdown(words.card(numbers, focus.layer, focus.head))
-    for line in words.names(trace, numbers, focus.kind, focus.layer, focus.head):
-        st.markdown(f"- {line}")
+    st.markdown(words.card(trace, focus.kind, focus.layer, focus.head))
 figure(charts.attention(picture.weights, query, key), key="head_figure", alt=name)
 
 table = st.expander("The same in numbers", on_change="rerun", key="numbers")

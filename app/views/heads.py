@@ -15,13 +15,10 @@ trace = state.current_trace()
 focus, chosen = state.focus(), state.settings()
 
 st.subheader(words.head_name(focus.kind, focus.layer, focus.head))
-here = state.measured()
-st.markdown(words.card(here[focus.kind], focus.layer, focus.head))
-for line in words.names(trace, here[focus.kind], focus.kind, focus.layer, focus.head):
-    st.markdown(f"- {line}")
+st.markdown(words.card(trace, focus.kind, focus.layer, focus.head))
 
 known = state.examples(chosen.model)
-tables = {"This sentence": ("here", here)}
+tables = {"This sentence": ("here", state.measured())}
 if known:
     over = state.measured_on_examples(chosen.weights)
     tables[f"The {len(known)} example sentences of this model"] = ("examples", over)

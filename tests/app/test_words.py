@@ -82,17 +82,22 @@ def test_table_of_heads_has_every_head_and_what_could_be_measured(seen):
         assert (row["the diagonal"] is None) == (row["attention"] != "cross")
 
 
-def test_card_is_one_line_of_the_same_numbers(seen):
-    numbers = measured(seen)["decoder"]
-    said = words.card(numbers, 1, 0)
-    assert f"Entropy {numbers.numbers['entropy'][1, 0]:.1f} bits" in said
-    assert f"previous {numbers.numbers['previous'][1, 0]:.0%}".replace("%", "\u202f%") in said
-    assert "next" not in said and "\n" not in said
+def test_card_says_the_same_numbers_and_two_names(seen):
+    numbers = measured(seen)["decoder"].numbers
+    line, nothing, *names = words.card(seen, "decoder", 1, 0).split("\n")
+    assert f"Entropy {numbers['entropy'][1, 0]:.1f} bits" in line and not nothing
+    assert f"previous {words.percent(numbers['previous'][1, 0])}" in line
+    assert "next" not in line  # a causal decoder never sees it
+    assert len(names) == 2 and all(name.startswith("- **") for name in names)
 
 
-def test_names_show_their_rows_as_typed(seen):
-    lines = words.names(seen, measured(seen)["encoder"], "encoder", 0, 0)
-    assert len(lines) == 2 and all(line.startswith("**") for line in lines)
+def test_card_of_a_text_of_one_piece(tokenizer):
+    model = presets.build("paper", vocab_size=len(tokenizer), d_model=16, n_heads=2, d_ff=16)
+    one = trace(model.eval(), tokenizer.encode("a"), tokenizer.encode(""))
+    assert "Too few pieces" in words.card(one, "decoder", 0, 0)
+
+
+def test_text_in_markdown_is_shown_as_typed():
     assert words.escaped("*a* <b> $x$") == r"\*a\* \<b\> \$x\$"
 
 
