@@ -47,7 +47,14 @@ def sidebar() -> None:
         _sentence()
         _focus()
         _masks()
-        _display()
+        with st.expander("Pictures", icon=":material/tune:"):
+            _pictures()
+        st.toggle(
+            "Projector",
+            key="projector",
+            help="Large letters and thick lines, to be read from the last row.",
+            **URL,
+        )
         copy_link()
 
 
@@ -241,8 +248,8 @@ def _masks() -> None:
             )
 
 
-def _display() -> None:
-    """How the pictures are drawn."""
+def _pictures() -> None:
+    """How weights are read and drawn."""
     st.segmented_control(
         "Grid",
         SHOWN,
@@ -305,12 +312,6 @@ def _display() -> None:
         step=0.01,
         key="least",
         help="Smaller weights are drawn as 0.",
-        **URL,
-    )
-    st.toggle(
-        "Projector",
-        key="projector",
-        help="Large letters and thick lines, to be read from the last row.",
         **URL,
     )
 
