@@ -8,7 +8,7 @@ there is a hook, or a part that this file does not know, decoding goes through t
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import layer_norm, linear
+from torch.nn.functional import layer_norm, linear, scaled_dot_product_attention
 
 from model.masks import Masks
 from model.transformer import DecoderLayer, FeedForward, MultiHeadAttention, Transformer
@@ -36,7 +36,7 @@ class FusedSteps:
         src_mask, _, memory_mask = masks.build(src, src, config.pad_id)
         memory = model.encode(src, src_mask)
         self.model, self.beam, self.length = model, beam, 0
-        self.hidden = None if memory_mask is None else ~memory_mask
+        self.memory_mask = memory_mask
         self.layers = [_Layer(layer, memory) for layer in model.decoder.layers]
         # (layer, step, row, query and key and value)
         self.cache = memory.new_empty(
@@ -47,7 +47,7 @@ class FusedSteps:
         step, self.length = self.length, self.length + 1
         x = self.model.tgt_embedding(tgt[:, step:], step)[:, 0]
         for layer, cache in zip(self.layers, self.cache, strict=True):
-            x = layer(x, cache, step, self.beam, self.hidden)
+            x = layer(x, cache, step, self.beam, self.memory_mask)
         return self.model.generator(self.model.decoder.norm(x))
 
     def reorder(self, rows: Tensor) -> None:
@@ -57,8 +57,8 @@ class FusedSteps:
         beams = torch.arange(self.beam, device=sentences.device)
         rows = (sentences[:, None] * self.beam + beams).flatten()
         self.cache = self.cache[:, :, rows]
-        if self.hidden is not None:
-            self.hidden = self.hidden[sentences]
+        if self.memory_mask is not None:
+            self.memory_mask = self.memory_mask[sentences]
         for layer in self.layers:
             layer.memory = tuple(part[sentences] for part in layer.memory)
 
@@ -79,7 +79,7 @@ class _Layer:
         self.cross = cross.query.weight * scale, cross.query.bias * scale
         self.cross_output = cross.output.weight, cross.output.bias
         key, value = cross.keys_values(memory, memory)
-        self.memory = key.transpose(-2, -1).contiguous(), value.contiguous()
+        self.memory = key.contiguous(), value.contiguous()
         self.linear1 = forward.linear1.weight, forward.linear1.bias
         self.linear2 = forward.linear2.weight, forward.linear2.bias
         self.norms = [
@@ -88,14 +88,14 @@ class _Layer:
         ]
         self.norm_first = isinstance(layer, PreNormDecoderLayer)
 
-    def __call__(self, x: Tensor, cache: Tensor, step: int, beam: int, hidden) -> Tensor:
+    def __call__(self, x: Tensor, cache: Tensor, step: int, beam: int, mask) -> Tensor:
         norm1, norm2, norm3 = self.norms
         if self.norm_first:
             x = x + self.attend(layer_norm(x, *norm1), cache, step)
-            x = x + self.attend_memory(layer_norm(x, *norm2), beam, hidden)
+            x = x + self.attend_memory(layer_norm(x, *norm2), beam, mask)
             return x + self.feed(layer_norm(x, *norm3))
         x = layer_norm(x + self.attend(x, cache, step), *norm1)
-        x = layer_norm(x + self.attend_memory(x, beam, hidden), *norm2)
+        x = layer_norm(x + self.attend_memory(x, beam, mask), *norm2)
         return layer_norm(x + self.feed(x), *norm3)
 
     def attend(self, x: Tensor, cache: Tensor, step: int) -> Tensor:
@@ -104,17 +104,14 @@ class _Layer:
         # each (row, heads, step, d_head)
         seen = cache[: step + 1].view(step + 1, len(x), 3, self.n_heads, -1)
         query, key, value = seen.permute(2, 1, 3, 0, 4)
-        weights = (query[:, :, step:] @ key.transpose(-2, -1)).softmax(dim=-1)
-        return linear((weights @ value).view(len(x), -1), *self.own_output)
+        heads = scaled_dot_product_attention(query[:, :, step:], key, value, scale=1.0)
+        return linear(heads.reshape(len(x), -1), *self.own_output)
 
-    def attend_memory(self, x: Tensor, beam: int, hidden: Tensor | None) -> Tensor:
+    def attend_memory(self, x: Tensor, beam: int, mask: Tensor | None) -> Tensor:
         key, value = self.memory
         # Beams of one sentence are several queries to it: (sentence, heads, beam, d_head).
         query = linear(x, *self.cross).view(len(key), beam, self.n_heads, -1).transpose(1, 2)
-        scores = query @ key
-        if hidden is not None:
-            scores = scores.masked_fill(hidden, -torch.inf)
-        heads = scores.softmax(dim=-1) @ value
+        heads = scaled_dot_product_attention(query, key, value, mask, scale=1.0)
         return linear(heads.transpose(1, 2).reshape(len(x), -1), *self.cross_output)
 
     def feed(self, x: Tensor) -> Tensor:
