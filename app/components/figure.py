@@ -33,7 +33,9 @@ def _enlarge(drawn: go.Figure) -> None:
     fonts = [layout.font, layout.hoverlabel.font]
     for axis in (*drawn.select_xaxes(), *drawn.select_yaxes()):
         fonts += [axis.tickfont, axis.title.font]
-    fonts += [axis.colorbar.tickfont for axis in drawn.select_coloraxes()]
+    for axis in drawn.select_coloraxes():
+        fonts += [axis.colorbar.tickfont, axis.colorbar.title.font]
+    fonts += [annotation.font for annotation in layout.annotations]
     for font in fonts:
         if font.size:
             font.size *= PROJECTOR
