@@ -11,6 +11,7 @@ import statistics
 import sys
 import time
 from collections import OrderedDict
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from threading import Lock
@@ -335,12 +336,28 @@ def standard_trace() -> Trace:
     )
 
 
+SHORT = 400  # tokens; longer texts are quicker on all cores
+
+
+@contextmanager
+def _threads(tokens: int):
+    """One core for a short text. More would wait for each other at every small product, and for
+    long where the browser, on the same machine, is drawing."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1 if tokens < SHORT else before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def _trace(chosen: Settings) -> Trace:
     src, tgt = current_pair()
     own, _ = _own(*chosen.weights)
 
     def make():
-        with st.spinner("Running the model …"):  # seen after half a second
+        # The spinner is seen after half a second.
+        with st.spinner("Running the model …"), _threads(len(src.ids) + len(tgt.ids)):
             return trace(own.model, src, tgt, chosen.masks, chosen.pad_to)
 
     return _cache().get(chosen, make, lambda made: made.nbytes)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,6 +11,9 @@ import numpy as np
 import streamlit as st
 
 HERE = Path(__file__).resolve().parent
+# Seconds. The server sends from another thread, every 10 ms: the browser should be drawing the
+# grid by the time it hears of what takes longer to draw.
+HEAD_START = 0.02
 LARGEST = 256  # cells along a side of one head; more are not seen in a tile
 
 _mount = st.components.v2.component(
@@ -83,6 +87,7 @@ def head_grid(packed: bytes, look: Look, on_focus: Callable[[Mapping], None]) ->
     _mount(data=packed, key="head_grid", on_focus_change=chosen)
     # Apart, because it changes with every click, and the weights are large.
     _mount_look(data=asdict(look), key="head_grid_look", height=1)
+    time.sleep(HEAD_START)
 
 
 def pack(sides: Mapping[str, Side], parts: Sequence[Part]) -> bytes:
