@@ -214,9 +214,9 @@ ROWS = [
         for n, bar in ((SHORT, 1.25), (LONG, 1.6))
     ),
     Row("grid bertviz", f"Enter → grid painted, {LONG} tokens ÷ stock BertViz model view, weights "
-        f"given → drawn; {MODEL}", 0.1, bertviz, pairs=3),
+        f"given → drawn; {MODEL}", 0.1, bertviz, pairs=2, warm_up=1),
     Row("grid 1024", f"Enter → grid painted, 1,024 tokens ÷ 64 × the same at 128; {MODEL}", 1.0,
-        growth, pairs=3),
+        growth, pairs=3, warm_up=1),
     Row("pointer frame", "pointer move → highlighted frame, median of 200, 144 heads, 128 tokens "
         "÷ 16 ms", 1.0, partial(pointer, 1, 0.016, 0.5), pairs=3),
     Row("pointer handler", "the handler of a pointer move, 95th percentile of 200, 144 heads, 128 "

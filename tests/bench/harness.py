@@ -24,6 +24,7 @@ class Row:
     bar: float  # ours ÷ theirs may be at most this
     sides: Sides
     pairs: int = 30
+    warm_up: int = 3
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,10 @@ class Result:
         return self.ratio <= self.bar
 
 
-def measure(row: Row, warm_up: int = 3) -> Result:
+def measure(row: Row) -> Result:
     """Time both sides of a row in turns, each first in every other pair."""
     sides = row.sides()
-    for _ in range(warm_up):
+    for _ in range(row.warm_up):
         for run in sides:
             run()
     gc.collect()
