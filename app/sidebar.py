@@ -2,6 +2,7 @@
 own part of the address, so that the address of a page is all one needs to come back to it."""
 
 import random
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -193,29 +194,32 @@ def _focus() -> None:
     _one_of(
         "kind",
         list(layers),
-        label="Attention",
-        default=list(layers)[-1],
-        help="Encoder: source looks at source. Decoder: target looks at target. "
+        "Attention",
+        "Encoder: source looks at source. Decoder: target looks at target. "
         "Cross: target looks at source.",
+        default=list(layers)[-1],
     )
     _one_of(
         "layer",
-        list(range(1, layers[st.session_state["kind"]] + 1)),
-        help="Layer 1 reads the embeddings, every other layer the one before it.",
+        range(1, layers[st.session_state["kind"]] + 1),
+        "Layer",
+        "Layer 1 reads the embeddings, every other layer the one before it.",
     )
     _one_of(
         "head",
-        list(range(1, state.checkpoint().model.config.n_heads + 1)),
-        help="The heads of a layer read the same text side by side, each in its own way.",
+        range(1, state.checkpoint().model.config.n_heads + 1),
+        "Head",
+        "The heads of a layer read the same text side by side, each in its own way.",
     )
 
 
-def _one_of(key: str, options: list, label: str = "", default=1, help: str | None = None) -> None:
+def _one_of(key: str, options: Sequence, label: str, help: str, default=None) -> None:
     """A choice that is always made; what another model or kind does not have is clamped."""
+    default = options[0] if default is None else default
     if st.session_state.get(key, default) not in options:
         st.session_state[key] = options[-1]
     st.segmented_control(
-        label or key.capitalize(),
+        label,
         options,
         default=default,
         required=True,
@@ -250,25 +254,19 @@ def _masks() -> None:
 
 def _pictures() -> None:
     """How weights are read and drawn."""
-    st.segmented_control(
-        "Grid",
+    _one_of(
+        "show",
         SHOWN,
-        default=SHOWN[0],
-        required=True,
-        key="show",
-        help="Encoder, decoder and cross-attention together; the one in focus alone; or source "
-        "and target in one square.",
-        **URL,
+        "Grid",
+        "Encoder, decoder and cross-attention together; the one in focus alone; or source and "
+        "target in one square.",
     )
-    st.segmented_control(
-        "Scale",
+    _one_of(
+        "scale",
         SCALES,
-        default=SCALES[0],
-        required=True,
-        key="scale",
-        help="How weights become colours in the grid. Square root lifts small weights out of the "
+        "Scale",
+        "How weights become colours in the grid. Square root lifts small weights out of the "
         "dark; per row makes the largest weight of every row the brightest.",
-        **URL,
     )
     st.selectbox(
         "Order of heads",
@@ -278,26 +276,18 @@ def _pictures() -> None:
         "the head that the masks change most comes first.",
         **URL,
     )
-    st.segmented_control(
-        "Mean over",
+    _one_of(
+        "average",
         list(state.AVERAGES),
-        default="one head",
-        required=True,
-        key="average",
-        wrap=True,
-        help="The head in focus by itself, or the mean over the heads of its layer, over its head "
+        "Mean over",
+        "The head in focus by itself, or the mean over the heads of its layer, over its head "
         "number in all layers, or over both. For the picture in full and for the shaded text.",
-        **URL,
     )
-    st.segmented_control(
-        "Special tokens",
+    _one_of(
+        "special",
         SPECIAL_TOKENS,
-        default=SPECIAL_TOKENS[0],
-        required=True,
-        key="special",
-        wrap=True,
-        help="<s>, </s> and padding: shown; hidden; or hidden and each row scaled to 1 again.",
-        **URL,
+        "Special tokens",
+        "<s>, </s> and padding: shown; hidden; or hidden and each row scaled to 1 again.",
     )
     st.toggle(
         "Whole words",

@@ -11,7 +11,6 @@ import statistics
 import sys
 import time
 from collections import OrderedDict
-from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from threading import Lock
@@ -35,6 +34,8 @@ from model.trace import KINDS, TooLong, Trace, inputs_of, trace
 EXAMPLES = SHIPPED.parent / "examples"
 DEFAULT_MODEL = "en-de"
 AVERAGES = {"one head": "", "heads": "heads", "layers": "layers", "both": "both"}
+CORES = torch.get_num_threads()
+SHORT = 400  # tokens; longer texts are quicker on all cores
 TRACE_BYTES = 512 * 2**20
 FINAL = "final"
 
@@ -295,6 +296,11 @@ def current_trace() -> Trace:
         st.stop()
 
 
+def kept(name, make, size):
+    """What `make` gives for the current settings and `name`, made once; `size` of it in bytes."""
+    return _cache().get((name, settings()), make, size)
+
+
 def measured() -> dict[str, Measured]:
     """Numbers of all heads for the current trace."""
     current = current_trace()
@@ -303,7 +309,7 @@ def measured() -> dict[str, Measured]:
         with st.spinner("Measuring the heads …"):
             return {kind: _measure(current, kind) for kind in current.attention}
 
-    return _cache().get(("measured", settings()), make, lambda made: 10_000)
+    return kept("measured", make, lambda made: 10_000)
 
 
 def _measure(trace: Trace, kind: str) -> Measured:
@@ -326,7 +332,11 @@ def change() -> dict[str, np.ndarray]:
     """How much each head is changed by the current masks, (layers, heads): the share of a row's
     weight that lies elsewhere than with all masks on, mean over rows."""
     now, before = current_trace().attention, standard_trace().attention
-    return {kind: np.abs(now[kind] - before[kind]).sum(-1).mean(-1) / 2 for kind in now}
+
+    def make():
+        return {kind: np.abs(now[kind] - before[kind]).sum(-1).mean(-1) / 2 for kind in now}
+
+    return kept("change", make, lambda made: sum(moved.nbytes for moved in made.values()))
 
 
 def standard_trace() -> Trace:
@@ -336,28 +346,15 @@ def standard_trace() -> Trace:
     )
 
 
-SHORT = 400  # tokens; longer texts are quicker on all cores
-
-
-@contextmanager
-def _threads(tokens: int):
-    """One core for a short text. More would wait for each other at every small product, and for
-    long where the browser, on the same machine, is drawing."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1 if tokens < SHORT else before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def _trace(chosen: Settings) -> Trace:
     src, tgt = current_pair()
     own, _ = _own(*chosen.weights)
 
     def make():
-        # The spinner is seen after half a second.
-        with st.spinner("Running the model …"), _threads(len(src.ids) + len(tgt.ids)):
+        # One core for a short text. More would wait for each other at every small product, and
+        # for long where the browser, on the same machine, is drawing.
+        torch.set_num_threads(1 if len(src.ids) + len(tgt.ids) < SHORT else CORES)
+        with st.spinner("Running the model …"):  # seen after half a second
             return trace(own.model, src, tgt, chosen.masks, chosen.pad_to)
 
     return _cache().get(chosen, make, lambda made: made.nbytes)
@@ -383,7 +380,7 @@ def current_reference() -> tuple[ReferenceTrace, Timing] | None:
         seen = reference.trace(src, tgt, chosen.masks, chosen.pad_to)
         return seen, _time(own, reference, src, tgt, chosen)
 
-    return _cache().get(("reference", chosen), make, lambda made: made[0].nbytes)
+    return kept("reference", make, lambda made: made[0].nbytes)
 
 
 @torch.no_grad()

@@ -27,8 +27,8 @@ class Measured:
     """Numbers of all heads of one kind of attention; each field is number → (layers, heads).
 
     entropy        bits
-    entropy_share  entropy / log2(keys), where keys is how many this row may look at
-    breadth        (2 ** entropy - 1) / (keys - 1): 0 for a single key, 1 for all alike
+    breadth        (2 ** entropy - 1) / (keys - 1), where keys is how many this row may look at:
+                   0 for a single key, 1 for all alike
     distance       |key - diagonal| in tokens, weighted; in self-attention |key - query|
     itself, previous, next   share of weight on key i, i - 1, i + 1; self-attention only
     first, end, punctuation  share on key 0, on </s>, on punctuation; in self-attention such
@@ -226,7 +226,6 @@ def _of_rows(weights, may, query, key, kind):
         entropy = np.maximum(over_keys(weights, bits), 0)  # a weight may round to over 1
         found = {
             "entropy": entropy,
-            "entropy_share": entropy / np.log2(keys),
             "breadth": (2**entropy - 1) / (keys - 1),
             "distance": over_keys(weights, distance),
         }

@@ -148,7 +148,7 @@ class Run:
             held = begin_with(start, task)
             self.tokenizer, self.preset = held.tokenizer, held.preset
             model = held.model.train().requires_grad_(True)
-            self.recipes, self.steps_before = held.card["recipes"], held.card["step"]
+            self.recipes, self.steps_before = held.card.get("recipes", []), held.card.get("step", 0)
         self.config = model.config
         self.pairs = {
             split: task.encode(self.tokenizer, examples[split], self.config) for split in examples
@@ -371,8 +371,8 @@ def begin_with(name: Path, task: Task) -> checkpoint.Checkpoint:
     """The checkpoint that a training begins with; DataError where it cannot."""
     try:
         held = checkpoint.load(name)
-    except (FileNotFoundError, ValueError) as error:
-        raise DataError(str(error)) from error
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        raise DataError(f"--start {name} cannot be read: {error}") from error
     if held.classes != task.classes:
         raise DataError(f"{name} was trained for something else than {task.title!r}.")
     return held

@@ -32,7 +32,6 @@ export function unpack(bytes) {
 function joint(parts) {
   const of = Object.fromEntries(parts.map((part) => [part.kind, part]));
   const { encoder, decoder, cross } = of;
-  if (!encoder || !decoder || !cross) return null;
   const source = encoder.rows;
   const size = source + decoder.rows;
   const layers = Math.max(encoder.layers, decoder.layers);
@@ -47,7 +46,7 @@ function joint(parts) {
       }
   const offsets = { source: 0, target: source };
   return {
-    kind: "joint", title: "Source and target in one square", layers, heads, rows: size,
+    kind: "joint", name: "Source and target in one square", layers, heads, rows: size,
     columns: size, cells, down: offsets, across: offsets, blocks: of,
   };
 }
@@ -93,13 +92,14 @@ class Picture {
       if (Math.abs(this.frame.clientWidth - this.width) > 1) this.draw();
     });
     this.observer.observe(this.frame);
+    this.worded = null; // a new place on the page, after another page was shown
+    this.draw();
   }
 
   setWeights(bytes) {
     const held = unpack(bytes);
     if (this.held?.id === held.id) return;
     this.held = held;
-    this.held.parts.push(...[joint(this.held.parts)].filter(Boolean));
     this.pointed = this.pinned = null;
     this.draw();
   }
@@ -122,9 +122,8 @@ class Picture {
 
   shown() {
     const { show, focus } = this.look;
-    if (show === "joint" && this.part("joint")) return [this.part("joint")];
-    const all = this.held.parts.filter(
-      (part) => part.kind !== "joint" && part.rows && part.columns);
+    const all = this.held.parts.filter((part) => part.rows && part.columns);
+    if (show === "joint" && all.length === 3) return [(this.held.joint ??= joint(all))];
     return show === "one kind" ? all.filter((part) => part.kind === focus.kind) : all;
   }
 
@@ -185,7 +184,7 @@ class Picture {
     });
     section.over = over;
     section.box = element("div", { class: "section" },
-      element("h3", {}, part.title),
+      element("h3", {}, part.name),
       element("div", { class: "canvases" }, base.canvas, over.canvas));
     section.box.lastChild.style.height = `${fullHeight}px`;
     const sheet = this.sheet(part);

@@ -101,7 +101,7 @@ def pack(sides: Mapping[str, Side], parts: Sequence[Part]) -> bytes:
         "sides": {key: vars(side) | {"every": every[key]} for key, side in sides.items()},
         "parts": [
             vars(part)
-            | {"weights": None, "title": f"{part.name}: {len(weights)} layers"}
+            | {"weights": None}
             | dict(zip(("layers", "heads", "rows", "columns"), weights.shape, strict=True))
             for part, weights in zip(parts, shrunk, strict=True)
         ],

@@ -30,10 +30,6 @@ for side, (text, encoding) in texts.items():
     for sentence in words.notices(side, text, encoding):
         st.info(sentence)
 
-read = {
-    kind: reading.each(weights, *words.sides(trace, kind))
-    for kind, weights in trace.attention.items()
-}
 tiles = {}
 if display.order in ("entropy", "distance"):
     text = {"entropy": "{:.1f} bits", "distance": "{:.1f} away"}[display.order]
@@ -45,17 +41,30 @@ elif display.order == "change":
         for kind, moved in state.change().items()
     }
 
-head_grid(
-    pack(
+# The browser takes the mean and leaves small weights out by itself.
+of_each = replace(reading, average="", least=0.0)
+
+
+def packed() -> bytes:
+    return pack(
         {
-            name: Side(name.capitalize(), *words.labels(encoding, reading))
+            name: Side(name.capitalize(), *words.labels(encoding, of_each))
             for name, (_, encoding) in texts.items()
         },
         [
-            Part(kind, words.KINDS[kind].capitalize(), *words.SIDES[kind], picture.weights)
-            for kind, picture in read.items()
+            Part(
+                kind,
+                words.KINDS[kind].capitalize(),
+                *words.SIDES[kind],
+                of_each.each(weights, *words.sides(trace, kind)).weights,
+            )
+            for kind, weights in trace.attention.items()
         ],
-    ),
+    )
+
+
+head_grid(
+    state.kept(("grid", of_each), packed, len),
     Look(
         focus=vars(focus),
         show=display.show,

@@ -120,7 +120,7 @@ def test_mean_over_heads_is_said_and_numbers_add_up(page):
     assert any("Mean over the 4 heads of layer 1." in said.value for said in page.caption)
 
 
-def test_choosing_a_row_of_the_heads_table_is_choosing_a_head(page):
+def test_heads_are_listed_for_the_sentence_and_over_the_examples(page):
     page.query_params["source"], page.query_params["target"] = "A dog runs.", "Ein Hund rennt."
     page.run()
     page.switch_page("views/heads.py").run()

@@ -10,6 +10,7 @@ expect.set_options(timeout=30_000)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
+BEGUN = '[data-testid="stSidebarUserContent"] [data-testid="stElementContainer"]'
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-background-networking",
@@ -42,16 +43,21 @@ class Visit:
 
     def open(self, path: str = "") -> "Visit":
         self.page.goto(f"{self.address}/{path}")
+        self.page.wait_for_selector(BEGUN, timeout=60_000)  # before its first run a page is idle
         return self.settle()
 
     def settle(self) -> "Visit":
         """Wait until the script has run and nothing on the page is stale or loading."""
-        page = self.page
-        page.wait_for_timeout(250)  # the browser tells the server after a short rest
-        page.wait_for_selector(SETTLED, timeout=60_000)
-        page.wait_for_timeout(250)
-        page.wait_for_selector(SETTLED, timeout=60_000)
+        for _ in range(2):
+            self.rest()
+            self.page.wait_for_selector(SETTLED, timeout=60_000)
+        self.rest()
         return self
+
+    def rest(self) -> None:
+        """The browser tells the server after a short rest; a busy one takes longer."""
+        self.page.wait_for_timeout(250)
+        self.page.evaluate("() => new Promise(idle => requestIdleCallback(idle))")
 
     def type(self, text: str, label: str = "Source sentence") -> "Visit":
         box = self.page.get_by_label(label, exact=True)

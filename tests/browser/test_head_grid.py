@@ -171,15 +171,12 @@ def test_keyboard_alone_chooses_a_head_reads_a_cell_and_changes_a_mask(grid, tra
     assert "Decoder self-attention, layer 4 head 2" in grid.said()
     grid.visit.settle()
     assert "kind=decoder" in page.url
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        focused = page.evaluate("document.activeElement.getAttribute('aria-label')")
-        if focused == "Causal mask":
+    for _ in range(60):  # the sidebar comes before the grid
+        page.keyboard.press("Shift+Tab")
+        if page.evaluate("document.activeElement.getAttribute('aria-label')") == "Causal mask":
             break
     else:
-        page.get_by_role("switch", name="Causal mask").or_(
-            page.get_by_label("Causal mask")
-        ).first.focus()
+        raise AssertionError("the mask cannot be reached by keys")
     page.keyboard.press("Space")
     grid.visit.settle()
     assert "causal=false" in page.url
@@ -245,6 +242,40 @@ def test_orders_scales_and_the_joint_square(grid, trace):
         for tile in grid.picture("grid.drawn[1].order.tiles")
     ]
     assert numbers == sorted(numbers, reverse=True) and numbers[0] > 0
+
+
+def test_it_is_there_again_after_another_page(grid):
+    drawn = "Array.from(grid.drawn[0].box.querySelector('canvas').getContext('2d')" \
+            ".getImageData(0, 0, 300, 200).data).reduce((a, b) => a + b)"  # fmt: skip
+    before = grid.picture(drawn)
+    grid.visit.go("Compare").go("Attention")
+    assert grid.page.locator(".target span").count() == len(grid.picture("grid.spans.target"))
+    assert grid.page.locator(".sections canvas").count() == 6
+    assert grid.picture(drawn) == before
+    assert grid.picture("grid.stage.isConnected")
+
+
+def test_small_weights_left_out_are_not_called_masked(grid, trace):
+    grid.visit.open(f"?source={SENTENCE.replace(' ', '+')}&kind=encoder&least=0.5")
+    weights = trace.attention["encoder"][0, 0]
+    row, column = np.unravel_index(weights.argmin(), weights.shape)
+    said = grid.point("encoder", 1, 1, row, column)
+    assert "may not" not in said and percent(weights[row, column]) in said
+    assert np.nanmin(np.where(weights < 0.5, visit_cells(grid), np.nan)) == 0
+
+
+def visit_cells(grid):
+    return np.array(grid.visit.cells("head_figure"), dtype=float)
+
+
+def test_a_row_of_the_table_is_a_head(visit):
+    visit.open("heads?kind=cross&layer=2&head=3")
+    box = visit.page.locator(".st-key-here_table canvas").first.bounding_box()
+    visit.page.mouse.click(box["x"] + 16, box["y"] + 36 * 2.5)  # the box of the second row
+    visit.settle()
+    heading = "Encoder self-attention, layer 1, head 2"
+    expect(visit.page.get_by_role("heading", name=heading)).to_be_visible()
+    assert "kind=encoder" in visit.page.url
 
 
 def test_words_and_special_tokens(grid):

@@ -48,7 +48,6 @@ def by_hand(weights, may, query, key, kind):
         keys = [j for j in range(len(key)) if may[i][j]]
         entropy = sum(-weights[i][j] * math.log2(weights[i][j]) for j in keys)
         found["entropy"].append(entropy)
-        found["entropy_share"].append(entropy / math.log2(len(keys)))
         found["breadth"].append((2**entropy - 1) / (len(keys) - 1))
         place = i * (m - 1) / (n - 1) if kind == "cross" else i
         found["distance"].append(sum(weights[i][j] * abs(j - place) for j in keys))
@@ -151,7 +150,7 @@ def test_no_entropy_is_below_0():
     exact = np.stack([np.eye(4), np.eye(4)[::-1]])[None].astype(np.float32)
     for weights in (exact, exact * np.float32(1 + 1e-7)):
         found = measure(weights, SOURCE[-4:], SOURCE[-4:], "encoder").numbers
-        for name in ("entropy", "entropy_share", "breadth"):
+        for name in ("entropy", "breadth"):
             assert not np.signbit(found[name]).any()
 
 

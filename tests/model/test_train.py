@@ -156,6 +156,12 @@ def test_a_later_run_begins_with_the_weights_of_an_earlier_one(task, whole, tmp_
         Run(dataclasses.replace(task, classes=("a", "b")), recipe, tmp_path, start=whole.folder)
     with pytest.raises(DataError, match="no checkpoint"):
         Run(task, recipe, tmp_path, start=tmp_path / "nothing")
+    checkpoint.write_card(tmp_path, {})  # one that another program wrote
+    bare = Run(task, recipe, tmp_path, start=tmp_path)
+    assert (bare.recipes, bare.steps_before) == ([], 0)
+    (tmp_path / "model.safetensors").write_bytes(b"not weights")
+    with pytest.raises(DataError, match="cannot be read"):
+        Run(task, recipe, tmp_path, start=tmp_path)
 
 
 def test_patience(task, tmp_path):
