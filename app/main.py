@@ -1,6 +1,7 @@
 """The router: `streamlit run app/main.py`."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import streamlit as st
@@ -50,7 +51,20 @@ page = st.navigation(
     position="top",
 )
 
-sidebar()
-st.html(f"<style>{look.STYLE}{look.PROJECTOR_STYLE * state.display().projector}</style>")
-st.header(page.title, anchor=False)
-page.run()
+
+def body() -> None:
+    st.html(f"<style>{look.STYLE}{look.PROJECTOR_STYLE * state.display().projector}</style>")
+    st.header(page.title, anchor=False)
+    with suppress(state.NothingToShow):
+        page.run()
+
+
+with suppress(state.NothingToShow):
+    if state.is_rerun():  # widgets hold their values, and people look at the page
+        try:
+            body()
+        finally:
+            sidebar()
+    else:
+        sidebar()
+        body()

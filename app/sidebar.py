@@ -57,13 +57,14 @@ def sidebar() -> None:
             **URL,
         )
         copy_link()
+    state.sidebar_is_drawn()
 
 
 def _model() -> None:
     models = list(state.model_folders())
     if not models:
         st.error("There is no model in assets/checkpoints. Train one: python -m model.train")
-        st.stop()
+        raise state.NothingToShow
     st.selectbox(
         "Model",
         models,

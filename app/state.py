@@ -92,13 +92,26 @@ class Focus:
     head: int
 
 
+class NothingToShow(Exception):
+    """Ends a page, or the sidebar, after it has said why. st.stop() would end the whole run."""
+
+
+def is_rerun() -> bool:
+    """Whether the sidebar was there in the run before, for the same model."""
+    return st.session_state.get("_drawn_for") == settings().weights
+
+
+def sidebar_is_drawn() -> None:
+    st.session_state["_drawn_for"] = settings().weights
+
+
 def settings() -> Settings:
     return Settings(**{f.name: st.session_state.get(f.name, "") for f in fields(Settings)})
 
 
 def focus() -> Focus:
-    chosen = st.session_state
-    return Focus(chosen["kind"], chosen["layer"] - 1, chosen["head"] - 1)
+    kind, layer, head = (st.session_state[key] for key in ("kind", "layer", "head"))
+    return Focus(kind, min(layer, layers()[kind]) - 1, head - 1)
 
 
 def display() -> Display:
@@ -187,7 +200,7 @@ def checkpoint() -> Checkpoint:
             f"The model “{settings().model}” cannot be read ({type(error).__name__}: {error}). "
             "Choose another one above, or train it again."
         )
-        st.stop()
+        raise NothingToShow from error
 
 
 def steps() -> dict[str, dict]:
@@ -288,12 +301,12 @@ def current_trace() -> Trace:
     checkpoint()  # says so if it cannot be read
     if not chosen.text:
         st.info("Type a sentence into the box on the left to see what the heads look at.")
-        st.stop()
+        raise NothingToShow
     try:
         return _trace(chosen)
     except TooLong as error:
         st.error(f"{error} Your text is still in the box: shorten it there.")
-        st.stop()
+        raise NothingToShow from error
 
 
 def kept(name, make, size):

@@ -24,7 +24,7 @@ if compared is None:
         "torch.nn.Transformer has no counterpart for this model: some of its parts are not "
         "the paper's. Choose another model on the left to compare."
     )
-    st.stop()
+    raise state.NothingToShow
 reference, timing = compared
 
 query, key = words.axes(trace, focus.kind)

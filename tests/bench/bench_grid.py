@@ -34,18 +34,23 @@ TYPE = """async ([text, done]) => {
   await new Promise((frame) => requestAnimationFrame(() => setTimeout(frame, 50)));
   const isDone = eval(done)(text), start = performance.now();
   box.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true }));
-  await new Promise((frame) => {
-    const look = () => (isDone() ? frame() : requestAnimationFrame(look));
+  const end = await new Promise((frame) => {
+    const look = () => {
+      const at = isDone();
+      at ? frame(at) : requestAnimationFrame(look);
+    };
     look();
   });
-  return (performance.now() - start) / 1000;
+  return (end - start) / 1000;
 }"""
+# When it was done, or false: both are times of the frame that shows it.
 PAINTED = """(text) => {
   const grid = window.headlight.grid;
   const before = grid.paintedOf;
-  return () => grid.paintedOf !== before;
+  return () => grid.paintedOf !== before && grid.painted;
 }"""
-ANSWERED = "(text) => () => document.querySelector('#answer')?.textContent.trim() === text"
+ANSWERED = """(text) => () =>
+  document.querySelector("#answer")?.textContent.trim() === text && performance.now()"""
 
 
 @functools.cache
