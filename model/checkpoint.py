@@ -10,7 +10,6 @@ import torch
 from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 
-from model import presets
 from model.card import markdown
 from model.decoding import greedy_decode
 from model.masks import Masks
@@ -114,6 +113,9 @@ class Checkpoint:
 
 def load(name: str | Path) -> Checkpoint:
     """A shipped checkpoint by name, or any checkpoint by its folder; float32, on the CPU."""
+    # Here, so that `python -m model.presets` does not find itself imported by the package.
+    from model import presets
+
     folder = folder_of(name)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     model = presets.build(config["preset"], **config["sizes"])

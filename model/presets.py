@@ -1,14 +1,44 @@
-"""Known systems by name: the paper's model with the parts put in that they do differently."""
+"""Known systems by name: the paper's model with the parts put in that they do differently.
 
+python -m model.presets         a table of all of them
+python -m model.presets NAME    parameter names and shapes of one, at its own sizes
+"""
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
 from torch import nn
 
-from model.transformer import Config, Transformer
+from model.transformer import (
+    Config,
+    DecoderLayer,
+    Embedding,
+    EncoderLayer,
+    FeedForward,
+    MaskedSoftmax,
+    MultiHeadAttention,
+    TokenEmbedding,
+    Transformer,
+)
 from model.variants import (
     Classifier,
     ClassifierConfig,
+    DropoutFeedForward,
+    FilledSoftmax,
+    KeyValueAttention,
     LearnedPositions,
+    LogSoftmaxLinear,
+    PositionsFromOne,
     PreNormDecoderLayer,
     PreNormEncoderLayer,
+    ScaledPositions,
+    SlicedAttention,
+    SlicedHeads,
+    StdNorm,
+    TwoVocabularies,
+    UnbiasedNorm,
     WideAttention,
 )
 
@@ -21,13 +51,67 @@ def paper(config: Config) -> Transformer:
 def pre_norm(config: Config) -> Transformer:
     """The paper's model with pre-norm layers and a final norm on each stack."""
     model = Transformer(config)
-    for stack, layer in (
-        (model.encoder, PreNormEncoderLayer),
-        (model.decoder, PreNormDecoderLayer),
-    ):
-        stack.layers = nn.ModuleList(layer(config) for _ in stack.layers)
-        stack.norm = nn.LayerNorm(config.d_model)
+    _norm_first(model)
     model.reset_parameters()
+    return model
+
+
+def annotated(config: TwoVocabularies) -> Transformer:
+    """The Annotated Transformer's code: pre-norm with its own norm, nothing shared between
+    embeddings and generator, log-probabilities."""
+    model = Transformer(config)
+    _norm_first(model)
+    _swap(model, nn.LayerNorm, lambda old: StdNorm(config.d_model))
+    _swap(model, MaskedSoftmax, lambda old: FilledSoftmax(-1e9))
+    _swap(model, FeedForward, lambda old: _with_dropout(config))
+    model.tgt_embedding.token = TokenEmbedding(config.tgt_vocab, config.d_model)
+    model.generator = LogSoftmaxLinear(config.d_model, config.tgt_vocab)
+    _reset(model, nn.init.xavier_uniform_)
+    return model
+
+
+def hyunwoongko(config: TwoVocabularies) -> Transformer:
+    """hyunwoongko/transformer: post-norm with its own eps, embeddings as they are, a vocabulary
+    for each side, and a linear head with bias."""
+    model = Transformer(config)
+    _swap(model, nn.LayerNorm, lambda old: nn.LayerNorm(config.d_model, eps=1e-12))
+    _swap(model, MaskedSoftmax, lambda old: FilledSoftmax(-10000.0))
+    _swap(model, FeedForward, lambda old: _with_dropout(config))
+    _no_dropout(model, MultiHeadAttention)
+    model.src_embedding.token = nn.Embedding(config.vocab_size, config.d_model)
+    model.tgt_embedding.token = nn.Embedding(config.tgt_vocab, config.d_model)
+    model.generator = nn.Linear(config.d_model, config.tgt_vocab)
+    _reset(model, nn.init.kaiming_uniform_)
+    return model
+
+
+def vanilla(config: ScaledPositions) -> Transformer:
+    """mr-raccoon-97/vanilla-transformer: no biases in projections and feed-forward, norms over
+    the unbiased variance, frequencies from k = 1. It has layers only: embeddings and generator
+    are the paper's."""
+    model = Transformer(config)
+    sizes = config.d_model, config.n_heads
+    _swap(model, MultiHeadAttention, lambda old: KeyValueAttention(*sizes))
+    _swap(model, FeedForward, lambda old: _with_dropout(config, bias=False))
+    for stack, bias in ((model.encoder, False), (model.decoder, True)):
+        _swap(stack, nn.LayerNorm, lambda old, bias=bias: UnbiasedNorm(config.d_model, bias))
+    _no_dropout(model, EncoderLayer, DecoderLayer)
+    for embedding in (model.src_embedding, model.tgt_embedding):
+        embedding.position = PositionsFromOne(config.max_length, config.d_model, config.scale)
+    return model
+
+
+def van_dijck(config: SlicedHeads) -> Transformer:
+    """Max van Dijck's walk-through: each head reads its own slice of the embedding and widens it
+    to hidden_size; embeddings as they are, and not shared."""
+    model = Transformer(config)
+    sizes = config.d_model, config.n_heads, config.hidden_size
+    _swap(model, MultiHeadAttention, lambda old: SlicedAttention(*sizes))
+    _swap(model, MaskedSoftmax, lambda old: FilledSoftmax(-1e9))
+    _no_dropout(model, EncoderLayer, DecoderLayer, Embedding)
+    for embedding in (model.src_embedding, model.tgt_embedding):
+        embedding.token = nn.Embedding(config.vocab_size, config.d_model)
+    model.generator = nn.Linear(config.d_model, config.vocab_size)
     return model
 
 
@@ -47,12 +131,129 @@ def bloem(config: ClassifierConfig) -> Classifier:
     return model
 
 
-PRESETS = {"paper": paper, "pre_norm": pre_norm, "bloem": bloem}
+@dataclass(frozen=True)
+class Preset:
+    """A system: how to build it, its kind of Config, what it does otherwise than the paper, in a
+    line, and the sizes that its own code or text gives."""
+
+    build: Callable[[Config], nn.Module]
+    config: type[Config]
+    differs: str
+    sizes: Mapping[str, float]
+
+
+PRESETS = {
+    "paper": Preset(paper, Config, "nothing: it is the paper", dict(vocab_size=37000)),
+    "pre_norm": Preset(
+        pre_norm,
+        Config,
+        "norm before each sublayer, and a final one on each stack",
+        dict(vocab_size=37000),
+    ),
+    "annotated": Preset(
+        annotated,
+        TwoVocabularies,
+        "pre-norm, its own norm (unbiased std, eps outside the root), nothing shared, masked "
+        "scores -1e9, log-softmax",
+        dict(vocab_size=11, max_length=5000),
+    ),
+    "hyunwoongko": Preset(
+        hyunwoongko,
+        TwoVocabularies,
+        "no √d_model, two vocabularies, head with bias, masked scores -10000, norm with eps 1e-12",
+        dict(vocab_size=5893, tgt_vocab_size=7855, max_length=256),
+    ),
+    "vanilla": Preset(
+        vanilla,
+        ScaledPositions,
+        "no biases, norms over the unbiased variance (no shift in the encoder), frequencies from "
+        "k = 1, dropout in the feed-forward alone",
+        dict(vocab_size=37000, dropout=0.2),
+    ),
+    "van_dijck": Preset(
+        van_dijck,
+        SlicedHeads,
+        "each head reads a slice of the embedding and widens it, no √d_model, feed-forward × 4",
+        dict(vocab_size=3, d_model=18, n_heads=6, d_ff=72, dropout=0.0, max_length=3),
+    ),
+    "bloem": Preset(
+        bloem,
+        ClassifierConfig,
+        "an encoder that classifies: heads as wide as the model, ∜d on queries and keys, learned "
+        "positions, mean over positions",
+        dict(vocab_size=50000, d_model=128, d_ff=512, max_length=512, dropout=0.0),
+    ),
+}
 
 
 def build(name: str, **sizes) -> Transformer | Classifier:
     """A model of the preset `name` with random weights; `sizes` are the fields of its Config."""
     if name not in PRESETS:
         raise ValueError(f"no preset {name!r}; there are {', '.join(PRESETS)}")
-    config = ClassifierConfig if name == "bloem" else Config
-    return PRESETS[name](config(**sizes))
+    preset = PRESETS[name]
+    return preset.build(preset.config(**sizes))
+
+
+def parameter_count(model: nn.Module) -> int:
+    """Trainable numbers; what is shared counts once."""
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def _swap(model: nn.Module, kind: type, make: Callable[[nn.Module], nn.Module]) -> None:
+    """Put `make(part)` where a part is exactly of `kind`."""
+    for name, part in list(model.named_modules()):
+        if type(part) is kind:
+            model.set_submodule(name, make(part))
+
+
+def _norm_first(model: Transformer) -> None:
+    config = model.config
+    for stack, layer in (
+        (model.encoder, PreNormEncoderLayer),
+        (model.decoder, PreNormDecoderLayer),
+    ):
+        stack.layers = nn.ModuleList(layer(config) for _ in stack.layers)
+        stack.norm = nn.LayerNorm(config.d_model)
+
+
+def _with_dropout(config: Config, bias: bool = True) -> DropoutFeedForward:
+    return DropoutFeedForward(config.d_model, config.d_ff, config.dropout, bias)
+
+
+def _no_dropout(model: nn.Module, *kinds: type) -> None:
+    for part in model.modules():
+        if isinstance(part, kinds):
+            part.dropout = nn.Dropout(0.0)
+
+
+def _reset(model: nn.Module, matrix: Callable[[torch.Tensor], object]) -> None:
+    """Matrices by `matrix`, biases as PyTorch draws them."""
+    for part in model.modules():
+        if isinstance(part, nn.Linear):
+            part.reset_parameters()
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            matrix(parameter)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m model.presets", description=__doc__)
+    parser.add_argument("name", nargs="?", choices=PRESETS)
+    name = parser.parse_args(arguments).name
+    if not name:
+        width = max(map(len, PRESETS))
+        print(f"{'preset':{width}}  {'parameters':>11}  differs from the paper in")
+        for name, preset in PRESETS.items():
+            count = parameter_count(build(name, **preset.sizes))
+            print(f"{name:{width}}  {count:>11,}  {preset.differs}")
+        return
+    preset = PRESETS[name]
+    model = build(name, **preset.sizes)
+    for parameter, tensor in model.named_parameters():
+        print(f"{parameter:44}  {' × '.join(map(str, tensor.shape)):>14}  {tensor.numel():>11,}")
+    sizes = ", ".join(f"{key} {value:,}" for key, value in preset.sizes.items())
+    print(f"{parameter_count(model):,} parameters at {sizes}")
+
+
+if __name__ == "__main__":
+    main()

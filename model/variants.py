@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
 from model.transformer import (
@@ -11,8 +12,155 @@ from model.transformer import (
     Embedding,
     Encoder,
     EncoderLayer,
+    FeedForward,
+    MaskedSoftmax,
     MultiHeadAttention,
+    PositionalEncoding,
 )
+
+
+@dataclass(frozen=True)
+class TwoVocabularies(Config):
+    """Sizes of a model whose target has a vocabulary of its own; 0: the source's."""
+
+    tgt_vocab_size: int = 0
+
+    @property
+    def tgt_vocab(self) -> int:
+        return self.tgt_vocab_size or self.vocab_size
+
+
+class FilledSoftmax(MaskedSoftmax):
+    """Masked scores become a large negative number instead of -inf. The same weights, but a row
+    that may attend to nothing attends to all keys alike instead of to none."""
+
+    def __init__(self, fill: float):
+        super().__init__()
+        self.fill = fill
+
+    def forward(self, scores: Tensor, mask: Tensor | None = None) -> Tensor:
+        return (scores if mask is None else scores.masked_fill(~mask, self.fill)).softmax(dim=-1)
+
+
+class StdNorm(nn.Module):
+    """weight · (x − mean) / (std + eps) + bias: the unbiased standard deviation, and eps outside
+    the root (The Annotated Transformer)."""
+
+    def __init__(self, d_model: int, eps: float = 1e-6):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+        self.eps = eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        std = x.std(dim=-1, keepdim=True)
+        return self.weight * (x - x.mean(dim=-1, keepdim=True)) / (std + self.eps) + self.bias
+
+
+class UnbiasedNorm(nn.Module):
+    """weight · (x − mean) / √(unbiased variance + eps), and a shift only if `bias`
+    (mr-raccoon-97/vanilla-transformer)."""
+
+    def __init__(self, d_model: int, bias: bool, eps: float = 1e-5):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.register_parameter("bias", nn.Parameter(torch.zeros(d_model)) if bias else None)
+        self.eps = eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        variance, mean = torch.var_mean(x, dim=-1, keepdim=True)
+        x = self.weight * (x - mean) * (variance + self.eps).rsqrt()
+        return x if self.bias is None else x + self.bias
+
+
+class DropoutFeedForward(FeedForward):
+    """The paper's feed-forward with dropout after the ReLU."""
+
+    def __init__(self, d_model: int, d_ff: int, dropout: float, bias: bool = True):
+        super().__init__(d_model, d_ff)
+        self.linear1 = nn.Linear(d_model, d_ff, bias)
+        self.dropout = nn.Dropout(dropout)
+        self.linear2 = nn.Linear(d_ff, d_model, bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear2(self.dropout(self.linear1(x).relu()))
+
+
+class LogSoftmaxLinear(nn.Linear):
+    """A generator whose output is log-probabilities."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x).log_softmax(dim=-1)
+
+
+class PositionsFromOne(PositionalEncoding):
+    """Sinusoids whose frequencies are scale ** (-2k / d_model) with k from 1, not from 0: the
+    quickest pair turns by less than one radian a position (mr-raccoon-97/vanilla-transformer).
+    """
+
+    def __init__(self, max_length: int, d_model: int, scale: float = 10000.0):
+        super().__init__(max_length, d_model, scale)
+        position = torch.arange(max_length, dtype=torch.float64)[:, None]
+        k = torch.arange(d_model) // 2 + 1
+        angle = position * scale ** (-2 * k.double() / d_model)
+        even = torch.arange(d_model) % 2 == 0
+        self.table = torch.where(even, angle.sin(), angle.cos()).to(self.table.dtype)
+
+
+@dataclass(frozen=True)
+class ScaledPositions(Config):
+    """Sizes of a model whose positional scale N can be set."""
+
+    scale: float = 10000.0
+
+
+class KeyValueAttention(MultiHeadAttention):
+    """No biases, and key and value inputs may have widths of their own
+    (mr-raccoon-97/vanilla-transformer). key: (batch, key, d_key); value: (batch, key, d_value).
+    """
+
+    def __init__(self, d_model: int, n_heads: int, d_key: int = 0, d_value: int = 0):
+        super().__init__(d_model, n_heads)
+        self.query = nn.Linear(d_model, d_model, bias=False)
+        self.key = nn.Linear(d_key or d_model, d_model, bias=False)
+        self.value = nn.Linear(d_value or d_model, d_model, bias=False)
+        self.output = nn.Linear(d_model, d_model, bias=False)
+
+
+@dataclass(frozen=True)
+class SlicedHeads(Config):
+    """Sizes of a model whose heads each read a slice of the embedding and widen it to
+    `hidden_size`."""
+
+    hidden_size: int = 64
+
+
+class SlicedLinear(nn.Module):
+    """Each head its own slice of the embedding, through its own projection, one after the other.
+
+    (batch, length, d_model) → (batch, length, heads · hidden_size)
+    """
+
+    def __init__(self, d_model: int, n_heads: int, hidden_size: int):
+        super().__init__()
+        self.heads = nn.ModuleList(
+            nn.Linear(d_model // n_heads, hidden_size) for _ in range(n_heads)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        slices = x.chunk(len(self.heads), dim=-1)
+        return torch.cat([head(own) for head, own in zip(self.heads, slices, strict=True)], dim=-1)
+
+
+class SlicedAttention(MultiHeadAttention):
+    """Heads that each read only their own slice of the embedding (Max van Dijck)."""
+
+    def __init__(self, d_model: int, n_heads: int, hidden_size: int):
+        super().__init__(d_model, n_heads)
+        self.query, self.key, self.value = (
+            SlicedLinear(d_model, n_heads, hidden_size) for _ in range(3)
+        )
+        self.output = nn.Linear(n_heads * hidden_size, d_model)
 
 
 class PreNormEncoderLayer(EncoderLayer):
@@ -51,7 +199,8 @@ class LearnedPositions(nn.Embedding):
 
 
 class WideAttention(MultiHeadAttention):
-    """Heads as wide as the model, d_head = d_model, and projections without bias (Bloem 2019)."""
+    """Heads as wide as the model, d_head = d_model, and projections without bias; queries and
+    keys are each divided by the fourth root of the head size (Bloem 2019)."""
 
     def __init__(self, d_model: int, n_heads: int, dropout: float = 0.0):
         super().__init__(d_model, n_heads, dropout)
@@ -60,6 +209,14 @@ class WideAttention(MultiHeadAttention):
         self.key = nn.Linear(d_model, wide, bias=False)
         self.value = nn.Linear(d_model, wide, bias=False)
         self.output = nn.Linear(wide, d_model)
+
+    def keys_values(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        k, v = super().keys_values(key, value)
+        return self.scale(k), v
+
+    @staticmethod
+    def scale(q: Tensor) -> Tensor:
+        return q * q.shape[-1] ** -0.25
 
 
 @dataclass(frozen=True)
