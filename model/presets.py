@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from model import foreign
 from model.transformer import (
     Config,
     DecoderLayer,
@@ -194,6 +195,28 @@ def build(name: str, **sizes) -> Transformer | Classifier:
     return preset.build(preset.config(**sizes))
 
 
+def load_foreign(name: str, state_dict: Mapping[str, Tensor], **sizes) -> nn.Module:
+    """The preset `name` with the weights that the system's own code saved, in eval mode.
+
+    Shapes tell most sizes. `sizes` gives what they do not: n_heads where it is not 8, and
+    max_length. Raises ValueError that names a parameter too many, or those that are missing.
+    """
+    weights = foreign.ours(name, dict(state_dict))
+    sizes = foreign.sizes_of(weights) | sizes
+    if PRESETS[name].config is TwoVocabularies and "tgt_embedding.token.weight" in weights:
+        sizes.setdefault("tgt_vocab_size", len(weights["tgt_embedding.token.weight"]))
+    model = build(name, **sizes)
+    own = dict(model.named_parameters(remove_duplicate=False))
+    if missing := sorted(own.keys() - weights.keys()):
+        raise ValueError(f"the state dict has no weights for {', '.join(missing)}")
+    with torch.no_grad():
+        for key, tensor in weights.items():
+            if key not in own or own[key].shape != tensor.shape:
+                raise ValueError(f"{key} of shape {tuple(tensor.shape)} has no place in {name}")
+            own[key].copy_(tensor)
+    return model.eval()
+
+
 def parameter_count(model: nn.Module) -> int:
     """Trainable numbers; what is shared counts once."""
     return sum(parameter.numel() for parameter in model.parameters())
@@ -226,7 +249,7 @@ def _no_dropout(model: nn.Module, *kinds: type) -> None:
             part.dropout = nn.Dropout(0.0)
 
 
-def _reset(model: nn.Module, matrix: Callable[[torch.Tensor], object]) -> None:
+def _reset(model: nn.Module, matrix: Callable[[Tensor], object]) -> None:
     """Matrices by `matrix`, biases as PyTorch draws them."""
     for part in model.modules():
         if isinstance(part, nn.Linear):
