@@ -97,8 +97,9 @@ class NothingToShow(Exception):
 
 
 def is_rerun() -> bool:
-    """Whether the sidebar was there in the run before, for the same model."""
-    return st.session_state.get("_drawn_for") == settings().weights
+    """Whether the run before drew the whole sidebar, for the same model. Ask once a run: a
+    run whose sidebar breaks off must not count for the next one."""
+    return st.session_state.pop("_drawn_for", None) == settings().weights
 
 
 def sidebar_is_drawn() -> None:

@@ -5,6 +5,8 @@ training `weights`, `step`, `curve`, and `recipes`, one dict per run that led to
 from evaluation `scores`, one dict per test set and way of decoding. Every entry may be missing.
 """
 
+from torch import nn
+
 from model.transformer import Transformer
 
 MEASURES = {"bleu_lc": "BLEU, lowercased", "bleu": "BLEU", "chrf": "chrF",
@@ -33,9 +35,14 @@ def headline(card: dict) -> str:
     return f"{best[measure]:.1f} {MEASURES[measure]} ({best['decode']})"
 
 
+def parameter_count(model: nn.Module) -> int:
+    """Trainable numbers; what is shared counts once."""
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
 def markdown(card: dict, model: Transformer, preset: str) -> str:
     """The text of README.md."""
-    parameters = sum(p.numel() for p in model.parameters())
+    parameters = parameter_count(model)
     parts = [f"# {card.get('title', 'A model')}", card.get("look_for", "")]
     parts += [f"- Data: {card['data']}" if "data" in card else ""]
     parts[-1] += f"\n- Terms of the data: {card['terms']}" if "terms" in card else ""

@@ -4,7 +4,6 @@ import re
 
 from torch import Tensor
 
-NORM = {"gamma": "weight", "beta": "bias", "a_2": "weight", "b_2": "bias"}
 # Name of a preset → patterns of its system's names, and ours. The first that fits counts; ""
 # stands for a table that we make ourselves.
 NAMES = {
@@ -81,7 +80,7 @@ WORDS = {  # what stands in <> above, read by its first word
         **{"concat": "output", "unifyheads": "output"},
         **{"toqueries": "query", "tokeys": "key", "tovalues": "value"},
     },
-    "norm": NORM,
+    "norm": {"gamma": "weight", "beta": "bias", "a_2": "weight", "b_2": "bias"},
     "next": {"0": "1", "1": "2", "2": "3"},
     "count": {"first": "1", "second": "2", "third": "3"},
     "part": {"0": "1", "2": "2", "3": "2"},  # of a Sequential, with or without dropout
@@ -109,12 +108,11 @@ def _word(match: re.Match) -> str:
 
 
 def sizes_of(weights: dict[str, Tensor]) -> dict[str, int]:
-    """The sizes that shapes tell, as fields of Config; of n_heads they tell only where heads
-    have projections of their own width."""
+    """The sizes that shapes tell, as fields of any preset's Config; of n_heads they tell only
+    where heads have projections of their own width."""
 
     def count(pattern: str) -> int:
-        found = {m[1] for key in weights if (m := re.match(pattern, key))}
-        return len(found)
+        return len({m[1] for key in weights if (m := re.match(pattern, key))})
 
     def shape(key: str):
         if key not in weights:
@@ -129,6 +127,8 @@ def sizes_of(weights: dict[str, Tensor]) -> dict[str, int]:
         "n_encoder_layers": count(r"encoder\.layers\.(\d+)\."),
         "n_decoder_layers": count(r"decoder\.layers\.(\d+)\."),
     }
+    if "tgt_embedding.token.weight" in weights:
+        sizes["tgt_vocab_size"] = len(weights["tgt_embedding.token.weight"])
     query = "encoder.layers.0.self_attn.query"
     if heads := count(rf"{re.escape(query)}\.heads\.(\d+)\."):
         sizes |= {"n_heads": heads, "hidden_size": shape(f"{query}.heads.0.weight")[0]}

@@ -6,12 +6,13 @@ python -m model.presets NAME    parameter names and shapes of one, at its own si
 
 import argparse
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor, nn
 
 from model import foreign
+from model.card import parameter_count
 from model.transformer import (
     Config,
     DecoderLayer,
@@ -62,9 +63,9 @@ def annotated(config: TwoVocabularies) -> Transformer:
     embeddings and generator, log-probabilities."""
     model = Transformer(config)
     _norm_first(model)
-    _swap(model, nn.LayerNorm, lambda old: StdNorm(config.d_model))
-    _swap(model, MaskedSoftmax, lambda old: FilledSoftmax(-1e9))
-    _swap(model, FeedForward, lambda old: _with_dropout(config))
+    _swap(model, nn.LayerNorm, lambda: StdNorm(config.d_model))
+    _swap(model, MaskedSoftmax, lambda: FilledSoftmax(-1e9))
+    _swap(model, FeedForward, lambda: _with_dropout(config))
     model.tgt_embedding.token = TokenEmbedding(config.tgt_vocab, config.d_model)
     model.generator = LogSoftmaxLinear(config.d_model, config.tgt_vocab)
     _reset(model, nn.init.xavier_uniform_)
@@ -75,9 +76,9 @@ def hyunwoongko(config: TwoVocabularies) -> Transformer:
     """hyunwoongko/transformer: post-norm with its own eps, embeddings as they are, a vocabulary
     for each side, and a linear head with bias."""
     model = Transformer(config)
-    _swap(model, nn.LayerNorm, lambda old: nn.LayerNorm(config.d_model, eps=1e-12))
-    _swap(model, MaskedSoftmax, lambda old: FilledSoftmax(-10000.0))
-    _swap(model, FeedForward, lambda old: _with_dropout(config))
+    _swap(model, nn.LayerNorm, lambda: nn.LayerNorm(config.d_model, eps=1e-12))
+    _swap(model, MaskedSoftmax, lambda: FilledSoftmax(-10000.0))
+    _swap(model, FeedForward, lambda: _with_dropout(config))
     _no_dropout(model, MultiHeadAttention)
     model.src_embedding.token = nn.Embedding(config.vocab_size, config.d_model)
     model.tgt_embedding.token = nn.Embedding(config.tgt_vocab, config.d_model)
@@ -92,10 +93,10 @@ def vanilla(config: ScaledPositions) -> Transformer:
     are the paper's."""
     model = Transformer(config)
     sizes = config.d_model, config.n_heads
-    _swap(model, MultiHeadAttention, lambda old: KeyValueAttention(*sizes))
-    _swap(model, FeedForward, lambda old: _with_dropout(config, bias=False))
+    _swap(model, MultiHeadAttention, lambda: KeyValueAttention(*sizes))
+    _swap(model, FeedForward, lambda: _with_dropout(config, bias=False))
     for stack, bias in ((model.encoder, False), (model.decoder, True)):
-        _swap(stack, nn.LayerNorm, lambda old, bias=bias: UnbiasedNorm(config.d_model, bias))
+        _swap(stack, nn.LayerNorm, lambda bias=bias: UnbiasedNorm(config.d_model, bias))
     _no_dropout(model, EncoderLayer, DecoderLayer)
     for embedding in (model.src_embedding, model.tgt_embedding):
         embedding.position = PositionsFromOne(config.max_length, config.d_model, config.scale)
@@ -107,8 +108,8 @@ def van_dijck(config: SlicedHeads) -> Transformer:
     to hidden_size; embeddings as they are, and not shared."""
     model = Transformer(config)
     sizes = config.d_model, config.n_heads, config.hidden_size
-    _swap(model, MultiHeadAttention, lambda old: SlicedAttention(*sizes))
-    _swap(model, MaskedSoftmax, lambda old: FilledSoftmax(-1e9))
+    _swap(model, MultiHeadAttention, lambda: SlicedAttention(*sizes))
+    _swap(model, MaskedSoftmax, lambda: FilledSoftmax(-1e9))
     _no_dropout(model, EncoderLayer, DecoderLayer, Embedding)
     for embedding in (model.src_embedding, model.tgt_embedding):
         embedding.token = nn.Embedding(config.vocab_size, config.d_model)
@@ -202,10 +203,9 @@ def load_foreign(name: str, state_dict: Mapping[str, Tensor], **sizes) -> nn.Mod
     max_length. Raises ValueError that names a parameter too many, or those that are missing.
     """
     weights = foreign.ours(name, dict(state_dict))
-    sizes = foreign.sizes_of(weights) | sizes
-    if PRESETS[name].config is TwoVocabularies and "tgt_embedding.token.weight" in weights:
-        sizes.setdefault("tgt_vocab_size", len(weights["tgt_embedding.token.weight"]))
-    model = build(name, **sizes)
+    known = {field.name for field in fields(PRESETS[name].config)}
+    told = {key: size for key, size in foreign.sizes_of(weights).items() if key in known}
+    model = build(name, **told | sizes)
     own = dict(model.named_parameters(remove_duplicate=False))
     if missing := sorted(own.keys() - weights.keys()):
         raise ValueError(f"the state dict has no weights for {', '.join(missing)}")
@@ -217,16 +217,11 @@ def load_foreign(name: str, state_dict: Mapping[str, Tensor], **sizes) -> nn.Mod
     return model.eval()
 
 
-def parameter_count(model: nn.Module) -> int:
-    """Trainable numbers; what is shared counts once."""
-    return sum(parameter.numel() for parameter in model.parameters())
-
-
-def _swap(model: nn.Module, kind: type, make: Callable[[nn.Module], nn.Module]) -> None:
-    """Put `make(part)` where a part is exactly of `kind`."""
+def _swap(model: nn.Module, kind: type, make: Callable[[], nn.Module]) -> None:
+    """Put a new part by `make()` where a part is exactly of `kind`."""
     for name, part in list(model.named_modules()):
         if type(part) is kind:
-            model.set_submodule(name, make(part))
+            model.set_submodule(name, make())
 
 
 def _norm_first(model: Transformer) -> None:

@@ -87,7 +87,9 @@ def head_grid(packed: bytes, look: Look, on_focus: Callable[[Mapping], None]) ->
     _mount(data=packed, key="head_grid", on_focus_change=chosen)
     # Apart, because it changes with every click, and the weights are large.
     _mount_look(data=asdict(look), key="head_grid_look", height=1)
-    time.sleep(HEAD_START)
+    if st.session_state.get("_head_grid_sent") != (sent := hash(packed)):
+        st.session_state["_head_grid_sent"] = sent
+        time.sleep(HEAD_START)
 
 
 def pack(sides: Mapping[str, Side], parts: Sequence[Part]) -> bytes:

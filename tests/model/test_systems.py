@@ -8,8 +8,9 @@ from torch import nn
 
 from model import presets
 from model.capture import capture
+from model.card import parameter_count
 from model.masks import Masks
-from model.presets import build, parameter_count
+from model.presets import build
 from model.variants import KeyValueAttention
 from tests.model.common import max_difference, random_ids
 
