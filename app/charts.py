@@ -1,18 +1,21 @@
 """Arrays and labels in, Plotly figures out. Query is the row, key is the column, always."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.look import DIFFERENCES, FONT
+from app.look import DIFFERENCES, FONT, LINES
 from app.look import WEIGHTS as SCALE
 
 WEIGHTS = {"colorscale": SCALE, "cmin": 0, "cmax": 1}
 MOST_LABELS = 64  # more would overlap on a projector
 MOST_NAMED_CELLS = 128 * 128  # cells whose hover text names both pieces
+MOST_NUMBERED = 14  # columns; numbers in more cells could not be read
+DASHES = ("solid", "dash", "dot", "dashdot")
+MARKERS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
 
 
 @dataclass(frozen=True)
@@ -44,11 +47,25 @@ def plain(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def attention(weights: np.ndarray, query: Axis, key: Axis) -> go.Figure:
-    """One head, (query, key). A row that may attend to nothing is left blank."""
+def attention(weights: np.ndarray, query: Axis, key: Axis, numbers: bool = False) -> go.Figure:
+    """One head, (query, key), with its `numbers` where they fit. A row that may attend to nothing
+    is left blank."""
     figure = go.Figure(_cells(_blank_empty_rows(weights), query, key, "weight"))
+    if numbers:
+        _write_numbers(figure, weights)
     _sides(figure, query, key, width=400)
     figure.update_layout(coloraxis=WEIGHTS | {"colorbar": _colorbar("weight")})
+    return _finish(figure, height=_height(query, 34))
+
+
+def mask(allowed: np.ndarray, query: Axis, key: Axis) -> go.Figure:
+    """Who may attend to whom, (query, key) of booleans."""
+    figure = go.Figure(_cells(allowed.astype(float), query, key, "may look"))
+    figure.update_traces(
+        text=np.where(allowed, "yes", "no"), texttemplate="%{text}", textfont={"size": FONT}
+    )
+    _sides(figure, query, key, width=400)
+    figure.update_layout(coloraxis=WEIGHTS | {"showscale": False})
     return _finish(figure, height=_height(query, 34))
 
 
@@ -95,11 +112,16 @@ def comparison(ours: np.ndarray, theirs: np.ndarray, query: Axis, key: Axis) -> 
     return _finish(figure, height=_height(query, 30) + 130, top=40)
 
 
-def vectors(values: np.ndarray, position: Axis, largest: float | None = None) -> go.Figure:
-    """One vector a row, (position, d_model), on a scale symmetric around zero."""
+def vectors(
+    values: np.ndarray, position: Axis, largest: float | None = None, numbers: bool = False
+) -> go.Figure:
+    """One vector a row, (position, d_model), on a scale symmetric around zero, with its `numbers`
+    where they fit."""
     largest = float(np.abs(values).max()) if largest is None else largest
     dimension = Axis("dimension", [str(i) for i in range(values.shape[1])])
     figure = go.Figure(_cells(values, position, dimension, "value"))
+    if numbers:
+        _write_numbers(figure, values)
     _sides(figure, position, dimension, width=800)
     ticks = list(range(0, values.shape[1], max(1, values.shape[1] // 16)))
     figure.update_xaxes(
@@ -114,6 +136,68 @@ def vectors(values: np.ndarray, position: Axis, largest: float | None = None) ->
         }
     )
     return _finish(figure, height=_height(position, 24))
+
+
+def tables(
+    named: Mapping[str, np.ndarray], rows: Axis, largest: float = 1, numbers: bool = False
+) -> go.Figure:
+    """Tables of (row, dimension) side by side under their names, on one scale symmetric around
+    zero, with their `numbers` where they fit."""
+    figure = make_subplots(
+        1,
+        len(named),
+        shared_yaxes=True,
+        horizontal_spacing=0.02,
+        column_titles=[f"<b>{plain(name)}</b>" for name in named],
+    )
+    for column, table in enumerate(named.values(), start=1):
+        dimensions = Axis("dimension", [str(i) for i in range(table.shape[1])])
+        cells = _cells(table, rows, dimensions, "value")
+        hover = f"{rows.title} %{{y}}, dimension %{{x}}: %{{z:.4f}}<extra></extra>"
+        cells.update(customdata=None, hovertemplate=hover)  # too many to name each
+        figure.add_trace(cells, row=1, col=column)
+        ticks = list(range(0, table.shape[1], max(1, table.shape[1] // 4)))
+        figure.update_xaxes(tickvals=ticks, col=column)
+    if numbers:
+        _write_numbers(figure, next(iter(named.values())))
+    figure.update_xaxes(title={"text": "dimension", "font": {"size": FONT}}, tickfont_size=FONT)
+    figure.update_yaxes(**rows.layout(34 * len(rows.labels)))
+    figure.update_yaxes(range=[len(rows.labels) - 0.5, -0.5], showticklabels=False, title_text="")
+    figure.update_yaxes(showticklabels=True, title_text=rows.title, col=1)
+    figure.update_layout(
+        coloraxis={
+            "colorscale": DIFFERENCES,
+            "cmin": -largest,
+            "cmax": largest,
+            "colorbar": _colorbar("value"),
+        }
+    )
+    return _finish(figure, height=_height(rows, 24), top=40)
+
+
+def lines(values: Mapping[str, Sequence[float]], across: Axis, up: str) -> go.Figure:
+    """One line a name, over the labels of `across`."""
+    figure = go.Figure()
+    for i, (name, line) in enumerate(values.items()):
+        figure.add_trace(
+            go.Scatter(
+                y=line,
+                name=name,
+                mode="lines+markers",
+                line={"color": LINES[i % len(LINES)], "dash": DASHES[i % len(DASHES)], "width": 3},
+                marker={"symbol": MARKERS[i % len(MARKERS)], "size": 9},
+                hovertemplate=f"{name}, %{{x}}: %{{y:.4f}}<extra></extra>",
+            )
+        )
+    figure.update_xaxes(**across.layout(900) | {"tickangle": 0})
+    figure.update_yaxes(title={"text": up, "font": {"size": FONT}}, tickfont={"size": FONT})
+    figure.update_layout(legend={"font": {"size": FONT}})
+    return _finish(figure, height=400)
+
+
+def _write_numbers(figure: go.Figure, values: np.ndarray) -> None:
+    if values.shape[1] <= MOST_NUMBERED:
+        figure.update_traces(texttemplate="%{z:.2f}", textfont={"size": FONT})
 
 
 def _blank_empty_rows(weights: np.ndarray) -> np.ndarray:

@@ -5,11 +5,12 @@ every eye; differences have one that is symmetric around zero, red against blue.
 is orange everywhere, and nothing else is.
 """
 
-from plotly.colors import sequential
+from plotly.colors import qualitative, sequential
 
 WEIGHTS = sequential.Viridis  # from 0 to 1, evenly spaced
 DIFFERENCES = "RdBu"
 FOCUS = "#e4572e"
+LINES = qualitative.Safe  # told apart by every eye; dashes and markers tell them apart too
 INK = {"light": "#1b1c1f", "dark": "#f4f5f7"}
 
 FONT = 16  # pixels

@@ -47,6 +47,13 @@ page = st.navigation(
             icon=":material/compare_arrows:",
             help="The same weights in torch.nn.Transformer, side by side.",
         ),
+        st.Page(
+            HERE / "views" / "family.py",
+            title="Family",
+            icon=":material/account_tree:",
+            help="The systems that describe a Transformer from scratch, and what each does its own "
+            "way, measured on your sentence.",
+        ),
     ],
     position="top",
 )
@@ -55,6 +62,8 @@ page = st.navigation(
 def body() -> None:
     st.html(f"<style>{look.STYLE}{look.PROJECTOR_STYLE * state.display().projector}</style>")
     st.header(page.title, anchor=False)
+    if said := state.random_weights():
+        st.info(said)
     with suppress(state.NothingToShow):
         page.run()
 

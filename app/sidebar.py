@@ -61,7 +61,7 @@ def sidebar() -> None:
 
 
 def _model() -> None:
-    models = list(state.model_folders())
+    models = state.models()
     if not models:
         st.error("There is no model in assets/checkpoints. Train one: python -m model.train")
         raise state.NothingToShow
@@ -70,7 +70,8 @@ def _model() -> None:
         models,
         key="model",
         on_change=_open_on_example,
-        help="Each was trained for one task; what it is good at stands below.",
+        help="Each was trained for one task; what it is good at stands below. Untrained ones show "
+        "how other systems are built, with random weights that are the same every time.",
         **URL,
     )
     st.selectbox(
@@ -79,6 +80,7 @@ def _model() -> None:
         key="device",
         help="Where the model runs. Auto takes the first GPU, else the CPU.",
     )
+    st.session_state["_reads"] = state.trained(st.session_state["model"])
     _step()
     st.caption(_facts(state.cards()[st.session_state["model"]]))
     with st.popover("All models", help="What each was trained for, its size and its score."):
@@ -112,10 +114,14 @@ def _step() -> None:
 
 
 def _open_on_example() -> None:
-    """Another model may speak another language: start from its own example."""
-    name = st.session_state["model"]
-    st.session_state["source"] = (state.examples(name) or [""])[0]
+    """Another model may speak another language: an example gives way to one of its own. What the
+    user typed stays."""
+    before, now = (st.session_state[key] for key in ("_reads", "model"))
+    if state.trained(now) == before:
+        return
     st.session_state["target"] = ""
+    if st.session_state["source"] in state.examples(before):
+        st.session_state["source"] = (state.examples(now) or [""])[0]
 
 
 def _take_example() -> None:
@@ -176,7 +182,7 @@ def _target() -> None:
     st.text_input(
         "Target",
         key="target",
-        placeholder="written by the model",
+        placeholder=f"written by {state.trained(st.session_state['model'])}",
         help="What the decoder reads. Leave it empty and the model writes it; type to see how "
         "it reads your own.",
         **URL,

@@ -11,6 +11,8 @@ import statistics
 import sys
 import time
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from threading import Lock
@@ -21,23 +23,29 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from app import words
+from model import family as members
 from model import snapshots
 from model.capture import view
-from model.checkpoint import SHIPPED, Checkpoint, load
+from model.checkpoint import SHIPPED, Checkpoint, load, untrained
 from model.heads import Measured, measure, over_sentences
 from model.masks import Masks
+from model.presets import PRESETS, parameters
 from model.reading import Reading
 from model.reference import Reference, ReferenceTrace
 from model.tokenizer import Encoding
 from model.trace import KINDS, TooLong, Trace, inputs_of, trace
+from model.variants import ClassifierConfig, PositionsFromOne
 
 EXAMPLES = SHIPPED.parent / "examples"
-DEFAULT_MODEL = "en-de"
+DEFAULT_MODEL, CLASSIFIER = "en-de", "reviews"
 AVERAGES = {"one head": "", "heads": "heads", "layers": "layers", "both": "both"}
 CORES = torch.get_num_threads()
 SHORT = 400  # tokens; longer texts are quicker on all cores
 TRACE_BYTES = 512 * 2**20
 FINAL = "final"
+UNTRAINED = {f"{preset}, untrained": preset for preset in PRESETS}  # model → its preset
+SEEDED = Lock()  # random weights come from one generator for all sessions
+VIEWS = 8  # models that a session keeps its view of; a large one is 0.25 GB
 
 
 @dataclass(frozen=True)
@@ -149,9 +157,35 @@ def model_folders() -> dict[str, Path]:
     return {folder.name: folder for folder in found}
 
 
+def models() -> list[str]:
+    """Every model to choose from: trained ones, then the presets with random weights."""
+    return [*model_folders(), *(UNTRAINED if model_folders() else ())]
+
+
+def trained(name: str) -> str:
+    """A model itself, or the trained one whose pieces, examples and targets an untrained one is
+    given: what it would write by itself is noise."""
+    preset = PRESETS.get(UNTRAINED.get(name))
+    if preset is None:
+        return name
+    return CLASSIFIER if issubclass(preset.config, ClassifierConfig) else DEFAULT_MODEL
+
+
+def random_weights() -> str:
+    """A sentence on the chosen model if it was never trained, else nothing."""
+    name = settings().model
+    if name not in UNTRAINED:
+        return ""
+    wrote = "" if trained(name) == CLASSIFIER else f" The target is written by {DEFAULT_MODEL}."
+    return (
+        f"**{UNTRAINED[name]}** was not trained: its weights are random, the same every time. The "
+        f"pictures show how this system is built, not what it would learn.{wrote}"
+    )
+
+
 def examples(name: str) -> list[str]:
     """Example sentences for a model, the first one to open on."""
-    path = EXAMPLES / f"{name}.txt"
+    path = EXAMPLES / f"{trained(name)}.txt"
     return lines_of(path.read_text(encoding="utf-8")) if path.is_file() else []
 
 
@@ -166,12 +200,15 @@ def device_of(choice: str) -> str:
     return (devices()[2:] or ["cpu"])[0] if choice == "auto" else choice
 
 
-@st.cache_resource(max_entries=32, show_spinner="Reading the model …")
+@st.cache_resource(max_entries=16, show_spinner="Reading the model …")
 def _shared(name: str, step: str, device: str) -> tuple[Checkpoint, Reference | None]:
     """Weights on a device, and their twin, for all sessions. Hook none of it: take a view."""
-    folder = model_folders()[name]
+    folder = model_folders()[trained(name)]
     checkpoint = load(folder)
-    if step != FINAL:
+    if name in UNTRAINED:
+        with SEEDED:
+            checkpoint = untrained(UNTRAINED[name], checkpoint)
+    elif step != FINAL:
         snapshots.put_into(checkpoint.model, folder, int(step))
     checkpoint.model.to(device)
     try:
@@ -189,6 +226,8 @@ def _own(name: str, step: str, device: str) -> tuple[Checkpoint, Reference | Non
             replace(checkpoint, model=view(checkpoint.model)),
             reference and view(reference),
         )
+        if len(views) > VIEWS:
+            del views[next(iter(views))]
     return views[name, step, device]
 
 
@@ -212,6 +251,8 @@ def steps() -> dict[str, dict]:
 
 @st.cache_data
 def _steps(name: str) -> dict[str, dict]:
+    if name in UNTRAINED:
+        return {}
     found = {str(step): score for step, score in snapshots.steps(model_folders()[name]).items()}
     return found | {FINAL: {}} if found else {}
 
@@ -228,18 +269,32 @@ def layers() -> dict[str, int]:
 def cards() -> dict[str, dict]:
     """Name → card of every model to choose from, and its number of `parameters`, read without
     its weights."""
-    return {name: _card(folder) for name, folder in model_folders().items()}
+    return {name: _card(name) for name in models()}
 
 
-def _card(folder: Path) -> dict:
+def _card(name: str) -> dict:
+    folder = model_folders()[trained(name)]
     try:
-        card = json.loads((folder / "config.json").read_text(encoding="utf-8"))["card"]
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        if preset := UNTRAINED.get(name):
+            count = parameters(preset, config["sizes"]["vocab_size"])
+            said = f"Differs from the paper in: {PRESETS[preset].differs}."
+            title = PRESETS[preset].system
+            return {"title": title, "weights": "random", "look_for": said, "parameters": count}
+        card = config["card"]
         with safe_open(folder / "model.safetensors", "pt") as weights:
             names = list(weights.keys())
             shapes = [weights.get_slice(name).get_shape() for name in names]
         return card | {"parameters": sum(map(math.prod, shapes))}
     except (OSError, ValueError, KeyError, TypeError, SafetensorError):
         return {}  # what is wrong with it is said when it is chosen
+
+
+@st.cache_resource
+def positions_by_scale(length: int = 64, d_model: int = 128) -> dict[int, np.ndarray]:
+    """Scale N → the positional table of mr-raccoon-97/vanilla-transformer, (length, d_model)."""
+    scales = (1, 10, 100, 1000, 10000)
+    return {scale: PositionsFromOne(length, d_model, scale).table.numpy() for scale in scales}
 
 
 # Traces
@@ -273,6 +328,7 @@ def _cache() -> _ByteBoundedCache:
 def _translation(
     weights: tuple[str, str, str], text: str, masks: Masks = Masks(), pad_to: int = 0
 ) -> Encoding:
+    """What the model writes for a text."""
     return _own(*weights)[0].translate(text, masks, pad_to)
 
 
@@ -288,23 +344,35 @@ def translate_under_masks() -> None:
     st.session_state["target"] = checkpoint().tokenizer.decode(found.ids)
 
 
+def _target(weights: tuple[str, str, str], text: str) -> Encoding:
+    """The target that a model reads where none was typed."""
+    name, step, device = weights
+    return _translation((trained(name), step, device), text)
+
+
 def current_pair() -> tuple[Encoding, Encoding]:
     """Source and target of the current settings. Raises TooLong."""
     chosen, tokenizer = settings(), checkpoint().tokenizer
     typed = chosen.target.strip()
-    target = tokenizer.encode(typed) if typed else _translation(chosen.weights, chosen.text)
+    target = tokenizer.encode(typed) if typed else _target(chosen.weights, chosen.text)
     return tokenizer.encode(chosen.text), target
 
 
 def current_trace() -> Trace:
     """The trace of the current settings. Without one to show, says why and ends the page."""
-    chosen = settings()
     checkpoint()  # says so if it cannot be read
-    if not chosen.text:
+    with _answer_bad_text():
+        return _trace(settings())
+
+
+@contextmanager
+def _answer_bad_text() -> Iterator[None]:
+    """Says why there is nothing to see of the current text, and ends the page."""
+    if not settings().text:
         st.info("Type a sentence into the box on the left to see what the heads look at.")
         raise NothingToShow
     try:
-        return _trace(chosen)
+        yield
     except TooLong as error:
         st.error(f"{error} Your text is still in the box: shorten it there.")
         raise NothingToShow from error
@@ -335,7 +403,10 @@ def _measure(trace: Trace, kind: str) -> Measured:
 def measured_on_examples(weights: tuple[str, str, str]) -> dict[str, Measured]:
     """Numbers of all heads, over the example sentences of the model with these weights."""
     own, _ = _own(*weights)
-    traces = [own.trace(text) for text in examples(weights[0])]
+    encode = own.tokenizer.encode
+    traces = [
+        trace(own.model, encode(text), _target(weights, text)) for text in examples(weights[0])
+    ]
     return {
         kind: over_sentences([_measure(one, kind) for one in traces])
         for kind in (traces[0].attention if traces else ())
@@ -372,6 +443,47 @@ def _trace(chosen: Settings) -> Trace:
             return trace(own.model, src, tgt, chosen.masks, chosen.pad_to)
 
     return _cache().get(chosen, make, lambda made: made.nbytes)
+
+
+@st.cache_resource(show_spinner="Building one model of every system …")
+def _members() -> dict[str, torch.nn.Module]:
+    own, _ = _own(DEFAULT_MODEL, FINAL, "cpu")
+    with SEEDED:
+        return members.members(len(own.tokenizer), own.model.config.max_length)
+
+
+def family() -> dict:
+    """What the presets do differently, measured on the current sentence and its target, or the
+    one that the default model writes (see model/family.py); with the number of `pieces`."""
+    chosen, standard = settings(), (DEFAULT_MODEL, FINAL, "cpu")
+    own, _ = _own(*standard)
+    encode = own.tokenizer.encode
+
+    def make():
+        typed = chosen.target.strip()
+        target = encode(typed) if typed else _translation(standard, chosen.text)
+        pair = inputs_of(own.model.config, encode(chosen.text), target)
+        src, tgt = (torch.tensor([side.ids]) for side in pair)
+        models = _members()
+        with st.spinner("Measuring the differences …"), SEEDED, torch.no_grad():
+            return members.measure(models, src, tgt) | {"pieces": src.shape[1]}
+
+    with _answer_bad_text():
+        return _cache().get(("family", chosen.text, chosen.target), make, lambda made: 100_000)
+
+
+def source_vectors() -> np.ndarray:
+    """What the chosen model's table holds for the pieces of the source, (length, d_model)."""
+    embedding = checkpoint().model.src_embedding.token
+    ids = torch.tensor(current_trace().src.ids, device=embedding.weight.device)
+    return embedding.weight[ids].float().cpu().numpy()
+
+
+@st.cache_resource
+def three_words() -> members.ThreeWords:
+    """Van Dijck's first example."""
+    with SEEDED:
+        return members.three_words()
 
 
 @dataclass(frozen=True)

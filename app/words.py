@@ -9,8 +9,12 @@ import numpy as np
 from app.charts import Axis
 from model.heads import Measured, measure, nearest_names, rows_that_show
 from model.reading import Reading
+from model.reference import without_counterpart
+from model.sources import Source
 from model.tokenizer import Encoding
 from model.trace import Trace
+from model.transformer import TokenEmbedding
+from model.variants import LearnedPositions, PositionsFromOne
 
 KINDS = {
     "encoder": "encoder self-attention",
@@ -183,6 +187,172 @@ def empty_rows(weights: np.ndarray, query: Axis) -> str | None:
         f"Under these masks {len(empty)} of {len(query.labels)} rows may look at nothing and are "
         f"left blank: {which}. Their weights are all zero."
     )
+
+
+def positions(model) -> str:
+    """What kind of positional table a model has."""
+    position = model.src_embedding.position
+    if isinstance(position, LearnedPositions):
+        return "It was learned, one vector a position, like the words'."
+    said = "Sine and cosine by turns, fast waves on the left, slow ones on the right."
+    if isinstance(position, PositionsFromOne):
+        return f"{said} Its frequencies begin at k = 1, one pair later than the paper's."
+    return said
+
+
+def token_title(model) -> str:
+    """What the model adds the positions to."""
+    scaled = isinstance(model.src_embedding.token, TokenEmbedding)
+    return "Token embeddings × √d_model" if scaled else "Token embeddings, not scaled"
+
+
+def differences(measured: dict) -> str:
+    """A Markdown table: what the presets do differently, who does so, and what it comes to on the
+    sentence that was `measured` (see model/family.py)."""
+    m, pieces = measured, measured["pieces"]
+    grows = {name: f"{m['lengths'][name][-1]:.1f}" for name in m["lengths"]}
+    ratio = {
+        name: f"{word:.1f} : {position:.1f}"
+        for name, (word, position) in m["word_to_position"].items()
+    }
+    left_out, as_words = m["padded_mean"]
+    rows = [
+        (
+            "Place of the norm",
+            "after the sum",
+            "before the sublayer, one more on each stack: pre_norm, annotated",
+            f"a vector enters layer 1 with length {m['lengths']['paper'][0]:.1f} and leaves the "
+            f"last with **{grows['paper']}**; norms moved, same weights: **{grows['pre_norm']}**",
+        ),
+        (
+            "Kind of norm",
+            "biased variance, eps 1e-5 in the root",
+            "unbiased, eps outside the root: annotated; eps 1e-12: hyunwoongko; unbiased: vanilla",
+            "same vectors, largest difference: "
+            + _each({name: f"{far:.2g}" for name, far in m["norms"].items() if name != "paper"}),
+        ),
+        (
+            "Size of embeddings",
+            "× √d_model",
+            "as they are: hyunwoongko, van_dijck, bloem",
+            "length of word : position, "
+            + _each({name: ratio[name] for name in ("paper", "annotated", "hyunwoongko", "bloem")}),
+        ),
+        (
+            "What is shared",
+            "one matrix: both embeddings and generator",
+            "nothing: annotated, hyunwoongko, van_dijck",
+            "likeness of a piece as source and as target (cosine): "
+            + _each(
+                {
+                    name: f"{m['sharing'][name]:.2f}"
+                    for name in ("paper", "annotated", "hyunwoongko", "van_dijck")
+                }
+            ),
+        ),
+        (
+            "Positions",
+            "sinusoids from k = 0",
+            "from k = 1: vanilla; learned: bloem",
+            f"first number at position 1: {_each(_second(m['first_waves']))}",
+        ),
+        (
+            "Masked scores",
+            "−∞",
+            "−1e9: annotated, van_dijck; −10000: hyunwoongko",
+            f"a row that may look at none of your {pieces} pieces gives each "
+            + _each({name: f"{weight:.3f}" for name, weight in m["nothing_to_see"].items()}),
+        ),
+        (
+            "What a head reads",
+            "the whole vector, and makes d / h of it",
+            "a slice of it: van_dijck; the whole, and makes d: bloem",
+            "with all but the first slice of each vector erased, head 1's weights move by up to "
+            + _each({name: f"{m['reach'][name]:.2g}" for name in ("paper", "van_dijck")}),
+        ),
+        (
+            "Scaling",
+            "scores ÷ √d_head",
+            "queries and keys each ÷ ∜d_head: bloem",
+            f"the same: largest difference of the weights **{m['fourth_roots']:.0e}** "
+            f"({'within' if m['fourth_roots'] <= 1e-6 else 'NOT within'} 1e-6)",
+        ),
+        (
+            "Biases",
+            "in every projection and feed-forward",
+            "none: vanilla; none on queries, keys and values: bloem",
+            "numbers of bias: "
+            + _each({name: f"{m['biases'][name]:,}" for name in ("paper", "vanilla", "bloem")}),
+        ),
+        (
+            "Output",
+            "scores; a softmax follows",
+            "log-probabilities: annotated, bloem",
+            "e to the outputs of a row adds up to "
+            + _each(
+                {
+                    name: f"{m['total_output'][name]:,.3f}"
+                    for name in ("paper", "annotated", "bloem")
+                }
+            ),
+        ),
+        (
+            "Dropout",
+            "sublayers, sums of embeddings, weights",
+            "feed-forward alone: vanilla; none: van_dijck; not on weights: hyunwoongko",
+            "in training a rate of 0.1 moves the encoder's output by "
+            + _each(
+                {
+                    name: percent(m["dropout_noise"][name])
+                    for name in ("paper", "hyunwoongko", "vanilla", "van_dijck")
+                }
+            ),
+        ),
+        (
+            "Mean over positions",
+            "none: it has a decoder",
+            "bloem; its notebook counts padding too",
+            f"8 tokens of padding move a class by {left_out:.4f} here, by **{as_words:.4f}** if "
+            "they count",
+        ),
+        (
+            "First weights",
+            "Xavier uniform",
+            "Kaiming uniform: hyunwoongko; PyTorch's own: vanilla, van_dijck, bloem",
+            "how evenly heads look before training (100 %: at everything alike): "
+            + _each({name: percent(share) for name, share in m["flatness"].items()}),
+        ),
+    ]
+    return _table(("What", "Paper", "Others", "On your sentence"), rows)
+
+
+def _second(waves: dict[str, list[float]]) -> dict[str, str]:
+    return {name: f"{wave[1]:.2f}" for name, wave in waves.items() if len(wave) > 1}
+
+
+def _each(values: dict[str, str]) -> str:
+    return ", ".join(f"{escaped(name)} **{value}**" for name, value in values.items())
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def disagreements(source: Source) -> str:
+    """A Markdown table: what a source's text says, what its code does, what ours does."""
+    rows = [(d.what, d.text, d.code, d.ours) for d in source.disagreements]
+    return _table(("What", "Its text", "Its code", "Ours"), rows)
+
+
+def repairs(source: Source) -> str:
+    """A Markdown table: what was built as meant, and what that changes."""
+    return _table(("Found", "Ours"), [(r.found, r.changes) for r in source.repairs])
+
+
+def odd_parts(model) -> str:
+    """The parts of a model for which torch.nn.Transformer has no counterpart."""
+    return " and ".join(without_counterpart(model))
 
 
 def first_undefined(attention: dict[str, np.ndarray], trace: Trace) -> str | None:

@@ -3,6 +3,7 @@
 A card is a dict: `task`, `title`, `look_for`, `data`, `terms`, for a classifier `classes`; from
 training `weights`, `step`, `curve`, and `recipes`, one dict per run that led to the weights;
 from evaluation `scores`, one dict per test set and way of decoding. Every entry may be missing.
+`weights` is "random" for a model that was never trained.
 """
 
 from torch import nn
@@ -27,6 +28,8 @@ def with_scores(card: dict, scores: list[dict]) -> dict:
 def headline(card: dict) -> str:
     """The card's best figure in a few words, as in `41.0 BLEU, lowercased (beam 5)`."""
     scores = card.get("scores")
+    if card.get("weights") == "random":
+        return "random weights, not trained"
     if not scores:
         return "not evaluated"
     first = [score for score in scores if score["set"] == scores[0]["set"]]

@@ -131,5 +131,22 @@ def load(name: str | Path) -> Checkpoint:
     return Checkpoint(model, tokenizer, config["card"], config["preset"])
 
 
+def untrained(preset: str, like: Checkpoint, seed: int = 0) -> Checkpoint:
+    """A preset at its own sizes that reads the pieces of `like`, and tells its classes apart, with
+    random weights that follow from `seed` alone; on the CPU. Draws from PyTorch's one generator:
+    nobody else may meanwhile."""
+    from model import presets
+
+    sizes = presets.own_sizes(preset, len(like.tokenizer))
+    card = {"title": presets.PRESETS[preset].system, "weights": "random"}
+    if like.classes:
+        sizes["n_classes"] = len(like.classes)
+        card["classes"] = like.classes
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = presets.build(preset, **sizes)
+    return Checkpoint(model.eval().requires_grad_(False), like.tokenizer, card, preset)
+
+
 def _shapes(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Size]:
     return {name: tensor.shape for name, tensor in tensors.items()}

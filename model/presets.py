@@ -130,60 +130,82 @@ def bloem(config: ClassifierConfig) -> Classifier:
     embedding.dropout = nn.Dropout1d(config.dropout)
     for layer in model.encoder.layers:
         layer.self_attn = WideAttention(config.d_model, config.n_heads, config.dropout)
+    model.generator = LogSoftmaxLinear(config.d_model, config.n_classes)
     return model
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A system: how to build it, its kind of Config, what it does otherwise than the paper, in a
-    line, and the sizes that its own code or text gives."""
+    """A system: its name, how to build it, its kind of Config, what it does otherwise than the
+    paper, in a line, and the sizes that its own code or text gives, the vocabulary's apart."""
 
+    system: str
     build: Callable[[Config], nn.Module]
     config: type[Config]
     differs: str
+    vocabulary: Mapping[str, int]
     sizes: Mapping[str, float]
 
 
 PRESETS = {
-    "paper": Preset(paper, Config, "nothing: it is the paper", dict(vocab_size=37000)),
+    "paper": Preset(
+        "Vaswani et al. 2017",
+        paper,
+        Config,
+        "nothing: it is the paper",
+        dict(vocab_size=37000),
+        {},
+    ),
     "pre_norm": Preset(
+        "The paper with its norms moved (Xiong et al. 2020)",
         pre_norm,
         Config,
         "norm before each sublayer, and a final one on each stack",
         dict(vocab_size=37000),
+        {},
     ),
     "annotated": Preset(
+        "The Annotated Transformer",
         annotated,
         TwoVocabularies,
         "pre-norm, its own norm (unbiased std, eps outside the root), nothing shared, masked "
         "scores -1e9, log-softmax",
-        dict(vocab_size=11, max_length=5000),
+        dict(vocab_size=11),
+        dict(max_length=5000),
     ),
     "hyunwoongko": Preset(
+        "hyunwoongko/transformer",
         hyunwoongko,
         TwoVocabularies,
         "no √d_model, two vocabularies, head with bias, masked scores -10000, norm with eps 1e-12",
-        dict(vocab_size=5893, tgt_vocab_size=7855, max_length=256),
+        dict(vocab_size=5893, tgt_vocab_size=7855),
+        dict(max_length=256),
     ),
     "vanilla": Preset(
+        "mr-raccoon-97/vanilla-transformer",
         vanilla,
         ScaledPositions,
         "no biases, norms over the unbiased variance (no shift in the encoder), frequencies from "
         "k = 1, dropout in the feed-forward alone",
-        dict(vocab_size=37000, dropout=0.2),
+        dict(vocab_size=37000),
+        dict(dropout=0.2),
     ),
     "van_dijck": Preset(
+        "Max van Dijck's walk-through",
         van_dijck,
         SlicedHeads,
         "each head reads a slice of the embedding and widens it, no √d_model, feed-forward × 4",
-        dict(vocab_size=3, d_model=18, n_heads=6, d_ff=72, dropout=0.0, max_length=3),
+        dict(vocab_size=3),
+        dict(d_model=18, n_heads=6, d_ff=72, dropout=0.0),
     ),
     "bloem": Preset(
+        "The notebook after Peter Bloem",
         bloem,
         ClassifierConfig,
         "an encoder that classifies: heads as wide as the model, ∜d on queries and keys, learned "
-        "positions, mean over positions",
-        dict(vocab_size=50000, d_model=128, d_ff=512, max_length=512, dropout=0.0),
+        "positions, mean over positions, log-softmax",
+        dict(vocab_size=50000),
+        dict(d_model=128, d_ff=512, max_length=512, dropout=0.0),
     ),
 }
 
@@ -194,6 +216,18 @@ def build(name: str, **sizes) -> Transformer | Classifier:
         raise ValueError(f"no preset {name!r}; there are {', '.join(PRESETS)}")
     preset = PRESETS[name]
     return preset.build(preset.config(**sizes))
+
+
+def own_sizes(name: str, vocab_size: int = 0) -> dict[str, float]:
+    """The sizes that the system's own code or text gives; with another vocabulary if given."""
+    preset = PRESETS[name]
+    return {**(dict(vocab_size=vocab_size) if vocab_size else preset.vocabulary), **preset.sizes}
+
+
+def parameters(name: str, vocab_size: int = 0) -> int:
+    """How many trainable numbers the preset has at `own_sizes`; no tensor is made."""
+    with torch.device("meta"):
+        return parameter_count(build(name, **own_sizes(name, vocab_size)))
 
 
 def load_foreign(name: str, state_dict: Mapping[str, Tensor], **sizes) -> nn.Module:
@@ -262,15 +296,14 @@ def main(arguments: list[str] | None = None) -> None:
         width = max(map(len, PRESETS))
         print(f"{'preset':{width}}  {'parameters':>11}  differs from the paper in")
         for name, preset in PRESETS.items():
-            count = parameter_count(build(name, **preset.sizes))
-            print(f"{name:{width}}  {count:>11,}  {preset.differs}")
+            print(f"{name:{width}}  {parameters(name):>11,}  {preset.differs}")
         return
-    preset = PRESETS[name]
-    model = build(name, **preset.sizes)
+    sizes = own_sizes(name)
+    model = build(name, **sizes)
     for parameter, tensor in model.named_parameters():
         print(f"{parameter:44}  {' × '.join(map(str, tensor.shape)):>14}  {tensor.numel():>11,}")
-    sizes = ", ".join(f"{key} {value:,}" for key, value in preset.sizes.items())
-    print(f"{parameter_count(model):,} parameters at {sizes}")
+    said = ", ".join(f"{key} {value:,}" for key, value in sizes.items())
+    print(f"{parameter_count(model):,} parameters at {said}")
 
 
 if __name__ == "__main__":

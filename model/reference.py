@@ -25,14 +25,19 @@ from model.transformer import (
     MultiHeadAttention,
     Transformer,
 )
-from model.variants import PreNormDecoderLayer, PreNormEncoderLayer
+from model.variants import (
+    DropoutFeedForward,
+    FilledSoftmax,
+    PreNormDecoderLayer,
+    PreNormEncoderLayer,
+)
 
 # What the twin has a counterpart for. A subclass may compute something else: it has none.
 POST_NORM = {EncoderLayer, DecoderLayer}
 PRE_NORM = {PreNormEncoderLayer, PreNormDecoderLayer}
 PARTS = {Encoder, Decoder, MultiHeadAttention, MaskedSoftmax, FeedForward}
 PARTS |= {nn.ModuleList, nn.Linear, nn.LayerNorm, nn.Dropout, nn.Identity}
-EPS = 1e-5  # nn.LayerNorm's
+PARTS |= {FilledSoftmax, DropoutFeedForward}  # the same but in training, or where a row is empty
 
 
 @dataclass(frozen=True)
@@ -54,20 +59,23 @@ class Reference(nn.Module):
 
     def __init__(self, model: Transformer):
         super().__init__()
-        norm_first = _norm_first(model)
+        if odd := without_counterpart(model):
+            raise ValueError(f"torch.nn.Transformer has no counterpart for {', '.join(odd)}.")
         model = view(model)  # the embeddings and generator here are ours alone
         config = self.config = model.config
+        eps = next(iter(_eps(model)), 1e-5)
         layer = dict(
             d_model=config.d_model,
             nhead=config.n_heads,
             dim_feedforward=config.d_ff,
             dropout=config.dropout,
             batch_first=True,
-            norm_first=norm_first,
+            norm_first=any(type(part) in PRE_NORM for part in model.modules()),
+            layer_norm_eps=eps,
         )
         # A post-norm stack has no norm of its own, and nested tensors would drop padded rows.
         norms = [
-            None if isinstance(stack.norm, nn.Identity) else nn.LayerNorm(config.d_model)
+            None if isinstance(stack.norm, nn.Identity) else nn.LayerNorm(config.d_model, eps)
             for stack in (model.encoder, model.decoder)
         ]
         encoder = nn.TransformerEncoder(
@@ -153,20 +161,24 @@ def capture_reference(transformer: nn.Transformer):
             handle.remove()
 
 
-def _norm_first(model: nn.Module) -> bool:
-    """Whether the layers are pre-norm. Raises ValueError for parts without a counterpart."""
-    if isinstance(model, Transformer):
-        parts = [part for stack in (model.encoder, model.decoder) for part in stack.modules()]
-        kinds = {type(part) for part in parts}
-        same_eps = all(part.eps == EPS for part in parts if isinstance(part, nn.LayerNorm))
-        for layers in (POST_NORM, PRE_NORM):
-            if kinds <= PARTS | layers and same_eps:
-                return layers is PRE_NORM
-    raise _no_counterpart()
+def without_counterpart(model: nn.Module) -> list[str]:
+    """What of a model torch.nn.Transformer cannot express; empty for one that has a twin."""
+    if not isinstance(model, Transformer):
+        return [type(model).__name__]
+    parts = [part for stack in (model.encoder, model.decoder) for part in stack.modules()]
+    kinds = {type(part) for part in parts}
+    odd = sorted(kind.__name__ for kind in kinds - PARTS - POST_NORM - PRE_NORM)
+    if kinds & POST_NORM and kinds & PRE_NORM:
+        odd.append("layers of pre-norm and of post-norm")
+    if any(isinstance(part, nn.Linear) and part.bias is None for part in parts):
+        odd.append("projections without bias")
+    if len(_eps(model)) > 1:
+        odd.append("norms of more than one eps")
+    return odd
 
 
-def _no_counterpart() -> ValueError:
-    return ValueError("torch.nn.Transformer has no counterpart for some part of this model.")
+def _eps(model: Transformer) -> set[float]:
+    return {part.eps for part in model.modules() if isinstance(part, nn.LayerNorm)}
 
 
 def _state(model: Transformer, twin: nn.Transformer) -> dict[str, Tensor]:
@@ -183,5 +195,5 @@ def _state(model: Transformer, twin: nn.Transformer) -> dict[str, Tensor]:
         elif isinstance(module, nn.LayerNorm) or name.endswith(("linear1", "linear2")):
             state[f"{name}.weight"], state[f"{name}.bias"] = module.weight, module.bias
     if state.keys() != twin.state_dict().keys():
-        raise _no_counterpart()
+        raise ValueError("torch.nn.Transformer has no counterpart for the shape of this model.")
     return state

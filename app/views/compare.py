@@ -17,12 +17,12 @@ st.markdown(
 )
 
 trace = state.current_trace()
-focus = state.focus()
+model, focus = state.checkpoint().model, state.focus()
 compared = state.current_reference()
 if compared is None:
     st.info(
-        "torch.nn.Transformer has no counterpart for this model: some of its parts are not "
-        "the paper's. Choose another model on the left to compare."
+        f"torch.nn.Transformer has no counterpart for this model's {words.odd_parts(model)}. "
+        "Choose another model on the left to compare."
     )
     raise state.NothingToShow
 reference, timing = compared

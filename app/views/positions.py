@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from app import charts, state
+from app import charts, state, words
 from app.components.figure import figure
 from app.components.pieces import pieces
 
@@ -28,20 +28,20 @@ short, encoding = sides[side]
 pieces(side.capitalize(), encoding)
 position = charts.Axis("position", [f"{i} {piece}" for i, piece in enumerate(encoding.pieces)])
 
+said = words.positions(state.checkpoint().model)
 table, token, embedded = trace.table[short], trace.token[short], trace.embedded[short]
 largest = float(max(np.abs(values).max() for values in (table, token, embedded)))
-for key, title, said, values, scale in (
+for key, title, caption, values, scale in (
     (
         "table",
         "The positional table",
-        "Captured from the model for these positions; it is the same for every sentence. In the "
-        "paper: sine and cosine by turns, fast waves on the left, slow ones on the right.",
+        f"Captured from the model for these positions; it is the same for every sentence. {said}",
         table,
         None,
     ),
     (
         "token",
-        "Token embeddings × √d_model",
+        words.token_title(state.checkpoint().model),
         "What the words bring along: the same row wherever the piece stands.",
         token,
         largest,
@@ -62,9 +62,27 @@ for key, title, said, values, scale in (
     ),
 ):
     st.subheader(title)
-    st.caption(said)
+    st.caption(caption)
     figure(
         charts.vectors(values, position, scale),
         key=f"{key}_figure",
         alt=f"{title}: {values.shape[0]} positions, {values.shape[1]} dimensions",
     )
+
+scales = state.positions_by_scale()
+length, width = next(iter(scales.values())).shape
+st.subheader("The scale N")
+st.caption(
+    f"The same {length} positions and {width} dimensions as mr-raccoon-97/vanilla-transformer "
+    "builds them for five scales: frequencies N^(−2k / d), from k = 1. At N = 1 all numbers swing "
+    "together; the larger N, the more of them are slow, and tell far positions apart. The paper "
+    "takes 10,000."
+)
+figure(
+    charts.tables(
+        {f"N = {scale:,}": table for scale, table in scales.items()},
+        charts.Axis("position", [str(i) for i in range(length)]),
+    ),
+    key="scales_figure",
+    alt="Positional tables for five scales N",
+)

@@ -144,6 +144,10 @@ def test_a_model_that_the_twin_cannot_express_is_refused(swap):
         Reference(model)
 
 
+def test_a_system_with_an_eps_and_a_fill_of_its_own_has_a_twin():
+    agree(random_model("hyunwoongko"), Masks(), *batch(53))
+
+
 def test_a_classifier_is_refused():
     with pytest.raises(ValueError, match="no counterpart"):
         Reference(build("bloem", vocab_size=53, d_model=24, n_heads=4, n_classes=2))

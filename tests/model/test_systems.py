@@ -169,8 +169,9 @@ def test_the_formulas_of_another_system_do_not_fit(system, other):
 
 
 def test_hyunwoongko_has_the_published_number_of_parameters():
-    preset = presets.PRESETS["hyunwoongko"]
-    assert parameter_count(build("hyunwoongko", **preset.sizes)) == 55_207_087
+    sizes = presets.own_sizes("hyunwoongko")
+    assert parameter_count(build("hyunwoongko", **sizes)) == 55_207_087
+    assert presets.parameters("hyunwoongko") == 55_207_087
 
 
 def test_key_and_value_may_have_widths_of_their_own():

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from model import presets
+from model.capture import capture
 from model.masks import padding_mask
 
 SIZES = dict(vocab_size=50, d_model=16, n_heads=4, d_ff=64, n_encoder_layers=2, max_length=32)
@@ -18,7 +19,9 @@ def model():
 
 @torch.no_grad()
 def notebook(model, ids):
-    """Peter Bloem's classification transformer, written out; log-probabilities."""
+    """Peter Bloem's classification transformer, written out: log-probabilities, and the weights
+    of every layer's heads."""
+    seen = []
     x = model.src_embedding.token.weight[ids] + model.src_embedding.position.weight[: ids.shape[1]]
     b, t, k = x.shape
     for layer in model.encoder.layers:
@@ -34,13 +37,19 @@ def notebook(model, ids):
         x = layer.norm1(attention.output(out) + x)
         forward = nn.Sequential(layer.feed_forward.linear1, nn.ReLU(), layer.feed_forward.linear2)
         x = layer.norm2(forward(x) + x)
-    return model.generator(x.mean(dim=1)).log_softmax(dim=1)
+        seen.append(weights.view(b, h, t, t))
+    scores = x.mean(dim=1) @ model.generator.weight.T + model.generator.bias
+    return scores.log_softmax(dim=1), seen
 
 
 def test_bloem_is_the_notebooks(model):
     ids = torch.randint(1, 50, (5, 11))
-    ours = model(ids)[:, 0].log_softmax(dim=1)
-    torch.testing.assert_close(ours, notebook(model, ids), rtol=0, atol=1e-5)
+    with capture(model) as seen:
+        ours = model(ids)[:, 0]
+    theirs, weights = notebook(model, ids)
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-5)
+    for found, expected in zip(seen.values(), weights, strict=True):
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
     for layer in model.encoder.layers:
         assert layer.self_attn.query.weight.shape == (4 * 16, 16)
         assert layer.self_attn.query.bias is None

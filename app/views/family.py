@@ -1,0 +1,76 @@
+"""The systems that describe a Transformer from scratch, and what each does its own way."""
+
+import streamlit as st
+
+from app import charts, state, words
+from app.components import little_examples
+from app.components.figure import figure
+from model.family import SIZES
+from model.presets import PRESETS, parameters
+from model.sources import SOURCES
+
+st.markdown(
+    "Seven ways to build the same idea. Each can be chosen on the left as a model, “…, "
+    "untrained”. Here all of them read your sentence at one size "
+    f"({SIZES['n_encoder_layers']} layers, {SIZES['n_heads']} heads, {SIZES['d_model']} numbers a "
+    "piece) with random weights, the same every time, so that what you see is how they are built.  "
+    "\n*Try: a longer sentence. Which numbers move, and which belong to the system?*"
+)
+
+measured = state.family()
+
+st.subheader("What they do differently, and what it does to your sentence")
+st.markdown(words.differences(measured))
+
+st.subheader("Norm before or after: how long a piece's vector becomes")
+st.caption(
+    "Mean length of the encoder's vectors as they enter layer 1 and after each layer. A norm after "
+    "the sum sets every piece back to one length, √d_model; one before the sublayer leaves the sum "
+    "to grow. paper and pre_norm have the same weights."
+)
+layers = [*("in", *(f"layer {i + 1}" for i in range(SIZES["n_encoder_layers"])))]
+figure(
+    charts.lines(measured["lengths"], charts.Axis("after", layers), "length"),
+    key="lengths_figure",
+    alt="Mean length of the vectors through the encoder's layers, a line a system",
+)
+
+st.subheader("Positions: the first number of each position's vector")
+st.caption(
+    "The paper's quickest wave turns one radian a position; vanilla's first frequency is its "
+    "second, k = 1; bloem's table is learned and random before training."
+)
+positions = [str(i) for i in range(measured["pieces"])]
+figure(
+    charts.lines(measured["first_waves"], charts.Axis("position", positions), "value"),
+    key="waves_figure",
+    alt="The first dimension of three positional tables over the positions of the sentence",
+)
+
+st.subheader("System by system")
+name = st.segmented_control(
+    "System",
+    list(PRESETS),
+    default="paper",
+    required=True,
+    key="system",
+    bind="query-params",
+    help="Text, code and ours side by side, and what was built as meant.",
+)
+preset, source = PRESETS[name], SOURCES[name]
+st.markdown(
+    f"**{preset.system}** · {source.address} · **{parameters(name):,}** parameters at its own "
+    f"sizes  \nDiffers from the paper in: {preset.differs}. {source.completed}"
+)
+if source.disagreements:
+    st.markdown("**Where its text and its code disagree**")
+    st.markdown(words.disagreements(source))
+if source.repairs:
+    st.markdown("**Built as meant**")
+    st.markdown(words.repairs(source))
+if name == "van_dijck":
+    little_examples.van_dijck(state.three_words())
+elif name == "bloem":
+    little_examples.self_attention_without_parameters(
+        state.current_trace().src, state.source_vectors()
+    )

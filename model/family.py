@@ -1,0 +1,256 @@
+"""What the presets do differently, made visible as numbers on one sentence.
+
+All members are built at one size, so that only what differs differs. Every function below takes
+ids of one sentence, (1, length), and measures one difference.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from model.capture import capture, view
+from model.presets import PRESETS, build
+from model.transformer import FeedForward, MaskedSoftmax, MultiHeadAttention, PositionalEncoding
+from model.variants import (
+    ClassifierConfig,
+    FilledSoftmax,
+    LearnedPositions,
+    PositionsFromOne,
+    StdNorm,
+    UnbiasedNorm,
+)
+
+SIZES = dict(d_model=128, n_heads=8, d_ff=512, n_encoder_layers=6, dropout=0.1)
+NORMS: dict[str, Callable[[int], nn.Module]] = {
+    "paper": nn.LayerNorm,
+    "annotated": StdNorm,
+    "hyunwoongko": lambda d_model: nn.LayerNorm(d_model, eps=1e-12),
+    "vanilla": lambda d_model: UnbiasedNorm(d_model, bias=False),
+}
+
+
+def members(vocab_size: int, max_length: int, seed: int = 0) -> dict[str, nn.Module]:
+    """Every preset with random weights from `seed`, in eval mode. Draws from PyTorch's one
+    generator: nobody else may meanwhile."""
+    found = {}
+    for name, preset in PRESETS.items():
+        depth = {} if issubclass(preset.config, ClassifierConfig) else {"n_decoder_layers": 6}
+        sizes = dict(vocab_size=vocab_size, max_length=max_length) | SIZES | depth
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            found[name] = build(name, **sizes).eval().requires_grad_(False)
+    # The same weights, norms moved: only the place of the norm is left to differ.
+    found["pre_norm"].load_state_dict(found["paper"].state_dict(), strict=False)
+    return found
+
+
+def lengths(model: nn.Module, src: Tensor) -> list[float]:
+    """Mean length of the vectors in the encoder: as they enter layer 1, then after each layer."""
+    own = view(model)
+    with capture(own, lambda name, module: name in _residual(own)) as seen:
+        own.encoder(own.src_embedding(src))
+    return [seen[name].norm(dim=-1).mean().item() for name in _residual(own)]
+
+
+def _residual(model: nn.Module) -> list[str]:
+    return ["src_embedding", *(f"encoder.layers.{i}" for i in range(len(model.encoder.layers)))]
+
+
+def norms(x: Tensor) -> dict[str, float]:
+    """How far each system's norm of the same vectors (length, d_model) is from the paper's: the
+    largest difference."""
+    outputs = {name: make(x.shape[-1])(x) for name, make in NORMS.items()}
+    return {name: (out - outputs["paper"]).abs().max().item() for name, out in outputs.items()}
+
+
+def word_to_position(model: nn.Module, src: Tensor) -> tuple[float, float]:
+    """Mean lengths of the word's and of the position's vector in what enters layer 1."""
+    embedding = model.src_embedding
+    token, position = embedding.token(src)[0], embedding.position(src.shape[1])
+    return token.norm(dim=-1).mean().item(), position.norm(dim=-1).mean().item()
+
+
+def sharing(model: nn.Module, ids: Tensor) -> float:
+    """Mean cosine between a piece's vector as a source and as a target."""
+    sides = (model.src_embedding.token.weight[ids], model.tgt_embedding.token.weight[ids])
+    return nn.functional.cosine_similarity(*sides, dim=-1).mean().item()
+
+
+def first_waves(length: int, d_model: int, seed: int = 0) -> dict[str, Tensor]:
+    """The first number of each position's vector, (position,): sinusoids from k = 0, from k = 1,
+    and a learned table before training."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        learned = LearnedPositions(length, d_model).requires_grad_(False)
+    tables = {
+        "paper": PositionalEncoding(length, d_model),
+        "vanilla": PositionsFromOne(length, d_model),
+        "bloem": learned,
+    }
+    return {name: table(length)[:, 0] for name, table in tables.items()}
+
+
+def nothing_to_see(length: int) -> dict[str, float]:
+    """The weight on each of `length` keys in a row that may look at none of them."""
+    scores, mask = torch.zeros(1, 1, 1, length), torch.zeros(1, 1, 1, length, dtype=torch.bool)
+    softmax = {
+        "paper": MaskedSoftmax(),
+        "annotated": FilledSoftmax(-1e9),
+        "hyunwoongko": FilledSoftmax(-1e4),
+    }
+    return {name: part(scores, mask)[0, 0, 0, 0].item() for name, part in softmax.items()}
+
+
+def reach(model: nn.Module, src: Tensor) -> float:
+    """How much the first head's weights change when every word keeps only the first of
+    `n_heads` slices of its vector: the largest difference. 0: the head never read the rest."""
+    attention = view(model.encoder.layers[0].self_attn)
+    x = model.src_embedding(src)
+    only = torch.zeros_like(x)
+    width = x.shape[-1] // attention.n_heads
+    only[..., :width] = x[..., :width]
+    weights = []
+    for words in (x, only):
+        with capture(attention) as seen:
+            attention(words, words, words)
+        weights.append(seen["softmax"][:, 0])
+    return (weights[0] - weights[1]).abs().max().item()
+
+
+def fourth_roots(model: nn.Module, src: Tensor) -> float:
+    """Queries and keys each divided by the fourth root of the head size, against scores divided
+    once by its root: the largest difference of the first layer's weights."""
+    attention = view(model.encoder.layers[0].self_attn)
+    x = model.src_embedding(src)
+    with capture(attention) as seen:
+        attention(x, x, x)
+    q, k = attention.split(attention.query(x)), attention.split(attention.key(x))
+    once = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).softmax(dim=-1)
+    return (seen["softmax"] - once).abs().max().item()
+
+
+def biases(model: nn.Module) -> int:
+    """How many numbers are added after the projections and feed-forwards of all layers."""
+    parts = [
+        linear
+        for part in model.modules()
+        if isinstance(part, MultiHeadAttention | FeedForward)
+        for linear in part.modules()
+        if isinstance(linear, nn.Linear) and linear.bias is not None
+    ]
+    return sum(linear.bias.numel() for linear in parts)
+
+
+def total_output(model: nn.Module, src: Tensor, tgt: Tensor) -> float:
+    """The sum of e to the outputs of the generator, mean over rows: 1 if they are
+    log-probabilities already."""
+    return model(src, tgt).exp().sum(dim=-1).mean().item()
+
+
+def dropout_noise(model: nn.Module, src: Tensor, seed: int = 0) -> float:
+    """How much dropout at SIZES' rate moves the encoder's output: the length of the change,
+    relative to the output's."""
+    noisy = view(model).train()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        first = noisy.encoder(noisy.src_embedding(src))
+    quiet = model.encoder(model.src_embedding(src))
+    return ((first - quiet).norm() / quiet.norm()).item()
+
+
+def padded_mean(model: nn.Module, src: Tensor, padding: int) -> tuple[float, float]:
+    """How much `padding` tokens behind the sentence move a class's probability: with padding left
+    out of attention and mean as here, and read like words as in the notebook."""
+    longer = nn.functional.pad(src, (0, padding), value=model.config.pad_id)
+    before = model(src).softmax(dim=-1)
+    mask = (longer != model.config.pad_id)[:, None, None, :]
+    left_out = model(longer, src_mask=mask).softmax(dim=-1)
+    memory = model.encoder(model.src_embedding(longer))
+    as_words = model.generator(memory.mean(dim=1, keepdim=True)).softmax(dim=-1)
+    return tuple((after - before).abs().max().item() for after in (left_out, as_words))
+
+
+def flatness(model: nn.Module, src: Tensor) -> float:
+    """Mean entropy of all encoder heads' rows, as a share of the largest there can be: 1 looks at
+    everything alike."""
+    own = view(model)
+    with capture(own) as seen:
+        own.encoder(own.src_embedding(src))
+    weights = torch.cat([found for name, found in seen.items() if name.startswith("encoder")])
+    entropy = torch.special.entr(weights).sum(dim=-1).mean().item()
+    return entropy / math.log(src.shape[1]) if src.shape[1] > 1 else 1.0
+
+
+def measure(models: dict[str, nn.Module], src: Tensor, tgt: Tensor, padding: int = 8) -> dict:
+    """Every difference on one sentence pair, by the names of the functions above; of those that
+    belong to one member alone the number itself, of others preset → number. Draws from PyTorch's
+    one generator: nobody else may meanwhile."""
+
+    def each(function, *arguments, of=models):
+        return {name: function(models[name], *arguments) for name in of}
+
+    length, decoders = src.shape[1], [name for name in models if name != "bloem"]
+    return {
+        "lengths": each(lengths, src),
+        "norms": norms(models["paper"].src_embedding(src)[0]),
+        "word_to_position": each(word_to_position, src),
+        "sharing": each(sharing, src[0], of=decoders),
+        "first_waves": {
+            name: wave.tolist() for name, wave in first_waves(length, SIZES["d_model"]).items()
+        },
+        "nothing_to_see": nothing_to_see(length),
+        "reach": each(reach, src),
+        "fourth_roots": fourth_roots(models["bloem"], src),
+        "biases": each(biases),
+        "total_output": each(total_output, src, tgt),
+        "dropout_noise": each(dropout_noise, src),
+        "padded_mean": padded_mean(models["bloem"], src, padding),
+        "flatness": each(flatness, src),
+    }
+
+
+# The little examples
+
+
+@dataclass(frozen=True)
+class ThreeWords:
+    """Words as vectors (word, 3), their positions, the sum of both, and one head's weights on it,
+    (word, word)."""
+
+    token: Tensor
+    position: Tensor
+    embedded: Tensor
+    weights: Tensor
+
+
+def three_words(seed: int = 0) -> ThreeWords:
+    """A vocabulary of three words with vectors of three numbers, and one head that widens them
+    to 64 (van Dijck's first example); random weights."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = build("van_dijck", vocab_size=3, d_model=3, n_heads=1, d_ff=12, max_length=3)
+    model.eval().requires_grad_(False)
+    ids, embedding = torch.tensor([[0, 1, 2]]), model.src_embedding
+    x = embedding(ids)
+    with capture(model) as seen:
+        model.encoder.layers[0](x)
+    weights = seen["encoder.layers.0.self_attn.softmax"][0, 0]
+    return ThreeWords(embedding.token(ids)[0], embedding.position(3), x[0], weights)
+
+
+def look_up(query: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """A dictionary that answers by similarity: scores q·k, weights softmax(scores / √width), and
+    the blended value. query: (width,); keys: (key, width); values: (key,)."""
+    scores = keys @ query
+    weights = (scores / math.sqrt(query.shape[0])).softmax(dim=-1)
+    return scores, weights, weights @ values
+
+
+def plain_self_attention(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Self-attention without parameters: weights softmax(x·xᵀ) and weights·x.
+    x: (length, d_model)."""
+    weights = (x @ x.T).softmax(dim=-1)
+    return weights, weights @ x

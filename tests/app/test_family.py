@@ -1,0 +1,99 @@
+"""Every preset in the app, on every page, with the user's sentence."""
+
+import re
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from app import words
+from model import family, load
+from model.presets import PRESETS
+from model.sources import SOURCES
+from tests.conftest import ROOT
+
+TEXT = "Two dogs run on the beach."
+PAGES = ("attention", "heads", "positions", "family")
+
+
+@pytest.fixture(scope="module")
+def app():
+    """One start for all tests here: the models are large."""
+    page = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=120)
+    page.query_params["source"] = TEXT
+    return page.run()
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_reads_the_users_sentence_on_every_page(app, preset):
+    app.switch_page("views/attention.py").run()
+    app.selectbox(key="model").set_value(f"{preset}, untrained").run()
+    assert app.text_area(key="source").value == TEXT
+    for page in PAGES:
+        app.switch_page(f"views/{page}.py").run()
+        assert not app.exception and not app.error, page
+        assert any(f"**{preset}** was not trained" in info.value for info in app.info)
+    app.switch_page("views/compare.py").run()
+    assert not app.exception and not app.error
+    said = [info.value for info in app.info if "no counterpart" in info.value]
+    if preset in ("paper", "pre_norm", "hyunwoongko"):
+        assert not said and app.dataframe[0].value["agrees"].all()
+    else:
+        assert len(said) == 1
+    kinds = ["encoder"] if preset == "bloem" else ["encoder", "decoder", "cross"]
+    assert app.segmented_control(key="kind").options == kinds
+
+
+def test_the_target_of_an_untrained_model_is_the_trained_ones(app):
+    app.switch_page("views/attention.py").run()
+    app.selectbox(key="model").set_value("annotated, untrained").run()
+    after = app.dataframe[0].value["after"].tolist()
+    en_de = load("en-de")
+    assert after[1:] == list(en_de.translate(TEXT).pieces)
+
+
+def test_what_was_typed_outlives_a_change_of_model(app):
+    app.switch_page("views/attention.py").run()
+    app.selectbox(key="model").set_value("en-de").run()
+    for model in ("reviews", "paper, untrained", "bloem, untrained"):
+        app.selectbox(key="model").set_value(model).run()
+        assert app.text_area(key="source").value == TEXT
+
+
+def test_the_page_shows_what_is_measured(app):
+    app.switch_page("views/attention.py").run()
+    app.selectbox(key="model").set_value("en-de").run()
+    app.switch_page("views/family.py").run()
+    table = next(text.value for text in app.markdown if text.value.startswith("| What | Paper"))
+    en_de = load("en-de")
+    source, target = en_de.tokenizer.encode(TEXT), en_de.translate(TEXT)
+    src, tgt = torch.tensor([[*source.ids, 2]]), torch.tensor([[1, *target.ids]])
+    models = family.members(len(en_de.tokenizer), 1024)
+    with torch.no_grad():
+        measured = family.measure(models, src, tgt)
+    assert table == words.differences(measured | {"pieces": src.shape[1]})
+    assert f"**{measured['lengths']['pre_norm'][-1]:.1f}**" in table
+    claim = re.search(r"difference of the weights \*\*(\S+)\*\* \((.*?)\)", table)
+    assert float(claim[1]) <= 1e-6 and claim[2] == "within 1e-6"
+
+
+@pytest.mark.parametrize("system", SOURCES)
+def test_each_system_is_told(app, system):
+    app.switch_page("views/family.py").run()
+    app.segmented_control(key="system").set_value(system).run()
+    assert not app.exception
+    shown = "\n".join(text.value for text in app.markdown)
+    for told in (*SOURCES[system].disagreements, *SOURCES[system].repairs):
+        assert all(part in shown for part in vars(told).values())
+    if system == "van_dijck":
+        assert "**8.25**" in shown and "| fun | (5.0, -3.0) | 55 |" in shown
+
+
+@pytest.mark.parametrize("text", ["", "dog " * 2000])
+def test_a_text_that_cannot_be_read_is_answered(app, text):
+    app.switch_page("views/family.py").run()
+    app.text_area(key="source").set_value(text).run()
+    assert not app.exception
+    assert [*app.info, *app.error][0].value.startswith(("Type a sentence", "The source is 2,001"))
+    app.text_area(key="source").set_value(TEXT).run()
+    assert not app.error
