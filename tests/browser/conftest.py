@@ -11,6 +11,13 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 BEGUN = '[data-testid="stSidebarUserContent"] [data-testid="stElementContainer"]'
+PAGES = {  # title → path
+    "Attention": "",
+    "Heads": "heads",
+    "Positions": "positions",
+    "Compare": "compare",
+    "Family": "family",
+}
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-background-networking",

@@ -4,10 +4,9 @@ import itertools
 
 from playwright.sync_api import sync_playwright
 
-from tests.browser.conftest import Visit, launch
+from tests.browser.conftest import PAGES, Visit, launch
 from tests.conftest import ROOT, serve
 
-PAGES = {"attention": "", "heads": "heads", "positions": "positions", "compare": "compare"}
 WAYS = {  # name → width in pixels, colour scheme, projector mode
     "": (1280, "light", False),
     "-dark": (1920, "dark", False),
@@ -24,10 +23,10 @@ def main() -> None:
             context = browser.new_context(viewport=size, color_scheme=scheme)
             address_of = f"{path}?{HEAD}&projector={str(projector).lower()}"
             visit = Visit(context.new_page(), address).open(address_of)
-            if page == "attention":
+            if page == "Attention":
                 visit.page.locator(".target span").nth(4).click()
             visit.page.wait_for_timeout(1000)
-            file = ROOT / "assets" / "screenshots" / f"{page}{way}.png"
+            file = ROOT / "assets" / "screenshots" / f"{page.lower()}{way}.png"
             visit.page.screenshot(path=file)
             context.close()
 

@@ -3,10 +3,9 @@
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.browser.conftest import Visit
+from tests.browser.conftest import PAGES, Visit
 
 pytestmark = pytest.mark.browser
-PAGES = ("", "heads", "positions", "compare")
 OURS = [  # Streamlit answers for its own widgets
     ".st-key-head_grid",
     ".st-key-copy_link",
@@ -19,7 +18,7 @@ OURS = [  # Streamlit answers for its own widgets
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", PAGES.values())
 def test_nothing_serious(chromium, app, page, scheme):
     context = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
     visit = Visit(context.new_page(), app).open(page)

@@ -5,6 +5,7 @@ import pytest
 from playwright.sync_api import expect
 
 from model import Masks, load
+from tests.browser.conftest import PAGES
 
 pytestmark = pytest.mark.browser
 
@@ -125,7 +126,7 @@ def test_depth_of_another_model_clamps_the_layer(visit):
     visit.choose("kind", "encoder")
     expect(visit.page.get_by_role("heading", name="layer 2, head 1")).to_be_visible()
     assert "layer=2" in visit.page.url
-    for page in ("Heads", "Positions", "Compare", "Attention"):
+    for page in [*PAGES, "Attention"]:
         visit.go(page)
         visit.expect_well()
 
@@ -191,7 +192,7 @@ def test_translate_again_under_masks(visit):
 
 @pytest.mark.parametrize("width", [1280, 1920])
 @pytest.mark.parametrize("projector", [False, True])
-@pytest.mark.parametrize("path", ["", "heads", "positions", "compare"])
+@pytest.mark.parametrize("path", PAGES.values())
 def test_nothing_is_wider_than_the_page(visit, path, width, projector):
     visit.page.set_viewport_size({"width": width, "height": 900})
     visit.open(f"{path}?projector={str(projector).lower()}")

@@ -14,7 +14,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import sync_playwright
 
+from tests.browser.conftest import PAGES, Visit, launch
 from tests.conftest import ROOT, serve
 
 pytestmark = pytest.mark.browser
@@ -59,7 +61,7 @@ def test_nobody_is_asked(models, tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
-    assert seen["drawn"] == ["Attention", "Positions", "Compare"]
+    assert seen["drawn"] == list(PAGES)
     assert seen["outside"] == []
     assert ["socket.bind", "127.0.0.1"] in events(tmp_path)
     assert [event for event in events(tmp_path) if event[0] == "socket.bind"] == [
@@ -70,10 +72,6 @@ def test_nobody_is_asked(models, tmp_path):
 
 def _visit(models: Path, folder: Path) -> None:
     """Every page once, in a browser; prints what was drawn and what was asked of others."""
-    from playwright.sync_api import sync_playwright
-
-    from tests.browser.conftest import Visit, launch
-
     _loopback_up()
     drawn = []
     with (
@@ -82,9 +80,9 @@ def _visit(models: Path, folder: Path) -> None:
         launch(playwright) as browser,
     ):
         visit = Visit(browser.new_page(), address).open()
-        for title in ("Attention", "Positions", "Compare"):
+        for title in PAGES:
             visit.go(title)
-            visit.page.wait_for_selector(".js-plotly-plot", timeout=60_000)
+            visit.page.wait_for_selector(".js-plotly-plot, .stDataFrame", timeout=60_000)
             drawn.append(title)
         print(json.dumps({"drawn": drawn, "outside": visit.outside()}))
 
