@@ -36,6 +36,12 @@ page = st.navigation(
             help="Every head in numbers, and the textbook names it is nearest to.",
         ),
         st.Page(
+            HERE / "views" / "inside.py",
+            title="Inside",
+            icon=":material/footprint:",
+            help="One head step by step: formula, numbers and code.",
+        ),
+        st.Page(
             HERE / "views" / "positions.py",
             title="Positions",
             icon=":material/timeline:",

@@ -28,6 +28,7 @@ from model import snapshots
 from model.capture import view
 from model.checkpoint import SHIPPED, Checkpoint, load, untrained
 from model.heads import Measured, measure, over_sentences
+from model.inside import Inside, look_inside
 from model.masks import Masks
 from model.presets import PRESETS, parameters
 from model.reading import Reading
@@ -376,6 +377,19 @@ def _answer_bad_text() -> Iterator[None]:
     except TooLong as error:
         st.error(f"{error} Your text is still in the box: shorten it there.")
         raise NothingToShow from error
+
+
+def inside(left_out: tuple[str, ...]) -> Inside:
+    """The head in focus, step by step, with steps left out."""
+    chosen, at = settings(), focus()
+    own, _ = _own(*chosen.weights)
+
+    def make():
+        src, tgt = current_pair()
+        where = at.kind, at.layer, at.head
+        return look_inside(own.model, src, tgt, *where, chosen.masks, chosen.pad_to, left_out)
+
+    return kept(("inside", at, left_out), make, lambda made: made.nbytes)
 
 
 def kept(name, make, size):

@@ -350,6 +350,12 @@ def repairs(source: Source) -> str:
     return _table(("Found", "Ours"), [(r.found, r.changes) for r in source.repairs])
 
 
+def moved(now: np.ndarray, before: np.ndarray) -> float:
+    """The share of a row's weight, (.., query, key), that lies elsewhere than before; mean over
+    rows."""
+    return float(np.abs(now - before).sum(-1).mean() / 2)
+
+
 def odd_parts(model) -> str:
     """The parts of a model for which torch.nn.Transformer has no counterpart."""
     return " and ".join(without_counterpart(model))

@@ -17,12 +17,13 @@ RULES = {
     "app/main.py": {"app.*", "streamlit"},
     "app/views/": {
         *("app.state", "app.charts", "app.components.*", "app.bertviz_html", "app.exports"),
-        *("app.look", "app.words", "streamlit", "numpy", "pandas"),
+        *("app.look", "app.words", "app.inside", "model.inside", "streamlit", "numpy", "pandas"),
         *("model.reading", "model.family", "model.presets", "model.sources"),
     },
     "app/look.py": {"plotly"},
     "app/charts.py": {"app.look", "numpy", "plotly"},
     "app/words.py": {"app.charts", "model.*", "numpy"},
+    "app/inside.py": {"app.words", "app.components.matrices", "model.*", "numpy", "torch"},
     "app/components/figure.py": {"app.look", "app.state", "streamlit", "plotly"},
     "app/components/": {
         *("app.components.*", "app.charts", "app.look", "model.*"),

@@ -1,0 +1,67 @@
+"""Matrices as pictures that one can point at: the browser's part is matrices.js."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+from plotly.colors import get_colorscale
+
+from app import look
+
+HERE = Path(__file__).resolve().parent
+DIFFERENCES = [colour for _, colour in get_colorscale(look.DIFFERENCES)]
+
+_mount = st.components.v2.component(
+    "headlight_matrices",
+    css=(HERE / "matrices.css").read_text(encoding="utf-8"),
+    js=(HERE / "matrices.js").read_text(encoding="utf-8"),
+)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix (row, column) and what its sides are called. `rows` and `columns`: a label each, or
+    empty for numbers that have no name. `bands`: into how many heads its columns (or, with
+    `across` false, its rows) fall, and which one is in focus. NaN is left blank."""
+
+    title: str
+    values: np.ndarray
+    asks: str
+    looked_at: str
+    rows: Sequence[str] = ()
+    columns: Sequence[str] = ()
+    weights: bool = False  # from 0 to 1, on the scale of weights
+    bands: int = 1
+    band: int = 0
+    across: bool = True
+    follow: int = -1  # the row that is followed
+
+
+def matrices(shown: Sequence[Matrix], key: str) -> None:
+    """Side by side or below each other, as there is room."""
+    _mount(data=pack(shown), key=key)
+
+
+def pack(shown: Sequence[Matrix]) -> bytes:
+    """Length of the header (4 bytes, little-endian), header (JSON), then float32 values, matrix
+    by matrix."""
+    header = {
+        "focus": look.FOCUS,
+        "lines": look.LINES,
+        "matrices": [
+            vars(matrix)
+            | {
+                "values": matrix.values.shape,
+                "rows": list(matrix.rows),
+                "columns": list(matrix.columns),
+                "palette": look.WEIGHTS if matrix.weights else DIFFERENCES,
+            }
+            for matrix in shown
+        ],
+    }
+    head = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    cells = [np.ascontiguousarray(matrix.values, np.float32).tobytes() for matrix in shown]
+    return b"".join([len(head).to_bytes(4, "little"), head, *cells])

@@ -1,0 +1,239 @@
+"""One head step by step: everything between what enters an attention and what its layer gives on.
+
+The steps are those of the paper: input, projections to q, k and v, scores, scaling, mask, softmax,
+values, concatenation, output projection, residual and norm, feed-forward. `look_inside` runs the
+model once and records them all, with steps left out if asked.
+"""
+
+import math
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from model.capture import capture
+from model.interventions import replace_mask
+from model.masks import Masks
+from model.tokenizer import Encoding
+from model.trace import KINDS, inputs_of, read_only
+from model.transformer import MultiHeadAttention, Transformer
+
+LEFT_OUT = ("scaling", "mask", "positions", "residual")
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What one head, and the layer around it, did with a sentence pair. Arrays are read-only
+    float32; `looked at` is what the keys and values are made of.
+
+    token, table  (query, d_model): words and positions, where the layer reads the embeddings
+    asks          (query, d_model): the residual stream of those who ask
+    query_input   (query, d_model): the same after the norm of a pre-norm layer
+    key_input     (key, d_model)
+    q             (query, d_head); k, v: (key, d_head)
+    scores        (query, key): q·kᵀ; scaled: ÷ √d_head; mask: True = may attend; weights
+    head_output   (query, d_head): weights · v
+    concatenated  (query, heads · d_head); one_by_one: the same, each head computed by itself,
+                  or None where no single matrix holds all heads
+    matrix        (heads · d_head, d_model): the query projection of all heads; None likewise
+    output        (query, d_model): the output projection
+    added         (query, d_model): asks + output; after: what follows, normed in post-norm layers
+    forward_input (query, d_model); hidden: (query, d_ff) after the ReLU; forward: the
+                  feed-forward's output; layer_output: what the layer gives on
+    """
+
+    kind: str
+    layer: int
+    head: int
+    pre_norm: bool
+    token: np.ndarray | None
+    table: np.ndarray | None
+    asks: np.ndarray
+    query_input: np.ndarray
+    key_input: np.ndarray
+    q: np.ndarray
+    k: np.ndarray
+    v: np.ndarray
+    scores: np.ndarray
+    scaled: np.ndarray
+    mask: np.ndarray
+    weights: np.ndarray
+    head_output: np.ndarray
+    concatenated: np.ndarray
+    one_by_one: np.ndarray | None
+    matrix: np.ndarray | None
+    output: np.ndarray
+    added: np.ndarray
+    after: np.ndarray
+    forward_input: np.ndarray
+    hidden: np.ndarray
+    forward: np.ndarray
+    layer_output: np.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
+
+
+def parts(model: nn.Module, kind: str, layer: int) -> tuple[nn.Module, MultiHeadAttention, str]:
+    """The layer, its attention of this kind, and the name of the norm that goes with it."""
+    stack, sublayer = KINDS[kind]
+    found = getattr(model, stack).layers[layer]
+    return found, getattr(found, sublayer), "norm2" if sublayer == "cross_attn" else "norm1"
+
+
+@torch.no_grad()
+def look_inside(
+    model: Transformer,
+    src: Encoding,
+    tgt: Encoding,
+    kind: str,
+    layer: int,
+    head: int,
+    masks: Masks = Masks(),
+    pad_to: int = 0,
+    left_out: Collection[str] = (),
+) -> Inside:
+    """One pass over two texts (without special tokens). `left_out`: of LEFT_OUT; positions are
+    left out of the whole model, the others of this attention. `model` must be the caller's own
+    view. Raises TooLong before any tensor is made."""
+    config = model.config
+    src, tgt = inputs_of(config, src, tgt, pad_to)
+    device = model.generator.weight.device
+    src_ids, tgt_ids = (torch.tensor([side.ids], device=device) for side in (src, tgt))
+    own, attention, norm = parts(model, kind, layer)
+    modules = {
+        "attention": attention,
+        "softmax": attention.softmax,
+        "output": attention.output,
+        "norm": getattr(own, norm),
+        "next_norm": getattr(own, "norm3" if norm == "norm2" else "norm2"),
+        "feed_forward": own.feed_forward,
+        "linear2": own.feed_forward.linear2,
+    }
+    names = {id(module): name for name, module in model.named_modules()}
+
+    def wanted(name, module):
+        return name in (*map(names.get, map(id, modules.values())), *extra)
+
+    prefix = names[id(attention)]
+    side = "src" if kind == "encoder" else "tgt"
+    extra = [f"{prefix}.{part}" for part in ("query", "key", "value")]
+    extra += [names[id(own)], f"{side}_embedding.token", f"{side}_embedding.position"]
+    with ExitStack() as stack:
+        _leave_out(stack, model, own, attention, getattr(own, norm), left_out)
+        inputs = stack.enter_context(_inputs(modules))
+        seen = stack.enter_context(capture(model, wanted))
+        model(src_ids, tgt_ids, *masks.build(src_ids, tgt_ids, config.pad_id))
+
+    query_input, key_input = inputs["attention"][:2]
+    scaled, mask = inputs["softmax"][0], (*inputs["softmax"], None)[1]
+    # A pre-norm layer's norm reads the stream before attention does, a post-norm one's after.
+    pre_norm = list(inputs).index("norm") < list(inputs).index("attention")
+    asks = inputs["norm"][0] if pre_norm else query_input
+    added = inputs["next_norm" if pre_norm else "norm"][0]
+    q, k, v = (attention.split(seen[name])[0, head] for name in extra[:3])
+    reads_embeddings = layer == 0 and kind != "cross"
+    one_by_one = _head_by_head(attention, query_input, key_input, mask, "scaling" in left_out)
+    arrays = {
+        "token": seen[extra[4]][0] if reads_embeddings else None,
+        "table": seen[extra[5]][: asks.shape[1]] if reads_embeddings else None,
+        "asks": asks[0],
+        "query_input": query_input[0],
+        "key_input": key_input[0],
+        "q": q,
+        "k": k,
+        "v": v,
+        "scores": q @ k.T,
+        "scaled": scaled[0, head],
+        "weights": seen[f"{prefix}.softmax"][0, head],
+        "head_output": attention.split(inputs["output"][0])[0, head],
+        "concatenated": inputs["output"][0][0],
+        "one_by_one": None if one_by_one is None else one_by_one[0],
+        "matrix": attention.query.weight if isinstance(attention.query, nn.Linear) else None,
+        "output": seen[f"{prefix}.output"][0],
+        "added": added[0],
+        "after": added[0] if pre_norm else seen[names[id(getattr(own, norm))]][0],
+        "forward_input": inputs["feed_forward"][0][0],
+        "hidden": inputs["linear2"][0][0],
+        "forward": seen[names[id(own.feed_forward)]][0],
+        "layer_output": seen[names[id(own)]][0],
+    }
+    shape = arrays["scores"].shape
+    allowed = np.ones(shape, bool) if mask is None else _of_head(mask, head, shape)
+    held = {
+        name: None if value is None else read_only(value.clone()) for name, value in arrays.items()
+    }
+    return Inside(kind, layer, head, pre_norm, mask=allowed, **held)
+
+
+def _of_head(mask: Tensor, head: int, shape) -> np.ndarray:
+    one = mask[0, head if mask.shape[1] > 1 else 0]
+    return one.expand(shape).cpu().numpy().copy()
+
+
+@contextmanager
+def _inputs(modules: dict[str, nn.Module]) -> Iterator[dict[str, tuple]]:
+    """The positional arguments of each module's last call, in the order of the calls."""
+    seen: dict[str, tuple] = {}
+
+    def keep(name):
+        return lambda module, arguments: seen.__setitem__(name, arguments)
+
+    handles = [module.register_forward_pre_hook(keep(name)) for name, module in modules.items()]
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _leave_out(stack: ExitStack, model, layer, attention, norm, left_out) -> None:
+    """Enter the changes that leave steps out."""
+    if "mask" in left_out:
+        stack.enter_context(replace_mask(attention, None))
+    if "scaling" in left_out:
+        attention.scale = lambda x: x
+        stack.callback(delattr, attention, "scale")
+    if "positions" in left_out:
+        for side in ("src_embedding", "tgt_embedding"):
+            if hasattr(model, side):
+                position = getattr(model, side).position
+                handle = position.register_forward_hook(lambda _, __, table: table * 0)
+                stack.callback(handle.remove)
+    if "residual" in left_out:
+        before = []  # the stream, if the norm reads it before attention does
+        handles = [
+            norm.register_forward_pre_hook(lambda _, inputs: before.append(inputs[0])),
+            # The layer adds the stream to what it is given here.
+            attention.register_forward_hook(
+                lambda _, inputs, output: output - (before[0] if before else inputs[0])
+            ),
+        ]
+        for handle in handles:
+            stack.callback(handle.remove)
+
+
+def _head_by_head(
+    attention: MultiHeadAttention, query: Tensor, key: Tensor, mask, unscaled: bool
+) -> Tensor | None:
+    """Every head by itself, with its rows of the projections, then put side by side:
+    (batch, query, heads · d_head)."""
+    projections = (attention.query, attention.key, attention.value)
+    if not all(isinstance(projection, nn.Linear) for projection in projections):
+        return None
+    heads = []
+    for head in range(attention.n_heads):
+        width = attention.query.out_features // attention.n_heads
+        rows = slice(head * width, (head + 1) * width)
+        q, k, v = (
+            nn.functional.linear(x, p.weight[rows], None if p.bias is None else p.bias[rows])
+            for x, p in zip((query, key, key), projections, strict=True)
+        )
+        scores = q @ k.transpose(-2, -1) / (1 if unscaled else math.sqrt(width))
+        own = mask if mask is None or mask.shape[1] == 1 else mask[:, head : head + 1]
+        heads.append(attention.softmax(scores[:, None], own)[:, 0] @ v)
+    return torch.cat(heads, dim=-1)

@@ -1,0 +1,232 @@
+"""The lesson of one head: its pictures are the trace's numbers, its sums come out by hand, its
+code is the code that ran."""
+
+import importlib.util
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from app.components.matrices import Matrix, pack
+from app.inside import STEPS, Lesson, by_hand, code_lines
+from model import load
+from model.checkpoint import SHIPPED, untrained
+from model.inside import LEFT_OUT, look_inside
+from model.masks import Masks
+from model.presets import PRESETS
+from model.trace import trace
+from model.transformer import MultiHeadAttention
+from tests.model.common import hooks, random_model, tiny_tokenizer
+
+TEXTS = {"reviews": "a gripping story .", "en-de": "A dog runs on the beach."}
+NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?"
+
+
+def checkpoints():
+    yield from sorted(path.parent.name for path in SHIPPED.glob("*/config.json"))
+    yield from (f"{preset}, untrained" for preset in PRESETS)
+
+
+@pytest.fixture(scope="module", params=checkpoints())
+def seen(request):
+    """model, source, target, trace"""
+    name, _, random = request.param.partition(",")
+    like = load("reviews" if name == "bloem" else "en-de") if random else load(name)
+    own = untrained(name, like) if random else like
+    text = TEXTS.get(name, "a c b d" if name in ("copy", "reverse", "sort") else TEXTS["en-de"])
+    src = own.tokenizer.encode(text)
+    tgt = own.translate(text) if not random else own.tokenizer.encode("Ein Hund rennt.")
+    return own.model, src, tgt, trace(own.model, src, tgt)
+
+
+def lessons(seen, left_out=()):
+    model, src, tgt, whole = seen
+    for kind, weights in whole.attention.items():
+        sides = {"encoder": (whole.src,) * 2, "decoder": (whole.tgt,) * 2}
+        query, key = sides.get(kind, (whole.tgt, whole.src))
+        for layer in {0, len(weights) - 1}:
+            head = weights.shape[1] - 1
+            inside = look_inside(model, src, tgt, kind, layer, head, left_out=left_out)
+            row = min(1, len(query.pieces) - 1)
+            column = int(inside.weights[row].argmax())
+            yield inside, Lesson(model, inside, query.pieces, key.pieces, row, column, left_out)
+
+
+def test_every_picture_is_the_traces_or_computed_from_it(seen):
+    model, _, _, whole = seen
+    for inside, lesson in lessons(seen):
+        kind, layer, head = inside.kind, inside.layer, inside.head
+        shown = {p.title: p.values for n in range(1, 12) for p in lesson.step(n).pictures}
+        q, k, v = (part[kind][layer, head] for part in (whole.query, whole.key, whole.value))
+        scores = q.astype(float) @ k.T
+        weights = whole.attention[kind][layer, head]
+        stack = "encoder" if kind == "encoder" else "decoder"
+        prefix = f"{stack}.layers.{layer}"
+        attention = f"{prefix}.{'cross_attn' if kind == 'cross' else 'self_attn'}"
+        close(shown["q"], q)
+        close(shown["k"], k)
+        close(shown["v"], v)
+        close(shown["q·kᵀ"], scores)
+        close(shown["s ÷ √d_head"], scores / math.sqrt(q.shape[1]))
+        close(shown["weights"], weights)
+        close(shown["h = w·v"], weights @ v)
+        close(shown["o"], whole.sublayers[attention])
+        close(shown["x + o"], shown["x, what asks"] + shown["o"])
+        close(shown["feed-forward"], whole.sublayers[f"{prefix}.feed_forward"])
+        close(shown["what the layer gives on"], whole.sublayers[prefix])
+        width = q.shape[1]
+        own = shown["all heads, side by side"][:, head * width : (head + 1) * width]
+        close(own, shown["h = w·v"])
+        assert np.array_equal(shown["who may look at whom"] == 0, np.isnan(shown["masked scores"]))
+        if inside.one_by_one is not None:
+            close(inside.one_by_one, inside.concatenated)
+        if layer == 0 and kind != "cross":
+            side = "src" if kind == "encoder" else "tgt"
+            close(shown["word"], whole.token[side])
+            close(shown["position"], whole.table[side])
+            close(shown["x, what asks"], whole.embedded[side])
+        if not inside.pre_norm:
+            norm = "norm2" if kind == "cross" else "norm1"
+            close(shown["norm"], whole.sublayers[f"{prefix}.{norm}"])
+    assert hooks(model) == 0
+
+
+def close(ours, theirs):
+    assert np.abs(ours - theirs).max() <= 1e-6 * max(1, np.abs(theirs).max())
+
+
+def test_what_is_multiplied_out_from_the_digits_shown_is_what_is_shown(seen):
+    for left_out in ((), ("scaling",)):
+        for inside, lesson in lessons(seen, left_out):
+            for number in range(1, 12):
+                check_by_hand(STEPS[number - 1], lesson.step(number).by_hand, inside, lesson)
+
+
+def check_by_hand(name, text, inside, lesson):
+    weight = inside.weights[lesson.row, lesson.column]
+    if name == "Softmax":
+        power, value, total, share = re.search(
+            rf"e\^({NUMBER}) = ({NUMBER}), of ({NUMBER}) in the row: \*\*({NUMBER})%\*\*", text
+        ).groups()
+        digits = len(value.split("e")[0].replace(".", "").lstrip("-0"))
+        recomputed = float(f"{math.exp(float(power)):.{max(digits, 3)}g}")
+        assert recomputed == float(value)
+        assert f"{100 * float(value) / float(total):.1f}" == share == f"{100 * weight:.1f}"
+    elif name == "Scaling" and not lesson.left_out:
+        score, width, result = re.search(
+            rf": ({NUMBER}) ÷ √(\d+) = \*\*({NUMBER})\*\*", text
+        ).groups()
+        assert f"{float(score) / math.sqrt(int(width)):.2f}" == result
+    elif found := re.search(rf"(?::|them) ([^=:]*?) = \*\*({NUMBER})\*\*", text):
+        terms = re.sub(r"\([^()]*\)", "", found[1]).split(" + ")
+        total = sum(math.prod(map(float, term.split("·"))) for term in terms)
+        assert f"{total:.2f}".replace("-0.00", "0.00") == found[2].replace("-0.00", "0.00")
+
+
+def test_some_steps_are_multiplied_out(seen):
+    """So that the check above has something to check."""
+    _, lesson = next(lessons(seen))
+    for name in ("Scores", "Scaling", "Softmax", "Values", "Residual, norm"):
+        assert re.search(rf"= \*\*{NUMBER}\*\*|\d%\*\*", lesson.step(STEPS.index(name) + 1).by_hand)
+
+
+def test_every_step_shows_lines_of_code(seen):
+    for _, lesson in lessons(seen):
+        for number in range(1, 12):
+            code = lesson.step(number).code
+            assert len([line for line in code.splitlines() if not line.startswith("#")]) >= 1
+            assert len(code.splitlines()) <= 16, "the whole function, because no mark was found"
+
+
+@pytest.mark.parametrize("what", LEFT_OUT)
+def test_leaving_a_step_out_does_what_it_says(seen, what):
+    model = seen[0]
+    for (whole, _), (inside, _) in zip(lessons(seen), lessons(seen, (what,)), strict=True):
+        if what == "scaling":
+            close(inside.scaled, inside.scores)
+        elif what == "mask":
+            assert inside.mask.all()
+        elif what == "positions":
+            if inside.token is not None:
+                close(inside.asks, inside.token)
+        else:
+            rounding = 1e-6 * max(1, np.abs(inside.asks).max())  # x is taken away and added again
+            assert np.abs(inside.added - inside.output).max() <= rounding
+            close(inside.weights, whole.weights)
+    assert hooks(model) == 0
+    assert not any("scale" in vars(module) for module in model.modules())
+
+
+def test_masks_and_padding_are_those_of_the_trace():
+    own = load("en-de")
+    src, tgt = own.tokenizer.encode("A dog."), own.tokenizer.encode("Ein Hund.")
+    for masks in (Masks(), Masks(causal=False, src_padding=False, memory_padding=False)):
+        whole = trace(own.model, src, tgt, masks, pad_to=9)
+        for kind in whole.attention:
+            inside = look_inside(own.model, src, tgt, kind, 1, 2, masks, pad_to=9)
+            close(inside.weights, whole.attention[kind][1, 2])
+            assert np.array_equal(inside.mask, whole.attention[kind][1, 2] > 0)
+
+
+def test_one_layer_and_unequal_depth():
+    tokenizer = tiny_tokenizer()
+    for depths in (dict(n_encoder_layers=1, n_decoder_layers=1), dict(n_encoder_layers=1)):
+        model = random_model("paper", vocab_size=len(tokenizer), **depths)
+        src, tgt = tokenizer.encode("The dog"), tokenizer.encode("Ein Hund")
+        for kind, weights in trace(model, src, tgt).attention.items():
+            inside = look_inside(model, src, tgt, kind, len(weights) - 1, 0)
+            close(inside.weights, weights[-1, 0])
+
+
+def test_the_code_shown_is_the_code_that_ran(tmp_path):
+    """A line changed in a copy is seen in the lesson, and in what it computes."""
+    source = (SHIPPED.parent.parent / "model" / "transformer.py").read_text(encoding="utf-8")
+    changed = source.replace("heads = self.dropout(weights) @ v", "heads = weights @ (2 * v)")
+    assert changed != source
+    path = tmp_path / "changed.py"
+    path.write_text(changed, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("changed", path)
+    module = importlib.util.module_from_spec(spec)
+    import sys
+
+    sys.modules["changed"] = module
+    try:
+        spec.loader.exec_module(module)
+        assert code_lines(module.MultiHeadAttention.forward, "@ v", "(2 * v)").endswith(
+            "heads = weights @ (2 * v)  # (batch, heads, query, d_head)"
+        )
+        ours = code_lines(MultiHeadAttention.forward, "@ v", "(2 * v)")
+        assert "(2 * v)" not in ours and "@ v" in ours
+        model = random_model("paper")
+        attention = model.encoder.layers[0].self_attn
+        theirs = module.MultiHeadAttention(24, 4)
+        theirs.load_state_dict(attention.state_dict())
+        x = torch.randn(1, 5, 24)
+        with torch.no_grad():
+            doubled = theirs(x, x, x) - theirs.output.bias
+            assert torch.allclose(
+                doubled, 2 * (attention(x, x, x) - attention.output.bias), atol=1e-5
+            )
+    finally:
+        del sys.modules["changed"]
+
+
+def test_digits_are_as_few_as_come_out():
+    assert by_hand(sum, [[0.14, 0.84]]) == (["0.14", "0.84"], "0.98")
+    texts, total = by_hand(sum, [[0.004, 0.004]])  # 0.00 + 0.00 would not be 0.01
+    assert texts == ["0.004", "0.004"] and total == "0.01"
+
+
+def test_a_packed_matrix_can_be_read_back():
+    values = np.arange(6, dtype=np.float32).reshape(2, 3)
+    packed = pack(
+        [Matrix("a", values, "rows", "columns", ["<x>", "ü"]), Matrix("b", values, "", "")]
+    )
+    size = int.from_bytes(packed[:4], "little")
+    header = json.loads(packed[4 : 4 + size])
+    assert header["matrices"][0]["rows"] == ["<x>", "ü"]
+    cells = np.frombuffer(packed[4 + size :], np.float32)
+    assert np.array_equal(cells, np.concatenate([values.ravel()] * 2))
