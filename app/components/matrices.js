@@ -89,7 +89,7 @@ class Picture {
     this.letter = parseFloat(style.fontSize);
     this.font = (size) => `${size}px ${style.fontFamily}`;
     for (const one of this.matrices) this.paint(one);
-    this.frame.dataset.painted = performance.now();
+    window.headlight.matricesPainted = performance.now(); // what the bench waits for
   }
 
   paint(one) {
@@ -230,7 +230,8 @@ export default function ({ data, parentElement }) {
     return;
   }
   before?.picture.observer.disconnect();
+  window.headlight ??= {};
   const picture = new Picture(unpack(data), parentElement);
   shown.set(parentElement, { data, picture });
-  (window.headlight ??= {}).matrices = picture.matrices; // what tests read
+  window.headlight.matrices = picture.matrices; // what tests read
 }

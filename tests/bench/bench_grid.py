@@ -79,13 +79,21 @@ def big() -> checkpoint.Checkpoint:
 @functools.cache
 def page(length: int):
     """The app with the big model, a target of `length` tokens typed."""
+    opened = page_at(f"?model=big&source=a+dog&target={text_of(length - 1)}", ".stMain")
+    opened.wait_for_function("window.headlight?.grid?.paintedOf", timeout=90_000)
+    opened.wait_for_selector(SETTLED)
+    return opened
+
+
+def page_at(path: str, drawn: str):
+    """A server with the big model, and a page of it once `drawn` is there and it has settled."""
     big()
     server = serve(big.folder)
     address = server.__enter__()
     atexit.register(server.__exit__, None, None, None)
     opened = browser().new_page(viewport={"width": 1920, "height": 1080})
-    opened.goto(f"{address}/?model=big&source=a+dog&target={text_of(length - 1)}")
-    opened.wait_for_function("window.headlight?.grid?.paintedOf", timeout=90_000)
+    opened.goto(f"{address}/{path}")
+    opened.wait_for_selector(drawn, timeout=90_000)
     opened.wait_for_selector(SETTLED)
     return opened
 

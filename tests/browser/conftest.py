@@ -14,6 +14,7 @@ BEGUN = '[data-testid="stSidebarUserContent"] [data-testid="stElementContainer"]
 PAGES = {  # title → path
     "Attention": "",
     "Heads": "heads",
+    "Inside": "inside",
     "Positions": "positions",
     "Compare": "compare",
     "Family": "family",

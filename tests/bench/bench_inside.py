@@ -1,0 +1,48 @@
+"""From a key to the next step of the lesson, against a rerun of an empty page."""
+
+import functools
+import itertools
+
+from tests.bench.bench_grid import ANSWERED, floor, page_at, text_of, typed
+from tests.bench.harness import Row
+
+TOKENS = 20
+# The arrow key, and then until the heading and the pictures are another step's.
+STEP = """async (key) => {
+  const heading = () => document.querySelector(".stMain h4")?.textContent;
+  const [before, start] = [heading(), performance.now()];
+  document.body.dispatchEvent(new KeyboardEvent("keydown", { key, code: key, bubbles: true }));
+  return await new Promise((done) => {
+    const look = () => {
+      const painted = window.headlight.matricesPainted;
+      if (heading() !== before && painted > start) done((performance.now() - start) / 1000);
+      else requestAnimationFrame(look);
+    };
+    look();
+  });
+}"""
+
+
+@functools.cache
+def lesson():
+    text = text_of(TOKENS - 1)
+    opened = page_at(f"inside?model=big&source={text}&target={text}", ".stMain h4")
+    opened.wait_for_function("window.headlight?.matricesPainted")
+    return opened
+
+
+def steps():
+    keys = itertools.cycle(["ArrowRight"] * 10 + ["ArrowLeft"] * 10)
+
+    def ours():
+        seconds = lesson().evaluate(STEP, next(keys))
+        lesson().wait_for_timeout(200)
+        return seconds
+
+    return ours, lambda: typed(floor(), text_of(TOKENS - 1), ANSWERED)
+
+
+ROWS = [
+    Row("step", f"key → the next of 11 steps of one head painted, {TOKENS} tokens ÷ rerun of an "
+        "empty page", 1.5, steps, pairs=20),
+]  # fmt: skip
