@@ -4,7 +4,8 @@ Layers, heads, positions and sentences count from 1 in tables and files, as on t
 """
 
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
 import numpy as np
@@ -27,6 +28,8 @@ COLUMNS = {
     "key_piece": np.int32,
     "weight": np.float32,
 }
+KINDS = list(SIDES)
+MOST_ROWS = 2**21  # of a table in memory
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
@@ -38,43 +41,71 @@ class Seen(Protocol):
     attention: dict[str, np.ndarray]
 
 
-def rows(
-    traces: Sequence[Seen], numbers: Sequence[int]
-) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
-    """One row for each weight of each head of each trace, by column, see COLUMNS.
+@dataclass(frozen=True)
+class Block:
+    """Weights of one kind of one sentence, (layers, heads, query, key); of a long sentence a
+    single layer, `first` counted from 0."""
 
-    Columns of text hold codes: the second value is what they stand for. In the order of traces,
-    kinds, layers, heads, queries and keys. `numbers` are what to call the traces.
-    """
-    count = sum(weights.size for trace in traces for weights in trace.attention.values())
+    sentence: int
+    kind: str
+    first: int
+    weights: np.ndarray
+    asks: Sequence[str]  # pieces
+    looked_at: Sequence[str]
+
+
+def blocks(traces: Sequence[Seen], numbers: Sequence[int]) -> Iterator[Block]:
+    """All weights of some sentences; `numbers` are what to call these."""
+    for number, trace in zip(numbers, traces, strict=True):
+        for kind, weights in trace.attention.items():
+            sides = [getattr(trace, side).pieces for side in SIDES[kind]]
+            each = 1 if weights.size > MOST_ROWS else len(weights)
+            for first in range(0, len(weights), each):
+                yield Block(number, kind, first, weights[first : first + each], *sides)
+
+
+def together(some: Iterable[Block], most: int) -> Iterator[list[Block]]:
+    """Blocks in their order, a few at a time, of in together `most` weights, or one larger."""
+    group, size = [], 0
+    for block in some:
+        if group and size + block.weights.size > most:
+            yield group
+            group, size = [], 0
+        group.append(block)
+        size += block.weights.size
+    if group:
+        yield group
+
+
+def rows(some: Sequence[Block]) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
+    """One row for each weight, by column, see COLUMNS; in the order of blocks, layers, heads,
+    queries and keys. Columns of text hold codes: the second value is what they stand for."""
+    count = sum(block.weights.size for block in some)
     columns = {name: np.empty(count, dtype) for name, dtype in COLUMNS.items()}
     pieces: dict[str, int] = {}  # in the order in which they were met
-    start = 0
-    for number, trace in zip(numbers, traces, strict=True):
-        codes = {
-            side: [pieces.setdefault(p, len(pieces)) for p in getattr(trace, side).pieces]
-            for side in ("src", "tgt")
+    stop = 0
+    for block in some:
+        layers, heads, queries, keys = (np.arange(1, n + 1) for n in block.weights.shape)
+        asks, looked_at = (
+            np.array([pieces.setdefault(piece, len(pieces)) for piece in side])
+            for side in (block.asks, block.looked_at)
+        )
+        values = {
+            "sentence": block.sentence,
+            "attention": KINDS.index(block.kind),
+            "layer": (block.first + layers)[:, None, None, None],
+            "head": heads[:, None, None],
+            "query_position": queries[:, None],
+            "query_piece": asks[:, None],
+            "key_position": keys,
+            "key_piece": looked_at,
+            "weight": block.weights,
         }
-        for kind, weights in trace.attention.items():
-            layers, heads, queries, keys = (np.arange(1, n + 1) for n in weights.shape)
-            asks, looked_at = SIDES[kind]
-            values = {
-                "sentence": number,
-                "attention": list(SIDES).index(kind),
-                "layer": layers[:, None, None, None],
-                "head": heads[:, None, None],
-                "query_position": queries[:, None],
-                "query_piece": np.array(codes[asks])[:, None],
-                "key_position": keys,
-                "key_piece": codes[looked_at],
-                "weight": weights,
-            }
-            stop = start + weights.size
-            for name, value in values.items():
-                columns[name][start:stop].reshape(weights.shape)[...] = value
-            start = stop
+        start, stop = stop, stop + block.weights.size
+        for name, value in values.items():
+            columns[name][start:stop].reshape(block.weights.shape)[...] = value
     names = list(pieces)
-    return columns, {"attention": list(SIDES), "query_piece": names, "key_piece": names}
+    return columns, {"attention": KINDS, "query_piece": names, "key_piece": names}
 
 
 def spreadsheet_safe(text: str) -> str:
@@ -95,7 +126,8 @@ class NpzFile:
             texts = {"source": trace.src, "target": trace.tgt}
             pieces = {name: np.array(text.pieces) for name, text in texts.items() if text.ids}
             for name, array in (trace.attention | pieces).items():
-                with self.zip.open(f"{number}/{name}.npy", "w", force_zip64=True) as file:
+                entry = zipfile.ZipInfo(f"{number}/{name}.npy")  # without the time of day
+                with self.zip.open(entry, "w", force_zip64=True) as file:
                     np.lib.format.write_array(file, array, allow_pickle=False)
 
     def close(self) -> None:
@@ -103,20 +135,31 @@ class NpzFile:
 
 
 class ParquetFile:
-    """The rows of `rows`, text as dictionaries: pandas reads categoricals."""
+    """The table of `rows`, its text as dictionaries: pandas reads categoricals."""
 
     def __init__(self, file: BinaryIO):
         self.file, self.writer = file, None
 
     def add(self, traces: Sequence[Seen], numbers: Sequence[int]) -> None:
+        for group in together(blocks(traces, numbers), MOST_ROWS):
+            self._write(*rows(group))
+
+    def _write(self, columns: dict[str, np.ndarray], names: dict[str, list[str]]) -> None:
+        import pyarrow as pa  # not where there is only torch: CSV and NPZ do without
         from pyarrow.parquet import ParquetWriter
 
-        columns, names = rows(traces, numbers)
-        table = arrow_table(columns, names)
-        # Numbers repeat so regularly that plain ones compress as well, in half the time.
-        self.writer = self.writer or ParquetWriter(
-            self.file, table.schema, use_dictionary=list(names), write_statistics=["sentence"]
-        )
+        coded = {name: pa.array(values) for name, values in columns.items()}
+        text = {n: pa.DictionaryArray.from_arrays(coded[n], names[n]) for n in names}
+        table = pa.table(coded | text)
+        if self.writer is None:
+            # Numbers repeat so regularly that plain ones compress as well, in half the time.
+            self.writer = ParquetWriter(
+                self.file,
+                table.schema,
+                use_dictionary=list(names),
+                write_statistics=["sentence"],
+                data_page_version="2.0",
+            )
         self.writer.write_table(table)
 
     def close(self) -> None:
@@ -125,34 +168,58 @@ class ParquetFile:
 
 
 class CsvFile:
-    """The rows of `rows`, with a line of column names. A weight has as many digits as tell it
-    from every other; pieces are `spreadsheet_safe`."""
+    """The table of `rows`, UTF-8 with a line of column names; weights have eight decimals, pieces
+    are `spreadsheet_safe`."""
 
     def __init__(self, file: BinaryIO):
-        self.file, self.begun = file, False
+        self.file = file
+        file.write(",".join(COLUMNS).encode() + b"\n")
 
     def add(self, traces: Sequence[Seen], numbers: Sequence[int]) -> None:
-        from pyarrow import csv
-
-        columns, names = rows(traces, numbers)
-        safe = {name: [spreadsheet_safe(text) for text in texts] for name, texts in names.items()}
-        options = csv.WriteOptions(include_header=not self.begun)
-        csv.write_csv(arrow_table(columns, safe), self.file, options)
-        self.begun = True
+        for block in blocks(traces, numbers):
+            self.file.write(csv_lines(block))
 
     def close(self) -> None:
         pass
 
 
+def csv_lines(block: Block) -> bytes:
+    """The lines of a block. Their parts repeat, so each is written once and copied to its lines,
+    filled up with zero bytes to one length; then all zero bytes are taken out."""
+    layers, heads, _, _ = block.weights.shape
+    head = _bytes(
+        f"{block.sentence},{block.kind},{block.first + layer + 1},{head + 1},"
+        for layer, head in np.ndindex(layers, heads)
+    )
+    asks, looked_at = (
+        _bytes(f"{i},{csv_text(piece)}," for i, piece in enumerate(side, start=1))
+        for side in (block.asks, block.looked_at)
+    )
+    digits = np.rint(block.weights.astype(np.float64) * 1e8).astype(np.uint32)
+    parts = [
+        head.reshape(layers, heads, 1, 1),
+        asks[:, None],
+        looked_at,
+        FIRST_DIGITS[digits // 10**4],
+        LAST_DIGITS[digits % 10**4],
+    ]
+    lines = np.empty(block.weights.shape, [("", part.dtype) for part in parts])
+    for name, part in zip(lines.dtype.names, parts, strict=True):
+        lines[name] = part
+    return lines.tobytes().translate(None, b"\0")
+
+
+def csv_text(text: str) -> str:
+    """A piece as CSV has it, safe in a spreadsheet."""
+    text = spreadsheet_safe(text)
+    quoted = any(character in text for character in ',"\r\n')
+    return '"' + text.replace('"', '""') + '"' if quoted else text
+
+
+def _bytes(texts: Iterable[str]) -> np.ndarray:
+    return np.array([text.encode() for text in texts])
+
+
+FIRST_DIGITS = _bytes(f"{i // 10**4}.{i % 10**4:04}" for i in range(10**4 + 1))
+LAST_DIGITS = _bytes(f"{i:04}\n" for i in range(10**4))
 FILES = {".npz": NpzFile, ".csv": CsvFile, ".parquet": ParquetFile}
-
-
-def arrow_table(columns: dict[str, np.ndarray], names: dict[str, list[str]]):
-    """A pyarrow.Table of what `rows` gives."""
-    import pyarrow as pa
-
-    def column(name):
-        values = pa.array(columns[name])
-        return pa.DictionaryArray.from_arrays(values, names[name]) if name in names else values
-
-    return pa.table({name: column(name) for name in columns})

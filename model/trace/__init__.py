@@ -79,9 +79,9 @@ class Trace:
         """
         import pandas as pd  # here alone: to look inside a model takes no pandas
 
-        from model.tables import rows
+        from model.tables import blocks, rows
 
-        columns, names = rows([self], [1])
+        columns, names = rows(list(blocks([self], [1])))
         del columns["sentence"]
         for name, texts in names.items():
             columns[name] = pd.Categorical.from_codes(columns[name], texts)

@@ -58,6 +58,12 @@ class Processes:
         torch.distributed.gather_object(own, everyone)
         return everyone
 
+    def part(self) -> None:
+        """Wait for each other: who leaves early breaks what still connects the others."""
+        if self.count > 1:
+            torch.distributed.barrier()
+            torch.distributed.destroy_process_group()
+
 
 def seen_by_all(
     held: Checkpoint, sentences: list[Sentence], processes: Processes
@@ -153,6 +159,7 @@ def main(arguments: list[str] | None = None) -> None:
         processes = Processes.launched(args.device)
         held = opened(args.model, processes.device)
         run(held, encode(held, lines), args.out, processes)
+        processes.part()
     except DataError as error:
         stop(str(error))
     except ImportError as error:

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from model.tables import FILES, rows, spreadsheet_safe
+from model import tables
+from model.tables import COLUMNS, FILES, blocks, rows, spreadsheet_safe, together
 from model.tokenizer import Encoding
 from model.trace import trace
 from tests.model.common import encoding, random_ids, random_model
@@ -42,12 +43,15 @@ def written(suffix: str, traces) -> io.BytesIO:
 
 def as_frame(traces, numbers=(1, 3, 4)) -> pd.DataFrame:
     frames = [t.to_dataframe().assign(sentence=n) for n, t in zip(numbers, traces, strict=True)]
-    plain = [frame.astype(dict.fromkeys(TEXT, str)) for frame in frames]
-    return pd.concat(plain, ignore_index=True)
+    return pd.concat(map(as_text, frames), ignore_index=True)
+
+
+def as_text(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.astype(dict.fromkeys(TEXT, str))
 
 
 def test_rows_of_several_are_those_of_each(traces):
-    columns, names = rows(traces, [1, 3, 4])
+    columns, names = rows(list(blocks(traces, [1, 3, 4])))
     expected = as_frame(traces)
     for name, values in columns.items():
         if name in names:
@@ -58,7 +62,7 @@ def test_rows_of_several_are_those_of_each(traces):
 
 def test_parquet_is_the_same_table(traces):
     read = pd.read_parquet(written(".parquet", traces))
-    assert list(read) == [*rows([], [])[0]]
+    assert list(read) == list(COLUMNS)
     assert [read[name].dtype for name in TEXT] == ["category"] * 3
     expected = as_frame(traces)
     for name in expected:
@@ -66,12 +70,13 @@ def test_parquet_is_the_same_table(traces):
 
 
 def test_csv_is_the_same_table_and_no_spreadsheet_takes_a_piece_for_a_formula(traces):
-    read = pd.read_csv(written(".csv", traces), keep_default_na=False, dtype={"weight": np.float32})
+    read = pd.read_csv(written(".csv", traces), keep_default_na=False)
     expected = as_frame(traces)
-    assert list(read) == [*rows([], [])[0]]
+    assert list(read) == list(COLUMNS)
     for name in ("query_piece", "key_piece"):
         assert not any(piece.startswith(("=", "+", "-", "@", "\t", "\r")) for piece in read[name])
         expected[name] = expected[name].map(spreadsheet_safe)
+    np.testing.assert_allclose(read.pop("weight"), expected.pop("weight"), rtol=0, atol=5.1e-9)
     for name in expected:
         assert list(read[name]) == list(expected[name]), name
 
@@ -95,3 +100,17 @@ def test_npz_holds_the_arrays_of_each_and_no_pickles(traces):
             for kind, weights in seen.attention.items():
                 np.testing.assert_array_equal(read[f"{number}/{kind}"], weights)
     assert zipfile.ZipFile(file).testzip() is None
+
+
+def test_a_long_sentence_is_written_in_parts(traces, monkeypatch):
+    """A table in memory takes several times the room of the weights in it."""
+    whole = {suffix: written(suffix, traces) for suffix in (".csv", ".parquet")}
+    monkeypatch.setattr(tables, "MOST_ROWS", 500)
+    sizes = [block.weights.size for block in blocks(traces, [1, 3, 4])]
+    assert max(sizes) == 4 * 13 * 13  # one layer
+    groups = list(together(blocks(traces, [1, 3, 4]), 500))
+    assert [block.weights.size for group in groups for block in group] == sizes
+    assert all(len(group) == 1 or sum(b.weights.size for b in group) <= 500 for group in groups)
+    assert written(".csv", traces).read() == whole[".csv"].read()
+    parts, at_once = (pd.read_parquet(f) for f in (written(".parquet", traces), whole[".parquet"]))
+    assert as_text(parts).equals(as_text(at_once))

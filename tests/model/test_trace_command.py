@@ -173,5 +173,5 @@ def test_without_pyarrow_one_sentence_says_what_to_do(tmp_path, monkeypatch, cap
     for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    said = refused(capsys, ["en-de", "A dog.", "--out", str(tmp_path / "w.csv")])
-    assert ".csv files need pyarrow" in said and said.count("\n") == 1
+    said = refused(capsys, ["en-de", "A dog.", "--out", str(tmp_path / "w.parquet")])
+    assert ".parquet files need pyarrow" in said and said.count("\n") == 1
