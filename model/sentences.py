@@ -13,7 +13,7 @@ from model.checkpoint import Checkpoint
 from model.data import DataError, batches, pad, read_lines
 from model.decoding import greedy_decode
 from model.masks import Masks
-from model.tables import SIDES
+from model.tables import SIDES, together
 from model.tokenizer import Encoding, special
 from model.trace import KINDS, TooLong
 from model.transformer import Transformer
@@ -90,18 +90,12 @@ def encode(held: Checkpoint, lines: list[Line]) -> list[Sentence]:
 
 
 def windows(sentences: list[Sentence], most: int = WINDOW) -> Iterator[list[Sentence]]:
-    """Sentences in their order, a few at a time: in together about `most` weights of one head,
-    so that what is seen of them fits into memory, or one longer sentence."""
-    window, cells = [], 0
-    for sentence in sentences:
-        more = max(len(sentence.src), len(sentence.tgt or ())) ** 2
-        if window and cells + more > most:
-            yield window
-            window, cells = [], 0
-        window.append(sentence)
-        cells += more
-    if window:
-        yield window
+    """Sentences in their order, so few at a time that what is seen of them fits into memory."""
+
+    def size(sentence):  # weights of one head
+        return max(len(sentence.src), len(sentence.tgt or ())) ** 2
+
+    return together(sentences, size, most)
 
 
 def write_targets(held: Checkpoint, sentences: list[Sentence]) -> list[Sentence]:

@@ -4,7 +4,7 @@ Layers, heads, positions and sentences count from 1 in tables and files, as on t
 """
 
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
@@ -64,15 +64,15 @@ def blocks(traces: Sequence[Seen], numbers: Sequence[int]) -> Iterator[Block]:
                 yield Block(number, kind, first, weights[first : first + each], *sides)
 
 
-def together(some: Iterable[Block], most: int) -> Iterator[list[Block]]:
-    """Blocks in their order, a few at a time, of in together `most` weights, or one larger."""
-    group, size = [], 0
-    for block in some:
-        if group and size + block.weights.size > most:
+def together(items: Iterable, size: Callable[..., int], most: int) -> Iterator[list]:
+    """Items in their order, a few at a time: of at most `most` in all, or a larger one alone."""
+    group, total = [], 0
+    for item in items:
+        if group and total + size(item) > most:
             yield group
-            group, size = [], 0
-        group.append(block)
-        size += block.weights.size
+            group, total = [], 0
+        group.append(item)
+        total += size(item)
     if group:
         yield group
 
@@ -141,7 +141,7 @@ class ParquetFile:
         self.file, self.writer = file, None
 
     def add(self, traces: Sequence[Seen], numbers: Sequence[int]) -> None:
-        for group in together(blocks(traces, numbers), MOST_ROWS):
+        for group in together(blocks(traces, numbers), lambda block: block.weights.size, MOST_ROWS):
             self._write(*rows(group))
 
     def _write(self, columns: dict[str, np.ndarray], names: dict[str, list[str]]) -> None:

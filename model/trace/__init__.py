@@ -75,7 +75,7 @@ class Trace:
         query_piece, key_position, key_piece, weight.
 
         Layers, heads and positions count from 1, as on the screen, and weights that a mask
-        hides are there, as 0. Text is categorical: 17 bytes a row.
+        hides are there, as 0. Text is categorical: about 16 bytes a row.
         """
         import pandas as pd  # here alone: to look inside a model takes no pandas
 

@@ -94,12 +94,12 @@ def run(held: Checkpoint, sentences: list[Sentence], out: Path, processes: Proce
         return
     # A file is written by another thread while the model reads on.
     with replacing(out) as file, ThreadPoolExecutor(1) as pool, progress(len(sentences)) as bar:
-        table, writing = FILES[out.suffix](file), None
+        table, writing = FILES[out.suffix.lower()](file), None
         for window in seen:
             if writing:
                 writing.result()
             writing = pool.submit(table.add, window, [one.number for one in window])
-            if bar:
+            if bar is not None:
                 bar.update(len(window))
         writing.result()
         table.close()
@@ -124,7 +124,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         parser.error("give either a text or a --file of sentences")
     if args.target is not None and args.text is None:
         parser.error("--target goes with a text; in a file a target stands behind a tab")
-    if args.out.suffix not in FILES:
+    if args.out.suffix.lower() not in FILES:
         parser.error(f"--out {args.out} must end in {', '.join(FILES)}")
     if args.out.is_dir():
         parser.error(f"--out {args.out} is a folder")
@@ -163,7 +163,7 @@ def main(arguments: list[str] | None = None) -> None:
     except DataError as error:
         stop(str(error))
     except ImportError as error:
-        stop(f"{args.out.suffix} files need {error.name}: pip install {error.name}, or use .npz")
+        stop(f"{error.name} is missing here: pip install {error.name}")
     except OSError as error:
         stop(f"{args.out} cannot be written: {error.strerror or error}.")
     except KeyboardInterrupt:

@@ -165,8 +165,8 @@ def test_what_breaks_off_leaves_the_old_file(sentences, tmp_path, capsys, monkey
 @pytest.mark.parametrize("package", ["tqdm", "accelerate"])
 def test_without_the_extra_for_training_it_works(tmp_path, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
-    command.main(["en-de", "A dog.", "--target", "Ein Hund.", "--out", str(tmp_path / "w.npz")])
-    assert np.load(tmp_path / "w.npz")["1/target"].tolist() == ["<s>", "Ein", "Hund", "."]
+    command.main(["en-de", "A dog.", "--target", "Ein Hund.", "--out", str(tmp_path / "w.NPZ")])
+    assert np.load(tmp_path / "w.NPZ")["1/target"].tolist() == ["<s>", "Ein", "Hund", "."]
 
 
 def test_without_pyarrow_one_sentence_says_what_to_do(tmp_path, monkeypatch, capsys):
@@ -174,4 +174,4 @@ def test_without_pyarrow_one_sentence_says_what_to_do(tmp_path, monkeypatch, cap
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     said = refused(capsys, ["en-de", "A dog.", "--out", str(tmp_path / "w.parquet")])
-    assert ".parquet files need pyarrow" in said and said.count("\n") == 1
+    assert "pyarrow is missing here: pip install pyarrow" in said and said.count("\n") == 1
