@@ -3,8 +3,11 @@
 import dataclasses
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import torch
 from safetensors.torch import load_file
@@ -20,18 +23,25 @@ from model.transformer import Transformer
 SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "checkpoints"
 
 
-def replace_file(path: Path, content: bytes | str) -> None:
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
     """Write aside, then rename: whoever reads finds the old file or the new one, whole."""
     aside = path.with_name(path.name + ".new")
     try:
         with open(aside, "wb") as file:
-            file.write(content.encode("utf-8") if isinstance(content, str) else content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
-    except OSError:
+        aside.replace(path)
+    except BaseException:
         aside.unlink(missing_ok=True)
         raise
-    aside.replace(path)
+
+
+def replace_file(path: Path, content: bytes | str) -> None:
+    """Small content, see `replacing`."""
+    with replacing(path) as file:
+        file.write(content.encode("utf-8") if isinstance(content, str) else content)
 
 
 def save(folder: Path, model: Transformer, preset: str, tokenizer: Tokenizer, card: dict) -> None:

@@ -7,7 +7,8 @@ import streamlit as st
 
 from app import charts, look, state, words
 from app.components.figure import figure
-from app.components.head_grid import Look, Part, Side, head_grid, order, pack
+from app.components.head_grid import head_grid
+from app.components.packing import Look, order, pack_trace
 from model.reading import as_table
 
 MOST_PROBABLE = 5
@@ -41,30 +42,8 @@ elif display.order == "change":
         for kind, moved in state.change().items()
     }
 
-# The browser takes the mean and leaves small weights out by itself.
-of_each = replace(reading, average="", least=0.0)
-
-
-def packed() -> bytes:
-    return pack(
-        {
-            name: Side(name.capitalize(), *words.labels(encoding, of_each))
-            for name, (_, encoding) in texts.items()
-        },
-        [
-            Part(
-                kind,
-                words.KINDS[kind].capitalize(),
-                *words.SIDES[kind],
-                of_each.each(weights, *words.sides(trace, kind)).weights,
-            )
-            for kind, weights in trace.attention.items()
-        ],
-    )
-
-
 head_grid(
-    state.kept(("grid", of_each), packed, len),
+    state.kept(("grid", reading.words, reading.special), lambda: pack_trace(trace, reading), len),
     Look(
         focus=vars(focus),
         show=display.show,

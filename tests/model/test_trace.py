@@ -177,3 +177,32 @@ def test_depths_may_differ():
         "decoder": 5,
         "cross": 5,
     }
+
+
+def test_a_dataframe_holds_every_weight_with_its_place_and_its_pieces():
+    model = random_model(n_encoder_layers=2, n_decoder_layers=3)
+    seen = traced(model, pad_to=0)
+    table = seen.to_dataframe()
+    assert len(table) == sum(weights.size for weights in seen.attention.values())
+    sides = {"encoder": (seen.src, seen.src), "decoder": (seen.tgt, seen.tgt)}
+    sides["cross"] = (seen.tgt, seen.src)
+    row = table.itertuples(index=False)
+    for kind, weights in seen.attention.items():
+        asks, looked_at = sides[kind]
+        for (layer, head, query, key), weight in np.ndenumerate(weights):
+            expected = (kind, layer + 1, head + 1, query + 1, asks.pieces[query], key + 1)
+            assert tuple(next(row)) == (*expected, looked_at.pieces[key], weight)
+
+
+def test_a_dataframe_is_small_and_can_be_asked():
+    table = traced(random_model(), pad_to=40).to_dataframe()
+    assert table.memory_usage(deep=True).sum() / len(table) < 20
+    rows = table.groupby(["attention", "layer", "head", "query_position"], observed=True)
+    np.testing.assert_allclose(rows["weight"].sum(), 1, rtol=0, atol=1e-5)
+    assert (table.query("attention == 'cross'").query_piece != "</s>").all()
+
+
+def test_a_dataframe_of_a_classifier_has_no_target():
+    table = traced(random_model("bloem", n_decoder_layers=0), pad_to=0).to_dataframe()
+    assert set(table.attention) == {"encoder"}
+    assert len(table) == 2 * 4 * 6 * 6

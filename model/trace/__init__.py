@@ -70,6 +70,23 @@ class Trace:
         best = logits.softmax(dim=-1).topk(min(count, logits.shape[-1]))
         return best.indices.numpy(), best.values.numpy()
 
+    def to_dataframe(self) -> "pandas.DataFrame":  # noqa: F821
+        """One row for each weight: attention (its kind), layer, head, query_position,
+        query_piece, key_position, key_piece, weight.
+
+        Layers, heads and positions count from 1, as on the screen, and weights that a mask
+        hides are there, as 0. Text is categorical: about 16 bytes a row.
+        """
+        import pandas as pd  # here alone: to look inside a model takes no pandas
+
+        from model.tables import blocks, rows
+
+        columns, names = rows(list(blocks([self], [1])))
+        del columns["sentence"]
+        for name, texts in names.items():
+            columns[name] = pd.Categorical.from_codes(columns[name], texts)
+        return pd.DataFrame(columns, copy=False)
+
     @property
     def nbytes(self) -> int:
         held = (getattr(self, field.name) for field in fields(self))

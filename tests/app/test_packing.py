@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from app.components.head_grid import LARGEST, Part, Side, order, pack, shrink, to_bytes
+from app.components.packing import LARGEST, Part, Side, order, pack, shrink, to_bytes
 
 
 def rows_of_weights(*shape):

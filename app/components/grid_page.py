@@ -1,0 +1,43 @@
+"""All heads in one HTML file that needs nobody: no server, no network."""
+
+import base64
+import html
+import json
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+from app import look as looks
+from app.components.packing import Look
+
+HERE = Path(__file__).resolve().parent
+THEMES = ("auto", "light", "dark")
+
+
+def grid_page(packed: bytes, look: Look, title: str, theme: str = "auto") -> str:
+    """A page with what `pack` gave, looked at as `look` says; pointing and clicking work as in
+    the app. With theme "auto" it is as light or dark as what is around it: the notebook that
+    shows it in a frame, else the system. Raises ValueError for a theme that there is not."""
+    if theme not in THEMES:
+        raise ValueError(f"{theme!r} is none of {', '.join(map(repr, THEMES))}")
+    themes = {
+        name: {
+            "--paper": looks.PAPER[name],
+            "--st-text-color": looks.INK[name],
+            "--st-primary-color": looks.PRIMARY[name],
+        }
+        for name in ("light", "dark")
+    }
+    settings = json.dumps({"look": asdict(look), "theme": theme, "themes": themes})
+    parts = {
+        "title": html.escape(title),
+        "css": _read("head_grid.css"),
+        "js": _read("head_grid.js"),
+        "look": settings.replace("<", "\\u003c"),  # no piece of a text ends the script
+        "weights": base64.b64encode(packed).decode("ascii"),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _read("grid_page.html"))
+
+
+def _read(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")

@@ -1,0 +1,120 @@
+"""What head_grid.js draws, as bytes, and how to look at it; no Streamlit: pages that stand alone
+are made of the same."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app import words
+from model.reading import Reading
+from model.trace import Trace
+
+LARGEST = 256  # cells along a side of one head; more are not seen in a tile
+
+
+@dataclass(frozen=True)
+class Side:
+    """A text as the grid shows it: its name, a label a piece, whether a space stands before."""
+
+    name: str
+    labels: Sequence[str]
+    spaced: Sequence[bool]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One kind of attention: who asks (rows) and who is looked at (columns), both names of
+    sides; weights (layers, heads, query, key)."""
+
+    kind: str
+    name: str
+    asks: str
+    looked_at: str
+    weights: np.ndarray
+
+
+@dataclass(frozen=True)
+class Look:
+    """How the grid is looked at. `focus` is kind, layer and head, counted from 0. `order` is
+    empty, or for each kind the tiles (layer × heads + head) in their order and a text for each
+    tile."""
+
+    focus: Mapping
+    show: str
+    scale: str
+    order: Mapping
+    average: str
+    least: float
+    palette: Sequence[str]
+    colour: str
+
+
+def order(values: np.ndarray, text: str, largest_first: bool = False) -> dict:
+    """`Look.order` of one kind: heads by their values (layers, heads), written as `text`."""
+    flat = values.ravel()
+    tiles = np.argsort(-flat if largest_first else flat, kind="stable")
+    return {"tiles": tiles.tolist(), "values": [text.format(value) for value in flat]}
+
+
+def pack_trace(trace: Trace, reading: Reading) -> bytes:
+    """All heads of a trace, read as `reading` says. The browser takes the mean and leaves small
+    weights out by itself."""
+    shown = replace(reading, average="", least=0.0)
+    encodings = {
+        name: encoding
+        for kind in trace.attention
+        for name, encoding in zip(words.SIDES[kind], words.sides(trace, kind), strict=True)
+    }
+    parts = [
+        Part(
+            kind,
+            words.KINDS[kind].capitalize(),
+            *words.SIDES[kind],
+            shown.each(weights, *words.sides(trace, kind)).weights,
+        )
+        for kind, weights in trace.attention.items()
+    ]
+    sides = {
+        name: Side(name.capitalize(), *words.labels(encoding, shown))
+        for name, encoding in encodings.items()
+    }
+    return pack(sides, parts)
+
+
+def pack(sides: Mapping[str, Side], parts: Sequence[Part]) -> bytes:
+    """Length of the header (4 bytes, little-endian), header (JSON), then a byte a cell: 0 where
+    the query may not look, else 1 + 254 × weight. Of a long text each cell stands for several,
+    and holds their largest weight."""
+    every = {key: -(-len(side.labels) // LARGEST) or 1 for key, side in sides.items()}
+    shrunk = [shrink(p.weights, every[p.asks], every[p.looked_at]) for p in parts]
+    cells = b"".join(to_bytes(weights).tobytes() for weights in shrunk)
+    header = {
+        "sides": {key: vars(side) | {"every": every[key]} for key, side in sides.items()},
+        "parts": [
+            vars(part)
+            | {"weights": None}
+            | dict(zip(("layers", "heads", "rows", "columns"), weights.shape, strict=True))
+            for part, weights in zip(parts, shrunk, strict=True)
+        ],
+    }
+    text = json.dumps(header, separators=(",", ":"))
+    header["id"] = hashlib.blake2b(text.encode() + cells, digest_size=8).hexdigest()
+    head = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    return len(head).to_bytes(4, "little") + head + cells
+
+
+def to_bytes(weights: np.ndarray) -> np.ndarray:
+    """Weights of 0 to 1 as uint8. What is exactly 0 was masked: softmax gives the rest more."""
+    return np.where(weights > 0, np.rint(weights * 254 + 1), 0).astype(np.uint8)
+
+
+def shrink(weights: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """(.., query, key): each `rows` × `columns` cells become one, their largest weight."""
+    for axis, every in ((-2, rows), (-1, columns)):
+        if every > 1:
+            starts = np.arange(0, weights.shape[axis], every)
+            weights = np.maximum.reduceat(weights, starts, axis=axis)
+    return weights

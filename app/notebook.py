@@ -1,0 +1,71 @@
+"""All heads of a trace in a Jupyter notebook, without a server:
+
+from model import load
+from app.notebook import show
+
+show(load("en-de").trace("A dog runs."))
+"""
+
+import html
+from dataclasses import dataclass
+
+from app import look
+from app.components.grid_page import grid_page
+from app.components.packing import Look, pack_trace
+from model.reading import Reading
+from model.trace import Trace
+
+HEIGHT = 640  # pixels, until the page in the frame has told its own
+
+
+@dataclass(frozen=True, repr=False)
+class Shown:
+    """A picture for whoever shows `_repr_html_`. `page` is the same as an HTML file of its own."""
+
+    name: str
+    page: str
+
+    def _repr_html_(self) -> str:
+        # A frame is a window of its own: pictures do not meet each other, nor the notebook's style.
+        return (
+            f'<iframe title="{html.escape(self.name)}" srcdoc="{html.escape(self.page)}" '
+            f'style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+def show(
+    trace: Trace,
+    kind: str | None = None,
+    layer: int = 1,
+    head: int = 1,
+    reading: Reading = Reading(),
+    theme: str = "auto",
+) -> Shown:
+    """The app's grid of all heads. In focus is one of them, counted from 1 as on the screen; by
+    default the first of cross-attention, or of what there is.
+
+    Raises ValueError for a head that there is not.
+    """
+    kind = list(trace.attention)[-1] if kind is None else kind
+    layers, heads = trace.attention[kind].shape[:2] if kind in trace.attention else (0, 0)
+    if not (1 <= layer <= layers and 1 <= head <= heads):
+        there_are = ", ".join(
+            f"{name} ({weights.shape[0]} layers of {weights.shape[1]} heads)"
+            for name, weights in trace.attention.items()
+        )
+        raise ValueError(f"no {kind} layer {layer} head {head}; there are {there_are}")
+    chosen = Look(
+        focus={"kind": kind, "layer": layer - 1, "head": head - 1},
+        show="all",
+        scale="linear",
+        order={},
+        average=reading.average,
+        least=reading.least,
+        palette=look.WEIGHTS,
+        colour=look.FOCUS,
+    )
+    name = "What every head looks at"
+    return Shown(name, grid_page(pack_trace(trace, reading), chosen, name, theme))

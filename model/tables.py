@@ -1,0 +1,225 @@
+"""Attention weights as rows of a table, and files of many sentences' weights.
+
+Layers, heads, positions and sentences count from 1 in tables and files, as on the screen.
+"""
+
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol
+
+import numpy as np
+
+from model.tokenizer import Encoding
+
+SIDES = {  # kind → who asks, who is looked at
+    "encoder": ("src", "src"),
+    "decoder": ("tgt", "tgt"),
+    "cross": ("tgt", "src"),
+}
+COLUMNS = {
+    "sentence": np.int32,
+    "attention": np.int8,
+    "layer": np.int16,
+    "head": np.int16,
+    "query_position": np.int16,
+    "query_piece": np.int32,
+    "key_position": np.int16,
+    "key_piece": np.int32,
+    "weight": np.float32,
+}
+KINDS = list(SIDES)
+MOST_ROWS = 2**21  # of a table in memory
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+class Seen(Protocol):
+    """What of a Trace a table is made of."""
+
+    src: Encoding
+    tgt: Encoding
+    attention: dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Weights of one kind of one sentence, (layers, heads, query, key); of a long sentence a
+    single layer, `first` counted from 0."""
+
+    sentence: int
+    kind: str
+    first: int
+    weights: np.ndarray
+    asks: Sequence[str]  # pieces
+    looked_at: Sequence[str]
+
+
+def blocks(traces: Sequence[Seen], numbers: Sequence[int]) -> Iterator[Block]:
+    """All weights of some sentences; `numbers` are what to call these."""
+    for number, trace in zip(numbers, traces, strict=True):
+        for kind, weights in trace.attention.items():
+            sides = [getattr(trace, side).pieces for side in SIDES[kind]]
+            each = 1 if weights.size > MOST_ROWS else len(weights)
+            for first in range(0, len(weights), each):
+                yield Block(number, kind, first, weights[first : first + each], *sides)
+
+
+def together(items: Iterable, size: Callable[..., int], most: int) -> Iterator[list]:
+    """Items in their order, a few at a time: of at most `most` in all, or a larger one alone."""
+    group, total = [], 0
+    for item in items:
+        if group and total + size(item) > most:
+            yield group
+            group, total = [], 0
+        group.append(item)
+        total += size(item)
+    if group:
+        yield group
+
+
+def rows(some: Sequence[Block]) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
+    """One row for each weight, by column, see COLUMNS; in the order of blocks, layers, heads,
+    queries and keys. Columns of text hold codes: the second value is what they stand for."""
+    count = sum(block.weights.size for block in some)
+    columns = {name: np.empty(count, dtype) for name, dtype in COLUMNS.items()}
+    pieces: dict[str, int] = {}  # in the order in which they were met
+    stop = 0
+    for block in some:
+        layers, heads, queries, keys = (np.arange(1, n + 1) for n in block.weights.shape)
+        asks, looked_at = (
+            np.array([pieces.setdefault(piece, len(pieces)) for piece in side])
+            for side in (block.asks, block.looked_at)
+        )
+        values = {
+            "sentence": block.sentence,
+            "attention": KINDS.index(block.kind),
+            "layer": (block.first + layers)[:, None, None, None],
+            "head": heads[:, None, None],
+            "query_position": queries[:, None],
+            "query_piece": asks[:, None],
+            "key_position": keys,
+            "key_piece": looked_at,
+            "weight": block.weights,
+        }
+        start, stop = stop, stop + block.weights.size
+        for name, value in values.items():
+            columns[name][start:stop].reshape(block.weights.shape)[...] = value
+    names = list(pieces)
+    return columns, {"attention": KINDS, "query_piece": names, "key_piece": names}
+
+
+def spreadsheet_safe(text: str) -> str:
+    """Text that no spreadsheet takes for a formula: an apostrophe goes before what begins like
+    one, with = + - @ (or their wide forms), a tab or the end of a line."""
+    return "'" + text if text.startswith(FORMULAS) else text
+
+
+class NpzFile:
+    """For each sentence the arrays "7/encoder", "7/decoder" and "7/cross" (layers, heads, query,
+    key), and its pieces in "7/source" and "7/target". np.load reads one at a time; no pickles."""
+
+    def __init__(self, file: BinaryIO):
+        self.zip = zipfile.ZipFile(file, "w")
+
+    def add(self, traces: Sequence[Seen], numbers: Sequence[int]) -> None:
+        for number, trace in zip(numbers, traces, strict=True):
+            texts = {"source": trace.src, "target": trace.tgt}
+            pieces = {name: np.array(text.pieces) for name, text in texts.items() if text.ids}
+            for name, array in (trace.attention | pieces).items():
+                entry = zipfile.ZipInfo(f"{number}/{name}.npy")  # without the time of day
+                with self.zip.open(entry, "w", force_zip64=True) as file:
+                    np.lib.format.write_array(file, array, allow_pickle=False)
+
+    def close(self) -> None:
+        self.zip.close()
+
+
+class ParquetFile:
+    """The table of `rows`, its text as dictionaries: pandas reads categoricals."""
+
+    def __init__(self, file: BinaryIO):
+        self.file, self.writer = file, None
+
+    def add(self, traces: Sequence[Seen], numbers: Sequence[int]) -> None:
+        for group in together(blocks(traces, numbers), lambda block: block.weights.size, MOST_ROWS):
+            self._write(*rows(group))
+
+    def _write(self, columns: dict[str, np.ndarray], names: dict[str, list[str]]) -> None:
+        import pyarrow as pa  # not where there is only torch: CSV and NPZ do without
+        from pyarrow.parquet import ParquetWriter
+
+        coded = {name: pa.array(values) for name, values in columns.items()}
+        text = {n: pa.DictionaryArray.from_arrays(coded[n], names[n]) for n in names}
+        table = pa.table(coded | text)
+        if self.writer is None:
+            # Numbers repeat so regularly that plain ones compress as well, in half the time.
+            self.writer = ParquetWriter(
+                self.file,
+                table.schema,
+                use_dictionary=list(names),
+                write_statistics=["sentence"],
+                data_page_version="2.0",
+            )
+        self.writer.write_table(table)
+
+    def close(self) -> None:
+        if self.writer:
+            self.writer.close()
+
+
+class CsvFile:
+    """The table of `rows`, UTF-8 with a line of column names; weights have eight decimals, pieces
+    are `spreadsheet_safe`."""
+
+    def __init__(self, file: BinaryIO):
+        self.file = file
+        file.write(",".join(COLUMNS).encode() + b"\n")
+
+    def add(self, traces: Sequence[Seen], numbers: Sequence[int]) -> None:
+        for block in blocks(traces, numbers):
+            self.file.write(csv_lines(block))
+
+    def close(self) -> None:
+        pass
+
+
+def csv_lines(block: Block) -> bytes:
+    """The lines of a block. Their parts repeat, so each is written once and copied to its lines,
+    filled up with zero bytes to one length; then all zero bytes are taken out."""
+    layers, heads, _, _ = block.weights.shape
+    head = _bytes(
+        f"{block.sentence},{block.kind},{block.first + layer + 1},{head + 1},"
+        for layer, head in np.ndindex(layers, heads)
+    )
+    asks, looked_at = (
+        _bytes(f"{i},{csv_text(piece)}," for i, piece in enumerate(side, start=1))
+        for side in (block.asks, block.looked_at)
+    )
+    digits = np.rint(block.weights.astype(np.float64) * 1e8).astype(np.uint32)
+    parts = [
+        head.reshape(layers, heads, 1, 1),
+        asks[:, None],
+        looked_at,
+        FIRST_DIGITS[digits // 10**4],
+        LAST_DIGITS[digits % 10**4],
+    ]
+    lines = np.empty(block.weights.shape, [("", part.dtype) for part in parts])
+    for name, part in zip(lines.dtype.names, parts, strict=True):
+        lines[name] = part
+    return lines.tobytes().translate(None, b"\0")
+
+
+def csv_text(text: str) -> str:
+    """A piece as CSV has it, safe in a spreadsheet."""
+    text = spreadsheet_safe(text)
+    quoted = any(character in text for character in ',"\r\n')
+    return '"' + text.replace('"', '""') + '"' if quoted else text
+
+
+def _bytes(texts: Iterable[str]) -> np.ndarray:
+    return np.array([text.encode() for text in texts])
+
+
+FIRST_DIGITS = _bytes(f"{i // 10**4}.{i % 10**4:04}" for i in range(10**4 + 1))
+LAST_DIGITS = _bytes(f"{i:04}\n" for i in range(10**4))
+FILES = {".npz": NpzFile, ".csv": CsvFile, ".parquet": ParquetFile}

@@ -1,0 +1,181 @@
+"""What every head looks at, in numbers: `python -m model.trace MODEL TEXT --out FILE`.
+
+    python -m model.trace en-de "A dog runs." --out weights.csv
+    python -m model.trace en-de --file sentences.txt --out weights.parquet
+
+The file holds one sentence a line, or source and target with a tab between; without a target the
+model writes its own. FILE ends in .csv or .parquet (a row for each weight; a spreadsheet does not
+take a piece like "=" for a formula, because an apostrophe goes before it) or in .npz (the arrays
+"7/cross" … of line 7). Sentences, layers, heads and positions count from 1.
+
+Several processes, GPUs or machines share a file of sentences: put `accelerate launch` in front,
+as in `accelerate launch --multi_gpu --num_processes 2 -m model.trace …` (which means processes,
+on a machine without a GPU too).
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+
+from model import checkpoint
+from model.checkpoint import Checkpoint, replacing
+from model.data import DataError
+from model.memory import keep_freed_memory
+from model.sentences import Line, Seen, Sentence, encode, read, see, windows
+from model.tables import FILES
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Which of how many processes this is, and its device."""
+
+    index: int
+    count: int
+    device: str | torch.device
+
+    @classmethod
+    def launched(cls, device: str) -> "Processes":
+        if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+            return cls(0, 1, device)
+        from accelerate import PartialState  # who launched with it has it
+
+        state = PartialState(cpu=device == "cpu")
+        return cls(state.process_index, state.num_processes, state.device)
+
+    def gather(self, own):
+        """What every process has, in their order, for the first one; None for the others."""
+        if self.count == 1:
+            return [own]
+        everyone = [None] * self.count if self.index == 0 else None
+        torch.distributed.gather_object(own, everyone)
+        return everyone
+
+    def part(self) -> None:
+        """Wait for each other: who leaves early breaks what still connects the others."""
+        if self.count > 1:
+            torch.distributed.barrier()
+            torch.distributed.destroy_process_group()
+
+
+def seen_by_all(
+    held: Checkpoint, sentences: list[Sentence], processes: Processes
+) -> Iterator[list[Seen]]:
+    """What is seen of all sentences, window by window, in their order, for the first process.
+    The windows are dealt out, so that they do not depend on how many processes there are."""
+    dealt = list(windows(sentences))
+    for start in range(0, len(dealt), processes.count):
+        own = dealt[start + processes.index : start + processes.index + 1]
+        for seen in processes.gather([see(held, window) for window in own]) or ():
+            yield from seen
+
+
+def progress(total: int):
+    """A bar on a terminal, for who has tqdm."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return nullcontext()
+    return tqdm(total=total, unit="sentence", disable=None)
+
+
+def run(held: Checkpoint, sentences: list[Sentence], out: Path, processes: Processes) -> None:
+    """Trace the sentences and write `out`, at no time more than a few windows in memory."""
+    seen = seen_by_all(held, sentences, processes)
+    if processes.index > 0:
+        list(seen)
+        return
+    # A file is written by another thread while the model reads on.
+    with replacing(out) as file, ThreadPoolExecutor(1) as pool, progress(len(sentences)) as bar:
+        table, writing = FILES[out.suffix.lower()](file), None
+        for window in seen:
+            if writing:
+                writing.result()
+            writing = pool.submit(table.add, window, [one.number for one in window])
+            if bar is not None:
+                bar.update(len(window))
+        writing.result()
+        table.close()
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    about, _, more = __doc__.partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m model.trace",
+        description=about,
+        epilog=more,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("model", help="a shipped one by name, or its folder")
+    parser.add_argument("text", nargs="?", help="a sentence")
+    parser.add_argument("--target", metavar="TEXT", help="its target, instead of the model's own")
+    parser.add_argument("--file", type=Path, help="many sentences, one a line")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--device", default="cpu", help="cpu (default), cuda …")
+    args = parser.parse_args(arguments)
+    if (args.text is None) == (args.file is None):
+        parser.error("give either a text or a --file of sentences")
+    if args.target is not None and args.text is None:
+        parser.error("--target goes with a text; in a file a target stands behind a tab")
+    if args.out.suffix.lower() not in FILES:
+        parser.error(f"--out {args.out} must end in {', '.join(FILES)}")
+    if args.out.is_dir():
+        parser.error(f"--out {args.out} is a folder")
+    return args
+
+
+def opened(name: str, device: str | torch.device) -> Checkpoint:
+    """A checkpoint on a device; DataError where there is no such thing."""
+    try:
+        held = checkpoint.load(name)
+    except FileNotFoundError as error:
+        raise DataError(str(error)) from None
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        raise DataError(f"The model {name} cannot be read: {error}") from None
+    try:
+        held.model.to(device)
+    except (RuntimeError, AssertionError) as error:
+        raise DataError(f"Device {device} cannot be used: {str(error).splitlines()[0]}") from None
+    return held
+
+
+def main(arguments: list[str] | None = None) -> None:
+    args = parse(arguments)
+    keep_freed_memory()
+    try:
+        if args.file:
+            lines = read(args.file)
+        elif args.text.strip():
+            lines = [Line(1, args.text, args.target)]
+        else:
+            raise DataError("The text is empty.")
+        processes = Processes.launched(args.device)
+        held = opened(args.model, processes.device)
+        run(held, encode(held, lines), args.out, processes)
+        processes.part()
+    except DataError as error:
+        stop(str(error))
+    except ImportError as error:
+        stop(f"{error.name} is missing here: pip install {error.name}")
+    except OSError as error:
+        stop(f"{args.out} cannot be written: {error.strerror or error}.")
+    except KeyboardInterrupt:
+        stop(f"Stopped; {args.out} was not written.")
+
+
+def stop(said: str) -> None:
+    """Of several processes that cannot go on, one says so."""
+    if os.environ.get("RANK", "0") == "0":
+        print(said, file=sys.stderr)
+    sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

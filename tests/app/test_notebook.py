@@ -1,0 +1,105 @@
+"""The grid outside the app: in a notebook, and as a page of its own."""
+
+import html
+import re
+import subprocess
+import sys
+import tomllib
+from html.parser import HTMLParser
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from app import look
+from app.components.packing import pack_trace
+from app.notebook import show
+from model import load
+from model.reading import Reading
+from model.trace import trace
+from tests.conftest import ROOT
+from tests.model.common import encoding, random_ids, random_model
+
+LESSON = ROOT / "assets" / "headlight.ipynb"
+
+
+@pytest.fixture(scope="module")
+def en_de():
+    return load("en-de")
+
+
+def test_the_lesson_runs_and_is_shipped_without_its_outputs():
+    lesson = nbformat.read(LESSON, as_version=4)
+    cells = [cell for cell in lesson.cells if cell.cell_type == "code"]
+    assert not any(cell.outputs or cell.execution_count for cell in cells)
+    NotebookClient(lesson, timeout=120, resources={"metadata": {"path": LESSON.parent}}).execute()
+    shown = "".join(
+        out.data.get("text/html", "") for cell in cells for out in cell.outputs if "data" in out
+    )
+    assert shown.count("<iframe") == 2
+    last = cells[-1].outputs[0].data["text/plain"]
+    rows = [line.split() for line in last.splitlines()[2:]]
+    assert all(float(before) == 0 < float(without) for _, before, without in rows)
+
+
+def test_a_notebook_needs_no_streamlit():
+    code = "import sys, app.notebook; sys.exit('streamlit' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+def test_a_frame_holds_the_page_as_it_is(en_de):
+    shown = show(en_de.trace("say \"<b> & it's"))
+    tag = re.fullmatch(r"<iframe [^<>]*></iframe>", shown._repr_html_())
+    assert tag, "something in the page ends the frame"
+    assert html.unescape(re.search('srcdoc="([^"]*)"', tag[0])[1]) == shown.page
+    assert repr(shown) == "<What every head looks at>"
+
+
+class Scripts(HTMLParser):
+    def __init__(self, page):
+        super().__init__()
+        self.tags = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+
+
+def test_no_text_ends_a_script(en_de):
+    """Pieces travel with the weights, as base64."""
+    plain, awkward = (
+        show(en_de.trace(text)).page for text in ("a", "</script><script>alert(1)</script><!--")
+    )
+    assert Scripts(plain).tags == Scripts(awkward).tags
+    assert "alert(1)" not in awkward
+
+
+def test_nothing_is_asked_of_anybody(en_de):
+    page = show(en_de.trace("A dog.")).page
+    assert not re.search(r"https?://|//cdn|<link|<img|@import|url\(", page)
+
+
+def test_the_page_has_the_colours_of_the_app():
+    theme = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())["theme"]
+    assert {name: theme[name]["primaryColor"] for name in ("light", "dark")} == look.PRIMARY
+
+
+def test_the_focus_is_counted_from_1_and_must_be_there(en_de):
+    trace = en_de.trace("A dog.")
+    assert '"focus": {"kind": "cross", "layer": 0, "head": 0}' in show(trace).page
+    page = show(trace, "encoder", 4, 2).page
+    assert '"focus": {"kind": "encoder", "layer": 3, "head": 1}' in page
+    for wrong in (("encoder", 5, 1), ("encoder", 0, 1), ("cross", 1, 5), ("self", 1, 1)):
+        with pytest.raises(ValueError, match=r"there are encoder \(4 layers of 4 heads\), decoder"):
+            show(trace, *wrong)
+    with pytest.raises(ValueError, match="'blue' is none of"):
+        show(trace, theme="blue")
+
+
+def test_readings_and_classifiers_are_packed():
+    model = random_model("bloem", n_decoder_layers=0)
+    seen = trace(model, encoding(random_ids(5)), encoding(random_ids(1)[:, :0]))
+    assert b'"target"' not in pack_trace(seen, Reading())
+    assert '"kind": "encoder"' in show(seen).page
+    hidden = pack_trace(seen, Reading(special="hide", average="both", least=0.5))
+    assert b"</s>" in pack_trace(seen, Reading()) and b"</s>" not in hidden

@@ -1,0 +1,111 @@
+"""The grid as a file, and as frames in a notebook: no server anywhere."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from app.notebook import show
+from model import load
+from tests.browser.conftest import Visit
+
+pytestmark = pytest.mark.browser
+GRID = "window.headlight.grid"
+DARK, LIGHT = "rgb(14, 17, 23)", "rgb(255, 255, 255)"
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return load("en-de").trace("the dog <b>sees</b> the cat", "der Hund")
+
+
+@pytest.fixture(params=["light", "dark"])
+def page(chromium, request):
+    """With the theme of its system. Whatever it does wrong fails the test."""
+    context = chromium.new_context(
+        viewport={"width": 1280, "height": 900}, color_scheme=request.param, offline=True
+    )
+    page = context.new_page()
+    page.theme = request.param
+    visit = Visit(page, "file:///")
+    yield page
+    assert visit.errors == []
+    assert len(visit.requests) == 1  # the file itself
+    context.close()
+
+
+def opened(page, tmp_path, content: str):
+    file = tmp_path / "page.html"
+    file.write_text(content, encoding="utf-8")
+    page.goto(file.as_uri())
+    return page
+
+
+def cell(frame, kind, layer, head, row, column) -> tuple[float, float]:
+    """Where on the canvas of its kind a cell is, all counted from 0."""
+    place = f"""() => {{
+      const section = {GRID}.drawn.find((s) => s.part.kind === "{kind}");
+      const {{ x, y }} = {GRID}.corner(section, {layer} * section.part.heads + {head});
+      return [x + section.width * ({column} + 0.5) / section.part.columns,
+              y + section.height * ({row} + 0.5) / section.part.rows];
+    }}"""
+    return tuple(frame.evaluate(place))
+
+
+def background(frame) -> str:
+    return frame.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+
+
+def test_a_file_of_its_own_answers_the_pointer(page, tmp_path, trace):
+    opened(page, tmp_path, show(trace).page)
+    said = page.locator(".said")
+    expect(said).to_have_text(re.compile("^Cross-attention, layer 1 head 1 is in focus"))
+    expect(page.locator(".source span")).to_have_text(list(trace.src.pieces))
+    assert background(page) == (DARK if page.theme == "dark" else LIGHT)
+    canvas = page.locator(".section").nth(0).locator("canvas").last
+    x, y = cell(page, "encoder", 2, 3, 1, 0)
+    canvas.hover(position={"x": x, "y": y})
+    weight = round(100 * trace.attention["encoder"][2, 3, 1, 0])
+    expect(said).to_have_text(
+        re.compile(rf"^Encoder self-attention, layer 3 head 4: dog looks {weight} % at the\.$")
+    )
+    canvas.click(position={"x": x, "y": y})
+    page.mouse.move(2, 2)
+    expect(said).to_have_text(re.compile("^Encoder self-attention, layer 3 head 4 is in focus"))
+    page.locator(".target span").nth(1).hover()
+    expect(said).to_have_text(re.compile("plays no part in this kind of attention"))
+    page.locator(".stage").press("ArrowUp")
+    page.mouse.move(2, 2)
+    expect(said).to_have_text(re.compile("^Encoder self-attention, layer 2 head 4 is in focus"))
+
+
+def test_grids_in_one_notebook_do_not_meet(page, tmp_path, trace):
+    first, second = show(trace), show(trace, "encoder", 2, 2)
+    notebook = "<style>body {{ color: {} }} .said, canvas {{ display: none }}</style>{}<p>{}"
+    letters = "#eee" if page.theme == "light" else "#111"  # the notebook's theme is its own
+    body = notebook.format(letters, first._repr_html_(), second._repr_html_())
+    opened(page, tmp_path, "<!doctype html>" + body)
+    frames = page.frames[1:]
+    for frame in frames:
+        frame.wait_for_function(f"{GRID}.painted")
+        assert background(frame) == (DARK if page.theme == "light" else LIGHT)
+        assert frame.evaluate("document.documentElement.scrollHeight <= window.innerHeight"), (
+            "the frame is as high as what it holds"
+        )
+    x, y = cell(frames[0], "cross", 3, 3, 0, 0)
+    frames[0].locator("canvas").last.click(position={"x": x, "y": y})
+    focus = [frame.evaluate(f"{GRID}.look.focus") for frame in frames]
+    assert focus == [
+        {"kind": "cross", "layer": 3, "head": 3},
+        {"kind": "encoder", "layer": 1, "head": 1},
+    ]
+
+
+def test_a_frame_that_is_opened_later_is_drawn_then(page, tmp_path, trace):
+    frame = show(trace)._repr_html_()
+    opened(page, tmp_path, f"<details><summary>more</summary>{frame}</details>")
+    page.locator("summary").click()
+    inside = page.frame_locator("iframe")
+    expect(inside.locator(".source span")).to_have_text(list(trace.src.pieces))
+    width = inside.locator("canvas").first.evaluate("(canvas) => canvas.clientWidth")
+    assert width > 300

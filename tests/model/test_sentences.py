@@ -1,0 +1,94 @@
+"""Many sentences at a time are the same as one by one."""
+
+import numpy as np
+import pytest
+
+from model import load
+from model.capture import view
+from model.checkpoint import Checkpoint
+from model.data import DataError
+from model.sentences import Line, Sentence, encode, read, see, windows
+from tests.model.common import hooks
+
+TEXTS = [
+    "A dog runs.",
+    "Two men are talking while a woman reads the newspaper.",
+    "A",
+    "A man in an orange hat is staring at something.",
+    "the dog the",
+]
+
+
+@pytest.fixture(scope="module")
+def en_de() -> Checkpoint:
+    return load("en-de")
+
+
+def same(seen, trace):
+    assert (seen.src.pieces, seen.tgt.pieces) == (trace.src.pieces, trace.tgt.pieces)
+    assert (seen.src, seen.tgt) == (trace.src, trace.tgt)
+    assert seen.attention.keys() == trace.attention.keys()
+    for kind, weights in trace.attention.items():
+        np.testing.assert_allclose(seen.attention[kind], weights, rtol=0, atol=1e-6)
+
+
+def test_a_batch_shows_what_each_shows_alone(en_de):
+    lines = [Line(i, text, text[::2] if i % 2 else None) for i, text in enumerate(TEXTS)]
+    found = see(en_de, encode(en_de, lines))
+    assert [seen.number for seen in found] == [0, 1, 2, 3, 4]
+    for line, seen in zip(lines, found, strict=True):
+        same(seen, en_de.trace(line.source, line.target))
+    assert hooks(en_de.model) == 0
+
+
+def test_a_classifier_has_no_target():
+    reviews = load("reviews")
+    lines = [Line(i, text) for i, text in enumerate(("a good film", "bad", "so bad " * 9))]
+    for line, seen in zip(lines, see(reviews, encode(reviews, lines)), strict=True):
+        same(seen, reviews.trace(line.source))
+    with pytest.raises(DataError, match="reads no target"):
+        encode(reviews, [Line(1, "a film", "good")])
+
+
+def test_the_logits_are_not_made(en_de, monkeypatch):
+    own = view(en_de.model)
+    monkeypatch.setattr(own.generator, "forward", lambda x: pytest.fail("logits were made"))
+    held = Checkpoint(own, en_de.tokenizer, en_de.card, en_de.preset)
+    assert len(see(held, encode(held, [Line(1, "A dog.", "Ein Hund.")]))) == 1
+
+
+def test_windows_keep_the_order_and_are_small():
+    lengths = [10, 20, 10, 300, 5, 5, 90, 90]
+    sentences = [Sentence(i, [3] * n, [3] * (n // 2)) for i, n in enumerate(lengths)]
+    found = list(windows(sentences, 10_000))
+    assert [s.number for window in found for s in window] == list(range(8))
+    for window in found:
+        assert len(window) == 1 or sum(len(s.src) ** 2 for s in window) <= 10_000
+    assert [len(window) for window in found] == [3, 1, 3, 1]
+    assert list(windows([])) == []
+
+
+def test_reading_a_file(tmp_path):
+    file = tmp_path / "lines.txt"
+    file.write_text("A dog.\n\n  \nA cat.\tEine Katze.\r\nlast\u2028line", encoding="utf-8")
+    assert read(file) == [
+        Line(1, "A dog."),
+        Line(4, "A cat.", "Eine Katze."),
+        Line(5, "last\u2028line"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["a\tb\tc", "ok\n\tb", "a\t\n"])
+def test_a_line_that_is_neither_is_named(tmp_path, text):
+    file = tmp_path / "lines.txt"
+    file.write_text(text)
+    with pytest.raises(DataError, match=rf"lines.txt, line {1 + text.startswith('ok')}: "):
+        read(file)
+
+
+def test_a_line_too_long_is_named_with_both_numbers(en_de):
+    lines = [Line(1, "A dog."), Line(7, "dog" + " dog" * 1023)]
+    with pytest.raises(DataError, match=r"Line 7: The source is 1,025 .* at most 1,024\."):
+        encode(en_de, lines)
+    with pytest.raises(DataError, match=r"^The target is 1,025 .* at most 1,024\."):
+        encode(en_de, [Line(1, "A dog.", "Hund" + " Hund" * 1023)])

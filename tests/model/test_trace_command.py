@@ -1,0 +1,177 @@
+"""python -m model.trace"""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from model import load
+from model.trace import __main__ as command
+from tests.conftest import ROOT
+
+LAUNCH = ["-m", "accelerate.commands.launch", "--num_machines", "1", "--mixed_precision", "no",
+          "--dynamo_backend", "no", "--multi_gpu", "--num_processes", "2"]  # fmt: skip
+WORDS = ["a", "dog", "man", "girl", "boy", "street", "water", "ball", "red", "blue"]
+
+
+def python(*arguments) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def sentences(tmp_path):
+    """Five windows of sentences, every other with a target."""
+    chance = np.random.default_rng(0)
+    lines = [" ".join(chance.choice(WORDS, length)) for length in chance.integers(1, 80, 70)]
+    text = "\n".join(line if i % 2 else f"{line}\tein Hund" for i, line in enumerate(lines))
+    (tmp_path / "sentences.txt").write_text(text)
+    return tmp_path / "sentences.txt"
+
+
+def test_a_sentence_as_one_types_it(tmp_path):
+    """Quietly: Python used to warn that the package had imported the module already."""
+    out = tmp_path / "weights.csv"
+    done = python("-W", "error", "-m", "model.trace", "en-de", "A dog, a cat.", "--out", out)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
+    read = pd.read_csv(out, keep_default_na=False)
+    expected = load("en-de").trace("A dog, a cat.").to_dataframe()
+    assert list(read.query_piece) == list(expected.query_piece)
+    np.testing.assert_allclose(read.weight, expected.weight, rtol=0, atol=1e-6)
+
+
+def test_what_the_package_offers_is_its_own(tmp_path):
+    """The module of that name does not take the function's place, whichever comes first."""
+    for first in ("import model.trace", "from model.trace import Trace", "import model"):
+        code = f"{first}\nfrom model import Config, Masks, Transformer, capture, load, trace\n"
+        done = python("-c", code + "assert callable(trace) and callable(capture)")
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".parquet"])
+def test_two_processes_write_what_one_writes(sentences, tmp_path, suffix):
+    files = []
+    for launch in ((), LAUNCH):
+        files.append(tmp_path / f"{len(launch)}{suffix}")
+        done = python(*launch, "-m", "model.trace", "en-de", "--file", sentences,
+                      "--out", files[-1])  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    if suffix == ".npz":
+        one, two = map(np.load, files)
+        assert one.files == two.files and len(one.files) == 5 * 70
+        for name in one:
+            if one[name].dtype == np.float32:
+                np.testing.assert_allclose(one[name], two[name], rtol=0, atol=1e-6)
+            else:
+                assert one[name].tolist() == two[name].tolist()
+        return
+    one, two = map(pd.read_parquet, files)
+    assert one.drop(columns="weight").equals(two.drop(columns="weight"))
+    assert one.sentence.is_monotonic_increasing and one.sentence.nunique() == 70
+    np.testing.assert_allclose(one.weight, two.weight, rtol=0, atol=1e-6)
+
+
+BAD = {
+    "no such model": (["nothing", "A dog."], "There is no checkpoint nothing"),
+    "no such file": (["en-de", "--file", "nothing.txt"], "There is no file nothing.txt."),
+    "empty file": (["en-de", "--file", "empty.txt"], "empty.txt is empty."),
+    "not text": (["en-de", "--file", "binary.txt"], "binary.txt is not UTF-8 text"),
+    "empty text": (["en-de", "  "], "The text is empty."),
+    "too long": (["en-de", "--file", "long.txt"], "Line 2: The source is 2,001 tokens long"),
+    "two tabs": (["en-de", "--file", "tabs.txt"], "tabs.txt, line 1: a line holds a source"),
+    "a target for a classifier": (["reviews", "good", "--target", "x"], "it reads no target"),
+    "no such device": (["en-de", "A dog.", "--device", "cuda:77"], "Device cuda:77 cannot be used"),
+    "no device at all": (["en-de", "A dog.", "--device", "tpot"], "Device tpot cannot be used"),
+    "a broken model": (["broken", "A dog."], "The model broken cannot be read"),
+}
+UNUSABLE = {
+    "no such folder": ("nowhere/w.csv", "w.csv cannot be written: No such file or directory."),
+    "below a file": ("empty.txt/w.csv", "w.csv cannot be written: Not a directory."),
+    "a folder": ("folder.csv", "is a folder"),
+    "no suffix": ("weights", "must end in .npz, .csv, .parquet"),
+    "another suffix": ("weights.xlsx", "must end in .npz, .csv, .parquet"),
+}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A working folder with unusable things."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.txt").write_text("\n")
+    (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "long.txt").write_text("A dog.\n" + " ".join(["dog"] * 2000))
+    (tmp_path / "tabs.txt").write_text("a\tb\tc")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.json").write_text("{}")
+    return tmp_path
+
+
+def refused(capsys, arguments) -> str:
+    with pytest.raises(SystemExit) as caught:
+        command.main(arguments)
+    assert caught.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("arguments", "said"), BAD.values(), ids=BAD)
+def test_bad_input_is_one_sentence(here, capsys, arguments, said):
+    before = sorted(here.rglob("*"))
+    err = refused(capsys, [*arguments, "--out", "weights.csv"])
+    assert said in err and err.count("\n") == 1
+    assert sorted(here.rglob("*")) == before
+
+
+@pytest.mark.parametrize(("out", "said"), UNUSABLE.values(), ids=UNUSABLE)
+def test_an_unusable_path_is_one_sentence(here, capsys, out, said):
+    before = sorted(here.rglob("*"))
+    assert said in refused(capsys, ["en-de", "A dog.", "--out", out]).splitlines()[-1]
+    assert sorted(here.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["A dog.", "--file", "x"], ["--file", "x", "--target", "y"]]
+)
+def test_either_a_text_or_a_file(capsys, arguments):
+    refused(capsys, ["en-de", *arguments, "--out", "w.csv"])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_what_breaks_off_leaves_the_old_file(sentences, tmp_path, capsys, monkeypatch, error):
+    out = tmp_path / "weights.csv"
+    out.write_text("old")
+    calls = []
+
+    def see(held, window, see=command.see):
+        calls.append(window)
+        if len(calls) == 3:
+            raise error
+        return see(held, window)
+
+    monkeypatch.setattr(command, "see", see)
+    err = refused(capsys, ["en-de", "--file", str(sentences), "--out", str(out)])
+    assert len(calls) == 3 and err.count("\n") == 1 and str(out) in err
+    assert out.read_text() == "old"
+    assert {path.name for path in tmp_path.iterdir()} == {"sentences.txt", "weights.csv"}
+
+
+@pytest.mark.parametrize("package", ["tqdm", "accelerate"])
+def test_without_the_extra_for_training_it_works(tmp_path, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    command.main(["en-de", "A dog.", "--target", "Ein Hund.", "--out", str(tmp_path / "w.NPZ")])
+    assert np.load(tmp_path / "w.NPZ")["1/target"].tolist() == ["<s>", "Ein", "Hund", "."]
+
+
+def test_without_pyarrow_one_sentence_says_what_to_do(tmp_path, monkeypatch, capsys):
+    for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    said = refused(capsys, ["en-de", "A dog.", "--out", str(tmp_path / "w.parquet")])
+    assert "pyarrow is missing here: pip install pyarrow" in said and said.count("\n") == 1
