@@ -11,6 +11,7 @@ WEIGHTS = sequential.Viridis  # from 0 to 1, evenly spaced
 DIFFERENCES = "RdBu"
 FOCUS = "#e4572e"
 INK = {"light": "#1b1c1f", "dark": "#f4f5f7"}
+PAPER = {"light": "#ffffff", "dark": "#171614"}  # as Streamlit draws it
 
 FONT = 16  # pixels
 PROJECTOR = 1.5  # how many times larger letters and lines are in projector mode

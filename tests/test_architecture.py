@@ -21,6 +21,7 @@ RULES = {
     },
     "app/look.py": {"plotly"},
     "app/charts.py": {"app.look", "numpy", "plotly"},
+    "app/bertviz_html.py": {"app.look", "app.words", "model.*", "numpy"},
     "app/words.py": {"app.charts", "model.*", "numpy"},
     "app/components/figure.py": {"app.look", "app.state", "streamlit", "plotly"},
     "app/components/": {"app.components.*", "app.look", "model.*", "streamlit", "plotly", "numpy"},
