@@ -47,6 +47,13 @@ page = st.navigation(
             icon=":material/compare_arrows:",
             help="The same weights in torch.nn.Transformer, side by side.",
         ),
+        st.Page(
+            HERE / "views" / "bertviz_page.py",
+            title="BertViz",
+            icon=":material/hub:",
+            url_path="bertviz",
+            help="BertViz's head, model and neuron view, without internet.",
+        ),
     ],
     position="top",
 )

@@ -6,7 +6,7 @@ from axe_playwright_python.sync_playwright import Axe
 from tests.browser.conftest import Visit
 
 pytestmark = pytest.mark.browser
-PAGES = ("", "heads", "positions", "compare")
+PAGES = ("", "heads", "positions", "compare", "bertviz")
 OURS = [  # Streamlit answers for its own widgets
     ".st-key-head_grid",
     ".st-key-copy_link",
