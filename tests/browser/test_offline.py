@@ -59,7 +59,7 @@ def test_nobody_is_asked(models, tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
-    assert seen["drawn"] == ["Attention", "Positions", "Compare"]
+    assert seen["drawn"] == ["Attention", "Positions", "Compare", "BertViz"]
     assert seen["outside"] == []
     assert ["socket.bind", "127.0.0.1"] in events(tmp_path)
     assert [event for event in events(tmp_path) if event[0] == "socket.bind"] == [
@@ -86,6 +86,9 @@ def _visit(models: Path, folder: Path) -> None:
             visit.go(title)
             visit.page.wait_for_selector(".js-plotly-plot", timeout=60_000)
             drawn.append(title)
+        visit.go("BertViz").switch("Draw")
+        visit.page.frame_locator("iframe").locator("svg").wait_for(timeout=60_000)
+        drawn.append("BertViz")
         print(json.dumps({"drawn": drawn, "outside": visit.outside()}))
 
 
