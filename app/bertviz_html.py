@@ -107,7 +107,7 @@ def _weights(values: np.ndarray) -> dict:
     """Fixed point: two bytes a weight."""
     if not np.isfinite(values).all():
         raise CannotDraw("Some weights of this attention are not numbers: nothing can be drawn.")
-    return _packed(np.rint(values * 10.0**DIGITS), "<u2", 10**DIGITS)
+    return _packed(np.rint(values.astype(float) * 10**DIGITS), "<u2", 10**DIGITS)
 
 
 def _exact(values: np.ndarray) -> dict:
@@ -195,9 +195,10 @@ def _script(view: str, sizes: Mapping[str, float]) -> str:
 
 def _installed(view: str) -> str:
     spec = find_spec("bertviz")  # finds the package without importing it
-    if spec is None:
-        raise CannotDraw("BertViz is not installed: pip install -r requirements.txt")
-    return _read(Path(spec.submodule_search_locations[0]) / f"{view}_view.js")
+    for folder in (spec and spec.submodule_search_locations) or ():
+        if (path := Path(folder) / f"{view}_view.js").is_file():
+            return _read(path)
+    raise CannotDraw("BertViz is not installed: pip install -r requirements.txt")
 
 
 def _replace(view: str, script: str, pattern: str, new: str) -> str:

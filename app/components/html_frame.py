@@ -13,8 +13,9 @@ _mount = st.components.v2.component(
 export default function ({ data, parentElement }) {
   const frame = parentElement.querySelector("iframe");
   frame.title = data.alt;
-  const listen = ({ source, data: { height } }) => {
-    if (source === frame.contentWindow && height > 0) frame.style.height = `${height}px`;
+  const listen = (event) => {
+    if (event.source !== frame.contentWindow) return;
+    if (event.data?.height > 0) frame.style.height = `${event.data.height}px`;
   };
   window.addEventListener("message", listen);
   if (frame.srcdoc !== data.page) frame.srcdoc = data.page;
