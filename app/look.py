@@ -12,7 +12,7 @@ DIFFERENCES = "RdBu"
 FOCUS = "#e4572e"
 LINES = qualitative.Safe  # told apart by every eye; dashes and markers tell them apart too
 INK = {"light": "#1b1c1f", "dark": "#f4f5f7"}
-PAPER = {"light": "#ffffff", "dark": "#0e1117"}
+PAPER = {"light": "#ffffff", "dark": "#171614"}  # as Streamlit draws it
 PRIMARY = {"light": "#0b5cad", "dark": "#7cc0ff"}  # as in .streamlit/config.toml
 
 FONT = 16  # pixels

@@ -60,6 +60,13 @@ page = st.navigation(
             help="The systems that describe a Transformer from scratch, and what each does its own "
             "way, measured on your sentence.",
         ),
+        st.Page(
+            HERE / "views" / "bertviz_page.py",
+            title="BertViz",
+            icon=":material/hub:",
+            url_path="bertviz",
+            help="BertViz's head, model and neuron view, without internet.",
+        ),
     ],
     position="top",
 )

@@ -22,6 +22,7 @@ RULES = {
     },
     "app/look.py": {"plotly"},
     "app/charts.py": {"app.look", "numpy", "plotly"},
+    "app/bertviz_html.py": {"app.look", "app.words", "model.*", "numpy"},
     "app/words.py": {"app.charts", "model.*", "numpy"},
     "app/inside.py": {"app.words", "app.components.matrices", "model.*", "numpy", "torch"},
     "app/components/figure.py": {"app.look", "app.state", "streamlit", "plotly"},

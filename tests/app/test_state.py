@@ -1,7 +1,6 @@
 import threading
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from app.sidebar import MASKS
 from app.state import _ByteBoundedCache, lines_of
@@ -51,20 +50,6 @@ def test_lines(text, lines):
     assert lines_of(text) == lines
 
 
-@pytest.fixture
-def page(models, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["main.py", "--models", str(models)])
-    import streamlit as st
-
-    def forget():
-        st.cache_resource.clear()
-        st.cache_data.clear()
-
-    forget()
-    yield AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
-    forget()
-
-
 def test_no_module_of_ours_is_loaded_twice(page):
     import sys
 
@@ -78,7 +63,7 @@ def test_no_module_of_ours_is_loaded_twice(page):
     assert {"state", "charts", "sidebar"}.isdisjoint(sys.modules)
 
 
-@pytest.mark.parametrize("view", ["attention", "heads", "positions", "compare"])
+@pytest.mark.parametrize("view", ["attention", "heads", "positions", "compare", "bertviz_page"])
 @pytest.mark.parametrize("name", ["en-de", "uneven", "short", "classifier"])
 def test_every_page_works_with_every_model(page, view, name):
     page.query_params["model"] = name
@@ -133,7 +118,7 @@ def test_what_does_not_fit_is_refused_on_every_page(page):
     page.query_params["model"] = "short"
     page.query_params["source"] = "the dog sees the cat and the cat sees the dog"
     page.run()
-    for view in ("attention", "heads", "positions", "compare"):
+    for view in ("attention", "heads", "positions", "compare", "bertviz_page"):
         page.switch_page(f"views/{view}.py").run()
         assert not page.exception
         assert "at most 12" in page.error[0].value

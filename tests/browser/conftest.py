@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwrig
 
 expect.set_options(timeout=30_000)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+DRAWN = ".js-plotly-plot, .stDataFrame, .st-key-pictures, .st-key-head_plane"  # of any page
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 BEGUN = '[data-testid="stSidebarUserContent"] [data-testid="stElementContainer"]'
@@ -18,6 +19,7 @@ PAGES = {  # title → path
     "Positions": "positions",
     "Compare": "compare",
     "Family": "family",
+    "BertViz": "bertviz",
 }
 ARGUMENTS = [
     "--no-sandbox",

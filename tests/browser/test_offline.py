@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import sync_playwright
 
-from tests.browser.conftest import PAGES, Visit, launch
+from tests.browser.conftest import DRAWN, PAGES, Visit, launch
 from tests.conftest import ROOT, serve
 
 pytestmark = pytest.mark.browser
@@ -82,7 +82,10 @@ def _visit(models: Path, folder: Path) -> None:
         visit = Visit(browser.new_page(), address).open()
         for title in PAGES:
             visit.go(title)
-            visit.page.wait_for_selector(".js-plotly-plot, .stDataFrame", timeout=60_000)
+            if title == "BertViz":
+                visit.switch("Draw").page.frame_locator("iframe").locator("svg").wait_for()
+            else:
+                visit.page.wait_for_selector(DRAWN, timeout=60_000)
             drawn.append(title)
         print(json.dumps({"drawn": drawn, "outside": visit.outside()}))
 

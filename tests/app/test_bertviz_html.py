@@ -1,0 +1,183 @@
+"""The BertViz page as data: its numbers, its size, and what it may not do. What it draws:
+tests/browser/test_bertviz.py."""
+
+import base64
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from app import bertviz_html
+from app.bertviz_html import VENDOR, VIEWS, CannotDraw, page, size
+from model import presets
+from model.masks import Masks
+from model.tokenizer import Encoding, Tokenizer
+from model.trace import Trace, trace
+from tests.conftest import LINES, ROOT
+
+HOSTILE = "</script><img src=x onerror=window.broken=1>"
+PARAMS = re.compile(r'<script type="application/json" id="params">(.*?)</script>', re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def seen() -> Trace:
+    """Two encoder layers, five decoder layers; a causal decoder."""
+    tokenizer = Tokenizer.train(LINES, vocab_size=300)
+    sizes = dict(d_model=32, n_heads=4, d_ff=16, n_encoder_layers=2, n_decoder_layers=5)
+    torch.manual_seed(0)
+    model = presets.build("paper", vocab_size=len(tokenizer), **sizes).eval()
+    return trace(model, tokenizer.encode("the dog sees"), tokenizer.encode("ein Hund"))
+
+
+@pytest.fixture(scope="module")
+def large() -> Trace:
+    """Six layers of eight heads over 64 tokens on each side."""
+    rng = np.random.default_rng(0)
+    weights = rng.gamma(0.3, size=(3, 6, 8, 64, 64)).astype(np.float32)
+    weights /= weights.sum(axis=-1, keepdims=True)
+    vectors = rng.normal(size=(6, 8, 64, 16)).astype(np.float32)
+    kinds = ("encoder", "decoder", "cross")
+    side = Encoding(tuple(range(64)), tuple(f"piece{i}" for i in range(64)), ((0, 0),) * 64)
+    same = dict.fromkeys(kinds, vectors)
+    return Trace(
+        *(side, side, Masks(), dict(zip(kinds, weights, strict=True)), same, same, same),
+        *({}, {}, {}, {}, np.zeros((1, 1))),
+    )
+
+
+def params(html: str) -> dict:
+    found = json.loads(PARAMS.search(html)[1])
+    for name, value in found["attention"]["all"].items():
+        if isinstance(value, dict):
+            raw = np.frombuffer(base64.b64decode(value["base64"]), value["type"])
+            found["attention"]["all"][name] = (raw / value["per"]).reshape(value["shape"])
+    return found
+
+
+def every_layer(trace: Trace, kind: str) -> range:
+    return range(len(trace.attention[kind]))
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_numbers_are_those_of_the_trace(seen, view, kind):
+    data = params(page(seen, view, kind, every_layer(seen, kind), 1, 2))["attention"]["all"]
+    assert np.array_equal(data["attn"], np.round(seen.attention[kind].astype(float), 4))
+    asks, looked_at = (
+        {"encoder": seen.src, "decoder": seen.tgt, "cross": side}[kind].pieces
+        for side in (seen.tgt, seen.src)
+    )
+    assert (tuple(data["left_text"]), tuple(data["right_text"])) == (asks, looked_at)
+    assert ("queries" in data) == (view == "neuron")
+    if view == "neuron":
+        assert np.array_equal(data["queries"], seen.query[kind])
+        assert np.array_equal(data["keys"], seen.key[kind])
+
+
+def test_layers_left_out_are_not_sent_and_the_others_keep_their_names(seen):
+    for view in VIEWS:
+        said = params(page(seen, view, "decoder", [1, 4], 4, 2))
+        assert said["include_layers"] == [2, 5]
+        assert len(said["attention"]["all"]["attn"]) == 2
+        assert said["layer"] == {"neuron": 1}.get(view, 5)
+        said = params(page(seen, view, "decoder", [1, 4], 3, 2))  # not there: the first one
+        assert said["layer"] == {"neuron": 0}.get(view, 2)
+
+
+def test_only_a_causal_decoder_hides_what_comes_later(seen):
+    def both_ways(trace, kind):
+        return params(page(trace, "neuron", kind, [0], 0, 0))["bidirectional"]
+
+    assert not both_ways(seen, "decoder")
+    assert both_ways(seen, "encoder") and both_ways(seen, "cross")
+    assert both_ways(replace(seen, masks=Masks(causal=False)), "decoder")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_piece_is_never_markup(seen, view):
+    src = replace(seen.src, pieces=(HOSTILE,) * len(seen.src.pieces))
+    html = page(replace(seen, src=src), view, "encoder", [0], 0, 0)
+    assert HOSTILE not in html and "<img" not in html.split("<body>")[1].split("<script>")[0]
+    assert params(html)["attention"]["all"]["left_text"][0] == HOSTILE
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_only_the_scripts_of_the_page_may_run_and_nothing_may_be_fetched(seen, view):
+    html = page(seen, view, "cross", [0], 0, 0)
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="(.*?)"', html)[1]
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert set(rules) == {"default-src", "style-src", "script-src"}
+    assert rules["default-src"] == "'none'"
+    scripts = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    hashes = {base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts}
+    assert set(rules["script-src"].split()) == {f"'sha256-{one}'" for one in hashes}
+    assert len(scripts) == 4
+    around = re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)
+    assert not re.search(r"https?:|//|src=|href=|url\(", around)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_size_is_known_before_drawing(large, view):
+    html = page(large, view, "cross", [0, 3], 0, 0)
+    numbers = sum(len(raw) for raw in re.findall(r'"base64":"([^"]*)"', html))
+    assert size(large, view, "cross", [0, 3]).bytes == pytest.approx(numbers, rel=0.01)
+
+
+def test_data_are_a_sixth_of_stock_bertviz_or_less(large):
+    from bertviz import model_view
+
+    def layers(kind):
+        return [torch.tensor(layer)[None] for layer in large.attention[kind]]
+
+    drawn = model_view(
+        encoder_attention=layers("encoder"),
+        decoder_attention=layers("decoder"),
+        cross_attention=layers("cross"),
+        encoder_tokens=list(large.src.pieces),
+        decoder_tokens=list(large.tgt.pieces),
+        html_action="return",
+    ).data
+    script = bertviz_html._installed("model")
+    theirs = len(drawn) - len(script)
+    pages = [page(large, "model", kind, range(6), 0, 0) for kind in large.attention]
+    ours = sum(len(PARAMS.search(html)[1]) for html in pages)
+    assert ours <= theirs / 6
+    libraries = sum(path.stat().st_size for path in VENDOR.glob("*.min.js"))
+    assert libraries <= 340_000
+
+
+def test_another_bertviz_is_refused_in_words(seen, monkeypatch):
+    more = {"head": [*bertviz_html.ADAPTED["head"], ("const nowhere", "")]}
+    monkeypatch.setattr(bertviz_html, "ADAPTED", more)
+    with pytest.raises(CannotDraw, match=r"head_view\.js holds “const nowhere” 0 times"):
+        page(seen, "head", "cross", [0], 0, 0)
+    monkeypatch.setattr(bertviz_html, "find_spec", lambda name: None)
+    with pytest.raises(CannotDraw, match="not installed"):
+        page(seen, "head", "cross", [0], 0, 0)
+
+
+def test_weights_that_are_not_numbers_are_refused_in_words(seen):
+    broken = seen.attention | {"cross": np.full_like(seen.attention["cross"], np.nan)}
+    with pytest.raises(CannotDraw, match="not numbers"):
+        page(replace(seen, attention=broken), "head", "cross", [0], 0, 0)
+
+
+def test_bertviz_itself_is_never_imported():
+    code = """
+import sys
+from app.bertviz_html import page
+from model import load
+trace = load("reverse").trace("a b c")
+page(trace, "head", "cross", [0], 0, 0)
+print([name for name in ("bertviz", "IPython", "streamlit") if name in sys.modules])
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == "[]"

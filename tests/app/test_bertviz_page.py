@@ -1,0 +1,73 @@
+"""The BertViz page without a browser: what is drawn when, and what is said instead."""
+
+import pytest
+
+from app.bertviz_html import ADAPTED
+
+PAGE = "views/bertviz_page.py"
+
+
+@pytest.fixture
+def bertviz(page):
+    """The page for a model, a source and a view."""
+
+    def opened(name: str, source: str = "the dog", view: str = "head", draw: bool = True):
+        page.query_params.update(model=name, source=source, target="ein Hund")
+        page.run()
+        page.switch_page(PAGE).run()
+        page.segmented_control(key="bertviz").set_value(view).run()
+        return page.toggle(key="draw").set_value(draw).run()
+
+    return opened
+
+
+def drawn(page) -> bool:
+    assert not page.exception
+    return any(element.type == "bidi_component" for element in page.main)
+
+
+@pytest.mark.parametrize("view", ADAPTED)
+@pytest.mark.parametrize("name", ["en-de", "uneven", "short", "classifier"])
+def test_every_view_of_every_model_is_drawn_when_asked_for(bertviz, name, view):
+    page = bertviz(name, view=view, draw=False)
+    assert not drawn(page) and not page.warning
+    for kind in page.segmented_control(key="kind").options:
+        page.segmented_control(key="kind").set_value(kind)
+        page.toggle(key="draw").set_value(True).run()
+        assert drawn(page) and not page.error
+
+
+def test_a_layer_left_out_is_forgotten_where_there_is_none(bertviz):
+    page = bertviz("uneven")
+    page.segmented_control(key="kind").set_value("decoder").run()
+    page.multiselect(key="leave_out").set_value([1, 5]).run()
+    assert drawn(page) and "opens at layer 2" in page.main.caption[-1].value
+    page.segmented_control(key="kind").set_value("encoder").run()
+    assert drawn(page) and page.multiselect(key="leave_out").value == [1]
+    page.multiselect(key="leave_out").set_value([1, 2]).run()
+    assert not drawn(page) and "Keep one" in page.info[0].value
+
+
+def test_a_long_text_is_drawn_on_second_asking(bertviz):
+    page = bertviz("uneven", "the dog " * 70, view="model")
+    page.segmented_control(key="kind").set_value("encoder").run()
+    assert not drawn(page)
+    assert "lines and boxes" in page.warning[0].value and "Leave layers" in page.warning[0].value
+    assert drawn(page.button(key="draw_all_the_same").click().run())
+    page.multiselect(key="leave_out").set_value([1]).run()  # half as much
+    assert drawn(page) == (not page.warning)
+
+
+def test_what_a_browser_cannot_draw_is_refused(bertviz):
+    page = bertviz("uneven", "the dog " * 300, view="head")
+    page.segmented_control(key="kind").set_value("encoder").run()
+    assert not drawn(page) and "more than a browser" in page.warning[0].value
+    assert not [button for button in page.button if button.key == "draw_all_the_same"]
+    page.text_area(key="source").set_value("the dog").run()
+    assert drawn(page) and not page.warning
+
+
+def test_another_version_of_bertviz_is_named(bertviz, monkeypatch):
+    monkeypatch.setitem(ADAPTED, "head", [("nowhere to be found", "")])
+    page = bertviz("uneven")
+    assert not drawn(page) and "version of BertViz" in page.error[0].value

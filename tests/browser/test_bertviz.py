@@ -1,0 +1,248 @@
+"""The BertViz page: what BertViz draws of our numbers, and what it must not do."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from app import bertviz_html
+from model import checkpoint, load
+from tests.browser.conftest import SCREENSHOTS, Visit
+
+pytestmark = pytest.mark.browser
+SOURCE, TARGET = "the dog sees the cat", "ein Hund sieht"
+HOSTILE = "</script><img src=x onerror=window.broken=1>"
+DEPTH = {"encoder": 2, "decoder": 5, "cross": 5}  # of the model "uneven"
+DIGITS = 1.01e-4  # of weights; the app may have run the model on other threads
+
+# What the browser drew: data that d3 has bound to the lines.
+LINES = """(rows, line) => rows.map((row) =>
+  [...row.querySelectorAll(line)].map((drawn) => drawn.__data__))"""
+
+
+class Drawn:
+    """A page of BertViz in a frame, or alone."""
+
+    def __init__(self, frame):
+        self.frame = frame
+        expect(frame.locator("svg")).to_be_visible()
+
+    def rows(self, rows: str, line: str = "line") -> np.ndarray:
+        return np.array(self.frame.locator(rows).evaluate_all(LINES, line), float)
+
+    def texts(self, side: str) -> list[str]:
+        return self.frame.locator(f"{side} text").all_text_contents()
+
+
+def open_at(visit: Visit, view: str, **settings) -> Drawn:
+    settings = {"model": "uneven", "source": SOURCE, "target": TARGET, **settings}
+    query = "&".join(f"{key}={value}" for key, value in settings.items()).replace(" ", "+")
+    visit.open(f"bertviz?bertviz={view}&{query}")
+    expect(visit.page.locator("iframe")).to_have_count(0)  # not before it is asked for
+    return drawn(visit.switch("Draw"))
+
+
+def drawn(visit: Visit) -> Drawn:
+    return Drawn(visit.page.frame_locator(".st-key-bertviz_frame iframe"))
+
+
+@pytest.fixture(scope="module")
+def trace(models):
+    return checkpoint.load(models / "uneven").trace(SOURCE, TARGET)
+
+
+def sides(trace, kind):
+    return {
+        "encoder": (trace.src.pieces, trace.src.pieces),
+        "decoder": (trace.tgt.pieces, trace.tgt.pieces),
+        "cross": (trace.tgt.pieces, trace.src.pieces),
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", DEPTH)
+def test_head_view(visit, trace, kind):
+    layer = DEPTH[kind]
+    seen = open_at(visit, "head", kind=kind, layer=layer, head=3)
+    assert (seen.texts("#left"), seen.texts("#right")) == tuple(map(list, sides(trace, kind)))
+    for head, weights in enumerate(trace.attention[kind][layer - 1]):
+        rows = seen.rows(f"#attention [head-index='{head}'] .tokenAttention")
+        assert np.allclose(rows, weights, atol=DIGITS)
+    visible = "[...document.querySelectorAll('#attention line')].map(l => l.__data__ > 0 ? "
+    visible += "+(+l.getAttribute('stroke-opacity') > 0) : -1)"
+    opacity = np.array(seen.frame.locator(":root").evaluate(f"() => {visible}"))
+    opacity = opacity.reshape(trace.attention[kind][layer - 1].shape)
+    assert (opacity[2] != 0).all()  # the head in focus, and no other
+    assert (np.delete(opacity, 2, axis=0) < 1).all()
+    assert seen.frame.locator("#layer option").all_text_contents() == [
+        str(i + 1) for i in range(layer)
+    ]
+    seen.frame.locator("#layer").select_option("1")
+    rows = seen.rows("#attention [head-index='0'] .tokenAttention")
+    assert np.allclose(rows, trace.attention[kind][0, 0], atol=DIGITS)
+
+
+@pytest.mark.parametrize("kind", DEPTH)
+def test_model_view(visit, trace, kind):
+    layer = DEPTH[kind]
+    seen = open_at(visit, "model", kind=kind, layer=layer, head=3)
+    assert seen.frame.locator(".attn_background").count() == DEPTH[kind] * 4
+    rows = seen.rows("g:has(> .attn_background) > g")
+    assert np.allclose(
+        rows.reshape(trace.attention[kind].shape), trace.attention[kind], atol=DIGITS
+    )
+    expect(seen.frame.get_by_text(f"Layer {layer}, Head 3")).to_be_visible()
+    large = seen.rows(".attn-line-group")
+    assert np.allclose(large, trace.attention[kind][layer - 1, 2], atol=DIGITS)
+    seen.frame.locator("g:has(> #attn_background_0_1) > rect").last.click(force=True)
+    expect(seen.frame.get_by_text("Layer 1, Head 2")).to_be_visible()
+    large = seen.rows(".attn-line-group")
+    assert np.allclose(large, trace.attention[kind][0, 1], atol=DIGITS)
+
+
+@pytest.mark.parametrize("kind", DEPTH)
+def test_neuron_view(visit, trace, kind):
+    layer = DEPTH[kind]
+    seen = open_at(visit, "neuron", kind=kind, layer=layer, head=3)
+    query, key = trace.query[kind][layer - 1, 2], trace.key[kind][layer - 1, 2]
+    assert np.allclose(seen.rows("#queries .vector", ".element"), query, atol=1e-5)
+    assert np.allclose(seen.rows("#keys .vector", ".element"), key, atol=1e-5)
+    weights = trace.attention[kind][layer - 1, 2]
+    assert np.allclose(seen.rows("#expanded .qk-line-group", "path"), weights, atol=DIGITS)
+    expect(seen.frame.locator("#expanded")).to_have_attribute("visibility", "visible")
+    row = 1
+    pieces = seen.frame.locator("#expanded #leftText .token")
+    assert pieces.all_text_contents() == list(sides(trace, kind)[0])
+    pieces.nth(row).hover(force=True)
+    scores = seen.rows("#dotproducts", ".dotproduct")[0]
+    assert np.allclose(scores, trace.scores(kind, layer - 1, 2)[row], atol=1e-4)
+    hidden = seen.frame.locator("#product .vector").evaluate_all(
+        "vectors => vectors.map((vector) => vector.style.opacity === '0')"
+    )
+    assert hidden == [kind == "decoder" and i > row for i in range(len(hidden))]  # causal mask
+
+
+def test_sides_of_different_length_fit_the_picture(visit):
+    for view in bertviz_html.VIEWS:
+        seen = open_at(visit, view, source="dog", target=f"{TARGET} {TARGET}", kind="cross")
+        frame, halo = seen.frame.locator("svg").bounding_box(), 3
+        for box in seen.frame.locator("svg text >> visible=true").all():
+            box = box.bounding_box()
+            assert frame["x"] - halo <= box["x"]
+            assert box["x"] + box["width"] <= frame["x"] + frame["width"] + halo
+            assert box["y"] + box["height"] <= frame["y"] + frame["height"] + halo
+
+
+def test_a_classifier_has_one_attention(visit):
+    seen = open_at(visit, "neuron", model="classifier", target="", kind="encoder", layer=2, head=4)
+    assert seen.frame.locator("#layer option").count() == 2
+
+
+@pytest.mark.parametrize("view", bertviz_html.VIEWS)
+def test_hostile_text_stays_text(visit, view):
+    seen = open_at(visit, view, kind="cross", source="dog", target="Hund")
+    visit.type(HOSTILE).type(HOSTILE, "Target")
+    seen = drawn(visit)
+    assert "onerror" in "".join(visit.page.get_by_label("Target", exact=True).input_value())
+    expect(seen.frame.locator("img")).to_have_count(0)
+    assert not seen.frame.locator(":root").evaluate("() => 'broken' in window")
+    assert not visit.page.evaluate("() => 'broken' in window")
+
+
+@pytest.mark.parametrize("kind", DEPTH)
+@pytest.mark.parametrize("view", bertviz_html.VIEWS)
+def test_a_hostile_piece_is_shown_and_nothing_is_run_or_asked(chromium, trace, view, kind):
+    """As a vocabulary could hold it, in the page by itself."""
+    src, tgt = (
+        replace(side, pieces=(HOSTILE,) * len(side.pieces)) for side in (trace.src, trace.tgt)
+    )
+    html = bertviz_html.page(replace(trace, src=src, tgt=tgt), view, kind, [0, 1], 1, 0)
+    visit = Visit(chromium.new_page(), "about:blank")
+    said = []
+    visit.page.on("console", lambda message: said.append((message.type, message.text)))
+    visit.page.set_content(html)
+    seen = Drawn(visit.page)
+    assert HOSTILE in seen.frame.locator("svg").text_content()
+    expect(seen.frame.locator("img")).to_have_count(0)
+    assert not visit.page.evaluate("() => 'broken' in window")
+    assert visit.requests == [] and visit.errors == []
+    assert [text for kind, text in said if kind == "error"] == []
+    visit.page.close()
+
+
+def test_even_markup_in_the_page_could_not_run(chromium, trace):
+    html = bertviz_html.page(trace, "head", "cross", [0], 0, 0)
+    attack = "<script>window.broken = 1</script><img src=x onerror='window.broken = 1'>"
+    visit = Visit(chromium.new_page(), "about:blank")
+    visit.page.set_content(html.replace("<body>", f"<body>{attack}"))
+    Drawn(visit.page)
+    assert not visit.page.evaluate("() => 'broken' in window")
+    visit.page.close()
+
+
+def test_the_frame_reaches_nothing_of_the_app(visit):
+    seen = open_at(visit, "head")
+    reach = "() => { try { return parent.document.title } catch (error) { return error.name } }"
+    assert seen.frame.locator(":root").evaluate(reach) == "SecurityError"
+
+
+def test_the_frame_is_as_high_as_the_picture_and_stays_while_nothing_changes(visit):
+    seen = open_at(visit, "head", source=SOURCE + 8 * " the dog", kind="encoder")
+    high = height(visit)
+    seen.frame.locator(":root").evaluate("() => { window.same = true; }")
+    visit.switch("Causal mask").switch("Causal mask")
+    assert drawn(visit).frame.locator(":root").evaluate("() => window.same")
+    visit.type("the dog")
+    assert height(visit) < high
+
+
+def height(visit: Visit) -> float:
+    """Of the frame, once it is that of the page inside."""
+    frame = visit.page.locator(".st-key-bertviz_frame iframe")
+    inside = drawn(visit).frame.locator(":root")
+    for _ in range(50):
+        outer = frame.bounding_box()["height"]
+        if abs(outer - inside.bounding_box()["height"]) <= 1:
+            return outer
+        visit.page.wait_for_timeout(100)
+    raise AssertionError("the frame has another height than the page inside")
+
+
+def test_link_and_theme_and_projector(chromium, app):
+    """The address brings back view, layers left out and head; letters are large enough."""
+    sizes = {}
+    for scheme, projector in (("light", "false"), ("dark", "true")):
+        context = chromium.new_context(
+            viewport={"width": 1920, "height": 1080}, color_scheme=scheme
+        )
+        visit = Visit(context.new_page(), app)
+        open_at(visit, "model", kind="decoder", layer=5, head=2, projector=projector)
+        visit.page.locator(".st-key-leave_out input").click()
+        visit.page.get_by_role("option", name="3", exact=True).click()
+        visit.settle()
+        assert "leave_out=3" in visit.page.url and "bertviz=model" in visit.page.url
+        visit.open(visit.page.url.removeprefix(f"{app}/")).switch("Draw")
+        seen = drawn(visit)
+        assert seen.frame.locator(".attn_background").count() == 4 * 4
+        expect(seen.frame.get_by_text("Layer 5, Head 2")).to_be_visible()
+        look = seen.frame.locator(":root").evaluate(
+            """() => [document.documentElement.dataset.theme,
+                 getComputedStyle(document.documentElement).backgroundColor,
+                 document.querySelector("svg text.token").getBoundingClientRect().height]"""
+        )
+        theirs = visit.page.locator(".stApp").evaluate("a => getComputedStyle(a).backgroundColor")
+        assert look[:2] == [scheme, theirs]
+        sizes[scheme] = look[2]
+        SCREENSHOTS.mkdir(exist_ok=True)
+        visit.screenshot(f"bertviz-{scheme}")
+        visit.expect_well()
+        context.close()
+    assert sizes["light"] >= 20 and sizes["dark"] >= 1.3 * sizes["light"]
+
+
+def test_the_shipped_translator(visit):
+    text = "A dog runs on the beach."
+    seen = open_at(visit, "head", model="en-de", source=text, target="", kind="cross", layer=3)
+    expected = load("en-de").trace(text).attention["cross"][2, 0]
+    rows = seen.rows("#attention [head-index='0'] .tokenAttention")
+    assert np.allclose(rows, expected, atol=DIGITS)
