@@ -18,7 +18,7 @@ RULES = {
     "app/views/": {
         *("app.state", "app.charts", "app.components.*", "app.bertviz_html", "app.exports"),
         *("app.look", "app.words", "streamlit", "numpy", "pandas"),
-        *("model.reading", "model.family", "model.presets", "model.sources"),
+        *("model.reading", "model.family", "model.plane", "model.presets", "model.sources"),
     },
     "app/look.py": {"plotly"},
     "app/charts.py": {"app.look", "numpy", "plotly"},

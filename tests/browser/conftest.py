@@ -15,6 +15,7 @@ PAGES = {  # title → path
     "Attention": "",
     "Heads": "heads",
     "Positions": "positions",
+    "Look-up": "lookup",
     "Compare": "compare",
     "Family": "family",
 }
