@@ -244,6 +244,8 @@ class LookUp extends Picture {
       "aria-roledescription": "vector", "aria-label": `${i ? "Key" : "Query"} ${vector.name}`,
       "aria-valuemin": -REACH, "aria-valuemax": REACH,
     }, body, grip);
+    // A finger on a tip drags it; elsewhere it scrolls the page. (touch-action is not heeded here.)
+    group.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
     group.onpointerdown = (event) => {
       if (event.button) return;
       group.setPointerCapture(event.pointerId);
