@@ -5,7 +5,7 @@
 const STEP = 0.1; // vectors are dragged from tenth to tenth, so that the digits shown are all there are
 const REACH = 10; // the largest number a dragged vector may hold
 const REST = 150; // ms without a key before the server, or a screen reader, hears of it
-const MOST_LABELS = 24; // of a longer text only what has weight is named
+const MOST_LABELS = 48; // with more pieces than that, only keys that have weight are named
 const LEAST_ARROW = 0.01; // keys of less weight are dots alone
 
 const minus = (text) => text.replace("-", "−");
@@ -363,7 +363,8 @@ class Head extends Picture {
   constructor(root) {
     super(root, { role: "img" });
     this.side.append(element("p", { class: "hint" },
-      element("span", { class: "dot" }), " key, as large and its arrow as thick as its weight · ",
+      element("span", { class: "dot" }), " key, as large and its arrow as thick as its weight " +
+      "(hollow: may not be looked at) · ",
       element("span", { class: "diamond" }), " query, click it to ask from there · point at one " +
       "without a name to read it"));
     this.strip = element("div", { class: "strip", role: "radiogroup" });
@@ -477,7 +478,7 @@ class Head extends Picture {
     });
     const label = (side, i, gap, more) =>
       ({ at: side.points[i], text: side.labels[i], gap, ...more });
-    const short = queries.points.length + keys.points.length <= 2 * MOST_LABELS;
+    const short = queries.points.length + keys.points.length <= MOST_LABELS;
     sheet.write([
       label(queries, chosen, 0.4 * font, { must: true, class: "asks" }),
       ...byWeight.filter((i) => short || weights[i] >= LEAST_ARROW)
@@ -532,7 +533,8 @@ class Head extends Picture {
 
 /** One picture a place on the page, which outlives the runs of the script. */
 export default function ({ data, parentElement, setTriggerValue }) {
-  const picture = (parentElement.picture ??= new { look_up: LookUp, head: Head }[data.picture](parentElement));
+  const Kind = data.picture === "head" ? Head : LookUp;
+  const picture = (parentElement.picture ??= new Kind(parentElement));
   picture.report = (index) => setTriggerValue("chosen", index);
   picture.show(data);
 }

@@ -10,7 +10,7 @@ from model.plane import answer, principal_plane
 
 st.markdown(
     "A look-up compares a **query** with every **key** and mixes their **values**, most of what "
-    "fits best. Here it is with three words to drag, and below in the head in focus.  \n"
+    "fits best. Here with three words to drag, below in the head in focus.  \n"
     "*Try: pull “rollercoaster” towards zero. Why does the answer become the plain mean?*"
 )
 

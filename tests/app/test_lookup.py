@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import state
+from app import state, words
 from app.components.little_examples import KEYS, QUERY, VALUES
 from model import Masks, load
 from model.checkpoint import SHIPPED
-from model.plane import answer, principal_plane
+from model.plane import Answer, answer, principal_plane
 from model.presets import PRESETS
 from tests.conftest import ROOT
 
@@ -158,6 +158,12 @@ def test_masks_are_the_traces(page):
     trace = load("en-de").trace(TEXT, masks=Masks(src_padding=False), pad_to=20)
     check(page, trace, "encoder", 0, 0, 0)
     page.toggle(key="src_padding").set_value(True).run()
+
+
+def test_a_query_that_may_look_at_nothing_is_told_so():
+    plane = principal_plane(np.eye(3))
+    text = words.in_plane(plane, Answer(np.ones(3), np.zeros(3), np.zeros(3)), ("source",) * 2, 3)
+    assert "may look at nothing" in text and "off by" not in text
 
 
 def test_a_shorter_sentence_keeps_the_query_in_range(page):

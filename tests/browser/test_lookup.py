@@ -285,7 +285,7 @@ def test_labels_hide_no_label(chromium, app, source, scheme):
     visit.open(f"lookup?source={source.replace(' ', '+')}&kind=encoder")
     plane = Plane(visit, "head_plane")
     labels = plane.labels()
-    assert 1 <= len(labels) <= 24
+    assert 1 <= len(labels) <= 48
     for i, a in enumerate(labels):
         for b in labels[:i]:
             apart = a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]

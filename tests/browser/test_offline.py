@@ -82,7 +82,8 @@ def _visit(models: Path, folder: Path) -> None:
         visit = Visit(browser.new_page(), address).open()
         for title in PAGES:
             visit.go(title)
-            visit.page.wait_for_selector(".js-plotly-plot, .stDataFrame", timeout=60_000)
+            pictures = ".js-plotly-plot, .stDataFrame, .st-key-head_plane"
+            visit.page.wait_for_selector(pictures, timeout=60_000)
             drawn.append(title)
         print(json.dumps({"drawn": drawn, "outside": visit.outside()}))
 
