@@ -48,6 +48,13 @@ page = st.navigation(
             help="How the model knows the order of words: the positional encodings it adds.",
         ),
         st.Page(
+            HERE / "views" / "lookup.py",
+            title="Look-up",
+            icon=":material/manage_search:",
+            help="Attention as a dictionary that answers by similarity: vectors to drag, then "
+            "the queries and keys of a head.",
+        ),
+        st.Page(
             HERE / "views" / "compare.py",
             title="Compare",
             icon=":material/compare_arrows:",

@@ -8,6 +8,7 @@ import numpy as np
 
 from app.charts import Axis
 from model.heads import Measured, measure, nearest_names, rows_that_show
+from model.plane import Answer, Plane
 from model.reading import Reading
 from model.reference import without_counterpart
 from model.sources import Source
@@ -186,6 +187,29 @@ def empty_rows(weights: np.ndarray, query: Axis) -> str | None:
     return (
         f"Under these masks {len(empty)} of {len(query.labels)} rows may look at nothing and are "
         f"left blank: {which}. Their weights are all zero."
+    )
+
+
+def in_plane(plane: Plane, answer: Answer, sides: tuple[str, str], width: int) -> str:
+    """What a head's queries and keys, of `width` numbers, lose in the plane, and by how much
+    that misleads on one query."""
+    asks, looked_at = sides
+    whose = (
+        f"Queries and keys both come from the {asks}"
+        if asks == looked_at
+        else f"Queries come from the **{asks}**, keys from the **{looked_at}**"
+    )
+    said = (
+        f"{whose}, {width} numbers each. The plane is a PCA of queries and keys together and "
+        f"keeps **{percent(plane.kept.sum())}** of their variance. Weights are the head's own. "
+    )
+    off = answer.off()
+    if not off.size:
+        return f"{said}Under these masks this query may look at nothing: its weights are all zero."
+    return (
+        f"{said}Dot products in the plane are only approximate: for this query q·k ÷ √{width} is "
+        f"off by {off.mean():.2f} on average and at most {off.max():.2f}, and weights made of them "
+        f"would put **{percent(answer.elsewhere())}** of the row elsewhere."
     )
 
 

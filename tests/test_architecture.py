@@ -17,8 +17,9 @@ RULES = {
     "app/main.py": {"app.*", "streamlit"},
     "app/views/": {
         *("app.state", "app.charts", "app.components.*", "app.bertviz_html", "app.exports"),
-        *("app.look", "app.words", "app.inside", "model.inside", "streamlit", "numpy", "pandas"),
-        *("model.reading", "model.family", "model.presets", "model.sources"),
+        *("app.look", "app.words", "app.inside", "streamlit", "numpy", "pandas"),
+        *("model.reading", "model.inside", "model.family", "model.plane", "model.presets"),
+        "model.sources",
     },
     "app/look.py": {"plotly"},
     "app/charts.py": {"app.look", "numpy", "plotly"},

@@ -37,8 +37,8 @@ def lesson() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.button("Back", icon=":material/arrow_back:", on_click=walk, args=(-1,), shortcut="Left")
         st.button("On", icon=":material/arrow_forward:", on_click=walk, args=(1,), shortcut="Right")
-        row = follow("asks", "Follow who asks", query, "the second piece")
-        column = follow("seen", "to who is looked at", key, "most looked at")
+        row = follow("follow", "Follow who asks", query, "the second piece")
+        column = follow("to", "to who is looked at", key, "most looked at")
         left_out = st.pills(
             "Leave out",
             LEFT_OUT,

@@ -17,6 +17,7 @@ PAGES = {  # title → path
     "Heads": "heads",
     "Inside": "inside",
     "Positions": "positions",
+    "Look-up": "lookup",
     "Compare": "compare",
     "Family": "family",
     "BertViz": "bertviz",

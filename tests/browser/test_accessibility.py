@@ -9,6 +9,8 @@ pytestmark = pytest.mark.browser
 OURS = [  # Streamlit answers for its own widgets
     ".st-key-head_grid",
     ".st-key-copy_link",
+    ".st-key-look_up",
+    ".st-key-head_plane",
     ".hl-pieces",
     "[class*=_figure]",
     ".stMarkdown",

@@ -1,0 +1,70 @@
+"""Vectors in the plane and the numbers that belong to them: the browser's part is plane.js."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from app.charts import Axis
+from app.components.little_examples import KEYS, QUERY, VALUES
+from app.look import FOCUS
+from model.plane import Answer, Plane
+
+HERE = Path(__file__).resolve().parent
+
+_mount = st.components.v2.component(
+    "headlight_plane",
+    css=(HERE / "plane.css").read_text(encoding="utf-8"),
+    js=(HERE / "plane.js").read_text(encoding="utf-8"),
+)
+
+
+def look_up(scaled: bool) -> None:
+    """Van Dijck's dictionary that answers by similarity, its vectors to be dragged. The browser
+    computes; a run of the script leaves the vectors where they are."""
+    words = {"rollercoaster": QUERY} | KEYS
+    _mount(
+        data={
+            "picture": "look_up",
+            "colour": FOCUS,
+            "vectors": [{"name": name, "at": at} for name, at in words.items()],
+            "values": list(VALUES.values()),
+            "divisor": math.sqrt(len(QUERY)) if scaled else 1,
+            "divided": f"÷ √{len(QUERY)}",
+        },
+        key="look_up",
+    )
+
+
+def head(
+    plane: Plane,
+    vectors: tuple[np.ndarray, np.ndarray],
+    axes: tuple[Axis, Axis],
+    chosen: int,
+    answer: Answer,
+    on_choose: Callable[[int], None],
+) -> None:
+    """Queries and keys of one head, `vectors` (query, d_head) and (key, d_head) with their
+    `axes`, and what the `chosen` query finds. `on_choose` hears of another one."""
+    named = zip(("queries", "keys"), vectors, axes, strict=True)
+    sides = {
+        side: {"name": axis.title, "labels": list(axis.labels), "points": plane.put(own).tolist()}
+        for side, own, axis in named
+    }
+    _mount(
+        data=sides
+        | {
+            "picture": "head",
+            "colour": FOCUS,
+            "chosen": chosen,
+            "axes": [f"component {i + 1}: {share:.0%}" for i, share in enumerate(plane.kept)],
+            "scores": answer.scores.tolist(),
+            "inPlane": answer.in_plane.tolist(),
+            "weights": answer.weights.tolist(),
+            "divided": f"÷ √{vectors[0].shape[-1]}",
+        },
+        key="head_plane",
+        on_chosen_change=lambda: on_choose(st.session_state["head_plane"].chosen),
+    )

@@ -1,0 +1,71 @@
+"""A head's queries and keys seen in the plane: the two principal components of both together."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The plane along which vectors differ most.
+
+    axes   (2, width): directions at right angles, of length 1
+    kept   (2,): the share of all variance that lies along each
+    """
+
+    axes: np.ndarray
+    kept: np.ndarray
+
+    def put(self, vectors: np.ndarray) -> np.ndarray:
+        """(.., width) → (.., 2). PCA centres vectors to find the plane, but not here: zero stays
+        zero, so that a dot product in the plane is part of the one in full."""
+        return vectors.astype(np.float64) @ self.axes.T
+
+
+def principal_plane(vectors: np.ndarray) -> Plane:
+    """The plane of the first two principal components of vectors (vector, width)."""
+    vectors = vectors.astype(np.float64)
+    _, singular, axes = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
+    variance = singular**2
+    # A direction is as good as its opposite: always the one whose largest number is positive.
+    largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
+    axes = np.where(largest < 0, -axes, axes)
+    missing = max(0, 2 - len(axes))  # one vector alone, or vectors of one number
+    axes, variance = np.pad(axes, ((0, missing), (0, 0))), np.pad(variance, (0, missing))
+    # Without any variance there is none to lose.
+    total = variance.sum()
+    return Plane(axes[:2], variance[:2] / total if total else np.array([1.0, 0.0]))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one query finds at each key, all (key,).
+
+    scores    q·k / √d_head before the mask, as the head computes them
+    in_plane  the same of what the plane keeps of q and k
+    weights   what the head made of its scores; 0: the query may not look there
+    """
+
+    scores: np.ndarray
+    in_plane: np.ndarray
+    weights: np.ndarray
+
+    def off(self) -> np.ndarray:
+        """How far off the plane's scores are, for each key that the query may look at."""
+        return np.abs(self.in_plane - self.scores)[self.weights > 0]
+
+    def elsewhere(self) -> float:
+        """The share of weight that would lie elsewhere had the head scored in the plane."""
+        may = self.weights > 0
+        if not may.any():
+            return 0.0
+        parts = np.exp(self.in_plane[may] - self.in_plane[may].max())
+        return float(np.abs(parts / parts.sum() - self.weights[may]).sum() / 2)
+
+
+def answer(
+    plane: Plane, query: np.ndarray, key: np.ndarray, scores: np.ndarray, weights: np.ndarray
+) -> Answer:
+    """One query (d_head,) and all keys (key, d_head), with the head's own scores and weights."""
+    in_plane = plane.put(key) @ plane.put(query) / np.sqrt(query.shape[-1])
+    return Answer(scores, in_plane, weights)

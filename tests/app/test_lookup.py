@@ -1,0 +1,191 @@
+"""The Look-up page: what its pictures are given is what the head computed."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import state, words
+from app.components.little_examples import KEYS, QUERY, VALUES
+from model import Masks, load
+from model.checkpoint import SHIPPED
+from model.plane import Answer, answer, principal_plane
+from model.presets import PRESETS
+from tests.conftest import ROOT
+
+TEXT = "Two dogs run on the beach."
+SHIPPED_NAMES = sorted(folder.parent.name for folder in SHIPPED.glob("*/config.json"))
+
+
+def given(page, picture):
+    """What a picture is sent."""
+    sent = [json.loads(part.proto.json) for part in page.get("bidi_component") if part.proto.json]
+    return next(data for data in sent if data.get("picture") == picture)
+
+
+def said(page):
+    return next(text.value for text in page.markdown if "is a PCA" in text.value)
+
+
+@pytest.fixture(scope="module")
+def started(models):
+    """One start for all tests here, on the models of the folder too."""
+    import streamlit as st
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["main.py", "--models", str(models)])
+        st.cache_resource.clear()
+        st.cache_data.clear()
+        yield AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=120).run()
+        st.cache_resource.clear()
+        st.cache_data.clear()
+
+
+@pytest.fixture
+def page(started):
+    """The page with its settings as they are at first, but for the sentence."""
+    started.switch_page("views/lookup.py").run()
+    first = dict(target="", kind="cross", layer=1, head=1, pad_to=0, asks=2, scaled=True)
+    return look(started, model="en-de", source=TEXT, **first)
+
+
+def look(page, **settings):
+    for first in ("model", "kind"):  # which others there are depends on it
+        page.session_state[first] = settings.pop(first, page.session_state[first])
+        page.run()
+    for key, value in settings.items():
+        page.session_state[key] = value
+    page.run()
+    assert not page.exception
+    return page
+
+
+def own_trace():
+    """The trace that the page read last. Of two passes the last digits differ."""
+    held = reversed(state._cache().held.items())
+    return next(made for key, (made, _) in held if isinstance(key, state.Settings))
+
+
+def check(page, trace, kind, layer, head, asks):
+    """Every number of the picture is that of the page's trace, or follows from it; and that is
+    the `trace` of the model."""
+    data, expected, trace = given(page, "head"), trace, own_trace()
+    assert np.allclose(trace.attention[kind], expected.attention[kind], atol=1e-5)
+    assert (trace.src, trace.tgt) == (expected.src, expected.tgt)
+    q, k = trace.query[kind][layer, head], trace.key[kind][layer, head]
+    plane = principal_plane(np.concatenate([q, k]))
+    pieces = {"source": trace.src.pieces, "target": trace.tgt.pieces}
+    sides = {"encoder": ("source",) * 2, "decoder": ("target",) * 2, "cross": ("target", "source")}
+    for side, name, vectors in zip(("queries", "keys"), sides[kind], (q, k), strict=True):
+        assert data[side]["name"] == name and data[side]["labels"] == list(pieces[name])
+        assert np.abs(data[side]["points"] - plane.put(vectors)).max() <= 1e-6
+    assert data["chosen"] == asks
+    weights = trace.attention[kind][layer, head, asks]
+    assert np.abs(data["weights"] - weights).max() <= 1e-6
+    assert np.abs(data["scores"] - trace.scores(kind, layer, head)[asks]).max() <= 1e-6
+    points = [np.array(data[side]["points"]) for side in ("queries", "keys")]
+    flat = points[1] @ points[0][asks] / np.sqrt(q.shape[1])
+    assert np.abs(data["inPlane"] - flat).max() <= 1e-6
+    found = answer(plane, q[asks], k, np.array(data["scores"]), weights)
+    text = said(page)
+    assert f"keeps **{100 * plane.kept.sum():.0f}\u202f%**" in text
+    if weights.any():
+        mean, most = re.search(r"off by (\S+) on average and at most (\S+),", text).groups()
+        off = np.abs(np.array(data["inPlane"]) - data["scores"])[weights > 0]
+        assert (mean, most) == (f"{off.mean():.2f}", f"{off.max():.2f}")
+        assert f"would put **{100 * found.elsewhere():.0f}\u202f%**" in text
+
+
+@pytest.mark.parametrize(("kind", "layer", "head"), [("encoder", 1, 4), ("decoder", 3, 2)])
+def test_every_number_is_the_traces(page, kind, layer, head):
+    trace = load("en-de").trace(TEXT)
+    look(page, kind=kind, layer=layer, head=head)
+    for asks in (0, 3):
+        page.number_input(key="asks").set_value(asks + 1).run()
+        check(page, trace, kind, layer - 1, head - 1, asks)
+    assert f"come from the {'source' if kind == 'encoder' else 'target'}" in said(page)
+
+
+def test_cross_attention_says_where_queries_and_keys_come_from(page):
+    check(page, load("en-de").trace(TEXT), "cross", 0, 0, 1)
+    assert "Queries come from the **target**, keys from the **source**" in said(page)
+
+
+@pytest.mark.parametrize("name", SHIPPED_NAMES)
+def test_every_shipped_model(page, name):
+    text = TEXT if name in ("en-de", "reviews") else "b d a c"
+    look(page, model=name, source=text)
+    kind = page.session_state["kind"]
+    check(page, load(name).trace(text), kind, 0, 0, 1)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_untrained_preset(page, preset):
+    look(page, model=f"{preset}, untrained")
+    data = given(page, "head")
+    assert not page.error and sum(data["weights"]) == pytest.approx(1, abs=1e-5)
+    scores = np.array(data["scores"])[np.array(data["weights"]) > 0]
+    parts = np.exp(scores - scores.max())
+    weights = np.array(data["weights"])
+    assert np.abs(parts / parts.sum() - weights[weights > 0]).max() <= 1e-5
+
+
+@pytest.mark.parametrize("name", ["uneven", "short", "classifier"])
+@pytest.mark.parametrize("source", ["the dog", "a"])
+def test_other_depths_and_short_texts(page, models, name, source):
+    look(page, model=name, source=source, target="a")
+    trace = load(models / name).trace(source, "a")
+    depths = {kind: weights.shape[0] for kind, weights in trace.attention.items()}
+    for kind, depth in depths.items():
+        look(page, kind=kind, layer=depth, head=4)
+        check(page, trace, kind, depth - 1, 3, 1)
+
+
+def test_a_long_text_is_shown_whole(page):
+    look(page, source=" ".join([TEXT] * 14), target=TEXT, kind="encoder")
+    data = given(page, "head")
+    assert len(data["keys"]["labels"]) == len(data["weights"]) > 64
+    assert len(json.dumps(data)) < 40_000
+
+
+def test_masks_are_the_traces(page):
+    look(page, kind="decoder", asks=1)
+    assert given(page, "head")["weights"] == [1] + [0] * (len(load("en-de").translate(TEXT).ids))
+    look(page, pad_to=20, kind="encoder")
+    page.toggle(key="src_padding").set_value(False).run()
+    trace = load("en-de").trace(TEXT, masks=Masks(src_padding=False), pad_to=20)
+    check(page, trace, "encoder", 0, 0, 0)
+    page.toggle(key="src_padding").set_value(True).run()
+
+
+def test_a_query_that_may_look_at_nothing_is_told_so():
+    plane = principal_plane(np.eye(3))
+    text = words.in_plane(plane, Answer(np.ones(3), np.zeros(3), np.zeros(3)), ("source",) * 2, 3)
+    assert "may look at nothing" in text and "off by" not in text
+
+
+def test_a_shorter_sentence_keeps_the_query_in_range(page):
+    page.number_input(key="asks").set_value(8).run()
+    look(page, target="Hund")
+    assert page.session_state["asks"] == len(given(page, "head")["queries"]["labels"]) < 8
+    assert given(page, "head")["chosen"] == page.session_state["asks"] - 1
+
+
+def test_the_dictionary_is_the_texts_and_its_scaling_a_switch(page):
+    data = given(page, "look_up")
+    assert [tuple(v["at"]) for v in data["vectors"]] == [QUERY, *KEYS.values()]
+    assert [v["name"] for v in data["vectors"]] == ["rollercoaster", *KEYS]
+    assert data["values"] == list(VALUES.values()) == [10, 9, -3]
+    assert data["divisor"] == pytest.approx(2**0.5)
+    page.toggle(key="scaled").set_value(False).run()
+    assert given(page, "look_up")["divisor"] == 1
+
+
+@pytest.mark.parametrize(("text", "says"), [("", "Type a sentence"), ("dog " * 2000, "at most")])
+def test_a_text_that_cannot_be_read_is_answered_below_the_dictionary(page, text, says):
+    look(page, source=text)
+    assert says in [*page.info, *page.error][0].value
+    assert given(page, "look_up")
+    assert not page.number_input or page.number_input[0].key == "pad_to"
