@@ -5,17 +5,20 @@ import itertools
 
 from tests.bench.bench_grid import ANSWERED, floor, page_at, text_of, typed
 from tests.bench.harness import Row
+from tests.browser.conftest import SETTLED
 
 TOKENS = 20
 # The arrow key, and then until the heading and the pictures are another step's.
 STEP = """async (key) => {
   const heading = () => document.querySelector(".stMain h4")?.textContent;
   const [before, start] = [heading(), performance.now()];
-  document.body.dispatchEvent(new KeyboardEvent("keydown", { key, code: key, bubbles: true }));
-  return await new Promise((done) => {
+  for (const what of ["keydown", "keyup"])
+    document.body.dispatchEvent(new KeyboardEvent(what, { key, code: key, bubbles: true }));
+  return await new Promise((done, fail) => {
     const look = () => {
       const painted = window.headlight.matricesPainted;
       if (heading() !== before && painted > start) done((performance.now() - start) / 1000);
+      else if (performance.now() - start > 20000) fail(`${key} at ${before} did nothing`);
       else requestAnimationFrame(look);
     };
     look();
@@ -36,6 +39,7 @@ def steps():
 
     def ours():
         seconds = lesson().evaluate(STEP, next(keys))
+        lesson().wait_for_selector(SETTLED)
         lesson().wait_for_timeout(200)
         return seconds
 
