@@ -25,52 +25,50 @@ page = st.navigation(
         st.Page(
             HERE / "views" / "attention.py",
             title="Attention",
-            icon=":material/grid_on:",
             default=True,
             help="Where every head of every layer looks, for your sentence.",
         ),
         st.Page(
             HERE / "views" / "heads.py",
             title="Heads",
-            icon=":material/table_rows:",
             help="Every head in numbers, and the textbook names it is nearest to.",
+        ),
+        st.Page(
+            HERE / "views" / "model_page.py",
+            title="Model",
+            url_path="model",
+            help="The whole model in one picture, with its parameters and shapes.",
         ),
         st.Page(
             HERE / "views" / "inside.py",
             title="Inside",
-            icon=":material/footprint:",
             help="One head step by step: formula, numbers and code.",
         ),
         st.Page(
             HERE / "views" / "positions.py",
             title="Positions",
-            icon=":material/timeline:",
             help="How the model knows the order of words: the positional encodings it adds.",
         ),
         st.Page(
             HERE / "views" / "lookup.py",
             title="Look-up",
-            icon=":material/manage_search:",
             help="Attention as a dictionary that answers by similarity: vectors to drag, then "
             "the queries and keys of a head.",
         ),
         st.Page(
             HERE / "views" / "compare.py",
             title="Compare",
-            icon=":material/compare_arrows:",
             help="The same weights in torch.nn.Transformer, side by side.",
         ),
         st.Page(
             HERE / "views" / "family.py",
             title="Family",
-            icon=":material/account_tree:",
             help="The systems that describe a Transformer from scratch, and what each does its own "
             "way, measured on your sentence.",
         ),
         st.Page(
             HERE / "views" / "bertviz_page.py",
             title="BertViz",
-            icon=":material/hub:",
             url_path="bertviz",
             help="BertViz's head, model and neuron view, without internet.",
         ),

@@ -26,6 +26,8 @@ from safetensors import SafetensorError, safe_open
 from app import words
 from model import family as members
 from model import snapshots
+from model.blocks import Block
+from model.blocks import blocks as blocks_of
 from model.capture import view
 from model.checkpoint import SHIPPED, Checkpoint, load, untrained
 from model.heads import Measured, measure, over_sentences
@@ -400,6 +402,12 @@ def inside(left_out: tuple[str, ...]) -> Inside:
         return look_inside(own.model, src, tgt, *where, chosen.masks, chosen.pad_to, left_out)
 
     return kept(("inside", at, left_out), make, lambda made: made.nbytes)
+
+
+def blocks() -> list[Block]:
+    """The chosen model as blocks, with their shapes for the current sentence."""
+    current = current_trace()
+    return blocks_of(checkpoint().model, len(current.src.ids), len(current.tgt.ids))
 
 
 def kept(name, make, size):

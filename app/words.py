@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.charts import Axis
+from model.blocks import Block
 from model.heads import Measured, measure, nearest_names, rows_that_show
 from model.plane import Answer, Plane
 from model.reading import Reading
@@ -378,6 +379,32 @@ def moved(now: np.ndarray, before: np.ndarray) -> float:
     """The share of a row's weight, (.., query, key), that lies elsewhere than before; mean over
     rows."""
     return float(np.abs(now - before).sum(-1).mean() / 2)
+
+
+def model_in_numbers(model, shown: Sequence[Block], trace: Trace) -> str:
+    """How many layers, heads and parameters a model has, and how they fall to its parts."""
+    config, total = model.config, sum(block.parameters for block in shown)
+    depth = f"{config.n_encoder_layers} encoder"
+    depth += f" + {config.n_decoder_layers} decoder" if config.n_decoder_layers else ""
+    parts = {
+        "attention": ("self_attn", "cross_attn"),
+        "feed-forward": ("feed_forward",),
+        "embeddings and generator": ("embedding", "generator"),
+    }
+    shares = {
+        name: sum(block.parameters for block in shown if block.part in of) / total
+        for name, of in parts.items()
+    }
+    return (
+        f"**{depth} layers** of {config.n_heads} heads, {total:,} parameters: "
+        + ", ".join(f"{name} {percent(share)}" for name, share in shares.items())
+        + f". Your sentence: {len(trace.src.ids)} source pieces"
+        + (
+            f", {len(trace.tgt.ids)} target pieces."
+            if config.n_decoder_layers
+            else ". It has no decoder: one of the three attentions is all there is."
+        )
+    )
 
 
 def odd_parts(model) -> str:

@@ -52,7 +52,8 @@ class Picture {
     this.all = document.createElement("div");
     this.all.className = "all";
     this.frame.append(this.said, this.all);
-    root.replaceChildren(this.frame);
+    root.querySelector(".frame")?.remove(); // the style beside it stays
+    root.append(this.frame);
     for (const one of this.matrices) this.add(one);
     this.observer = new ResizeObserver(() => this.draw());
     this.observer.observe(this.frame);

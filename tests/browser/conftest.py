@@ -15,6 +15,7 @@ BEGUN = '[data-testid="stSidebarUserContent"] [data-testid="stElementContainer"]
 PAGES = {  # title → path
     "Attention": "",
     "Heads": "heads",
+    "Model": "model",
     "Inside": "inside",
     "Positions": "positions",
     "Look-up": "lookup",

@@ -1,0 +1,45 @@
+"""The picture of the whole model, and where its blocks lead."""
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+
+def parts(visit):
+    return visit.page.locator(".st-key-model_map button").evaluate_all(
+        "blocks => blocks.map((block) => block.dataset.part)"
+    )
+
+
+def test_unequal_depth_looks_unequal(visit):
+    visit.open("model?model=uneven&source=the+dog&target=ein+Hund")
+    found = parts(visit)
+    assert sum(part.endswith("encoder.1.feed_forward") for part in found) == 1
+    assert [part for part in found if part.endswith("cross_attn")] == [
+        f"decoder.{i}.cross_attn" for i in range(5)
+    ]
+    expect(visit.page.locator(".st-key-model_map path")).to_have_count(5)
+
+
+def test_a_block_opens_its_page_at_its_layer(visit):
+    visit.open("model?model=uneven&source=the+dog&target=ein+Hund")
+    visit.page.locator('[data-part="decoder.3.cross_attn"]').click()
+    expect(
+        visit.page.get_by_role("heading", name="Cross-attention, layer 4, head 1")
+    ).to_be_visible()
+    visit.settle().go("Model")
+    visit.page.locator('[data-part="encoder.1.feed_forward"]').focus()
+    visit.page.keyboard.press("Enter")
+    expect(visit.page.get_by_role("heading", name="11. Feed-forward")).to_be_visible()
+    visit.settle()
+    assert "layer=2" in visit.page.url and "kind=encoder" in visit.page.url
+    visit.go("Model")
+    visit.page.locator('[data-part="encoder..embedding"]').click()
+    expect(visit.page.get_by_role("heading", name="Positions", exact=True)).to_be_visible()
+
+
+def test_a_classifier_is_one_stack(visit):
+    visit.open("model?model=classifier&source=the+dog")
+    assert not any(part.startswith("decoder") for part in parts(visit))
+    assert parts(visit)[-1] == "output..generator"
