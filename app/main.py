@@ -42,6 +42,12 @@ page = st.navigation(
             help="How the model knows the order of words: the positional encodings it adds.",
         ),
         st.Page(
+            HERE / "views" / "residual.py",
+            title="Residual",
+            icon=":material/stacked_line_chart:",
+            help="Each piece's vector from layer to layer, and what the model would answer there.",
+        ),
+        st.Page(
             HERE / "views" / "compare.py",
             title="Compare",
             icon=":material/compare_arrows:",

@@ -19,11 +19,16 @@ RULES = {
         *("app.state", "app.charts", "app.components.*", "app.bertviz_html", "app.exports"),
         *("app.look", "app.words", "streamlit", "numpy", "pandas"),
         *("model.reading", "model.family", "model.presets", "model.sources"),
+        "model.residual",
     },
     "app/look.py": {"plotly"},
     "app/charts.py": {"app.look", "numpy", "plotly"},
     "app/words.py": {"app.charts", "model.*", "numpy"},
     "app/components/figure.py": {"app.look", "app.state", "streamlit", "plotly"},
+    "app/components/positions_lab.py": {
+        *("app.components.figure", "app.charts", "app.state", "app.words", "model.*"),
+        *("streamlit", "numpy", "pandas"),
+    },
     "app/components/": {
         *("app.components.*", "app.charts", "app.look", "model.*"),
         *("streamlit", "plotly", "numpy", "torch"),

@@ -15,6 +15,7 @@ PAGES = {  # title → path
     "Attention": "",
     "Heads": "heads",
     "Positions": "positions",
+    "Residual": "residual",
     "Compare": "compare",
     "Family": "family",
 }
