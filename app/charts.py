@@ -234,19 +234,57 @@ def matrix(
 ) -> go.Figure:
     """A table of one kind of number, with the numbers where they fit. `ends` of the scale; without
     them it is symmetric around zero."""
-    if ends is None:
-        largest = float(np.abs(values).max()) or 1.0
-        colours = {"colorscale": DIFFERENCES, "cmin": -largest, "cmax": largest}
-    else:
-        colours = {"colorscale": SCALE, "cmin": ends[0], "cmax": ends[1]}
     figure = go.Figure(_cells(values, rows, columns, name))
-    if values.shape[1] <= MOST_NUMBERED and len(rows.labels) <= 2 * MOST_NUMBERED:
-        figure.update_traces(texttemplate=f"%{{z:{numbers}}}", textfont={"size": FONT})
+    if numbers and values.shape[1] <= MOST_NUMBERED and len(rows.labels) <= 2 * MOST_NUMBERED:
+        figure.add_trace(_numbers(values, ends, numbers))
     _sides(figure, rows, columns, width=400)
     if max(map(len, columns.labels), default=0) <= 8 and len(columns.labels) <= MOST_NUMBERED:
         figure.update_xaxes(tickangle=0)
-    figure.update_layout(coloraxis=colours | {"colorbar": _colorbar(name)})
+    figure.update_layout(coloraxis=_scale(values, ends) | {"colorbar": _colorbar(name)})
     return _finish(figure, height=_height(rows, 34))
+
+
+def matrices(
+    named: Mapping[str, np.ndarray], rows: Axis, columns: Axis, name: str, ends: tuple[float, float]
+) -> go.Figure:
+    """Tables of one kind of number side by side under their names, on one scale."""
+    titles = [f"<b>{plain(title)}</b>" for title in named]
+    spaced = {"shared_yaxes": True, "horizontal_spacing": 0.03}
+    figure = make_subplots(1, len(named), column_titles=titles, **spaced)
+    for column, values in enumerate(named.values(), start=1):
+        figure.add_trace(_cells(values, rows, columns, name), row=1, col=column)
+    _sides(figure, rows, columns, width=300)
+    figure.update_xaxes(side="bottom")
+    figure.update_yaxes(title_text="")
+    figure.update_yaxes(title_text=rows.title, col=1)
+    colours = {"colorscale": SCALE, "cmin": ends[0], "cmax": ends[1]}
+    figure.update_layout(coloraxis=colours | {"colorbar": _colorbar(name)})
+    return _finish(figure, height=_height(rows, 30), top=40)
+
+
+def _scale(values: np.ndarray, ends: tuple[float, float] | None) -> dict:
+    if ends is None:
+        largest = float(np.abs(values).max()) or 1.0
+        return {"colorscale": DIFFERENCES, "cmin": -largest, "cmax": largest}
+    return {"colorscale": SCALE, "cmin": ends[0], "cmax": ends[1]}
+
+
+def _numbers(values: np.ndarray, ends: tuple[float, float] | None, digits: str) -> go.Scatter:
+    """The numbers over their cells, each in the ink that its cell lets one read: Plotly's own
+    choice is grey on green."""
+    scale = _scale(values, ends)
+    share = (values - scale["cmin"]) / max(scale["cmax"] - scale["cmin"], 1e-12)
+    dark = np.abs(share - 0.5) > 0.3 if ends is None else share < 0.45
+    row, column = np.indices(values.shape)
+    return go.Scatter(
+        x=column.ravel(),
+        y=row.ravel(),
+        text=[f"{value:{digits}}" for value in values.ravel()],
+        mode="text",
+        textfont={"size": FONT, "color": np.where(dark, "white", "black").ravel()},
+        hoverinfo="skip",
+        showlegend=False,
+    )
 
 
 def turn(points: np.ndarray, k: int, matrix: np.ndarray, sides: tuple[str, str]) -> go.Figure:
@@ -259,19 +297,22 @@ def turn(points: np.ndarray, k: int, matrix: np.ndarray, sides: tuple[str, str])
             x=ways[:, 0],
             y=ways[:, 1],
             mode="lines",
-            line={"color": LINES[0], "width": 1},
-            opacity=0.5,
+            line={"color": LINES[0], "width": 2},
             name=f"p → matrix · PE(p), k = {k}",
             hoverinfo="skip",
         )
     )
-    every = -(-len(points) // 16)  # names of more positions would overlap
+    largest = max(float(np.abs(points).max()), 1e-9)
+    named = [0, k]  # and others that stand clear of them
+    for p, point in enumerate(points):
+        if np.linalg.norm(points[named] - point, axis=1).min() > largest / 4:
+            named.append(p)
     figure.add_trace(
         go.Scatter(
             x=points[:, 0],
             y=points[:, 1],
             mode="markers+text",
-            text=[str(p) if p % every == 0 or p == k else "" for p in range(len(points))],
+            text=[str(p) if p in named else "" for p in range(len(points))],
             textposition="top center",
             textfont={"size": FONT},
             marker={"color": LINES[1], "size": 9},
@@ -287,10 +328,9 @@ def turn(points: np.ndarray, k: int, matrix: np.ndarray, sides: tuple[str, str])
         **{"xref": "x", "yref": "y", "axref": "x", "ayref": "y", "text": ""},
         **{"showarrow": True, "arrowhead": 2, "arrowwidth": 3, "arrowcolor": LINES[1]},
     )
-    largest = 1.25 * max(float(np.abs(points).max()), 1e-9)
     for axes, title in zip((figure.update_xaxes, figure.update_yaxes), sides, strict=True):
         axes(title={"text": title, "font": {"size": FONT}}, tickfont={"size": FONT})
-        axes(range=[-largest, largest])
+        axes(range=[-1.25 * largest, 1.25 * largest], constrain="domain")
     figure.update_yaxes(scaleanchor="x", scaleratio=1)
     legend = {"font": {"size": FONT}, "orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     figure.update_layout(legend=legend)

@@ -86,6 +86,23 @@ def wavelengths(side: str) -> None:
         alt=f"Four dimensions of the table at N = {base} over {SHOWN} positions",
     )
 
+    st.subheader(f"How alike two positions are at N = {base:,}")
+    near = {"the model's own": table[:SHOWN], f"the paper's, N = {base:,}": scaled}
+    st.caption(
+        "PE(p)·PE(p + k) over the distance k, mean over p, as a share of PE(p)·PE(p). At N = 1 "
+        "it comes back to 1 every 2π positions, so that far ones look like neighbours."
+    )
+    found = {name: positions.by_distance(positions.products(t)).mean for name, t in near.items()}
+    figure(
+        charts.curves(
+            {name: (np.arange(len(mean)), mean / mean[0]) for name, mean in found.items()},
+            "distance",
+            "share",
+        ),
+        key="nearness_figure",
+        alt=f"How alike positions are over their distance, the model's own and at N = {base}",
+    )
+
     scales = state.positions_by_scale()
     length, width = next(iter(scales.values())).shape
     st.subheader("The scale N in five tables")
@@ -124,7 +141,9 @@ def distance(side: str) -> None:
     )
     places = charts.Axis("position", [str(i) for i in range(len(table))])
     figure(
-        charts.matrix(products, places, places, "product"),
+        charts.matrix(
+            products, places, places, "product", (float(products.min()), float(products.max()))
+        ),
         key="products_figure",
         alt="Dot products of every two positions",
     )
@@ -150,7 +169,7 @@ def rotation(side: str) -> None:
     """PE(p + k) is PE(p) turned, for one pair of dimensions."""
     table = state.positional_table(side)
     pairs = table.shape[1] // 2
-    st.subheader("PE(p + k) is a rotation of PE(p)")
+    st.subheader("Is PE(p + k) a rotation of PE(p)?")
     if not pairs or len(table) < 2:
         st.info("This table is too small: there is no pair of dimensions, or no second position.")
         return
@@ -201,7 +220,9 @@ def rotation(side: str) -> None:
             f"{np.abs(table[:, 2 * pair : 2 * pair + 2]).max():.2f})."
         )
     )
-    length = min(len(table), max(k + 1, 24))
+    step = abs(positions.rotation(table, pair, 1).angle)
+    once = 2 * math.pi / max(step, 1e-6) if fits else 24  # no need to go round twice
+    length = min(len(table), max(k + 1, min(SHOWN, round(once))))
     figure(
         charts.turn(
             table[:length, 2 * pair : 2 * pair + 2],
@@ -241,13 +262,13 @@ def others(side: str) -> None:
     st.caption(
         f"This model's own table is {own}. “{kind.capitalize()}” is here {is_own}. A moved "
         "share is the part of a row's weight that lies elsewhere than with its own positions, "
-        "mean over rows and heads."
+        "mean over rows and heads.  \n*Try: the model sort. Does it need positions?*"
     )
     rows = []
     for name in kinds:
         effect = state.under_positions(name, shift)
         row = {"positions": f"{name} (its own)" if name == own else name}
-        row |= {words.KINDS[part]: float(moved.mean()) for part, moved in effect.moved.items()}
+        row |= {f"{part} moved": float(far.mean()) for part, far in effect.moved.items()}
         if not model.classes:
             row["the target's pieces"] = float(effect.answers.wanted.mean())
         row["answers that change"] = int((effect.answers.best != before.best).sum())
@@ -256,15 +277,16 @@ def others(side: str) -> None:
         pd.DataFrame(rows),
         hide_index=True,
         column_config={
-            name: st.column_config.NumberColumn(f"{name}, moved", format="percent")
-            for name in words.KINDS.values()
+            name: st.column_config.NumberColumn(format="percent")
+            for name in rows[0]
+            if name.endswith("moved")
         }
         | {
             "the target's pieces": st.column_config.NumberColumn(
-                "mean probability of the target's pieces", format="percent"
+                format="percent", help="Mean probability of the target's pieces."
             ),
             "answers that change": st.column_config.NumberColumn(
-                f"answers that change, of {len(before.best)}"
+                help=f"Likeliest next pieces that are others now, of {len(before.best)}."
             ),
         },
         key="kinds_table",
@@ -301,8 +323,9 @@ def others(side: str) -> None:
     if not state.random_weights():
         usual, anew = (state.written_under_positions(name, shift) for name in (own, kind))
         st.markdown(
-            f"Writing a target of its own: **{words.escaped(usual)}** becomes, under “{kind}”, "
-            f"**{words.escaped(anew) or '(nothing)'}**."
+            f"A target that it writes by itself, with its own positions: "
+            f"**{words.escaped(usual) or '(nothing)'}**  \n"
+            f"and with “{kind}”: **{words.escaped(anew) or '(nothing)'}**"
         )
 
 
@@ -405,32 +428,25 @@ def swap(side: str) -> None:
     order = lost.order[: len(places)]
     new = charts.Axis("row after", [trace.src.pieces[i] for i in order])
     old = charts.Axis("row before", [trace.src.pieces[i] for i in places])
-    largest = max(float(one.distances.max()) for one in found.values())
-    for column, (name, one), key in zip(
-        st.columns(2), found.items(), ("with", "without"), strict=True
-    ):
-        column.markdown(f"**{name.capitalize()}**: distance of rows, in mean lengths of a row")
-        with column:
-            figure(
-                charts.matrix(
-                    one.distances[: len(places), : len(places)],
-                    new,
-                    old,
-                    "distance",
-                    (0, largest),
-                    "",
-                ),
-                key=f"{key}_figure",
-                alt=f"Distances of the encoder's rows after and before the swap, {name}",
-            )
+    st.markdown(
+        "Distance of each row after the swap from each row before, in mean lengths of a row:"
+    )
+    apart = {name: one.distances[: len(places), : len(places)] for name, one in found.items()}
+    largest = max(float(far.max()) for far in apart.values())
+    figure(
+        charts.matrices(apart, new, old, "distance", (0, largest)),
+        key="swap_figure",
+        alt="Distances of the encoder's rows after and before the swap, with and without positions",
+    )
     st.caption(
         "Zero, the darkest, is the very same row. Without positions every row has its twin: where "
         "the two pieces stand, off the diagonal, elsewhere on it. A piece that occurs twice has "
         "two."
     )
     st.subheader("How far each piece moved")
+    far = {name: one.moved[: len(places)] for name, one in found.items()}
     figure(
-        charts.lines({name: one.moved[: len(places)] for name, one in found.items()}, new, "moved"),
+        charts.lines(far, new, "moved").update_xaxes(tickangle=-90),
         key="followed_figure",
         alt="How far the encoder's row of each piece moves",
     )

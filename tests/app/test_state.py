@@ -78,7 +78,7 @@ def test_no_module_of_ours_is_loaded_twice(page):
     assert {"state", "charts", "sidebar"}.isdisjoint(sys.modules)
 
 
-@pytest.mark.parametrize("view", ["attention", "heads", "positions", "compare"])
+@pytest.mark.parametrize("view", ["attention", "heads", "positions", "residual", "compare"])
 @pytest.mark.parametrize("name", ["en-de", "uneven", "short", "classifier"])
 def test_every_page_works_with_every_model(page, view, name):
     page.query_params["model"] = name
@@ -133,7 +133,7 @@ def test_what_does_not_fit_is_refused_on_every_page(page):
     page.query_params["model"] = "short"
     page.query_params["source"] = "the dog sees the cat and the cat sees the dog"
     page.run()
-    for view in ("attention", "heads", "positions", "compare"):
+    for view in ("attention", "heads", "positions", "residual", "compare"):
         page.switch_page(f"views/{view}.py").run()
         assert not page.exception
         assert "at most 12" in page.error[0].value
