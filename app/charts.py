@@ -195,6 +195,148 @@ def lines(values: Mapping[str, Sequence[float]], across: Axis, up: str) -> go.Fi
     return _finish(figure, height=400)
 
 
+def curves(
+    values: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    across: str,
+    up: str,
+    log: bool = False,
+) -> go.Figure:
+    """One curve a name, through its x and y; `log`: y on a logarithmic axis."""
+    figure = go.Figure()
+    for i, (name, (x, y)) in enumerate(values.items()):
+        figure.add_trace(
+            go.Scatter(
+                x=x,
+                y=y,
+                name=plain(name),
+                mode="lines",
+                line={"color": LINES[i % len(LINES)], "dash": DASHES[i % len(DASHES)], "width": 3},
+                hovertemplate=f"{plain(name)}<br>{across} %{{x}}: %{{y:.6g}}<extra></extra>",
+            )
+        )
+    for axes, title in ((figure.update_xaxes, across), (figure.update_yaxes, up)):
+        axes(title={"text": title, "font": {"size": FONT}}, tickfont={"size": FONT})
+    if log:
+        figure.update_yaxes(type="log", dtick=1)
+    # Above: the names are sentences, and beside the picture they would take half of it.
+    legend = {"font": {"size": FONT}, "orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    figure.update_layout(showlegend=len(values) > 1, legend=legend)
+    return _finish(figure, height=400, top=40)
+
+
+def matrix(
+    values: np.ndarray,
+    rows: Axis,
+    columns: Axis,
+    name: str,
+    ends: tuple[float, float] | None = None,
+    numbers: str = ".2f",
+) -> go.Figure:
+    """A table of one kind of number, with the numbers where they fit. `ends` of the scale; without
+    them it is symmetric around zero."""
+    figure = go.Figure(_cells(values, rows, columns, name))
+    if numbers and values.shape[1] <= MOST_NUMBERED and len(rows.labels) <= 2 * MOST_NUMBERED:
+        figure.add_trace(_numbers(values, ends, numbers))
+    _sides(figure, rows, columns, width=400)
+    if max(map(len, columns.labels), default=0) <= 8 and len(columns.labels) <= MOST_NUMBERED:
+        figure.update_xaxes(tickangle=0)
+    figure.update_layout(coloraxis=_scale(values, ends) | {"colorbar": _colorbar(name)})
+    return _finish(figure, height=_height(rows, 34))
+
+
+def matrices(
+    named: Mapping[str, np.ndarray], rows: Axis, columns: Axis, name: str, ends: tuple[float, float]
+) -> go.Figure:
+    """Tables of one kind of number side by side under their names, on one scale."""
+    titles = [f"<b>{plain(title)}</b>" for title in named]
+    spaced = {"shared_yaxes": True, "horizontal_spacing": 0.03}
+    figure = make_subplots(1, len(named), column_titles=titles, **spaced)
+    for column, values in enumerate(named.values(), start=1):
+        figure.add_trace(_cells(values, rows, columns, name), row=1, col=column)
+    _sides(figure, rows, columns, width=300)
+    figure.update_xaxes(side="bottom")
+    figure.update_yaxes(title_text="")
+    figure.update_yaxes(title_text=rows.title, col=1)
+    colours = {"colorscale": SCALE, "cmin": ends[0], "cmax": ends[1]}
+    figure.update_layout(coloraxis=colours | {"colorbar": _colorbar(name)})
+    return _finish(figure, height=_height(rows, 30), top=40)
+
+
+def _scale(values: np.ndarray, ends: tuple[float, float] | None) -> dict:
+    if ends is None:
+        largest = float(np.abs(values).max()) or 1.0
+        return {"colorscale": DIFFERENCES, "cmin": -largest, "cmax": largest}
+    return {"colorscale": SCALE, "cmin": ends[0], "cmax": ends[1]}
+
+
+def _numbers(values: np.ndarray, ends: tuple[float, float] | None, digits: str) -> go.Scatter:
+    """The numbers over their cells, each in the ink that its cell lets one read: Plotly's own
+    choice is grey on green."""
+    scale = _scale(values, ends)
+    share = (values - scale["cmin"]) / max(scale["cmax"] - scale["cmin"], 1e-12)
+    dark = np.abs(share - 0.5) > 0.3 if ends is None else share < 0.45
+    row, column = np.indices(values.shape)
+    return go.Scatter(
+        x=column.ravel(),
+        y=row.ravel(),
+        text=[f"{value:{digits}}" for value in values.ravel()],
+        mode="text",
+        textfont={"size": FONT, "color": np.where(dark, "white", "black").ravel()},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def turn(points: np.ndarray, k: int, matrix: np.ndarray, sides: tuple[str, str]) -> go.Figure:
+    """Points of the plane, (position, 2), each with a thin line to where `matrix` takes it, and
+    position 0 with an arrow to position k."""
+    turned = points @ matrix.T
+    ways = np.stack([points, turned, np.full_like(points, np.nan)], axis=1).reshape(-1, 2)
+    figure = go.Figure(
+        go.Scatter(
+            x=ways[:, 0],
+            y=ways[:, 1],
+            mode="lines",
+            line={"color": LINES[0], "width": 2},
+            name=f"p → matrix · PE(p), k = {k}",
+            hoverinfo="skip",
+        )
+    )
+    largest = max(float(np.abs(points).max()), 1e-9)
+    named = [0, k]  # and others that stand clear of them
+    for p, point in enumerate(points):
+        if np.linalg.norm(points[named] - point, axis=1).min() > largest / 4:
+            named.append(p)
+    figure.add_trace(
+        go.Scatter(
+            x=points[:, 0],
+            y=points[:, 1],
+            mode="markers+text",
+            text=[str(p) if p in named else "" for p in range(len(points))],
+            textposition="top center",
+            textfont={"size": FONT},
+            marker={"color": LINES[1], "size": 9},
+            name="PE(p)",
+            hovertemplate="position %{pointNumber}: %{x:.6f}, %{y:.6f}<extra></extra>",
+        )
+    )
+    figure.add_annotation(
+        x=turned[0, 0],
+        y=turned[0, 1],
+        ax=points[0, 0],
+        ay=points[0, 1],
+        **{"xref": "x", "yref": "y", "axref": "x", "ayref": "y", "text": ""},
+        **{"showarrow": True, "arrowhead": 2, "arrowwidth": 3, "arrowcolor": LINES[1]},
+    )
+    for axes, title in zip((figure.update_xaxes, figure.update_yaxes), sides, strict=True):
+        axes(title={"text": title, "font": {"size": FONT}}, tickfont={"size": FONT})
+        axes(range=[-1.25 * largest, 1.25 * largest], constrain="domain")
+    figure.update_yaxes(scaleanchor="x", scaleratio=1)
+    legend = {"font": {"size": FONT}, "orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    figure.update_layout(legend=legend)
+    return _finish(figure, height=560, top=40)
+
+
 def _write_numbers(figure: go.Figure, values: np.ndarray) -> None:
     if values.shape[1] <= MOST_NUMBERED:
         figure.update_traces(texttemplate="%{z:.2f}", textfont={"size": FONT})

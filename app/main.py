@@ -56,6 +56,11 @@ page = st.navigation(
             "the queries and keys of a head.",
         ),
         st.Page(
+            HERE / "views" / "residual.py",
+            title="Residual",
+            help="Each piece's vector from layer to layer, and what the model would answer there.",
+        ),
+        st.Page(
             HERE / "views" / "compare.py",
             title="Compare",
             help="The same weights in torch.nn.Transformer, side by side.",

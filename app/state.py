@@ -25,12 +25,12 @@ from safetensors import SafetensorError, safe_open
 
 from app import words
 from model import family as members
-from model import snapshots
+from model import positions, residual, snapshots
 from model.blocks import Block
 from model.blocks import blocks as blocks_of
 from model.capture import view
 from model.checkpoint import SHIPPED, Checkpoint, load, untrained
-from model.heads import Measured, measure, over_sentences
+from model.heads import Measured, elsewhere, measure, over_sentences
 from model.inside import Inside, look_inside
 from model.masks import Masks
 from model.presets import PRESETS, parameters
@@ -451,7 +451,7 @@ def change() -> dict[str, np.ndarray]:
     now, before = current_trace().attention, standard_trace().attention
 
     def make():
-        return {kind: np.abs(now[kind] - before[kind]).sum(-1).mean(-1) / 2 for kind in now}
+        return {kind: elsewhere(now[kind], before[kind]) for kind in now}
 
     return kept("change", make, lambda made: sum(moved.nbytes for moved in made.values()))
 
@@ -475,6 +475,70 @@ def _trace(chosen: Settings) -> Trace:
             return trace(own.model, src, tgt, chosen.masks, chosen.pad_to)
 
     return _cache().get(chosen, make, lambda made: made.nbytes)
+
+
+def positional_table(side: str) -> np.ndarray:
+    """All rows of the chosen model's own table, (position, d_model); side is "src" or "tgt"."""
+    own = checkpoint().model
+    embedding = getattr(own, f"{side}_embedding")
+    return positions.own_table(embedding.position, own.config.max_length).float().cpu().numpy()
+
+
+def own_answers() -> positions.Answers:
+    """What the model answers as it is."""
+    sizes = checkpoint().model.config
+    return positions.answers(current_trace(), sizes.pad_id, sizes.eos_id)
+
+
+def under_positions(kind: str, shift: int) -> positions.Effect:
+    """What positions of another kind (see model/positions.py) change for the current settings."""
+    before, own, chosen = current_trace(), checkpoint().model, settings()
+    shift = shift if kind == "shifted" else 0
+
+    def make():
+        with st.spinner("Running the model under other positions …"):
+            return positions.effect(own, before, current_pair(), chosen.pad_to, kind, shift)
+
+    return kept(
+        ("positions", kind, shift),
+        make,
+        lambda made: 10_000 + sum(moved.nbytes for moved in made.moved.values()),
+    )
+
+
+def written_under_positions(kind: str, shift: int) -> str:
+    """What the chosen model itself writes under positions of another kind."""
+    own, chosen = checkpoint(), settings()
+
+    def make():
+        with st.spinner("Writing the target …"), positions.under(own.model, kind, shift):
+            return own.tokenizer.decode(own.translate(chosen.text).ids)
+
+    return kept(("written", kind, shift), make, len)
+
+
+def swapped(first: int, second: int, kind: str = "") -> positions.Reordered:
+    """Two pieces of the source in each other's place, with the model's own positions or those of
+    a `kind`."""
+    (src, tgt), own, chosen = current_pair(), checkpoint().model, settings()
+    order = positions.swap(len(src.ids), first, second)
+
+    def make():
+        with st.spinner("Running the model on both orders …"):
+            return positions.reordered(own, (src, tgt), order, chosen.masks, chosen.pad_to, kind)
+
+    return kept(("swapped", order, kind), make, lambda made: 10_000 + 2 * made.before.nbytes)
+
+
+def lens() -> residual.Lens:
+    """What the model would answer if it stopped at each layer."""
+    own, seen = checkpoint().model, current_trace()
+
+    def make():
+        with st.spinner("Asking every layer …"):
+            return residual.lens(own, seen)
+
+    return kept("lens", make, lambda made: made.nbytes)
 
 
 @st.cache_resource(show_spinner="Building one model of every system …")

@@ -225,6 +225,29 @@ def positions(model) -> str:
     return said
 
 
+def place_of_norm(final: bool, stack: str) -> str:
+    """What a stack's norms do to the length of a vector: a final one tells that they come before
+    the sublayers."""
+    if final:
+        return (
+            f"The norms of this {stack} come before its sublayers (pre-norm), so the sum is free "
+            "to grow, and a final norm follows the last layer."
+        )
+    return (
+        f"Each layer of this {stack} ends in a norm of its own (post-norm), which sets every "
+        "vector to about one length; no final norm follows."
+    )
+
+
+POSITIONS = {  # kind of positional table (see model/positions.py) → what a model is given
+    "sinusoidal": "sines and cosines as in the paper, each row as long as the model's own",
+    "learned": "a table that was not its own: random vectors as long as the model's own rows, the "
+    "same every time, as a learned table is before training",
+    "none": "zeros: the words alone",
+    "shifted": "its own table from a later row on, as if other words stood before the sentence",
+}
+
+
 def token_title(model) -> str:
     """What the model adds the positions to."""
     scaled = isinstance(model.src_embedding.token, TokenEmbedding)
@@ -373,12 +396,6 @@ def disagreements(source: Source) -> str:
 def repairs(source: Source) -> str:
     """A Markdown table: what was built as meant, and what that changes."""
     return _table(("Found", "Ours"), [(r.found, r.changes) for r in source.repairs])
-
-
-def moved(now: np.ndarray, before: np.ndarray) -> float:
-    """The share of a row's weight, (.., query, key), that lies elsewhere than before; mean over
-    rows."""
-    return float(np.abs(now - before).sum(-1).mean() / 2)
 
 
 def model_in_numbers(model, shown: Sequence[Block], trace: Trace) -> str:

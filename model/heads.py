@@ -79,6 +79,12 @@ def _means(numbers, uniform, counts):
     ), rows
 
 
+def elsewhere(now: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """The share of a row's weight that lies elsewhere than before, mean over rows:
+    (layers, heads, query, key) twice → (layers, heads)."""
+    return np.abs(now - before).sum(-1).mean(-1) / 2
+
+
 def over_sentences(measured: Sequence[Measured]) -> Measured:
     """Means over all rows of several sentences, measured in one model and kind of attention."""
     rows = {name: sum(one.rows[name] for one in measured) for name in measured[0].rows}

@@ -1,8 +1,9 @@
 """Changing a model while it runs: capture's twin. Hooks that replace a value, for one block.
 
 Masks change on the way into the softmax, so that rows renormalise by themselves; weights on
-the way out of it; a head's output on the way into the output projection. All work on a view
-(see capture.py). Enter them before `capture`, so that it sees what the model used.
+the way out of it; a head's output on the way into the output projection; positions on the way
+out of their table. All work on a view (see capture.py). Enter them before `capture`, so that it
+sees what the model used.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 
 from torch import Tensor
 
-from model.transformer import MultiHeadAttention
+from model.transformer import Embedding, MultiHeadAttention
 
 
 @contextmanager
@@ -52,6 +53,21 @@ def replace_head(
         return (heads.flatten(-2),)
 
     handle = attention.output.register_forward_pre_hook(swap)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+@contextmanager
+def replace_positions(embedding: Embedding, table: Tensor) -> Iterator[None]:
+    """Add the rows of `table`, (position, d_model), to the words instead of the model's own."""
+
+    def rows(module, inputs, own):
+        length, start = (*inputs, 0)[:2]
+        return table[start : start + length]
+
+    handle = embedding.position.register_forward_hook(rows)
     try:
         yield
     finally:

@@ -17,9 +17,7 @@ RULES = {
     "app/main.py": {"app.*", "streamlit"},
     "app/views/": {
         *("app.state", "app.charts", "app.components.*", "app.bertviz_html", "app.exports"),
-        *("app.look", "app.words", "app.inside", "streamlit", "numpy", "pandas"),
-        *("model.reading", "model.inside", "model.family", "model.plane", "model.presets"),
-        "model.sources",
+        *("app.look", "app.words", "app.inside", "model.*", "streamlit", "numpy", "pandas"),
     },
     "app/look.py": {"plotly"},
     "app/charts.py": {"app.look", "numpy", "plotly"},
@@ -28,6 +26,10 @@ RULES = {
     "app/inside.py": {"app.words", "app.components.matrices", "model.*", "numpy", "torch"},
     "app/components/figure.py": {"app.look", "app.state", "streamlit", "plotly"},
     "app/components/packing.py": {"app.words", "model.*", "numpy"},
+    "app/components/positions_lab.py": {
+        *("app.components.figure", "app.charts", "app.state", "app.words", "model.*"),
+        *("streamlit", "numpy", "pandas"),
+    },
     "app/components/": {
         *("app.components.*", "app.charts", "app.look", "model.*"),
         *("streamlit", "plotly", "numpy", "torch"),

@@ -5,6 +5,7 @@ import streamlit as st
 from app import state, words
 from app.components.matrices import matrices
 from app.inside import STEPS, Lesson
+from model.heads import elsewhere
 from model.inside import LEFT_OUT
 
 st.markdown(
@@ -69,9 +70,9 @@ def lesson() -> None:
     matrices(step.pictures, key="pictures")
     if left_out:
         as_it_is = state.inside(())
-        moved = words.moved(seen.weights, as_it_is.weights)
+        moved = elsewhere(seen.weights, as_it_is.weights)
         st.warning(
-            f"Left out: {', '.join(left_out)}. {words.percent(moved)} of this head's weight lies "
+            f"Left out: {', '.join(left_out)}. {words.percent(float(moved))} of this head's weight lies "
             "elsewhere than it would. Below, the same step as it is."
         )
         same = Lesson(model, as_it_is, query, key, row, column).step(STEPS.index(at) + 1)

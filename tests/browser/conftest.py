@@ -19,6 +19,7 @@ PAGES = {  # title → path
     "Inside": "inside",
     "Positions": "positions",
     "Look-up": "lookup",
+    "Residual": "residual",
     "Compare": "compare",
     "Family": "family",
     "BertViz": "bertviz",

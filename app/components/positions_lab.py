@@ -1,0 +1,486 @@
+"""The positions lab: what is in a positional table, and what a model does with another one, or
+with two words in each other's place. Sections of the Positions page, one on the page at a time."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app import charts, state, words
+from app.components.figure import figure
+from model import positions
+from model.checkpoint import Checkpoint
+
+SHOWN = 64  # positions of a table that are drawn
+SCALES = [int(f) * 10**z for z in range(4) for f in (1, 2, 5)] + [10_000]
+MOST_ROWS = 200  # of a table of answers
+MOST_SWAPPED = 64  # pieces to choose from, and to draw
+URL = {"bind": "query-params"}
+
+
+def own_kind() -> str:
+    return positions.own_kind(state.checkpoint().model.src_embedding.position)
+
+
+def chosen_among(label: str, lowest: int, highest: int, default: int, key: str, help: str) -> int:
+    """A slider, or the one value there is. What another model does not have is clamped."""
+    if highest <= lowest:
+        return lowest
+    held = st.session_state.get(key)
+    if held is not None and not lowest <= held <= highest:
+        st.session_state[key] = min(max(held, lowest), highest)
+    default = min(max(default, lowest), highest)
+    return st.slider(label, lowest, highest, default, key=key, help=help, **URL)
+
+
+def wavelengths(side: str) -> None:
+    """How slow each pair of dimensions is, and what the scale N does to it."""
+    table, trace = state.positional_table(side), state.current_trace()
+    width, length = table.shape[1], len((trace.src if side == "src" else trace.tgt).ids)
+    sinusoidal = own_kind() == "sinusoidal"
+    base = st.select_slider(
+        "Scale N",
+        SCALES,
+        value=10_000,
+        format_func="{:,}".format,
+        key="base",
+        help="The paper's table with another number in the place of 10,000. The model keeps its "
+        "own.",
+        **URL,
+    )
+    scaled = positions.sinusoids(SHOWN, width, base)
+    turns = {f"the paper's, N = {base:,}": positions.wavelengths(scaled)}
+    if sinusoidal:
+        turns = {"the model's own": positions.wavelengths(table)} | turns
+    st.subheader("Wavelengths: how many positions a full turn takes")
+    (whose, turn), *_ = turns.items()
+    st.caption(
+        f"Two neighbouring dimensions are a pair: a hand that turns as one walks along the "
+        f"sentence. Of {whose} the quickest takes **{turn[0]:,.1f}** positions for a turn, the "
+        f"slowest **{turn[-1]:,.0f}**; over your {length} pieces that one turns by "
+        f"**{360 * length / turn[-1]:,.2f}°**."
+        + ("" if sinusoidal else " This model's own table was learned: no waves.")
+    )
+    figure(
+        charts.curves(
+            {name: (np.arange(len(turn)), turn) for name, turn in turns.items()},
+            "pair of dimensions",
+            "positions for a turn",
+            log=True,
+        ),
+        key="wavelengths_figure",
+        alt="How many positions a full turn takes, pair by pair, on a logarithmic axis",
+    )
+
+    st.subheader(f"The waves at N = {base:,}")
+    pairs = sorted({round(share * (width // 2 - 1)) for share in (0, 0.25, 0.5, 1)})
+    st.caption("The first number of four pairs, from the quickest to the slowest.")
+    figure(
+        charts.curves(
+            {f"dimension {2 * p}": (np.arange(SHOWN), scaled[:, 2 * p]) for p in pairs},
+            "position",
+            "value",
+        ),
+        key="waves_figure",
+        alt=f"Four dimensions of the table at N = {base} over {SHOWN} positions",
+    )
+
+    st.subheader(f"How alike two positions are at N = {base:,}")
+    near = {"the model's own": table[:SHOWN], f"the paper's, N = {base:,}": scaled}
+    st.caption(
+        "PE(p)·PE(p + k) over the distance k, mean over p, as a share of PE(p)·PE(p). At N = 1 "
+        "it comes back to 1 every 2π positions, so that far ones look like neighbours."
+    )
+    found = {name: positions.by_distance(positions.products(t)).mean for name, t in near.items()}
+    figure(
+        charts.curves(
+            {name: (np.arange(len(mean)), mean / mean[0]) for name, mean in found.items()},
+            "distance",
+            "share",
+        ),
+        key="nearness_figure",
+        alt=f"How alike positions are over their distance, the model's own and at N = {base}",
+    )
+
+    scales = state.positions_by_scale()
+    length, width = next(iter(scales.values())).shape
+    st.subheader("The scale N in five tables")
+    st.caption(
+        f"{length} positions and {width} dimensions as mr-raccoon-97/vanilla-transformer builds "
+        "them for five scales: frequencies N^(−2k / d), from k = 1. At N = 1 all numbers swing "
+        "together; the larger N, the more of them are slow, and tell far positions apart. The "
+        "paper takes 10,000."
+    )
+    figure(
+        charts.tables(
+            {f"N = {scale:,}": table for scale, table in scales.items()},
+            charts.Axis("position", [str(i) for i in range(length)]),
+        ),
+        key="scales_figure",
+        alt="Positional tables for five scales N",
+    )
+
+
+def distance(side: str) -> None:
+    """PE·PEᵀ, and whether it depends on distance alone."""
+    table = state.positional_table(side)[:SHOWN]
+    products = positions.products(table)
+    found = positions.by_distance(products)
+    st.subheader("PE · PEᵀ: how alike two positions are")
+    alone = found.spread <= 1e-6
+    st.caption(
+        f"The dot product of every two of the first {len(table)} rows. Two pairs of positions at "
+        f"the same distance differ by at most **{found.spread:.1e}** of PE(p)·PE(p): "
+        + (
+            "**distance alone counts**, wherever the two stand, so every diagonal is of one colour."
+            if alone
+            else "**distance alone does not decide**: a table like this one knows each "
+            "position by itself."
+        )
+    )
+    places = charts.Axis("position", [str(i) for i in range(len(table))])
+    figure(
+        charts.matrix(
+            products, places, places, "product", (float(products.min()), float(products.max()))
+        ),
+        key="products_figure",
+        alt="Dot products of every two positions",
+    )
+    st.subheader("The same over distance")
+    across = np.arange(len(table))
+    st.caption("Over all pairs of positions at a distance: their mean, the smallest, the largest.")
+    figure(
+        charts.curves(
+            {
+                "mean": (across, found.mean),
+                "smallest": (across, found.low),
+                "largest": (across, found.high),
+            },
+            "distance",
+            "product",
+        ),
+        key="distance_figure",
+        alt="Dot product over the distance of two positions",
+    )
+
+
+def rotation(side: str) -> None:
+    """PE(p + k) is PE(p) turned, for one pair of dimensions."""
+    table = state.positional_table(side)
+    pairs = table.shape[1] // 2
+    st.subheader("Is PE(p + k) a rotation of PE(p)?")
+    if not pairs or len(table) < 2:
+        st.info("This table is too small: there is no pair of dimensions, or no second position.")
+        return
+    left, right = st.columns(2)
+    with left:
+        pair = chosen_among(
+            "Pair of dimensions",
+            0,
+            pairs - 1,
+            pairs // 8,
+            "pair",
+            "Pair 0 is dimensions 0 and 1, the quickest hand.",
+        )
+    with right:
+        k = chosen_among(
+            "k, how many positions further",
+            1,
+            min(SHOWN, len(table)) - 1,
+            3,
+            "k",
+            "How far apart the two positions are.",
+        )
+    turn = positions.rotation(table, pair, k)
+    fits = turn.error <= 1e-6
+    st.caption(
+        f"The numbers {2 * pair} and {2 * pair + 1} of PE(p) are a point of the plane, one for "
+        "each position p. "
+        + (
+            f"Going k = {k} further turns it by **{math.degrees(turn.angle) % 360:.2f}°** "
+            "clockwise, and by the same matrix wherever p is: what a head needs to look "
+            f"“{k} to the left” is one matrix."
+            if fits
+            else "This table was learned, and **no rotation fits**: below is the one that comes "
+            "nearest."
+        )
+    )
+    (a, b), (c, d) = turn.matrix
+    st.latex(
+        rf"PE(p + {k}) {'=' if fits else chr(92) + 'neq'} "
+        rf"\begin{{pmatrix}} {a:.6f} & {b:.6f} \\ {c:.6f} & {d:.6f} \end{{pmatrix}} PE(p)"
+    )
+    st.markdown(
+        f"Largest error over all {len(table) - k:,} positions p: **{turn.error:.1e}** "
+        + (
+            "(the table holds float32, whose own rounding is 6e-08)."
+            if fits
+            else f"(the largest number of the pair is "
+            f"{np.abs(table[:, 2 * pair : 2 * pair + 2]).max():.2f})."
+        )
+    )
+    step = abs(positions.rotation(table, pair, 1).angle)
+    once = 2 * math.pi / max(step, 1e-6) if fits else 24  # no need to go round twice
+    length = min(len(table), max(k + 1, min(SHOWN, round(once))))
+    figure(
+        charts.turn(
+            table[:length, 2 * pair : 2 * pair + 2],
+            k,
+            turn.matrix,
+            (f"dimension {2 * pair}", f"dimension {2 * pair + 1}"),
+        ),
+        key="turn_figure",
+        alt=f"Positions in the plane of pair {pair}, each turned by {k} positions",
+    )
+
+
+def others(side: str) -> None:
+    """The same sentence under sinusoidal, learned, no and shifted positions."""
+    model, trace, before = state.checkpoint(), state.current_trace(), state.own_answers()
+    own = own_kind()
+    longest = max(len(trace.src.ids), len(trace.tgt.ids))
+    room = model.model.config.max_length - longest
+    kinds = [kind for kind in positions.KINDS if kind != "shifted" or room > 0]
+    kind = st.segmented_control(
+        "Positions",
+        kinds,
+        default="none",
+        required=True,
+        key="instead",
+        help="What is added to source and target in the place of the model's own table. The "
+        "words, weights and masks stay.",
+        **URL,
+    )
+    shift = 0
+    if room > 0:
+        shift = chosen_among(
+            "Shifted by", 1, min(room, 100), min(10, room), "shift", "The first row that is used."
+        )
+    st.subheader("What changes")
+    is_own = "its own, so nothing may change" if kind == own else words.POSITIONS[kind]
+    st.caption(
+        f"This model's own table is {own}. “{kind.capitalize()}” is here {is_own}. A moved "
+        "share is the part of a row's weight that lies elsewhere than with its own positions, "
+        "mean over rows and heads.  \n*Try: the model sort. Does it need positions?*"
+    )
+    rows = []
+    for name in kinds:
+        effect = state.under_positions(name, shift)
+        row = {"positions": f"{name} (its own)" if name == own else name}
+        row |= {f"{part} moved": float(far.mean()) for part, far in effect.moved.items()}
+        if not model.classes:
+            row["the target's pieces"] = float(effect.answers.wanted.mean())
+        row["answers that change"] = int((effect.answers.best != before.best).sum())
+        rows.append(row)
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format="percent")
+            for name in rows[0]
+            if name.endswith("moved")
+        }
+        | {
+            "the target's pieces": st.column_config.NumberColumn(
+                format="percent", help="Mean probability of the target's pieces."
+            ),
+            "answers that change": st.column_config.NumberColumn(
+                help=f"Likeliest next pieces that are others now, of {len(before.best)}."
+            ),
+        },
+        key="kinds_table",
+        alt="What each kind of positions changes",
+    )
+
+    effect = state.under_positions(kind, shift)
+    st.subheader(f"Which heads move: {kind}")
+    st.caption("Share of each head's weight that lies elsewhere than with the model's own table.")
+    layers = [f"{part} {i + 1}" for part, moved in effect.moved.items() for i in range(len(moved))]
+    heads = [str(i + 1) for i in range(model.model.config.n_heads)]
+    figure(
+        charts.matrix(
+            np.concatenate(list(effect.moved.values())),
+            charts.Axis("layer", layers),
+            charts.Axis("head", heads),
+            "moved",
+            (0, 1),
+            ".0%",
+        ),
+        key="moved_figure",
+        alt=f"How far each head is moved by {kind} positions",
+    )
+
+    st.subheader("What the model answers")
+    if model.classes:
+        answers_of_classes(model.classes, {"own positions": before, kind: effect.answers})
+        return
+    st.caption(
+        "Probability of the target's next piece, and the likeliest next piece, with the model's "
+        f"own positions and with “{kind}”."
+    )
+    answers_table(model, before, effect.answers, "own", kind)
+    if not state.random_weights():
+        usual, anew = (state.written_under_positions(name, shift) for name in (own, kind))
+        st.markdown(
+            f"A target that it writes by itself, with its own positions: "
+            f"**{words.escaped(usual) or '(nothing)'}**  \n"
+            f"and with “{kind}”: **{words.escaped(anew) or '(nothing)'}**"
+        )
+
+
+def answers_of_classes(classes: tuple[str, ...], answers: dict[str, positions.Answers]) -> None:
+    st.caption("Probability of each class.")
+    table = {"class": classes} | {name: answer.wanted for name, answer in answers.items()}
+    st.dataframe(
+        pd.DataFrame(table),
+        hide_index=True,
+        column_config={name: st.column_config.NumberColumn(format="percent") for name in answers},
+        key="answers_table",
+        alt="Probability of each class",
+    )
+
+
+def answers_table(
+    model: Checkpoint, before: positions.Answers, after: positions.Answers, first: str, second: str
+) -> None:
+    """Target position by target position, before and after."""
+    shown = min(len(before.best), MOST_ROWS)
+    if shown < len(before.best):
+        st.info(f"The first {shown} of {len(before.best):,} target positions are shown.")
+    read = state.current_trace().tgt.pieces[: len(before.best)]
+    piece = model.tokenizer.piece
+    table = {
+        "after": read,
+        "next in the target": [*read[1:], piece(model.model.config.eos_id)],
+        f"its probability, {first}": before.wanted,
+        f"its probability, {second}": after.wanted,
+        f"likeliest, {first}": [piece(id) for id in before.best],
+        f"likeliest, {second}": [piece(id) for id in after.best],
+        "changed": after.best != before.best,
+    }
+    st.dataframe(
+        pd.DataFrame(table).head(shown),
+        hide_index=True,
+        height="content" if shown <= 40 else 1000,
+        column_config={
+            name: st.column_config.NumberColumn(format="percent")
+            for name in table
+            if name.startswith("its probability")
+        },
+        key="answers_table",
+        alt="What the model answers after each target piece, before and after",
+    )
+
+
+def swap(side: str) -> None:
+    """Two words in each other's place, with and without positions."""
+    model, trace = state.checkpoint(), state.current_trace()
+    pad, eos = model.model.config.pad_id, model.model.config.eos_id
+    length = len([id for id in trace.src.ids if id not in (pad, eos)])
+    st.subheader("Two words change places")
+    if length < 2:
+        st.info("There is nothing to swap: type a source of two words or more.")
+        return
+    places = list(range(min(length, MOST_SWAPPED)))
+    if len(places) < length:
+        st.info(f"The first {len(places)} of {length:,} pieces can be swapped and are drawn.")
+    picked = []
+    for column, key, label, default in zip(
+        st.columns(2),
+        ("first", "second"),
+        ("Swap", "with"),
+        (places[1 if len(places) > 2 else 0], places[-2 if len(places) > 3 else -1]),
+        strict=True,
+    ):
+        if st.session_state.get(key, default) not in places:
+            st.session_state[key] = default
+        picked.append(
+            column.selectbox(
+                label,
+                places,
+                index=default,
+                format_func=lambda i: f"{i} {trace.src.pieces[i]}",
+                key=key,
+                help="A piece of the source. The target stays.",
+                **URL,
+            )
+        )
+    if trace.src.ids[picked[0]] == trace.src.ids[picked[1]]:
+        st.info("These two are the same piece: choose two that differ.")
+        return
+    found = {
+        f"with positions ({own_kind()})": state.swapped(*picked),
+        "without positions": state.swapped(*picked, "none"),
+    }
+    kept, lost = found.values()
+    st.caption(
+        "The encoder's output for the swapped sentence, each piece against its own row of before: "
+        f"with positions the largest difference of a number is **{kept.largest:.2g}**, without "
+        f"**{lost.largest:.1e}** "
+        + (
+            "(within 1e-5). Without positions the encoder **cannot tell**: its rows are the same, "
+            "in the new order."
+            if lost.largest <= 1e-5
+            else "(more than 1e-5)."
+        )
+    )
+    order = lost.order[: len(places)]
+    new = charts.Axis("row after", [trace.src.pieces[i] for i in order])
+    old = charts.Axis("row before", [trace.src.pieces[i] for i in places])
+    st.markdown(
+        "Distance of each row after the swap from each row before, in mean lengths of a row:"
+    )
+    apart = {name: one.distances[: len(places), : len(places)] for name, one in found.items()}
+    largest = max(float(far.max()) for far in apart.values())
+    figure(
+        charts.matrices(apart, new, old, "distance", (0, largest)),
+        key="swap_figure",
+        alt="Distances of the encoder's rows after and before the swap, with and without positions",
+    )
+    st.caption(
+        "Zero, the darkest, is the very same row. Without positions every row has its twin: where "
+        "the two pieces stand, off the diagonal, elsewhere on it. A piece that occurs twice has "
+        "two."
+    )
+    st.subheader("How far each piece moved")
+    far = {name: one.moved[: len(places)] for name, one in found.items()}
+    figure(
+        charts.lines(far, new, "moved").update_xaxes(tickangle=-90),
+        key="followed_figure",
+        alt="How far the encoder's row of each piece moves",
+    )
+    st.subheader("What the model answers")
+    apart = {
+        name: float(np.abs(one.answers_after.wanted - one.answers_before.wanted).max())
+        for name, one in found.items()
+    }
+    st.markdown(
+        "The largest change of a probability: "
+        + ", ".join(f"{name} **{far:.1e}**" for name, far in apart.items())
+        + "."
+    )
+    if model.classes:
+        answers_of_classes(
+            model.classes,
+            {
+                f"{name}, {when}": answers
+                for name, one in found.items()
+                for when, answers in (
+                    ("before", one.answers_before),
+                    ("after", one.answers_after),
+                )
+            },
+        )
+        return
+    st.caption("With the model's own positions; the target is the one of the sentence unswapped.")
+    answers_table(model, kept.answers_before, kept.answers_after, "before", "after")
+
+
+LAB = {
+    "Wavelengths": wavelengths,
+    "Distance": distance,
+    "Rotation": rotation,
+    "Other positions": others,
+    "Swap two words": swap,
+}

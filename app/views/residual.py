@@ -1,0 +1,145 @@
+"""The residual stream: each piece's vector through the layers, and the answer at each of them."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app import charts, state, words
+from app.components.figure import figure
+from app.components.pieces import pieces
+from model import residual
+
+MOST_ROWS = 200  # of the lens
+
+st.markdown(
+    "A piece is one **vector** from bottom to top: every layer reads it and adds to it. Here is "
+    "how long it is after each layer, how much it turns, and what the model would answer if it "
+    "stopped there.  \n"
+    "*Try: find the piece whose answer changes last. Which layer changed the model's mind?*"
+)
+
+trace = state.current_trace()
+model = state.checkpoint()
+stack = st.segmented_control(
+    "Stack",
+    residual.stacks(trace),
+    default=residual.stacks(trace)[-1],
+    required=True,
+    key="stack",
+    bind="query-params",
+    help="The encoder reads the source, the decoder the target.",
+)
+encoding = trace.src if stack == "encoder" else trace.tgt
+pieces("Source" if stack == "encoder" else "Target", encoding)
+
+stream = residual.stream(trace, stack)
+depths = ["in", *(f"layer {i}" for i in range(1, len(stream)))]
+position = charts.Axis("piece", encoding.pieces)
+after = charts.Axis("after", depths)
+width, normed = stream.shape[-1], residual.has_final_norm(model.model, stack)
+
+st.subheader("How long each vector is")
+st.caption(
+    "“in” is what enters layer 1, the embedding and its position. "
+    f"{words.place_of_norm(normed, stack)}"
+)
+lengths = residual.lengths(stream).T
+figure(
+    charts.matrix(lengths, position, after, "length", (0, float(lengths.max())), ".1f"),
+    key="lengths_figure",
+    alt=f"Length of each piece's vector through the {stack}",
+)
+
+if len(stream) > 1:
+    st.subheader("How much a layer turns it")
+    st.caption(
+        "Cosine between what enters a layer and what leaves it, for each piece: 1 is the same "
+        "direction, 0 a right angle."
+    )
+    step = charts.Axis("through", depths[1:])
+    turned = residual.likeness(stream[:-1], stream[1:]).T
+    figure(
+        charts.matrix(turned, position, step, "cosine", (min(0.0, float(turned.min())), 1.0)),
+        key="turned_figure",
+        alt=f"Cosine of each piece's vector before and after each layer of the {stack}",
+    )
+    st.subheader("How alike the layers are")
+    st.caption(
+        "The same cosine between any two depths, mean over the pieces without padding. Near 1 far "
+        "from the diagonal: the layers between changed little."
+    )
+    real = residual.real(trace, stack, model.model.config.pad_id)
+    alike = residual.likeness_of_layers(stream, real)
+    figure(
+        charts.matrix(alike, after, after, "cosine", (min(0.0, float(alike.min())), 1.0)),
+        key="alike_figure",
+        alt=f"Mean cosine between the layers of the {stack}",
+    )
+
+st.subheader("If it stopped here: the logit lens")
+lens, read = state.lens(), "encoder" if model.classes else "decoder"
+depths = ["in", *(f"layer {i}" for i in range(1, len(lens.best)))]
+through = (
+    "the final norm and the generator"
+    if residual.has_final_norm(model.model, read)
+    else "the generator (post-norm: there is no final norm)"
+)
+whole = "the mean over its real pieces, " if model.classes else ""
+st.caption(
+    f"The {read}'s vectors at each depth, {whole}straight through {through}, as if no layer "
+    "followed. The last layer's is the model's answer itself: largest difference from the trace's "
+    f"logits **{lens.difference:.1e}**."
+)
+name_of = model.classes.__getitem__ if model.classes else model.tokenizer.piece
+after = ["the whole text"] if model.classes else trace.tgt.pieces
+shown = min(len(after), MOST_ROWS)
+if shown < len(after):
+    st.info(f"The first {shown} of {len(after):,} target positions are shown.")
+answers = {"position": range(shown), "after": after[:shown]}
+for depth, name in enumerate(depths):
+    answers[name] = [
+        f"{name_of(id)}  {probability:.1%}"
+        for id, probability in zip(
+            lens.best[depth, :shown], lens.probability[depth, :shown], strict=True
+        )
+    ]
+answers["settled"] = [depths[depth] for depth in lens.settled[:shown]]
+st.dataframe(
+    pd.DataFrame(answers),
+    hide_index=True,
+    height="content" if shown <= 40 else 1000,
+    column_config={
+        "settled": st.column_config.TextColumn(
+            help="The first depth from which on the likeliest answer is the final one."
+        )
+    },
+    key="lens_table",
+    alt=f"The most probable answer at each layer of the {read}",
+)
+
+st.subheader("When the final answer appears")
+early = int((lens.settled < len(depths) - 1).sum())
+st.caption(
+    f"Probability of what the model answers in the end, at each depth, and its rank there (1 is "
+    f"the likeliest). {early} of {len(after):,} answers stand before the last layer."
+)
+rows = charts.Axis("after", after[:shown])
+figure(
+    charts.matrix(
+        lens.final.T[:shown],
+        rows,
+        charts.Axis("stopped at", depths),
+        "probability",
+        (0, 1),
+        ".0%",
+    ),
+    key="final_figure",
+    alt="Probability of the final answer at each layer",
+)
+ranks = {"position": range(shown), "after": after[:shown]}
+ranks |= {name: np.asarray(rank[:shown]) for name, rank in zip(depths, lens.rank, strict=True)}
+with st.expander("Its rank", on_change="rerun", key="ranks", bind="query-params") as table:
+    if table.open:
+        st.dataframe(
+            pd.DataFrame(ranks), hide_index=True, alt="Rank of the final answer at each layer"
+        )

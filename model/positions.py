@@ -1,0 +1,253 @@
+"""Where word order comes from: what is in a positional table, and what a model does when it is
+given another one, or when two words change places."""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from model.heads import elsewhere
+from model.interventions import replace_positions
+from model.masks import Masks
+from model.tokenizer import Encoding
+from model.trace import Trace, trace
+from model.transformer import PositionalEncoding, Transformer
+from model.variants import Classifier
+
+KINDS = ("sinusoidal", "learned", "none", "shifted")
+
+
+# What is in a table, (position, d_model). Two neighbouring dimensions are a pair.
+
+
+def sinusoids(length: int, d_model: int, base: float) -> np.ndarray:
+    """The paper's table at another scale N, (length, d_model)."""
+    return PositionalEncoding(length, d_model, base).table.numpy()
+
+
+def wavelengths(table: np.ndarray) -> np.ndarray:
+    """How many positions a full turn of each pair takes, (pair,), in a table of sinusoids: read
+    off position 1, whose angle is the frequency."""
+    sine, cosine = table[1, 0::2].astype(np.float64), table[1, 1::2].astype(np.float64)
+    return 2 * math.pi / np.arctan2(sine[: len(cosine)], cosine)
+
+
+def products(table: np.ndarray) -> np.ndarray:
+    """PE·PEᵀ, (position, position)."""
+    table = table.astype(np.float64)
+    return table @ table.T
+
+
+@dataclass(frozen=True)
+class ByDistance:
+    """PE(p)·PE(p + k) over all p, for each distance k: mean, smallest and largest, (k,)."""
+
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    @property
+    def spread(self) -> float:
+        """How far two pairs of positions at one distance differ at most, as a share of the mean
+        PE(p)·PE(p). 0: distance alone counts."""
+        return float((self.high - self.low).max() / self.mean[0])
+
+
+def by_distance(products: np.ndarray) -> ByDistance:
+    found = [np.diagonal(products, k) for k in range(len(products))]
+    return ByDistance(*(np.array([of(d) for d in found]) for of in (np.mean, np.min, np.max)))
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """The turn that takes PE(p) nearest to PE(p + k) in the plane of one pair, one for all p.
+
+    angle    radians, clockwise: the first number is the sine
+    matrix   (2, 2)
+    error    the largest difference between a number of matrix · PE(p) and of PE(p + k)
+    """
+
+    angle: float
+    matrix: np.ndarray
+    error: float
+
+
+def rotation(table: np.ndarray, pair: int, k: int) -> Rotation:
+    points = table[:, 2 * pair : 2 * pair + 2].astype(np.float64)
+    here, there = points[: len(points) - k], points[k:]
+    cross = (here[:, 1] * there[:, 0] - here[:, 0] * there[:, 1]).sum()
+    angle = math.atan2(cross, (here * there).sum())
+    cosine, sine = math.cos(angle), math.sin(angle)
+    matrix = np.array([[cosine, sine], [-sine, cosine]])
+    return Rotation(angle, matrix, float(np.abs(here @ matrix.T - there).max()))
+
+
+# Other tables
+
+
+def own_kind(position: nn.Module) -> str:
+    return "sinusoidal" if isinstance(position, PositionalEncoding) else "learned"
+
+
+@torch.no_grad()
+def own_table(position: nn.Module, max_length: int) -> Tensor:
+    """All rows, (max_length, d_model), whatever hooks there are."""
+    return position.forward(max_length)
+
+
+@torch.no_grad()
+def table_of(kind: str, position: nn.Module, max_length: int, shift: int = 0) -> Tensor:
+    """A table of a kind in KINDS, (position, d_model), for a model whose own is `position`.
+
+    A kind that is not its own has the lengths of its own vectors: sinusoids, or, for a learned
+    table, random vectors, the same every time. "shifted" leaves out the first `shift` rows.
+    """
+    own = own_table(position, max_length)
+    if kind == "none":
+        return torch.zeros_like(own)
+    if kind == "shifted":
+        return own[shift:]
+    if kind == own_kind(position):
+        return own
+    if kind == "learned":
+        chance = torch.Generator().manual_seed(0)  # PyTorch's own belongs to all sessions
+        other = torch.randn(own.shape, generator=chance)
+    else:
+        other = PositionalEncoding(*own.shape).table
+    other = nn.functional.normalize(other.to(own), dim=-1)
+    return other * own.norm(dim=-1, keepdim=True)
+
+
+@contextmanager
+def under(model: Transformer | Classifier, kind: str, shift: int = 0) -> Iterator[None]:
+    """Source and target with positions of a kind in KINDS. `model` must be the caller's own
+    view."""
+    with ExitStack() as stack:
+        for name in ("src_embedding", "tgt_embedding"):
+            if embedding := getattr(model, name, None):
+                table = table_of(kind, embedding.position, model.config.max_length, shift)
+                stack.enter_context(replace_positions(embedding, table))
+        yield
+
+
+# What they change
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a model answers in one pass. Rows are target positions without padding.
+
+    wanted             probability of the target piece that comes next, (row,), eos behind the
+                       last; of a classifier the probability of each class, (class,)
+    best, probability  the likeliest answer and its probability, (row,)
+    """
+
+    wanted: np.ndarray
+    best: np.ndarray
+    probability: np.ndarray
+
+
+def answers(trace: Trace, pad_id: int, eos_id: int) -> Answers:
+    logits = torch.from_numpy(trace.logits.copy())
+    if "tgt" in trace.embedded:
+        read = [id for id in trace.tgt.ids if id != pad_id]
+        shares = logits[: len(read)].softmax(dim=-1)
+        wanted = shares.gather(1, torch.tensor([*read[1:], eos_id])[:, None])[:, 0]
+    else:
+        shares = logits.softmax(dim=-1)
+        wanted = shares[0]
+    likely, best = shares.max(dim=-1)
+    return Answers(wanted.numpy(), best.numpy(), likely.numpy())
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What other positions do to one pass: how much each head is moved, kind of attention →
+    (layers, heads) (see heads.elsewhere), and what the model answers then."""
+
+    moved: dict[str, np.ndarray]
+    answers: Answers
+
+
+def effect(
+    model: Transformer | Classifier,
+    before: Trace,
+    pair: tuple[Encoding, Encoding],
+    pad_to: int,
+    kind: str,
+    shift: int = 0,
+) -> Effect:
+    """The pass `before`, of the texts `pair` (without special tokens), under other positions."""
+    config = model.config
+    with under(model, kind, shift):
+        now = trace(model, *pair, before.masks, pad_to)
+    moved = {kind: elsewhere(now.attention[kind], before.attention[kind]) for kind in now.attention}
+    return Effect(moved, answers(now, config.pad_id, config.eos_id))
+
+
+# Words that change places
+
+
+@dataclass(frozen=True)
+class Reordered:
+    """A source in its order and in another: row i of `after` is the piece that was row order[i]
+    of `before`; both are the encoder's output, (position, d_model)."""
+
+    order: tuple[int, ...]
+    before: np.ndarray
+    after: np.ndarray
+    answers_before: Answers
+    answers_after: Answers
+
+    @property
+    def largest(self) -> float:
+        """The largest difference between a number of a piece's rows. 0: the rows are the same,
+        in another order."""
+        return float(np.abs(self.after - self.before[list(self.order)]).max())
+
+    @property
+    def moved(self) -> np.ndarray:
+        """How far each piece's row has moved, in mean lengths of a row; pieces in their new
+        order."""
+        far = np.linalg.norm(self.after - self.before[list(self.order)], axis=-1)
+        return far / np.linalg.norm(self.before, axis=-1).mean()
+
+    @property
+    def distances(self) -> np.ndarray:
+        """From each row after to each row before, in mean lengths of a row, (after, before)."""
+        sides = (torch.tensor(rows, dtype=torch.float64) for rows in (self.after, self.before))
+        # Not by a product of matrices: that would leave 1e-4 between equal rows.
+        apart = torch.cdist(*sides, compute_mode="donot_use_mm_for_euclid_dist")
+        return apart.numpy() / np.linalg.norm(self.before, axis=-1).mean()
+
+
+def reordered(
+    model: Transformer | Classifier,
+    pair: tuple[Encoding, Encoding],
+    order: Sequence[int],
+    masks: Masks = Masks(),
+    pad_to: int = 0,
+    kind: str = "",
+    shift: int = 0,
+) -> Reordered:
+    """Both orders of the source's pieces, under positions of a `kind` if one is given. What
+    follows the text, eos and padding, stays where it is."""
+    config, (src, tgt) = model.config, pair
+    other = Encoding(*(tuple(part[i] for i in order) for part in vars(src).values()))
+    with under(model, kind, shift) if kind else ExitStack():
+        passes = [trace(model, source, tgt, masks, pad_to) for source in (src, other)]
+    rows = [one.sublayers["encoder.norm"] for one in passes]
+    rest = range(len(order), len(rows[0]))
+    found = (answers(one, config.pad_id, config.eos_id) for one in passes)
+    return Reordered((*order, *rest), *rows, *found)
+
+
+def swap(length: int, first: int, second: int) -> tuple[int, ...]:
+    """The order of `length` pieces with two of them in each other's place."""
+    order = list(range(length))
+    order[first], order[second] = order[second], order[first]
+    return tuple(order)

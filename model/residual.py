@@ -1,0 +1,115 @@
+"""The residual stream: each piece's vector from layer to layer, and what a model would answer if
+it stopped on the way (the logit lens, nostalgebraist 2020)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from model.trace import Trace
+from model.transformer import Transformer
+from model.variants import Classifier
+
+SIDES = {"encoder": "src", "decoder": "tgt"}
+
+
+def stacks(trace: Trace) -> list[str]:
+    """The stacks that something flowed through."""
+    return [stack for stack, side in SIDES.items() if side in trace.embedded]
+
+
+def stream(trace: Trace, stack: str) -> np.ndarray:
+    """What enters layer 1, then the output of each layer: (depth, position, d_model). A final
+    norm, where there is one, comes after the last."""
+    found, outputs = [trace.embedded[SIDES[stack]]], trace.sublayers
+    while (name := f"{stack}.layers.{len(found) - 1}") in outputs:
+        found.append(outputs[name])
+    return np.stack(found)
+
+
+def lengths(x: np.ndarray) -> np.ndarray:
+    """Lengths of vectors: (.., d_model) → (..)."""
+    return np.linalg.norm(x.astype(np.float64), axis=-1)
+
+
+def likeness(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Cosines of vectors, (.., d_model) twice → (..); 0 where one has no length."""
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    product, both = (x * y).sum(-1), lengths(x) * lengths(y)
+    return np.divide(product, both, out=np.zeros_like(product), where=both > 0)
+
+
+def likeness_of_layers(x: np.ndarray, real: np.ndarray) -> np.ndarray:
+    """The cosine of a piece's vectors at two depths, mean over `real` pieces:
+    (depth, position, d_model) → (depth, depth)."""
+    x = x[:, real]
+    return np.stack([likeness(one, x).mean(axis=-1) for one in x])
+
+
+def real(trace: Trace, stack: str, pad_id: int) -> np.ndarray:
+    """Which positions of a stack are not padding, (position,)."""
+    encoding = trace.src if stack == "encoder" else trace.tgt
+    return np.array(encoding.ids) != pad_id
+
+
+@dataclass(frozen=True)
+class Lens:
+    """What a model would answer if it stopped at each depth. Depth 0 is what enters layer 1; a
+    row is a target position, or the one verdict of a classifier.
+
+    best, probability   the likeliest answer and its probability, (depth, row)
+    final, rank         probability and rank (1 is the likeliest) of what it answers in the end,
+                        (depth, row)
+    difference          largest difference between the last depth's logits and the trace's
+    """
+
+    best: np.ndarray
+    probability: np.ndarray
+    final: np.ndarray
+    rank: np.ndarray
+    difference: float
+
+    @property
+    def settled(self) -> np.ndarray:
+        """The first depth from which on each row's likeliest answer is the final one, (row,)."""
+        other = self.best != self.best[-1]
+        return np.where(other.any(axis=0), len(other) - other[::-1].argmax(axis=0), 0)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(a.nbytes for a in (self.best, self.probability, self.final, self.rank))
+
+
+@torch.no_grad()
+def lens(model: Transformer | Classifier, trace: Trace) -> Lens:
+    """Each depth through the stack's final norm and the generator."""
+    answer = torch.from_numpy(trace.logits.copy()).argmax(dim=-1)[:, None]
+    best, probability, final, rank = [], [], [], []
+    for logits in stopped(model, trace):  # one depth at a time: all would fill the memory
+        likely, winner = (shares := logits.softmax(dim=-1)).max(dim=-1)
+        best.append(winner)
+        probability.append(likely)
+        final.append(shares.gather(1, answer)[:, 0])
+        rank.append((logits > logits.gather(1, answer)).sum(dim=-1) + 1)
+    difference = np.abs(logits.numpy() - trace.logits).max()
+    rows = (torch.stack(found).numpy() for found in (best, probability, final, rank))
+    return Lens(*rows, float(difference))
+
+
+def stopped(model: Transformer | Classifier, trace: Trace) -> Iterator[torch.Tensor]:
+    """The logits, (row, vocab_size), at each depth of the stack that the generator reads: the
+    decoder, or a classifier's encoder, whose real positions' mean it is given."""
+    stack = "encoder" if isinstance(model, Classifier) else "decoder"
+    norm = getattr(model, stack).norm
+    for x in stream(trace, stack):
+        x = norm(torch.tensor(x, device=model.generator.weight.device))
+        if stack == "encoder":
+            x = x[torch.from_numpy(real(trace, stack, model.config.pad_id))].mean(0, keepdim=True)
+        yield model.generator(x).float().cpu()
+
+
+def has_final_norm(model: Transformer | Classifier, stack: str) -> bool:
+    """Whether a norm of its own follows the last layer, as pre-norm stacks need."""
+    return not isinstance(getattr(model, stack).norm, nn.Identity)

@@ -1,0 +1,256 @@
+"""The positions lab and the Residual page: what they show is what was computed."""
+
+import base64
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from model import load, positions, residual
+from model.capture import view
+from tests.conftest import ROOT
+from tests.model.common import CHECKPOINTS
+
+TEXT, TARGET = "Two dogs run on the beach.", "Zwei Hunde rennen am Strand."
+UNTRAINED = ["pre_norm", "vanilla", "van_dijck", "bloem"]
+MODELS = [*(path.name for path in CHECKPOINTS), *(f"{name}, untrained" for name in UNTRAINED)]
+LAB = ["Wavelengths", "Distance", "Rotation", "Other positions", "Swap two words"]
+
+
+@pytest.fixture(scope="module")
+def app():
+    page = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=120)
+    page.query_params.update(source=TEXT, target=TARGET)
+    page.run()
+    return page.switch_page("views/positions.py").run()
+
+
+def show(app, view, model="en-de"):
+    """A page with our sentence and target, whatever was shown before."""
+    app.switch_page(f"views/{view}.py").run()
+    app.selectbox(key="model").set_value(model).run()
+    app.text_area(key="source").set_value(TEXT)
+    for box in app.text_input:  # another model may have emptied it
+        box.set_value(TARGET)
+    return app.run()
+
+
+@pytest.fixture
+def lab(app):
+    """Opens a section of the lab."""
+
+    def open_(section, model="en-de"):
+        show(app, "positions", model)
+        app.segmented_control(key="lab").set_value(section).run()
+        assert not app.exception and not app.error
+        return app
+
+    return open_
+
+
+def traces(page, key):
+    """The traces of the figure with a key, its arrays as numpy's."""
+    for chart in page.get("plotly_chart"):
+        if f"-{key}" in chart.proto.id:
+            return [
+                {name: _array(value) for name, value in trace.items()}
+                for trace in json.loads(chart.proto.spec)["data"]
+            ]
+    raise AssertionError(f"no figure {key}")
+
+
+def _array(value):
+    if not isinstance(value, dict) or "bdata" not in value:
+        return value
+    array = np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"])
+    shape = [int(n) for n in str(value.get("shape", len(array))).split(",")]
+    return array.reshape(shape)
+
+
+def said(page):
+    return "\n".join(text.value for text in (*page.caption, *page.markdown, *page.info))
+
+
+def bold(page, before):
+    """The number in bold behind some words."""
+    return float(re.search(rf"{before}[^*]*\*\*([-\d.,e+]+)", said(page))[1].replace(",", ""))
+
+
+def loaded():
+    en_de = load("en-de")
+    pair = en_de.tokenizer.encode(TEXT), en_de.tokenizer.encode(TARGET)
+    return en_de, view(en_de.model), pair, en_de.trace(TEXT, TARGET)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_section_works_with_every_model(lab, model):
+    for section in LAB:
+        page = lab(section, model)
+        assert page.get("plotly_chart")
+    page.switch_page("views/residual.py").run()
+    assert not page.exception and not page.error
+    assert bold(page, "largest difference from the trace's logits") <= 1e-5 * 20
+
+
+def test_wavelengths_and_the_scale(lab):
+    page = lab("Wavelengths")
+    own, scaled = traces(page, "wavelengths_figure")
+    expected = 2 * np.pi * 10_000 ** (np.arange(64) / 64)
+    assert np.asarray(own["y"]) == pytest.approx(expected, rel=1e-6)
+    assert np.asarray(scaled["y"]) == pytest.approx(expected, rel=1e-6)
+    page.select_slider(key="base").set_value(1).run()
+    own, scaled = traces(page, "wavelengths_figure")
+    assert np.asarray(own["y"]) == pytest.approx(expected, rel=1e-6)
+    assert np.asarray(scaled["y"]) == pytest.approx(2 * np.pi, rel=1e-6)
+    near = np.asarray(traces(page, "nearness_figure")[1]["y"])
+    assert near == pytest.approx(np.cos(np.arange(64)), abs=1e-6)
+    page.select_slider(key="base").set_value(10_000).run()
+
+
+def test_distance(lab):
+    page = lab("Distance")
+    table = load("en-de").model.src_embedding.position(64).double().numpy()
+    shown = traces(page, "products_figure")[0]["z"]
+    assert np.abs(shown - table @ table.T).max() <= 1e-6
+    assert bold(page, "differ by at most") <= 1e-6 and "distance alone counts" in said(page)
+    mean, low, high = (np.asarray(one["y"]) for one in traces(page, "distance_figure"))
+    assert np.abs(mean - shown[0]).max() <= 1e-5 and np.abs(high - low).max() <= 1e-5
+    page = lab("Distance", "reviews")
+    assert bold(page, "differ by at most") > 0.1
+    assert "distance alone does not decide" in said(page)
+
+
+def test_rotation(lab):
+    page = lab("Rotation")
+    page.slider(key="pair").set_value(5)
+    page.slider(key="k").set_value(7).run()
+    turn = 7 * 10_000 ** (-5 / 64)
+    formula = page.latex[0].value
+    numbers = [float(n) for n in re.findall(r"-?\d\.\d{6}", formula)]
+    expected = [np.cos(turn), np.sin(turn), -np.sin(turn), np.cos(turn)]
+    assert numbers == pytest.approx(expected, abs=1e-6) and r"\neq" not in formula
+    assert bold(page, "Largest error over all 1,017 positions p") <= 1e-6
+    points = load("en-de").model.src_embedding.position(64)[:, 10:12].numpy()
+    drawn = traces(page, "turn_figure")[1]
+    count = len(drawn["x"])
+    assert count > 7 and np.abs(points[:count, 0] - drawn["x"]).max() <= 1e-6
+    page = lab("Rotation", "reviews")  # 32 pairs, 256 positions: what is chosen is clamped
+    assert bold(page, "Largest error") > 0.01 and r"\neq" in page.latex[0].value
+
+
+@pytest.mark.parametrize("kind", positions.KINDS)
+def test_other_positions(lab, kind):
+    page = lab("Other positions")
+    page.segmented_control(key="instead").set_value(kind)
+    page.slider(key="shift").set_value(4).run()
+    assert not page.exception
+    en_de, model, pair, before = loaded()
+    expected = positions.effect(model, before, pair, 0, kind, 4)
+    shown = traces(page, "moved_figure")[0]["z"]
+    assert np.abs(shown - np.concatenate(list(expected.moved.values()))).max() <= 1e-6
+    kinds, answers = (table.value for table in page.dataframe)
+    row = kinds[kinds["positions"].str.startswith(kind)].iloc[0]
+    assert row["cross moved"] == pytest.approx(expected.moved["cross"].mean(), abs=1e-6)
+    assert row["the target's pieces"] == pytest.approx(expected.answers.wanted.mean(), abs=1e-6)
+    own = positions.answers(before, 0, 2)
+    assert row["answers that change"] == (own.best != expected.answers.best).sum()
+    assert np.abs(answers["its probability, own"] - own.wanted).max() <= 1e-6
+    assert np.abs(answers.iloc[:, 3] - expected.answers.wanted).max() <= 1e-6
+    with torch.no_grad(), positions.under(model, kind, 4):
+        written = en_de.tokenizer.decode(replace(en_de, model=model).translate(TEXT).ids)
+    assert written in said(page).replace("\\", "")
+
+
+def test_swapped_words(lab):
+    page = lab("Swap two words")
+    page.selectbox(key="first").set_value(1)
+    page.selectbox(key="second").set_value(5).run()
+    assert not page.exception
+    _, model, pair, _ = loaded()
+    order = positions.swap(len(pair[0].ids), 1, 5)
+    for trace, line, kind in zip(
+        traces(page, "swap_figure"), traces(page, "followed_figure"), ("", "none"), strict=True
+    ):
+        expected = positions.reordered(model, pair, order, kind=kind)
+        length = len(order)
+        assert np.abs(trace["z"] - expected.distances[:length, :length]).max() <= 1e-6
+        assert np.abs(np.asarray(line["y"]) - expected.moved[:length]).max() <= 1e-6
+    assert bold(page, r"without ") <= 1e-5 and "**cannot tell**" in said(page)
+    assert np.asarray(traces(page, "swap_figure")[1]["z"])[1, 5] <= 1e-5
+    page.selectbox(key="second").set_value(1).run()
+    assert "the same piece" in said(page)
+    page.text_area(key="source").set_value("dog").run()
+    assert not page.exception and "nothing to swap" in said(page)
+    page.text_area(key="source").set_value("dog " * 90).run()
+    assert not page.exception and "first 64 of 90 pieces" in said(page)
+
+
+def test_the_residual_page_shows_the_trace(app):
+    show(app, "residual")
+    en_de, model, _, seen = loaded()
+    for stack, side in residual.SIDES.items():
+        app.segmented_control(key="stack").set_value(stack).run()
+        assert not app.exception
+        found = [seen.embedded[side], *(seen.sublayers[f"{stack}.layers.{i}"] for i in range(4))]
+        x = torch.tensor(np.stack(found), dtype=torch.float64)
+        lengths = traces(app, "lengths_figure")[0]["z"]
+        assert np.abs(lengths - x.norm(dim=-1).T.numpy()).max() <= 1e-6
+        cosine = torch.nn.functional.cosine_similarity
+        turned = traces(app, "turned_figure")[0]["z"]
+        assert np.abs(turned - cosine(x[:-1], x[1:], dim=-1).T.numpy()).max() <= 1e-6
+        alike = traces(app, "alike_figure")[0]["z"]
+        assert np.abs(alike - cosine(x[:, None], x, dim=-1).mean(-1).numpy()).max() <= 1e-6
+    with torch.no_grad():
+        shares = model.generator(model.decoder.norm(x.float())).softmax(dim=-1).numpy()
+    best = seen.logits.argmax(axis=-1)
+    final = traces(app, "final_figure")[0]["z"]
+    assert np.abs(final - shares[:, np.arange(len(best)), best].T).max() <= 1e-6
+    table = app.dataframe[0].value
+    for depth, name in enumerate(["in", *(f"layer {i}" for i in range(1, 5))]):
+        expected = [
+            f"{en_de.tokenizer.piece(row.argmax())}  {row.max():.1%}" for row in shares[depth]
+        ]
+        assert table[name].tolist() == expected
+    assert "final norm" in said(app)
+
+
+def test_a_classifier_is_asked_for_its_verdict_at_every_layer(app):
+    show(app, "residual", "reviews")
+    assert app.segmented_control(key="stack").options == ["encoder"]
+    assert app.dataframe[0].value["layer 2"][0].startswith(("positive", "negative"))
+    assert "there is no final norm" in said(app)
+
+
+@pytest.mark.parametrize("page", ["positions", "residual"])
+@pytest.mark.parametrize("text", ["", "dog " * 2000])
+def test_a_text_that_cannot_be_read_is_answered(app, page, text):
+    show(app, page).text_area(key="source").set_value(text).run()
+    assert not app.exception
+    assert [*app.info, *app.error][0].value.startswith(("Type a sentence", "The source is 2,001"))
+    assert not show(app, page).error
+
+
+def test_long_targets_are_cut_and_it_is_said(app):
+    show(app, "residual").text_input(key="target").set_value("Hund " * 250).run()
+    assert not app.exception and "first 200 of 251 target positions" in said(app)
+    assert len(app.dataframe[0].value) == 200
+
+
+def test_padding_and_masks_that_are_off_are_borne(app):
+    show(app, "positions")
+    app.number_input(key="pad_to").set_value(20)
+    app.toggle(key="src_padding").set_value(False)
+    app.toggle(key="causal").set_value(False)
+    for section in LAB:
+        app.segmented_control(key="lab").set_value(section).run()
+        assert not app.exception and not app.error
+    app.selectbox(key="first").set_value(0)
+    app.selectbox(key="second").set_value(4).run()
+    assert bold(app, "without ") <= 1e-5
+    app.switch_page("views/residual.py").run()
+    assert not app.exception
+    assert bold(app, "largest difference from the trace's logits") <= 1e-4

@@ -1,0 +1,194 @@
+import copy
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from model import positions
+from model.capture import view
+from model.checkpoint import load
+from model.interventions import replace_positions
+from model.masks import Masks
+from model.trace import trace
+from model.transformer import PositionalEncoding
+from model.variants import LearnedPositions, PositionsFromOne
+from tests.model.common import CHECKPOINTS, encoding, hooks, max_difference, random_ids
+from tests.model.common import random_model as any_model
+
+ENCODER_DECODERS = ["paper", "pre_norm", "annotated", "hyunwoongko", "vanilla", "van_dijck"]
+PRESETS = [*ENCODER_DECODERS, "bloem"]
+
+
+def random_model(preset="paper", **sizes):
+    if preset == "bloem":
+        sizes = {"n_decoder_layers": 0} | sizes
+    return view(any_model(preset, **sizes))
+
+
+def random_pair(source=7, target=5):
+    return encoding(random_ids(source)), encoding(random_ids(target))
+
+
+@pytest.mark.parametrize("base", [1.0, 50.0, 10_000.0])
+@pytest.mark.parametrize("d_model", [2, 7, 64])
+def test_wavelengths_are_the_papers(d_model, base):
+    pairs = np.arange(d_model // 2)
+    for kind, first in ((PositionalEncoding, 0), (PositionsFromOne, 1)):
+        found = positions.wavelengths(kind(16, d_model, base).table.numpy())
+        expected = 2 * math.pi * base ** (2 * (pairs + first) / d_model)
+        assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_products_of_sinusoids_depend_on_distance_alone_and_those_of_a_learned_table_do_not():
+    table = positions.sinusoids(40, 24, 10_000)
+    products = positions.products(table)
+    found = positions.by_distance(products)
+    assert found.spread <= 1e-6
+    frequencies = 10_000.0 ** (-np.arange(0, 24, 2) / 24)
+    expected = np.cos(np.arange(40)[:, None] * frequencies).sum(axis=1)
+    assert found.mean == pytest.approx(expected, abs=1e-6)
+    assert products[3, 10] == pytest.approx(expected[7], abs=1e-6)
+    learned = positions.by_distance(
+        positions.products(np.random.default_rng(0).normal(size=(9, 4)))
+    )
+    assert learned.spread > 0.1
+    assert (learned.low <= learned.mean).all() and (learned.mean <= learned.high).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("pair", "k"), [(0, 1), (0, 63), (3, 17), (11, 5)])
+def test_sinusoids_further_on_are_turned(pair, k, dtype):
+    p, i = torch.arange(1000, dtype=torch.float64)[:, None], torch.arange(12, dtype=torch.float64)
+    angle = p * 10_000.0 ** (-i / 12)
+    table = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).to(dtype)
+    assert max_difference(table.float(), PositionalEncoding(1000, 24).table) <= 1e-6
+    found = positions.rotation(table.numpy(), pair, k)
+    assert found.error <= (1e-12 if dtype is torch.float64 else 1e-6)
+    turn = k * 10_000.0 ** (-pair / 12)
+    expected = [[math.cos(turn), math.sin(turn)], [-math.sin(turn), math.cos(turn)]]
+    assert found.matrix == pytest.approx(np.array(expected), abs=1e-6)
+
+
+def test_no_rotation_fits_a_learned_table():
+    found = positions.rotation(np.random.default_rng(0).normal(size=(50, 4)), 1, 3)
+    assert found.error > 0.1
+    assert found.matrix @ found.matrix.T == pytest.approx(np.eye(2))
+
+
+def test_replaced_positions_are_added_and_nothing_is_left_after_the_block():
+    model, ids = random_model(), random_ids(6, 4)
+    table = torch.randn(40, 24, generator=torch.Generator().manual_seed(1))
+    before = model.src_embedding(ids)
+    with replace_positions(model.src_embedding, table):
+        assert hooks(model) == 1
+        words = model.src_embedding.token(ids)
+        assert max_difference(model.src_embedding(ids), words + table[:6]) <= 1e-6
+        assert max_difference(model.src_embedding(ids, 3), words + table[3:9]) <= 1e-6
+        assert model.tgt_embedding(ids).equal(before)  # the same words, its own table
+    assert hooks(model) == 0 and model.src_embedding(ids).equal(before)
+    with pytest.raises(RuntimeError, match="in the block"), positions.under(model, "none"):
+        raise RuntimeError("in the block")
+    assert hooks(model) == 0
+
+
+@pytest.mark.parametrize("own", [PositionalEncoding(30, 8), PositionsFromOne(30, 8), None])
+def test_tables_of_every_kind(own):
+    own = LearnedPositions(30, 8).requires_grad_(False) if own is None else own
+    table, state = own(30), torch.random.get_rng_state()
+    kinds = {kind: positions.table_of(kind, own, 30, shift=4) for kind in positions.KINDS}
+    assert torch.random.get_rng_state().equal(state)  # PyTorch's generator belongs to all
+    assert kinds[positions.own_kind(own)].equal(table)
+    assert kinds["none"].eq(0).all() and kinds["shifted"].equal(table[4:])
+    for kind in ("sinusoidal", "learned"):
+        assert max_difference(kinds[kind].norm(dim=-1), table.norm(dim=-1)) <= 1e-5
+        assert kinds[kind].equal(positions.table_of(kind, own, 30))
+    assert max_difference(kinds["sinusoidal"], kinds["learned"]) > 0.1
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_an_effect_is_that_of_a_model_built_with_the_other_table(preset):
+    model, pair = random_model(preset), random_pair()
+    before = trace(model, *pair, Masks(), 9)
+    for kind in positions.KINDS:
+        built = copy.deepcopy(model)
+        for name in ("src_embedding", "tgt_embedding"):
+            if embedding := getattr(built, name, None):
+                table = positions.table_of(kind, embedding.position, 40, 6)
+                embedding.position = LearnedPositions(*table.shape)
+                embedding.position.weight.data.copy_(table)
+        now = trace(built.requires_grad_(False), *pair, Masks(), 9)
+        found = positions.effect(model, before, pair, 9, kind, 6)
+        for part, moved in found.moved.items():
+            expected = np.abs(now.attention[part] - before.attention[part]).sum(-1).mean(-1) / 2
+            assert np.abs(moved - expected).max() <= 1e-6
+        expected = positions.answers(now, 0, 2)
+        assert np.abs(found.answers.wanted - expected.wanted).max() <= 1e-6
+        assert np.array_equal(found.answers.best, expected.best)
+        is_own = kind == positions.own_kind(model.src_embedding.position)
+        assert all((moved.max() == 0) == is_own for moved in found.moved.values())
+    assert hooks(model) == 0
+
+
+@pytest.mark.parametrize("path", CHECKPOINTS, ids=lambda path: path.name)
+def test_answers_are_the_traces(path):
+    checkpoint = load(path)
+    seen = checkpoint.trace("a b c", None if checkpoint.classes else "b a", pad_to=9)
+    found = positions.answers(seen, 0, 2)
+    shares = torch.from_numpy(seen.logits.copy()).softmax(dim=-1).numpy()
+    if checkpoint.classes:
+        assert np.abs(found.wanted - shares[0]).max() <= 1e-6
+        return
+    real = [id for id in seen.tgt.ids if id]
+    assert len(found.wanted) == len(found.best) == len(real) < 9
+    for row, wanted in enumerate([*real[1:], 2]):
+        assert abs(found.wanted[row] - shares[row, wanted]) <= 1e-6
+        assert found.best[row] == shares[row].argmax()
+        assert abs(found.probability[row] - shares[row].max()) <= 1e-6
+
+
+def expect_shuffled_rows(model, pair, pad_to=0):
+    length = len(pair[0].ids)
+    order = torch.randperm(length, generator=torch.Generator().manual_seed(3)).tolist()
+    none = positions.reordered(model, pair, order, pad_to=pad_to, kind="none")
+    own = positions.reordered(model, pair, order, pad_to=pad_to)
+    assert np.abs(none.after - none.before[list(none.order)]).max() <= 1e-5
+    assert none.largest <= 1e-5 < 1e-3 < own.largest
+    assert none.moved.max() <= 1e-5
+    assert np.diagonal(none.distances[:, list(none.order)]).max() <= 1e-5
+    assert np.abs(none.answers_after.wanted - none.answers_before.wanted).max() <= 1e-5
+    i, j = 1, 2
+    far = np.linalg.norm(own.after[i].astype(float) - own.before[j].astype(float))
+    far /= np.linalg.norm(own.before, axis=-1).mean()
+    assert own.distances[i, j] == pytest.approx(far, rel=1e-5)
+    assert list(none.order[length:]) == list(range(length, len(none.before)))
+
+
+@pytest.mark.parametrize("pad_to", [0, 12])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_without_positions_a_shuffled_sentence_has_shuffled_rows(preset, pad_to):
+    expect_shuffled_rows(random_model(preset), random_pair(), pad_to)
+
+
+@pytest.mark.parametrize("path", CHECKPOINTS, ids=lambda path: path.name)
+def test_so_it_is_in_every_shipped_model(path):
+    checkpoint = load(path)
+    encode = checkpoint.tokenizer.encode
+    pair = encode("two dogs run on a wide beach ."), encode("" if checkpoint.classes else "a b")
+    expect_shuffled_rows(view(checkpoint.model), pair)
+
+
+def test_writing_under_other_positions_gets_each_its_row():
+    """With a cache, one token at a time; without, all at once."""
+    from model.decoding import greedy_decode
+
+    model, src = random_model(n_decoder_layers=1), random_ids(6)
+    for kind in positions.KINDS:
+        with positions.under(model, kind, 3):
+            cached, whole = (greedy_decode(model, src, 9, use_cache=use) for use in (True, False))
+        assert cached == whole
+
+
+def test_swap():
+    assert positions.swap(4, 1, 3) == (0, 3, 2, 1)
+    assert positions.swap(2, 1, 1) == (0, 1)

@@ -1,0 +1,106 @@
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from model import residual
+from model.capture import view
+from model.checkpoint import load
+from model.masks import Masks
+from model.trace import trace
+from model.variants import Classifier
+from tests.model.common import CHECKPOINTS, encoding, random_ids, random_model
+
+PRESETS = ["paper", "pre_norm", "annotated", "hyunwoongko", "vanilla", "van_dijck", "bloem"]
+
+
+def random_trace(preset, pad_to=0, **sizes):
+    if preset == "bloem":
+        sizes = {"n_decoder_layers": 0} | sizes
+    model = view(random_model(preset, **sizes))
+    return model, trace(model, encoding(random_ids(6)), encoding(random_ids(4)), Masks(), pad_to)
+
+
+def expect_last_is_the_models_own(model, seen):
+    *_, last = residual.stopped(model, seen)
+    allowed = 1e-5 * max(1.0, np.abs(seen.logits).max())
+    assert np.abs(last.numpy() - seen.logits).max() <= allowed
+    found = residual.lens(model, seen)
+    assert found.difference <= allowed
+    assert (found.rank[-1] == 1).all() and np.array_equal(found.final[-1], found.probability[-1])
+    assert np.array_equal(found.best[-1], seen.most_probable(1)[0][:, 0])
+    assert np.abs(found.final[-1] - seen.most_probable(1)[1][:, 0]).max() <= 1e-6
+
+
+@pytest.mark.parametrize("path", CHECKPOINTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("pad_to", [0, 14])
+def test_the_last_layer_answers_as_the_model_does(path, pad_to):
+    checkpoint = load(path)
+    seen = checkpoint.trace("a b c d", None if checkpoint.classes else "d c b", pad_to=pad_to)
+    expect_last_is_the_models_own(checkpoint.model, seen)
+
+
+@pytest.mark.parametrize("depth", [(2, 5), (1, 1), (3, 0)])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_stopping_is_leaving_out_the_layers_that_follow(preset, depth):
+    encoder, decoder = depth if preset != "bloem" else (depth[0], 0)
+    model, seen = random_trace(preset, 8, n_encoder_layers=encoder, n_decoder_layers=decoder)
+    expect_last_is_the_models_own(model, seen)
+    stack = "encoder" if isinstance(model, Classifier) else "decoder"
+    src, tgt = (torch.tensor([side.ids]) for side in (seen.src, seen.tgt))
+    stops = list(residual.stopped(model, seen))
+    assert len(stops) == len(getattr(model, stack).layers) + 1
+    answer = seen.logits.argmax(axis=-1)
+    lens = residual.lens(model, seen)
+    for layers, logits in enumerate(stops):
+        shorter = copy.deepcopy(model)
+        getattr(shorter, stack).layers = getattr(shorter, stack).layers[:layers]
+        expected = shorter(src, tgt, *Masks().build(src, tgt, 0))[0]
+        assert (logits - expected).abs().max() <= 1e-5
+        shares = expected.softmax(dim=-1).numpy()
+        final = shares[np.arange(len(answer)), answer]
+        assert np.abs(lens.probability[layers] - shares.max(axis=-1)).max() <= 1e-6
+        assert np.abs(lens.final[layers] - final).max() <= 1e-6
+        assert np.array_equal(lens.rank[layers], (shares > final[:, None]).sum(axis=-1) + 1)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_stream_is_what_was_captured(preset):
+    model, seen = random_trace(preset, 8)
+    for stack in residual.stacks(seen):
+        stream = residual.stream(seen, stack)
+        layers = len(getattr(model, stack).layers)
+        assert len(stream) == layers + 1
+        assert np.array_equal(stream[0], seen.embedded[residual.SIDES[stack]])
+        for i in range(layers):
+            assert np.array_equal(stream[i + 1], seen.sublayers[f"{stack}.layers.{i}"])
+        normed = residual.has_final_norm(model, stack)
+        assert normed == (preset in ("pre_norm", "annotated"))
+        same = np.array_equal(stream[-1], seen.sublayers[f"{stack}.norm"])
+        assert same != normed
+    assert residual.stacks(seen) == (["encoder"] if preset == "bloem" else ["encoder", "decoder"])
+
+
+def test_lengths_and_likeness_are_torchs():
+    x, y = torch.randn(2, 3, 5, 8, generator=torch.Generator().manual_seed(0))
+    assert np.abs(residual.lengths(x.numpy()) - x.norm(dim=-1).numpy()).max() <= 1e-6
+    expected = torch.nn.functional.cosine_similarity(x, y, dim=-1)
+    assert np.abs(residual.likeness(x.numpy(), y.numpy()) - expected.numpy()).max() <= 1e-6
+    assert residual.likeness(np.zeros((1, 8)), np.ones((1, 8))) == 0
+
+
+def test_padding_is_left_out_of_the_mean_over_pieces():
+    _, seen = random_trace("paper", 20)
+    stream, real = residual.stream(seen, "encoder"), residual.real(seen, "encoder", 0)
+    assert real.sum() == 7 and len(real) == 20
+    alike = residual.likeness_of_layers(stream, real)
+    assert np.allclose(np.diagonal(alike), 1) and np.allclose(alike, alike.T)
+    expected = residual.likeness(stream[0, :7], stream[2, :7]).mean()
+    assert alike[0, 2] == pytest.approx(expected, abs=1e-6)
+
+
+def test_settled_is_the_first_depth_after_which_nothing_changes():
+    best = np.array([[1, 5, 7, 2], [2, 5, 3, 2], [1, 5, 4, 9], [1, 5, 4, 2]])
+    lens = residual.Lens(best, best, best, best, 0.0)
+    assert lens.settled.tolist() == [2, 0, 2, 3]
