@@ -36,6 +36,10 @@ def _enlarge(drawn: go.Figure) -> None:
     for axis in drawn.select_coloraxes():
         fonts += [axis.colorbar.tickfont, axis.colorbar.title.font]
     fonts += [annotation.font for annotation in layout.annotations]
+    fonts += [
+        layout.legend.font,
+        *(text.textfont for text in drawn.select_traces({"type": "scatter"})),
+    ]
     for font in fonts:
         if font.size:
             font.size *= PROJECTOR

@@ -1,0 +1,44 @@
+"""The positions lab and the Residual page, as far as only a browser shows it."""
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from model import load
+
+pytestmark = pytest.mark.browser
+SECTIONS = ["Wavelengths", "Distance", "Rotation", "Other positions", "Swap two words"]
+
+
+def test_a_link_opens_a_section_with_its_settings(visit):
+    visit.open("positions?lab=Rotation&pair=5&k=7")
+    expect(visit.page.get_by_text("Going k = 7 further")).to_be_visible()
+    expect(visit.page.locator(".katex-display")).to_be_visible()
+    expect(visit.page.get_by_role("slider", name="Pair of dimensions")).to_have_value("5")
+    visit.open("positions?lab=Rotation&pair=63&k=7&model=copy")  # which has 24 pairs
+    expect(visit.page.get_by_text("Going k = 7 further")).to_be_visible()
+
+
+def test_sections_are_walked_and_the_address_follows(visit):
+    visit.open("positions?source=two+dogs+run+on+the+beach")
+    for section in SECTIONS:
+        visit.choose("lab", section)
+        assert f"lab={section.split()[0]}" in visit.page.url
+    visit.page.get_by_role("combobox", name="with").click()
+    visit.page.get_by_role("option", name="5 beach").click()
+    visit.settle()
+    far = np.array(visit.cells("swap_figure", 1))
+    assert far[1, 5] <= 1e-5 and far[5, 1] <= 1e-5
+    address = visit.page.url
+    assert "second=" in address
+    visit.open(address.removeprefix(visit.address + "/"))
+    assert np.allclose(visit.cells("swap_figure", 1), far, atol=1e-6)
+
+
+def test_the_residual_page_follows_the_sentence(visit):
+    visit.open("residual?source=two+dogs&stack=encoder")
+    seen = load("en-de").trace("two dogs")
+    lengths = np.array(visit.cells("lengths_figure"))
+    assert np.allclose(lengths[:, 0], np.linalg.norm(seen.embedded["src"], axis=1), atol=1e-4)
+    visit.type("two dogs run")
+    assert len(visit.cells("lengths_figure")) == 4
