@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from model.capture import capture
-from model.interventions import replace_mask
+from model.interventions import replace_mask, replace_positions
 from model.masks import Masks
 from model.tokenizer import Encoding
 from model.trace import KINDS, inputs_of, read_only
@@ -199,11 +199,12 @@ def _leave_out(stack: ExitStack, model, layer, attention, norm, left_out) -> Non
         attention.scale = lambda x: x
         stack.callback(delattr, attention, "scale")
     if "positions" in left_out:
+        nothing = torch.zeros(model.config.max_length, model.config.d_model).to(
+            model.generator.weight
+        )
         for side in ("src_embedding", "tgt_embedding"):
             if hasattr(model, side):
-                position = getattr(model, side).position
-                handle = position.register_forward_hook(lambda _, __, table: table * 0)
-                stack.callback(handle.remove)
+                stack.enter_context(replace_positions(getattr(model, side), nothing))
     if "residual" in left_out:
         before = []  # the stream, if the norm reads it before attention does
         handles = [

@@ -51,18 +51,31 @@ function bridge(map, svg) {
   svg.replaceChildren(...lines);
 }
 
+/** Widgets that the server has set must hold their new values before another page asks for them:
+ * wait for the end of the run, or two seconds. */
+function whenDrawn(then, until = performance.now() + 2000) {
+  const running = document.querySelector('[data-test-script-state="running"]');
+  if (running && performance.now() < until) requestAnimationFrame(() => whenDrawn(then, until));
+  else setTimeout(then, 50);
+}
+
 const shown = new WeakMap(); // where → {data, observer}
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const before = shown.get(parentElement);
   if (before?.data === data) return;
-  if (data.follow) {
-    const links = [...document.querySelectorAll(".st-key-pages a")];
-    links.find((link) => link.textContent.trim() === data.follow)?.click();
+  const [page, click] = data.follow;
+  // Of a run that a new page cut short, the server hears the click a second time.
+  if (page && click !== window.headlight?.followed) {
+    (window.headlight ??= {}).followed = click;
+    whenDrawn(() => {
+      const links = [...document.querySelectorAll(".st-key-pages a")];
+      links.find((link) => link.textContent.trim() === page)?.click();
+    });
   }
   before?.observer.disconnect();
   const open = ({ stack, layer, part, kind }) =>
-    setTriggerValue("opened", { stack, layer, part, kind });
+    setTriggerValue("opened", { stack, layer, part, kind, click: performance.now() });
   const of = (name) => data.blocks.filter((one) => one.stack === name);
   const decoder = of("decoder");
   const output = of("output");

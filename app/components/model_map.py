@@ -26,9 +26,11 @@ _mount = st.components.v2.component(
 )
 
 
-def model_map(shown: Sequence[Block], follow: str, on_open: Callable[[Mapping], None]) -> None:
-    """`on_open` hears of a block that was chosen: its stack, layer, part and kind. `follow`: the
-    page link to follow now, by its label, or empty."""
+def model_map(
+    shown: Sequence[Block], follow: tuple[str, float], on_open: Callable[[Mapping], None]
+) -> None:
+    """`on_open` hears of a block that was chosen: its stack, layer, part and kind, and the number
+    of the click. `follow`: the label of the page link to follow, or empty, for which click."""
 
     def chosen():
         on_open(st.session_state["model_map"].opened)

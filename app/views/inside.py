@@ -72,8 +72,8 @@ def lesson() -> None:
         as_it_is = state.inside(())
         moved = elsewhere(seen.weights, as_it_is.weights)
         st.warning(
-            f"Left out: {', '.join(left_out)}. {words.percent(float(moved))} of this head's weight lies "
-            "elsewhere than it would. Below, the same step as it is."
+            f"Left out: {', '.join(left_out)}. {words.percent(float(moved))} of this head's weight "
+            "lies elsewhere than it would. Below, the same step as it is."
         )
         same = Lesson(model, as_it_is, query, key, row, column).step(STEPS.index(at) + 1)
         matrices(same.pictures, key="as_it_is")

@@ -24,11 +24,11 @@ def open_block(block: dict) -> None:
         kind = block["kind"] or {"encoder": "encoder", "decoder": "cross"}[block["stack"]]
         state.set_focus(kind, layer, 0)
         st.session_state["at"] = "Input" if block["kind"] else "Feed-forward"
-    st.session_state["_open"] = page.get(block["part"], "Inside")
+    st.session_state["_open"] = page.get(block["part"], "Inside"), block["click"]
 
 
 # The browser follows a link: st.switch_page would empty the address.
 with st.container(horizontal=True, key="pages"):
     for title in ("Inside", "Positions", "Residual", "Attention"):
         st.page_link(f"views/{title.lower()}.py", label=title, width="content")
-model_map(shown, st.session_state.pop("_open", ""), open_block)
+model_map(shown, st.session_state.pop("_open", ("", 0)), open_block)
