@@ -12,17 +12,21 @@ WAYS = {  # name → width in pixels, colour scheme, projector mode
     "-dark": (1920, "dark", False),
     "-projector": (1920, "light", True),
 }
-HEAD = "kind=cross&layer=3&head=2"
+HEAD = "kind=cross&layer=3&head=2&at=Softmax"
 
 
 def main() -> None:
     with serve(ROOT) as address, sync_playwright() as playwright, launch(playwright) as browser:
         for (page, path), (way, looks) in itertools.product(PAGES.items(), WAYS.items()):
+            if way and page != "Attention":
+                continue
             width, scheme, projector = looks
             size = {"width": width, "height": width * 3 // 4}
             context = browser.new_context(viewport=size, color_scheme=scheme)
             address_of = f"{path}?{HEAD}&projector={str(projector).lower()}"
             visit = Visit(context.new_page(), address).open(address_of)
+            if page == "BertViz":
+                visit.switch("Draw")
             if page == "Attention":
                 visit.page.locator(".target span").nth(4).click()
             visit.page.wait_for_timeout(1000)
