@@ -23,6 +23,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from app import words
+from app.choices import AVERAGES, CHOICES, FINAL, complete
 from model import family as members
 from model import snapshots
 from model.capture import view
@@ -39,11 +40,9 @@ from model.variants import ClassifierConfig, PositionsFromOne
 
 EXAMPLES = SHIPPED.parent / "examples"
 DEFAULT_MODEL, CLASSIFIER = "en-de", "reviews"
-AVERAGES = {"one head": "", "heads": "heads", "layers": "layers", "both": "both"}
 CORES = torch.get_num_threads()
 SHORT = 400  # tokens; longer texts are quicker on all cores
 TRACE_BYTES = 512 * 2**20
-FINAL = "final"
 UNTRAINED = {f"{preset}, untrained": preset for preset in PRESETS}  # model → its preset
 SEEDED = Lock()  # random weights come from one generator for all sessions
 VIEWS = 8  # models that a session keeps its view of; a large one is 0.25 GB
