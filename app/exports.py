@@ -116,13 +116,16 @@ def head_drawing(view: View) -> pictures.Drawing:
 def grid_drawing(view: View) -> pictures.Drawing:
     """All heads, or those of the kind in focus where the grid shows no others."""
     focus, layer, head = view.head
-    shown = replace(view.reading, average="")
+    shown = replace(view.reading, average="", least=0.0)
+    least = view.reading.least
     parts, texts, said = [], {}, []
     for kind, weights in view.trace.attention.items():
         if view.look.show == "one kind" and kind != focus:
             continue
         picture = shown.each(weights, *words.sides(view.trace, kind))
         said = picture.said
+        if least:
+            said = [*said, f"Weights under {least:g} are drawn as 0."]
         asks, looked_at = words.SIDES[kind]
         texts |= {asks.capitalize(): picture.query, looked_at.capitalize(): picture.key}
         every = [-(-size // LARGEST) or 1 for size in picture.weights.shape[2:]]
@@ -136,7 +139,7 @@ def grid_drawing(view: View) -> pictures.Drawing:
                 name=words.KINDS[kind].capitalize(),
                 asks=asks,
                 looked_at=looked_at,
-                weights=_scaled(shrink(picture.weights, *every), view.look.scale),
+                weights=_scaled(shrink(picture.weights, *every), view.look.scale, least),
                 places=np.argsort(tiles).tolist(),
                 values=order["values"] if order else (),
                 focus=layer * weights.shape[1] + head if kind == focus else None,
@@ -148,7 +151,9 @@ def grid_drawing(view: View) -> pictures.Drawing:
     return pictures.grid(title, lines, parts, texts, legend)
 
 
-def _scaled(weights: np.ndarray, scale: str) -> np.ndarray:
+def _scaled(weights: np.ndarray, scale: str, least: float) -> np.ndarray:
+    """What is 0 stays so and was masked; what is under `least` becomes nearly 0."""
+    weights = np.where((weights > 0) & (weights < least), 1e-9, weights)
     if scale == "square root":
         return np.sqrt(weights)
     if scale == "per row":

@@ -22,9 +22,12 @@ from app.look import FOCUS, FONT, INK, PAPER, WEIGHTS
 INK, PAPER = INK["light"], PAPER["light"]
 SHARP = 2  # pixels of a PNG for one of the drawing
 LARGEST_CELL, SMALLEST_LETTERS, SMALL = 34, 8, 14
-HEAD_ROOM, GRID_ROOM, TILE_GAP = 1000, 1500, 8  # pixels
+HEAD_ROOM, GRID_ROOM = 1000, 1500  # pixels
+LEAST_TILE, LARGEST_TILE, TILE_GAP = 56, 170, 6  # smaller tiles are stacked instead
+TILES_LEFT = 3 * FONT  # room for the names of layers
 LONGEST_LABEL, MOST_LINES = 32, 4  # characters; lines of a text below the grid
 MOST_RECTANGLES = 40_000  # of one SVG; what needs more is put in as pixels
+FAMILY = "'Source Sans 3', 'Source Sans Pro', sans-serif"
 # Letters that the app's own font lacks are looked for in these, where the system has them.
 MORE_FONTS = ("DejaVuSans.ttf", "NotoSansCJK-Regular.ttc", "arial.ttf", "Arial Unicode.ttf")
 
@@ -139,17 +142,28 @@ def grid(
 ) -> Drawing:
     """All heads, one block a kind, below them the pieces of each text."""
     drawing = Drawing(title)
-    left, top = 3 * FONT, 2.2 * FONT
+    top = 2.2 * FONT
     drawing.add(Text(FONT, top, title, 1.3 * FONT, bold=True))
     for line in wrapped(said, GRID_ROOM, SMALL):
         top += 1.4 * SMALL
         drawing.add(Text(FONT, top, line, SMALL))
-    first, right = top + 2 * FONT, 40 * FONT
+    first, right = top + FONT, 40 * FONT
     top = first
-    for part in parts:
-        top += FONT
-        width, top = _tiles(drawing, part, left, top)
-        right = max(right, width)
+
+    def width(beside):
+        heads = max((part.weights.shape[1] for part in parts), default=1)
+        return (GRID_ROOM / beside - TILES_LEFT) / heads - TILE_GAP
+
+    beside = max(1, len(parts))
+    while beside > 1 and width(beside) < LEAST_TILE:
+        beside -= 1
+    wide = float(np.clip(width(beside), LEAST_TILE / 2, LARGEST_TILE))
+    for start in range(0, len(parts), beside):
+        left, below = FONT, top
+        for part in parts[start : start + beside]:
+            left, bottom = _tiles(drawing, part, left, top + 2 * FONT, wide)
+            below = max(below, bottom)
+        top, right = below, max(right, left)
     _legend(drawing, right + 2 * FONT, first + 4 * FONT, legend, 240)
     top = max(top, first + 4 * FONT + 260)
     for name, pieces in texts.items():
@@ -164,18 +178,19 @@ def grid(
     return drawing
 
 
-def _tiles(drawing: Drawing, part: Tiles, left: float, top: float) -> tuple[float, float]:
-    """Draws a part; gives its right and lower end."""
+def _tiles(
+    drawing: Drawing, part: Tiles, left: float, top: float, width: float
+) -> tuple[float, float]:
+    """Draws a part, its tiles `width` pixels wide; gives its right and lower end."""
     layers, heads, rows, columns = part.weights.shape
-    width = float(np.clip(GRID_ROOM / heads - TILE_GAP, 40, 170))
     height = width * float(np.clip(rows / max(columns, 1), 0.6, 1.6))
     above = 1.2 * SMALL if part.values else 0
-    drawing.add(Text(FONT, top, part.name, 1.1 * FONT, bold=True))
-    top += 1.4 * SMALL
-    drawing.add(
-        Text(FONT, top, f"rows: who asks ({part.asks}) · columns: who is looked at "
-             f"({part.looked_at})", SMALL)
-    )  # fmt: skip
+    drawing.add(Text(left, top, part.name, 1.1 * FONT, bold=True))
+    sides = f"rows: who asks ({part.asks}) · columns: who is looked at ({part.looked_at})"
+    for line in wrapped([sides], max(heads * width, 14 * FONT), SMALL):
+        top += 1.4 * SMALL
+        drawing.add(Text(left, top, line, SMALL))
+    left += TILES_LEFT - FONT
     top += (0.5 if part.values else 1.8) * SMALL
     if not part.values:
         for i in range(heads):
@@ -197,7 +212,7 @@ def _tiles(drawing: Drawing, part: Tiles, left: float, top: float) -> tuple[floa
         if tile == part.focus:
             drawing.add(Frame(x - 2, y - 2, width + 4, height + 4, FOCUS, 4))
     bottom = top + layers * (height + TILE_GAP + above)
-    return left + heads * (width + TILE_GAP), bottom + SMALL
+    return left + heads * (width + TILE_GAP) + FONT, bottom + SMALL
 
 
 def _legend(drawing: Drawing, x: float, y: float, name: str, tall: float) -> float:
@@ -268,7 +283,7 @@ def svg(drawing: Drawing, note: str) -> bytes:
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img" '
-        f'font-family="Source Sans 3, Source Sans Pro, system-ui, sans-serif" fill="{INK}">',
+        f'font-family="{FAMILY}" fill="{INK}">',
         f"<title>{title}</title>",
         f"<metadata>{escape(valid(note))}</metadata>",
         f'<rect width="{width}" height="{height}" fill="{PAPER}"/>',
