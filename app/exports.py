@@ -8,7 +8,7 @@ import io
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from urllib.parse import urlencode
 
 import numpy as np
@@ -16,16 +16,11 @@ import numpy as np
 from app import pictures, words
 from app.components.grid_page import grid_page
 from app.components.packing import LARGEST, Look, pack_trace, shrink
+from model.masks import Masks
 from model.reading import Picture, Reading
 from model.tables import SIDES, Block, CsvFile, NpzFile, ParquetFile, blocks
 from model.trace import Trace
 
-MASKS = {
-    "causal": "the causal mask",
-    "src_padding": "the source padding mask",
-    "tgt_padding": "the target padding mask",
-    "memory_padding": "the cross-attention padding mask",
-}
 LEGENDS = {
     "linear": "weight",
     "square root": "√weight",
@@ -96,7 +91,7 @@ def about(view: View) -> list[str]:
     """Sentences below the title of a picture: the model, and what was changed."""
     chosen = view.settings
     model = chosen["model"] + (f", step {chosen['step']}" if chosen["step"].isdecimal() else "")
-    masks = [name for key, name in MASKS.items() if not chosen[key]]
+    masks = [words.SETTINGS[mask.name] for mask in fields(Masks) if not chosen[mask.name]]
     off = f" · without {' and '.join(masks)}" if masks else ""
     padded = f" · padded to {chosen['pad_to']} tokens" if chosen["pad_to"] else ""
     return [f"Model {model}{off}{padded}"]

@@ -5,6 +5,7 @@ with them hooks, are each session's own (see model/capture.py).
 """
 
 import argparse
+import hashlib
 import json
 import math
 import statistics
@@ -27,7 +28,7 @@ from app.choices import AVERAGES, CHOICES, FINAL, complete
 from model import family as members
 from model import snapshots
 from model.capture import view
-from model.checkpoint import SHIPPED, Checkpoint, load, untrained
+from model.checkpoint import SHIPPED, Checkpoint, load, parameters_sha256, untrained
 from model.heads import Measured, measure, over_sentences
 from model.inside import Inside, look_inside
 from model.masks import Masks
@@ -136,6 +137,26 @@ def reading() -> Reading:
 def set_focus(kind: str, layer: int, head: int) -> None:
     """Layer and head counted from 0."""
     st.session_state.update(kind=kind, layer=layer + 1, head=head + 1)
+
+
+def all_settings() -> dict:
+    """What the sidebar says, the device apart; see app/choices.py."""
+    return complete(st.session_state)
+
+
+def restore(wanted: dict) -> None:
+    """Set the sidebar, in a callback. Raises ValueError for what is not here."""
+    name, step = wanted["model"], wanted["step"]
+    if name not in models():
+        raise ValueError(
+            f"It is of the model “{name[:80]}”, which is not here. Put it into a folder DIR and "
+            "start the app with: streamlit run app/main.py -- --models DIR"
+        )
+    if step != FINAL and step not in _steps(name):
+        raise ValueError(f"It is of training step {step[:20]} of “{name}”, which is not here.")
+    st.session_state.update({key: wanted[key] for key in CHOICES})
+    if not _steps(name):
+        del st.session_state["step"]  # no widget of it is drawn
 
 
 def lines_of(text: str) -> list[str]:
@@ -255,6 +276,30 @@ def _steps(name: str) -> dict[str, dict]:
         return {}
     found = {str(step): score for step, score in snapshots.steps(model_folders()[name]).items()}
     return found | {FINAL: {}} if found else {}
+
+
+def model_sha256() -> tuple[str, str]:
+    """What tells the chosen weights from others: of which file, or of "its parameters" for
+    random ones, and its SHA-256."""
+    chosen = settings()
+    of, folder = "model.safetensors", model_folders()[trained(chosen.model)]
+    if chosen.model in UNTRAINED:
+        return "its parameters", _sha256_of_parameters(chosen.weights)
+    if chosen.weights[1] != FINAL:
+        of = snapshots.file_of(folder, int(chosen.step)).relative_to(folder).as_posix()
+    return of, _sha256(folder / of)
+
+
+@st.cache_data(max_entries=64)
+def _sha256(file: Path) -> str:
+    with open(file, "rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+@st.cache_data(max_entries=64)
+def _sha256_of_parameters(weights: tuple[str, str, str]) -> str:
+    own, _ = _own(*weights)
+    return parameters_sha256(own.model)
 
 
 def layers() -> dict[str, int]:
