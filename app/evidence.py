@@ -19,7 +19,7 @@ import numpy as np
 from app import exports
 from app.choices import CHOICES
 from app.exports import View
-from app.words import KINDS, head_name
+from app.words import KINDS, head_name, size
 from model.tables import SIDES
 from model.trace import Trace
 
@@ -83,15 +83,17 @@ def contents(view: View) -> tuple[list[str], list[str], bool]:
     one = exports.size(view, "npz", one=False) > LARGEST_NUMBERS
     if one:
         left_out.append(
-            f"All weights together are {_mb(exports.size(view, 'npz', one=False))}: the pack has "
-            f"those of the head in focus alone."
+            f"All weights together are about {size(exports.size(view, 'npz', one=False))}: the "
+            "pack has those of the head in focus alone."
         )
     for name in TABLES:
-        size = exports.size(view, name.rpartition(".")[2], one)
-        if size <= LARGEST_TABLE:
+        large = exports.size(view, name.rpartition(".")[2], one)
+        if large <= LARGEST_TABLE:
             files.append(name)
         else:
-            left_out.append(f"{name} would be {_mb(size)} and is left out: {NUMBERS} has the same.")
+            left_out.append(
+                f"{name} would be about {size(large)} and is left out: {NUMBERS} has the same."
+            )
     return files, left_out, one
 
 
@@ -181,20 +183,13 @@ Made with
 """
 
 
-def _mb(size: int) -> str:
-    return f"about {size / 1e6:,.0f} MB"
-
-
 # Opening one
 
 
 def read(data: bytes) -> Pack:
     """What is in a pack. Raises Unreadable, with a sentence for the person who gave it."""
     if len(data) > LARGEST_PACK:
-        raise Unreadable(
-            f"It is {len(data) / 1e6:,.0f} MB large; packs have at most "
-            f"{LARGEST_PACK / 1e6:,.0f} MB."
-        )
+        raise Unreadable(f"It has {size(len(data))}; packs have at most {size(LARGEST_PACK)}.")
     archive = _archive(data, "It")
     for name in archive.namelist():
         path = PurePosixPath(name)
@@ -220,11 +215,11 @@ def _archive(data: bytes, what: str) -> zipfile.ZipFile:
     would be one, too."""
     if not data.startswith(b"PK") or len(data) < END.size:
         raise Unreadable(f"{what} is not a ZIP file.")
-    signature, _, _, _, entries, size, _, comment = END.unpack(data[-END.size :])
+    signature, _, _, _, entries, listed, _, comment = END.unpack(data[-END.size :])
     large = data[-END.size - 20 : -END.size - 16] == b"PK\x06\x07"  # a ZIP64, with another list
     if signature != b"PK\x05\x06" or comment:
         raise Unreadable(f"{what} is cut off, or damaged at its end.")
-    if entries > MOST_ENTRIES or size > LARGEST_LIST or large:
+    if entries > MOST_ENTRIES or listed > LARGEST_LIST or large:
         raise Unreadable(f"{what} holds more files than a pack does.")
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
@@ -248,7 +243,7 @@ def _member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     except Exception as error:  # zlib, zipfile and struct each have their own
         raise Unreadable(f"{name} in it is damaged.") from error
     if len(content) > most:
-        raise Unreadable(f"{name} in it unpacks to more than {most / 1e6:,.0f} MB.")
+        raise Unreadable(f"{name} in it unpacks to more than {size(most)}.")
     return content
 
 
@@ -333,10 +328,10 @@ def _array(content: bytes, name: str) -> np.ndarray:
             + ("float32 with four axes" if weights else "a list of pieces")
             + f", and is {dtype} with {len(shape)}."
         )
-    size = dtype.itemsize
+    needed = dtype.itemsize
     for length in shape:
-        size *= length
-    if size < 1 or size != len(content) - file.tell():
+        needed *= length
+    if needed < 1 or needed != len(content) - file.tell():
         raise Unreadable(f"The array “{name}” in {NUMBERS} does not hold what its header says.")
     array = np.frombuffer(content, dtype, offset=file.tell()).reshape(shape)
     if not weights:
@@ -423,7 +418,8 @@ def compare(pack: Pack, trace: Trace, model: Model) -> Agreement:
     where = head_name(kind, int(layer), int(head))
     count = sum(theirs.size for theirs in pack.attention.values())
     if largest <= IDENTICAL:
-        verdict, said = "identical", f"All {count:,} weights agree to {largest:.0e}."
+        verdict = "identical"
+        said = f"All {count:,} weights agree {f'to {largest:.0e}' if largest else 'exactly'}."
     elif largest <= OTHER_HARDWARE:
         verdict = "same model, other hardware"
         said = f"The {count:,} weights agree to {largest:.0e}, as rounding does ({where})."
@@ -436,7 +432,7 @@ def compare(pack: Pack, trace: Trace, model: Model) -> Agreement:
             f"{where}: a weight there differs by {largest:.2g}."
         )
     if not same and verdict != "different":
-        said += " What it does on this text is the same all the same."
+        said += " Yet the numbers of this text agree."
     if verdict != "identical" and (others := _other_versions(pack)):
         said += f" {others}"
     return Agreement(verdict, [*says, said], largest)

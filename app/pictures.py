@@ -127,7 +127,7 @@ def head(title: str, said: Sequence[str], weights: np.ndarray, query: Axis, key:
         drawing.add(Text(x, top - 6, short(key.labels[i]), size, "start", True))
     right = left + columns * cell + 2 * FONT
     tall = _legend(drawing, right, top, "weight", min(max(rows * cell, 120), 300))
-    longest = max(text_width(title, 1.3 * FONT), *(text_width(line, SMALL) for line in lines))
+    longest = max([text_width(title, 1.3 * FONT), *(text_width(line, SMALL) for line in lines)])
     drawing.width = max(right + 5 * FONT, longest + 2 * FONT)
     drawing.height = top + max(rows * cell, tall) + FONT
     return drawing

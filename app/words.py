@@ -129,6 +129,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f}\u202f%"
 
 
+def size(count: int) -> str:
+    """Of a file with so many bytes."""
+    return f"{count / 1e6:,.0f} MB" if count >= 2e6 else f"{count / 1e3:,.0f} kB"
+
+
 UNITS = {"entropy": "bits", "distance": "pieces"}
 
 

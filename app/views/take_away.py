@@ -19,6 +19,7 @@ TABLES = {
     "Parquet": ("parquet", "application/vnd.apache.parquet", exports.parquet),
     "NPZ": ("npz", "application/octet-stream", exports.npz),
 }
+PREVIEW = 420  # pixels
 ONE, ALL = "head in focus", "all heads"
 
 
@@ -125,7 +126,7 @@ with files:
     preview = state.kept(
         ("preview", focus, reading), lambda: exports.head_svg(view).decode("utf-8"), len
     )
-    st.image(preview, alt=f"Preview: {view.name}")
+    st.image(preview, width=PREVIEW, alt=f"Preview: {view.name}")
 
     st.subheader("Numbers")
     scope = st.segmented_control(
@@ -147,7 +148,7 @@ with files:
             )  # fmt: skip
         settings = partial(exports.settings_json, view)
         file_button("Settings (JSON)", settings, f"{name}.settings.json", "application/json")
-    said = ", ".join(f"{ending.upper()} {size / 1e6:,.1f} MB" for ending, size in sizes.items())
+    said = ", ".join(f"{label} {words.size(sizes[TABLES[label][0]])}" for label in TABLES)
     st.caption(
         f"About {said}. Pieces come along in each; Parquet and NPZ hold the settings too, a CSV "
         "goes with the settings file. In a CSV a piece that a spreadsheet would take for a "
@@ -155,7 +156,7 @@ with files:
     )
     if max(sizes.values()) > exports.LARGEST_FILE:
         st.info(
-            f"Files of more than {exports.LARGEST_FILE / 1e6:,.0f} MB are not made here. Take the "
+            f"Files of more than {words.size(exports.LARGEST_FILE)} are not made here. Take the "
             f"{ONE} alone, or write them with `python -m model.trace`."
         )
 
@@ -173,6 +174,3 @@ with files:
             ]
         )
     )
-    link = exports.permalink(view.settings)
-    st.caption("The link of this view, to put behind the address of the app:")
-    st.code(link, language=None, wrap_lines=True)
