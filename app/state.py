@@ -157,6 +157,7 @@ def restore(wanted: dict) -> None:
     st.session_state.update({key: wanted[key] for key in CHOICES})
     if not _steps(name):
         del st.session_state["step"]  # no widget of it is drawn
+    st.session_state.pop("_drawn_for", None)  # the sidebar comes first: it clamps what is not here
 
 
 def lines_of(text: str) -> list[str]:
