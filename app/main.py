@@ -77,6 +77,13 @@ page = st.navigation(
             url_path="bertviz",
             help="BertViz's head, model and neuron view, without internet.",
         ),
+        st.Page(
+            HERE / "views" / "take_away.py",
+            title="Take away",
+            url_path="take-away",
+            help="Pictures, tables and a page of your own, and one ZIP that holds all of it and "
+            "can be checked.",
+        ),
     ],
     position="top",
 )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import state
+from app.choices import AVERAGES, MAX_PADDED, MOST_HIDDEN, ORDERS, SCALES, SHOWN
 from app.components.copy_link import copy_link
 from model.card import headline
 from model.reading import SPECIAL_TOKENS
@@ -35,11 +36,7 @@ MASKS = {  # key → the attention it concerns, its name, a sentence of help
         "Cross-attention: no target token may look at source padding. Pad the sentence to see it.",
     ),
 }
-MAX_PADDED = 64  # enough to see padding with any one sentence
 URL = {"bind": "query-params"}
-SHOWN = ("all", "one kind", "joint")
-SCALES = ("linear", "square root", "per row")
-ORDERS = ("layer and head", "entropy", "distance", "change")
 
 
 def sidebar() -> None:
@@ -285,7 +282,7 @@ def _pictures() -> None:
     )
     _one_of(
         "average",
-        list(state.AVERAGES),
+        list(AVERAGES),
         "Mean over",
         "The head in focus by itself, or the mean over the heads of its layer, over its head "
         "number in all layers, or over both. For the picture in full and for the shaded text.",
@@ -305,7 +302,7 @@ def _pictures() -> None:
     st.slider(
         "Hide weights below",
         0.0,
-        0.5,
+        MOST_HIDDEN,
         step=0.01,
         key="least",
         help="Smaller weights are drawn as 0.",

@@ -6,6 +6,7 @@ with them hooks, are each session's own (see model/capture.py).
 
 import argparse
 import gc
+import hashlib
 import json
 import math
 import statistics
@@ -24,12 +25,13 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from app import words
+from app.choices import AVERAGES, CHOICES, FINAL, complete
 from model import family as members
 from model import positions, residual, snapshots
 from model.blocks import Block
 from model.blocks import blocks as blocks_of
 from model.capture import view
-from model.checkpoint import SHIPPED, Checkpoint, load, untrained
+from model.checkpoint import SHIPPED, Checkpoint, load, parameters_sha256, untrained
 from model.heads import Measured, elsewhere, measure, over_sentences
 from model.inside import Inside, look_inside
 from model.masks import Masks
@@ -42,11 +44,9 @@ from model.variants import ClassifierConfig, PositionsFromOne
 
 EXAMPLES = SHIPPED.parent / "examples"
 DEFAULT_MODEL, CLASSIFIER = "en-de", "reviews"
-AVERAGES = {"one head": "", "heads": "heads", "layers": "layers", "both": "both"}
 CORES = torch.get_num_threads()
 SHORT = 400  # tokens; longer texts are quicker on all cores
 TRACE_BYTES = 512 * 2**20
-FINAL = "final"
 UNTRAINED = {f"{preset}, untrained": preset for preset in PRESETS}  # model → its preset
 SEEDED = Lock()  # random weights come from one generator for all sessions
 VIEWS = 8  # models that a session keeps its view of; a large one is 0.25 GB
@@ -149,6 +149,27 @@ def reading() -> Reading:
 def set_focus(kind: str, layer: int, head: int) -> None:
     """Layer and head counted from 0."""
     st.session_state.update(kind=kind, layer=layer + 1, head=head + 1)
+
+
+def all_settings() -> dict:
+    """What the sidebar says, the device apart; see app/choices.py."""
+    return complete(st.session_state)
+
+
+def restore(wanted: dict) -> None:
+    """Set the sidebar, in a callback. Raises ValueError for what is not here."""
+    name, step = wanted["model"], wanted["step"]
+    if name not in models():
+        raise ValueError(
+            f"It is of the model “{name[:80]}”, which is not here. Put it into a folder DIR and "
+            "start the app with: streamlit run app/main.py -- --models DIR"
+        )
+    if step != FINAL and step not in _steps(name):
+        raise ValueError(f"It is of training step {step[:20]} of “{name}”, which is not here.")
+    st.session_state.update({key: wanted[key] for key in CHOICES})
+    if not _steps(name):
+        del st.session_state["step"]  # no widget of it is drawn
+    st.session_state.pop("_drawn_for", None)  # the sidebar comes first: it clamps what is not here
 
 
 def lines_of(text: str) -> list[str]:
@@ -268,6 +289,30 @@ def _steps(name: str) -> dict[str, dict]:
         return {}
     found = {str(step): score for step, score in snapshots.steps(model_folders()[name]).items()}
     return found | {FINAL: {}} if found else {}
+
+
+def model_sha256() -> tuple[str, str]:
+    """What tells the chosen weights from others: of which file, or of "its parameters" for
+    random ones, and its SHA-256."""
+    chosen = settings()
+    of, folder = "model.safetensors", model_folders()[trained(chosen.model)]
+    if chosen.model in UNTRAINED:
+        return "its parameters", _sha256_of_parameters(chosen.weights)
+    if chosen.weights[1] != FINAL:
+        of = snapshots.file_of(folder, int(chosen.step)).relative_to(folder).as_posix()
+    return of, _sha256(folder / of)
+
+
+@st.cache_data(max_entries=64)
+def _sha256(file: Path) -> str:
+    with open(file, "rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+@st.cache_data(max_entries=64)
+def _sha256_of_parameters(weights: tuple[str, str, str]) -> str:
+    own, _ = _own(*weights)
+    return parameters_sha256(own.model)
 
 
 def layers() -> dict[str, int]:

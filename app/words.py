@@ -27,6 +27,19 @@ SIDES = {"encoder": ("source", "source"), "decoder": ("target", "target")} | {
     "cross": ("target", "source")
 }
 
+SETTINGS = {  # what a trace depends on → its name in a sentence
+    "model": "the model",
+    "step": "the training step",
+    "source": "the source",
+    "line": "the line",
+    "target": "the target",
+    "causal": "the causal mask",
+    "src_padding": "the source padding mask",
+    "tgt_padding": "the target padding mask",
+    "memory_padding": "the cross-attention padding mask",
+    "pad_to": "the padding",
+}
+
 
 def sides(trace: Trace, kind: str) -> tuple[Encoding, Encoding]:
     """Who asks and who is looked at."""
@@ -115,6 +128,11 @@ def card(trace: Trace, kind: str, layer: int, head: int) -> str:
 
 def percent(share: float) -> str:
     return f"{100 * share:.0f}\u202f%"
+
+
+def size(count: int) -> str:
+    """Of a file with so many bytes."""
+    return f"{count / 1e6:,.0f} MB" if count >= 2e6 else f"{count / 1e3:,.0f} kB"
 
 
 UNITS = {"entropy": "bits", "distance": "pieces"}

@@ -1,6 +1,7 @@
 """A checkpoint is a folder: config.json, tokenizer.json, model.safetensors, README.md."""
 
 import dataclasses
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -156,6 +157,16 @@ def untrained(preset: str, like: Checkpoint, seed: int = 0) -> Checkpoint:
         torch.manual_seed(seed)
         model = presets.build(preset, **sizes)
     return Checkpoint(model.eval().requires_grad_(False), like.tokenizer, card, preset)
+
+
+def parameters_sha256(model: Transformer) -> str:
+    """SHA-256 of all parameters: of each its name, shape and float32 numbers, in their order."""
+    found = hashlib.sha256()
+    for name, parameter in model.named_parameters():
+        numbers = parameter.detach().float().cpu().contiguous().numpy()
+        found.update(f"{name} {numbers.shape}\n".encode())
+        found.update(numbers.tobytes())
+    return found.hexdigest()
 
 
 def _shapes(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Size]:

@@ -49,7 +49,11 @@ def write(folder: Path, step: int, weights: dict[str, Tensor], score: dict) -> N
             held[name] = weight.half()
     (folder / "snapshots").mkdir(parents=True, exist_ok=True)
     data = save(held, {"score": json.dumps(score)})
-    replace_file(folder / "snapshots" / f"step-{step:06d}.safetensors", data)
+    replace_file(file_of(folder, step), data)
+
+
+def file_of(folder: Path, step: int) -> Path:
+    return folder / "snapshots" / f"step-{step:06d}.safetensors"
 
 
 def steps(folder: Path) -> dict[int, dict]:
@@ -69,7 +73,7 @@ def _step_of(file: Path) -> int:
 @torch.no_grad()
 def put_into(model: nn.Module, folder: Path, step: int) -> None:
     """Give the model the weights of a snapshot."""
-    held = load_file(folder / "snapshots" / f"step-{step:06d}.safetensors")
+    held = load_file(file_of(folder, step))
     for name, parameter in model.named_parameters():
         value = held[name]
         if name + SCALE in held:

@@ -43,8 +43,8 @@ class Seen(Protocol):
 
 @dataclass(frozen=True)
 class Block:
-    """Weights of one kind of one sentence, (layers, heads, query, key); of a long sentence a
-    single layer, `first` counted from 0."""
+    """Weights of one kind of one sentence, (layers, heads, query, key), or some of them: `first`
+    and `first_head` are which layer and head they begin with, counted from 0."""
 
     sentence: int
     kind: str
@@ -52,10 +52,12 @@ class Block:
     weights: np.ndarray
     asks: Sequence[str]  # pieces
     looked_at: Sequence[str]
+    first_head: int = 0
 
 
 def blocks(traces: Sequence[Seen], numbers: Sequence[int]) -> Iterator[Block]:
-    """All weights of some sentences; `numbers` are what to call these."""
+    """All weights of some sentences, of a long one layer by layer; `numbers` are what to call
+    the sentences."""
     for number, trace in zip(numbers, traces, strict=True):
         for kind, weights in trace.attention.items():
             sides = [getattr(trace, side).pieces for side in SIDES[kind]]
@@ -94,7 +96,7 @@ def rows(some: Sequence[Block]) -> tuple[dict[str, np.ndarray], dict[str, list[s
             "sentence": block.sentence,
             "attention": KINDS.index(block.kind),
             "layer": (block.first + layers)[:, None, None, None],
-            "head": heads[:, None, None],
+            "head": (block.first_head + heads)[:, None, None],
             "query_position": queries[:, None],
             "query_piece": asks[:, None],
             "key_position": keys,
@@ -126,9 +128,12 @@ class NpzFile:
             texts = {"source": trace.src, "target": trace.tgt}
             pieces = {name: np.array(text.pieces) for name, text in texts.items() if text.ids}
             for name, array in (trace.attention | pieces).items():
-                entry = zipfile.ZipInfo(f"{number}/{name}.npy")  # without the time of day
-                with self.zip.open(entry, "w", force_zip64=True) as file:
-                    np.lib.format.write_array(file, array, allow_pickle=False)
+                self.write(f"{number}/{name}", array)
+
+    def write(self, name: str, array: np.ndarray) -> None:
+        entry = zipfile.ZipInfo(f"{name}.npy")  # without the time of day
+        with self.zip.open(entry, "w", force_zip64=True) as file:
+            np.lib.format.write_array(file, array, allow_pickle=False)
 
     def close(self) -> None:
         self.zip.close()
@@ -141,7 +146,10 @@ class ParquetFile:
         self.file, self.writer = file, None
 
     def add(self, traces: Sequence[Seen], numbers: Sequence[int]) -> None:
-        for group in together(blocks(traces, numbers), lambda block: block.weights.size, MOST_ROWS):
+        self.write(blocks(traces, numbers))
+
+    def write(self, some: Iterable[Block]) -> None:
+        for group in together(some, lambda block: block.weights.size, MOST_ROWS):
             self._write(*rows(group))
 
     def _write(self, columns: dict[str, np.ndarray], names: dict[str, list[str]]) -> None:
@@ -176,7 +184,10 @@ class CsvFile:
         file.write(",".join(COLUMNS).encode() + b"\n")
 
     def add(self, traces: Sequence[Seen], numbers: Sequence[int]) -> None:
-        for block in blocks(traces, numbers):
+        self.write(blocks(traces, numbers))
+
+    def write(self, some: Iterable[Block]) -> None:
+        for block in some:
             self.file.write(csv_lines(block))
 
     def close(self) -> None:
@@ -188,7 +199,7 @@ def csv_lines(block: Block) -> bytes:
     filled up with zero bytes to one length; then all zero bytes are taken out."""
     layers, heads, _, _ = block.weights.shape
     head = _bytes(
-        f"{block.sentence},{block.kind},{block.first + layer + 1},{head + 1},"
+        f"{block.sentence},{block.kind},{block.first + layer + 1},{block.first_head + head + 1},"
         for layer, head in np.ndindex(layers, heads)
     )
     asks, looked_at = (

@@ -14,10 +14,13 @@ HERE = Path(__file__).resolve().parent
 THEMES = ("auto", "light", "dark")
 
 
-def grid_page(packed: bytes, look: Look, title: str, theme: str = "auto") -> str:
+def grid_page(
+    packed: bytes, look: Look, title: str, theme: str = "auto", focus: bool = False
+) -> str:
     """A page with what `pack` gave, looked at as `look` says; pointing and clicking work as in
-    the app. With theme "auto" it is as light or dark as what is around it: the notebook that
-    shows it in a frame, else the system. Raises ValueError for a theme that there is not."""
+    the app. With `focus`, the head in focus is below it in full. With theme "auto" it is as light
+    or dark as what is around it: the notebook that shows it in a frame, else the system. Raises
+    ValueError for a theme that there is not."""
     if theme not in THEMES:
         raise ValueError(f"{theme!r} is none of {', '.join(map(repr, THEMES))}")
     themes = {
@@ -33,6 +36,7 @@ def grid_page(packed: bytes, look: Look, title: str, theme: str = "auto") -> str
         "title": html.escape(title),
         "css": _read("head_grid.css"),
         "js": _read("head_grid.js"),
+        "focus": _read("grid_focus.js") if focus else "",
         "look": settings.replace("<", "\\u003c"),  # no piece of a text ends the script
         "weights": base64.b64encode(packed).decode("ascii"),
     }

@@ -3,7 +3,7 @@ are made of the same."""
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -57,6 +57,18 @@ def order(values: np.ndarray, text: str, largest_first: bool = False) -> dict:
     flat = values.ravel()
     tiles = np.argsort(-flat if largest_first else flat, kind="stable")
     return {"tiles": tiles.tolist(), "values": [text.format(value) for value in flat]}
+
+
+def order_by(name: str, measured: Callable[[], dict], change: Callable[[], dict]) -> dict:
+    """`Look.order` of all kinds, by the name the sidebar has for it; only what that needs is
+    computed. `measured` and `change` are those of app/state.py."""
+    if name in ("entropy", "distance"):
+        text = {"entropy": "{:.1f} bits", "distance": "{:.1f} away"}[name]
+        return {kind: order(found.numbers[name], text) for kind, found in measured().items()}
+    if name == "change":
+        moved = change().items()
+        return {kind: order(far, "{:.0%} moved", largest_first=True) for kind, far in moved}
+    return {}
 
 
 def pack_trace(trace: Trace, reading: Reading) -> bytes:

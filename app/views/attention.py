@@ -8,7 +8,7 @@ import streamlit as st
 from app import charts, look, state, words
 from app.components.figure import figure
 from app.components.head_grid import head_grid
-from app.components.packing import Look, order, pack_trace
+from app.components.packing import Look, order_by, pack_trace
 from model.reading import as_table
 
 MOST_PROBABLE = 5
@@ -31,24 +31,13 @@ for side, (text, encoding) in texts.items():
     for sentence in words.notices(side, text, encoding):
         st.info(sentence)
 
-tiles = {}
-if display.order in ("entropy", "distance"):
-    text = {"entropy": "{:.1f} bits", "distance": "{:.1f} away"}[display.order]
-    for kind, numbers in state.measured().items():
-        tiles[kind] = order(numbers.numbers[display.order], text)
-elif display.order == "change":
-    tiles = {
-        kind: order(moved, "{:.0%} moved", largest_first=True)
-        for kind, moved in state.change().items()
-    }
-
 head_grid(
     state.kept(("grid", reading.words, reading.special), lambda: pack_trace(trace, reading), len),
     Look(
         focus=vars(focus),
         show=display.show,
         scale=display.scale,
-        order=tiles,
+        order=order_by(display.order, state.measured, state.change),
         average=reading.average,
         least=reading.least,
         palette=look.WEIGHTS,

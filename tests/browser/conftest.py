@@ -8,7 +8,9 @@ from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwrig
 
 expect.set_options(timeout=30_000)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-DRAWN = ".js-plotly-plot, .stDataFrame, .st-key-pictures, .st-key-head_plane"  # of any page
+DRAWN = (  # of any page
+    ".js-plotly-plot, .stDataFrame, .st-key-pictures, .st-key-head_plane, .st-key-files"
+)
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 BEGUN = '[data-testid="stSidebarUserContent"] [data-testid="stElementContainer"]'
@@ -23,6 +25,7 @@ PAGES = {  # title → path
     "Compare": "compare",
     "Family": "family",
     "BertViz": "bertviz",
+    "Take away": "take-away",
 }
 ARGUMENTS = [
     "--no-sandbox",

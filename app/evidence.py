@@ -1,0 +1,466 @@
+"""The evidence pack: one ZIP with a view, its numbers, and what is needed to get them again.
+
+Opening one reads memory and writes nothing: files are looked up by their known names, unpacked up
+to a known size, and numbers are read as numbers.
+"""
+
+import io
+import json
+import struct
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import PurePosixPath
+from platform import python_version
+
+import numpy as np
+
+from app import exports
+from app.choices import CHOICES
+from app.exports import View
+from app.words import KINDS, head_name, size
+from model.tables import SIDES
+from model.trace import Trace
+
+FORMAT = "Headlight evidence pack"
+VERSION = 1
+IDENTICAL, OTHER_HARDWARE = 1e-6, 1e-4
+RECORD, NUMBERS, README = "evidence.json", "weights.npz", "README.txt"
+PICTURES = {
+    "head.png": exports.head_png,
+    "head.svg": exports.head_svg,
+    "grid.png": exports.grid_png,
+    "grid.svg": exports.grid_svg,
+    "page.html": exports.page,
+}
+TABLES = ("weights.csv", "weights.parquet")
+MAY_HOLD = {RECORD, NUMBERS, README, *PICTURES, *TABLES}
+
+LARGEST_PACK = 100 * 2**20  # bytes, as in .streamlit/config.toml
+LARGEST_NUMBERS = 48 * 2**20
+LARGEST_TABLE = 32 * 2**20
+LARGEST_RECORD = 2**20
+MOST_ENTRIES = 32
+LARGEST_LIST = 2**14  # bytes of the list of files at a ZIP's end
+LIBRARIES = ("torch", "numpy", "tokenizers", "safetensors", "streamlit", "pillow", "pyarrow")
+END = struct.Struct("<4s4H2LH")  # the end of a ZIP: signature, disks, entries, size, place, comment
+
+
+class Unreadable(ValueError):
+    """A pack that is not opened, and why."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """Which weights: the name in the app, and the SHA-256 of `of`, a file or "parameters"."""
+
+    name: str
+    of: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Pack:
+    """What was in a pack. `attention`: kind → (layers, heads, query, key), or of the `head` (kind,
+    layer, head from 0) alone its (1, 1, query, key); `pieces`: "source" and "target"."""
+
+    settings: Mapping
+    model: Model
+    versions: Mapping[str, str]
+    attention: Mapping[str, np.ndarray]
+    pieces: Mapping[str, tuple[str, ...]]
+    head: tuple[str, int, int] | None
+
+
+# Making one
+
+
+def contents(view: View) -> tuple[list[str], list[str], bool]:
+    """The files that a pack will hold, a sentence on each thing left out, and whether it has the
+    numbers of the head in focus alone."""
+    files, left_out = [RECORD, README, NUMBERS, *PICTURES], []
+    one = exports.size(view, "npz", one=False) > LARGEST_NUMBERS
+    if one:
+        left_out.append(
+            f"All weights together are about {size(exports.size(view, 'npz', one=False))}: the "
+            "pack has those of the head in focus alone."
+        )
+    for name in TABLES:
+        large = exports.size(view, name.rpartition(".")[2], one)
+        if large <= LARGEST_TABLE:
+            files.append(name)
+        else:
+            left_out.append(
+                f"{name} would be about {size(large)} and is left out: {NUMBERS} has the same."
+            )
+    return files, left_out, one
+
+
+def make(view: View, model: Model) -> bytes:
+    """The pack of a view; `model` is whose weights it was seen with."""
+    files, left_out, one = contents(view)
+    link = exports.permalink(view.settings)
+    head = dict(zip(("kind", "layer", "head"), view.head, strict=True)) if one else None
+    record = {
+        "format": FORMAT,
+        "version": VERSION,
+        "settings": dict(view.settings),
+        "permalink": link,
+        "model": vars(model),
+        "versions": versions(),
+        "numbers_of": head,
+    }
+    made = {
+        RECORD: json.dumps(record, indent=2, ensure_ascii=False).encode("utf-8"),
+        README: _readme(view, model, link, files, left_out).encode("utf-8"),
+        NUMBERS: exports.npz(view, one),
+    }
+    if "weights.csv" in files:
+        made["weights.csv"] = exports.csv(view, one)
+    if "weights.parquet" in files:
+        made["weights.parquet"] = exports.parquet(view, one)
+    made |= {name: draw(view) for name, draw in PICTURES.items()}
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=4) as archive:
+        for name in files:
+            entry = zipfile.ZipInfo(name)  # without the time of day: the same view, the same bytes
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, made[name])
+    return packed.getvalue()
+
+
+def versions() -> dict[str, str]:
+    found = {"python": python_version()}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _readme(view, model: Model, link: str, files: list[str], left_out: list[str]) -> str:
+    holds = {
+        RECORD: "every setting, the model's SHA-256 and the versions of the libraries",
+        NUMBERS: 'the weights: numpy.load("weights.npz")["cross"][layer, head, query, key],\n'
+        '    counted from 0, and the pieces of both texts as "source" and "target"',
+        "weights.csv": "the same as a table, positions counted from 1:\n"
+        '    pandas.read_csv("weights.csv", keep_default_na=False)\n'
+        "    (a piece that a spreadsheet would take for a formula begins with an apostrophe)",
+        "weights.parquet": 'the same table: pandas.read_parquet("weights.parquet")',
+        "head.png": f"{view.name}, as a picture",
+        "head.svg": "the same, to be scaled and edited",
+        "grid.png": "every head, small",
+        "grid.svg": "the same, to be scaled and edited",
+        "page.html": "both in a browser, without internet: point and click",
+    }
+    listed = "\n".join(f"{name}\n    {holds[name]}" for name in files if name in holds)
+    said = "".join(f"\n{sentence}" for sentence in left_out)
+    used = "\n".join(f"{name} {number}" for name, number in versions().items())
+    return f"""Headlight evidence pack
+
+What the attention heads of a Transformer looked at, and how to see it again.
+
+Model: {model.name}
+SHA-256 of its {model.of}: {model.sha256}
+View: {view.name}
+
+To check it: start Headlight (streamlit run app/main.py), open the page "Take away" and drop this
+ZIP there. The app restores the view, runs the model again and says how well the numbers agree.
+
+Or put this behind the address of the app, such as http://localhost:8501/
+{link}
+
+Files
+{listed}
+{said}
+In every picture a row is a piece that asks and a column a piece that is looked at. The tables hold
+the weights as the model used them, whatever the pictures hide or merge.
+
+Made with
+{used}
+"""
+
+
+# Opening one
+
+
+def read(data: bytes) -> Pack:
+    """What is in a pack. Raises Unreadable, with a sentence for the person who gave it."""
+    if len(data) > LARGEST_PACK:
+        raise Unreadable(f"It has {size(len(data))}; packs have at most {size(LARGEST_PACK)}.")
+    archive = _archive(data, "It")
+    for name in archive.namelist():
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
+            raise Unreadable(f"It holds a path that leads out of it: {_quoted(name)}.")
+        if name not in MAY_HOLD:
+            raise Unreadable(f"It holds a file that is no part of a pack: {_quoted(name)}.")
+    for name in (RECORD, NUMBERS):
+        if name not in archive.namelist():
+            raise Unreadable(f"{name} is missing in it.")
+    record = _record(_member(archive, RECORD, LARGEST_RECORD))
+    arrays = _arrays(_member(archive, NUMBERS, LARGEST_NUMBERS + LARGEST_RECORD))
+    pieces = {
+        name: tuple(arrays.pop(name).tolist()) for name in ("source", "target") & arrays.keys()
+    }
+    settings, head = record["settings"], _head(record["numbers_of"])
+    _check_shapes(arrays, pieces, head)
+    return Pack(settings, record["model"], record["versions"], arrays, pieces, head)
+
+
+def _archive(data: bytes, what: str) -> zipfile.ZipFile:
+    """A ZIP with few entries. How many is looked up before they are read: a list of a million
+    would be one, too."""
+    if not data.startswith(b"PK") or len(data) < END.size:
+        raise Unreadable(f"{what} is not a ZIP file.")
+    signature, _, _, _, entries, listed, _, comment = END.unpack(data[-END.size :])
+    large = data[-END.size - 20 : -END.size - 16] == b"PK\x06\x07"  # a ZIP64, with another list
+    if signature != b"PK\x05\x06" or comment:
+        raise Unreadable(f"{what} is cut off, or damaged at its end.")
+    if entries > MOST_ENTRIES or listed > LARGEST_LIST or large:
+        raise Unreadable(f"{what} holds more files than a pack does.")
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, UnicodeDecodeError) as error:
+        raise Unreadable(f"{what} is damaged: its list of files cannot be read.") from error
+    if len(set(archive.namelist())) < len(archive.namelist()):
+        raise Unreadable(f"{what} holds two files of one name.")
+    return archive
+
+
+def _member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+    """One file of a ZIP, never more of it than `most` bytes."""
+    entry = archive.getinfo(name)
+    if entry.flag_bits & 1:
+        raise Unreadable(f"{name} in it is encrypted.")
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise Unreadable(f"{name} in it is compressed in a way that packs are not.")
+    try:
+        with archive.open(entry) as file:
+            content = file.read(most + 1)
+    except Exception as error:  # zlib, zipfile and struct each have their own
+        raise Unreadable(f"{name} in it is damaged.") from error
+    if len(content) > most:
+        raise Unreadable(f"{name} in it unpacks to more than {size(most)}.")
+    return content
+
+
+def _record(content: bytes) -> dict:
+    """evidence.json, every setting checked."""
+    try:
+        record = json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"{RECORD} in it is not JSON.") from error
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise Unreadable(f"{RECORD} in it does not say that it is a {FORMAT}.")
+    if record.get("version") != VERSION:
+        raise Unreadable("It was made by another version of Headlight, which writes other packs.")
+    settings, model, made_with = (record.get(key) for key in ("settings", "model", "versions"))
+    if not isinstance(settings, dict):
+        raise Unreadable(f"{RECORD} in it has no settings.")
+    for key, choice in CHOICES.items():
+        if key not in settings:
+            raise Unreadable(f"{RECORD} in it lacks the setting “{key}”.")
+        if not choice.allows(settings[key]):
+            raise Unreadable(
+                f"{RECORD} in it has a value for “{key}” that cannot be: "
+                f"{_quoted(json.dumps(settings[key]))}."
+            )
+    if not isinstance(model, dict) or not all(
+        isinstance(model.get(key), str) for key in ("name", "of", "sha256")
+    ):
+        raise Unreadable(f"{RECORD} in it does not name its model and the SHA-256 of that.")
+    if not isinstance(made_with, dict):
+        raise Unreadable(f"{RECORD} in it does not name the versions it was made with.")
+    return {
+        "settings": {key: settings[key] for key in CHOICES},
+        "model": Model(*(model[key] for key in ("name", "of", "sha256"))),
+        "versions": {str(name): str(number) for name, number in made_with.items()},
+        "numbers_of": record.get("numbers_of"),
+    }
+
+
+def _head(found) -> tuple[str, int, int] | None:
+    if found is None:
+        return None
+    if isinstance(found, dict):
+        kind, layer, head = (found.get(key) for key in ("kind", "layer", "head"))
+        if kind in KINDS and all(type(i) is int and 0 <= i < 1000 for i in (layer, head)):
+            return kind, layer, head
+    raise Unreadable(f"{RECORD} in it does not say which head its numbers are of.")
+
+
+def _arrays(content: bytes) -> dict[str, np.ndarray]:
+    """The arrays of weights.npz: weights and pieces, each with the type and size it must have."""
+    archive = _archive(content, NUMBERS)
+    found = {}
+    for file in archive.namelist():
+        name = file.removesuffix(".npy")
+        if name == "settings":  # evidence.json says the same
+            continue
+        if name not in (*SIDES, "source", "target"):
+            raise Unreadable(f"{NUMBERS} in it holds an array that is no part of a pack.")
+        found[name] = _array(_member(archive, file, LARGEST_NUMBERS), name)
+    return found
+
+
+def _array(content: bytes, name: str) -> np.ndarray:
+    """One array. Its header is read first, so that nothing is made that the file does not hold."""
+    file = io.BytesIO(content)
+    try:
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise ValueError("another version")
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file, max_header_size=2000)
+    except Exception as error:  # the header is Python source, and may be anything
+        raise Unreadable(f"The array “{name}” in {NUMBERS} cannot be read.") from error
+    if dtype.hasobject:
+        raise Unreadable(
+            f"The array “{name}” in {NUMBERS} is a pickle, which could run programs, and is not "
+            "read."
+        )
+    weights = name in SIDES
+    right = dtype == np.float32 if weights else dtype.kind == "U" and dtype.isnative
+    if not right or fortran or len(shape) != (4 if weights else 1):
+        raise Unreadable(
+            f"The array “{name}” in {NUMBERS} should be "
+            + ("float32 with four axes" if weights else "a list of pieces")
+            + f", and is {dtype} with {len(shape)}."
+        )
+    needed = dtype.itemsize
+    for length in shape:
+        needed *= length
+    if needed < 1 or needed != len(content) - file.tell():
+        raise Unreadable(f"The array “{name}” in {NUMBERS} does not hold what its header says.")
+    array = np.frombuffer(content, dtype, offset=file.tell()).reshape(shape)
+    if not weights:
+        codes = array.view(np.uint32)
+        if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes <= 0xDFFF))).any():
+            raise Unreadable(f"The array “{name}” in {NUMBERS} holds what is not text.")
+        return array
+    if np.isnan(array).any():
+        raise Unreadable(f"The weights “{name}” in {NUMBERS} hold NaN: they are not numbers.")
+    if array.min() < 0 or array.max() > 1 + IDENTICAL * 10:
+        raise Unreadable(f"The weights “{name}” in {NUMBERS} are not between 0 and 1.")
+    return array
+
+
+def _check_shapes(arrays: dict, pieces: dict, head: tuple | None) -> None:
+    if not arrays:
+        raise Unreadable(f"{NUMBERS} in it holds no weights.")
+    sides = {"src": "source", "tgt": "target"}
+    for kind, weights in arrays.items():
+        names = [sides[side] for side in SIDES[kind]]
+        if not all(name in pieces for name in names):
+            raise Unreadable(f"{NUMBERS} in it holds weights without their pieces.")
+        expected = tuple(len(pieces[name]) for name in names)
+        if weights.shape[2:] != expected:
+            raise Unreadable(
+                f"The weights “{kind}” in {NUMBERS} are {weights.shape[2]} × {weights.shape[3]}; "
+                f"there are {expected[0]} × {expected[1]} pieces."
+            )
+    if head and (list(arrays) != [head[0]] or arrays[head[0]].shape[:2] != (1, 1)):
+        raise Unreadable(f"{NUMBERS} in it is not of the head that {RECORD} names.")
+
+
+def _quoted(text: str) -> str:
+    shown = "".join(c if c.isprintable() else f"U+{ord(c):04X}" for c in text[:60])
+    return f"“{shown}{'…' if len(text) > 60 else ''}”"
+
+
+# Comparing one
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How well the numbers of a pack and of a trace agree. `verdict`: "identical", "same model,
+    other hardware" or "different"; `says`: sentences; `largest`: the largest difference of a
+    weight, None where the two cannot be compared."""
+
+    verdict: str
+    says: list[str]
+    largest: float | None = None
+
+
+def compare(pack: Pack, trace: Trace, model: Model) -> Agreement:
+    """`trace` is what was seen here with the settings of the pack, `model` whose weights."""
+    says = []
+    same = model.sha256 == pack.model.sha256
+    if not same:
+        says.append(
+            f"The model is another one: the SHA-256 of {pack.model.of[:40]} begins with "
+            f"{pack.model.sha256[:12]} in the pack, that of {model.of} with {model.sha256[:12]} "
+            "here."
+        )
+    if said := _other_pieces(pack, trace):
+        return Agreement("different", [*says, said])
+    pairs = {}
+    for kind, theirs in pack.attention.items():
+        ours = trace.attention.get(kind)
+        if pack.head and ours is not None:
+            _, layer, head = pack.head
+            ours = ours[layer : layer + 1, head : head + 1]
+        if ours is None or ours.shape != theirs.shape:
+            here = "none" if ours is None else f"{ours.shape[0]} layers of {ours.shape[1]} heads"
+            there = f"{theirs.shape[0]} layers of {theirs.shape[1]} heads"
+            said = f"{KINDS[kind].capitalize()} has {there} in the pack and {here} here."
+            return Agreement("different", [*says, said])
+        pairs[kind] = np.abs(ours - theirs).max(axis=(2, 3))
+    if missing := [] if pack.head else [kind for kind in trace.attention if kind not in pairs]:
+        said = f"The pack has no weights of {' and '.join(KINDS[kind] for kind in missing)}."
+        return Agreement("different", [*says, said])
+    kind = max(pairs, key=lambda kind: pairs[kind].max())
+    largest = float(pairs[kind].max())
+    layer, head = np.unravel_index(pairs[kind].argmax(), pairs[kind].shape)
+    if pack.head:
+        _, layer, head = pack.head
+    where = head_name(kind, int(layer), int(head))
+    count = sum(theirs.size for theirs in pack.attention.values())
+    if largest <= IDENTICAL:
+        verdict = "identical"
+        said = f"All {count:,} weights agree {f'to {largest:.0e}' if largest else 'exactly'}."
+    elif largest <= OTHER_HARDWARE:
+        verdict = "same model, other hardware"
+        said = f"The {count:,} weights agree to {largest:.0e}, as rounding does ({where})."
+    else:
+        verdict = "different"
+        heads = sum(int((far > OTHER_HARDWARE).sum()) for far in pairs.values())
+        total = sum(far.size for far in pairs.values())
+        said = (
+            f"{heads} of {total} heads differ by more than {OTHER_HARDWARE:g}, most of all "
+            f"{where}: a weight there differs by {largest:.2g}."
+        )
+    if not same and verdict != "different":
+        said += " Yet the numbers of this text agree."
+    if verdict != "identical" and (others := _other_versions(pack)):
+        said += f" {others}"
+    return Agreement(verdict, [*says, said], largest)
+
+
+def _other_pieces(pack: Pack, trace: Trace) -> str:
+    """A sentence on the first piece that is another one."""
+    for name, here in (("source", trace.src.pieces), ("target", trace.tgt.pieces)):
+        there = pack.pieces.get(name, ())
+        if tuple(there) == tuple(here):
+            continue
+        at = next(
+            (i for i, pair in enumerate(zip(there, here, strict=False)) if pair[0] != pair[1]),
+            min(len(there), len(here)),
+        )
+        shown = [_quoted(side[at]) if at < len(side) else "nothing" for side in (there, here)]
+        return (
+            f"The {name} is read as other pieces: at position {at + 1} stands {shown[0]} in the "
+            f"pack and {shown[1]} here."
+        )
+    return ""
+
+
+def _other_versions(pack: Pack) -> str:
+    here = versions()
+    others = [
+        f"{name} {pack.versions[name][:20]} there, {number} here"
+        for name, number in here.items()
+        if name in pack.versions and pack.versions[name] != number
+    ]
+    return f"Versions differ: {'; '.join(others)}." if others else ""

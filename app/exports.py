@@ -1,0 +1,237 @@
+"""What is on the screen as files: pictures, tables and a page of its own. No Streamlit.
+
+Each function takes a View and gives bytes, and every file says what it is of: pictures and tables
+carry the settings; a CSV file, which has no place for them, goes with `settings_json`.
+"""
+
+import io
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from urllib.parse import urlencode
+
+import numpy as np
+
+from app import pictures, words
+from app.components.grid_page import grid_page
+from app.components.packing import LARGEST, Look, pack_trace, shrink
+from model.masks import Masks
+from model.reading import Picture, Reading
+from model.tables import SIDES, Block, CsvFile, NpzFile, ParquetFile, blocks
+from model.trace import Trace
+
+LEGENDS = {
+    "linear": "weight",
+    "square root": "√weight",
+    "per row": "÷ row’s largest",
+}
+# Bytes that a weight takes in each kind of file, roughly, and how many bytes a file may have.
+BYTES = {"csv": 45, "parquet": 5, "npz": 4}
+LARGEST_FILE = 256 * 2**20
+
+
+@dataclass(frozen=True)
+class View:
+    """A trace and how it is looked at. `settings` are those of app/choices.py, as the sidebar has
+    them; `look` holds the head in focus, counted from 0."""
+
+    trace: Trace
+    settings: Mapping
+    reading: Reading
+    look: Look
+
+    @property
+    def head(self) -> tuple[str, int, int]:
+        """Kind, layer and head in focus."""
+        return self.look.focus["kind"], self.look.focus["layer"], self.look.focus["head"]
+
+    @property
+    def name(self) -> str:
+        return words.picture_name(*self.head, self.reading.average)
+
+    @property
+    def picture(self) -> Picture:
+        """The head in focus, or the mean, as it is read."""
+        kind, layer, head = self.head
+        weights = self.trace.attention[kind]
+        return self.reading.apply(weights, layer, head, *words.sides(self.trace, kind))
+
+
+def stem(view: View, what: str = "") -> str:
+    """The name of a file without its ending: model, then `what`, else kind, layer and head."""
+    model, step = view.settings["model"], view.settings["step"]
+    kind, layer, head = view.head
+    parts = {
+        "": f"layer-{layer + 1}-head-{head + 1}",
+        "heads": f"layer-{layer + 1}-mean-over-heads",
+        "layers": f"head-{head + 1}-mean-over-layers",
+        "both": "mean-over-all-heads",
+    }
+    step = f"-step-{step}" if step.isdecimal() else ""
+    name = f"{model}{step}-{what or f'{kind}-{parts[view.reading.average]}'}"
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-.") or "headlight"
+
+
+def settings_json(view: View) -> bytes:
+    return json.dumps(dict(view.settings), indent=2, ensure_ascii=False).encode("utf-8")
+
+
+def permalink(settings: Mapping) -> str:
+    """What follows the app's address to come back to the view."""
+    as_text = {
+        key: str(value).lower() if isinstance(value, bool) else value
+        for key, value in settings.items()
+        if value != ""
+    }
+    return "?" + urlencode(as_text)
+
+
+def about(view: View) -> list[str]:
+    """Sentences below the title of a picture: the model, and what was changed."""
+    chosen = view.settings
+    model = chosen["model"] + (f", step {chosen['step']}" if chosen["step"].isdecimal() else "")
+    masks = [words.SETTINGS[mask.name] for mask in fields(Masks) if not chosen[mask.name]]
+    off = f" · without {' and '.join(masks)}" if masks else ""
+    padded = f" · padded to {chosen['pad_to']} tokens" if chosen["pad_to"] else ""
+    return [f"Model {model}{off}{padded}"]
+
+
+# Pictures
+
+
+def head_drawing(view: View) -> pictures.Drawing:
+    """The head in focus with its pieces."""
+    picture, (kind, *_) = view.picture, view.head
+    query, key = words.axes(view.trace, kind)
+    query, key = replace(query, labels=picture.query), replace(key, labels=picture.key)
+    return pictures.head(view.name, [*about(view), *picture.said], picture.weights, query, key)
+
+
+def grid_drawing(view: View) -> pictures.Drawing:
+    """All heads, or those of the kind in focus where the grid shows no others."""
+    focus, layer, head = view.head
+    shown = replace(view.reading, average="", least=0.0)
+    least = view.reading.least
+    parts, texts, said = [], {}, []
+    for kind, weights in view.trace.attention.items():
+        if view.look.show == "one kind" and kind != focus:
+            continue
+        picture = shown.each(weights, *words.sides(view.trace, kind))
+        said = picture.said
+        if least:
+            said = [*said, f"Weights under {least:g} are drawn as 0."]
+        asks, looked_at = words.SIDES[kind]
+        texts |= {asks.capitalize(): picture.query, looked_at.capitalize(): picture.key}
+        every = [-(-size // LARGEST) or 1 for size in picture.weights.shape[2:]]
+        if max(every) > 1:
+            said = [*said, f"Of this long text a cell stands for up to {every[0]} × {every[1]} "
+                    "weights and shows the largest."]  # fmt: skip
+        order = view.look.order.get(kind)
+        tiles = order["tiles"] if order else range(weights.shape[0] * weights.shape[1])
+        parts.append(
+            pictures.Tiles(
+                name=words.KINDS[kind].capitalize(),
+                asks=asks,
+                looked_at=looked_at,
+                weights=_scaled(shrink(picture.weights, *every), view.look.scale, least),
+                places=np.argsort(tiles).tolist(),
+                values=order["values"] if order else (),
+                focus=layer * weights.shape[1] + head if kind == focus else None,
+            )
+        )
+    title = "What every head looks at"
+    legend = LEGENDS[view.look.scale]
+    lines = [*about(view), *said, "Blank: may not look there."]
+    return pictures.grid(title, lines, parts, texts, legend)
+
+
+def _scaled(weights: np.ndarray, scale: str, least: float) -> np.ndarray:
+    """What is 0 stays so and was masked; what is under `least` becomes nearly 0."""
+    weights = np.where((weights > 0) & (weights < least), 1e-9, weights)
+    if scale == "square root":
+        return np.sqrt(weights)
+    if scale == "per row":
+        largest = weights.max(axis=-1, keepdims=True, initial=0)
+        return weights / np.where(largest > 0, largest, 1)
+    return weights
+
+
+def head_svg(view: View) -> bytes:
+    return pictures.svg(head_drawing(view), settings_json(view).decode())
+
+
+def head_png(view: View) -> bytes:
+    return pictures.png(head_drawing(view), settings_json(view).decode())
+
+
+def grid_svg(view: View) -> bytes:
+    return pictures.svg(grid_drawing(view), settings_json(view).decode())
+
+
+def grid_png(view: View) -> bytes:
+    return pictures.png(grid_drawing(view), settings_json(view).decode())
+
+
+def page(view: View) -> bytes:
+    """The grid and the head in focus as one HTML file that needs nobody."""
+    title = f"{view.settings['model']}: what every head looks at"
+    packed = pack_trace(view.trace, view.reading)
+    return grid_page(packed, view.look, title, focus=True).encode("utf-8")
+
+
+# Tables: the weights as the model used them, whatever the pictures hide or merge
+
+
+def weights_of(view: View, one: bool) -> list[Block]:
+    """All weights, or with `one` those of the head in focus."""
+    if not one:
+        return list(blocks([view.trace], [1]))
+    kind, layer, head = view.head
+    asks, looked_at = (getattr(view.trace, side).pieces for side in SIDES[kind])
+    weights = view.trace.attention[kind][layer : layer + 1, head : head + 1]
+    return [Block(1, kind, layer, weights, asks, looked_at, head)]
+
+
+def size(view: View, ending: str, one: bool) -> int:
+    """About how many bytes a table will have."""
+    kind, *_ = view.head
+    attention = view.trace.attention
+    count = sum(w.size for w in attention.values())
+    return BYTES[ending] * (attention[kind][0, 0].size if one else count)
+
+
+def csv(view: View, one: bool = False) -> bytes:
+    """See model.tables.CsvFile; it opens safely in a spreadsheet."""
+    file = io.BytesIO()
+    CsvFile(file).write(weights_of(view, one))
+    return file.getvalue()
+
+
+def parquet(view: View, one: bool = False) -> bytes:
+    """See model.tables.ParquetFile. The settings are JSON in the file's metadata, "headlight"."""
+    file = io.BytesIO()
+    table = ParquetFile(file)
+    table.write(weights_of(view, one))
+    table.writer.add_key_value_metadata({"headlight": settings_json(view).decode()})
+    table.close()
+    return file.getvalue()
+
+
+def npz(view: View, one: bool = False) -> bytes:
+    """For np.load: "encoder", "decoder", "cross" (layers, heads, query, key), "source" and
+    "target" (pieces), "settings" (JSON). Of one head: its (1, 1, query, key)."""
+    file = io.BytesIO()
+    arrays = NpzFile(file)
+    attention = view.trace.attention
+    if one:
+        (block,) = weights_of(view, one)
+        attention = {block.kind: block.weights}
+    for name, weights in attention.items():
+        arrays.write(name, weights)
+    for name, side in (("source", view.trace.src), ("target", view.trace.tgt)):
+        if side.ids:
+            arrays.write(name, np.array(side.pieces))
+    arrays.write("settings", np.array(settings_json(view).decode()))
+    arrays.close()
+    return file.getvalue()

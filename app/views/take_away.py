@@ -1,0 +1,176 @@
+"""The view as files, and one file that brings the view back."""
+
+from functools import partial
+
+import streamlit as st
+
+from app import evidence, exports, look, state, words
+from app.components.packing import Look, order_by
+
+PICTURES = {  # label → ending, type, what writes it, what its name says beside the model
+    "Head as PNG": ("png", "image/png", exports.head_png, ""),
+    "Head as SVG": ("svg", "image/svg+xml", exports.head_svg, ""),
+    "All heads as PNG": ("png", "image/png", exports.grid_png, "all-heads"),
+    "All heads as SVG": ("svg", "image/svg+xml", exports.grid_svg, "all-heads"),
+    "Both as a web page": ("html", "text/html", exports.page, "page"),
+}
+TABLES = {
+    "CSV": ("csv", "text/csv", exports.csv),
+    "Parquet": ("parquet", "application/vnd.apache.parquet", exports.parquet),
+    "NPZ": ("npz", "application/octet-stream", exports.npz),
+}
+PREVIEW = 420  # pixels
+ONE, ALL = "head in focus", "all heads"
+
+
+def take_pack() -> None:
+    """Reads what was dropped and sets the sidebar by it; what went wrong is said below."""
+    for key in ("_pack", "_pack_refused"):
+        st.session_state.pop(key, None)
+    if (file := st.session_state["pack"]) is None:
+        return
+    try:
+        pack = evidence.read(file.getvalue())
+        state.restore(pack.settings)
+    except ValueError as error:
+        st.session_state["_pack_refused"] = str(error)
+    else:
+        st.session_state["_pack"] = pack
+
+
+def file_button(label: str, make, name: str, kind: str, **more) -> None:
+    """A file that is made when it is asked for."""
+    st.download_button(
+        label, make, name, kind, key=f"take {name}", on_click="ignore", icon=":material/download:",
+        **more,
+    )  # fmt: skip
+
+
+st.markdown(
+    "What is on the screen, as files: the head in focus on the left, read as “Pictures” there "
+    "says. Each is made when you ask for it.  \n*Try: take the evidence pack, change everything, "
+    "and drop the pack below: the view comes back, and the numbers are checked.*"
+)
+files = st.container(key="files")
+st.subheader("Open an evidence pack")
+st.caption(
+    "It restores the view, runs the model again and says how well the numbers agree. Nothing of "
+    "the pack is kept or shown to others."
+)
+st.file_uploader(
+    "Evidence pack",
+    "zip",
+    key="pack",
+    on_change=take_pack,
+    max_upload_size=evidence.LARGEST_PACK // 2**20,
+    label_visibility="collapsed",
+)
+verdict = st.container(key="verdict")
+if refused := st.session_state.get("_pack_refused"):
+    verdict.error(f"This pack was not opened. {words.escaped(refused)}")
+
+trace = state.current_trace()
+focus, display, reading = state.focus(), state.display(), state.reading()
+view = exports.View(
+    trace,
+    state.all_settings(),
+    reading,
+    Look(
+        focus=vars(focus),
+        show=display.show,
+        scale=display.scale,
+        order=order_by(display.order, state.measured, state.change),
+        average=reading.average,
+        least=reading.least,
+        palette=look.WEIGHTS,
+        colour=look.FOCUS,
+    ),
+)
+model = evidence.Model(view.settings["model"], *state.model_sha256())
+
+if pack := st.session_state.get("_pack"):
+    moved = [
+        words.SETTINGS[key]
+        for key in words.SETTINGS
+        if view.settings[key] != pack.settings[key]
+    ]  # fmt: skip
+    with verdict:
+        if moved:
+            st.info(
+                f"The view is no longer that of the pack: changed is {', '.join(moved)}. Restore "
+                "it to compare the numbers."
+            )
+            st.button(
+                "Restore the view of the pack",
+                on_click=state.restore,
+                args=(pack.settings,),
+            )
+        else:
+            agreement = evidence.compare(pack, trace, model)
+            said = words.escaped(" ".join(agreement.says))
+            show = {"identical": st.success, "different": st.warning}.get(
+                agreement.verdict, st.info
+            )
+            show(f"The view is restored. The numbers: **{agreement.verdict}**. {said}")
+
+with files:
+    st.subheader("Pictures")
+    with st.container(horizontal=True):
+        for label, (ending, kind, make, what) in PICTURES.items():
+            file_button(label, partial(make, view), f"{exports.stem(view, what)}.{ending}", kind)
+    st.caption(
+        "On white paper. SVG can be scaled and edited. Letters that no font of this machine has "
+        "stand in a PNG by their code, such as U+4E2D. The web page needs no internet; pointing "
+        "and clicking work as here."
+    )
+    preview = state.kept(
+        ("preview", focus, reading), lambda: exports.head_svg(view).decode("utf-8"), len
+    )
+    st.image(preview, width=PREVIEW, alt=f"Preview: {view.name}")
+
+    st.subheader("Numbers")
+    scope = st.segmented_control(
+        "Weights of",
+        (ALL, ONE),
+        default=ALL,
+        required=True,
+        key="weights_of",
+        help="As the model used them, whatever the pictures hide or merge.",
+    )
+    one = scope == ONE
+    with st.container(horizontal=True):
+        name = exports.stem(view, "" if one else "all-heads")
+        sizes = {ending: exports.size(view, ending, one) for ending, *_ in TABLES.values()}
+        for label, (ending, kind, make) in TABLES.items():
+            large = sizes[ending] > exports.LARGEST_FILE
+            file_button(
+                label, partial(make, view, one), f"{name}.{ending}", kind, disabled=large
+            )  # fmt: skip
+        settings = partial(exports.settings_json, view)
+        file_button("Settings (JSON)", settings, f"{name}.settings.json", "application/json")
+    said = ", ".join(f"{label} {words.size(sizes[TABLES[label][0]])}" for label in TABLES)
+    st.caption(
+        f"About {said}. Pieces come along in each; Parquet and NPZ hold the settings too, a CSV "
+        "goes with the settings file. In a CSV a piece that a spreadsheet would take for a "
+        "formula begins with an apostrophe; pandas reads it with `keep_default_na=False`."
+    )
+    if max(sizes.values()) > exports.LARGEST_FILE:
+        st.info(
+            f"Files of more than {words.size(exports.LARGEST_FILE)} are not made here. Take the "
+            f"{ONE} alone, or write them with `python -m model.trace`."
+        )
+
+    st.subheader("Evidence pack")
+    name = f"{exports.stem(view)}-evidence.zip"
+    make = partial(evidence.make, view, model)
+    file_button("Evidence pack (ZIP)", make, name, "application/zip", type="primary")
+    _, left_out, _ = evidence.contents(view)
+    st.caption(
+        " ".join(
+            [
+                "All of these, the settings, a link, the model's SHA-256, the versions of the "
+                "libraries, and a README. Whoever gets it can see the same view and check it.",
+                *left_out,
+            ]
+        )
+    )

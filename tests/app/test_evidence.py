@@ -1,0 +1,326 @@
+"""Evidence packs: what is in them, what they are compared with, and the broken ones."""
+
+import io
+import json
+import pickle
+import struct
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from app import evidence, exports
+from app.choices import CHOICES, complete
+from app.evidence import MAY_HOLD, NUMBERS, RECORD, Model, Unreadable, compare, make, read
+from model import load
+from model.checkpoint import parameters_sha256, untrained
+from tests.app.test_exports import view_of
+
+MODEL = Model("en-de", "model.safetensors", "0123456789abcdef" * 4)
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return load("en-de").trace("A dog runs.", "Ein Hund rennt.")
+
+
+@pytest.fixture(scope="module")
+def pack(trace) -> bytes:
+    return make(view_of(trace), MODEL)
+
+
+@pytest.fixture(scope="module")
+def files(pack) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(pack)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def zipped(files, compression=zipfile.ZIP_DEFLATED) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", compression) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return made.getvalue()
+
+
+def test_a_pack_holds_everything_and_says_so(pack, files, trace):
+    assert set(files) == MAY_HOLD
+    record = json.loads(files[RECORD])
+    assert record["settings"] == view_of(trace).settings
+    assert record["model"] == vars(MODEL) and record["versions"]["torch"]
+    assert record["permalink"] == exports.permalink(record["settings"])
+    assert "http" not in record["permalink"]
+    readme = files["README.txt"].decode()
+    assert all(name in readme for name in files if name != "README.txt")
+    assert MODEL.sha256 in readme and record["permalink"] in readme
+    assert files["head.png"].startswith(b"\x89PNG") and files["page.html"].startswith(b"<!doctype")
+    assert make(view_of(trace), MODEL) == pack  # the same view, the same bytes
+
+
+def test_a_pack_is_read_as_it_was_made(pack, trace):
+    found = read(pack)
+    assert found.settings == view_of(trace).settings and found.model == MODEL
+    assert found.pieces == {"source": trace.src.pieces, "target": trace.tgt.pieces}
+    for kind, weights in trace.attention.items():
+        assert (found.attention[kind] == weights).all()
+    agreement = compare(found, trace, MODEL)
+    assert agreement.verdict == "identical" and agreement.largest == 0
+
+
+def moved(trace, by: float):
+    changed = trace.attention["cross"].copy()
+    changed[1, 2, 0, 0] += by * (1 if changed[1, 2, 0, 0] < 0.5 else -1)
+    return replace(trace, attention=trace.attention | {"cross": changed})
+
+
+@pytest.mark.parametrize(
+    ("by", "verdict"),
+    [
+        (5e-7, "identical"),
+        (5e-5, "same model, other hardware"),
+        (5e-4, "different"),
+    ],
+)
+def test_agreement_has_three_degrees(pack, trace, by, verdict):
+    agreement = compare(read(pack), moved(trace, by), MODEL)
+    assert agreement.verdict == verdict
+    assert agreement.largest == pytest.approx(by, rel=0.2)
+    named = "Cross-attention, layer 2, head 3" in agreement.says[-1]
+    assert named == (verdict != "identical")
+
+
+def test_what_differs_is_said(pack, trace):
+    found = read(pack)
+    other = compare(found, trace, replace(MODEL, sha256="f" * 64))
+    assert "SHA-256" in other.says[0] and "ffffffffffff" in other.says[0]
+    tgt = replace(trace.tgt, pieces=(*trace.tgt.pieces[:2], "Katze", *trace.tgt.pieces[3:]))
+    pieces = compare(found, replace(trace, tgt=tgt), MODEL)
+    assert pieces.verdict == "different"
+    assert "position 3 stands “Hund” in the pack and “Katze” here" in pieces.says[0] or (
+        "position 3" in pieces.says[0] and "“Katze” here" in pieces.says[0]
+    )
+    fewer = {kind: weights[:2] for kind, weights in trace.attention.items()}
+    shapes = compare(found, replace(trace, attention=fewer), MODEL)
+    assert "has 4 layers of 4 heads in the pack and 2 layers of 4 heads here" in shapes.says[0]
+    more = replace(found, attention={"cross": found.attention["cross"]})
+    assert "no weights of encoder" in compare(more, trace, MODEL).says[0]
+
+
+def test_a_large_view_is_packed_in_part(trace, monkeypatch):
+    monkeypatch.setattr(evidence, "LARGEST_NUMBERS", 1000)
+    monkeypatch.setattr(evidence, "LARGEST_TABLE", 500)
+    monkeypatch.setattr(evidence, "LARGEST_RECORD", 2**16)
+    view = view_of(trace, layer=1, head=2)
+    kept, left_out, one = evidence.contents(view)
+    assert one and "weights.csv" not in kept and len(left_out) == 2
+    content = make(view, MODEL)
+    monkeypatch.undo()
+    found = read(content)
+    assert found.head == ("cross", 1, 2)
+    assert found.attention["cross"].shape == (1, 1, *trace.attention["cross"].shape[2:])
+    assert compare(found, trace, MODEL).verdict == "identical"
+    seen = compare(found, moved(trace, 0.01), MODEL)
+    assert seen.verdict == "different" and "layer 2, head 3" in seen.says[-1]
+
+
+def test_random_weights_have_a_sum_of_their_own():
+    like = load("en-de")
+    first, again, other = (untrained("annotated", like, seed) for seed in (0, 0, 1))
+    sums = [parameters_sha256(one.model) for one in (first, again, other)]
+    assert sums[0] == sums[1] != sums[2]
+    with torch.no_grad():
+        next(again.model.parameters())[0, 0] += 1e-3
+    assert parameters_sha256(again.model) != sums[0]
+
+
+# Broken ones
+
+
+def recorded(files, **changes) -> bytes:
+    record = json.loads(files[RECORD]) | changes
+    return zipped(files | {RECORD: json.dumps(record).encode()})
+
+
+def set_to(files, **changes) -> bytes:
+    return recorded(files, settings=json.loads(files[RECORD])["settings"] | changes)
+
+
+def numbered(files, **arrays) -> bytes:
+    """With other arrays, or raw bytes, or none."""
+    with np.load(io.BytesIO(files[NUMBERS])) as found:
+        held = {name: found[name] for name in found}
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, array in (held | arrays).items():
+            if array is None:
+                continue
+            if not isinstance(array, bytes):
+                file = io.BytesIO()
+                np.lib.format.write_array(file, array)
+                array = file.getvalue()
+            archive.writestr(f"{name}.npy", array)
+    return zipped(files | {NUMBERS: made.getvalue()})
+
+
+def array(files, name="cross"):
+    with np.load(io.BytesIO(files[NUMBERS])) as found:
+        return found[name].copy()
+
+
+def with_value(files, value):
+    changed = array(files)
+    changed[0, 0, 0, 0] = value
+    return numbered(files, cross=changed)
+
+
+def claims(shape, content=b"", descr="<f4") -> bytes:
+    """An array whose header says more than there is."""
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + content
+
+
+def many_entries() -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for i in range(5000):
+            archive.writestr(f"{i}", "")
+    return made.getvalue()
+
+
+def twice(files) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive, pytest.warns(UserWarning):
+        for content in (files[RECORD], b"{}"):
+            archive.writestr(RECORD, content)
+    return made.getvalue()
+
+
+def flipped(pack: bytes, at: int) -> bytes:
+    return pack[:at] + bytes([pack[at] ^ 0xFF]) + pack[at + 1 :]
+
+
+def damaged_numbers(files) -> bytes:
+    stored = zipped(files, zipfile.ZIP_STORED)
+    return flipped(stored, stored.index(files[NUMBERS]) + 500)
+
+
+def encrypted(files) -> bytes:
+    content = bytearray(zipped({RECORD: files[RECORD], NUMBERS: files[NUMBERS]}))
+    place = content.index(b"PK\x01\x02")
+    content[place + 8] |= 1
+    return bytes(content)
+
+
+class Runs:
+    def __reduce__(self):
+        return (pytest.fail, ("a pickle was run",))
+
+
+BROKEN = {
+    "empty": (lambda p, f: b"", "not a ZIP"),
+    "text": (lambda p, f: b"hello" * 100, "not a ZIP"),
+    "cut in half": (lambda p, f: p[: len(p) // 2], "cut off"),
+    "cut at the end": (lambda p, f: p[:-1], "cut off"),
+    "too large": (lambda p, f: b"PK" + bytes(evidence.LARGEST_PACK), "at most"),
+    "list of files broken": (lambda p, f: flipped(p, p.rindex(b"PK\x01\x02")), "cannot be read"),
+    "many files": (lambda p, f: many_entries(), "more files"),
+    "two of one name": (lambda p, f: twice(f), "two files of one name"),
+    "climbs out": (lambda p, f: zipped(f | {"../../x.json": b""}), "leads out of it"),
+    "from the root": (lambda p, f: zipped(f | {"/etc/passwd": b""}), "leads out of it"),
+    "of Windows": (lambda p, f: zipped(f | {"C:\\x": b""}), "leads out of it"),
+    "a stranger": (lambda p, f: zipped(f | {"model.pkl": pickle.dumps(1)}), "no part of a pack"),
+    "no record": (lambda p, f: zipped({NUMBERS: f[NUMBERS]}), f"{RECORD} is missing"),
+    "no numbers": (lambda p, f: zipped({RECORD: f[RECORD]}), f"{NUMBERS} is missing"),
+    "encrypted": (lambda p, f: encrypted(f), "encrypted"),
+    "other compression": (lambda p, f: zipped(f, zipfile.ZIP_LZMA), "compressed in a way"),
+    "damaged": (lambda p, f: damaged_numbers(f), "damaged"),
+    "bomb": (lambda p, f: zipped(f | {NUMBERS: bytes(2**26)}), "unpacks to more"),
+    "bomb in the record": (lambda p, f: zipped(f | {RECORD: b" " * 2**24}), "unpacks to more"),
+    "bomb within": (lambda p, f: zipped(f | {NUMBERS: zipped({"cross.npy": bytes(2**26)})}),
+                    "unpacks to more"),
+    "not JSON": (lambda p, f: zipped(f | {RECORD: b"{"}), "not JSON"),
+    "not UTF-8": (lambda p, f: zipped(f | {RECORD: b"\xff"}), "not JSON"),
+    "deep JSON": (lambda p, f: zipped(f | {RECORD: b"[" * 200_000}), "not JSON"),
+    "other JSON": (lambda p, f: zipped(f | {RECORD: b"[1]"}), "does not say"),
+    "newer": (lambda p, f: recorded(f, version=2), "another version of Headlight"),
+    "no settings": (lambda p, f: recorded(f, settings=None), "no settings"),
+    "a setting missing": (lambda p, f: recorded(f, settings={}), "lacks the setting"),
+    "layer as text": (lambda p, f: set_to(f, layer="1"), "“layer” that cannot be"),
+    "layer 0": (lambda p, f: set_to(f, layer=0), "“layer” that cannot be"),
+    "true for a number": (lambda p, f: set_to(f, pad_to=True), "“pad_to” that cannot be"),
+    "padding of a million": (lambda p, f: set_to(f, pad_to=10**6), "“pad_to” that cannot be"),
+    "NaN": (lambda p, f: set_to(f, least=float("nan")), "“least” that cannot be"),
+    "another kind": (lambda p, f: set_to(f, kind="self"), "“kind” that cannot be"),
+    "half a character": (lambda p, f: set_to(f, source="\ud800"), "“source” that cannot be"),
+    "a long text": (lambda p, f: set_to(f, source="a" * 200_000), "“source” that cannot be"),
+    "no model": (lambda p, f: recorded(f, model={"name": 1}), "does not name its model"),
+    "no versions": (lambda p, f: recorded(f, versions=[]), "versions it was made with"),
+    "which head": (lambda p, f: recorded(f, numbers_of={"kind": "x"}), "which head"),
+    "not that head": (lambda p, f: recorded(f, numbers_of={"kind": "cross", "layer": 0, "head": 0}),
+                      "not of the head"),
+    "numbers are text": (lambda p, f: zipped(f | {NUMBERS: b"1, 2"}), "not a ZIP"),
+    "pickle": (lambda p, f: numbered(f, cross=np.array([Runs()])), "pickle"),
+    "bare pickle": (lambda p, f: numbered(f, cross=pickle.dumps(Runs())), "cannot be read"),
+    "NaN weights": (lambda p, f: with_value(f, np.nan), "NaN"),
+    "infinite weights": (lambda p, f: with_value(f, np.inf), "between 0 and 1"),
+    "negative weights": (lambda p, f: with_value(f, -0.1), "between 0 and 1"),
+    "float64": (lambda p, f: numbered(f, cross=array(f).astype(float)), "should be float32"),
+    "three axes": (lambda p, f: numbered(f, cross=array(f)[0]), "with four axes"),
+    "Fortran": (lambda p, f: numbered(f, cross=np.asfortranarray(array(f))), "should be"),
+    "a row less": (lambda p, f: numbered(f, cross=array(f)[:, :, 1:]), "pieces"),
+    "no pieces": (lambda p, f: numbered(f, source=None), "without their pieces"),
+    "no weights": (lambda p, f: numbered(f, encoder=None, decoder=None, cross=None), "no weights"),
+    "a stranger within": (lambda p, f: numbered(f, other=np.zeros(1)), "no part of a pack"),
+    "huge shape": (lambda p, f: numbered(f, cross=claims((10**9,) * 4)), "does not hold"),
+    "negative shape": (lambda p, f: numbered(f, cross=claims((-1, -1, 1, 1))), "does not hold"),
+    "no letters": (lambda p, f: numbered(f, source=claims((5,), descr="<U0")), "does not hold"),
+    "not text": (lambda p, f: numbered(f, source=claims((1,), b"\xff" * 4, "<U1")), "not text"),
+    "a program as header": (
+        lambda p, f: numbered(f, cross=claims("__import__('os').abort()")), "cannot be read"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_pack_gets_a_sentence(pack, files, name):
+    breaks, said = BROKEN[name]
+    with pytest.raises(Unreadable, match=said) as refused:
+        read(breaks(pack, files))
+    sentence = str(refused.value)
+    assert sentence.endswith(".") and len(sentence) < 250 and sentence.isprintable()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_pack_with_a_few_bytes_changed_is_refused_or_read(pack, seed):
+    random = np.random.default_rng(seed)
+    content = bytearray(pack)
+    for _ in range(3):
+        tail = random.integers(0, min(1500, len(pack))) if seed % 2 else 0
+        at = len(pack) - 1 - tail if seed % 2 else random.integers(0, len(pack))
+        content[at] = random.integers(0, 256)
+    try:
+        read(bytes(content))
+    except Unreadable as refused:
+        assert str(refused).isprintable()
+
+
+def test_opening_a_pack_writes_nothing(pack, files, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def refuse(*args, **kwargs):
+        pytest.fail(f"opened {args[0]}")
+
+    monkeypatch.setattr("builtins.open", refuse)
+    read(pack)
+    for breaks, _ in BROKEN.values():
+        with pytest.raises(Unreadable):
+            read(breaks(pack, files))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_settings_that_cannot_be_give_way_to_defaults():
+    defaults = complete({})
+    assert set(defaults) == set(CHOICES)
+    assert complete({"layer": "3", "kind": 7, "causal": "", "pad_to": 99}) == defaults
+    assert complete({"layer": 3, "causal": False}) == defaults | {"layer": 3, "causal": False}

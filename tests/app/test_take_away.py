@@ -1,0 +1,174 @@
+"""The page Take away without a browser: packs that are opened again, and those that are not."""
+
+import hashlib
+import io
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app import evidence
+from app.choices import complete
+from app.evidence import Model
+from model import Masks, load
+from model.checkpoint import parameters_sha256, untrained
+from tests.app.test_evidence import BROKEN, set_to
+from tests.app.test_exports import view_of
+
+PAGE = "views/take_away.py"
+SEEN = {
+    "model": "uneven", "source": "the dog sees", "target": "ein Hund", "causal": False,
+    "kind": "decoder", "layer": 5, "head": 3, "scale": "per row", "words": True, "least": 0.1,
+    "order": "entropy", "special": "hide", "average": "heads", "pad_to": 6,
+}  # fmt: skip
+
+
+def packed(models, **changes) -> bytes:
+    """A pack of the model "uneven", as if from another start of the app."""
+    chosen = complete(SEEN | changes)
+    own = load(models / "uneven")
+    sha = hashlib.sha256((models / "uneven" / "model.safetensors").read_bytes()).hexdigest()
+    trace = own.trace(
+        chosen["source"], chosen["target"], Masks(causal=chosen["causal"]), chosen["pad_to"]
+    )
+    view = replace(view_of(trace, "decoder", 4, 2), settings=chosen)
+    return evidence.make(view, Model(chosen["model"], "model.safetensors", sha))
+
+
+def files_of(pack: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(pack)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+@pytest.fixture
+def take_away(page):
+    """The page, on a small model."""
+    page.query_params.update(model="short", source="a man")
+    page.run()
+    return page.switch_page(PAGE).run()
+
+
+def drop(page, content: bytes):
+    page.file_uploader(key="pack").set_value(("pack.zip", content, "application/zip"))
+    page.run()
+    assert not page.exception
+    return page
+
+
+@pytest.mark.parametrize("name", ["en-de", "uneven", "short", "classifier", "paper, untrained"])
+def test_every_model_can_be_taken_away(page, name):
+    page.query_params.update(model=name, source="the dog", target="ein Hund")
+    page.run()
+    page.switch_page(PAGE).run()
+    assert not page.exception and not page.error
+    assert len(page.download_button) == 10
+    assert not any(button.disabled for button in page.download_button)
+    page.segmented_control(key="weights_of").set_value("head in focus").run()
+    assert not page.exception
+
+
+def test_a_pack_restores_the_view_and_the_numbers_agree(take_away, models):
+    page = drop(take_away, packed(models))
+    for key, value in SEEN.items():
+        assert page.session_state[key] == value, key
+    assert page.toggle(key="causal").value is False
+    assert not page.error and not page.warning
+    assert "**identical**" in page.success[0].value
+
+
+def test_a_changed_view_is_not_compared_until_it_is_restored(take_away, models):
+    page = drop(take_away, packed(models))
+    page.segmented_control(key="layer").set_value(1).run()
+    assert page.success  # another head of the same numbers
+    page.toggle(key="causal").set_value(True).run()
+    assert not page.success and "the causal mask" in page.info[0].value
+    again = next(button for button in page.button if button.label.startswith("Restore"))
+    again.click().run()
+    assert page.success and page.session_state["layer"] == 5
+    page.file_uploader(key="pack").set_value(None)
+    page.run()
+    assert not page.success and page.session_state["layer"] == 5
+
+
+def test_other_numbers_are_named(take_away, models):
+    content = files_of(packed(models))
+    with np.load(io.BytesIO(content[evidence.NUMBERS])) as held:
+        arrays = {name: held[name] for name in held}
+    arrays["cross"][3, 1] = arrays["cross"][3, 1][::-1]
+    made = io.BytesIO()
+    np.savez(made, **arrays)
+    content[evidence.NUMBERS] = made.getvalue()
+    again = io.BytesIO()
+    with zipfile.ZipFile(again, "w") as archive:
+        for name, value in content.items():
+            archive.writestr(name, value)
+    page = drop(take_away, again.getvalue())
+    said = page.warning[0].value
+    assert "**different**" in said and "1 of 48 heads" in said
+    assert "layer 4" in said and "head 2" in said
+
+
+def test_a_model_that_is_not_here_leaves_the_view_as_it_is(take_away, models):
+    page = drop(take_away, set_to(files_of(packed(models)), model="[gone](http://x)"))
+    assert "is not here" in page.error[0].value and "](" not in page.error[0].value
+    assert page.session_state["model"] == "short"
+    page = drop(page, set_to(files_of(packed(models)), step="77"))
+    assert "training step 77" in page.error[0].value
+
+
+def test_other_weights_of_the_same_name_are_noticed(take_away, models):
+    page = drop(take_away, set_to(files_of(packed(models)), step="10"))
+    assert "SHA" in page.warning[0].value and page.select_slider(key="step").value == "10"
+
+
+def test_untrained_weights_agree_by_their_parameters(page):
+    own = untrained("bloem", load("reviews"))
+    chosen = complete({"model": "bloem, untrained", "source": "good", "kind": "encoder"})
+    view = replace(view_of(own.trace("good"), "encoder", 0, 0), settings=chosen)
+    sha = parameters_sha256(own.model)
+    page.query_params["model"] = "short"
+    page.run()
+    page.switch_page(PAGE).run()
+    drop(page, evidence.make(view, Model("bloem, untrained", "its parameters", sha)))
+    assert "**identical**" in page.success[0].value
+    assert "SHA" not in page.success[0].value
+
+
+def test_a_head_that_is_not_there_is_clamped(take_away, models):
+    page = drop(take_away, packed(models))
+    page = drop(page, set_to(files_of(packed(models)), kind="encoder", layer=900, head=900))
+    assert page.session_state["layer"] == 2 and page.session_state["head"] == 4
+    assert page.success
+
+
+@pytest.mark.parametrize("name", ["cut in half", "climbs out", "pickle", "bomb", "NaN", "text"])
+def test_a_broken_pack_changes_nothing_and_the_session_goes_on(take_away, models, name):
+    good = packed(models)
+    breaks, _ = BROKEN[name]
+    before = dict(take_away.session_state["_views"])
+    page = drop(take_away, breaks(good, files_of(good)))
+    assert page.error[0].value.startswith("This pack was not opened.")
+    assert page.session_state["model"] == "short"
+    assert dict(page.session_state["_views"]) == before
+    page = drop(page, good)
+    assert not page.error and page.success
+
+
+def test_a_text_too_long_leaves_a_way_back(take_away, models):
+    page = drop(take_away, set_to(files_of(packed(models)), model="short", source="dog " * 50))
+    assert "at most 12" in page.error[0].value
+    assert drop(page, packed(models)).success
+
+
+def test_a_large_view_says_what_is_left_out(page, monkeypatch):
+    monkeypatch.setattr("app.exports.LARGEST_FILE", 100_000)
+    monkeypatch.setattr("app.evidence.LARGEST_TABLE", 100_000)
+    page.query_params.update(model="uneven", source="the dog sees " * 8, target="ein Hund")
+    page.run()
+    page.switch_page(PAGE).run()
+    disabled = {button.label for button in page.download_button if button.disabled}
+    assert disabled == {"CSV"} and "are not made here" in page.info[0].value
+    assert any("weights.csv would be about" in said.value for said in page.caption)
+    page.segmented_control(key="weights_of").set_value("head in focus").run()
+    assert not any(button.disabled for button in page.download_button)

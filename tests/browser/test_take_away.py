@@ -1,0 +1,168 @@
+"""Files as a browser gets them: taken, opened without a server, and given back to another app."""
+
+import io
+import json
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from playwright.sync_api import expect
+
+from app import evidence
+from model import load
+from tests.browser.conftest import Visit
+from tests.conftest import serve
+
+pytestmark = pytest.mark.browser
+TEXT = "A dog </script><img src=x onerror=document.title='run'> שלום 🙂 =1+1"
+HERE = "take-away?kind=cross&layer=3&head=2"
+BUTTONS = {
+    "Head as PNG": "en-de-cross-layer-3-head-2.png",
+    "Head as SVG": "en-de-cross-layer-3-head-2.svg",
+    "All heads as PNG": "en-de-all-heads.png",
+    "All heads as SVG": "en-de-all-heads.svg",
+    "Both as a web page": "en-de-page.html",
+    "CSV": "en-de-all-heads.csv",
+    "Parquet": "en-de-all-heads.parquet",
+    "NPZ": "en-de-all-heads.npz",
+    "Settings (JSON)": "en-de-all-heads.settings.json",
+    "Evidence pack (ZIP)": "en-de-cross-layer-3-head-2-evidence.zip",
+}
+
+
+def take(visit: Visit, label: str, folder):
+    with visit.page.expect_download() as download:
+        visit.page.get_by_role("button", name=label, exact=True).click()
+    assert download.value.suggested_filename == BUTTONS[label]
+    download.value.save_as(folder / BUTTONS[label])
+    return folder / BUTTONS[label]
+
+
+def alone(chromium, file):
+    """A file in a browser that has no network: the page, what it asked for, and its errors."""
+    page = chromium.new_context(offline=True, viewport={"width": 1280, "height": 1400}).new_page()
+    asked, errors = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(file.as_uri())
+    return page, asked, errors
+
+
+def test_every_file_is_taken_and_read(visit, tmp_path):
+    visit.open(HERE).type(TEXT)
+    files = {label: take(visit, label, tmp_path) for label in BUTTONS}
+    trace = load("en-de").trace(TEXT)
+    for label in ("Head as PNG", "All heads as PNG"):
+        Image.open(files[label]).verify()
+    table = pd.read_csv(files["CSV"], keep_default_na=False)
+    expected = trace.to_dataframe()
+    assert np.abs(table.weight - expected.weight).max() <= 1e-6
+    assert table.query_piece.tolist() == expected.query_piece.tolist()
+    assert np.abs(pd.read_parquet(files["Parquet"]).weight - expected.weight).max() <= 1e-6
+    with np.load(files["NPZ"]) as found:
+        assert np.abs(found["cross"] - trace.attention["cross"]).max() <= 1e-6
+    settings = json.loads(files["Settings (JSON)"].read_text(encoding="utf-8"))
+    assert settings["source"] == TEXT and settings["layer"] == 3
+    pack = evidence.read(files["Evidence pack (ZIP)"].read_bytes())
+    assert pack.settings == settings
+    assert evidence.compare(pack, trace, pack.model).verdict == "identical"
+
+
+def test_pictures_open_in_a_browser_and_run_nothing(visit, chromium, tmp_path):
+    visit.open(HERE).type(TEXT)
+    for label in ("Head as SVG", "All heads as SVG"):
+        file = take(visit, label, tmp_path)
+        page, asked, errors = alone(chromium, file)
+        assert asked == [file.as_uri()] and not errors
+        assert (
+            page.locator("text", has_text="onerror")
+            .or_(page.locator("text", has_text="er").first)
+            .count()
+        )
+        assert page.locator("script, img, foreignObject").count() == 0
+        page.context.close()
+
+
+def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path):
+    visit.open(HERE).type(TEXT)
+    file = take(visit, "Both as a web page", tmp_path)
+    page, asked, errors = alone(chromium, file)
+    expect(page.get_by_role("heading", name="Cross-attention, layer 3, head 2")).to_be_visible()
+    trace = load("en-de").trace(TEXT)
+
+    def focused():
+        return np.array(page.evaluate("Array.from(window.headlight.focus.shown)"))
+
+    assert np.abs(focused() - trace.attention["cross"][2, 1].ravel()).max() <= 0.5 / 254 + 1e-6
+    place = page.evaluate("""() => {
+      const { canvas, left, top, cell } = window.headlight.focus;
+      const box = canvas.getBoundingClientRect();
+      return [box.left + left + 0.5 * cell, box.top + top + 1.5 * cell];
+    }""")
+    page.mouse.move(*place)
+    said = page.locator(".said")
+    expect(said).to_contain_text(f"{trace.tgt.pieces[1]} looks")
+    expect(said).to_contain_text(f"at {trace.src.pieces[0]}")
+    place = page.evaluate("""() => {
+      const { drawn } = window.headlight.grid;
+      const section = drawn[0], box = section.over.canvas.getBoundingClientRect();
+      return [box.left + section.left + 3, box.top + section.top + 3];
+    }""")
+    page.mouse.click(*place)
+    expect(
+        page.get_by_role("heading", name="Encoder self-attention, layer 1, head 1")
+    ).to_be_visible()
+    assert np.abs(focused() - trace.attention["encoder"][0, 0].ravel()).max() <= 0.5 / 254 + 1e-6
+    assert page.title() == "en-de: what every head looks at"
+    assert asked == [file.as_uri()] and not errors
+    page.context.close()
+
+
+def test_a_pack_opens_on_another_start_of_the_app(visit, chromium, models, tmp_path):
+    visit.open(f"{HERE}&words=true&scale=per+row&causal=false").type("A man is running home.")
+    file = take(visit, "Evidence pack (ZIP)", tmp_path)
+    with serve(models) as address:
+        other = Visit(chromium.new_context().new_page(), address).open("take-away?model=uneven")
+        other.page.locator("input[type=file]").set_input_files(file)
+        verdict = other.page.locator(".st-key-verdict")
+        expect(verdict).to_contain_text("The numbers: identical")
+        other.settle()
+        expect(other.page.get_by_label("Source sentence", exact=True)).to_have_value(
+            "A man is running home."
+        )
+        for part in ("layer=3", "head=2", "words=true", "causal=false"):
+            assert part in other.page.url
+        assert "model=uneven" not in other.page.url
+        other.expect_well()
+        other.page.context.close()
+
+
+def test_a_broken_pack_is_refused_and_the_session_goes_on(visit, tmp_path):
+    visit.open("take-away").type("A dog.")
+    file = take_any(visit, tmp_path)
+    broken = tmp_path / "broken.zip"
+    broken.write_bytes(file.read_bytes()[:5000])
+    visit.page.locator("input[type=file]").set_input_files(broken)
+    verdict = visit.page.locator(".st-key-verdict")
+    expect(verdict).to_contain_text("This pack was not opened. It is cut off")
+    visit.page.locator("input[type=file]").set_input_files(file)
+    expect(verdict).to_contain_text("The numbers: identical")
+
+
+def take_any(visit: Visit, folder):
+    with visit.page.expect_download() as download:
+        visit.page.get_by_role("button", name="Evidence pack (ZIP)", exact=True).click()
+    download.value.save_as(folder / "pack.zip")
+    return folder / "pack.zip"
+
+
+def test_the_link_in_a_pack_brings_the_view_back(visit, tmp_path):
+    visit.open(f"{HERE}&special=hide&least=0.1&pad_to=20").type("A man & a dog?")
+    with zipfile.ZipFile(io.BytesIO(take_any(visit, tmp_path).read_bytes())) as archive:
+        record = json.loads(archive.read(evidence.RECORD))
+    visit.open(f"take-away{record['permalink']}")
+    with zipfile.ZipFile(io.BytesIO(take_any(visit, tmp_path).read_bytes())) as archive:
+        again = json.loads(archive.read(evidence.RECORD))
+    assert again == record
