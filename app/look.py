@@ -19,10 +19,12 @@ FONT = 16  # pixels
 PROJECTOR = 1.5  # how many times larger letters and lines are in projector mode
 PAGE = 17  # pixels of the page's own text, as in .streamlit/config.toml
 
-# A projector has few pixels: spend them on pictures. Grey captions cannot be read from it.
+# A projector has few pixels: spend them on pictures. Grey captions cannot be read from it, and
+# pages that do not fit above are hidden in a menu.
 STYLE = """
 .stMainBlockContainer { padding: 3.5rem 2rem 2rem; }
 [data-testid="stCaptionContainer"] { opacity: 0.85; }
+[data-testid="stTopNavLink"] { padding: 0 0.2rem; gap: 0.25rem; }
 """
 PROJECTOR_STYLE = f"""
 html {{ font-size: {PAGE * 1.3:.0f}px !important; }}
