@@ -30,7 +30,7 @@ def main() -> None:
             if page == "Attention":
                 visit.page.locator(".target span").nth(4).click()
             visit.page.wait_for_timeout(1000)
-            file = ROOT / "assets" / "screenshots" / f"{page.lower()}{way}.png"
+            file = ROOT / "assets" / "screenshots" / f"{page.lower().replace(' ', '-')}{way}.png"
             visit.page.screenshot(path=file)
             context.close()
 

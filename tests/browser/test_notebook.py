@@ -11,7 +11,7 @@ from tests.browser.conftest import Visit
 
 pytestmark = pytest.mark.browser
 GRID = "window.headlight.grid"
-DARK, LIGHT = "rgb(14, 17, 23)", "rgb(255, 255, 255)"
+DARK, LIGHT = "rgb(23, 22, 20)", "rgb(255, 255, 255)"
 
 
 @pytest.fixture(scope="module")
