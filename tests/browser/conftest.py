@@ -94,17 +94,11 @@ class Visit:
         link = self.page.get_by_role("link", name=title)
         more = self.page.get_by_text(re.compile(r"^\d+ more$"))  # pages that do not fit above
         expect(link.or_(more).first).to_be_visible()
-<<<<<<< HEAD
-        if not link.is_visible():
-            more.click()
-        link.click()
-=======
         if link.is_visible():
             link.click()
         else:
             more.click()
             self.page.get_by_role("menuitem", name=title).click()
->>>>>>> pack
         expect(self.page.get_by_role("heading", name=title, exact=True)).to_be_visible()
         return self.settle()
 
