@@ -10,7 +10,8 @@ from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwrig
 expect.set_options(timeout=30_000)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 DRAWN = (  # of any page
-    ".js-plotly-plot, .stDataFrame, .st-key-pictures, .st-key-head_plane, .st-key-files"
+    ".js-plotly-plot, .stDataFrame, .st-key-pictures, .st-key-head_plane, .st-key-files, "
+    ".st-key-model_map"
 )
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
@@ -91,7 +92,7 @@ class Visit:
         return self.settle()
 
     def go(self, title: str) -> "Visit":
-        link = self.page.get_by_role("link", name=title)
+        link = self.page.get_by_role("link", name=title).first  # a page may have one too
         more = self.page.get_by_text(re.compile(r"^\d+ more$"))  # pages that do not fit above
         expect(link.or_(more).first).to_be_visible()
         if link.is_visible():
