@@ -1,0 +1,29 @@
+"""A run as a value: everything that decides what a pass gives, the device apart."""
+
+from dataclasses import dataclass
+
+from model.masks import Masks
+from model.tokenizer import Encoding
+
+FINAL = "final"  # the training step that a checkpoint ends with
+
+
+@dataclass(frozen=True)
+class Run:
+    """One pass of one model over its texts. Equal runs give equal traces.
+
+    texts       what each side of the model reads, in the order of `model.sides()`, without special
+                tokens and padding
+    masks       which masks are on
+    pad_to      tokens that each side is padded to; 0: no padding
+    checkpoint  the model, by the name that its reader knows it by; empty for one without a name
+    step        the training step of its weights
+    changes     what is changed inside the model while it runs
+    """
+
+    texts: tuple[Encoding, ...]
+    masks: Masks = Masks()
+    pad_to: int = 0
+    checkpoint: str = ""
+    step: str = FINAL
+    changes: tuple = ()
