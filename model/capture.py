@@ -5,14 +5,16 @@ each reader works on a `view`: modules of its own over shared weights.
 """
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TypeVar
 
 from torch import Tensor, nn
 
 from model.transformer import MaskedSoftmax
 
 Wanted = Callable[[str, nn.Module], bool]
+Key = TypeVar("Key", bound=Hashable)
 
 
 def view(model: nn.Module) -> nn.Module:
@@ -30,25 +32,45 @@ def is_attention(name: str, module: nn.Module) -> bool:
 def capture(model: nn.Module, wanted: Wanted = is_attention) -> Iterator[dict[str, Tensor]]:
     """Record the output of every submodule that `wanted(name, module)` names, by its name.
 
-        with capture(view(model)) as seen:
+        with capture(view(model)) as outputs:
             model(src, tgt)
-        seen["encoder.layers.0.self_attn.softmax"]  # (batch, heads, query, key)
+        outputs["encoder.layers.0.self_attn.softmax"]  # (batch, heads, query, key)
 
     By default the attention weights of every layer, after the mask and before dropout. A
     module that runs twice in the block leaves its last output.
     """
-    seen: dict[str, Tensor] = {}
+    chosen = {name: module for name, module in model.named_modules() if wanted(name, module)}
+    with outputs_of(chosen) as outputs:
+        yield outputs
 
-    def keep(name):
-        return lambda module, inputs, output: seen.__setitem__(name, output)
 
-    handles = [
-        module.register_forward_hook(keep(name))
-        for name, module in model.named_modules()
-        if wanted(name, module)
-    ]
+@contextmanager
+def outputs_of(modules: Mapping[Key, nn.Module]) -> Iterator[dict[Key, Tensor]]:
+    """Record the output of each module under its key."""
+    outputs: dict[Key, Tensor] = {}
+
+    def record(key):
+        return lambda module, inputs, output: outputs.__setitem__(key, output)
+
+    handles = [module.register_forward_hook(record(key)) for key, module in modules.items()]
     try:
-        yield seen
+        yield outputs
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def inputs_of(modules: Mapping[Key, nn.Module]) -> Iterator[dict[Key, tuple]]:
+    """Record the positional arguments of each module's last call, in the order of first calls."""
+    inputs: dict[Key, tuple] = {}
+
+    def record(key):
+        return lambda module, arguments: inputs.__setitem__(key, arguments)
+
+    handles = [module.register_forward_pre_hook(record(key)) for key, module in modules.items()]
+    try:
+        yield inputs
     finally:
         for handle in handles:
             handle.remove()

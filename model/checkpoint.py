@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +17,9 @@ from safetensors.torch import save as to_bytes
 from model.card import markdown
 from model.decoding import greedy_decode
 from model.masks import Masks
+from model.run import Run
 from model.tokenizer import Encoding, Tokenizer
-from model.trace import Trace, inputs_of, trace
+from model.trace import Trace, ids_of, read_of, trace
 from model.transformer import Transformer
 
 SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "checkpoints"
@@ -92,21 +93,31 @@ class Checkpoint:
         """What a classifier tells apart; empty for a model that writes a target."""
         return tuple(self.card.get("classes", ()))
 
+    @property
+    def writes(self) -> bool:
+        """Whether the model writes a target."""
+        return any(side.writes for side in self.model.sides())
+
+    def outputs(self, ids: Iterable[int]) -> list[str]:
+        """What columns of the logits stand for: classes, or pieces."""
+        return [self.classes[i] if self.classes else self.tokenizer.piece(i) for i in ids]
+
     def classify(self, text: str) -> dict[str, float]:
-        """Class → its probability for `text`."""
+        """Class → its probability for `text`; of a model that tells classes apart."""
         logits = torch.tensor(self.trace(text).logits[0])
         return dict(zip(self.classes, logits.softmax(dim=-1).tolist(), strict=True))
 
     def translate(self, text: str, masks: Masks = Masks(), pad_to: int = 0) -> Encoding:
-        """The model's own target for `text`, greedy; empty for a classifier.
+        """The model's own target for `text`, greedy; empty for a model that writes none.
 
         `pad_to` pads the source, so that masks have padding to hide or to show. Raises TooLong.
         """
         nothing = Encoding((), (), ())
-        if self.classes:
+        if not self.writes:
             return nothing
-        source, _ = inputs_of(self.model.config, self.tokenizer.encode(text), nothing, pad_to)
-        src = torch.tensor([source.ids], device=self.model.generator.weight.device)
+        run = Run((self.tokenizer.encode(text), nothing), pad_to=pad_to)
+        read = read_of(self.model, run)
+        src = ids_of(self.model, read)[0]
         # A key-value cache is causal by construction.
         found = greedy_decode(self.model, src, masks=masks, use_cache=masks.causal)
         return self.tokenizer.encoding(found[0])
@@ -116,10 +127,22 @@ class Checkpoint:
     ) -> Trace:
         """A pass over `text` and `target`; without a target, over the model's own.
 
-        Raises TooLong when either is longer than the model reads.
+        Raises TooLong when either is longer than the model reads, and ValueError for a target of
+        a model that reads one text.
         """
-        tgt = self.translate(text) if target is None else self.tokenizer.encode(target)
-        return trace(self.model, self.tokenizer.encode(text), tgt, masks, pad_to)
+        return trace(self.model, self.run(text, target, masks, pad_to))
+
+    def run(
+        self, text: str, target: str | None = None, masks: Masks = Masks(), pad_to: int = 0
+    ) -> Run:
+        """What `trace` traces, as a value."""
+        texts = [self.tokenizer.encode(text)]
+        if len(self.model.sides()) > 1:
+            written = self.translate(text) if target is None else self.tokenizer.encode(target)
+            texts.append(written)
+        elif target is not None:
+            raise ValueError("This model reads one text and no target.")
+        return Run(tuple(texts), masks, pad_to)
 
 
 def load(name: str | Path) -> Checkpoint:

@@ -13,7 +13,8 @@ from model.card import with_scores
 from model.checkpoint import Checkpoint
 from model.data import DataError
 from model.decoding import beam_search, greedy_decode
-from model.masks import padding_mask
+from model.masks import Masks
+from model.sites import device_of
 from model.tasks import Example, Task
 
 
@@ -26,7 +27,7 @@ def in_batches(model, tokenizer, texts: list[str], answer, size: int = 100) -> l
     for start in range(0, len(order), size):
         chosen = order[start : start + size]
         src = data.pad([sources[i] for i in chosen], config.pad_id)
-        answers |= zip(chosen, answer(src.to(model.generator.weight.device)), strict=True)
+        answers |= zip(chosen, answer(src.to(device_of(model))), strict=True)
     return [answers[i] for i in range(len(texts))]
 
 
@@ -46,8 +47,8 @@ def classify(held: Checkpoint, texts: list[str]) -> list[str]:
 
     @torch.no_grad()
     def decide(src):
-        mask = padding_mask(src, held.model.config.pad_id)
-        return held.model(src, src_mask=mask)[:, 0].argmax(dim=-1).tolist()
+        logits = held.model(src, *Masks().build(held.model, src))
+        return logits[:, 0].argmax(dim=-1).tolist()
 
     chosen = in_batches(held.model, held.tokenizer, texts, decide)
     return [held.card["classes"][i] for i in chosen]

@@ -6,16 +6,30 @@ ids of one sentence, (1, length), and measures one difference.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor, nn
 
-from model.capture import capture, view
+from model.capture import capture, outputs_of, view
+from model.masks import Masks
 from model.presets import PRESETS, build
-from model.transformer import FeedForward, MaskedSoftmax, MultiHeadAttention, PositionalEncoding
+from model.sites import (
+    attention_at,
+    embedding_of,
+    embeddings_of,
+    final_norm_of,
+    kinds_of,
+    layers_of,
+)
+from model.transformer import (
+    Embedding,
+    FeedForward,
+    MaskedSoftmax,
+    MultiHeadAttention,
+    PositionalEncoding,
+)
 from model.variants import (
-    ClassifierConfig,
     FilledSoftmax,
     LearnedPositions,
     PositionsFromOne,
@@ -23,7 +37,8 @@ from model.variants import (
     UnbiasedNorm,
 )
 
-SIZES = dict(d_model=128, n_heads=8, d_ff=512, n_encoder_layers=6, dropout=0.1)
+SIZES = dict(d_model=128, n_heads=8, d_ff=512, dropout=0.1)
+LAYERS, DEPTHS = 6, ("n_encoder_layers", "n_decoder_layers")
 NORMS: dict[str, Callable[[int], nn.Module]] = {
     "paper": nn.LayerNorm,
     "annotated": StdNorm,
@@ -37,8 +52,10 @@ def members(vocab_size: int, max_length: int, seed: int = 0) -> dict[str, nn.Mod
     generator: nobody else may meanwhile."""
     found = {}
     for name, preset in PRESETS.items():
-        depth = {} if issubclass(preset.config, ClassifierConfig) else {"n_decoder_layers": 6}
-        sizes = dict(vocab_size=vocab_size, max_length=max_length) | SIZES | depth
+        sizes = dict(vocab_size=vocab_size, max_length=max_length) | SIZES
+        # A stack that a system does not have keeps its Config's own depth, none.
+        depths = {f.name: f.default for f in fields(preset.config) if f.name in DEPTHS}
+        sizes |= {name: LAYERS for name, depth in depths.items() if depth}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             found[name] = build(name, **sizes).eval().requires_grad_(False)
@@ -48,15 +65,21 @@ def members(vocab_size: int, max_length: int, seed: int = 0) -> dict[str, nn.Mod
 
 
 def lengths(model: nn.Module, src: Tensor) -> list[float]:
-    """Mean length of the vectors in the encoder: as they enter layer 1, then after each layer."""
-    own = view(model)
-    with capture(own, lambda name, module: name in _residual(own)) as seen:
-        own.encoder(own.src_embedding(src))
-    return [seen[name].norm(dim=-1).mean().item() for name in _residual(own)]
+    """Mean length of the first stack's vectors: as they enter layer 1, then after each layer."""
+    own, (side, *_) = view(model), model.sides()
+    modules = [embedding_of(own, side), *layers_of(own, side)]
+    with outputs_of(dict(enumerate(modules))) as outputs:
+        first_stack(own, src)
+    return [outputs[i].norm(dim=-1).mean().item() for i in range(len(modules))]
 
 
-def _residual(model: nn.Module) -> list[str]:
-    return ["src_embedding", *(f"encoder.layers.{i}" for i in range(len(model.encoder.layers)))]
+def first_stack(model: nn.Module, src: Tensor) -> Tensor:
+    """The last vectors of a model's first text, (1, length, d_model), without masks."""
+    side = model.sides()[0]
+    x = embedding_of(model, side)(src)
+    for layer in layers_of(model, side):
+        x = layer(x)
+    return final_norm_of(model, side)(x)
 
 
 def norms(x: Tensor) -> dict[str, float]:
@@ -68,14 +91,22 @@ def norms(x: Tensor) -> dict[str, float]:
 
 def word_to_position(model: nn.Module, src: Tensor) -> tuple[float, float]:
     """Mean lengths of the word's and of the position's vector in what enters layer 1."""
-    embedding = model.src_embedding
+    embedding = first_embedding(model)
     token, position = embedding.token(src)[0], embedding.position(src.shape[1])
     return token.norm(dim=-1).mean().item(), position.norm(dim=-1).mean().item()
 
 
+def first_embedding(model: nn.Module) -> Embedding:
+    return embedding_of(model, model.sides()[0])
+
+
+def first_attention(model: nn.Module) -> MultiHeadAttention:
+    return attention_at(model, model.sites()[0])
+
+
 def sharing(model: nn.Module, ids: Tensor) -> float:
     """Mean cosine between a piece's vector as a source and as a target."""
-    sides = (model.src_embedding.token.weight[ids], model.tgt_embedding.token.weight[ids])
+    sides = (embedding.token.weight[ids] for embedding in embeddings_of(model))
     return nn.functional.cosine_similarity(*sides, dim=-1).mean().item()
 
 
@@ -107,8 +138,7 @@ def nothing_to_see(length: int) -> dict[str, float]:
 def reach(model: nn.Module, src: Tensor) -> float:
     """How much the first head's weights change when every word keeps only the first of
     `n_heads` slices of its vector: the largest difference. 0: the head never read the rest."""
-    attention = view(model.encoder.layers[0].self_attn)
-    x = model.src_embedding(src)
+    attention, x = view(first_attention(model)), first_embedding(model)(src)
     only = torch.zeros_like(x)
     width = x.shape[-1] // attention.n_heads
     only[..., :width] = x[..., :width]
@@ -123,8 +153,7 @@ def reach(model: nn.Module, src: Tensor) -> float:
 def fourth_roots(model: nn.Module, src: Tensor) -> float:
     """Queries and keys each divided by the fourth root of the head size, against scores divided
     once by its root: the largest difference of the first layer's weights."""
-    attention = view(model.encoder.layers[0].self_attn)
-    x = model.src_embedding(src)
+    attention, x = view(first_attention(model)), first_embedding(model)(src)
     with capture(attention) as seen:
         attention(x, x, x)
     q, k = attention.split(attention.query(x)), attention.split(attention.key(x))
@@ -147,17 +176,17 @@ def biases(model: nn.Module) -> int:
 def total_output(model: nn.Module, src: Tensor, tgt: Tensor) -> float:
     """The sum of e to the outputs of the generator, mean over rows: 1 if they are
     log-probabilities already."""
-    return model(src, tgt).exp().sum(dim=-1).mean().item()
+    return model(*(src, tgt)[: len(model.sides())]).exp().sum(dim=-1).mean().item()
 
 
 def dropout_noise(model: nn.Module, src: Tensor, seed: int = 0) -> float:
-    """How much dropout at SIZES' rate moves the encoder's output: the length of the change,
+    """How much dropout at SIZES' rate moves the first stack's output: the length of the change,
     relative to the output's."""
     noisy = view(model).train()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        first = noisy.encoder(noisy.src_embedding(src))
-    quiet = model.encoder(model.src_embedding(src))
+        first = first_stack(noisy, src)
+    quiet = first_stack(model, src)
     return ((first - quiet).norm() / quiet.norm()).item()
 
 
@@ -166,20 +195,21 @@ def padded_mean(model: nn.Module, src: Tensor, padding: int) -> tuple[float, flo
     out of attention and mean as here, and read like words as in the notebook."""
     longer = nn.functional.pad(src, (0, padding), value=model.config.pad_id)
     before = model(src).softmax(dim=-1)
-    mask = (longer != model.config.pad_id)[:, None, None, :]
-    left_out = model(longer, src_mask=mask).softmax(dim=-1)
-    memory = model.encoder(model.src_embedding(longer))
+    left_out = model(longer, *Masks().build(model, longer)).softmax(dim=-1)
+    memory = first_stack(model, longer)
     as_words = model.generator(memory.mean(dim=1, keepdim=True)).softmax(dim=-1)
     return tuple((after - before).abs().max().item() for after in (left_out, as_words))
 
 
 def flatness(model: nn.Module, src: Tensor) -> float:
-    """Mean entropy of all encoder heads' rows, as a share of the largest there can be: 1 looks at
-    everything alike."""
+    """Mean entropy of the rows of all heads of the first stack, as a share of the largest there
+    can be: 1 looks at everything alike."""
     own = view(model)
-    with capture(own) as seen:
-        own.encoder(own.src_embedding(src))
-    weights = torch.cat([found for name, found in seen.items() if name.startswith("encoder")])
+    kind, *_ = kinds_of(own.sites()).values()
+    softmax = {site.layer: attention_at(own, site).softmax for site in kind}
+    with outputs_of(softmax) as outputs:
+        first_stack(own, src)
+    weights = torch.cat(list(outputs.values()))
     entropy = torch.special.entr(weights).sum(dim=-1).mean().item()
     return entropy / math.log(src.shape[1]) if src.shape[1] > 1 else 1.0
 
@@ -192,12 +222,12 @@ def measure(models: dict[str, nn.Module], src: Tensor, tgt: Tensor, padding: int
     def each(function, *arguments, of=models):
         return {name: function(models[name], *arguments) for name in of}
 
-    length, decoders = src.shape[1], [name for name in models if name != "bloem"]
+    length, pairs = src.shape[1], [name for name in models if len(models[name].sides()) > 1]
     return {
         "lengths": each(lengths, src),
-        "norms": norms(models["paper"].src_embedding(src)[0]),
+        "norms": norms(first_embedding(models["paper"])(src)[0]),
         "word_to_position": each(word_to_position, src),
-        "sharing": each(sharing, src[0], of=decoders),
+        "sharing": each(sharing, src[0], of=pairs),
         "first_waves": {
             name: wave.tolist() for name, wave in first_waves(length, SIZES["d_model"]).items()
         },
@@ -233,11 +263,12 @@ def three_words(seed: int = 0) -> ThreeWords:
         torch.manual_seed(seed)
         model = build("van_dijck", vocab_size=3, d_model=3, n_heads=1, d_ff=12, max_length=3)
     model.eval().requires_grad_(False)
-    ids, embedding = torch.tensor([[0, 1, 2]]), model.src_embedding
+    ids = torch.tensor([[0, 1, 2]])
+    embedding, attention = first_embedding(model), first_attention(model)
     x = embedding(ids)
-    with capture(model) as seen:
-        model.encoder.layers[0](x)
-    weights = seen["encoder.layers.0.self_attn.softmax"][0, 0]
+    with capture(attention) as outputs:
+        attention(x, x, x)
+    weights = outputs["softmax"][0, 0]
     return ThreeWords(embedding.token(ids)[0], embedding.position(3), x[0], weights)
 
 

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from torch.nn.functional import layer_norm, linear, scaled_dot_product_attention
 
 from model.masks import Masks
-from model.transformer import DecoderLayer, FeedForward, MultiHeadAttention, Transformer
+from model.transformer import DecoderLayer, FeedForward, MultiHeadAttention, Scores, Transformer
 from model.variants import PreNormDecoderLayer
 
-KNOWN = (DecoderLayer, PreNormDecoderLayer, MultiHeadAttention, FeedForward, nn.LayerNorm)
+KNOWN = (DecoderLayer, PreNormDecoderLayer, MultiHeadAttention, Scores, FeedForward, nn.LayerNorm)
 
 
 def fits(model: Transformer) -> bool:
@@ -22,7 +22,7 @@ def fits(model: Transformer) -> bool:
     decoder = model.decoder
     parts = [decoder.norm, *decoder.layers]
     for layer in decoder.layers:
-        parts += layer.children()
+        parts += [*layer.children(), layer.self_attn.scores, layer.cross_attn.scores]
     return not decoder.training and all(
         type(part) in (*KNOWN, nn.Dropout, nn.Identity) for part in parts
     ) and not any(m._forward_hooks or m._forward_pre_hooks for m in decoder.modules())  # fmt: skip
@@ -33,7 +33,7 @@ class FusedSteps:
 
     def __init__(self, model: Transformer, src: Tensor, masks: Masks, capacity: int, beam: int):
         config = model.config
-        src_mask, _, memory_mask = masks.build(src, src, config.pad_id)
+        src_mask, _, memory_mask = masks.build(model, src, src)
         memory = model.encode(src, src_mask)
         self.model, self.beam, self.length = model, beam, 0
         self.memory_mask = memory_mask

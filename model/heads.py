@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from model.tokenizer import SPECIAL
+from model.trace import Trace
 
 PAD, _, END = SPECIAL  # never pieces of a text, whose punctuation and letters are kept apart
 
@@ -51,15 +52,30 @@ class Measured:
     rows: dict[str, np.ndarray]  # how many rows each number is the mean of
 
 
-def measure(weights: np.ndarray, query: Sequence[str], key: Sequence[str], kind: str) -> Measured:
+def measured(trace: Trace) -> dict[str, Measured]:
+    """Kind → numbers of all its heads."""
+    return {
+        kind: measure(weights, *pieces_of(trace, kind)) for kind, weights in trace.attention.items()
+    }
+
+
+def pieces_of(trace: Trace, kind: str) -> tuple[Sequence[str], Sequence[str], bool]:
+    """What `measure` is told of a kind: pieces of rows and columns; whether both are one text."""
+    query, key = trace.texts_of(kind)
+    return query.pieces, key.pieces, trace.sides_of(kind)[0] == trace.sides_of(kind)[1]
+
+
+def measure(
+    weights: np.ndarray, query: Sequence[str], key: Sequence[str], self_attention: bool
+) -> Measured:
     """weights: (layers, heads, query, key), rows sum to 1 or are zero; query, key: the pieces
-    of the rows and columns; kind: of model.trace.KINDS.
+    of the rows and columns; self_attention: whether both are of one text.
 
     A row may look at every key that any head gives weight to from there.
     """
     may = weights.any(axis=(0, 1))
     # Layer by layer: of a long text the arrays on the way are large.
-    layers = [_means(*_of_rows(layer[None], may, query, key, kind)) for layer in weights]
+    layers = [_means(*_of_rows(layer[None], may, query, key, self_attention)) for layer in weights]
     return Measured(
         *(
             {name: np.concatenate([layer[part][name] for layer in layers]) for name in found}
@@ -189,7 +205,7 @@ def rows_that_show(
     weights: np.ndarray,
     query: Sequence[str],
     key: Sequence[str],
-    kind: str,
+    self_attention: bool,
     layer: int,
     head: int,
     name: str,
@@ -204,7 +220,7 @@ def rows_that_show(
     own, uniform, counted = (
         part[rule.number][0, 0]
         for part in _of_rows(
-            weights[None, None, layer, head], weights.any(axis=(0, 1)), query, key, kind
+            weights[None, None, layer, head], weights.any(axis=(0, 1)), query, key, self_attention
         )
     )
     zero, one = rule.ends(uniform)
@@ -213,14 +229,14 @@ def rows_that_show(
     return [int(i) for i in order if counted[i] and beyond[i] > 1e-6][:count]
 
 
-def _of_rows(weights, may, query, key, kind):
+def _of_rows(weights, may, query, key, self_attention):
     """The numbers row by row, those of a uniform head, and which rows count: three times
     number → (layers, heads, query). may: (query, key), what a row may look at."""
     real = np.array([piece != PAD for piece in query])
     keys = may.sum(axis=-1)
     counts = weights.any(axis=-1) & real & (keys > 1)  # (layers, heads, query)
     keys = np.maximum(keys, 2)  # rows that do not count must not divide by 0
-    distance, patterns = _geometry(query, key, kind)
+    distance, patterns = _geometry(query, key, self_attention)
     rows = counts.sum(axis=-1, keepdims=True)
     coverable = np.maximum(np.minimum(rows, may.any(axis=0).sum()), 1)
 
@@ -236,7 +252,7 @@ def _of_rows(weights, may, query, key, kind):
             "distance": over_keys(weights, distance),
         }
         found |= {name: over_keys(weights, pattern) for name, pattern in patterns.items()}
-        if kind == "cross":
+        if not self_attention:
             # A key belongs to the row that looks at it most; rows that look alike share it.
             largest = weights == weights.max(axis=-2, keepdims=True)
             owned = over_keys(weights, largest / largest.sum(axis=-2, keepdims=True))
@@ -252,7 +268,7 @@ def _of_rows(weights, may, query, key, kind):
     return own, uniform, {name: choice.get(name, counts) for name in own}
 
 
-def _geometry(query, key, kind):
+def _geometry(query, key, self_attention):
     """Distances from the diagonal, and which keys each share is of; all (query, key)."""
     i, j = np.arange(len(query))[:, None], np.arange(len(key))
     n, m = (sum(piece != PAD for piece in side) for side in (query, key))
@@ -265,7 +281,7 @@ def _geometry(query, key, kind):
         "end": np.array([piece == END for piece in key]),
         "punctuation": np.array([_is_punctuation(piece) for piece in key]),
     }
-    if kind == "cross":
+    if not self_attention:
         patterns |= {"same_piece": same, "diagonal": j == np.floor(diagonal + 0.5)}
     else:
         patterns = {name: such & ~such[:, None] for name, such in patterns.items()}

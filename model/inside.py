@@ -6,20 +6,20 @@ model once and records them all, with steps left out if asked.
 """
 
 import math
-from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Collection
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from model.capture import capture
-from model.interventions import replace_mask, replace_positions
-from model.masks import Masks
-from model.tokenizer import Encoding
-from model.trace import KINDS, inputs_of, read_only
-from model.transformer import MultiHeadAttention, Transformer
+from model.capture import inputs_of, outputs_of
+from model.interventions import replace_mask, replace_positions, replace_scores, unscaled
+from model.run import Run
+from model.sites import Block, block_at, embedding_of, embeddings_of, sides_of, sublayers_of
+from model.trace import ids_of, read_of, read_only
+from model.transformer import MultiHeadAttention, Site
 
 LEFT_OUT = ("scaling", "mask", "positions", "residual")
 
@@ -45,8 +45,7 @@ class Inside:
                   feed-forward's output; layer_output: what the layer gives on
     """
 
-    kind: str
-    layer: int
+    site: Site
     head: int
     pre_norm: bool
     token: np.ndarray | None
@@ -78,56 +77,42 @@ class Inside:
         return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
 
 
-def parts(model: nn.Module, kind: str, layer: int) -> tuple[nn.Module, MultiHeadAttention, str]:
-    """The layer, its attention of this kind, and the name of the norm that goes with it."""
-    stack, sublayer = KINDS[kind]
-    found = getattr(model, stack).layers[layer]
-    return found, getattr(found, sublayer), "norm2" if sublayer == "cross_attn" else "norm1"
-
-
 @torch.no_grad()
 def look_inside(
-    model: Transformer,
-    src: Encoding,
-    tgt: Encoding,
-    kind: str,
-    layer: int,
-    head: int,
-    masks: Masks = Masks(),
-    pad_to: int = 0,
-    left_out: Collection[str] = (),
+    model: nn.Module, run: Run, site: Site, head: int, left_out: Collection[str] = ()
 ) -> Inside:
-    """One pass over two texts (without special tokens). `left_out`: of LEFT_OUT; positions are
-    left out of the whole model, the others of this attention. `model` must be the caller's own
-    view. Raises TooLong before any tensor is made."""
-    config = model.config
-    src, tgt = inputs_of(config, src, tgt, pad_to)
-    device = model.generator.weight.device
-    src_ids, tgt_ids = (torch.tensor([side.ids], device=device) for side in (src, tgt))
-    own, attention, norm = parts(model, kind, layer)
-    modules = {
+    """One pass. `left_out`: of LEFT_OUT; positions are left out of the whole model, the others of
+    this attention. `model` must be the caller's own view. Raises TooLong before any tensor is
+    made."""
+    ids = ids_of(model, read_of(model, run))
+    block, side = block_at(model, site), sides_of(model)[site.query_side]
+    attention, embedding = block.attention, embedding_of(model, side)
+    read = {
         "attention": attention,
         "softmax": attention.softmax,
         "output": attention.output,
-        "norm": getattr(own, norm),
-        "next_norm": getattr(own, "norm3" if norm == "norm2" else "norm2"),
-        "feed_forward": own.feed_forward,
-        "linear2": own.feed_forward.linear2,
+        "norm": block.norm,
+        "next_norm": block.next_norm,
+        "feed_forward": block.feed_forward,
+        "linear2": block.feed_forward.linear2,
     }
-    names = {id(module): name for name, module in model.named_modules()}
-
-    def wanted(name, module):
-        return name in (*map(names.get, map(id, modules.values())), *extra)
-
-    prefix = names[id(attention)]
-    side = "src" if kind == "encoder" else "tgt"
-    extra = [f"{prefix}.{part}" for part in ("query", "key", "value")]
-    extra += [names[id(own)], f"{side}_embedding.token", f"{side}_embedding.position"]
+    given = {
+        "query": attention.query,
+        "key": attention.key,
+        "value": attention.value,
+        "weights": attention.softmax,
+        "output": attention.output,
+        "norm": block.norm,
+        "forward": block.feed_forward,
+        "layer": block.layer,
+        "token": embedding.token,
+        "table": embedding.position,
+    }
     with ExitStack() as stack:
-        _leave_out(stack, model, own, attention, getattr(own, norm), left_out)
-        inputs = stack.enter_context(_inputs(modules))
-        seen = stack.enter_context(capture(model, wanted))
-        model(src_ids, tgt_ids, *masks.build(src_ids, tgt_ids, config.pad_id))
+        _leave_out(stack, model, block, left_out)
+        inputs = stack.enter_context(inputs_of(read))
+        outputs = stack.enter_context(outputs_of(given))
+        model(*ids, *run.masks.build(model, *ids))
 
     query_input, key_input = inputs["attention"][:2]
     scaled, mask = inputs["softmax"][0], (*inputs["softmax"], None)[1]
@@ -135,12 +120,13 @@ def look_inside(
     pre_norm = list(inputs).index("norm") < list(inputs).index("attention")
     asks = inputs["norm"][0] if pre_norm else query_input
     added = inputs["next_norm" if pre_norm else "norm"][0]
-    q, k, v = (attention.split(seen[name])[0, head] for name in extra[:3])
-    reads_embeddings = layer == 0 and kind != "cross"
+    q, k, v = (attention.split(outputs[name])[0, head] for name in ("query", "key", "value"))
+    # The first sublayer of layer 1 reads the embeddings.
+    reads_embeddings = site.layer == 0 and block.norm is sublayers_of(block.layer)[0][2]
     one_by_one = _head_by_head(attention, query_input, key_input, mask, "scaling" in left_out)
     arrays = {
-        "token": seen[extra[4]][0] if reads_embeddings else None,
-        "table": seen[extra[5]][: asks.shape[1]] if reads_embeddings else None,
+        "token": outputs["token"][0] if reads_embeddings else None,
+        "table": outputs["table"][: asks.shape[1]] if reads_embeddings else None,
         "asks": asks[0],
         "query_input": query_input[0],
         "key_input": key_input[0],
@@ -149,25 +135,25 @@ def look_inside(
         "v": v,
         "scores": q @ k.T,
         "scaled": scaled[0, head],
-        "weights": seen[f"{prefix}.softmax"][0, head],
+        "weights": outputs["weights"][0, head],
         "head_output": attention.split(inputs["output"][0])[0, head],
         "concatenated": inputs["output"][0][0],
         "one_by_one": None if one_by_one is None else one_by_one[0],
         "matrix": attention.query.weight if isinstance(attention.query, nn.Linear) else None,
-        "output": seen[f"{prefix}.output"][0],
+        "output": outputs["output"][0],
         "added": added[0],
-        "after": added[0] if pre_norm else seen[names[id(getattr(own, norm))]][0],
+        "after": added[0] if pre_norm else outputs["norm"][0],
         "forward_input": inputs["feed_forward"][0][0],
         "hidden": inputs["linear2"][0][0],
-        "forward": seen[names[id(own.feed_forward)]][0],
-        "layer_output": seen[names[id(own)]][0],
+        "forward": outputs["forward"][0],
+        "layer_output": outputs["layer"][0],
     }
     shape = arrays["scores"].shape
     allowed = np.ones(shape, bool) if mask is None else _of_head(mask, head, shape)
     held = {
         name: None if value is None else read_only(value.clone()) for name, value in arrays.items()
     }
-    return Inside(kind, layer, head, pre_norm, mask=allowed, **held)
+    return Inside(site, head, pre_norm, mask=allowed, **held)
 
 
 def _of_head(mask: Tensor, head: int, shape) -> np.ndarray:
@@ -175,36 +161,17 @@ def _of_head(mask: Tensor, head: int, shape) -> np.ndarray:
     return one.expand(shape).cpu().numpy().copy()
 
 
-@contextmanager
-def _inputs(modules: dict[str, nn.Module]) -> Iterator[dict[str, tuple]]:
-    """The positional arguments of each module's last call, in the order of the calls."""
-    seen: dict[str, tuple] = {}
-
-    def keep(name):
-        return lambda module, arguments: seen.__setitem__(name, arguments)
-
-    handles = [module.register_forward_pre_hook(keep(name)) for name, module in modules.items()]
-    try:
-        yield seen
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-def _leave_out(stack: ExitStack, model, layer, attention, norm, left_out) -> None:
+def _leave_out(stack: ExitStack, model: nn.Module, block: Block, left_out) -> None:
     """Enter the changes that leave steps out."""
+    attention, norm = block.attention, block.norm
     if "mask" in left_out:
         stack.enter_context(replace_mask(attention, None))
     if "scaling" in left_out:
-        attention.scale = lambda x: x
-        stack.callback(delattr, attention, "scale")
+        stack.enter_context(replace_scores(attention, unscaled))
     if "positions" in left_out:
-        nothing = torch.zeros(model.config.max_length, model.config.d_model).to(
-            model.generator.weight
-        )
-        for side in ("src_embedding", "tgt_embedding"):
-            if hasattr(model, side):
-                stack.enter_context(replace_positions(getattr(model, side), nothing))
+        for embedding in embeddings_of(model):
+            nothing = torch.zeros_like(embedding.position.forward(model.config.max_length))
+            stack.enter_context(replace_positions(embedding, nothing))
     if "residual" in left_out:
         before = []  # the stream, if the norm reads it before attention does
         handles = [

@@ -1,9 +1,9 @@
 """Changing a model while it runs: capture's twin. Hooks that replace a value, for one block.
 
-Masks change on the way into the softmax, so that rows renormalise by themselves; weights on
-the way out of it; a head's output on the way into the output projection; positions on the way
-out of their table. All work on a view (see capture.py). Enter them before `capture`, so that it
-sees what the model used.
+Scores change on the way out of their module, masks on the way into the softmax, so that rows
+renormalise by themselves; weights on the way out of it; a head's output on the way into the
+output projection; positions on the way out of their table. All work on a view (see capture.py).
+Enter them before `capture`, so that it sees what the model used.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,6 +12,26 @@ from contextlib import contextmanager
 from torch import Tensor
 
 from model.transformer import Embedding, MultiHeadAttention
+
+
+@contextmanager
+def replace_scores(
+    attention: MultiHeadAttention, change: Callable[[Tensor, Tensor], Tensor]
+) -> Iterator[None]:
+    """Use `change(q, k)` for the scores: (batch, heads, query, d_head) and (batch, heads, key,
+    d_head) → (batch, heads, query, key)."""
+    handle = attention.scores.register_forward_hook(
+        lambda module, inputs, scores: change(*inputs),
+    )
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def unscaled(q: Tensor, k: Tensor) -> Tensor:
+    """Scores that nothing divides, for `replace_scores`."""
+    return q @ k.transpose(-2, -1)
 
 
 @contextmanager
@@ -63,7 +83,7 @@ def replace_head(
 def replace_positions(embedding: Embedding, table: Tensor) -> Iterator[None]:
     """Add the rows of `table`, (position, d_model), to the words instead of the model's own."""
 
-    def rows(module, inputs, own):
+    def rows(module, inputs, output):
         length, start = (*inputs, 0)[:2]
         return table[start : start + length]
 

@@ -1,10 +1,11 @@
 """Who may look at whom. A mask is boolean; True = may attend; it broadcasts to
 (batch, heads, query, key)."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
@@ -26,17 +27,23 @@ class Masks:
     tgt_padding: bool = True  # decoder self-attention: no looking at target padding
     memory_padding: bool = True  # cross-attention: no looking at source padding
 
-    def build(
-        self, src: Tensor, tgt: Tensor, pad_id: int
-    ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """The three masks for these ids: encoder, decoder, cross. None where nothing is masked."""
-        src_pad, tgt_pad = padding_mask(src, pad_id), padding_mask(tgt, pad_id)
-        src_padded, tgt_padded = not src_pad.all(), not tgt_pad.all()
-        tgt_mask = causal_mask(tgt.shape[1], tgt.device)[None, None] if self.causal else None
-        if self.tgt_padding and tgt_padded:
-            tgt_mask = tgt_pad if tgt_mask is None else tgt_mask & tgt_pad
-        return (
-            src_pad if self.src_padding and src_padded else None,
-            tgt_mask,
-            src_pad if self.memory_padding and src_padded else None,
-        )
+    def build(self, model: nn.Module, *ids: Tensor) -> tuple[Tensor | None, ...]:
+        """A mask for each kind of attention of `model`, in their order, for the ids of each of its
+        sides, (batch, length). None where nothing is masked."""
+        texts = dict(zip((side.name for side in model.sides()), ids, strict=True))
+        kinds = {site.kind: site for site in model.sites()}
+        pad_id = model.config.pad_id
+        return tuple(self.of(texts[s.query_side], texts[s.key_side], s.masks, pad_id)
+                     for s in kinds.values())  # fmt: skip
+
+    def of(self, query: Tensor, key: Tensor, switches: Iterable[str], pad_id: int) -> Tensor | None:
+        """The mask of an attention that these `switches` concern, from query to key ids."""
+        on = [name for name in switches if getattr(self, name)]
+        mask = None
+        if "causal" in on:
+            mask = causal_mask(query.shape[1], query.device)[None, None]
+        if any(name != "causal" for name in on):
+            visible = padding_mask(key, pad_id)
+            if not visible.all():
+                mask = visible if mask is None else mask & visible
+        return mask

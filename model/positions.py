@@ -4,7 +4,7 @@ given another one, or when two words change places."""
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from model.heads import elsewhere
 from model.interventions import replace_positions
-from model.masks import Masks
+from model.run import Run
+from model.sites import embeddings_of
 from model.tokenizer import Encoding
 from model.trace import Trace, trace
-from model.transformer import PositionalEncoding, Transformer
-from model.variants import Classifier
+from model.transformer import PositionalEncoding
 
 KINDS = ("sinusoidal", "learned", "none", "shifted")
 
@@ -123,14 +123,13 @@ def table_of(kind: str, position: nn.Module, max_length: int, shift: int = 0) ->
 
 
 @contextmanager
-def under(model: Transformer | Classifier, kind: str, shift: int = 0) -> Iterator[None]:
-    """Source and target with positions of a kind in KINDS. `model` must be the caller's own
+def under(model: nn.Module, kind: str, shift: int = 0) -> Iterator[None]:
+    """All sides with positions of a kind in KINDS. `model` must be the caller's own
     view."""
     with ExitStack() as stack:
-        for name in ("src_embedding", "tgt_embedding"):
-            if embedding := getattr(model, name, None):
-                table = table_of(kind, embedding.position, model.config.max_length, shift)
-                stack.enter_context(replace_positions(embedding, table))
+        for embedding in embeddings_of(model):
+            table = table_of(kind, embedding.position, model.config.max_length, shift)
+            stack.enter_context(replace_positions(embedding, table))
         yield
 
 
@@ -139,10 +138,10 @@ def under(model: Transformer | Classifier, kind: str, shift: int = 0) -> Iterato
 
 @dataclass(frozen=True)
 class Answers:
-    """What a model answers in one pass. Rows are target positions without padding.
+    """What a model answers in one pass. Rows are positions of the predicted side without padding.
 
-    wanted             probability of the target piece that comes next, (row,), eos behind the
-                       last; of a classifier the probability of each class, (class,)
+    wanted             probability of the token that comes next in it, (row,), eos behind the
+                       last; where a class is predicted the probability of each, (class,)
     best, probability  the likeliest answer and its probability, (row,)
     """
 
@@ -153,8 +152,9 @@ class Answers:
 
 def answers(trace: Trace, pad_id: int, eos_id: int) -> Answers:
     logits = torch.from_numpy(trace.logits.copy())
-    if "tgt" in trace.embedded:
-        read = [id for id in trace.tgt.ids if id != pad_id]
+    side = trace.predicted
+    if side.predicts == "next token":
+        read = [id for id in trace.texts[side.name].ids if id != pad_id]
         shares = logits[: len(read)].softmax(dim=-1)
         wanted = shares.gather(1, torch.tensor([*read[1:], eos_id])[:, None])[:, 0]
     else:
@@ -173,18 +173,11 @@ class Effect:
     answers: Answers
 
 
-def effect(
-    model: Transformer | Classifier,
-    before: Trace,
-    pair: tuple[Encoding, Encoding],
-    pad_to: int,
-    kind: str,
-    shift: int = 0,
-) -> Effect:
-    """The pass `before`, of the texts `pair` (without special tokens), under other positions."""
+def effect(model: nn.Module, before: Trace, kind: str, shift: int = 0) -> Effect:
+    """The pass `before` under other positions."""
     config = model.config
     with under(model, kind, shift):
-        now = trace(model, *pair, before.masks, pad_to)
+        now = trace(model, before.run)
     moved = {kind: elsewhere(now.attention[kind], before.attention[kind]) for kind in now.attention}
     return Effect(moved, answers(now, config.pad_id, config.eos_id))
 
@@ -194,8 +187,8 @@ def effect(
 
 @dataclass(frozen=True)
 class Reordered:
-    """A source in its order and in another: row i of `after` is the piece that was row order[i]
-    of `before`; both are the encoder's output, (position, d_model)."""
+    """A model's first text in its order and in another: row i of `after` is the piece that was row
+    order[i] of `before`; both are the last vectors of its stack, (position, d_model)."""
 
     order: tuple[int, ...]
     before: np.ndarray
@@ -226,24 +219,22 @@ class Reordered:
 
 
 def reordered(
-    model: Transformer | Classifier,
-    pair: tuple[Encoding, Encoding],
-    order: Sequence[int],
-    masks: Masks = Masks(),
-    pad_to: int = 0,
-    kind: str = "",
-    shift: int = 0,
+    model: nn.Module, run: Run, order: Sequence[int], kind: str = "", shift: int = 0
 ) -> Reordered:
-    """Both orders of the source's pieces, under positions of a `kind` if one is given. What
-    follows the text, eos and padding, stays where it is."""
-    config, (src, tgt) = model.config, pair
-    other = Encoding(*(tuple(part[i] for i in order) for part in vars(src).values()))
+    """Both orders of the first text's pieces, under positions of a `kind` if one is given. What
+    stands around the text, bos, eos and padding, stays where it is."""
+    config, side, first = model.config, model.sides()[0], run.texts[0]
+    other = Encoding(*(tuple(part[i] for i in order) for part in vars(first).values()))
     with under(model, kind, shift) if kind else ExitStack():
-        passes = [trace(model, source, tgt, masks, pad_to) for source in (src, other)]
-    rows = [one.sublayers["encoder.norm"] for one in passes]
-    rest = range(len(order), len(rows[0]))
+        passes = [
+            trace(model, replace(run, texts=(text, *run.texts[1:]))) for text in (first, other)
+        ]
+    rows = [one.final[side.name] for one in passes]
+    begins = int(side.begins)
+    places = [*range(begins), *(begins + i for i in order)]
+    places += range(len(places), len(rows[0]))
     found = (answers(one, config.pad_id, config.eos_id) for one in passes)
-    return Reordered((*order, *rest), *rows, *found)
+    return Reordered(tuple(places), *rows, *found)
 
 
 def swap(length: int, first: int, second: int) -> tuple[int, ...]:

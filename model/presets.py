@@ -23,10 +23,13 @@ from model.transformer import (
     MultiHeadAttention,
     TokenEmbedding,
     Transformer,
+    reset_parameters,
 )
 from model.variants import (
     Classifier,
     ClassifierConfig,
+    DecoderOnly,
+    DecoderOnlyConfig,
     DropoutFeedForward,
     FilledSoftmax,
     KeyValueAttention,
@@ -54,7 +57,7 @@ def pre_norm(config: Config) -> Transformer:
     """The paper's model with pre-norm layers and a final norm on each stack."""
     model = Transformer(config)
     _norm_first(model)
-    model.reset_parameters()
+    reset_parameters(model)
     return model
 
 
@@ -134,6 +137,11 @@ def bloem(config: ClassifierConfig) -> Classifier:
     return model
 
 
+def decoder_only(config: DecoderOnlyConfig) -> DecoderOnly:
+    """Liu et al. 2018, Radford et al. 2018: the paper's decoder without cross-attention."""
+    return DecoderOnly(config)
+
+
 @dataclass(frozen=True)
 class Preset:
     """A system: its name, how to build it, its kind of Config, what it does otherwise than the
@@ -207,10 +215,18 @@ PRESETS = {
         dict(vocab_size=50000),
         dict(d_model=128, d_ff=512, max_length=512, dropout=0.0),
     ),
+    "decoder_only": Preset(
+        "The paper's decoder alone (Liu et al. 2018, Radford et al. 2018)",
+        decoder_only,
+        DecoderOnlyConfig,
+        "no encoder and no cross-attention: one text, and what comes next",
+        dict(vocab_size=37000),
+        {},
+    ),
 }
 
 
-def build(name: str, **sizes) -> Transformer | Classifier:
+def build(name: str, **sizes) -> nn.Module:
     """A model of the preset `name` with random weights; `sizes` are the fields of its Config."""
     if name not in PRESETS:
         raise ValueError(f"no preset {name!r}; there are {', '.join(PRESETS)}")

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from model.capture import view
 from model.masks import Masks, causal_mask
-from model.tokenizer import Encoding
-from model.trace import KINDS, inputs_of, read_only
+from model.run import Run
+from model.trace import ids_of, read_of, read_only
 from model.transformer import (
     Decoder,
     DecoderLayer,
@@ -23,6 +23,7 @@ from model.transformer import (
     FeedForward,
     MaskedSoftmax,
     MultiHeadAttention,
+    Scores,
     Transformer,
 )
 from model.variants import (
@@ -35,7 +36,7 @@ from model.variants import (
 # What the twin has a counterpart for. A subclass may compute something else: it has none.
 POST_NORM = {EncoderLayer, DecoderLayer}
 PRE_NORM = {PreNormEncoderLayer, PreNormDecoderLayer}
-PARTS = {Encoder, Decoder, MultiHeadAttention, MaskedSoftmax, FeedForward}
+PARTS = {Encoder, Decoder, MultiHeadAttention, Scores, MaskedSoftmax, FeedForward}
 PARTS |= {nn.ModuleList, nn.Linear, nn.LayerNorm, nn.Dropout, nn.Identity}
 PARTS |= {FilledSoftmax, DropoutFeedForward}  # the same but in training, or where a row is empty
 
@@ -115,17 +116,11 @@ class Reference(nn.Module):
         return self.generator(hidden)
 
     @torch.no_grad()
-    def trace(
-        self, src: Encoding, tgt: Encoding, masks: Masks = Masks(), pad_to: int = 0
-    ) -> ReferenceTrace:
-        """The same pass as `model.trace.trace`. `self` must be the caller's own view."""
-        device = self.generator.weight.device
-        src_ids, tgt_ids = (
-            torch.tensor([side.ids], device=device)
-            for side in inputs_of(self.config, src, tgt, pad_to)
-        )
+    def trace(self, model: Transformer, run: Run) -> ReferenceTrace:
+        """The same pass as `model.trace.trace` of the model that this is the twin of. `self` must
+        be the caller's own view."""
         with capture_reference(self.transformer) as seen:
-            logits = self(src_ids, tgt_ids, masks)
+            logits = self(*ids_of(model, read_of(model, run)), run.masks)
         attention = {
             kind: read_only(torch.stack([weights[0] for weights in seen[kind]])) for kind in seen
         }
@@ -146,10 +141,13 @@ def capture_reference(transformer: nn.Transformer):
         return lambda module, inputs, output: seen.setdefault(kind, []).append(output[1])
 
     handles = []
-    for kind, (stack, sublayer) in KINDS.items():
-        sublayer = {"cross_attn": "multihead_attn"}.get(sublayer, sublayer)
-        for layer in getattr(transformer, stack).layers:
-            attention = getattr(layer, sublayer)
+    twins = {
+        "encoder": [layer.self_attn for layer in transformer.encoder.layers],
+        "decoder": [layer.self_attn for layer in transformer.decoder.layers],
+        "cross": [layer.multihead_attn for layer in transformer.decoder.layers],
+    }
+    for kind, attentions in twins.items():
+        for attention in attentions:
             handles += [
                 attention.register_forward_pre_hook(ask, with_kwargs=True),
                 attention.register_forward_hook(keep(kind)),

@@ -8,25 +8,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from model.sites import device_of, final_norm_of, predicted_side
 from model.trace import Trace
-from model.transformer import Transformer
-from model.variants import Classifier
-
-SIDES = {"encoder": "src", "decoder": "tgt"}
-
-
-def stacks(trace: Trace) -> list[str]:
-    """The stacks that something flowed through."""
-    return [stack for stack, side in SIDES.items() if side in trace.embedded]
-
-
-def stream(trace: Trace, stack: str) -> np.ndarray:
-    """What enters layer 1, then the output of each layer: (depth, position, d_model). A final
-    norm, where there is one, comes after the last."""
-    found, outputs = [trace.embedded[SIDES[stack]]], trace.sublayers
-    while (name := f"{stack}.layers.{len(found) - 1}") in outputs:
-        found.append(outputs[name])
-    return np.stack(found)
+from model.transformer import Side
 
 
 def lengths(x: np.ndarray) -> np.ndarray:
@@ -48,10 +32,9 @@ def likeness_of_layers(x: np.ndarray, real: np.ndarray) -> np.ndarray:
     return np.stack([likeness(one, x).mean(axis=-1) for one in x])
 
 
-def real(trace: Trace, stack: str, pad_id: int) -> np.ndarray:
-    """Which positions of a stack are not padding, (position,)."""
-    encoding = trace.src if stack == "encoder" else trace.tgt
-    return np.array(encoding.ids) != pad_id
+def real(trace: Trace, side: str, pad_id: int) -> np.ndarray:
+    """Which positions of a side are not padding, (position,)."""
+    return np.array(trace.texts[side].ids) != pad_id
 
 
 @dataclass(frozen=True)
@@ -83,8 +66,8 @@ class Lens:
 
 
 @torch.no_grad()
-def lens(model: Transformer | Classifier, trace: Trace) -> Lens:
-    """Each depth through the stack's final norm and the generator."""
+def lens(model: nn.Module, trace: Trace) -> Lens:
+    """Each depth through the final norm and the generator."""
     answer = torch.from_numpy(trace.logits.copy()).argmax(dim=-1)[:, None]
     best, probability, final, rank = [], [], [], []
     for logits in stopped(model, trace):  # one depth at a time: all would fill the memory
@@ -98,18 +81,15 @@ def lens(model: Transformer | Classifier, trace: Trace) -> Lens:
     return Lens(*rows, float(difference))
 
 
-def stopped(model: Transformer | Classifier, trace: Trace) -> Iterator[torch.Tensor]:
-    """The logits, (row, vocab_size), at each depth of the stack that the generator reads: the
-    decoder, or a classifier's encoder, whose real positions' mean it is given."""
-    stack = "encoder" if isinstance(model, Classifier) else "decoder"
-    norm = getattr(model, stack).norm
-    for x in stream(trace, stack):
-        x = norm(torch.tensor(x, device=model.generator.weight.device))
-        if stack == "encoder":
-            x = x[torch.from_numpy(real(trace, stack, model.config.pad_id))].mean(0, keepdim=True)
-        yield model.generator(x).float().cpu()
+def stopped(model: nn.Module, trace: Trace) -> Iterator[torch.Tensor]:
+    """The logits, (row, vocab_size), at each depth of the side that is predicted."""
+    side = predicted_side(model)
+    norm, device = final_norm_of(model, side), device_of(model)
+    ids = torch.tensor([trace.texts[side.name].ids], device=device)
+    for x in trace.stream[side.name]:
+        yield model.logits(norm(torch.tensor(x[None], device=device)), ids)[0].float().cpu()
 
 
-def has_final_norm(model: Transformer | Classifier, stack: str) -> bool:
+def has_final_norm(model: nn.Module, side: Side) -> bool:
     """Whether a norm of its own follows the last layer, as pre-norm stacks need."""
-    return not isinstance(getattr(model, stack).norm, nn.Identity)
+    return not isinstance(final_norm_of(model, side), nn.Identity)

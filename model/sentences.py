@@ -1,22 +1,23 @@
 """Many sentences: read from a file, and what the heads look at in each, many at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from model.capture import capture
+from model.capture import outputs_of
 from model.checkpoint import Checkpoint
 from model.data import DataError, batches, pad, read_lines
 from model.decoding import greedy_decode
 from model.masks import Masks
-from model.tables import SIDES, together
+from model.sites import attention_at, device_of, kinds_of
+from model.tables import together
 from model.tokenizer import Encoding, special
-from model.trace import KINDS, TooLong
-from model.transformer import Transformer
+from model.trace import TooLong
+from model.transformer import Config, Side, Site
 
 BATCH = 1024  # tokens of a batch, on either side, with padding
 WINDOW = 2**15  # weights of one head
@@ -34,12 +35,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Sentence:
-    """What encoder and decoder read of a line, special tokens included. tgt is None until the
+    """What the sides of a model read of a line: ids, special tokens included. None until the
     model has written it."""
 
     number: int
-    src: list[int]
-    tgt: list[int] | None
+    texts: tuple[list[int] | None, ...]
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,9 @@ class Seen:
     tables.py is about."""
 
     number: int
-    src: Encoding
-    tgt: Encoding
+    sides: dict[str, Side]
+    sites: tuple[Site, ...]
+    texts: dict[str, Encoding]
     attention: dict[str, np.ndarray]
 
 
@@ -72,41 +73,47 @@ def read(path: Path) -> list[Line]:
 
 def encode(held: Checkpoint, lines: list[Line]) -> list[Sentence]:
     """Lines as ids. Raises DataError for a line that this model cannot read."""
-    config = held.model.config
+    config, sides = held.model.config, held.model.sides()
     sources = held.tokenizer.encode_batch([line.source for line in lines])
     targets = held.tokenizer.encode_batch([line.target or "" for line in lines])
     sentences = []
-    for line, source, target in zip(lines, sources, targets, strict=True):
+    for line, *ids in zip(lines, sources, targets, strict=True):
         where = f"Line {line.number:,}: " if len(lines) > 1 else ""
-        if held.classes and line.target is not None:
-            raise DataError(f"{where}This model says what a text is; it reads no target.")
-        written = held.classes or line.target is not None
-        src, tgt = [*source, config.eos_id], [config.bos_id, *target] if written else None
-        for side, ids in (("source", src), ("target", tgt or ())):
-            if len(ids) > config.max_length:
-                raise DataError(f"{where}{TooLong(side, len(ids), config.max_length)}")
-        sentences.append(Sentence(line.number, src, tgt))
+        if line.target is not None and len(sides) == 1:
+            raise DataError(f"{where}This model reads one text and no target.")
+        texts = []
+        for side, of_side in zip(sides, ids, strict=False):
+            text = between(side, of_side, config)
+            if len(text) > config.max_length:
+                raise DataError(f"{where}{TooLong(side.title, len(text), config.max_length)}")
+            texts.append(None if side.writes and line.target is None else text)
+        sentences.append(Sentence(line.number, tuple(texts)))
     return sentences
+
+
+def between(side: Side, ids: list[int], config: Config) -> list[int]:
+    """The ids of a text between bos and eos, as its side has them."""
+    return [*[config.bos_id] * side.begins, *ids, *[config.eos_id] * side.ends]
 
 
 def windows(sentences: list[Sentence], most: int = WINDOW) -> Iterator[list[Sentence]]:
     """Sentences in their order, so few at a time that what is seen of them fits into memory."""
 
     def size(sentence):  # weights of one head
-        return max(len(sentence.src), len(sentence.tgt or ())) ** 2
+        return max(len(text or ()) for text in sentence.texts) ** 2
 
     return together(sentences, size, most)
 
 
 def write_targets(held: Checkpoint, sentences: list[Sentence]) -> list[Sentence]:
     """The same sentences, each with a target: its own, else the model's, greedy."""
-    model, config = held.model, held.model.config
-    written = list(sentences)
-    missing = [(s.src, s.src, i) for i, s in enumerate(sentences) if s.tgt is None]
+    model, written = held.model, list(sentences)
+    missing = [(s.texts[0], s.texts[0], i) for i, s in enumerate(sentences) if None in s.texts]
     for batch in batches(missing, BATCH) if missing else ():
         src = _padded(held, [src for src, _, _ in batch])
-        for (_, _, i), ids in zip(batch, greedy_decode(model, src), strict=True):
-            written[i] = replace(sentences[i], tgt=[config.bos_id, *ids])
+        for (source, _, i), ids in zip(batch, greedy_decode(model, src), strict=True):
+            target = between(model.sides()[1], ids, model.config)
+            written[i] = replace(sentences[i], texts=(source, target))
     return written
 
 
@@ -114,49 +121,49 @@ def see(held: Checkpoint, sentences: list[Sentence]) -> list[Seen]:
     """What the heads look at in each sentence, in their order, under the standard masks. Those
     of similar length go through the model together."""
     found: list[Seen | None] = [None] * len(sentences)
-    pairs = [(s.src, s.tgt, i) for i, s in enumerate(write_targets(held, sentences))]
+    sides, sites = {side.name: side for side in held.model.sides()}, held.model.sites()
+    # Batches are of pairs: a single text is its own second.
+    pairs = [(s.texts[0], s.texts[-1], i) for i, s in enumerate(write_targets(held, sentences))]
     for batch in batches(pairs, BATCH):
-        attention = attention_of(
-            held.model,
-            _padded(held, [src for src, _, _ in batch]),
-            _padded(held, [tgt for _, tgt, _ in batch]),
-        )
-        for row, (src, tgt, i) in enumerate(batch):
-            length = {"src": len(src), "tgt": len(tgt)}
+        ids = [_padded(held, [pair[n] for pair in batch]) for n in range(len(sides))]
+        attention = attention_of(held.model, sites, ids)
+        for row, (*pair, i) in enumerate(batch):
+            texts = dict(zip(sides, pair, strict=False))
             found[i] = Seen(
                 sentences[i].number,
-                held.tokenizer.encoding(src) + special(src[-1]),
-                special(tgt[0]) + held.tokenizer.encoding(tgt),
+                sides,
+                sites,
+                {name: _encoding(held, sides[name], text) for name, text in texts.items()},
                 {
-                    kind: of_all[row, :, :, : length[asks], : length[looked_at]]
-                    for kind, of_all in attention.items()
-                    for asks, looked_at in [SIDES[kind]]
+                    kind: attention[kind][row, :, :, : len(texts[query]), : len(texts[key])]
+                    for kind, (site, *_) in kinds_of(sites).items()
+                    for query, key in [(site.query_side, site.key_side)]
                 },
             )
     return found
 
 
 @torch.inference_mode()
-def attention_of(model: Transformer, src: Tensor, tgt: Tensor) -> dict[str, np.ndarray]:
+def attention_of(
+    model: nn.Module, sites: Sequence[Site], ids: Sequence[Tensor]
+) -> dict[str, np.ndarray]:
     """kind → (batch, layers, heads, query, key), with padding. The logits, which nobody asked
     for, are not made: with a large vocabulary they are much of a pass."""
-    src_mask, tgt_mask, memory_mask = Masks().build(src, tgt, model.config.pad_id)
-    with capture(model) as seen:
-        if model.decoder.layers:
-            model.decode(tgt, model.encode(src, src_mask), tgt_mask, memory_mask)
-        else:
-            model(src, src_mask=src_mask)
-    found = {}
-    for kind, (stack, sublayer) in KINDS.items():
-        names = [
-            f"{stack}.layers.{i}.{sublayer}.softmax"
-            for i in range(len(getattr(model, stack).layers))
-        ]
-        if names:
-            of_layers = torch.stack([seen[name] for name in names], dim=1)
-            found[kind] = of_layers.float().cpu().numpy()
-    return found
+    softmax = {site.name: attention_at(model, site).softmax for site in sites}
+    with outputs_of(softmax) as weights:
+        model.hidden(*ids, *Masks().build(model, *ids))
+    return {
+        kind: torch.stack([weights[site.name] for site in of_kind], dim=1).float().cpu().numpy()
+        for kind, of_kind in kinds_of(sites).items()
+    }
+
+
+def _encoding(held: Checkpoint, side: Side, ids: list[int]) -> Encoding:
+    inner = ids[side.begins : len(ids) - side.ends]
+    before, behind = ids[: side.begins], ids[len(ids) - side.ends :]
+    parts = [*map(special, before), held.tokenizer.encoding(inner), *map(special, behind)]
+    return sum(parts[1:], parts[0])
 
 
 def _padded(held: Checkpoint, ids: list[list[int]]) -> Tensor:
-    return pad(ids, held.model.config.pad_id).to(held.model.generator.weight.device)
+    return pad(ids, held.model.config.pad_id).to(device_of(held.model))

@@ -4,19 +4,16 @@ Layers, heads, positions and sentences count from 1 in tables and files, as on t
 """
 
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
 import numpy as np
 
+from model.sites import kinds_of
 from model.tokenizer import Encoding
+from model.transformer import Side, Site
 
-SIDES = {  # kind → who asks, who is looked at
-    "encoder": ("src", "src"),
-    "decoder": ("tgt", "tgt"),
-    "cross": ("tgt", "src"),
-}
 COLUMNS = {
     "sentence": np.int32,
     "attention": np.int8,
@@ -28,7 +25,6 @@ COLUMNS = {
     "key_piece": np.int32,
     "weight": np.float32,
 }
-KINDS = list(SIDES)
 MOST_ROWS = 2**21  # of a table in memory
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
@@ -36,22 +32,23 @@ FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 class Seen(Protocol):
     """What of a Trace a table is made of."""
 
-    src: Encoding
-    tgt: Encoding
-    attention: dict[str, np.ndarray]
+    sides: Mapping[str, Side]
+    sites: Sequence[Site]
+    texts: Mapping[str, Encoding]
+    attention: Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
 class Block:
-    """Weights of one kind of one sentence, (layers, heads, query, key), or some of them: `first`
-    and `first_head` are which layer and head they begin with, counted from 0."""
+    """Weights of one kind of one sentence, (layers, heads, query, key), or some of them: `layers`
+    are the numbers of theirs, and `first_head` the head that they begin with, from 0."""
 
     sentence: int
     kind: str
-    first: int
+    layers: Sequence[int]
     weights: np.ndarray
-    asks: Sequence[str]  # pieces
-    looked_at: Sequence[str]
+    query: Sequence[str]  # pieces
+    key: Sequence[str]
     first_head: int = 0
 
 
@@ -59,11 +56,13 @@ def blocks(traces: Sequence[Seen], numbers: Sequence[int]) -> Iterator[Block]:
     """All weights of some sentences, of a long one layer by layer; `numbers` are what to call
     the sentences."""
     for number, trace in zip(numbers, traces, strict=True):
-        for kind, weights in trace.attention.items():
-            sides = [getattr(trace, side).pieces for side in SIDES[kind]]
+        for kind, sites in kinds_of(trace.sites).items():
+            weights, layers = trace.attention[kind], [site.layer for site in sites]
+            texts = [trace.texts[side].pieces for side in (sites[0].query_side, sites[0].key_side)]
             each = 1 if weights.size > MOST_ROWS else len(weights)
             for first in range(0, len(weights), each):
-                yield Block(number, kind, first, weights[first : first + each], *sides)
+                some = slice(first, first + each)
+                yield Block(number, kind, layers[some], weights[some], *texts)
 
 
 def together(items: Iterable, size: Callable[..., int], most: int) -> Iterator[list]:
@@ -85,29 +84,30 @@ def rows(some: Sequence[Block]) -> tuple[dict[str, np.ndarray], dict[str, list[s
     count = sum(block.weights.size for block in some)
     columns = {name: np.empty(count, dtype) for name, dtype in COLUMNS.items()}
     pieces: dict[str, int] = {}  # in the order in which they were met
+    kinds: dict[str, int] = {}
     stop = 0
     for block in some:
-        layers, heads, queries, keys = (np.arange(1, n + 1) for n in block.weights.shape)
-        asks, looked_at = (
+        _, heads, queries, keys = (np.arange(1, n + 1) for n in block.weights.shape)
+        query_pieces, key_pieces = (
             np.array([pieces.setdefault(piece, len(pieces)) for piece in side])
-            for side in (block.asks, block.looked_at)
+            for side in (block.query, block.key)
         )
         values = {
             "sentence": block.sentence,
-            "attention": KINDS.index(block.kind),
-            "layer": (block.first + layers)[:, None, None, None],
+            "attention": kinds.setdefault(block.kind, len(kinds)),
+            "layer": np.array(block.layers)[:, None, None, None] + 1,
             "head": (block.first_head + heads)[:, None, None],
             "query_position": queries[:, None],
-            "query_piece": asks[:, None],
+            "query_piece": query_pieces[:, None],
             "key_position": keys,
-            "key_piece": looked_at,
+            "key_piece": key_pieces,
             "weight": block.weights,
         }
         start, stop = stop, stop + block.weights.size
         for name, value in values.items():
             columns[name][start:stop].reshape(block.weights.shape)[...] = value
     names = list(pieces)
-    return columns, {"attention": KINDS, "query_piece": names, "key_piece": names}
+    return columns, {"attention": list(kinds), "query_piece": names, "key_piece": names}
 
 
 def spreadsheet_safe(text: str) -> str:
@@ -117,17 +117,16 @@ def spreadsheet_safe(text: str) -> str:
 
 
 class NpzFile:
-    """For each sentence the arrays "7/encoder", "7/decoder" and "7/cross" (layers, heads, query,
-    key), and its pieces in "7/source" and "7/target". np.load reads one at a time; no pickles."""
+    """For each sentence its weights by kind, "7/encoder", "7/decoder" and "7/cross" (layers, heads,
+    query, key), and its pieces, "7/source" and "7/target". np.load reads one at a time; no
+    pickles."""
 
     def __init__(self, file: BinaryIO):
         self.zip = zipfile.ZipFile(file, "w")
 
     def add(self, traces: Sequence[Seen], numbers: Sequence[int]) -> None:
         for number, trace in zip(numbers, traces, strict=True):
-            texts = {"source": trace.src, "target": trace.tgt}
-            pieces = {name: np.array(text.pieces) for name, text in texts.items() if text.ids}
-            for name, array in (trace.attention | pieces).items():
+            for name, array in (trace.attention | pieces_of(trace)).items():
                 self.write(f"{number}/{name}", array)
 
     def write(self, name: str, array: np.ndarray) -> None:
@@ -137,6 +136,11 @@ class NpzFile:
 
     def close(self) -> None:
         self.zip.close()
+
+
+def pieces_of(trace: Seen) -> dict[str, np.ndarray]:
+    """The pieces of each text by its title, "source" and "target"."""
+    return {side.title: np.array(trace.texts[name].pieces) for name, side in trace.sides.items()}
 
 
 class ParquetFile:
@@ -199,18 +203,19 @@ def csv_lines(block: Block) -> bytes:
     filled up with zero bytes to one length; then all zero bytes are taken out."""
     layers, heads, _, _ = block.weights.shape
     head = _bytes(
-        f"{block.sentence},{block.kind},{block.first + layer + 1},{block.first_head + head + 1},"
-        for layer, head in np.ndindex(layers, heads)
+        f"{block.sentence},{block.kind},{layer + 1},{block.first_head + head + 1},"
+        for layer in block.layers
+        for head in range(heads)
     )
-    asks, looked_at = (
+    query, key = (
         _bytes(f"{i},{csv_text(piece)}," for i, piece in enumerate(side, start=1))
-        for side in (block.asks, block.looked_at)
+        for side in (block.query, block.key)
     )
     digits = np.rint(block.weights.astype(np.float64) * 1e8).astype(np.uint32)
     parts = [
         head.reshape(layers, heads, 1, 1),
-        asks[:, None],
-        looked_at,
+        query[:, None],
+        key,
         FIRST_DIGITS[digits // 10**4],
         LAST_DIGITS[digits % 10**4],
     ]

@@ -55,19 +55,22 @@ def rate(step: int, recipe: Recipe, last: int) -> float:
 
 
 def loss_of(
-    model, config, batch: list[Pair], smoothing: float, device, r_drop: float = 0.0
+    model, bare, batch: list[Pair], smoothing: float, device, r_drop: float = 0.0
 ) -> Tensor:
-    """Summed cross-entropy of a batch over its real labels.
+    """Summed cross-entropy of a batch over its real labels. `bare` is the model itself, where
+    `model` is what spreads it over processes.
 
     With `r_drop`, the batch is read twice under different dropout, and how far the two
     answers are apart is added (Liang et al. 2021, divided by 2 so that it is of one reading).
     """
     readings = 2 if r_drop else 1
-    src = pad([src for src, _ in batch] * readings, config.pad_id).to(device)
-    inputs = pad([tgt[:-1] for _, tgt in batch] * readings, config.pad_id).to(device)
+    pad_id = bare.config.pad_id
+    src = pad([src for src, _ in batch] * readings, pad_id).to(device)
+    inputs = pad([tgt[:-1] for _, tgt in batch] * readings, pad_id).to(device)
     labels = pad([tgt[1:] for _, tgt in batch] * readings, IGNORED).to(device)
     # A target's padding comes last: the causal mask already hides it from what counts.
-    logits = model(src, inputs, *Masks(tgt_padding=False).build(src, inputs, config.pad_id))
+    ids = (src, inputs)[: len(bare.sides())]
+    logits = model(*ids, *Masks(tgt_padding=False).build(bare, *ids))
     loss = F.cross_entropy(
         logits.flatten(0, 1),
         labels.flatten(),
@@ -90,7 +93,7 @@ def labels_in(batch: list[Pair]) -> int:
 def validate(model, pairs: list[Pair], max_tokens: int, device) -> float:
     """Mean cross-entropy per label, in nats."""
     model.eval()
-    losses = [loss_of(model, model.config, b, 0.0, device) for b in batches(pairs, max_tokens)]
+    losses = [loss_of(model, model, b, 0.0, device) for b in batches(pairs, max_tokens)]
     model.train()
     return sum(loss.item() for loss in losses) / labels_in(pairs)
 
@@ -196,7 +199,7 @@ class Run:
         with acc.autocast():
             loss = loss_of(
                 self.model,
-                self.config,
+                acc.unwrap_model(self.model),
                 share or batch[:1],
                 recipe.smoothing,
                 acc.device,

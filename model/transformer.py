@@ -1,8 +1,11 @@
 """The Transformer of "Attention Is All You Need" (Vaswani et al. 2017), in the paper's order.
 
 What one wants to look at is the output of a named submodule, so that a plain forward hook
-sees it: the attention weights are the output of `softmax`, queries, keys and values the
-outputs of `query`, `key` and `value`, the positional table the output of `position`.
+sees it: the attention weights are the output of `softmax`, the scores of `scores`, queries, keys
+and values of `query`, `key` and `value`, the positional table of `position`. A model says which
+texts it reads (`sides`) and where attention happens (`sites`), so that whoever reads a model
+need not know which one it is. Its forward takes the ids of each side, then a mask for each kind
+of attention, in their order.
 
 Shapes in this package are words:
 
@@ -20,9 +23,79 @@ A mask is boolean and broadcasts to (batch, heads, query, key). True = may atten
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Side:
+    """One text that a model reads.
+
+    name      in code: "src" or "tgt"
+    title     in words
+    stack     the stack of layers that reads it, in words
+    begins    whether <s> stands before the text
+    ends      whether </s> stands behind it
+    writes    whether the model writes this text itself, where none is given
+    predicts  what the logits tell of it: "next token" (row i scores the token at i + 1), "class"
+              (one row for the whole text) or nothing
+    embedding, layers, norm   names of the modules that its vectors pass: what enters layer 1, the
+              layers, and what follows the last of them
+    """
+
+    name: str
+    title: str
+    stack: str
+    embedding: str
+    layers: tuple[str, ...]
+    norm: str
+    begins: bool = False
+    ends: bool = False
+    writes: bool = False
+    predicts: str = ""
+
+
+@dataclass(frozen=True)
+class Site:
+    """One place where attention happens.
+
+    kind        sites of one kind stand in layers above each other: "encoder", "decoder", "cross"
+    layer       the layer it stands in, from 0
+    name        of its module; `block` and `norm` those of the layer around it, and of the norm
+                that goes with it
+    query_side, key_side   names of the texts that queries and keys come from
+    title       its kind in words
+    masks       which switches of Masks concern it
+    n_heads     of the queries; n_key_heads: of keys and values, fewer where queries share them
+    """
+
+    kind: str
+    layer: int
+    name: str
+    block: str
+    norm: str
+    query_side: str
+    key_side: str
+    title: str
+    masks: tuple[str, ...]
+    n_heads: int
+    n_key_heads: int
+
+
+def sites_of(
+    kind: str, title: str, stack: str, layers: nn.ModuleList, sides: tuple[str, str],
+    attention: str, masks: tuple[str, ...],
+) -> list[Site]:  # fmt: skip
+    """The sites of one kind: the sublayer `attention` of those of the `layers` that have it."""
+    sites = []
+    for i, layer in enumerate(layers):
+        if attention in layer.sublayers:
+            block, heads = f"{stack}.layers.{i}", layer.get_submodule(attention).n_heads
+            names = f"{block}.{attention}", block, f"{block}.{layer.sublayers[attention]}"
+            sites.append(Site(kind, i, *names, *sides, title, masks, heads, heads))
+    return sites
 
 
 @dataclass(frozen=True)
@@ -72,6 +145,18 @@ class MaskedSoftmax(nn.Module):
         return scores.masked_fill(~(mask | empty), -math.inf).softmax(dim=-1) * ~empty
 
 
+class Scores(nn.Module):
+    """QKᵀ / √d_head, the scores of equation 1.
+
+    q: (batch, heads, query, d_head); k: (batch, heads, key, d_head); scores: (batch, heads,
+    query, key), as the softmax gets them.
+    """
+
+    def forward(self, q: Tensor, k: Tensor) -> Tensor:
+        # Queries divided before: the same scores as dividing after, and fewer numbers.
+        return q * q.shape[-1] ** -0.5 @ k.transpose(-2, -1)
+
+
 class MultiHeadAttention(nn.Module):
     """softmax(QKᵀ / √d_head) V in each head, side by side (sections 3.2.1 and 3.2.2).
 
@@ -85,6 +170,7 @@ class MultiHeadAttention(nn.Module):
         self.query = nn.Linear(d_model, d_model)
         self.key = nn.Linear(d_model, d_model)
         self.value = nn.Linear(d_model, d_model)
+        self.scores = Scores()
         self.softmax = MaskedSoftmax()
         self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(d_model, d_model)
@@ -94,8 +180,7 @@ class MultiHeadAttention(nn.Module):
     ) -> Tensor:
         q = self.split(self.query(query))
         k, v = cache(self, key, value) if cache else self.keys_values(key, value)
-        scores = self.scale(q) @ k.transpose(-2, -1)  # (batch, heads, query, key)
-        weights = self.softmax(scores, mask)
+        weights = self.softmax(self.scores(q, k), mask)  # (batch, heads, query, key)
         heads = self.dropout(weights) @ v  # (batch, heads, query, d_head)
         return self.output(heads.transpose(1, 2).flatten(2))
 
@@ -106,11 +191,6 @@ class MultiHeadAttention(nn.Module):
     def split(self, x: Tensor) -> Tensor:
         """(batch, length, d_model) → (batch, heads, length, d_head)"""
         return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
-
-    @staticmethod
-    def scale(q: Tensor) -> Tensor:
-        """Queries divided by √d_head: the same scores as dividing after, and fewer numbers."""
-        return q * q.shape[-1] ** -0.5
 
 
 class FeedForward(nn.Module):
@@ -166,6 +246,9 @@ class Embedding(nn.Module):
 class EncoderLayer(nn.Module):
     """Self-attention, then feed-forward; after each: add, then norm (section 3.1)."""
 
+    # Each with its norm, in the order of the forward pass.
+    sublayers: ClassVar = {"self_attn": "norm1", "feed_forward": "norm2"}
+
     def __init__(self, config: Config):
         super().__init__()
         self.self_attn = MultiHeadAttention(config.d_model, config.n_heads, config.dropout)
@@ -181,6 +264,8 @@ class EncoderLayer(nn.Module):
 
 class DecoderLayer(nn.Module):
     """Causal self-attention, attention to the encoder's output, feed-forward (section 3.1)."""
+
+    sublayers: ClassVar = {"self_attn": "norm1", "cross_attn": "norm2", "feed_forward": "norm3"}
 
     def __init__(self, config: Config):
         super().__init__()
@@ -259,17 +344,44 @@ class Transformer(nn.Module):
         self.generator = nn.Linear(config.d_model, config.vocab_size, bias=False)
         self.tgt_embedding.token.weight = self.src_embedding.token.weight
         self.generator.weight = self.src_embedding.token.weight
-        self.reset_parameters()
+        reset_parameters(self)
 
-    def reset_parameters(self) -> None:
-        """Xavier uniform matrices; embeddings of variance 1 once multiplied by √d_model."""
-        for module in self.modules():
-            if isinstance(module, nn.Linear) and module is not self.generator:
-                nn.init.xavier_uniform_(module.weight)
-                if module.bias is not None:
-                    nn.init.zeros_(module.bias)
-            elif isinstance(module, nn.Embedding):
-                nn.init.normal_(module.weight, std=module.embedding_dim**-0.5)
+    def sides(self) -> tuple[Side, ...]:
+        """The texts it reads: source, then target."""
+        encoder, decoder = (
+            tuple(f"{name}.layers.{i}" for i in range(len(stack.layers)))
+            for name, stack in (("encoder", self.encoder), ("decoder", self.decoder))
+        )
+        return (
+            Side("src", "source", "encoder", "src_embedding", encoder, "encoder.norm", ends=True),
+            Side(
+                "tgt", "target", "decoder", "tgt_embedding", decoder, "decoder.norm",
+                begins=True, writes=True, predicts="next token",
+            ),
+        )  # fmt: skip
+
+    def sites(self) -> tuple[Site, ...]:
+        """Every attention: the encoder's, the decoder's to itself, the decoder's to the source."""
+        encoder, decoder = self.encoder.layers, self.decoder.layers
+        return (
+            *sites_of(
+                "encoder", "encoder self-attention", "encoder", encoder, ("src", "src"),
+                "self_attn", ("src_padding",),
+            ),
+            *sites_of(
+                "decoder", "decoder self-attention", "decoder", decoder, ("tgt", "tgt"),
+                "self_attn", ("causal", "tgt_padding"),
+            ),
+            *sites_of(
+                "cross", "cross-attention", "decoder", decoder, ("tgt", "src"),
+                "cross_attn", ("memory_padding",),
+            ),
+        )  # fmt: skip
+
+    def logits(self, x: Tensor, ids: Tensor | None = None) -> Tensor:
+        """What is said of the side that is predicted, from its last vectors, (batch, length,
+        d_model), and its ids."""
+        return self.generator(x)
 
     def encode(self, src: Tensor, src_mask: Tensor | None = None) -> Tensor:
         """Source ids → memory, (batch, src, d_model)."""
@@ -292,7 +404,7 @@ class Transformer(nn.Module):
         x = self.tgt_embedding(tgt, start)
         return self.decoder(x, memory, tgt_mask, memory_mask, cache)
 
-    def forward(
+    def hidden(
         self,
         src: Tensor,
         tgt: Tensor,
@@ -300,5 +412,19 @@ class Transformer(nn.Module):
         tgt_mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
     ) -> Tensor:
-        memory = self.encode(src, src_mask)
-        return self.generator(self.decode(tgt, memory, tgt_mask, memory_mask))
+        """Everything but the logits: the target's last vectors, (batch, tgt, d_model)."""
+        return self.decode(tgt, self.encode(src, src_mask), tgt_mask, memory_mask)
+
+    def forward(self, src: Tensor, tgt: Tensor, *masks: Tensor | None) -> Tensor:
+        return self.logits(self.hidden(src, tgt, *masks), tgt)
+
+
+def reset_parameters(model: nn.Module) -> None:
+    """Xavier uniform matrices; embeddings of variance 1 once multiplied by √d_model."""
+    for module in model.modules():
+        if isinstance(module, nn.Linear) and module is not model.generator:
+            nn.init.xavier_uniform_(module.weight)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+        elif isinstance(module, nn.Embedding):
+            nn.init.normal_(module.weight, std=module.embedding_dim**-0.5)

@@ -7,7 +7,6 @@ from torch import Tensor, nn
 
 from model.transformer import (
     Config,
-    Decoder,
     DecoderLayer,
     Embedding,
     Encoder,
@@ -16,6 +15,11 @@ from model.transformer import (
     MaskedSoftmax,
     MultiHeadAttention,
     PositionalEncoding,
+    Scores,
+    Side,
+    Site,
+    reset_parameters,
+    sites_of,
 )
 
 
@@ -199,8 +203,8 @@ class LearnedPositions(nn.Embedding):
 
 
 class WideAttention(MultiHeadAttention):
-    """Heads as wide as the model, d_head = d_model, and projections without bias; queries and
-    keys are each divided by the fourth root of the head size (Bloem 2019)."""
+    """Heads as wide as the model, d_head = d_model, and projections without bias, and scores
+    of its own (Bloem 2019)."""
 
     def __init__(self, d_model: int, n_heads: int, dropout: float = 0.0):
         super().__init__(d_model, n_heads, dropout)
@@ -209,14 +213,15 @@ class WideAttention(MultiHeadAttention):
         self.key = nn.Linear(d_model, wide, bias=False)
         self.value = nn.Linear(d_model, wide, bias=False)
         self.output = nn.Linear(wide, d_model)
+        self.scores = FourthRootScores()
 
-    def keys_values(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        k, v = super().keys_values(key, value)
-        return self.scale(k), v
 
-    @staticmethod
-    def scale(q: Tensor) -> Tensor:
-        return q * q.shape[-1] ** -0.25
+class FourthRootScores(Scores):
+    """Queries and keys each divided by the fourth root of the head size (Bloem 2019)."""
+
+    def forward(self, q: Tensor, k: Tensor) -> Tensor:
+        root = q.shape[-1] ** -0.25
+        return (q * root) @ (k * root).transpose(-2, -1)
 
 
 @dataclass(frozen=True)
@@ -233,11 +238,9 @@ class ClassifierConfig(Config):
 
 
 class Classifier(nn.Module):
-    """Encoder layers, then the mean over the source's positions, then a class (Bloem 2019).
+    """Encoder layers, then the mean over the text's positions, then a class (Bloem 2019).
 
-    It is called as a Transformer is, so that whoever runs and reads one can run and read the
-    other. Its decoder has no layers, and the target plays no part: the one row of logits,
-    (batch, 1, n_classes), scores the classes.
+    src: token ids, (batch, length). Logits: (batch, 1, n_classes), one row for the whole text.
     """
 
     def __init__(self, config: ClassifierConfig):
@@ -245,18 +248,91 @@ class Classifier(nn.Module):
         self.config = config
         self.src_embedding = Embedding(config)
         self.encoder = Encoder(config)
-        self.decoder = Decoder(config)
         self.generator = nn.Linear(config.d_model, config.n_classes)
 
-    def forward(
-        self,
-        src: Tensor,
-        tgt: Tensor | None = None,
-        src_mask: Tensor | None = None,
-        tgt_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-    ) -> Tensor:
-        memory = self.encoder(self.src_embedding(src), src_mask)
-        real = (src != self.config.pad_id)[..., None]
-        mean = (memory * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True)
+    def sides(self) -> tuple[Side, ...]:
+        layers = tuple(f"encoder.layers.{i}" for i in range(len(self.encoder.layers)))
+        text = "src", "source", "encoder", "src_embedding", layers, "encoder.norm"
+        return (Side(*text, ends=True, predicts="class"),)
+
+    def sites(self) -> tuple[Site, ...]:
+        return tuple(
+            sites_of(
+                "encoder", "encoder self-attention", "encoder", self.encoder.layers, ("src", "src"),
+                "self_attn", ("src_padding",),
+            )
+        )  # fmt: skip
+
+    def logits(self, x: Tensor, ids: Tensor) -> Tensor:
+        """From the encoder's output, (batch, length, d_model): the mean over what is not padding,
+        then the classes."""
+        real = (ids != self.config.pad_id)[..., None]
+        mean = (x * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True)
         return self.generator(mean)
+
+    def hidden(self, src: Tensor, src_mask: Tensor | None = None) -> Tensor:
+        return self.encoder(self.src_embedding(src), src_mask)
+
+    def forward(self, src: Tensor, src_mask: Tensor | None = None) -> Tensor:
+        return self.logits(self.hidden(src, src_mask), src)
+
+
+@dataclass(frozen=True)
+class DecoderOnlyConfig(Config):
+    """Sizes of a decoder without an encoder."""
+
+    n_encoder_layers: int = 0
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.n_encoder_layers:
+            raise ValueError(f"a decoder alone has no encoder layers, not {self.n_encoder_layers}")
+
+
+class SelfDecoder(Encoder):
+    """A stack of decoder layers without cross-attention. Such a layer is an encoder layer: that it
+    does not look ahead is the mask's doing."""
+
+    def __init__(self, config: DecoderOnlyConfig):
+        super().__init__(config)  # of no encoder layers
+        self.layers.extend(EncoderLayer(config) for _ in range(config.n_decoder_layers))
+
+
+class DecoderOnly(nn.Module):
+    """The paper's decoder without cross-attention: one text, and what may come next (Liu et al.
+    2018; Radford et al. 2018). Embedding and generator share their matrix, as in the paper.
+
+    tgt: token ids, (batch, length). Logits: (batch, length, vocab_size); the row of position i
+    scores the token at i + 1.
+    """
+
+    def __init__(self, config: DecoderOnlyConfig):
+        super().__init__()
+        self.config = config
+        self.tgt_embedding = Embedding(config)
+        self.decoder = SelfDecoder(config)
+        self.generator = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        self.generator.weight = self.tgt_embedding.token.weight
+        reset_parameters(self)
+
+    def sides(self) -> tuple[Side, ...]:
+        layers = tuple(f"decoder.layers.{i}" for i in range(len(self.decoder.layers)))
+        text = "tgt", "text", "decoder", "tgt_embedding", layers, "decoder.norm"
+        return (Side(*text, begins=True, predicts="next token"),)
+
+    def sites(self) -> tuple[Site, ...]:
+        return tuple(
+            sites_of(
+                "decoder", "decoder self-attention", "decoder", self.decoder.layers, ("tgt", "tgt"),
+                "self_attn", ("causal", "tgt_padding"),
+            )
+        )  # fmt: skip
+
+    def logits(self, x: Tensor, ids: Tensor | None = None) -> Tensor:
+        return self.generator(x)
+
+    def hidden(self, tgt: Tensor, tgt_mask: Tensor | None = None) -> Tensor:
+        return self.decoder(self.tgt_embedding(tgt), tgt_mask)
+
+    def forward(self, tgt: Tensor, tgt_mask: Tensor | None = None) -> Tensor:
+        return self.logits(self.hidden(tgt, tgt_mask), tgt)

@@ -1,25 +1,23 @@
-"""One teacher-forced pass over one sentence pair, and everything seen on the way."""
+"""One teacher-forced pass, and everything seen on the way."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 import torch
+from torch import nn
 
-from model.capture import capture
+from model.capture import outputs_of
 from model.masks import Masks
+from model.run import Run
+from model.sites import attention_at, device_of, embedding_of, final_norm_of, kinds_of, layers_of
 from model.tokenizer import Encoding, special
-from model.transformer import Config, Embedding, MaskedSoftmax, Transformer
-
-# The attentions of an encoder-decoder: kind → (stack, sublayer).
-KINDS = {
-    "encoder": ("encoder", "self_attn"),
-    "decoder": ("decoder", "self_attn"),
-    "cross": ("decoder", "cross_attn"),
-}
+from model.transformer import Side, Site
 
 
 class TooLong(ValueError):
-    """A sentence longer than the model reads."""
+    """A text longer than the model reads."""
 
     def __init__(self, side: str, length: int, max_length: int):
         super().__init__(
@@ -30,42 +28,84 @@ class TooLong(ValueError):
 
 @dataclass(frozen=True)
 class Trace:
-    """What a model did with one sentence pair. All arrays are read-only float32.
+    """What a model did in one run. All arrays are read-only float32, and of one pass: there is no
+    batch axis.
 
-    attention        kind → (layers, heads, query, key), after the mask
-    query            kind → (layers, heads, query, d_head); key and value: (.., key, d_head)
-    table            side → (position, d_model); side is "src" or "tgt"
-    token, embedded  side → (position, d_model): embeddings × √d_model; their sum with the table
-    sublayers        module name → (position, d_model), the output of every attention,
-                     feed-forward, norm and layer
-    logits           (tgt, vocab_size): row i scores the token at i + 1; of a classifier
-                     (1, n_classes), and then what concerns the target is absent or empty
-
-    src and tgt are what encoder and decoder read: eos ends the source, bos begins the target,
-    padding follows. All arrays of one trace are of one sentence: there is no batch axis.
+    run           what was asked for
+    sides, sites  what the model says of itself: the texts it reads, and where attention happens
+    texts         side → what was read of it, special tokens and padding included
+    attention     kind → (layers, heads, query, key), after the mask; a layer for each site of the
+                  kind, in the order of `kinds`
+    scores        kind → for each layer (heads, query, key), as the softmax got them
+    query         kind → (layers, heads, query, d_head); key and value: (.., key, d_head)
+    output        kind → (layers, query, d_model), what the attention gives to the residual stream
+    feed_forward  side → (layers, position, d_model), likewise
+    table, token  side → (position, d_model): positions, and token embeddings × √d_model
+    stream        side → (depth, position, d_model): what enters layer 1, then what leaves each
+                  layer; final: (position, d_model), after the norm that may follow the last
+    logits        (row, vocab_size), of the side that is predicted: row i scores its token at
+                  i + 1; of a text's class (1, n_classes)
     """
 
-    src: Encoding
-    tgt: Encoding
-    masks: Masks
+    run: Run
+    sides: dict[str, Side]
+    sites: tuple[Site, ...]
+    texts: dict[str, Encoding]
     attention: dict[str, np.ndarray]
+    scores: dict[str, tuple[np.ndarray, ...]]
     query: dict[str, np.ndarray]
     key: dict[str, np.ndarray]
     value: dict[str, np.ndarray]
+    output: dict[str, np.ndarray]
+    feed_forward: dict[str, np.ndarray]
     table: dict[str, np.ndarray]
     token: dict[str, np.ndarray]
-    embedded: dict[str, np.ndarray]
-    sublayers: dict[str, np.ndarray]
+    stream: dict[str, np.ndarray]
+    final: dict[str, np.ndarray]
     logits: np.ndarray
 
-    def scores(self, kind: str, layer: int, head: int) -> np.ndarray:
-        """q·kᵀ / √d_head before the mask, (query, key)."""
-        q, k = self.query[kind][layer, head], self.key[kind][layer, head]
-        return q @ k.T / np.float32(np.sqrt(q.shape[-1]))
+    @property
+    def masks(self) -> Masks:
+        return self.run.masks
+
+    @property
+    def src(self) -> Encoding:
+        """What was read of the source: eos ends it, padding follows."""
+        return self.texts["src"]
+
+    @property
+    def tgt(self) -> Encoding:
+        """What was read of the target: bos begins it, padding follows."""
+        return self.texts["tgt"]
+
+    @property
+    def embedded(self) -> dict[str, np.ndarray]:
+        """side → (position, d_model), what enters layer 1: token + table."""
+        return {side: stream[0] for side, stream in self.stream.items()}
+
+    @cached_property
+    def kinds(self) -> dict[str, tuple[Site, ...]]:
+        """Kind of attention → its sites; they are the layers of its arrays."""
+        return kinds_of(self.sites)
+
+    @property
+    def predicted(self) -> Side:
+        """The side that the logits are about."""
+        return next(side for side in self.sides.values() if side.predicts)
+
+    def sides_of(self, kind: str) -> tuple[Side, Side]:
+        """Where a kind's queries (rows) and keys (columns) come from."""
+        site = self.kinds[kind][0]
+        return self.sides[site.query_side], self.sides[site.key_side]
+
+    def texts_of(self, kind: str) -> tuple[Encoding, Encoding]:
+        """The texts of a kind's queries (rows) and keys (columns)."""
+        query, key = self.sides_of(kind)
+        return self.texts[query.name], self.texts[key.name]
 
     def most_probable(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Ids and probabilities of the likeliest next tokens (or classes), best first, each
-        (tgt, count)."""
+        (row, count)."""
         logits = torch.from_numpy(self.logits.copy())
         best = logits.softmax(dim=-1).topk(min(count, logits.shape[-1]))
         return best.indices.numpy(), best.values.numpy()
@@ -90,99 +130,121 @@ class Trace:
     @property
     def nbytes(self) -> int:
         held = (getattr(self, field.name) for field in fields(self))
-        arrays = (a for h in held for a in (h.values() if isinstance(h, dict) else [h]))
-        return sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
+        return sum(array.nbytes for value in held for array in _arrays(value))
 
 
-def inputs_of(
-    config: Config, src: Encoding, tgt: Encoding, pad_to: int = 0
-) -> tuple[Encoding, Encoding]:
-    """What encoder and decoder read of two texts: source + eos, bos + target, then padding."""
+def _arrays(value) -> Iterator[np.ndarray]:
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, dict | tuple):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _arrays(part)
+
+
+def read_of(model: nn.Module, run: Run) -> dict[str, Encoding]:
+    """Side → what the model reads of it: the text between bos and eos, as the side has them, then
+    padding. Raises TooLong."""
+    config = model.config
     bos, eos, pad = (special(i) for i in (config.bos_id, config.eos_id, config.pad_id))
-    read = {"source": src + eos, "target": bos + tgt}
-    for side, encoding in read.items():
-        length = max(len(encoding.ids), pad_to)
+    texts = {}
+    for side, text in zip(model.sides(), run.texts, strict=True):
+        text = bos * side.begins + text + eos * side.ends
+        length = max(len(text.ids), run.pad_to)
         if length > config.max_length:
-            raise TooLong(side, length, config.max_length)
-        read[side] = encoding + pad * (length - len(encoding.ids))
-    return read["source"], read["target"]
+            raise TooLong(side.title, length, config.max_length)
+        texts[side.name] = text + pad * (length - len(text.ids))
+    return texts
+
+
+def ids_of(model: nn.Module, texts: dict[str, Encoding]) -> list[torch.Tensor]:
+    """The ids of each text, (1, length), where the model is."""
+    return [torch.tensor([text.ids], device=device_of(model)) for text in texts.values()]
 
 
 @torch.no_grad()
-def trace(
-    model: Transformer,
-    src: Encoding,
-    tgt: Encoding,
-    masks: Masks = Masks(),
-    pad_to: int = 0,
-) -> Trace:
-    """Run the model once over two texts (without special tokens) and keep what is seen.
+def trace(model: nn.Module, run: Run) -> Trace:
+    """Run the model once over its texts and keep what is seen.
 
     `model` must be the caller's own view. Raises TooLong before any tensor is made.
     """
-    config = model.config
-    src, tgt = inputs_of(config, src, tgt, pad_to)
-    device = model.generator.weight.device
-    src_ids, tgt_ids = (torch.tensor([side.ids], device=device) for side in (src, tgt))
-    with capture(model, _is_kept) as seen:
-        logits = model(src_ids, tgt_ids, *masks.build(src_ids, tgt_ids, config.pad_id))
+    texts = read_of(model, run)
+    sides, sites = {side.name: side for side in model.sides()}, model.sites()
+    ids = ids_of(model, texts)
+    with outputs_of(_modules(model, sides.values(), sites)) as outputs:
+        logits = model(*ids, *run.masks.build(model, *ids))
 
-    def per_layer(part):
-        stacked = {}
-        for kind, (stack, sublayer) in KINDS.items():
-            names = (f"{stack}.layers.{i}" for i in range(len(getattr(model, stack).layers)))
-            found = [_heads(model, seen, f"{name}.{sublayer}.{part}") for name in names]
-            if found:
-                stacked[kind] = read_only(torch.stack(found))
-        return stacked
+    kinds = kinds_of(sites)
 
-    def per_side(part):
+    def per_kind(part, of=lambda site, output: output[0]):
         return {
-            # A copy: the positional table is a slice of the model's own.
-            side: read_only(seen[name].reshape(-1, config.d_model).clone())
-            for side in ("src", "tgt")
-            if (name := f"{side}_embedding{part}") in seen
+            kind: read_only(torch.stack([of(s, outputs[s.name, part]) for s in of_kind]))
+            for kind, of_kind in kinds.items()
         }
 
+    def split(site, output):  # (heads, length, d_head)
+        return attention_at(model, site).split(output)[0]
+
+    def per_side(part):
+        # A copy: the positional table is a slice of the model's own.
+        return {name: read_only(outputs[name, part].flatten(0, -2).clone()) for name in sides}
+
     return Trace(
-        src=src,
-        tgt=tgt,
-        masks=masks,
-        attention=per_layer("softmax"),
-        query=per_layer("query"),
-        key=per_layer("key"),
-        value=per_layer("value"),
-        table=per_side(".position"),
-        token=per_side(".token"),
-        embedded=per_side(""),
-        sublayers={name: read_only(seen[name][0]) for name in seen if _is_sublayer(name)},
+        run=run,
+        sides=sides,
+        sites=sites,
+        texts=texts,
+        attention=per_kind("softmax"),
+        scores={
+            kind: tuple(read_only(outputs[site.name, "scores"][0]) for site in of_kind)
+            for kind, of_kind in kinds.items()
+        },
+        query=per_kind("query", split),
+        key=per_kind("key", split),
+        value=per_kind("value", split),
+        output=per_kind("output"),
+        feed_forward={
+            name: read_only(torch.stack([outputs[name, i, "feed_forward"][0] for i in side.layers]))
+            for name, side in sides.items()
+            if side.layers
+        },
+        table=per_side("table"),
+        token=per_side("token"),
+        stream={
+            name: read_only(
+                torch.stack([outputs[name, depth][0] for depth in ("embedded", *side.layers)])
+            )
+            for name, side in sides.items()
+        },
+        final={name: read_only(outputs[name, "final"][0].clone()) for name in sides},
         logits=read_only(logits[0]),
     )
 
 
-def _is_sublayer(name: str) -> bool:
-    """Layers, and the attentions, feed-forwards and norms in and after them."""
-    stack, *path = name.split(".")
-    parts = ("self_attn", "cross_attn", "feed_forward", "norm")
-    whole_layer = len(path) == 2
-    return stack in ("encoder", "decoder") and (
-        whole_layer or (path and path[-1].startswith(parts))
-    )
-
-
-def _is_kept(name, module) -> bool:
-    parts = ("_attn.query", "_attn.key", "_attn.value", "_embedding.token", "_embedding.position")
-    return (
-        isinstance(module, MaskedSoftmax | Embedding) or name.endswith(parts) or _is_sublayer(name)
-    )
-
-
-def _heads(model, seen, name) -> torch.Tensor:
-    """Weights as they are; a projection split into heads: (heads, length, d_head)."""
-    if name.endswith("softmax"):
-        return seen[name][0]
-    attention = model.get_submodule(name.rpartition(".")[0])
-    return attention.split(seen[name])[0]
+def _modules(model, sides, sites) -> dict[tuple, nn.Module]:
+    """Everything that a trace keeps the output of, by (name of its site or side, part)."""
+    modules = {}
+    for site in sites:
+        attention = attention_at(model, site)
+        modules |= {
+            (site.name, "softmax"): attention.softmax,
+            (site.name, "scores"): attention.scores,
+            (site.name, "query"): attention.query,
+            (site.name, "key"): attention.key,
+            (site.name, "value"): attention.value,
+            (site.name, "output"): attention,
+        }
+    for side in sides:
+        embedding = embedding_of(model, side)
+        modules |= {
+            (side.name, "embedded"): embedding,
+            (side.name, "token"): embedding.token,
+            (side.name, "table"): embedding.position,
+            (side.name, "final"): final_norm_of(model, side),
+        }
+        for name, layer in zip(side.layers, layers_of(model, side), strict=True):
+            modules[side.name, name] = layer
+            modules[side.name, name, "feed_forward"] = layer.feed_forward
+    return modules
 
 
 def read_only(tensor: torch.Tensor) -> np.ndarray:
