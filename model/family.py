@@ -73,12 +73,13 @@ def lengths(model: nn.Module, src: Tensor) -> list[float]:
     return [outputs[i].norm(dim=-1).mean().item() for i in range(len(modules))]
 
 
-def first_stack(model: nn.Module, src: Tensor) -> Tensor:
-    """The last vectors of a model's first text, (1, length, d_model), without masks."""
-    side = model.sides()[0]
+def first_stack(model: nn.Module, src: Tensor, masks: Masks = Masks()) -> Tensor:
+    """The last vectors of a model's first text, (1, length, d_model)."""
+    side, site = model.sides()[0], model.sites()[0]
+    mask = masks.of(src, src, site.masks, model.config.pad_id)
     x = embedding_of(model, side)(src)
     for layer in layers_of(model, side):
-        x = layer(x)
+        x = layer(x, mask)
     return final_norm_of(model, side)(x)
 
 
@@ -196,7 +197,7 @@ def padded_mean(model: nn.Module, src: Tensor, padding: int) -> tuple[float, flo
     longer = nn.functional.pad(src, (0, padding), value=model.config.pad_id)
     before = model(src).softmax(dim=-1)
     left_out = model(longer, *Masks().build(model, longer)).softmax(dim=-1)
-    memory = first_stack(model, longer)
+    memory = first_stack(model, longer, Masks(src_padding=False))
     as_words = model.generator(memory.mean(dim=1, keepdim=True)).softmax(dim=-1)
     return tuple((after - before).abs().max().item() for after in (left_out, as_words))
 

@@ -278,4 +278,9 @@ SOURCES = {
             ),
         ),
     ),
+    "decoder_only": Source(
+        "arxiv.org/abs/1801.10198",
+        completed="Radford et al. 2018 took the same decoder with learned positions and GELU; "
+        "positions and ReLU are the paper's here.",
+    ),
 }

@@ -24,7 +24,7 @@ def forward(length: int):
     @torch.no_grad()
     def ours():
         with capture(own) as seen:
-            logits = own(src, tgt, *CAUSAL.build(src, tgt, config.pad_id))
+            logits = own(src, tgt, *CAUSAL.build(own, src, tgt))
         return logits, seen
 
     @torch.no_grad()

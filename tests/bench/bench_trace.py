@@ -40,9 +40,9 @@ def whole_file(suffix: str):
     atexit.register(folder.cleanup)
     passes = []
     for window in windows(encode(held, lines)):
-        for batch in batches([(s.src, s.tgt) for s in window], BATCH):
+        for batch in batches([s.texts for s in window], BATCH):
             src, tgt = (pad(list(side), 0) for side in zip(*batch, strict=True))
-            passes.append((src, tgt, *Masks().build(src, tgt, 0)))
+            passes.append((src, tgt, *Masks().build(held.model, src, tgt)))
 
     def ours():
         run(held, encode(held, lines), Path(folder.name) / f"weights{suffix}", one)

@@ -50,11 +50,11 @@ def updates():
         for length in lengths
     ]
 
-    def update(model, config):
+    def update(model, bare):
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
 
         def run():
-            loss = loss_of(model, config, batch, 0.1, "cpu")
+            loss = loss_of(model, bare, batch, 0.1, "cpu")
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()
@@ -62,7 +62,7 @@ def updates():
         return run
 
     ours, theirs = (presets.build("pre_norm", **SIZES, **depth).train() for _ in range(2))
-    return update(ours, ours.config), update(Twin(theirs).train(), theirs.config)
+    return update(ours, ours), update(Twin(theirs).train(), ours)
 
 
 ROWS = [

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import fields
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +10,9 @@ from torch import Tensor, nn
 from model import presets
 from model.checkpoint import SHIPPED
 from model.masks import Masks
+from model.run import Run
 from model.tokenizer import Encoding, Tokenizer
+from model.trace import Trace, trace
 from model.transformer import Transformer
 
 PRESETS = ["paper", "pre_norm"]  # the encoder-decoders
@@ -23,11 +26,26 @@ def random_model(preset: str = "paper", seed: int = 0, **sizes) -> Transformer:
     """A model in eval mode. Norms and biases too are random: at their initial values a
     mistake in them would not show."""
     torch.manual_seed(seed)
-    model = presets.build(preset, **SIZES | DEPTHS | sizes).eval()
+    model = presets.build(preset, **SIZES | depths(preset) | sizes).eval()
     for name, parameter in model.named_parameters():
         if parameter.ndim == 1:
             nn.init.normal_(parameter, mean=float("norm" in name and "weight" in name), std=0.2)
     return model.requires_grad_(False)
+
+
+def depths(preset: str) -> dict[str, int]:
+    """DEPTHS, of the stacks that a preset has."""
+    config = presets.PRESETS[preset].config
+    return {f.name: DEPTHS[f.name] for f in fields(config) if f.name in DEPTHS and f.default}
+
+
+def run_of(model: nn.Module, src: Encoding, tgt: Encoding, masks=Masks(), pad_to: int = 0) -> Run:
+    """The run of a model on a pair, or on the source where it reads one text."""
+    return Run((src, tgt)[: len(model.sides())], masks, pad_to)
+
+
+def traced(model: nn.Module, *pair: Encoding, masks=Masks(), pad_to: int = 0) -> Trace:
+    return trace(model, run_of(model, *pair, masks, pad_to))
 
 
 def random_ids(*lengths: int, vocab_size: int = 53, generator=None) -> Tensor:
@@ -51,6 +69,7 @@ def hooks(model: nn.Module) -> int:
 
 def attentions(model: Transformer) -> Iterator[tuple[str, int, nn.Module]]:
     """Every attention of a model: kind, layer, module."""
+    # By hand, as a check of model.sites().
     for i, layer in enumerate(model.encoder.layers):
         yield "encoder", i, layer.self_attn
     for i, layer in enumerate(model.decoder.layers):

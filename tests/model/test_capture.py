@@ -7,7 +7,7 @@ from tests.model.common import attentions, hooks, max_difference, random_ids, ra
 
 
 def run(model, src, tgt):
-    return model(src, tgt, *Masks().build(src, tgt, model.config.pad_id))
+    return model(src, tgt, *Masks().build(model, src, tgt))
 
 
 def test_hooks_are_there_in_the_block_and_nowhere_else():

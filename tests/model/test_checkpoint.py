@@ -6,8 +6,8 @@ from safetensors.torch import load_file, save_file
 
 from model.checkpoint import load, save
 from model.masks import Masks
-from model.trace import TooLong, trace
-from tests.model.common import CHECKPOINTS, PRESETS, random_model, tiny_tokenizer
+from model.trace import TooLong
+from tests.model.common import CHECKPOINTS, PRESETS, random_model, tiny_tokenizer, traced
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def test_what_was_saved_is_loaded(saved, tokenizer):
         assert theirs[name].equal(parameter.half().float())
     assert loaded.model.generator.weight is loaded.model.src_embedding.token.weight
     src, tgt = tokenizer.encode("the dog"), tokenizer.encode("ein Hund")
-    ours, again = trace(model, src, tgt).logits, trace(loaded.model, src, tgt).logits
+    ours, again = traced(model, src, tgt).logits, traced(loaded.model, src, tgt).logits
     assert abs(ours - again).max() < 0.02
 
 

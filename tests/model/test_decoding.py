@@ -106,7 +106,7 @@ def test_beam_without_end_is_greedy(model, src):
 def log_probability(model, src, ids, alpha):
     """Of one target, eos included, divided as beam search divides."""
     tgt = torch.tensor([[1, *ids, 2]])
-    masks = Masks().build(src, tgt[:, :-1], 0)
+    masks = Masks().build(model, src, tgt[:, :-1])
     logp = model(src, tgt[:, :-1], *masks).log_softmax(-1)[0]
     return logp.gather(1, tgt[0, 1:, None]).sum().item() / length_penalty(len(ids) + 1, alpha)
 

@@ -77,7 +77,7 @@ def by_hand(weights, may, query, key, kind):
 def test_numbers_are_those_of_plain_loops(case):
     kind, query, key, may = case
     weights = random_weights(may)
-    measured = measure(weights, query, key, kind)
+    measured = measure(weights, query, key, kind != "cross")
     even = may / np.maximum(may.sum(-1, keepdims=True), 1)
     for layer, head in np.ndindex(2, 3):
         own = by_hand(weights[layer, head].tolist(), may, query, key, kind)
@@ -93,7 +93,7 @@ def test_numbers_are_those_of_plain_loops(case):
 
 def test_each_kind_has_its_numbers():
     names = {
-        kind: {*measure(random_weights(may), query, key, kind).numbers}
+        kind: {*measure(random_weights(may), query, key, kind != "cross").numbers}
         for kind, query, key, may in CASES.values()
     }
     assert names["encoder"] == names["decoder"]
@@ -110,10 +110,10 @@ def test_masked_padding_changes_nothing():
         padded[..., : len(query), : len(key)] = weights
         if kind != "cross":
             padded = padded[..., : len(query) + 2]
-        bare = measure(weights, query, key, kind)
+        bare = measure(weights, query, key, kind != "cross")
         n, m = padded.shape[2:]
         pads = ("<pad>",) * 3
-        same = measure(padded, (query + pads)[:n], (key + pads)[:m], kind)
+        same = measure(padded, (query + pads)[:n], (key + pads)[:m], kind != "cross")
         for field in ("numbers", "uniform", "rows"):
             for name, values in getattr(bare, field).items():
                 np.testing.assert_allclose(getattr(same, field)[name], values, atol=1e-6)
@@ -122,34 +122,34 @@ def test_masked_padding_changes_nothing():
 def test_a_row_that_one_head_alone_was_denied_does_not_count_for_it():
     weights = random_weights(np.ones((7, 7)))
     weights[1, 2, 3] = 0
-    rows = measure(weights, SOURCE, SOURCE, "encoder").rows["entropy"]
+    rows = measure(weights, SOURCE, SOURCE, True).rows["entropy"]
     assert rows.tolist() == [[7, 7, 7], [7, 7, 6]]
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_a_single_token_says_nothing(kind):
     weights = np.ones((1, 2, 1, 1), dtype=np.float32)
-    measured = measure(weights, ("<s>",), ("</s>",), kind)
+    measured = measure(weights, ("<s>",), ("</s>",), kind != "cross")
     assert not any(values.any() for values in (*measured.numbers.values(), *measured.rows.values()))
     assert nearest_names(measured, 0, 1) == []
-    assert rows_that_show(weights, ("<s>",), ("</s>",), kind, 0, 1, "broad") == []
+    assert rows_that_show(weights, ("<s>",), ("</s>",), kind != "cross", 0, 1, "broad") == []
 
 
 def test_a_single_row_names_no_head():
     weights = random_weights(np.ones((1, 4)))
-    assert nearest_names(measure(weights, ("<s>",), SOURCE[-4:], "cross"), 0, 0) == []
+    assert nearest_names(measure(weights, ("<s>",), SOURCE[-4:], False), 0, 0) == []
 
 
 def test_rows_with_keys_of_their_own_alone_are_no_alignment():
     weights = np.kron(np.eye(2), [1, 1]).astype(np.float32)[None, None] / 2
-    found = nearest_names(measure(weights, ("<s>", "a"), (*"abc", "</s>"), "cross"), 0, 0, 20)
+    found = nearest_names(measure(weights, ("<s>", "a"), (*"abc", "</s>"), False), 0, 0, 20)
     assert [match.score for match in found if match.name == "alignment"] == [0]
 
 
 def test_no_entropy_is_below_0():
     exact = np.stack([np.eye(4), np.eye(4)[::-1]])[None].astype(np.float32)
     for weights in (exact, exact * np.float32(1 + 1e-7)):
-        found = measure(weights, SOURCE[-4:], SOURCE[-4:], "encoder").numbers
+        found = measure(weights, SOURCE[-4:], SOURCE[-4:], True).numbers
         for name in ("entropy", "breadth"):
             assert not np.signbit(found[name]).any()
 
@@ -193,7 +193,7 @@ def test_a_head_that_only_points_has_its_textbook_name(name):
     kind, query, key, point = POINTED[name]
     name = name.partition(",")[0]
     weights = synthetic(kind, query, key, np.eye(len(key))[[point(i) for i in range(len(query))]])
-    measured = measure(weights, query, key, kind)
+    measured = measure(weights, query, key, kind != "cross")
     best, other = nearest_names(measured, 0, 0)
     assert (best.name, best.score) == (name, pytest.approx(1))
     assert "100 %" in best.reason
@@ -206,7 +206,7 @@ def test_a_head_that_only_points_has_its_textbook_name(name):
 def test_a_head_that_looks_around_itself_is_local():
     near = np.eye(13, k=-1) + np.eye(13) + np.eye(13, k=1)
     weights = synthetic("encoder", LONG, LONG, near / near.sum(-1, keepdims=True))
-    best = nearest_names(measure(weights, LONG, LONG, "encoder"), 0, 0)[0]
+    best = nearest_names(measure(weights, LONG, LONG, True), 0, 0)[0]
     assert best.name == "local"
     assert best.score > 0.5
 
@@ -215,7 +215,7 @@ def test_half_the_way_from_uniform_to_the_textbook_scores_one_half():
     weights = synthetic("encoder", LONG, LONG, np.roll(np.eye(13), -1, axis=1))
     mixed = weights.mean(axis=1, keepdims=True)
     mixed = np.concatenate([mixed, weights], axis=1)
-    found = nearest_names(measure(mixed, LONG, LONG, "encoder"), 0, 0)
+    found = nearest_names(measure(mixed, LONG, LONG, True), 0, 0)
     assert found[0].name == "previous token"
     assert found[0].score == pytest.approx(0.5)
     assert found[0].reason == ("54 % of its weight is on the piece before (a uniform head: 8 %)")
@@ -223,7 +223,7 @@ def test_half_the_way_from_uniform_to_the_textbook_scores_one_half():
 
 def test_scores_lie_between_0_and_1_and_fall(case):
     kind, query, key, may = case
-    measured = measure(random_weights(may), query, key, kind)
+    measured = measure(random_weights(may), query, key, kind != "cross")
     for layer, head in np.ndindex(2, 3):
         scores = [match.score for match in nearest_names(measured, layer, head, count=20)]
         assert all(0 <= score <= 1 for score in scores)
@@ -237,7 +237,7 @@ def test_rows_that_show_a_name_are_those_beyond_a_uniform_head():
         head[i] = np.eye(6)[i - 1]
     query = ("<s>", *"abcde")
     weights = synthetic("decoder", query, query, head)
-    where = weights, query, query, "decoder", 0, 0
+    where = weights, query, query, True, 0, 0
     assert rows_that_show(*where, "previous token") == [5, 3, 1]
     assert rows_that_show(*where, "previous token", count=1) == [5]
     assert rows_that_show(*where, "broad") == [2, 4]
@@ -251,20 +251,22 @@ def test_rows_that_show_a_local_head_are_the_near_ones():
     head = np.eye(7)[[6, 1, 6, 2, 4, 0, 0]]
     weights = synthetic("encoder", SOURCE, SOURCE, head)
     # Rows 1, 4 and 3 are 0, 0 and 1 from their place; uniform ones are 16 / 7, 13 / 7, 12 / 7.
-    assert rows_that_show(weights, SOURCE, SOURCE, "encoder", 0, 0, "local", 7) == [1, 4, 3]
+    assert rows_that_show(weights, SOURCE, SOURCE, True, 0, 0, "local", 7) == [1, 4, 3]
 
 
 def test_rows_that_show_an_alignment_look_where_no_other_does():
     head = np.eye(7)[[0, 3, 3, 5, 6]]
     weights = synthetic("cross", TARGET, SOURCE, head)
-    assert rows_that_show(weights, TARGET, SOURCE, "cross", 0, 0, "alignment") == [0, 3, 4]
+    assert rows_that_show(weights, TARGET, SOURCE, False, 0, 0, "alignment") == [0, 3, 4]
 
 
 def test_over_sentences_is_the_mean_over_all_rows(case):
     kind, query, key, may = case
     weights = random_weights(may)
-    one = measure(weights, query, key, kind)
-    other = measure(random_weights(np.ones((9, 9)), seed=1), SOURCE + TARGET[:2], LONG[-9:], kind)
+    one = measure(weights, query, key, kind != "cross")
+    other = measure(
+        random_weights(np.ones((9, 9)), seed=1), SOURCE + TARGET[:2], LONG[-9:], kind != "cross"
+    )
     both = over_sentences([one, other])
     for name, rows in both.rows.items():
         assert (rows == one.rows[name] + other.rows[name]).all()
@@ -274,8 +276,8 @@ def test_over_sentences_is_the_mean_over_all_rows(case):
 
 
 def test_a_sentence_that_says_nothing_adds_nothing_over_sentences():
-    one = measure(random_weights(np.ones((7, 7))), SOURCE, SOURCE, "encoder")
-    nothing = measure(np.ones((2, 3, 1, 1), np.float32), ("</s>",), ("</s>",), "encoder")
+    one = measure(random_weights(np.ones((7, 7))), SOURCE, SOURCE, True)
+    nothing = measure(np.ones((2, 3, 1, 1), np.float32), ("</s>",), ("</s>",), True)
     both = over_sentences([nothing, one])
     for field in ("numbers", "uniform", "rows"):
         for name, values in getattr(one, field).items():
@@ -286,7 +288,7 @@ def cross_names(checkpoint, text):
     """The nearest names of every cross-attention head, layer by layer."""
     seen = checkpoint.trace(text)
     weights = seen.attention["cross"]
-    measured = measure(weights, seen.tgt.pieces, seen.src.pieces, "cross")
+    measured = measure(weights, seen.tgt.pieces, seen.src.pieces, False)
     return [
         [nearest_names(measured, layer, head) for head in range(weights.shape[1])]
         for layer in range(weights.shape[0])

@@ -2,9 +2,9 @@ import pytest
 import torch
 
 from model.masks import Masks, causal_mask, padding_mask
-from tests.model.common import ALL_MASKS, random_ids
+from tests.model.common import ALL_MASKS, random_ids, random_model
 
-PAD = 0
+PAD, MODEL = 0, random_model()
 
 
 @pytest.mark.parametrize("masks", ALL_MASKS, ids=str)
@@ -18,7 +18,7 @@ def test_build_is_what_the_switches_say(masks):
         ),
         lambda b, q, k: not masks.memory_padding or src[b, k] != PAD,
     ]
-    for mask, shape, may in zip(masks.build(src, tgt, PAD), shapes, allowed, strict=True):
+    for mask, shape, may in zip(masks.build(MODEL, src, tgt), shapes, allowed, strict=True):
         batch, _, queries, keys = shape
         expected = [
             [[bool(may(b, q, k)) for k in range(keys)] for q in range(queries)]
@@ -31,11 +31,11 @@ def test_build_is_what_the_switches_say(masks):
 def test_none_where_nothing_is_masked():
     padded, full = random_ids(3, 6), random_ids(6, 6)
     off = Masks(causal=False)
-    assert off.build(full, full, PAD) == (None, None, None)
-    assert Masks(False, False, False, False).build(padded, padded, PAD) == (None, None, None)
-    made = [mask is not None for mask in off.build(padded, full, PAD)]
+    assert off.build(MODEL, full, full) == (None, None, None)
+    assert Masks(False, False, False, False).build(MODEL, padded, padded) == (None, None, None)
+    made = [mask is not None for mask in off.build(MODEL, padded, full)]
     assert made == [True, False, True]
-    made = [mask is not None for mask in off.build(full, padded, PAD)]
+    made = [mask is not None for mask in off.build(MODEL, full, padded)]
     assert made == [False, True, False]
 
 

@@ -6,7 +6,6 @@ import torch
 
 from model import load
 from model.plane import Answer, answer, principal_plane
-from model.trace import KINDS
 
 
 @pytest.fixture(scope="module")
@@ -73,11 +72,11 @@ def test_too_little_for_a_plane_is_still_a_picture(shape):
 @pytest.mark.parametrize("name", ["en-de", "reviews"])
 def test_scores_in_the_plane_miss_what_lies_outside_it(name):
     trace = load(name).trace("A dog runs on the beach.")
-    for kind in (kind for kind in KINDS if kind in trace.attention):
+    for kind in trace.attention:
         query, key = trace.query[kind][0, 0], trace.key[kind][0, 0]
         plane = principal_plane(np.concatenate([query, key]))
         outside = np.eye(query.shape[1]) - plane.axes.T @ plane.axes
-        scores = trace.scores(kind, 0, 0)
+        scores = trace.scores[kind][0][0]
         for row, weights in enumerate(trace.attention[kind][0, 0]):
             found = answer(plane, query[row], key, scores[row], weights)
             missed = key @ outside @ query[row] / np.sqrt(query.shape[1])

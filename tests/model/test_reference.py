@@ -9,6 +9,7 @@ from model.checkpoint import load
 from model.masks import Masks
 from model.presets import build
 from model.reference import Reference, capture_reference
+from model.run import Run
 from model.trace import trace
 from model.transformer import Transformer
 from tests.model.common import (
@@ -29,7 +30,7 @@ def both(model, masks, src, tgt):
     """(ours, theirs) of the logits and of every layer's weights."""
     own, twin = view(model), Reference(model)
     with capture(own) as seen, capture_reference(twin.transformer) as theirs:
-        logits = own(src, tgt, *masks.build(src, tgt, model.config.pad_id)), twin(src, tgt, masks)
+        logits = own(src, tgt, *masks.build(model, src, tgt)), twin(src, tgt, masks)
     assert hooks(own) == hooks(twin) == 0
     names = {module: name for name, module in own.named_modules()}
     weights = [
@@ -81,8 +82,9 @@ def test_trained_weights_agree(folder, dtype):
 def test_traces_agree(preset):
     model, src, tgt = random_model(preset), encoding(random_ids(5)), encoding(random_ids(8))
     for masks in (Masks(), Masks(causal=False, src_padding=False)):
-        ours = trace(view(model), src, tgt, masks, pad_to=12)
-        theirs = Reference(model).trace(src, tgt, masks, pad_to=12)
+        run = Run((src, tgt), masks, pad_to=12)
+        ours = trace(view(model), run)
+        theirs = Reference(model).trace(model, run)
         assert abs(ours.logits - theirs.logits).max() <= 1e-5
         assert ours.attention.keys() == theirs.attention.keys()
         for kind in ours.attention:

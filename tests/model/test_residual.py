@@ -1,25 +1,21 @@
 import copy
+import re
 
 import numpy as np
 import pytest
 import torch
 
 from model import residual
-from model.capture import view
+from model.capture import capture, view
 from model.checkpoint import load
 from model.masks import Masks
-from model.trace import trace
-from model.variants import Classifier
-from tests.model.common import CHECKPOINTS, encoding, random_ids, random_model
-
-PRESETS = ["paper", "pre_norm", "annotated", "hyunwoongko", "vanilla", "van_dijck", "bloem"]
+from model.presets import PRESETS
+from tests.model.common import CHECKPOINTS, depths, encoding, random_ids, random_model, traced
 
 
 def random_trace(preset, pad_to=0, **sizes):
-    if preset == "bloem":
-        sizes = {"n_decoder_layers": 0} | sizes
     model = view(random_model(preset, **sizes))
-    return model, trace(model, encoding(random_ids(6)), encoding(random_ids(4)), Masks(), pad_to)
+    return model, traced(model, encoding(random_ids(6)), encoding(random_ids(4)), pad_to=pad_to)
 
 
 def expect_last_is_the_models_own(model, seen):
@@ -37,18 +33,18 @@ def expect_last_is_the_models_own(model, seen):
 @pytest.mark.parametrize("pad_to", [0, 14])
 def test_the_last_layer_answers_as_the_model_does(path, pad_to):
     checkpoint = load(path)
-    seen = checkpoint.trace("a b c d", None if checkpoint.classes else "d c b", pad_to=pad_to)
+    seen = checkpoint.trace("a b c d", "d c b" if checkpoint.writes else None, pad_to=pad_to)
     expect_last_is_the_models_own(checkpoint.model, seen)
 
 
 @pytest.mark.parametrize("depth", [(2, 5), (1, 1), (3, 0)])
 @pytest.mark.parametrize("preset", PRESETS)
 def test_stopping_is_leaving_out_the_layers_that_follow(preset, depth):
-    encoder, decoder = depth if preset != "bloem" else (depth[0], 0)
-    model, seen = random_trace(preset, 8, n_encoder_layers=encoder, n_decoder_layers=decoder)
+    sizes = dict(zip(("n_encoder_layers", "n_decoder_layers"), depth, strict=True))
+    model, seen = random_trace(preset, 8, **{name: sizes[name] for name in depths(preset)})
     expect_last_is_the_models_own(model, seen)
-    stack = "encoder" if isinstance(model, Classifier) else "decoder"
-    src, tgt = (torch.tensor([side.ids]) for side in (seen.src, seen.tgt))
+    stack = seen.predicted.stack
+    ids = [torch.tensor([text.ids]) for text in seen.texts.values()]
     stops = list(residual.stopped(model, seen))
     assert len(stops) == len(getattr(model, stack).layers) + 1
     answer = seen.logits.argmax(axis=-1)
@@ -56,7 +52,7 @@ def test_stopping_is_leaving_out_the_layers_that_follow(preset, depth):
     for layers, logits in enumerate(stops):
         shorter = copy.deepcopy(model)
         getattr(shorter, stack).layers = getattr(shorter, stack).layers[:layers]
-        expected = shorter(src, tgt, *Masks().build(src, tgt, 0))[0]
+        expected = shorter(*ids, *Masks().build(shorter, *ids))[0]
         assert (logits - expected).abs().max() <= 1e-5
         shares = expected.softmax(dim=-1).numpy()
         final = shares[np.arange(len(answer)), answer]
@@ -68,18 +64,26 @@ def test_stopping_is_leaving_out_the_layers_that_follow(preset, depth):
 @pytest.mark.parametrize("preset", PRESETS)
 def test_the_stream_is_what_was_captured(preset):
     model, seen = random_trace(preset, 8)
-    for stack in residual.stacks(seen):
-        stream = residual.stream(seen, stack)
-        layers = len(getattr(model, stack).layers)
+
+    def wanted(name, module):
+        return name.endswith(("embedding", ".norm")) or re.fullmatch(r"\w+\.layers\.\d", name)
+
+    ids = [torch.tensor([text.ids]) for text in seen.texts.values()]
+    with capture(model, wanted) as outputs, torch.no_grad():
+        model(*ids, *Masks().build(model, *ids))
+    for name, side in seen.sides.items():
+        stream, layers = seen.stream[name], len(getattr(model, side.stack).layers)
         assert len(stream) == layers + 1
-        assert np.array_equal(stream[0], seen.embedded[residual.SIDES[stack]])
+        assert np.array_equal(stream[0], outputs[f"{name}_embedding"][0])
         for i in range(layers):
-            assert np.array_equal(stream[i + 1], seen.sublayers[f"{stack}.layers.{i}"])
-        normed = residual.has_final_norm(model, stack)
+            assert np.array_equal(stream[i + 1], outputs[f"{side.stack}.layers.{i}"][0])
+        assert np.array_equal(seen.final[name], outputs[f"{side.stack}.norm"][0])
+        normed = residual.has_final_norm(model, side)
         assert normed == (preset in ("pre_norm", "annotated"))
-        same = np.array_equal(stream[-1], seen.sublayers[f"{stack}.norm"])
-        assert same != normed
-    assert residual.stacks(seen) == (["encoder"] if preset == "bloem" else ["encoder", "decoder"])
+        assert np.array_equal(stream[-1], seen.final[name]) != normed
+    one = {"bloem": ["encoder"], "decoder_only": ["decoder"]}
+    stacks = [side.stack for side in seen.sides.values()]
+    assert stacks == one.get(preset, ["encoder", "decoder"])
 
 
 def test_lengths_and_likeness_are_torchs():
@@ -92,7 +96,7 @@ def test_lengths_and_likeness_are_torchs():
 
 def test_padding_is_left_out_of_the_mean_over_pieces():
     _, seen = random_trace("paper", 20)
-    stream, real = residual.stream(seen, "encoder"), residual.real(seen, "encoder", 0)
+    stream, real = seen.stream["src"], residual.real(seen, "src", 0)
     assert real.sum() == 7 and len(real) == 20
     alike = residual.likeness_of_layers(stream, real)
     assert np.allclose(np.diagonal(alike), 1) and np.allclose(alike, alike.T)

@@ -25,8 +25,7 @@ def en_de() -> Checkpoint:
 
 
 def same(seen, trace):
-    assert (seen.src.pieces, seen.tgt.pieces) == (trace.src.pieces, trace.tgt.pieces)
-    assert (seen.src, seen.tgt) == (trace.src, trace.tgt)
+    assert seen.texts == trace.texts
     assert seen.attention.keys() == trace.attention.keys()
     for kind, weights in trace.attention.items():
         np.testing.assert_allclose(seen.attention[kind], weights, rtol=0, atol=1e-6)
@@ -46,7 +45,7 @@ def test_a_classifier_has_no_target():
     lines = [Line(i, text) for i, text in enumerate(("a good film", "bad", "so bad " * 9))]
     for line, seen in zip(lines, see(reviews, encode(reviews, lines)), strict=True):
         same(seen, reviews.trace(line.source))
-    with pytest.raises(DataError, match="reads no target"):
+    with pytest.raises(DataError, match="reads one text and no target"):
         encode(reviews, [Line(1, "a film", "good")])
 
 
@@ -59,11 +58,11 @@ def test_the_logits_are_not_made(en_de, monkeypatch):
 
 def test_windows_keep_the_order_and_are_small():
     lengths = [10, 20, 10, 300, 5, 5, 90, 90]
-    sentences = [Sentence(i, [3] * n, [3] * (n // 2)) for i, n in enumerate(lengths)]
+    sentences = [Sentence(i, ([3] * n, [3] * (n // 2))) for i, n in enumerate(lengths)]
     found = list(windows(sentences, 10_000))
     assert [s.number for window in found for s in window] == list(range(8))
     for window in found:
-        assert len(window) == 1 or sum(len(s.src) ** 2 for s in window) <= 10_000
+        assert len(window) == 1 or sum(len(s.texts[0]) ** 2 for s in window) <= 10_000
     assert [len(window) for window in found] == [3, 1, 3, 1]
     assert list(windows([])) == []
 

@@ -148,7 +148,7 @@ def parameters(model):
 def test_a_system_does_what_its_formulas_say(system):
     model = made(system)
     with capture(model) as seen:
-        logits = model(SRC, TGT, *Masks().build(SRC, TGT, 0))
+        logits = model(SRC, TGT, *Masks().build(model, SRC, TGT))
     scale = SYSTEMS[system].get("scale", 10000.0)
     expected, weights = by_hand(system, parameters(model), SRC, TGT, scale)
     assert max_difference(logits, expected) <= 1e-5 * max(1, expected.abs().max())
@@ -164,7 +164,7 @@ def test_a_system_does_what_its_formulas_say(system):
 def test_the_formulas_of_another_system_do_not_fit(system, other):
     """So that the comparison above could fail."""
     model = made(system)
-    logits = model(SRC, TGT, *Masks().build(SRC, TGT, 0))
+    logits = model(SRC, TGT, *Masks().build(model, SRC, TGT))
     assert max_difference(logits, by_hand(other, parameters(model), SRC, TGT)[0]) > 1e-2
 
 

@@ -10,8 +10,7 @@ import pytest
 from model import tables
 from model.tables import COLUMNS, FILES, blocks, rows, spreadsheet_safe, together
 from model.tokenizer import Encoding
-from model.trace import trace
-from tests.model.common import encoding, random_ids, random_model
+from tests.model.common import encoding, random_ids, random_model, traced
 
 TEXT = ["attention", "query_piece", "key_piece"]
 PIECES = ("=1+2", "@a", "-", "+", "\t", 'say "', "a,b", "NA", "ü 1/2", "'", "·ing", "</script>")
@@ -28,7 +27,7 @@ def traces():
     model = random_model()
     pairs = [(named(random_ids(12)), named(random_ids(7)))]
     pairs += [(encoding(random_ids(n)), encoding(random_ids(n + 2))) for n in (1, 5)]
-    return [trace(model, *pair) for pair in pairs]
+    return [traced(model, *pair) for pair in pairs]
 
 
 def written(suffix: str, traces) -> io.BytesIO:

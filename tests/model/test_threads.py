@@ -11,6 +11,7 @@ from model.capture import view
 from model.decoding import greedy_decode
 from model.interventions import replace_head
 from model.masks import Masks
+from model.run import Run
 from model.trace import trace
 from tests.model.common import attentions, encoding, hooks, random_ids, random_model
 
@@ -24,7 +25,7 @@ def decode(model, draw):
 def trace_under_random_masks(model, draw):
     masks = Masks(*(torch.rand(4, generator=draw) < 0.5).tolist())
     src, tgt = (encoding(random_ids(8, generator=draw)) for _ in range(2))
-    seen = trace(model, src, tgt, masks, pad_to=12)
+    seen = trace(model, Run((src, tgt), masks, 12))
     return [*seen.attention.values(), *seen.query.values(), seen.embedded["tgt"], seen.logits]
 
 

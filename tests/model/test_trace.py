@@ -7,7 +7,8 @@ import torch
 
 from model.capture import view
 from model.masks import Masks
-from model.trace import TooLong, trace
+from model.trace import TooLong, Trace
+from tests.model import common
 from tests.model.common import PRESETS, attentions, encoding, hooks, random_ids, random_model
 
 MASKS = [Masks(), Masks(causal=False, src_padding=False)]
@@ -19,13 +20,21 @@ def model(request):
 
 
 def traced(model, masks=Masks(), pad_to=12):
-    return trace(model, encoding(random_ids(5)), encoding(random_ids(8)), masks, pad_to)
+    return common.traced(
+        model, encoding(random_ids(5)), encoding(random_ids(8)), masks=masks, pad_to=pad_to
+    )
 
 
-def arrays(traced):
-    for field in dataclasses.fields(traced):
-        value = getattr(traced, field.name)
-        yield from value.values() if isinstance(value, dict) else [value]
+def arrays(value):
+    """Every array in a trace, however deep."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, Trace):
+        for field in dataclasses.fields(value):
+            yield from arrays(getattr(value, field.name))
+    elif isinstance(value, dict | tuple):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from arrays(part)
 
 
 def raw(model, traced):
@@ -39,7 +48,7 @@ def raw(model, traced):
 
         handles.append(attention.register_forward_pre_hook(keep))
         handles.append(attention.softmax.register_forward_pre_hook(keep))
-    logits = model(src, tgt, *traced.masks.build(src, tgt, model.config.pad_id))
+    logits = model(src, tgt, *traced.masks.build(model, src, tgt))
     for handle in handles:
         handle.remove()
     return logits, given
@@ -57,9 +66,7 @@ def test_scores_queries_keys_and_values_are_what_the_attention_worked_with(model
             (seen.value, attention.value, memory),
         ]
         for head in range(model.config.n_heads):
-            np.testing.assert_allclose(
-                seen.scores(kind, layer, head), scores[0, head], rtol=0, atol=1e-5
-            )
+            np.testing.assert_array_equal(seen.scores[kind][layer][head], scores[0, head])
             d_head = model.config.d_head
             rows = slice(head * d_head, (head + 1) * d_head)
             for held, projection, into in parts:
@@ -71,10 +78,10 @@ def test_scores_queries_keys_and_values_are_what_the_attention_worked_with(model
 def test_attention_is_the_masked_softmax_of_the_scores(model, masks):
     seen = traced(model, masks)
     src, tgt = (torch.tensor([side.ids]) for side in (seen.src, seen.tgt))
-    built = masks.build(src, tgt, model.config.pad_id)
+    built = masks.build(model, src, tgt)
     for kind, mask in zip(("encoder", "decoder", "cross"), built, strict=True):
         for layer, head in np.ndindex(seen.attention[kind].shape[:2]):
-            scores = torch.from_numpy(seen.scores(kind, layer, head))
+            scores = torch.from_numpy(seen.scores[kind][layer][head].copy())
             if mask is not None:
                 scores[~mask[0, 0].expand_as(scores)] = float("-inf")
             expected = scores.softmax(dim=-1)
@@ -103,25 +110,24 @@ def test_token_and_table_make_what_is_embedded(model):
 
 
 def test_sublayers_add_up_to_the_layer(model):
-    seen, norms = traced(model).sublayers, model.decoder.layers[1]
-    below, name = seen["decoder.layers.0"], "decoder.layers.1."
-    x = torch.from_numpy(below.copy())
-    for norm, sublayer in (
-        ("norm1", "self_attn"),
-        ("norm2", "cross_attn"),
-        ("norm3", "feed_forward"),
+    seen, norms = traced(model), model.decoder.layers[1]
+    x = torch.from_numpy(seen.stream["tgt"][1].copy())
+    for norm, output in (
+        ("norm1", seen.output["decoder"][1]),
+        ("norm2", seen.output["cross"][1]),
+        ("norm3", seen.feed_forward["tgt"][1]),
     ):
-        x = x + torch.from_numpy(seen[name + sublayer].copy())
+        x = x + torch.from_numpy(output.copy())
         if type(model.decoder.norm) is torch.nn.Identity:
             x = getattr(norms, norm)(x)
-    np.testing.assert_allclose(seen["decoder.layers.1"], x, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(seen.stream["tgt"][2], x, rtol=0, atol=1e-5)
 
 
 def test_a_trace_is_frozen(model):
     seen = traced(model)
     with pytest.raises(dataclasses.FrozenInstanceError):
         seen.logits = None
-    found = [a for a in arrays(seen) if isinstance(a, np.ndarray)]
+    found = list(arrays(seen))
     assert all(array.dtype == np.float32 for array in found)
     for array in found:
         with pytest.raises(ValueError, match="read-only"):
@@ -130,22 +136,22 @@ def test_a_trace_is_frozen(model):
 
 def test_a_trace_outlives_its_model(model):
     seen = traced(model)
-    before = [array.copy() for array in arrays(seen) if isinstance(array, np.ndarray)]
+    before = [array.copy() for array in arrays(seen)]
     for parameter in (*model.parameters(), *model.buffers()):
         parameter.zero_()
-    after = [array for array in arrays(seen) if isinstance(array, np.ndarray)]
+    after = list(arrays(seen))
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
 
 
 def test_nbytes_is_the_sum_of_all_arrays(model):
     seen = traced(model)
-    assert seen.nbytes == sum(a.nbytes for a in arrays(seen) if isinstance(a, np.ndarray))
+    assert seen.nbytes == sum(a.nbytes for a in arrays(seen))
     assert seen.nbytes > sum(a.nbytes for a in seen.attention.values())
 
 
 def test_padding_follows_and_is_masked(model):
     src, tgt = encoding(random_ids(5)), encoding(random_ids(8))
-    bare, padded = (trace(model, src, tgt, pad_to=n) for n in (0, 12))
+    bare, padded = (common.traced(model, src, tgt, pad_to=n) for n in (0, 12))
     config = model.config
     assert bare.src.ids == (*src.ids, config.eos_id)
     assert bare.tgt.ids == (config.bos_id, *tgt.ids)
@@ -153,19 +159,19 @@ def test_padding_follows_and_is_masked(model):
     assert padded.tgt.ids == bare.tgt.ids + (config.pad_id,) * 3
     assert not padded.attention["cross"][..., 6:].any()
     np.testing.assert_allclose(padded.logits[:9], bare.logits, rtol=0, atol=1e-5)
-    assert trace(model, src, tgt, pad_to=3).src == bare.src
+    assert common.traced(model, src, tgt, pad_to=3).src == bare.src
 
 
 def test_too_long_is_refused_with_both_numbers_before_any_tensor_is_made(model):
     fits, over = encoding(random_ids(39)), encoding(random_ids(40))
-    assert trace(model, fits, fits).logits.shape == (40, 53)
+    assert common.traced(model, fits, fits).logits.shape == (40, 53)
     with mock.patch("model.trace.torch.tensor", side_effect=AssertionError("a tensor was made")):
         with pytest.raises(TooLong, match=r"The source is 41 tokens long.* at most 40\."):
-            trace(model, over, fits)
+            common.traced(model, over, fits)
         with pytest.raises(TooLong, match=r"The target is 41 tokens long.* at most 40\.") as found:
-            trace(model, fits, over)
+            common.traced(model, fits, over)
         with pytest.raises(TooLong, match=r"41"):
-            trace(model, fits, fits, pad_to=41)
+            common.traced(model, fits, fits, pad_to=41)
     assert (found.value.length, found.value.max_length) == (41, 40)
     assert hooks(model) == 0
 
@@ -203,6 +209,6 @@ def test_a_dataframe_is_small_and_can_be_asked():
 
 
 def test_a_dataframe_of_a_classifier_has_no_target():
-    table = traced(random_model("bloem", n_decoder_layers=0), pad_to=0).to_dataframe()
+    table = traced(random_model("bloem"), pad_to=0).to_dataframe()
     assert set(table.attention) == {"encoder"}
     assert len(table) == 2 * 4 * 6 * 6

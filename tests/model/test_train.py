@@ -107,11 +107,11 @@ def test_loss_is_that_of_real_labels(whole):
 
     @torch.no_grad()
     def loss(pairs):
-        return train.loss_of(model, whole.config, pairs, 0.1, whole.accelerator.device)
+        return train.loss_of(model, model, pairs, 0.1, whole.accelerator.device)
 
     torch.testing.assert_close(loss(batch), sum(loss([pair]) for pair in batch))
     src, tgt = (pad([side], 0).to(whole.accelerator.device) for side in batch[0])
-    masks = Masks().build(src, tgt[:, :-1], whole.config.pad_id)
+    masks = Masks().build(whole, src, tgt[:, :-1])
     logits = model(src, tgt[:, :-1], *masks)[0].detach()
     expected = F.cross_entropy(logits, tgt[0, 1:], label_smoothing=0.1, reduction="sum")
     torch.testing.assert_close(loss(batch[:1]), expected, atol=1e-4, rtol=1e-4)
@@ -125,7 +125,7 @@ def test_r_drop_adds_how_far_two_readings_are_apart(whole):
     @torch.no_grad()
     def loss(r_drop):
         torch.manual_seed(0)
-        return train.loss_of(model, whole.config, batch, 0.1, device, r_drop)
+        return train.loss_of(model, model, batch, 0.1, device, r_drop)
 
     assert loss(2.0) > loss(1.0)
     apart = [loss(r_drop) - loss(1.0) for r_drop in (11.0, 21.0)]

@@ -182,7 +182,7 @@ def test_depths_are_independent():
 
 def test_forward_is_the_generator_of_decode_of_encode():
     model, src, tgt = random_model(), random_ids(4, 6), random_ids(5, 3)
-    masks = Masks().build(src, tgt, model.config.pad_id)
+    masks = Masks().build(model, src, tgt)
     memory = model.encode(src, masks[0])
     expected = model.decode(tgt, memory, *masks[1:]) @ model.generator.weight.T
     torch.testing.assert_close(model(src, tgt, *masks), expected)
@@ -200,7 +200,7 @@ def test_dropout_works_in_training_alone():
 @pytest.mark.parametrize("causal", [True, False])
 def test_a_later_target_token_changes_earlier_logits_only_without_the_causal_mask(preset, causal):
     model, src, tgt = random_model(preset), random_ids(6, 9), random_ids(8, 8)
-    masks = Masks(causal=causal).build(src, tgt, model.config.pad_id)
+    masks = Masks(causal=causal).build(model, src, tgt)
     before = model(src, tgt, *masks)
     for position in range(1, 8):
         changed = tgt.clone()

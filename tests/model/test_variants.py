@@ -59,7 +59,7 @@ def test_padding_changes_no_class(model):
     """Attention and mean leave padding out, which the notebook does not."""
     ids = torch.randint(1, 50, (3, 7))
     padded = nn.functional.pad(ids, (0, 6), value=0)
-    found = model(padded, src_mask=padding_mask(padded, 0))
+    found = model(padded, padding_mask(padded, 0))
     torch.testing.assert_close(found, model(ids), rtol=0, atol=1e-5)
 
 
