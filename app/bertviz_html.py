@@ -71,7 +71,7 @@ def page(
     among `layers`; letters `larger` times as large. Layers and heads count from 0 here and from
     1 in the page. Raises CannotDraw."""
     weights = trace.attention[kind][list(layers)]
-    query, key = (side.pieces for side in words.sides(trace, kind))
+    query, key = (text.pieces for text in trace.texts_of(kind))
     layer = layers.index(layer) if layer in layers else 0
     heads = range(1, weights.shape[1] + 1)
     data = {"attn": _weights(weights), "left_text": query, "right_text": key}
@@ -79,7 +79,7 @@ def page(
         data["queries"] = _exact(trace.query[kind][list(layers)])
         data["keys"] = _exact(trace.key[kind][list(layers)])
     sizes, width = _sizes(view, max(map(len, (*query, *key))), larger)
-    labels = [i + 1 for i in layers]
+    labels = [words.layer_number(trace, kind, i) for i in layers]
     params = {
         "attention": {"all": data},
         "default_filter": "all",
@@ -92,7 +92,7 @@ def page(
         "layer": layer if view == "neuron" else labels[layer],
         "head": head,
         "heads": [head],
-        "bidirectional": not (kind == "decoder" and trace.masks.causal),
+        "bidirectional": not ("causal" in trace.kinds[kind][0].masks and trace.masks.causal),
         "width": width,
         "click": {
             "head": None,

@@ -11,9 +11,9 @@ from torch import nn
 
 from app import words
 from app.components.matrices import Matrix
-from model.inside import Inside, parts
-from model.trace import KINDS
-from model.variants import WideAttention
+from model.inside import Inside
+from model.sites import block_at, embedding_of, sides_of, stack_of, sublayers_of
+from model.variants import FourthRootScores
 
 STEPS = (
     "Input",
@@ -62,8 +62,10 @@ class Lesson:
     ):
         self.model, self.seen, self.query, self.key = model, seen, query, key
         self.row, self.column, self.left_out = row, column, left_out
-        self.layer, self.attention, _ = parts(model, seen.kind, seen.layer)
-        self.asks, self.looked_at = words.SIDES[seen.kind]
+        self.site, self.block, sides = seen.site, block_at(model, seen.site), sides_of(model)
+        self.layer, self.attention = self.block.layer, self.block.attention
+        self.query_side, self.key_side = sides[self.site.query_side], sides[self.site.key_side]
+        self.asks, self.looked_at = self.query_side.title, self.key_side.title
         self.width = seen.q.shape[1]
         self.heads = seen.concatenated.shape[1] // self.width
 
@@ -82,11 +84,12 @@ class Lesson:
         pictures = [self._of_query("x, what asks", seen.asks)]
         hand = f"**{self.who}** enters as {seen.asks.shape[1]} numbers, the first of them "
         said = (
-            f"What layer {seen.layer} gives on enters layer {seen.layer + 1}."
-            if seen.layer
+            f"What layer {self.site.layer} gives on enters layer {self.site.layer + 1}."
+            if self._is_first and self.site.layer
             else "What comes out of the attention before it in this layer."
         )
-        formula, code = r"x", self._code((type(self._stack()).forward, "x = layer("))
+        stack = stack_of(self.model, self.query_side)
+        formula, code = r"x", self._code((type(stack).forward, "x = layer("))
         if seen.token is not None:
             pictures = [
                 self._of_query("word", seen.token),
@@ -95,14 +98,16 @@ class Lesson:
             ]
             formula = r"x = \mathrm{word} + \mathrm{position}"
             said = "Layer 1 reads the words: to each vector its position's is added."
-            code = self._code((type(self._embedding()).forward, "self.position("))
+            embedding = embedding_of(self.model, self.query_side)
+            code = self._code((type(embedding).forward, "self.position("))
             texts, total = by_hand(sum, [[seen.token[row, 0], seen.table[row, 0]]])
             hand += f"{texts[0]} + {texts[1]} = **{total}**."
         else:
             hand += f"**{seen.asks[row, 0]:.2f}**."
-        if seen.kind == "cross":
-            pictures.append(self._of_key("what is looked at: the encoder's output", seen.key_input))
-            said += " It asks; what it looks at is the encoder's output, the same in every layer."
+        if self.query_side != self.key_side:
+            read = f"the {self.key_side.stack}'s output"
+            pictures.append(self._of_key(f"what is looked at: {read}", seen.key_input))
+            said += f" It asks; what it looks at is {read}, the same in every layer."
         if seen.pre_norm:
             pictures.append(self._of_query("norm(x), which attention reads", seen.query_input))
             formula += r",\quad \mathrm{norm}(x)"
@@ -146,7 +151,10 @@ class Lesson:
             "How alike are what one asks and what the other is found by? A dot product.",
             self._shape("s", "query", "key"),
             [self._weights_like("q·kᵀ", seen.scores)],
-            self._code((type(self.attention).forward, "scores =")),
+            self._code(
+                (type(self.attention).forward, "self.scores("),
+                (type(self.attention.scores).forward, "@"),
+            ),
             f"{self.pair}: {terms} + {texts[-1]} (the other {left}) = **{total}**.",
         )
 
@@ -163,7 +171,7 @@ class Lesson:
             "Sums of many products are large, and softmax of large numbers looks at one key alone. "
             "Dividing by the root of their number keeps them in size."
         )
-        if isinstance(self.attention, WideAttention):
+        if isinstance(self.attention.scores, FourthRootScores):
             said += " This model divides q and k each by the fourth root, which comes to the same."
         spread = f"{np.std(seen.scores):.2f} before, {np.std(seen.scaled):.2f} after"
         return Step(
@@ -172,10 +180,7 @@ class Lesson:
             f"{said} Standard deviation of all scores: {spread}.",
             self._shape("s'", "query", "key"),
             [self._weights_like("s ÷ √d_head", seen.scaled)],
-            self._code(
-                (type(self.attention).forward, "scores ="),
-                (type(self.attention).scale, "return"),
-            ),
+            self._code((type(self.attention.scores).forward, "**")),
             hand,
         )
 
@@ -291,7 +296,7 @@ class Lesson:
 
     def _residual(self, name: str) -> Step:
         seen, row = self.seen, self.row
-        sublayer = KINDS[seen.kind][1]
+        sublayer, norm = self._names()
         pictures = [self._of_query("x + o", seen.added)]
         if "residual" in self.left_out:
             formula, said = r"o", "What was there before is left out: only what the heads found."
@@ -312,7 +317,6 @@ class Lesson:
                 f" Mean {mean:.2f} and spread {spread:.2f} of its numbers; normed: "
                 f"**{seen.after[row, 0]:.2f}**."
             )
-        norm = "norm2" if sublayer == "cross_attn" else "norm1"
         return Step(
             name,
             formula,
@@ -326,7 +330,8 @@ class Lesson:
     def _feed_forward(self, name: str) -> Step:
         seen, row = self.seen, self.row
         hidden = seen.hidden[row]
-        between = " Between lies cross-attention." if seen.kind == "decoder" else ""
+        feeds_next = self.block.next_norm is sublayers_of(self.layer)[-1][2]
+        between = "" if feeds_next else " Between lies another attention."
         return Step(
             name,
             r"\max(0,\, x W_1 + b_1)\, W_2 + b_2",
@@ -357,11 +362,16 @@ class Lesson:
     def pair(self) -> str:
         return f"**{self.who}** · **“{words.escaped(self.key[self.column])}”**"
 
-    def _stack(self) -> nn.Module:
-        return getattr(self.model, KINDS[self.seen.kind][0])
+    @property
+    def _is_first(self) -> bool:
+        """Whether the attention is the first sublayer of its layer."""
+        return sublayers_of(self.layer)[0][1] is self.attention
 
-    def _embedding(self) -> nn.Module:
-        return getattr(self.model, "src_embedding" if self.asks == "source" else "tgt_embedding")
+    def _names(self) -> tuple[str, str]:
+        """What the layer's code calls the attention and the norm that goes with it."""
+        sublayers = {id(sublayer): name for name, sublayer, _ in sublayers_of(self.layer)}
+        name = sublayers[id(self.attention)]
+        return name, self.layer.sublayers[name]
 
     def _all_heads(self) -> str:
         return rf"\mathrm{{concat}}(h_1, \dots, h_{{{self.heads}}})"

@@ -50,15 +50,15 @@ def show(
     Raises ValueError for a head that there is not.
     """
     kind = list(trace.attention)[-1] if kind is None else kind
-    layers, heads = trace.attention[kind].shape[:2] if kind in trace.attention else (0, 0)
-    if not (1 <= layer <= layers and 1 <= head <= heads):
+    numbers = [site.layer + 1 for site in trace.kinds.get(kind, ())]
+    if layer not in numbers or not 1 <= head <= trace.attention[kind].shape[1]:
         there_are = ", ".join(
             f"{name} ({weights.shape[0]} layers of {weights.shape[1]} heads)"
             for name, weights in trace.attention.items()
         )
         raise ValueError(f"no {kind} layer {layer} head {head}; there are {there_are}")
     chosen = Look(
-        focus={"kind": kind, "layer": layer - 1, "head": head - 1},
+        focus={"kind": kind, "layer": numbers.index(layer), "head": head - 1},
         show="all",
         scale="linear",
         order={},

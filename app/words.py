@@ -8,24 +8,16 @@ import numpy as np
 
 from app.charts import Axis
 from model.blocks import Block
-from model.heads import Measured, measure, nearest_names, rows_that_show
+from model.heads import Measured, measure, nearest_names, pieces_of, rows_that_show
 from model.plane import Answer, Plane
 from model.reading import Reading
 from model.reference import without_counterpart
+from model.sites import embeddings_of, sides_of
 from model.sources import Source
 from model.tokenizer import Encoding
 from model.trace import Trace
 from model.transformer import TokenEmbedding
 from model.variants import LearnedPositions, PositionsFromOne
-
-KINDS = {
-    "encoder": "encoder self-attention",
-    "decoder": "decoder self-attention",
-    "cross": "cross-attention",
-}
-SIDES = {"encoder": ("source", "source"), "decoder": ("target", "target")} | {
-    "cross": ("target", "source")
-}
 
 SETTINGS = {  # what a trace depends on → its name in a sentence
     "model": "the model",
@@ -39,13 +31,6 @@ SETTINGS = {  # what a trace depends on → its name in a sentence
     "memory_padding": "the cross-attention padding mask",
     "pad_to": "the padding",
 }
-
-
-def sides(trace: Trace, kind: str) -> tuple[Encoding, Encoding]:
-    """Who asks and who is looked at."""
-    encodings = {"source": trace.src, "target": trace.tgt}
-    asks, looked_at = SIDES[kind]
-    return encodings[asks], encodings[looked_at]
 
 
 SHARES = {  # numbers of Measured that are shares → on what
@@ -62,22 +47,32 @@ SHARES = {  # numbers of Measured that are shares → on what
 
 def axes(trace: Trace, kind: str) -> tuple[Axis, Axis]:
     """Who asks (rows) and who is looked at (columns)."""
-    asks, looked_at = SIDES[kind]
-    query, key = sides(trace, kind)
+    (asks, looked_at), (query, key) = trace.sides_of(kind), trace.texts_of(kind)
     return (
-        Axis(f"who asks ({asks})", query.pieces),
-        Axis(f"who is looked at ({looked_at})", key.pieces),
+        Axis(f"who asks ({asks.title})", query.pieces),
+        Axis(f"who is looked at ({looked_at.title})", key.pieces),
     )
 
 
-def picture_name(kind: str, layer: int, head: int, average: str) -> str:
-    """The head, or what the mean is over."""
+def picture_name(trace: Trace, kind: str, layer: int, head: int, average: str) -> str:
+    """The head, or what the mean is over. `layer` is that of the trace's arrays."""
+    name, number = kind_name(trace, kind), layer_number(trace, kind, layer)
     return {
-        "": head_name(kind, layer, head),
-        "heads": f"{KINDS[kind].capitalize()}, layer {layer + 1}, mean over its heads",
-        "layers": f"{KINDS[kind].capitalize()}, head {head + 1}, mean over the layers",
-        "both": f"{KINDS[kind].capitalize()}, mean over all heads",
+        "": head_name(trace, kind, layer, head),
+        "heads": f"{name}, layer {number}, mean over its heads",
+        "layers": f"{name}, head {head + 1}, mean over the layers",
+        "both": f"{name}, mean over all heads",
     }[average]
+
+
+def kind_name(trace: Trace, kind: str) -> str:
+    return trace.kinds[kind][0].title.capitalize()
+
+
+def layer_number(trace: Trace, kind: str, layer: int) -> int:
+    """What a layer of the trace's arrays is called, counted from 1: not every layer of a model has
+    every kind of attention."""
+    return trace.kinds[kind][layer].layer + 1
 
 
 def spaced(encoding: Encoding) -> list[bool]:
@@ -96,16 +91,17 @@ def labels(encoding: Encoding, reading: Reading) -> tuple[Sequence[str], list[bo
     return names, [apart[i] for i in first]
 
 
-def head_name(kind: str, layer: int, head: int) -> str:
-    return f"{KINDS[kind].capitalize()}, layer {layer + 1}, head {head + 1}"
+def head_name(trace: Trace, kind: str, layer: int, head: int) -> str:
+    number = layer_number(trace, kind, layer)
+    return f"{kind_name(trace, kind)}, layer {number}, head {head + 1}"
 
 
 def card(trace: Trace, kind: str, layer: int, head: int) -> str:
     """Markdown on one head: a line of plain numbers, then the textbook names it is nearest to,
     each with its rule and the rows that show it."""
-    query, key = (side.pieces for side in sides(trace, kind))
+    query, key, self_attention = pieces_of(trace, kind)
     weights = trace.attention[kind][layer : layer + 1, head : head + 1]
-    measured = measure(weights, query, key, kind)
+    measured = measure(weights, query, key, self_attention)
     said = _numbers(measured, 0, 0)
     if "entropy" not in said:
         return "Too few pieces to measure: no row has a choice."
@@ -118,7 +114,7 @@ def card(trace: Trace, kind: str, layer: int, head: int) -> str:
     ]
     for match in nearest_names(measured, 0, 0):
         line = f"- **{match.name}** {percent(match.score)}: {match.reason}"
-        rows = rows_that_show(weights, query, key, kind, 0, 0, match.name)
+        rows = rows_that_show(weights, query, key, self_attention, 0, 0, match.name)
         if rows and match.score > 0:
             seen = ", ".join(f"“{escaped(query[row])}”" for row in rows)
             line += f"; seen best in the rows {seen}"
@@ -138,12 +134,14 @@ def size(count: int) -> str:
 UNITS = {"entropy": "bits", "distance": "pieces"}
 
 
-def head_table(measured: dict[str, Measured]) -> list[dict]:
-    """One row for every head: its two nearest names with their scores, then its numbers."""
+def head_table(measured: dict[str, Measured], trace: Trace) -> list[dict]:
+    """One row for every head: its two nearest names with their scores, then its numbers. `trace`
+    is any of the same model."""
     rows = []
     for kind, numbers in measured.items():
         for layer, head in np.ndindex(numbers.rows["entropy"].shape):
-            row = {"attention": kind, "layer": layer + 1, "head": head + 1}
+            number = layer_number(trace, kind, layer)
+            row = {"attention": kind, "layer": number, "head": head + 1}
             matches = nearest_names(numbers, layer, head)
             for place, match in zip(("nearest", "second"), matches, strict=False):
                 row |= {place: match.name, f"{place}, score": match.score}
@@ -234,7 +232,7 @@ def in_plane(plane: Plane, answer: Answer, sides: tuple[str, str], width: int) -
 
 def positions(model) -> str:
     """What kind of positional table a model has."""
-    position = model.src_embedding.position
+    position = embeddings_of(model)[0].position
     if isinstance(position, LearnedPositions):
         return "It was learned, one vector a position, like the words'."
     said = "Sine and cosine by turns, fast waves on the left, slow ones on the right."
@@ -268,7 +266,7 @@ POSITIONS = {  # kind of positional table (see model/positions.py) → what a mo
 
 def token_title(model) -> str:
     """What the model adds the positions to."""
-    scaled = isinstance(model.src_embedding.token, TokenEmbedding)
+    scaled = isinstance(embeddings_of(model)[0].token, TokenEmbedding)
     return "Token embeddings × √d_model" if scaled else "Token embeddings, not scaled"
 
 
@@ -418,27 +416,26 @@ def repairs(source: Source) -> str:
 
 def model_in_numbers(model, shown: Sequence[Block], trace: Trace) -> str:
     """How many layers, heads and parameters a model has, and how they fall to its parts."""
-    config, total = model.config, sum(block.parameters for block in shown)
-    depth = f"{config.n_encoder_layers} encoder"
-    depth += f" + {config.n_decoder_layers} decoder" if config.n_decoder_layers else ""
+    total, sides = sum(block.parameters for block in shown), sides_of(model).values()
+    depth = " + ".join(f"{len(side.layers)} {side.stack}" for side in sides)
     parts = {
-        "attention": ("self_attn", "cross_attn"),
-        "feed-forward": ("feed_forward",),
-        "embeddings and generator": ("embedding", "generator"),
+        "attention": lambda block: block.kind,
+        "feed-forward": lambda block: block.part == "feed_forward",
+        "embeddings and generator": lambda block: block.part in ("embedding", "generator"),
     }
     shares = {
-        name: sum(block.parameters for block in shown if block.part in of) / total
-        for name, of in parts.items()
+        name: sum(block.parameters for block in shown if counts(block)) / total
+        for name, counts in parts.items()
     }
+    read = " and ".join(f"{len(trace.texts[side.name].ids)} {side.title} pieces" for side in sides)
+    alone = ""
+    if len(sides) == 1:
+        other = "no decoder" if next(iter(sides)).stack == "encoder" else "no encoder"
+        alone = f" It has {other}: one of the three attentions is all there is."
     return (
-        f"**{depth} layers** of {config.n_heads} heads, {total:,} parameters: "
+        f"**{depth} layers** of {model.config.n_heads} heads, {total:,} parameters: "
         + ", ".join(f"{name} {percent(share)}" for name, share in shares.items())
-        + f". Your sentence: {len(trace.src.ids)} source pieces"
-        + (
-            f", {len(trace.tgt.ids)} target pieces."
-            if config.n_decoder_layers
-            else ". It has no decoder: one of the three attentions is all there is."
-        )
+        + f". Your sentence: {read}.{alone}"
     )
 
 
@@ -454,7 +451,8 @@ def first_undefined(attention: dict[str, np.ndarray], trace: Trace) -> str | Non
         if undefined.any():
             layer, row = np.argwhere(undefined)[0]
             return (
-                f"PyTorch's weights are NaN from {KINDS[kind]}, layer {layer + 1}, row "
+                f"PyTorch's weights are NaN from {trace.kinds[kind][0].title}, layer "
+                f"{layer_number(trace, kind, layer)}, row "
                 f"“{axes(trace, kind)[0].labels[row]}” on: that row may look at nothing, and "
                 "softmax of nothing is undefined. Ours is zero there. Before that layer the two "
                 "can be compared."

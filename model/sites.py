@@ -40,6 +40,11 @@ def embeddings_of(model: nn.Module) -> list[Embedding]:
     return [embedding_of(model, side) for side in model.sides()]
 
 
+def stack_of(model: nn.Module, side: Side) -> nn.Module:
+    """What the side's layers stand in."""
+    return model.get_submodule(side.stack)
+
+
 def layers_of(model: nn.Module, side: Side) -> list[nn.Module]:
     return [model.get_submodule(name) for name in side.layers]
 

@@ -35,7 +35,7 @@ class Side:
 
     name      in code: "src" or "tgt"
     title     in words
-    stack     the stack of layers that reads it, in words
+    stack     name of the module that holds its layers: "encoder" or "decoder"
     begins    whether <s> stands before the text
     ends      whether </s> stands behind it
     writes    whether the model writes this text itself, where none is given

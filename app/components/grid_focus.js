@@ -42,10 +42,11 @@ class Focus {
 
   name(part) {
     const { focus, average } = this.grid.look;
-    const which = { heads: `layer ${focus.layer + 1}, mean over its heads`,
+    const number = part.numbers[focus.layer];
+    const which = { heads: `layer ${number}, mean over its heads`,
       layers: `head ${focus.head + 1}, mean over the layers`, both: "mean over all heads" };
     return `${part.name}, ` +
-      (which[average] ?? `layer ${focus.layer + 1}, head ${focus.head + 1}`);
+      (which[average] ?? `layer ${number}, head ${focus.head + 1}`);
   }
 
   draw() {

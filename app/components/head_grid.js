@@ -28,28 +28,49 @@ export function unpack(bytes) {
   return header;
 }
 
-/** Source and target in one square: encoder, below it cross, to the right of that decoder. */
-function joint(parts) {
-  const of = Object.fromEntries(parts.map((part) => [part.kind, part]));
-  const { encoder, decoder, cross } = of;
-  const source = encoder.rows;
-  const size = source + decoder.rows;
-  const layers = Math.max(encoder.layers, decoder.layers);
-  const { heads } = encoder;
-  const cells = new Uint8Array(layers * heads * size * size);
-  for (const [part, top, left] of [[encoder, 0, 0], [cross, source, 0], [decoder, source, source]])
-    for (let tile = 0; tile < part.layers * heads; tile++)
-      for (let row = 0; row < part.rows; row++) {
-        const from = (tile * part.rows + row) * part.columns;
-        const to = (tile * size + top + row) * size + left;
-        cells.set(part.cells.subarray(from, from + part.columns), to);
+/** All texts in one square, along both sides: each kind of attention is a block of it, and a layer
+ * of the square holds those that stand in it. Null where the kinds do not fit together. */
+function joint(parts, sides) {
+  const size = {};
+  for (const part of parts) Object.assign(size, { [part.asks]: part.rows, [part.looked_at]: part.columns });
+  const names = Object.keys(sides).filter((name) => size[name]);
+  const places = new Set(parts.map((part) => `${part.asks} ${part.looked_at}`));
+  const { heads } = parts[0];
+  if (names.length < 2 || places.size < parts.length || parts.some((part) => part.heads !== heads))
+    return null;
+  const offsets = {};
+  let length = 0;
+  for (const name of names) {
+    offsets[name] = length;
+    length += size[name];
+  }
+  const numbers = [...new Set(parts.flatMap((part) => part.numbers))].sort((a, b) => a - b);
+  const cells = new Uint8Array(numbers.length * heads * length * length);
+  for (const part of parts) {
+    const [top, left] = [offsets[part.asks], offsets[part.looked_at]];
+    for (let layer = 0; layer < part.layers; layer++)
+      for (let head = 0; head < heads; head++) {
+        const tile = numbers.indexOf(part.numbers[layer]) * heads + head;
+        for (let row = 0; row < part.rows; row++) {
+          const from = ((layer * heads + head) * part.rows + row) * part.columns;
+          const to = (tile * length + top + row) * length + left;
+          cells.set(part.cells.subarray(from, from + part.columns), to);
+        }
       }
-  const offsets = { source: 0, target: source };
+  }
+  const titles = names.map((name, i) => (i ? sides[name].name.toLowerCase() : sides[name].name));
   return {
-    kind: "joint", name: "Source and target in one square", layers, heads, rows: size,
-    columns: size, cells, down: offsets, across: offsets, blocks: of,
+    kind: "joint", name: `${titles.join(" and ")} in one square`, layers: numbers.length, heads,
+    numbers, rows: length, columns: length, cells, down: offsets, across: offsets,
+    blocks: Object.fromEntries(parts.map((part) => [part.kind, part])),
   };
 }
+
+/** The row of a part that a head of one of its kinds stands in, and the other way round. */
+const rowOf = (part, { kind, layer }) =>
+  part.blocks ? part.numbers.indexOf(part.blocks[kind].numbers[layer]) : layer;
+const layerOf = (part, own, row) =>
+  part.blocks ? own.numbers.indexOf(part.numbers[row]) : row;
 
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -123,7 +144,10 @@ class Picture {
   shown() {
     const { show, focus } = this.look;
     const all = this.held.parts.filter((part) => part.rows && part.columns);
-    if (show === "joint" && all.length === 3) return [(this.held.joint ??= joint(all))];
+    if (show === "joint" && all.length) {
+      if (this.held.joint === undefined) this.held.joint = joint(all, this.held.sides);
+      if (this.held.joint) return [this.held.joint];
+    }
     return show === "one kind" ? all.filter((part) => part.kind === focus.kind) : all;
   }
 
@@ -199,7 +223,7 @@ class Picture {
         x, y, width, height);
       if (order) {
         const value = order.values[tile];
-        const name = `${layer + 1}·${head + 1}` + (value == null ? "" : `  ${value}`);
+        const name = `${part.numbers[layer]}·${head + 1}` + (value == null ? "" : `  ${value}`);
         base.textAlign = "left";
         base.fillText(name, x, y - 0.3 * font, width);
       }
@@ -214,7 +238,7 @@ class Picture {
         base.save();
         base.translate(0.95 * font, y + height / 2);
         base.rotate(-Math.PI / 2);
-        base.fillText(`layer ${layer + 1}`, 0, 0);
+        base.fillText(`layer ${part.numbers[layer]}`, 0, 0);
         base.restore();
       }
     }
@@ -330,8 +354,9 @@ class Picture {
     const own = part.blocks
       ? Object.values(part.blocks).find((p) => asks in p.down && looked in p.across)
       : part;
-    const [layer, head] = [Math.floor(tile / part.heads), tile % part.heads];
-    if (!own || layer >= own.layers) return null;
+    if (!own) return null;
+    const [layer, head] = [layerOf(part, own, Math.floor(tile / part.heads)), tile % part.heads];
+    if (layer < 0) return null;
     return {
       tile: { kind: own.kind, layer, head },
       row: { side: asks, index: (row - part.down[asks]) * this.held.sides[asks].every },
@@ -388,7 +413,7 @@ class Picture {
     if (at < 0) return;
     let section = sections[at];
     const { heads } = section.part;
-    const place = this.placeOf(section, focus.layer * heads + focus.head);
+    const place = this.placeOf(section, rowOf(section.part, focus) * heads + focus.head);
     let [row, column] = [Math.floor(place / heads) + down, (place % heads) + right];
     // Over the edge lies the next kind of attention.
     const over = column < 0 || row < 0 ? -1
@@ -402,10 +427,10 @@ class Picture {
     }
     const next = row * section.part.heads + column;
     const tile = section.order ? section.order.tiles[next] : next;
-    const [layer, head] = [Math.floor(tile / section.part.heads), tile % section.part.heads];
     const kind = section.part.blocks ? focus.kind : section.part.kind;
-    if (layer >= this.part(kind).layers) return;
-    this.choose({ kind, layer, head }, REST);
+    const row_ = Math.floor(tile / section.part.heads);
+    const layer = layerOf(section.part, this.part(kind), row_);
+    if (layer >= 0) this.choose({ kind, layer, head: tile % section.part.heads }, REST);
   }
 
   walkCells([down, right]) {
@@ -464,8 +489,9 @@ class Picture {
         }
       }
       const focused = part.kind === focus.kind || part.blocks?.[focus.kind];
-      if (!focused || focus.layer >= part.layers || focus.head >= heads) continue;
-      const { x, y } = this.corner(section, this.placeOf(section, focus.layer * heads + focus.head));
+      if (!focused || focus.head >= heads) continue;
+      const chosen = rowOf(part, focus) * heads + focus.head;
+      const { x, y } = this.corner(section, this.placeOf(section, chosen));
       over.lineWidth = Math.max(4, this.font / 4);
       const out = over.lineWidth / 2;
       over.strokeRect(x - out + 1, y - out + 1, width + 2 * out - 2, height + 2 * out - 2);
@@ -533,7 +559,7 @@ class Picture {
   sentence(pointed) {
     const { focus, average } = this.look;
     const name = ({ kind, layer, head }) =>
-      `${this.part(kind).name}, layer ${layer + 1} head ${head + 1}`;
+      `${this.part(kind).name}, layer ${this.part(kind).numbers[layer]} head ${head + 1}`;
     if (!pointed) {
       const where = element("b", {}, name(focus));
       return [where, " is in focus. Point at a piece or a cell; click a tile to choose its head."];
@@ -549,7 +575,8 @@ class Picture {
       const share = (atMost ? "up to " : "") + percent(weightOf(byte));
       return [...start, ` looks ${share} at `, this.label(column), "."];
     }
-    const over = { heads: `mean over the heads of layer ${focus.layer + 1}`,
+    const number = this.part(focus.kind).numbers[focus.layer];
+    const over = { heads: `mean over the heads of layer ${number}`,
       layers: `mean of head ${focus.head + 1} over the layers`, both: "mean over all heads" };
     const head = average ? `${this.part(focus.kind).name}, ${over[average]}` : name(focus);
     const parts = [element("b", {}, head), ": ", this.label(pointed.piece)];

@@ -1,5 +1,5 @@
-// The model as in the paper's figure: input at the bottom, output at the top, the encoder on the
-// left, the decoder on the right, and the bridge from the one to every layer of the other.
+// The model as in the paper's figure: input at the bottom, output at the top, the stacks beside each
+// other, and bridges from the top of one to every layer of another that attends to it.
 
 function element(tag, properties = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
@@ -34,18 +34,18 @@ function stack(title, blocks, open) {
   return made;
 }
 
-/** Lines from the top of the encoder to every cross-attention. */
-function bridge(map, svg) {
+/** Lines from the top of each stack to the attentions in other stacks that read it. */
+function bridge(map, svg, bridges) {
   const box = map.getBoundingClientRect();
-  const encoder = [...map.querySelectorAll('[data-part^="encoder."]')].pop();
-  const from = encoder?.getBoundingClientRect();
-  const lines = [...map.querySelectorAll('[data-part$=".cross_attn"]')].map((cross) => {
-    const to = cross.getBoundingClientRect();
-    const [x, y] = [from.right - box.left, from.top + from.height / 2 - box.top];
-    const [u, v] = [to.left - box.left, to.top + to.height / 2 - box.top];
+  const lines = bridges.map(([stack, part]) => {
+    const from = [...map.querySelectorAll(`[data-part^="${stack}."]`)].pop().getBoundingClientRect();
+    const to = map.querySelector(`[data-part="${part}"]`).getBoundingClientRect();
+    const onwards = from.left < to.left;
+    const [x, y] = [(onwards ? from.right : from.left) - box.left, from.top + from.height / 2 - box.top];
+    const [u, v] = [(onwards ? to.left : to.right) - box.left, to.top + to.height / 2 - box.top];
     const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    const middle = x + (u - x) * 0.45;
-    path.setAttribute("d", `M${x},${y} H${middle} V${v} H${u} m-7,-5 l7,5 l-7,5`);
+    const [middle, back] = [x + (u - x) * 0.45, onwards ? -7 : 7];
+    path.setAttribute("d", `M${x},${y} H${middle} V${v} H${u} m${back},-5 l${-back},5 l${back},5`);
     return path;
   });
   svg.replaceChildren(...lines);
@@ -77,21 +77,19 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const open = ({ stack, layer, part, kind }) =>
     setTriggerValue("opened", { stack, layer, part, kind, click: performance.now() });
   const of = (name) => data.blocks.filter((one) => one.stack === name);
-  const decoder = of("decoder");
-  const output = of("output");
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("aria-hidden", "true");
-  const map = element("div", { className: decoder.length ? "map" : "map alone" });
-  map.append(stack("Encoder: reads the source", decoder.length ? of("encoder") :
-    [...of("encoder"), ...output], open));
-  if (decoder.length) map.append(element("div"),
-    stack("Decoder: reads the target", [...decoder, ...output], open));
+  const map = element("div", { className: data.stacks.length > 1 ? "map" : "map alone" });
+  data.stacks.forEach(({ name, title, output }, i) => {
+    if (i) map.append(element("div"));
+    map.append(stack(title, output ? [...of(name), ...of("output")] : of(name), open));
+  });
   map.append(svg);
   const frame = element("div", { className: "frame" }, map);
   frame.style.setProperty("--hl-focus", data.focus);
   parentElement.querySelector(".frame")?.remove(); // the style beside it stays
   parentElement.append(frame);
-  const observer = new ResizeObserver(() => bridge(map, svg));
+  const observer = new ResizeObserver(() => bridge(map, svg, data.bridges));
   observer.observe(map);
   shown.set(parentElement, { data, observer });
 }

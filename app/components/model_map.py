@@ -1,12 +1,14 @@
 """The whole model as one picture whose blocks can be opened: the browser's part is model_map.js."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 
 import streamlit as st
 
 from app import look
 from model.blocks import Block
+from model.trace import Trace
 
 HERE = Path(__file__).resolve().parent
 NAMES = {
@@ -17,7 +19,6 @@ NAMES = {
     "norm": "norm",
     "generator": "generator",
 }
-COLOURS = {kind: look.LINES[i] for i, kind in enumerate(("encoder", "decoder", "cross"))}
 
 _mount = st.components.v2.component(
     "headlight_model_map",
@@ -27,23 +28,44 @@ _mount = st.components.v2.component(
 
 
 def model_map(
-    shown: Sequence[Block], follow: tuple[str, float], on_open: Callable[[Mapping], None]
+    shown: Sequence[Block],
+    trace: Trace,
+    follow: tuple[str, float],
+    on_open: Callable[[Mapping], None],
 ) -> None:
-    """`on_open` hears of a block that was chosen: its stack, layer, part and kind, and the number
+    """`shown` are the blocks of the model that `trace` is of. `on_open` hears of a block that was chosen: its stack, layer, part and kind, and the number
     of the click. `follow`: the label of the page link to follow, or empty, for which click."""
 
     def chosen():
         on_open(st.session_state["model_map"].opened)
 
+    sides = trace.sides.values()
+    colours = dict(zip(trace.kinds, cycle(look.LINES), strict=False))
+    titles = {kind: sites[0].title for kind, sites in trace.kinds.items()}
     data = {
         "blocks": [
             vars(block)
             | {
-                "name": NAMES[block.part],
-                "colour": COLOURS.get(block.kind, ""),
+                "name": NAMES.get(block.part) or titles.get(block.kind, block.part),
+                "colour": colours.get(block.kind, ""),
                 "said": _said(block),
             }
             for block in shown
+        ],
+        "stacks": [
+            {
+                "name": side.stack,
+                "title": f"{side.stack.capitalize()}: reads the {side.title}",
+                "output": bool(side.predicts),
+            }
+            for side in sides
+        ],
+        "bridges": [
+            (key.stack, f"{block.stack}.{block.layer}.{block.part}")
+            for block in shown
+            if block.kind
+            for query, key in [trace.sides_of(block.kind)]
+            if query != key
         ],
         "focus": look.FOCUS,
         "follow": follow,

@@ -27,13 +27,15 @@ class Side:
 @dataclass(frozen=True)
 class Part:
     """One kind of attention: who asks (rows) and who is looked at (columns), both names of
-    sides; weights (layers, heads, query, key)."""
+    sides; weights (layers, heads, query, key); `numbers` are what the layers are called, 1, 2, …
+    where none are given."""
 
     kind: str
     name: str
     asks: str
     looked_at: str
     weights: np.ndarray
+    numbers: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -75,23 +77,19 @@ def pack_trace(trace: Trace, reading: Reading) -> bytes:
     """All heads of a trace, read as `reading` says. The browser takes the mean and leaves small
     weights out by itself."""
     shown = replace(reading, average="", least=0.0)
-    encodings = {
-        name: encoding
-        for kind in trace.attention
-        for name, encoding in zip(words.SIDES[kind], words.sides(trace, kind), strict=True)
-    }
     parts = [
         Part(
             kind,
-            words.KINDS[kind].capitalize(),
-            *words.SIDES[kind],
-            shown.each(weights, *words.sides(trace, kind)).weights,
+            words.kind_name(trace, kind),
+            *(side.title for side in trace.sides_of(kind)),
+            shown.each(weights, *trace.texts_of(kind)).weights,
+            [site.layer + 1 for site in trace.kinds[kind]],
         )
         for kind, weights in trace.attention.items()
     ]
     sides = {
-        name: Side(name.capitalize(), *words.labels(encoding, shown))
-        for name, encoding in encodings.items()
+        side.title: Side(side.title.capitalize(), *words.labels(trace.texts[name], shown))
+        for name, side in trace.sides.items()
     }
     return pack(sides, parts)
 
@@ -107,7 +105,7 @@ def pack(sides: Mapping[str, Side], parts: Sequence[Part]) -> bytes:
         "sides": {key: vars(side) | {"every": every[key]} for key, side in sides.items()},
         "parts": [
             vars(part)
-            | {"weights": None}
+            | {"weights": None, "numbers": list(part.numbers or range(1, len(weights) + 1))}
             | dict(zip(("layers", "heads", "rows", "columns"), weights.shape, strict=True))
             for part, weights in zip(parts, shrunk, strict=True)
         ],

@@ -111,7 +111,7 @@ def test_loss_is_that_of_real_labels(whole):
 
     torch.testing.assert_close(loss(batch), sum(loss([pair]) for pair in batch))
     src, tgt = (pad([side], 0).to(whole.accelerator.device) for side in batch[0])
-    masks = Masks().build(whole, src, tgt[:, :-1])
+    masks = Masks().build(model, src, tgt[:, :-1])
     logits = model(src, tgt[:, :-1], *masks)[0].detach()
     expected = F.cross_entropy(logits, tgt[0, 1:], label_smoothing=0.1, reduction="sum")
     torch.testing.assert_close(loss(batch[:1]), expected, atol=1e-4, rtol=1e-4)
