@@ -33,7 +33,8 @@ def model_map(
     follow: tuple[str, float],
     on_open: Callable[[Mapping], None],
 ) -> None:
-    """`shown` are the blocks of the model that `trace` is of. `on_open` hears of a block that was chosen: its stack, layer, part and kind, and the number
+    """`shown` are the blocks of the model that `trace` is of. `on_open` hears of a block that was
+    chosen: its stack, layer, part and kind, and the number
     of the click. `follow`: the label of the page link to follow, or empty, for which click."""
 
     def chosen():
