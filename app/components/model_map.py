@@ -13,8 +13,6 @@ from model.trace import Trace
 HERE = Path(__file__).resolve().parent
 NAMES = {
     "embedding": "word + position",
-    "self_attn": "self-attention",
-    "cross_attn": "cross-attention",
     "feed_forward": "feed-forward",
     "norm": "norm",
     "generator": "generator",
@@ -34,8 +32,8 @@ def model_map(
     on_open: Callable[[Mapping], None],
 ) -> None:
     """`shown` are the blocks of the model that `trace` is of. `on_open` hears of a block that was
-    chosen: its stack, layer, part and kind, and the number
-    of the click. `follow`: the label of the page link to follow, or empty, for which click."""
+    chosen: its stack, layer, part and kind, and the number of the click. `follow`: the label of the
+    page link to follow, or empty, for which click."""
 
     def chosen():
         on_open(st.session_state["model_map"].opened)
@@ -47,7 +45,9 @@ def model_map(
         "blocks": [
             vars(block)
             | {
-                "name": NAMES.get(block.part) or titles.get(block.kind, block.part),
+                "name": titles[block.kind].removeprefix(f"{block.stack} ")
+                if block.kind
+                else NAMES[block.part],
                 "colour": colours.get(block.kind, ""),
                 "said": _said(block),
             }
