@@ -258,5 +258,6 @@ class Classifier(nn.Module):
     ) -> Tensor:
         memory = self.encoder(self.src_embedding(src), src_mask)
         real = (src != self.config.pad_id)[..., None]
-        mean = (memory * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True)
+        # A source of padding alone: the mean is zero, and the generator's bias decides.
+        mean = (memory * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True).clamp(min=1)
         return self.generator(mean)

@@ -7,7 +7,7 @@ import torch
 
 from model.capture import capture
 from model.masks import Masks
-from model.tokenizer import Encoding, special
+from model.tokenizer import SPECIAL, Encoding, special
 from model.transformer import Config, Embedding, MaskedSoftmax, Transformer
 
 # The attentions of an encoder-decoder: kind → (stack, sublayer).
@@ -98,7 +98,7 @@ def inputs_of(
     config: Config, src: Encoding, tgt: Encoding, pad_to: int = 0
 ) -> tuple[Encoding, Encoding]:
     """What encoder and decoder read of two texts: source + eos, bos + target, then padding."""
-    bos, eos, pad = (special(i) for i in (config.bos_id, config.eos_id, config.pad_id))
+    pad, bos, eos = map(special, (config.pad_id, config.bos_id, config.eos_id), SPECIAL)
     read = {"source": src + eos, "target": bos + tgt}
     for side, encoding in read.items():
         length = max(len(encoding.ids), pad_to)
