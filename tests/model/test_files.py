@@ -2,7 +2,7 @@
 
 import os
 import stat
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -113,9 +113,10 @@ def test_many_writers_leave_one_whole_file(tmp_path):
         for _ in range(20):
             replace_file(out, text)
 
-    writers = [threading.Thread(target=write, args=[text]) for text in texts]
+    with ThreadPoolExecutor(len(texts)) as pool:
+        writers = [pool.submit(write, text) for text in texts]
+        while not all(writer.done() for writer in writers):
+            assert not out.exists() or out.read_text() in texts
     for writer in writers:
-        writer.start()
-    while any(writer.is_alive() for writer in writers):
-        assert not out.exists() or out.read_text() in texts
+        writer.result()
     assert out.read_text() in texts and list(tmp_path.iterdir()) == [out]
