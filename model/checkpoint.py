@@ -3,12 +3,9 @@
 import dataclasses
 import hashlib
 import json
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import torch
 from safetensors.torch import load_file
@@ -16,6 +13,7 @@ from safetensors.torch import save as to_bytes
 
 from model.card import markdown
 from model.decoding import greedy_decode
+from model.files import replace_file
 from model.masks import Masks
 from model.run import Run
 from model.tokenizer import Encoding, Tokenizer
@@ -23,27 +21,6 @@ from model.trace import Trace, ids_of, read_of, trace
 from model.transformer import Transformer
 
 SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "checkpoints"
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Write aside, then rename: whoever reads finds the old file or the new one, whole."""
-    aside = path.with_name(path.name + ".new")
-    try:
-        with open(aside, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
-
-
-def replace_file(path: Path, content: bytes | str) -> None:
-    """Small content, see `replacing`."""
-    with replacing(path) as file:
-        file.write(content.encode("utf-8") if isinstance(content, str) else content)
 
 
 def save(folder: Path, model: Transformer, preset: str, tokenizer: Tokenizer, card: dict) -> None:

@@ -249,21 +249,16 @@ def parameters(name: str, vocab_size: int = 0) -> int:
 def load_foreign(name: str, state_dict: Mapping[str, Tensor], **sizes) -> nn.Module:
     """The preset `name` with the weights that the system's own code saved, in eval mode.
 
-    Shapes tell most sizes. `sizes` gives what they do not: n_heads where it is not 8, and
-    max_length. Raises ValueError that names a parameter too many, or those that are missing.
+    `sizes` are fields of its Config. Names and shapes tell most; give n_heads where they do not,
+    and pad_id, bos_id and eos_id where its code does not fix them (-1: no such token, no padding).
+    Raises ValueError, in the system's own parameter names, for whatever does not fit: a weight
+    missing, strange, of another shape or no finite real numbers, two that differ where the system
+    has one, another positional table than the preset's, a size that contradicts the weights.
     """
-    weights = foreign.ours(name, dict(state_dict))
+    weights = foreign.read(name, state_dict)
     known = {field.name for field in fields(PRESETS[name].config)}
-    told = {key: size for key, size in foreign.sizes_of(weights).items() if key in known}
-    model = build(name, **told | sizes)
-    own = dict(model.named_parameters(remove_duplicate=False))
-    if missing := sorted(own.keys() - weights.keys()):
-        raise ValueError(f"the state dict has no weights for {', '.join(missing)}")
-    with torch.no_grad():
-        for key, tensor in weights.items():
-            if key not in own or own[key].shape != tensor.shape:
-                raise ValueError(f"{key} of shape {tuple(tensor.shape)} has no place in {name}")
-            own[key].copy_(tensor)
+    model = build(name, **weights.sizes(known, sizes))
+    weights.fill(model)
     return model.eval()
 
 

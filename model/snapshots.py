@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from model import checkpoint
-from model.checkpoint import replace_file
+from model.files import replace_file
 
 MARKS = frozenset(round(2 ** (k / 2)) for k in range(60))  # steps that training keeps
 COUNT = 6

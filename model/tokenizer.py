@@ -32,9 +32,9 @@ class Encoding:
         return Encoding(self.ids * times, self.pieces * times, self.offsets * times)
 
 
-def special(token_id: int) -> Encoding:
-    """A special token by itself."""
-    return Encoding((token_id,), (SPECIAL[token_id],), ((0, 0),))
+def special(token_id: int, piece: str = "") -> Encoding:
+    """A special token by itself; `piece` says which, in a vocabulary that is not ours."""
+    return Encoding((token_id,), (piece or SPECIAL[token_id],), ((0, 0),))
 
 
 class Tokenizer:

@@ -14,6 +14,7 @@ import copy
 import dataclasses
 import json
 import shutil
+import signal
 import sys
 import time
 from contextlib import contextmanager
@@ -32,8 +33,8 @@ from tqdm import tqdm
 
 from model import checkpoint, presets, tasks
 from model.card import curve
-from model.checkpoint import replace_file
 from model.data import DataError, Pair, batches, pad
+from model.files import replace_file
 from model.masks import Masks
 from model.memory import keep_freed_memory
 from model.snapshots import MARKS
@@ -451,4 +452,5 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave nothing behind, as at Ctrl+C
     main()

@@ -267,7 +267,8 @@ class Classifier(nn.Module):
         """From the encoder's output, (batch, length, d_model): the mean over what is not padding,
         then the classes."""
         real = (ids != self.config.pad_id)[..., None]
-        mean = (x * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True)
+        # A text of padding alone: the mean is zero, and the generator's bias decides.
+        mean = (x * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True).clamp(min=1)
         return self.generator(mean)
 
     def hidden(self, src: Tensor, src_mask: Tensor | None = None) -> Tensor:

@@ -12,7 +12,7 @@ from model.capture import outputs_of
 from model.masks import Masks
 from model.run import Run
 from model.sites import attention_at, device_of, embedding_of, final_norm_of, kinds_of, layers_of
-from model.tokenizer import Encoding, special
+from model.tokenizer import SPECIAL, Encoding, special
 from model.transformer import Side, Site
 
 
@@ -145,7 +145,7 @@ def read_of(model: nn.Module, run: Run) -> dict[str, Encoding]:
     """Side → what the model reads of it: the text between bos and eos, as the side has them, then
     padding. Raises TooLong."""
     config = model.config
-    bos, eos, pad = (special(i) for i in (config.bos_id, config.eos_id, config.pad_id))
+    pad, bos, eos = map(special, (config.pad_id, config.bos_id, config.eos_id), SPECIAL)
     texts = {}
     for side, text in zip(model.sides(), run.texts, strict=True):
         text = bos * side.begins + text + eos * side.ends

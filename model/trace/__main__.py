@@ -15,6 +15,7 @@ on a machine without a GPU too).
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,8 +27,9 @@ import torch
 from safetensors import SafetensorError
 
 from model import checkpoint
-from model.checkpoint import Checkpoint, replacing
+from model.checkpoint import Checkpoint
 from model.data import DataError
+from model.files import replacing
 from model.memory import keep_freed_memory
 from model.sentences import Line, Seen, Sentence, encode, read, see, windows
 from model.tables import FILES
@@ -178,4 +180,5 @@ def stop(said: str) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave nothing behind, as at Ctrl+C
     main()

@@ -1,12 +1,20 @@
 """Weights under the names that each system's own code gives them."""
 
 import itertools
+import math
+import re
 
+import numpy as np
 import pytest
 import torch
 
+from model.decoding import greedy_decode
+from model.foreign import NO_TOKEN
+from model.masks import Masks
 from model.presets import build, load_foreign
-from tests.model.common import max_difference, random_ids
+from model.trace import trace
+from tests.model.common import encoding, max_difference, random_ids
+from tests.model.test_variants import notebook
 
 D, H, FF, SRC, TGT, WIDE = 12, 3, 20, 30, 25, 7
 ENCODER, DECODER = range(2), range(1)
@@ -80,7 +88,7 @@ def vanilla():
 
 def van_dijck():
     found = {"input_embedding.weight": (SRC, D), "target_embedding.weight": (SRC, D)}
-    found |= {"positional_encoder.positional_encoding": (1, 3, D)} | linear("linear", SRC, D)
+    found |= {"positional_encoder.positional_encoding": (1, 50, D)} | linear("linear", SRC, D)
     for stack, layers, attentions in (
         ("encoder", ENCODER, [("heads", "mha_fc_out")]),
         ("decoder", DECODER, [(f"{m}_head", f"{m}_mha_fc_out") for m in ("masked", "unmasked")]),
@@ -152,9 +160,26 @@ PAIRS = {
 }
 
 
+def is_table(name):
+    return name.endswith((".pe", "positional_encoding"))
+
+
+def sinusoids(length, first=0, scale=10000.0, d_model=D):
+    """A positional table as the systems compute it: in float32, column by column."""
+    position = torch.arange(length).float()
+    columns = []
+    for i in range(d_model):
+        k = i // 2 + first
+        angle = position * math.exp(-2 * k * math.log(scale) / d_model)
+        columns.append(angle.cos() if i % 2 else angle.sin())
+    return torch.stack(columns, dim=1)
+
+
 def random_state(system):
     generator = torch.Generator().manual_seed(0)
     state = {key: torch.randn(shape, generator=generator) for key, shape in system().items()}
+    for key in filter(is_table, state):
+        state[key] = sinusoids(50)[None]
     if system is vanilla:  # shares one matrix, as the paper does
         for name in ("tgt_embedding.token.weight", "generator.weight"):
             state[name] = state["src_embedding.token.weight"]
@@ -166,7 +191,7 @@ def test_weights_of_a_system_are_put_in_their_places(system):
     name, state = system.__name__, random_state(system)
     model = load_foreign(name, state, n_heads=H)
     own = dict(model.named_parameters(remove_duplicate=False))
-    tables = [key for key in state if key.endswith((".pe", "positional_encoding"))]
+    tables = [key for key in state if is_table(key)]
     assert len(own) == len(state) - len(tables)
     for theirs, ours in PAIRS[name].items():
         assert torch.equal(own[ours], state[theirs]), theirs
@@ -181,16 +206,16 @@ def test_what_is_missing_or_strange_is_named(system):
     name, state = system.__name__, random_state(system)
     with pytest.raises(ValueError, match=r"no parameter 'engine\.weight'"):
         load_foreign(name, state | {"engine.weight": torch.zeros(2)}, n_heads=H)
-    theirs, ours = next(iter(PAIRS[name].items()))
-    del state[theirs]
-    with pytest.raises(ValueError, match=f"no weights for {ours}"):
+    theirs = next(iter(PAIRS[name]))
+    shape = tuple(state.pop(theirs).shape)
+    with pytest.raises(ValueError, match=re.escape(f"lacks {theirs} of shape {shape}")):
         load_foreign(name, state, n_heads=H)
 
 
 def test_a_size_that_does_not_fit_is_named():
     state = random_state(hyunwoongko)
     state["decoder.linear.bias"] = torch.zeros(3)
-    with pytest.raises(ValueError, match=r"generator.bias of shape \(3,\) has no place"):
+    with pytest.raises(ValueError, match=r"decoder.linear.bias of shape \(3,\) .* \(25,\)"):
         load_foreign("hyunwoongko", state, n_heads=H)
 
 
@@ -214,4 +239,240 @@ def test_our_own_weights_come_back_through_their_names():
             key = key.replace(f"self_attn.{ours}", f"attention.{theirs}")
         state[key] = tensor
     ids = random_ids(6, 4, vocab_size=SRC)
-    assert max_difference(load_foreign("bloem", state)(ids), model(ids)) == 0
+    assert max_difference(load_foreign("bloem", state, pad_id=0)(ids), model(ids)) == 0
+
+
+def refused(system, state, *words, **sizes):
+    """The sentence that refuses a state dict; it holds these words."""
+    with pytest.raises(ValueError) as caught:
+        load_foreign(system.__name__, state, **dict(n_heads=H) | sizes)
+    for word in words:
+        assert word in str(caught.value), str(caught.value)
+
+
+def every_system(test):
+    return pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.__name__)(test)
+
+
+SOME = {system.__name__: next(iter(PAIRS[system.__name__])) for system in SYSTEMS}
+NOT_NUMBERS = {
+    "NaN": torch.tensor(math.nan),
+    "infinite": torch.tensor(-math.inf),
+    "too large": torch.tensor(1e300, dtype=torch.float64),
+}
+KINDS = {"complex64": torch.complex64, "int64": torch.int64, "bool": torch.bool}
+
+
+@every_system
+@pytest.mark.parametrize("number", NOT_NUMBERS.values(), ids=NOT_NUMBERS)
+def test_numbers_must_be_finite(system, number):
+    state, name = random_state(system), SOME[system.__name__]
+    state[name] = state[name].to(number.dtype)
+    state[name].view(-1)[-1] = number
+    refused(system, state, name, "NaN, infinite or too large")
+
+
+@every_system
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_must_be_real(system, kind):
+    state, name = random_state(system), SOME[system.__name__]
+    refused(system, state | {name: state[name].to(KINDS[kind])}, name, kind)
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float64])
+def test_floats_of_another_precision_are_read(kind):
+    state = {name: tensor.to(kind) for name, tensor in random_state(annotated).items()}
+    model = load_foreign("annotated", state, n_heads=H)
+    assert torch.equal(model.generator.weight, state["generator.proj.weight"].float())
+
+
+@pytest.mark.parametrize(
+    "given, word",
+    [
+        ([("generator.proj.weight", torch.zeros(TGT, D))], "this is a list"),
+        (None, "this is a NoneType"),
+        ({0: torch.zeros(2)}, "0 is no name"),
+        ({"generator.proj.weight": np.zeros((TGT, D))}, "generator.proj.weight should be a tensor"),
+        ({"model": {}, "step": 3}, "model should be a tensor, not a dict"),
+        ({"generator.proj.weight": torch.zeros(2, device="meta")}, "that holds its numbers"),
+        ({"generator.proj.weight": torch.eye(2).to_sparse()}, "a dense tensor"),
+        ({}, "lacks src_embed.0.lut.weight"),
+        ({"src_embed.0.lut.weight": torch.zeros(3)}, "(3,) should have 2 dimensions"),
+    ],
+)
+def test_what_is_no_state_dict_is_refused(given, word):
+    refused(annotated, given, word)
+
+
+LAYERS = {
+    "annotated": "encoder.layers.1",
+    "hyunwoongko": "encoder.layers.1",
+    "vanilla": "encoder.layers.1",
+    "van_dijck": "encoder.1",
+    "bloem": "tblocks.1",
+}
+
+
+@every_system
+@pytest.mark.parametrize("gap", [0, 1])
+def test_a_layer_that_is_missing_is_named(system, gap):
+    """Layers 0 and 2, or 1 and 2, are not two layers."""
+    state, last = random_state(system), LAYERS[system.__name__]
+    for name in [name for name in state if name.startswith(f"{last}.")]:
+        state[name.replace(last, last[:-1] + "2")] = state[name]
+    missing = last[:-1] + str(gap)
+    state = {name: t for name, t in state.items() if not name.startswith(f"{missing}.")}
+    refused(system, state, f"lacks {missing}.")
+
+
+@pytest.mark.parametrize("system", [annotated, hyunwoongko, vanilla, van_dijck])
+def test_a_stack_that_is_missing_is_named(system):
+    state = random_state(system)
+    layer = LAYERS[system.__name__].replace("encoder", "decoder").replace("1", "0")
+    state = {name: t for name, t in state.items() if not name.startswith(layer)}
+    refused(system, state, f"lacks {layer}.")
+    refused(system, random_state(system), "n_decoder_layers=2 was given", n_decoder_layers=2)
+
+
+@pytest.mark.parametrize("system", [annotated, hyunwoongko, vanilla])
+def test_heads_that_shapes_do_not_tell_are_asked_for(system):
+    """8, the usual number, would be as plausible as 4 and as silent."""
+    wider = {
+        name: torch.zeros([16 if size == D else size for size in tensor.shape])
+        for name, tensor in random_state(system).items()
+        if not is_table(name)
+    }
+    with pytest.raises(ValueError, match="give n_heads"):
+        load_foreign(system.__name__, wider)
+    assert load_foreign(system.__name__, wider, n_heads=4).config.n_heads == 4
+    refused(system, wider, "d_model (16) must be a multiple of n_heads (3)")
+
+
+CONTRADICTED = [
+    (bloem, "n_heads", 2, "tblocks.0.attention.toqueries.weight of shape (36, 12)"),
+    (van_dijck, "n_heads", 2, "encoder.0.heads.2."),
+    (van_dijck, "hidden_size", 64, "encoder.0.heads.0.linear_transform_Q.weight"),
+    (bloem, "max_length", 5, "pos_emb.weight of shape (9, 12)"),
+    (bloem, "n_classes", 2, "toprobs.weight of shape (4, 12)"),
+    (annotated, "max_length", 1024, "src_embed.1.pe"),
+    (annotated, "d_model", 24, "src_embed.0.lut.weight of shape (30, 12)"),
+    (hyunwoongko, "tgt_vocab_size", 30, "decoder.emb.tok_emb.weight of shape (25, 12)"),
+    (hyunwoongko, "d_ff", 2048, "encoder.layers.0.ffn.linear1.weight of shape (20, 12)"),
+    (vanilla, "n_encoder_layers", 6, "encoder.layers.1."),
+]
+
+
+@pytest.mark.parametrize("system, size, given, told_by", CONTRADICTED)
+def test_a_size_that_contradicts_the_weights_is_refused(system, size, given, told_by):
+    refused(system, random_state(system), f"{size}={given} was given", told_by, **{size: given})
+
+
+def test_a_head_that_is_missing_is_named():
+    state = random_state(van_dijck)
+    state = {name: t for name, t in state.items() if ".heads.1." not in name}
+    refused(van_dijck, state, "lacks encoder.0.heads.1.linear_transform_Q.weight of shape (7, 4)")
+
+
+@pytest.mark.parametrize("name", ["tgt_embedding.token.weight", "generator.weight"])
+def test_matrices_that_differ_do_not_become_one(name):
+    state = random_state(vanilla)
+    state[name] = state[name] + 1
+    refused(vanilla, state, "src_embedding.token.weight", name, "differ")
+
+
+def test_two_names_of_one_parameter_must_agree():
+    """With and without dropout, the second linear layer stands in another place."""
+    state, name = random_state(vanilla), "encoder.layers.0.feed_forward_network.layers."
+    refused(vanilla, state | {f"{name}2.weight": state[f"{name}3.weight"] + 1}, "differ")
+
+
+def test_layers_alone_are_read_with_a_vocabulary_that_is_given():
+    """All that vanilla-transformer has; embeddings begin with random weights."""
+    whole = {n: t for n, t in random_state(vanilla).items() if ".layers." in n}
+    encoder = {n: t for n, t in whole.items() if n.startswith("encoder")}
+    refused(vanilla, whole, "give vocab_size")
+    for state, sizes in ((whole, {}), (encoder, dict(n_decoder_layers=0))):
+        model = load_foreign("vanilla", state, n_heads=H, vocab_size=SRC, **sizes)
+        key = "encoder.layers.1.self_attn.key.weight"
+        assert torch.equal(
+            model.get_parameter(key),
+            state["encoder.layers.1.multihead_attention.key_projector.weight"],
+        )
+        assert model(random_ids(4, vocab_size=SRC), random_ids(3, vocab_size=SRC)).isfinite().all()
+    refused(vanilla, encoder, "lacks decoder.layers.0.", vocab_size=SRC)
+    refused(hyunwoongko, {n: t for n, t in random_state(hyunwoongko).items() if "emb" not in n},
+            "lacks encoder.emb.tok_emb.weight", vocab_size=SRC)  # fmt: skip
+
+
+# Where each system keeps its table, and how it counts frequencies.
+TABLES = {
+    "annotated": ("src_embed.1.pe", "tgt_embed.1.pe", 0),
+    "hyunwoongko": ("encoder.emb.pos_emb.encoding", "decoder.emb.pos_emb.encoding", 0),
+    "vanilla": ("positional_encoding.embeddings", "embeddings", 1),
+    "van_dijck": ("positional_encoder.positional_encoding", None, 0),
+}
+
+
+@pytest.mark.parametrize("system", [annotated, hyunwoongko, vanilla, van_dijck])
+def test_a_saved_table_gives_the_longest_sentence_and_is_checked(system):
+    first, second, k = TABLES[system.__name__]
+    bare = {name: t for name, t in random_state(system).items() if not is_table(name)}
+    for length in (40, 5000):
+        state = bare | {first: sinusoids(length, k)}
+        model = load_foreign(system.__name__, state, n_heads=H)
+        assert model.config.max_length == length
+        own = model.src_embedding.position(length)
+        assert own.shape == (length, D) and max_difference(own, sinusoids(length, k)) < 1e-3
+    if second:
+        one = bare | {second: sinusoids(40, k)}
+        assert load_foreign(system.__name__, one, n_heads=H).config.max_length == 40
+        refused(system, one | {first: sinusoids(60, k)}, "of shape", "should have shape")
+    refused(system, bare | {first: sinusoids(40, k, scale=1000.0)}, first, "positional table")
+    refused(system, bare | {first: sinusoids(40, 1 - k)}, first, "positional table")
+    refused(system, bare | {first: sinusoids(40, k, d_model=10)}, first, "(40, 10)")
+    assert load_foreign(system.__name__, bare, n_heads=H).config.max_length == 1024
+
+
+def test_a_table_of_another_scale_is_read_with_that_scale():
+    state = random_state(vanilla) | {"embeddings": sinusoids(40, 1, scale=100.0)}
+    assert load_foreign("vanilla", state, n_heads=H, scale=100.0).config.max_length == 40
+
+
+def tokens(model):
+    return model.config.pad_id, model.config.bos_id, model.config.eos_id
+
+
+@every_system
+def test_special_tokens_are_the_system_s_own(system):
+    state = random_state(system)
+    known = (1, 2, 3) if system is hyunwoongko else (NO_TOKEN,) * 3
+    assert tokens(load_foreign(system.__name__, state, n_heads=H)) == known
+    given = dict(pad_id=2, bos_id=0, eos_id=1)
+    assert tokens(load_foreign(system.__name__, state, n_heads=H, **given)) == (2, 0, 1)
+    refused(system, state, "pad_id=30 is not in the vocabulary of 30", pad_id=30)
+
+
+def test_a_word_is_no_padding():
+    """hyunwoongko's token 0 is <unk>, a word as any other; its token 1 is padding."""
+    model = load_foreign("hyunwoongko", random_state(hyunwoongko), n_heads=H)
+    src, tgt = torch.tensor([[2, 0, 7, 3, 1]]), torch.tensor([[2, 5]])
+    src_mask, _, _ = Masks().build(src, tgt, model.config.pad_id)
+    assert src_mask.flatten().tolist() == [True, True, True, True, False]
+    run = trace(model, encoding(src[0, 1:3]), encoding(tgt[0, 1:]), pad_to=6)
+    assert run.src.ids == (0, 7, 3, 1, 1, 1) and run.src.pieces[2:] == ("</s>", *["<pad>"] * 3)
+    assert run.tgt.ids[0] == 2 and run.tgt.pieces[0] == "<s>"
+    assert greedy_decode(model, src, max_length=4)
+
+
+@pytest.mark.parametrize("ids", [torch.zeros(1, 5), torch.tensor([[4, 0, 0, 6], [0, 1, 2, 3]])])
+def test_bloem_counts_every_token(ids):
+    ids = ids.long()
+    model = load_foreign("bloem", random_state(bloem))
+    mask, _, _ = Masks().build(ids, ids, model.config.pad_id)
+    assert max_difference(model(ids, src_mask=mask)[:, 0], notebook(model, ids)[0]) <= 1e-5
+
+
+def test_a_source_of_padding_alone_has_a_class():
+    model = load_foreign("bloem", random_state(bloem), pad_id=0)
+    empty = model(torch.zeros(1, 5, dtype=torch.long))[0, 0]
+    assert max_difference(empty, model.generator.bias.log_softmax(dim=-1)) <= 1e-6

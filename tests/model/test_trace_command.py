@@ -1,7 +1,10 @@
 """python -m model.trace"""
 
+import random
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -160,6 +163,48 @@ def test_what_breaks_off_leaves_the_old_file(sentences, tmp_path, capsys, monkey
     assert len(calls) == 3 and err.count("\n") == 1 and str(out) in err
     assert out.read_text() == "old"
     assert {path.name for path in tmp_path.iterdir()} == {"sentences.txt", "weights.csv"}
+
+
+def command_of(file, out):
+    return [sys.executable, "-m", "model.trace", "en-de", "--file", str(file), "--out", str(out)]
+
+
+def test_two_commands_on_one_output_leave_one_whole_result(tmp_path):
+    """Whichever ends last: they used to write into one file, and to rename it twice."""
+    chance, files, results = random.Random(0), [], []
+    for name in "ab":
+        lines = [f"{' '.join(chance.choices(WORDS, k=30))}\tein Hund" for _ in range(40)]
+        files.append(tmp_path / f"{name}.txt")
+        files[-1].write_text("\n".join(lines))
+        command.main(command_of(files[-1], tmp_path / f"{name}.csv")[3:])
+        results.append((tmp_path / f"{name}.csv").read_bytes())
+    before = {path.name for path in tmp_path.iterdir()}
+    for _ in range(3):
+        both = [
+            subprocess.Popen(command_of(file, tmp_path / "w.csv"), cwd=ROOT, stderr=subprocess.PIPE)
+            for file in files
+        ]
+        errors = [process.communicate()[1].decode() for process in both]
+        assert [process.returncode for process in both] == [0, 0], errors
+        assert (tmp_path / "w.csv").read_bytes() in results
+    assert {path.name for path in tmp_path.iterdir()} == before | {"w.csv"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_leaves_the_old_file_and_nothing_else(tmp_path, number):
+    file, out = tmp_path / "many.txt", tmp_path / "w.csv"
+    file.write_text("\n".join([f"{' '.join(WORDS * 5)}\tein Hund"] * 3000))
+    out.write_text("old")
+    process = subprocess.Popen(command_of(file, out), cwd=ROOT, stderr=subprocess.PIPE)
+    while process.poll() is None and len(list(tmp_path.iterdir())) < 3:
+        time.sleep(0.01)  # until it writes
+    time.sleep(0.2)
+    process.send_signal(number)
+    error = process.communicate()[1].decode()
+    assert process.returncode == 2, error
+    assert error.strip().splitlines()[-1] == f"Stopped; {out} was not written."
+    assert out.read_text() == "old"
+    assert {path.name for path in tmp_path.iterdir()} == {"many.txt", "w.csv"}
 
 
 @pytest.mark.parametrize("package", ["tqdm", "accelerate"])

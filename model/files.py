@@ -1,0 +1,43 @@
+"""Files that are whole whenever they are read, and whoever else writes them meanwhile."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Write aside, then rename: a reader finds the old file or the new one, whole, and of several
+    writers the last one wins. A link is written through to its target, an existing file keeps its
+    permissions, and nothing is left behind after an exception. Raises OSError."""
+    target = Path(os.path.realpath(path))
+    try:
+        mode = target.stat().st_mode & 0o7777
+    except FileNotFoundError:
+        mode = None
+    # In the same folder, because a rename stays within a file system. The name is not predictable
+    # and "x" is O_EXCL: neither another writer nor a link that was put there is ever met. Who may
+    # not read the old file must not read the new one from its first moment.
+    aside = target.with_name(f".new-{secrets.token_hex(8)}")
+    create = partial(os.open, mode=0o666 if mode is None else mode)
+    try:
+        with open(aside, "xb", opener=create) as file:
+            yield file
+            file.flush()
+            if mode is not None:
+                os.chmod(aside, mode)  # the umask took its part when the file was created
+            os.fsync(file.fileno())
+        aside.replace(target)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def replace_file(path: Path, content: bytes | str) -> None:
+    """Small content, see `replacing`."""
+    with replacing(path) as file:
+        file.write(content.encode("utf-8") if isinstance(content, str) else content)

@@ -1,0 +1,122 @@
+"""Files are replaced whole, and nothing else is touched."""
+
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from model.files import replace_file, replacing
+
+
+def permissions(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def umask():
+    """027 for the test."""
+    before = os.umask(0o027)
+    yield
+    os.umask(before)
+
+
+def test_a_link_that_was_put_there_is_not_followed(tmp_path):
+    other, out = tmp_path / "other.txt", tmp_path / "out.txt"
+    other.write_text("precious")
+    for name in ("out.txt.new", "out.txt.tmp", ".out.txt.new", "out.new"):
+        (tmp_path / name).symlink_to(other)
+    before = {path.name for path in tmp_path.iterdir()}
+    replace_file(out, "new")
+    assert (out.read_text(), other.read_text()) == ("new", "precious")
+    assert {path.name for path in tmp_path.iterdir()} == before | {"out.txt"}
+
+
+def test_what_is_written_aside_never_replaces_what_is_there(tmp_path, monkeypatch):
+    """Not even where its name was guessed."""
+    other, out = tmp_path / "other.txt", tmp_path / "out.txt"
+    other.write_text("precious")
+    monkeypatch.setattr("secrets.token_hex", lambda size: "guessed")
+    (tmp_path / ".new-guessed").symlink_to(other)
+    with pytest.raises(FileExistsError):
+        replace_file(out, "new")
+    assert other.read_text() == "precious" and not out.exists()
+
+
+def test_a_new_file_has_the_permissions_of_the_umask(tmp_path, umask):
+    replace_file(tmp_path / "new", "")
+    assert permissions(tmp_path / "new") == 0o640
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o664, 0o444, 0o755])
+def test_an_existing_file_keeps_its_permissions(tmp_path, umask, mode):
+    out = tmp_path / "out"
+    out.write_text("old")
+    out.chmod(mode)
+    with replacing(out) as file:
+        (aside,) = set(tmp_path.iterdir()) - {out}
+        assert permissions(aside) & ~mode == 0  # never open to more readers than the old file
+        file.write(b"new")
+    assert (out.read_text(), permissions(out)) == ("new", mode)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_stays_one_and_its_target_is_written(tmp_path, there):
+    (tmp_path / "elsewhere").mkdir()
+    target, link = tmp_path / "elsewhere" / "target", tmp_path / "link"
+    if there:
+        target.write_text("old")
+        target.chmod(0o600)
+    (tmp_path / "between").symlink_to("elsewhere/target")
+    link.symlink_to("between")
+    replace_file(link, "new")
+    assert link.is_symlink() and link.readlink().name == "between"
+    assert target.read_text() == "new" and not target.is_symlink()
+    assert not there or permissions(target) == 0o600
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_links_in_a_circle_are_an_error(tmp_path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(OSError):
+        replace_file(tmp_path / "a", "new")
+    assert (tmp_path / "a").is_symlink() and len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_what_breaks_off_leaves_the_old_file(tmp_path, error):
+    out = tmp_path / "out"
+    out.write_text("old")
+    with pytest.raises(type(error)), replacing(out) as file:
+        file.write(b"half")
+        raise error
+    assert out.read_text() == "old" and list(tmp_path.iterdir()) == [out]
+
+
+def test_what_cannot_be_renamed_leaves_nothing(tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError):
+        replace_file(tmp_path / "folder", "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_name_as_long_as_names_may_be(tmp_path):
+    replace_file(tmp_path / ("x" * 255), "new")
+    assert [len(path.name) for path in tmp_path.iterdir()] == [255]
+
+
+def test_many_writers_leave_one_whole_file(tmp_path):
+    out, texts = tmp_path / "out", [str(i) * 10_000 for i in range(8)]
+
+    def write(text):
+        for _ in range(20):
+            replace_file(out, text)
+
+    with ThreadPoolExecutor(len(texts)) as pool:
+        writers = [pool.submit(write, text) for text in texts]
+        while not all(writer.done() for writer in writers):
+            assert not out.exists() or out.read_text() in texts
+    for writer in writers:
+        writer.result()
+    assert out.read_text() in texts and list(tmp_path.iterdir()) == [out]
