@@ -148,7 +148,9 @@ def read_of(model: nn.Module, run: Run) -> dict[str, Encoding]:
     pad, bos, eos = map(special, (config.pad_id, config.bos_id, config.eos_id), SPECIAL)
     texts = {}
     for side, text in zip(model.sides(), run.texts, strict=True):
-        text = bos * side.begins + text + eos * side.ends
+        text = (
+            bos * (side.begins and bos.ids[0] >= 0) + text + eos * (side.ends and eos.ids[0] >= 0)
+        )
         length = max(len(text.ids), run.pad_to)
         if length > config.max_length:
             raise TooLong(side.title, length, config.max_length)

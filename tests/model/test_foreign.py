@@ -12,8 +12,7 @@ from model.decoding import greedy_decode
 from model.foreign import NO_TOKEN
 from model.masks import Masks
 from model.presets import build, load_foreign
-from model.trace import trace
-from tests.model.common import encoding, max_difference, random_ids
+from tests.model.common import encoding, max_difference, random_ids, traced
 from tests.model.test_variants import notebook
 
 D, H, FF, SRC, TGT, WIDE = 12, 3, 20, 30, 25, 7
@@ -198,7 +197,7 @@ def test_weights_of_a_system_are_put_in_their_places(system):
     values = {tensor.sum().item() for key, tensor in state.items() if key not in tables}
     assert values == {tensor.sum().item() for tensor in own.values()}
     ids = random_ids(6, 4, vocab_size=TGT)
-    assert model(ids, ids).isfinite().all() and not model.training
+    assert model(*[ids] * len(model.sides())).isfinite().all() and not model.training
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.__name__)
@@ -456,9 +455,9 @@ def test_a_word_is_no_padding():
     """hyunwoongko's token 0 is <unk>, a word as any other; its token 1 is padding."""
     model = load_foreign("hyunwoongko", random_state(hyunwoongko), n_heads=H)
     src, tgt = torch.tensor([[2, 0, 7, 3, 1]]), torch.tensor([[2, 5]])
-    src_mask, _, _ = Masks().build(src, tgt, model.config.pad_id)
+    src_mask, _, _ = Masks().build(model, src, tgt)
     assert src_mask.flatten().tolist() == [True, True, True, True, False]
-    run = trace(model, encoding(src[0, 1:3]), encoding(tgt[0, 1:]), pad_to=6)
+    run = traced(model, encoding(src[0, 1:3]), encoding(tgt[0, 1:]), pad_to=6)
     assert run.src.ids == (0, 7, 3, 1, 1, 1) and run.src.pieces[2:] == ("</s>", *["<pad>"] * 3)
     assert run.tgt.ids[0] == 2 and run.tgt.pieces[0] == "<s>"
     assert greedy_decode(model, src, max_length=4)
@@ -468,8 +467,8 @@ def test_a_word_is_no_padding():
 def test_bloem_counts_every_token(ids):
     ids = ids.long()
     model = load_foreign("bloem", random_state(bloem))
-    mask, _, _ = Masks().build(ids, ids, model.config.pad_id)
-    assert max_difference(model(ids, src_mask=mask)[:, 0], notebook(model, ids)[0]) <= 1e-5
+    mask = Masks().build(model, ids)
+    assert max_difference(model(ids, *mask)[:, 0], notebook(model, ids)[0]) <= 1e-5
 
 
 def test_a_source_of_padding_alone_has_a_class():

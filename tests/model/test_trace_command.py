@@ -89,7 +89,10 @@ BAD = {
     "empty text": (["en-de", "  "], "The text is empty."),
     "too long": (["en-de", "--file", "long.txt"], "Line 2: The source is 2,001 tokens long"),
     "two tabs": (["en-de", "--file", "tabs.txt"], "tabs.txt, line 1: a line holds a source"),
-    "a target for a classifier": (["reviews", "good", "--target", "x"], "it reads no target"),
+    "a target for a classifier": (
+        ["reviews", "good", "--target", "x"],
+        "reads one text and no target",
+    ),
     "no such device": (["en-de", "A dog.", "--device", "cuda:77"], "Device cuda:77 cannot be used"),
     "no device at all": (["en-de", "A dog.", "--device", "tpot"], "Device tpot cannot be used"),
     "a broken model": (["broken", "A dog."], "The model broken cannot be read"),
