@@ -27,19 +27,6 @@ SIDES = {"encoder": ("source", "source"), "decoder": ("target", "target")} | {
     "cross": ("target", "source")
 }
 
-SETTINGS = {  # what a trace depends on → its name in a sentence
-    "model": "the model",
-    "step": "the training step",
-    "source": "the source",
-    "line": "the line",
-    "target": "the target",
-    "causal": "the causal mask",
-    "src_padding": "the source padding mask",
-    "tgt_padding": "the target padding mask",
-    "memory_padding": "the cross-attention padding mask",
-    "pad_to": "the padding",
-}
-
 
 def sides(trace: Trace, kind: str) -> tuple[Encoding, Encoding]:
     """Who asks and who is looked at."""
