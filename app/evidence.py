@@ -17,14 +17,15 @@ from platform import python_version
 import numpy as np
 
 from app import exports
-from app.choices import CHOICES
 from app.exports import View
+from app.pages import PAGES
+from app.settings import SETTINGS
 from app.words import KINDS, head_name, size
 from model.tables import SIDES
 from model.trace import Trace
 
 FORMAT = "Headlight evidence pack"
-VERSION = 1
+VERSION = 2
 IDENTICAL, OTHER_HARDWARE = 1e-6, 1e-4
 RECORD, NUMBERS, README = "evidence.json", "weights.npz", "README.txt"
 PICTURES = {
@@ -37,7 +38,7 @@ PICTURES = {
 TABLES = ("weights.csv", "weights.parquet")
 MAY_HOLD = {RECORD, NUMBERS, README, *PICTURES, *TABLES}
 
-LARGEST_PACK = 100 * 2**20  # bytes, as in .streamlit/config.toml
+LARGEST_PACK = 100 * 2**20  # bytes, as in app/.streamlit/config.toml
 LARGEST_NUMBERS = 48 * 2**20
 LARGEST_TABLE = 32 * 2**20
 LARGEST_RECORD = 2**20
@@ -63,9 +64,11 @@ class Model:
 @dataclass(frozen=True)
 class Pack:
     """What was in a pack. `attention`: kind → (layers, heads, query, key), or of the `head` (kind,
-    layer, head from 0) alone its (1, 1, query, key); `pieces`: "source" and "target"."""
+    layer, head from 0) alone its (1, 1, query, key); `pieces`: "source" and "target"; `page`: where
+    the view was, whose own controls are among the `settings`."""
 
     settings: Mapping
+    page: str
     model: Model
     versions: Mapping[str, str]
     attention: Mapping[str, np.ndarray]
@@ -100,11 +103,12 @@ def contents(view: View) -> tuple[list[str], list[str], bool]:
 def make(view: View, model: Model) -> bytes:
     """The pack of a view; `model` is whose weights it was seen with."""
     files, left_out, one = contents(view)
-    link = exports.permalink(view.settings)
+    link = exports.permalink(view.settings, view.page)
     head = dict(zip(("kind", "layer", "head"), view.head, strict=True)) if one else None
     record = {
         "format": FORMAT,
         "version": VERSION,
+        "page": view.page,
         "settings": dict(view.settings),
         "permalink": link,
         "model": vars(model),
@@ -207,7 +211,7 @@ def read(data: bytes) -> Pack:
     }
     settings, head = record["settings"], _head(record["numbers_of"])
     _check_shapes(arrays, pieces, head)
-    return Pack(settings, record["model"], record["versions"], arrays, pieces, head)
+    return Pack(settings, record["page"], record["model"], record["versions"], arrays, pieces, head)
 
 
 def _archive(data: bytes, what: str) -> zipfile.ZipFile:
@@ -260,10 +264,14 @@ def _record(content: bytes) -> dict:
     settings, model, made_with = (record.get(key) for key in ("settings", "model", "versions"))
     if not isinstance(settings, dict):
         raise Unreadable(f"{RECORD} in it has no settings.")
-    for key, choice in CHOICES.items():
+    if (page := record.get("page")) not in list(PAGES):
+        raise Unreadable(f"{RECORD} in it does not say which page it is of.")
+    for key, setting in _held(page).items():
         if key not in settings:
+            if setting.page:  # not every control of a page is always there
+                continue
             raise Unreadable(f"{RECORD} in it lacks the setting “{key}”.")
-        if not choice.allows(settings[key]):
+        if not setting.could_be(settings[key]):
             raise Unreadable(
                 f"{RECORD} in it has a value for “{key}” that cannot be: "
                 f"{_quoted(json.dumps(settings[key]))}."
@@ -275,10 +283,20 @@ def _record(content: bytes) -> dict:
     if not isinstance(made_with, dict):
         raise Unreadable(f"{RECORD} in it does not name the versions it was made with.")
     return {
-        "settings": {key: settings[key] for key in CHOICES},
+        "page": page,
+        "settings": {key: settings[key] for key in _held(page) if key in settings},
         "model": Model(*(model[key] for key in ("name", "of", "sha256"))),
         "versions": {str(name): str(number) for name, number in made_with.items()},
         "numbers_of": record.get("numbers_of"),
+    }
+
+
+def _held(page: str) -> dict:
+    """The settings that a pack holds."""
+    return {
+        key: setting
+        for key, setting in SETTINGS.items()
+        if setting.address and setting.page in ("", page)
     }
 
 

@@ -8,15 +8,15 @@ import io
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 import numpy as np
 
-from app import pictures, words
+from app import pictures, settings, words
 from app.components.grid_page import grid_page
 from app.components.packing import LARGEST, Look, pack_trace, shrink
-from model.masks import Masks
+from app.pages import HOME, PAGES
 from model.reading import Picture, Reading
 from model.tables import SIDES, Block, CsvFile, NpzFile, ParquetFile, blocks
 from model.trace import Trace
@@ -33,13 +33,14 @@ LARGEST_FILE = 256 * 2**20
 
 @dataclass(frozen=True)
 class View:
-    """A trace and how it is looked at. `settings` are those of app/choices.py, as the sidebar has
-    them; `look` holds the head in focus, counted from 0."""
+    """A trace and how it is looked at. `settings` are those of the sidebar and of `page`, the one
+    that a link leads to; `look` holds the head in focus, counted from 0."""
 
     trace: Trace
     settings: Mapping
     reading: Reading
     look: Look
+    page: str = HOME
 
     @property
     def head(self) -> tuple[str, int, int]:
@@ -77,24 +78,18 @@ def settings_json(view: View) -> bytes:
     return json.dumps(dict(view.settings), indent=2, ensure_ascii=False).encode("utf-8")
 
 
-def permalink(settings: Mapping) -> str:
+def permalink(chosen: Mapping, page: str) -> str:
     """What follows the app's address to come back to the view."""
     as_text = {
-        key: str(value).lower() if isinstance(value, bool) else value
-        for key, value in settings.items()
-        if value != ""
+        key: settings.SETTINGS[key].as_text(value) for key, value in chosen.items() if value != ""
     }
-    return "?" + urlencode(as_text)
+    return f"{PAGES[page].path}?{urlencode(as_text, doseq=True)}"
 
 
 def about(view: View) -> list[str]:
     """Sentences below the title of a picture: the model, and what was changed."""
-    chosen = view.settings
-    model = chosen["model"] + (f", step {chosen['step']}" if chosen["step"].isdecimal() else "")
-    masks = [words.SETTINGS[mask.name] for mask in fields(Masks) if not chosen[mask.name]]
-    off = f" · without {' and '.join(masks)}" if masks else ""
-    padded = f" · padded to {chosen['pad_to']} tokens" if chosen["pad_to"] else ""
-    return [f"Model {model}{off}{padded}"]
+    model = f"Model {view.settings['model']}"
+    return [" · ".join([model, *settings.headers(view.settings)])]
 
 
 # Pictures

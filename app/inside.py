@@ -11,23 +11,11 @@ from torch import nn
 
 from app import words
 from app.components.matrices import Matrix
+from app.settings import STEPS
 from model.inside import Inside
 from model.sites import block_at, embedding_of, sides_of, stack_of, sublayers_of
 from model.variants import FourthRootScores
 
-STEPS = (
-    "Input",
-    "Projections",
-    "Scores",
-    "Scaling",
-    "Mask",
-    "Softmax",
-    "Values",
-    "Concatenation",
-    "Output",
-    "Residual, norm",
-    "Feed-forward",
-)
 SHIFTED = 10  # scores above it are shown minus their row's largest: e to them is no number to read
 MOST_DIGITS = 8
 

@@ -13,11 +13,11 @@ FOCUS = "#e4572e"
 LINES = qualitative.Safe  # told apart by every eye; dashes and markers tell them apart too
 INK = {"light": "#1b1c1f", "dark": "#f4f5f7"}
 PAPER = {"light": "#ffffff", "dark": "#171614"}  # as Streamlit draws it
-PRIMARY = {"light": "#0b5cad", "dark": "#7cc0ff"}  # as in .streamlit/config.toml
+PRIMARY = {"light": "#0b5cad", "dark": "#7cc0ff"}  # as in app/.streamlit/config.toml
 
 FONT = 16  # pixels
 PROJECTOR = 1.5  # how many times larger letters and lines are in projector mode
-PAGE = 17  # pixels of the page's own text, as in .streamlit/config.toml
+PAGE = 17  # pixels of the page's own text, as in app/.streamlit/config.toml
 
 # A projector has few pixels: spend them on pictures. Grey captions cannot be read from it, and
 # pages that do not fit above are hidden in a menu.

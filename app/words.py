@@ -19,20 +19,6 @@ from model.trace import Trace
 from model.transformer import TokenEmbedding
 from model.variants import LearnedPositions, PositionsFromOne
 
-SETTINGS = {  # what a trace depends on → its name in a sentence
-    "model": "the model",
-    "step": "the training step",
-    "source": "the source",
-    "line": "the line",
-    "target": "the target",
-    "causal": "the causal mask",
-    "src_padding": "the source padding mask",
-    "tgt_padding": "the target padding mask",
-    "memory_padding": "the cross-attention padding mask",
-    "pad_to": "the padding",
-}
-
-
 SHARES = {  # numbers of Measured that are shares → on what
     "itself": "itself",
     "previous": "previous",

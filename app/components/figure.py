@@ -4,16 +4,16 @@ who cannot see it."""
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import state
 from app.look import INK, PROJECTOR
 
 
-def figure(drawn: go.Figure, key: str, alt: str) -> None:
+def figure(drawn: go.Figure, key: str, alt: str, projector: bool) -> None:
+    """`projector`: with large letters."""
     ink = INK[st.context.theme.type or "light"]
     drawn.update_layout(font_color=ink)
     drawn.update_xaxes(tickfont_color=ink, title_font_color=ink)
     drawn.update_yaxes(tickfont_color=ink, title_font_color=ink)
-    if state.display().projector:
+    if projector:
         _enlarge(drawn)
     drawn.update_coloraxes(colorbar_tickfont_color=ink, colorbar_title_font_color=ink)
     st.plotly_chart(

@@ -32,8 +32,9 @@ export default function ({ data }) {
 )
 
 
-def head_grid(packed: bytes, look: Look, on_focus: Callable[[Mapping], None]) -> None:
-    """The grid. `on_focus` hears of a head that was chosen, as `Look.focus`."""
+def head_grid(packed: bytes, look: Look, on_focus: Callable[[Mapping], None], fresh: bool) -> None:
+    """The grid. `on_focus` hears of a head that was chosen, as `Look.focus`; `fresh`: whether the
+    browser does not have these weights yet."""
 
     def chosen():
         on_focus(st.session_state["head_grid"].focus)
@@ -41,6 +42,5 @@ def head_grid(packed: bytes, look: Look, on_focus: Callable[[Mapping], None]) ->
     _mount(data=packed, key="head_grid", on_focus_change=chosen)
     # Apart, because it changes with every click, and the weights are large.
     _mount_look(data=asdict(look), key="head_grid_look", height=1)
-    if st.session_state.get("_head_grid_sent") != (sent := hash(packed)):
-        st.session_state["_head_grid_sent"] = sent
+    if fresh:
         time.sleep(HEAD_START)

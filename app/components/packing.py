@@ -63,7 +63,7 @@ def order(values: np.ndarray, text: str, largest_first: bool = False) -> dict:
 
 def order_by(name: str, measured: Callable[[], dict], change: Callable[[], dict]) -> dict:
     """`Look.order` of all kinds, by the name the sidebar has for it; only what that needs is
-    computed. `measured` and `change` are those of app/state.py."""
+    computed."""
     if name in ("entropy", "distance"):
         text = {"entropy": "{:.1f} bits", "distance": "{:.1f} away"}[name]
         return {kind: order(found.numbers[name], text) for kind, found in measured().items()}

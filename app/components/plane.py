@@ -1,14 +1,13 @@
 """Vectors in the plane and the numbers that belong to them: the browser's part is plane.js."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import streamlit as st
 
 from app.charts import Axis
-from app.components.little_examples import KEYS, QUERY, VALUES
 from app.look import FOCUS
 from model.plane import Answer, Plane
 
@@ -21,18 +20,19 @@ _mount = st.components.v2.component(
 )
 
 
-def look_up(scaled: bool) -> None:
-    """Van Dijck's dictionary that answers by similarity, its vectors to be dragged. The browser
-    computes; a run of the script leaves the vectors where they are."""
-    words = {"rollercoaster": QUERY} | KEYS
+def look_up(scaled: bool, vectors: Mapping[str, Sequence[float]], values: Sequence[float]) -> None:
+    """Van Dijck's dictionary that answers by similarity, its vectors to be dragged: the query
+    first, then a key for each of the `values`. The browser computes; a run of the script leaves
+    the vectors where they are."""
+    width = len(next(iter(vectors.values())))
     _mount(
         data={
             "picture": "look_up",
             "colour": FOCUS,
-            "vectors": [{"name": name, "at": at} for name, at in words.items()],
-            "values": list(VALUES.values()),
-            "divisor": math.sqrt(len(QUERY)) if scaled else 1,
-            "divided": f"÷ √{len(QUERY)}",
+            "vectors": [{"name": name, "at": at} for name, at in vectors.items()],
+            "values": list(values),
+            "divisor": math.sqrt(width) if scaled else 1,
+            "divided": f"÷ √{width}",
         },
         key="look_up",
     )

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from app import charts, look, state, words
+from app import charts, compute, look, session, words
 from app.components.figure import figure
 from app.components.head_grid import head_grid
 from app.components.packing import Look, order_by, pack_trace
@@ -20,30 +20,39 @@ st.markdown(
     "looks at it.  \n*Try: walk through the layers. Where does a head stop looking at neighbours?*"
 )
 
-trace = state.current_trace()
-focus, display, reading = state.focus(), state.display(), state.reading()
-model, chosen = state.checkpoint(), state.settings()
-texts = {"source": (chosen.text, trace.src)}
+run = session.run()
+model = session.view(run)
+trace = compute.trace_of(model, run)
+chosen, focus, reading = session.values(), session.focus(), session.reading()
+texts = {"source": (chosen["line"], trace.src)}
 if not model.classes:
-    texts["target"] = (chosen.target.strip(), trace.tgt)
+    texts["target"] = (chosen["target"].strip(), trace.tgt)
 
 for side, (text, encoding) in texts.items():
     for sentence in words.notices(side, text, encoding):
         st.info(sentence)
 
+packed = compute.kept(
+    model, run, ("grid", reading.words, reading.special), lambda: pack_trace(trace, reading), len
+)
 head_grid(
-    state.kept(("grid", reading.words, reading.special), lambda: pack_trace(trace, reading), len),
+    packed,
     Look(
         focus=vars(focus),
-        show=display.show,
-        scale=display.scale,
-        order=order_by(display.order, state.measured, state.change),
+        show=chosen["show"],
+        scale=chosen["scale"],
+        order=order_by(
+            chosen["order"],
+            lambda: compute.measured_of(model, run),
+            lambda: compute.change_of(model, run),
+        ),
         average=reading.average,
         least=reading.least,
         palette=look.WEIGHTS,
         colour=look.FOCUS,
     ),
-    on_focus=lambda tile: state.set_focus(**tile),
+    on_focus=lambda tile: session.focus_on(**tile),
+    fresh=session.is_new("grid", hash(packed)),
 )
 
 picture = reading.apply(
@@ -64,9 +73,14 @@ if said := words.empty_rows(unread, words.axes(trace, focus.kind)[0]):
     st.warning(said)
 if not reading.average:
     st.markdown(words.card(trace, focus.kind, focus.layer, focus.head))
-figure(charts.attention(picture.weights, query, key), key="head_figure", alt=name)
+figure(
+    charts.attention(picture.weights, query, key),
+    key="head_figure",
+    alt=name,
+    projector=chosen["projector"],
+)
 
-table = st.expander("The same in numbers", on_change="rerun", key="numbers")
+table = session.draw("numbers")
 if table.open:
     columns, left_out = as_table(picture.weights, query.labels, key.labels, MOST_ROWS)
     if left_out:

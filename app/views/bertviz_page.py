@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from app import bertviz_html, look, state, words
+from app import bertviz_html, compute, look, session, words
 from app.components.html_frame import html_frame
 
 MANY = 100_000  # lines and boxes: more take a browser seconds
 MOST = 1_000_000  # more than anybody waits for
 A_SECOND = 40_000  # drawn by Chromium on one busy core
-VIEWS = {
+ABOUT = {
     "head": "Colours are heads: a coloured square switches its head off and on, a double click "
     "shows that head alone, or all again. Point at a piece to see its lines alone.",
     "model": "Every head of every layer. Click a tile to see it large, click again to close it.",
@@ -23,38 +23,20 @@ st.markdown(
     "*Try: find a head in the model view, then see in the neuron view how it comes about.*"
 )
 
-trace = state.current_trace()
-focus = state.focus()
-depth = state.layers()[focus.kind]
+run = session.run()
+trace = compute.trace_of(session.view(run), run)
+focus = session.focus()
+depth = len(trace.attention[focus.kind])
 
-if any(layer > depth for layer in st.session_state.get("leave_out", [])):  # another attention
-    st.session_state["leave_out"] = [i for i in st.session_state["leave_out"] if i <= depth]
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    view = st.segmented_control(
-        "View",
-        list(VIEWS),
-        default="head",
-        required=True,
-        key="bertviz",
-        bind="query-params",
-        help="Head: one layer, its heads over each other. Model: all heads small. Neuron: how "
-        "queries and keys make the weights of one head.",
-    )
-    left_out = st.multiselect(
-        "Layers to leave out",
-        range(1, depth + 1),
-        key="leave_out",
-        placeholder="none",
-        help="Fewer layers are drawn sooner.",
-        bind="query-params",
-        width=300,
-    )
-    asked = st.toggle("Draw", key="draw", help="BertViz draws every weight as a line.")
+    view = session.draw("bertviz")
+    left_out = session.draw("leave_out", options=range(1, depth + 1))
+    asked = session.draw("draw")
 
 layers = [layer for layer in range(depth) if layer + 1 not in left_out]
 if not layers:
     st.info("Every layer is left out. Keep one to see it.")
-    raise state.NothingToShow
+    raise session.NothingToShow
 
 size = bertviz_html.size(trace, view, focus.kind, layers)
 said = (
@@ -66,19 +48,19 @@ if view == "model":
     lighter = f"Leave layers out above. {lighter}"
 if size.shapes > MOST:
     st.warning(f"{said} That is more than a browser should be asked for. {lighter}")
-    raise state.NothingToShow
+    raise session.NothingToShow
 if size.shapes > MANY:
     st.warning(f"{said} {lighter}")
     asked = asked and st.button("Draw it all the same", key="draw_all_the_same")
 if not asked:
-    raise state.NothingToShow
+    raise session.NothingToShow
 
 shown = focus.layer if focus.layer in layers else layers[0]
 query, key = words.axes(trace, focus.kind)
 st.subheader(words.KINDS[focus.kind].capitalize())
 st.caption(
     f"Left: {query.title}. Right: {key.title}. It opens at layer {shown + 1}, head "
-    f"{focus.head + 1}. {VIEWS[view]}"
+    f"{focus.head + 1}. {ABOUT[view]}"
 )
 try:
     page = bertviz_html.page(
@@ -89,10 +71,10 @@ try:
         shown,
         focus.head,
         st.context.theme.type or "light",
-        look.PROJECTOR if state.display().projector else 1.0,
+        look.PROJECTOR if session.values()["projector"] else 1.0,
     )
 except bertviz_html.CannotDraw as error:
     st.error(str(error))
-    raise state.NothingToShow from error
+    raise session.NothingToShow from error
 name = words.head_name(focus.kind, shown, focus.head)
 html_frame(page, key="bertviz_frame", alt=f"BertViz, {view} view: {name}")

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import charts, state, words
+from app import charts, compute, session, words
 from app.components.figure import figure
 
 HEADS_WITHIN = 1e-5
@@ -16,15 +16,16 @@ st.markdown(
     "*Try: switch a mask. Both change; does the difference?*"
 )
 
-trace = state.current_trace()
-model, focus = state.checkpoint().model, state.focus()
-compared = state.current_reference()
+run = session.run()
+view, focus = session.view(run), session.focus()
+trace = compute.trace_of(view, run)
+compared = compute.reference_of(view, run)
 if compared is None:
     st.info(
-        f"torch.nn.Transformer has no counterpart for this model's {words.odd_parts(model)}. "
+        f"torch.nn.Transformer has no counterpart for this model's {words.odd_parts(view.model)}. "
         "Choose another model on the left to compare."
     )
-    raise state.NothingToShow
+    raise session.NothingToShow
 reference, timing = compared
 
 query, key = words.axes(trace, focus.kind)
@@ -70,6 +71,7 @@ figure(
     charts.comparison(ours, theirs, query, key),
     key="comparison_figure",
     alt=f"{name}: ours, torch.nn.Transformer's, and the difference",
+    projector=session.values()["projector"],
 )
 
 st.subheader("Every head and the logits")

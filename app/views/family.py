@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from app import charts, state, words
-from app.components import little_examples
+from app import charts, compute, session, words
 from app.components.figure import figure
+from app.views import _little_examples as little_examples
 from model.family import SIZES
 from model.presets import PRESETS, parameters
 from model.sources import SOURCES
@@ -17,7 +17,8 @@ st.markdown(
     "\n*Try: a longer sentence. Which numbers move, and which belong to the system?*"
 )
 
-measured = state.family()
+projector = session.values()["projector"]
+measured = compute.family_of(*session.default_run())
 
 st.subheader("What they do differently, and what it does to your sentence")
 st.markdown(words.differences(measured))
@@ -33,6 +34,7 @@ figure(
     charts.lines(measured["lengths"], charts.Axis("after", layers), "length"),
     key="lengths_figure",
     alt="Mean length of the vectors through the encoder's layers, a line a system",
+    projector=projector,
 )
 
 st.subheader("Positions: the first number of each position's vector")
@@ -45,18 +47,11 @@ figure(
     charts.lines(measured["first_waves"], charts.Axis("position", positions), "value"),
     key="waves_figure",
     alt="The first dimension of three positional tables over the positions of the sentence",
+    projector=projector,
 )
 
 st.subheader("System by system")
-name = st.segmented_control(
-    "System",
-    list(PRESETS),
-    default="paper",
-    required=True,
-    key="system",
-    bind="query-params",
-    help="Text, code and ours side by side, and what was built as meant.",
-)
+name = session.draw("system")
 preset, source = PRESETS[name], SOURCES[name]
 st.markdown(
     f"**{preset.system}** · {source.address} · **{parameters(name):,}** parameters at its own "
@@ -69,8 +64,10 @@ if source.repairs:
     st.markdown("**Built as meant**")
     st.markdown(words.repairs(source))
 if name == "van_dijck":
-    little_examples.van_dijck(state.three_words())
+    little_examples.van_dijck(compute.three_words(), projector)
 elif name == "bloem":
+    run = session.run()
+    view = session.view(run)
     little_examples.self_attention_without_parameters(
-        state.current_trace().src, state.source_vectors()
+        compute.trace_of(view, run).src, compute.vectors_of(view, run), projector
     )

@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from app import state, words
+from app import catalog, compute, session, words
 
 st.markdown(
     "One row is one head: the names from the textbooks that it is nearest to, and the numbers "
@@ -11,22 +11,22 @@ st.markdown(
     "*Try: sort by entropy. Are the most pointed heads in the first layers or in the last?*"
 )
 
-trace = state.current_trace()
-focus, chosen = state.focus(), state.settings()
+run = session.run()
+view, focus = session.view(run), session.focus()
+trace = compute.trace_of(view, run)
 
 st.subheader(words.head_name(focus.kind, focus.layer, focus.head))
 st.markdown(words.card(trace, focus.kind, focus.layer, focus.head))
 
-known = state.examples(chosen.model)
-tables = {"This sentence": ("here", state.measured())}
-if known:
-    over = state.measured_on_examples(chosen.weights)
+tables = {"This sentence": ("here", compute.measured_of(view, run))}
+if known := catalog.examples(view.name):
+    over = compute.measured_over(view, session.example_runs())
     tables[f"The {len(known)} example sentences of this model"] = ("examples", over)
 
 
 def focus_on(rows: list[dict], key: str) -> None:
     for row in st.session_state[key].selection.rows:
-        state.set_focus(rows[row]["attention"], rows[row]["layer"] - 1, rows[row]["head"] - 1)
+        session.focus_on(rows[row]["attention"], rows[row]["layer"] - 1, rows[row]["head"] - 1)
 
 
 for title, (key, measured) in tables.items():

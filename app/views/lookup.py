@@ -3,9 +3,10 @@
 import numpy as np
 import streamlit as st
 
-from app import state, words
+from app import compute, session, words
 from app.charts import Axis
 from app.components import plane
+from app.views._little_examples import KEYS, QUERY, VALUES
 from model.plane import answer, principal_plane
 
 st.markdown(
@@ -21,44 +22,23 @@ st.markdown(
     "softmax makes weights of them that add up to 1."
 )
 with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-    scaled = st.toggle(
-        "Divide scores by √2",
-        value=True,
-        key="scaled",
-        bind="query-params",
-        help="√ of how many numbers a vector has. Off: the same order, but sharper.",
-        width="content",
-    )
+    scaled = session.draw("scaled")
     divided = r"q \cdot k_i / \sqrt 2" if scaled else r"q \cdot k_i"
     st.markdown(
         rf"$w_i = \text{{softmax}}_i ({divided})$ $\quad \text{{answer}} = \sum_i w_i \, v_i$",
         width="content",
     )
-plane.look_up(scaled)
+plane.look_up(scaled, {"rollercoaster": QUERY} | KEYS, list(VALUES.values()))
 
-trace, focus = state.current_trace(), state.focus()
+run, focus = session.run(), session.focus()
+trace = compute.trace_of(session.view(run), run)
 kind, layer, head = focus.kind, focus.layer, focus.head
 query, key = (vectors[kind][layer, head] for vectors in (trace.query, trace.key))
 pieces = words.sides(trace, kind)
 asks, looked_at = words.SIDES[kind]
 
 st.subheader(words.head_name(kind, layer, head))
-if st.session_state.get("asks", 1) > len(query):  # the sentence became shorter
-    st.session_state["asks"] = len(query)
-chosen = (
-    st.number_input(
-        "Which piece asks",
-        1,
-        len(query),
-        value=min(2, len(query)),
-        key="asks",
-        bind="query-params",
-        width=200,
-        help="Its place in the sentence, counted from 1. Or click a piece below, or walk there "
-        "with the arrow keys.",
-    )
-    - 1
-)
+chosen = session.draw("asks", most=len(query), default=min(2, len(query))) - 1
 
 seen = principal_plane(np.concatenate([query, key]))
 found = answer(
@@ -75,5 +55,5 @@ plane.head(
     tuple(Axis(side, own.pieces) for side, own in zip((asks, looked_at), pieces, strict=True)),
     chosen,
     found,
-    on_choose=lambda index: st.session_state.update(asks=index + 1),
+    on_choose=lambda index: session.choose(asks=index + 1),
 )

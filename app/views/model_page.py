@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import state, words
+from app import compute, session, words
 from app.components.model_map import model_map
 
 st.markdown(
@@ -12,8 +12,10 @@ st.markdown(
     "*Try: count the parameters. Where are most of them?*"
 )
 
-trace, shown = state.current_trace(), state.blocks()
-st.markdown(words.model_in_numbers(state.checkpoint().model, shown, trace))
+run = session.run()
+view = session.view(run)
+trace, shown = compute.trace_of(view, run), compute.blocks_of(view, run)
+st.markdown(words.model_in_numbers(view.model, shown, trace))
 
 
 def open_block(block: dict) -> None:
@@ -22,13 +24,13 @@ def open_block(block: dict) -> None:
     page = {"embedding": "Positions", "generator": "Attention", "norm": "Residual"}
     if layer is not None:
         kind = block["kind"] or {"encoder": "encoder", "decoder": "cross"}[block["stack"]]
-        state.set_focus(kind, layer, 0)
-        st.session_state["at"] = "Input" if block["kind"] else "Feed-forward"
-    st.session_state["_open"] = page.get(block["part"], "Inside"), block["click"]
+        session.focus_on(kind, layer, 0)
+        session.choose(at="Input" if block["kind"] else "Feed-forward")
+    session.memo()["open"] = page.get(block["part"], "Inside"), block["click"]
 
 
 # The browser follows a link: st.switch_page would empty the address.
 with st.container(horizontal=True, key="pages"):
     for title in ("Inside", "Positions", "Residual", "Attention"):
         st.page_link(f"views/{title.lower()}.py", label=title, width="content")
-model_map(shown, st.session_state.pop("_open", ("", 0)), open_block)
+model_map(shown, session.memo().pop("open", ("", 0)), open_block)

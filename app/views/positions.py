@@ -3,10 +3,10 @@
 import numpy as np
 import streamlit as st
 
-from app import charts, state, words
+from app import charts, compute, session, words
 from app.components.figure import figure
 from app.components.pieces import pieces
-from app.components.positions_lab import LAB
+from app.views._positions_lab import LAB, Lab
 
 st.markdown(
     "Attention by itself cannot tell “dog bites man” from “man bites dog”, so a **table** with "
@@ -14,35 +14,20 @@ st.markdown(
     "*Try: repeat a word. Its embedding rows are equal; which picture tells them apart?*"
 )
 
-trace = state.current_trace()
+run = session.run()
+view, projector = session.view(run), session.values()["projector"]
+trace = compute.trace_of(view, run)
 sides = {"source": ("src", trace.src), "target": ("tgt", trace.tgt)}
-side = st.segmented_control(
-    "Side",
-    [name for name, (short, _) in sides.items() if short in trace.table],
-    default="source",
-    required=True,
-    key="side",
-    bind="query-params",
-    help="The encoder reads the source, the decoder the target.",
-)
+side = session.draw("side", options=[name for name in sides if sides[name][0] in trace.table])
 short, encoding = sides[side]
 pieces(side.capitalize(), encoding)
 position = charts.Axis("position", [f"{i} {piece}" for i, piece in enumerate(encoding.pieces)])
 
-chosen = st.segmented_control(
-    "Lab",
-    ["What is added", *LAB],
-    default="What is added",
-    required=True,
-    key="lab",
-    bind="query-params",
-    wrap=True,
-    help="The table and what it is added to; what is in the table; what the model does without it.",
-)
+chosen = session.draw("lab")
 if chosen in LAB:
-    LAB[chosen](short)
+    LAB[chosen](Lab(view, run, trace, short, projector))
 else:
-    said = words.positions(state.checkpoint().model)
+    said = words.positions(view.model)
     table, token, embedded = trace.table[short], trace.token[short], trace.embedded[short]
     largest = float(max(np.abs(values).max() for values in (table, token, embedded)))
     for key, title, caption, values, scale in (
@@ -56,7 +41,7 @@ else:
         ),
         (
             "token",
-            words.token_title(state.checkpoint().model),
+            words.token_title(view.model),
             "What the words bring along: the same row wherever the piece stands.",
             token,
             largest,
@@ -82,4 +67,5 @@ else:
             charts.vectors(values, position, scale),
             key=f"{key}_figure",
             alt=f"{title}: {values.shape[0]} positions, {values.shape[1]} dimensions",
+            projector=projector,
         )

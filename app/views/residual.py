@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import charts, state, words
+from app import charts, compute, session, words
 from app.components.figure import figure
 from app.components.pieces import pieces
 from model import residual
@@ -18,17 +18,11 @@ st.markdown(
     "*Try: find the piece whose answer changes last. Which layer changed the model's mind?*"
 )
 
-trace = state.current_trace()
-model = state.checkpoint()
-stack = st.segmented_control(
-    "Stack",
-    residual.stacks(trace),
-    default=residual.stacks(trace)[-1],
-    required=True,
-    key="stack",
-    bind="query-params",
-    help="The encoder reads the source, the decoder the target.",
-)
+run = session.run()
+model = session.view(run)
+trace = compute.trace_of(model, run)
+stacks, projector = residual.stacks(trace), session.values()["projector"]
+stack = session.draw("stack", options=stacks, default=stacks[-1])
 encoding = trace.src if stack == "encoder" else trace.tgt
 pieces("Source" if stack == "encoder" else "Target", encoding)
 
@@ -48,6 +42,7 @@ figure(
     charts.matrix(lengths, position, after, "length", (0, float(lengths.max())), ".1f"),
     key="lengths_figure",
     alt=f"Length of each piece's vector through the {stack}",
+    projector=projector,
 )
 
 if len(stream) > 1:
@@ -62,6 +57,7 @@ if len(stream) > 1:
         charts.matrix(turned, position, step, "cosine", (min(0.0, float(turned.min())), 1.0)),
         key="turned_figure",
         alt=f"Cosine of each piece's vector before and after each layer of the {stack}",
+        projector=projector,
     )
     st.subheader("How alike the layers are")
     st.caption(
@@ -74,10 +70,11 @@ if len(stream) > 1:
         charts.matrix(alike, after, after, "cosine", (min(0.0, float(alike.min())), 1.0)),
         key="alike_figure",
         alt=f"Mean cosine between the layers of the {stack}",
+        projector=projector,
     )
 
 st.subheader("If it stopped here: the logit lens")
-lens, read = state.lens(), "encoder" if model.classes else "decoder"
+lens, read = compute.lens_of(model, run), "encoder" if model.classes else "decoder"
 depths = ["in", *(f"layer {i}" for i in range(1, len(lens.best)))]
 through = (
     "the final norm and the generator"
@@ -135,10 +132,11 @@ figure(
     ),
     key="final_figure",
     alt="Probability of the final answer at each layer",
+    projector=projector,
 )
 ranks = {"position": range(shown), "after": after[:shown]}
 ranks |= {name: np.asarray(rank[:shown]) for name, rank in zip(depths, lens.rank, strict=True)}
-with st.expander("Its rank", on_change="rerun", key="ranks", bind="query-params") as table:
+with session.draw("ranks") as table:
     if table.open:
         st.dataframe(
             pd.DataFrame(ranks), hide_index=True, alt="Rank of the final answer at each layer"

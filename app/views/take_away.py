@@ -4,8 +4,10 @@ from functools import partial
 
 import streamlit as st
 
-from app import evidence, exports, look, state, words
+from app import catalog, compute, evidence, exports, look, session, words
 from app.components.packing import Look, order_by
+from app.pages import PAGES
+from app.settings import ONE, SETTINGS
 
 PICTURES = {  # label → ending, type, what writes it, what its name says beside the model
     "Head as PNG": ("png", "image/png", exports.head_png, ""),
@@ -20,22 +22,22 @@ TABLES = {
     "NPZ": ("npz", "application/octet-stream", exports.npz),
 }
 PREVIEW = 420  # pixels
-ONE, ALL = "head in focus", "all heads"
 
 
 def take_pack() -> None:
-    """Reads what was dropped and sets the sidebar by it; what went wrong is said below."""
-    for key in ("_pack", "_pack_refused"):
-        st.session_state.pop(key, None)
+    """Reads what was dropped and sets all settings by it; what went wrong is said below."""
+    notes = session.memo()
+    for key in ("pack", "refused"):
+        notes.pop(key, None)
     if (file := st.session_state["pack"]) is None:
         return
     try:
         pack = evidence.read(file.getvalue())
-        state.restore(pack.settings)
+        session.restore(pack.settings, pack.page)
     except ValueError as error:
-        st.session_state["_pack_refused"] = str(error)
+        notes["refused"] = str(error)
     else:
-        st.session_state["_pack"] = pack
+        notes["pack"] = pack
 
 
 def file_button(label: str, make, name: str, kind: str, **more) -> None:
@@ -66,34 +68,41 @@ st.file_uploader(
     label_visibility="collapsed",
 )
 verdict = st.container(key="verdict")
-if refused := st.session_state.get("_pack_refused"):
+if refused := session.memo().get("refused"):
     verdict.error(f"This pack was not opened. {words.escaped(refused)}")
 
-trace = state.current_trace()
-focus, display, reading = state.focus(), state.display(), state.reading()
+run = session.run()
+own = session.view(run)
+trace = compute.trace_of(own, run)
+chosen, focus, reading = session.values(), session.focus(), session.reading()
 view = exports.View(
     trace,
-    state.all_settings(),
+    session.to_share(),
     reading,
     Look(
         focus=vars(focus),
-        show=display.show,
-        scale=display.scale,
-        order=order_by(display.order, state.measured, state.change),
+        show=chosen["show"],
+        scale=chosen["scale"],
+        order=order_by(
+            chosen["order"],
+            lambda: compute.measured_of(own, run),
+            lambda: compute.change_of(own, run),
+        ),
         average=reading.average,
         least=reading.least,
         palette=look.WEIGHTS,
         colour=look.FOCUS,
     ),
+    session.last_page(),
 )
-model = evidence.Model(view.settings["model"], *state.model_sha256())
+model = evidence.Model(view.settings["model"], *catalog.sha256(run.checkpoint, run.step))
 
-if pack := st.session_state.get("_pack"):
+if pack := session.memo().get("pack"):
     moved = [
-        words.SETTINGS[key]
-        for key in words.SETTINGS
-        if view.settings[key] != pack.settings[key]
-    ]  # fmt: skip
+        setting.name
+        for key, setting in SETTINGS.items()
+        if setting.run and view.settings[key] != pack.settings[key]
+    ]
     with verdict:
         if moved:
             st.info(
@@ -102,8 +111,8 @@ if pack := st.session_state.get("_pack"):
             )
             st.button(
                 "Restore the view of the pack",
-                on_click=state.restore,
-                args=(pack.settings,),
+                on_click=session.restore,
+                args=(pack.settings, pack.page),
             )
         else:
             agreement = evidence.compare(pack, trace, model)
@@ -112,6 +121,7 @@ if pack := st.session_state.get("_pack"):
                 agreement.verdict, st.info
             )
             show(f"The view is restored. The numbers: **{agreement.verdict}**. {said}")
+        st.page_link(PAGES[pack.page].file, label=f"Back to the page {pack.page}")
 
 with files:
     st.subheader("Pictures")
@@ -123,21 +133,17 @@ with files:
         "stand in a PNG by their code, such as U+4E2D. The web page needs no internet; pointing "
         "and clicking work as here."
     )
-    preview = state.kept(
-        ("preview", focus, reading), lambda: exports.head_svg(view).decode("utf-8"), len
+    preview = compute.kept(
+        own,
+        run,
+        ("preview", focus, reading),
+        lambda: exports.head_svg(view).decode("utf-8"),
+        len,
     )
     st.image(preview, width=PREVIEW, alt=f"Preview: {view.name}")
 
     st.subheader("Numbers")
-    scope = st.segmented_control(
-        "Weights of",
-        (ALL, ONE),
-        default=ALL,
-        required=True,
-        key="weights_of",
-        help="As the model used them, whatever the pictures hide or merge.",
-    )
-    one = scope == ONE
+    one = session.draw("weights_of") == ONE
     with st.container(horizontal=True):
         name = exports.stem(view, "" if one else "all-heads")
         sizes = {ending: exports.size(view, ending, one) for ending, *_ in TABLES.values()}

@@ -3,7 +3,7 @@ import streamlit as st
 import torch
 from streamlit.testing.v1 import AppTest
 
-from app import state
+from app import compute
 from tests.conftest import ROOT
 
 
@@ -25,5 +25,5 @@ def page(models, monkeypatch):
 def one_core():
     """As the app takes for short texts: on more, sums are made in another order, and what a page
     shows would differ from a test's own pass in the last digit."""
-    state.CORES = 1
+    compute.CORES = 1
     torch.set_num_threads(1)

@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from app import evidence, exports
-from app.choices import CHOICES, complete
 from app.evidence import MAY_HOLD, NUMBERS, RECORD, Model, Unreadable, compare, make, read
 from model import load
 from model.checkpoint import parameters_sha256, untrained
@@ -50,7 +49,7 @@ def test_a_pack_holds_everything_and_says_so(pack, files, trace):
     record = json.loads(files[RECORD])
     assert record["settings"] == view_of(trace).settings
     assert record["model"] == vars(MODEL) and record["versions"]["torch"]
-    assert record["permalink"] == exports.permalink(record["settings"])
+    assert record["permalink"] == exports.permalink(record["settings"], record["page"])
     assert "http" not in record["permalink"]
     readme = files["README.txt"].decode()
     assert all(name in readme for name in files if name != "README.txt")
@@ -244,7 +243,7 @@ BROKEN = {
     "not UTF-8": (lambda p, f: zipped(f | {RECORD: b"\xff"}), "not JSON"),
     "deep JSON": (lambda p, f: zipped(f | {RECORD: b"[" * 200_000}), "not JSON"),
     "other JSON": (lambda p, f: zipped(f | {RECORD: b"[1]"}), "does not say"),
-    "newer": (lambda p, f: recorded(f, version=2), "another version of Headlight"),
+    "newer": (lambda p, f: recorded(f, version=3), "another version of Headlight"),
     "no settings": (lambda p, f: recorded(f, settings=None), "no settings"),
     "a setting missing": (lambda p, f: recorded(f, settings={}), "lacks the setting"),
     "layer as text": (lambda p, f: set_to(f, layer="1"), "“layer” that cannot be"),
@@ -317,10 +316,3 @@ def test_opening_a_pack_writes_nothing(pack, files, monkeypatch, tmp_path):
         with pytest.raises(Unreadable):
             read(breaks(pack, files))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_settings_that_cannot_be_give_way_to_defaults():
-    defaults = complete({})
-    assert set(defaults) == set(CHOICES)
-    assert complete({"layer": "3", "kind": 7, "causal": "", "pad_to": 99}) == defaults
-    assert complete({"layer": 3, "causal": False}) == defaults | {"layer": 3, "causal": False}

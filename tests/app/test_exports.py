@@ -15,8 +15,8 @@ from PIL import Image
 from pyarrow import parquet
 
 from app import exports, look, pictures, words
-from app.choices import complete
 from app.components.packing import Look, order
+from app.settings import complete
 from model import load
 from model.masks import Masks
 from model.reading import Reading

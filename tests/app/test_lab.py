@@ -167,8 +167,8 @@ def test_other_positions(lab, kind):
 
 def test_swapped_words(lab):
     page = lab("Swap two words")
-    page.selectbox(key="first").set_value(1)
-    page.selectbox(key="second").set_value(5).run()
+    page.selectbox(key="first").select_index(1)
+    page.selectbox(key="second").select_index(5).run()
     assert not page.exception
     _, model, pair, _ = loaded()
     order = positions.swap(len(pair[0].ids), 1, 5)
@@ -181,7 +181,7 @@ def test_swapped_words(lab):
         assert np.abs(np.asarray(line["y"]) - expected.moved[:length]).max() <= 1e-6
     assert bold(page, r"without ") <= 1e-5 and "**cannot tell**" in said(page)
     assert np.asarray(traces(page, "swap_figure")[1]["z"])[1, 5] <= 1e-5
-    page.selectbox(key="second").set_value(1).run()
+    page.selectbox(key="second").select_index(1).run()
     assert "the same piece" in said(page)
     page.text_area(key="source").set_value("dog").run()
     assert not page.exception and "nothing to swap" in said(page)
@@ -249,8 +249,8 @@ def test_padding_and_masks_that_are_off_are_borne(app):
     for section in LAB:
         app.segmented_control(key="lab").set_value(section).run()
         assert not app.exception and not app.error
-    app.selectbox(key="first").set_value(0)
-    app.selectbox(key="second").set_value(4).run()
+    app.selectbox(key="first").select_index(0)
+    app.selectbox(key="second").select_index(4).run()
     assert bold(app, "without ") <= 1e-5
     app.switch_page("views/residual.py").run()
     assert not app.exception

@@ -80,7 +80,7 @@ def test_nothing_is_asked_of_anybody(en_de):
 
 
 def test_the_page_has_the_colours_of_the_app():
-    theme = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())["theme"]
+    theme = tomllib.loads((ROOT / "app" / ".streamlit" / "config.toml").read_text())["theme"]
     assert {name: theme[name]["primaryColor"] for name in ("light", "dark")} == look.PRIMARY
 
 

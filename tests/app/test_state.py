@@ -2,15 +2,16 @@ import threading
 
 import pytest
 
-from app.sidebar import MASKS
-from app.state import _ByteBoundedCache, lines_of
+from app.cache import ByteBoundedCache
+from app.pages import PAGES
+from app.settings import MASKS, lines_of
 from tests.conftest import ROOT
 
-VIEWS = sorted(path.stem for path in (ROOT / "app" / "views").glob("*.py"))
+VIEWS = [page.script for page in PAGES.values()]
 
 
 def test_cache_holds_no_more_bytes_than_it_may():
-    cache, made = _ByteBoundedCache(limit=10), []
+    cache, made = ByteBoundedCache(limit=10), []
 
     def get(key):
         return cache.get(key, lambda: made.append(key) or key, lambda value: 4)
@@ -23,14 +24,14 @@ def test_cache_holds_no_more_bytes_than_it_may():
 
 
 def test_a_result_larger_than_the_limit_is_still_given():
-    cache = _ByteBoundedCache(limit=10)
+    cache = ByteBoundedCache(limit=10)
     assert cache.get("huge", lambda: "huge", lambda value: 99) == "huge"
     cache.get("small", lambda: "small", lambda value: 1)
     assert list(cache.held) == ["small"]
 
 
 def test_one_session_does_not_wait_for_another():
-    cache, inside, release = _ByteBoundedCache(limit=10), threading.Event(), threading.Event()
+    cache, inside, release = ByteBoundedCache(limit=10), threading.Event(), threading.Event()
 
     def slow():
         inside.set()
@@ -60,9 +61,9 @@ def test_no_module_of_ours_is_loaded_twice(page):
     ours = (str(ROOT / "app"), str(ROOT / "model"))
     paths = [getattr(module, "__file__", None) or "" for module in list(sys.modules.values())]
     files = [path for path in paths if path.startswith(ours)]
-    assert str(ROOT / "app" / "state.py") in files
+    assert str(ROOT / "app" / "session.py") in files
     assert len(files) == len(set(files))
-    assert {"state", "charts", "sidebar"}.isdisjoint(sys.modules)
+    assert {"session", "charts", "sidebar"}.isdisjoint(sys.modules)
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from app import evidence
-from app.choices import complete
 from app.evidence import Model
+from app.settings import complete
 from model import Masks, load
 from model.checkpoint import parameters_sha256, untrained
 from tests.app.test_evidence import BROKEN, set_to

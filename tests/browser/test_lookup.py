@@ -7,7 +7,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from app.components.little_examples import KEYS, QUERY, VALUES
+from app.views._little_examples import KEYS, QUERY, VALUES
 from model import family, load
 from model.plane import answer, principal_plane
 from tests.browser.conftest import Visit

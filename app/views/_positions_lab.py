@@ -2,53 +2,58 @@
 with two words in each other's place. Sections of the Positions page, one on the page at a time."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import charts, state, words
+from app import catalog, charts, compute, session, words
+from app.catalog import ModelView
 from app.components.figure import figure
+from app.settings import LAB as SECTIONS
 from model import positions
-from model.checkpoint import Checkpoint
+from model.run import Run
+from model.trace import Trace
 
 SHOWN = 64  # positions of a table that are drawn
-SCALES = [int(f) * 10**z for z in range(4) for f in (1, 2, 5)] + [10_000]
 MOST_ROWS = 200  # of a table of answers
 MOST_SWAPPED = 64  # pieces to choose from, and to draw
-URL = {"bind": "query-params"}
 
 
-def own_kind() -> str:
-    return positions.own_kind(state.checkpoint().model.src_embedding.position)
+@dataclass(frozen=True)
+class Lab:
+    """What a section is of: a view and its run, their trace, and one side, "src" or "tgt"."""
+
+    view: ModelView
+    run: Run
+    trace: Trace
+    side: str
+    projector: bool
+
+    @property
+    def own_kind(self) -> str:
+        return positions.own_kind(self.view.model.src_embedding.position)
+
+    @property
+    def table(self) -> np.ndarray:
+        return compute.positional_table(self.view, self.side)
 
 
-def chosen_among(label: str, lowest: int, highest: int, default: int, key: str, help: str) -> int:
-    """A slider, or the one value there is. What another model does not have is clamped."""
+def chosen_among(key: str, lowest: int, highest: int, default: int) -> int:
+    """A slider, or the one value there is."""
     if highest <= lowest:
         return lowest
-    held = st.session_state.get(key)
-    if held is not None and not lowest <= held <= highest:
-        st.session_state[key] = min(max(held, lowest), highest)
     default = min(max(default, lowest), highest)
-    return st.slider(label, lowest, highest, default, key=key, help=help, **URL)
+    return session.draw(key, least=lowest, most=highest, default=default)
 
 
-def wavelengths(side: str) -> None:
+def wavelengths(lab: Lab) -> None:
     """How slow each pair of dimensions is, and what the scale N does to it."""
-    table, trace = state.positional_table(side), state.current_trace()
-    width, length = table.shape[1], len((trace.src if side == "src" else trace.tgt).ids)
-    sinusoidal = own_kind() == "sinusoidal"
-    base = st.select_slider(
-        "Scale N",
-        SCALES,
-        value=10_000,
-        format_func="{:,}".format,
-        key="base",
-        help="The paper's table with another number in the place of 10,000. The model keeps its "
-        "own.",
-        **URL,
-    )
+    table, trace, projector = lab.table, lab.trace, lab.projector
+    width, length = table.shape[1], len((trace.src if lab.side == "src" else trace.tgt).ids)
+    sinusoidal = lab.own_kind == "sinusoidal"
+    base = session.draw("base")
     scaled = positions.sinusoids(SHOWN, width, base)
     turns = {f"the paper's, N = {base:,}": positions.wavelengths(scaled)}
     if sinusoidal:
@@ -71,6 +76,7 @@ def wavelengths(side: str) -> None:
         ),
         key="wavelengths_figure",
         alt="How many positions a full turn takes, pair by pair, on a logarithmic axis",
+        projector=projector,
     )
 
     st.subheader(f"The waves at N = {base:,}")
@@ -84,6 +90,7 @@ def wavelengths(side: str) -> None:
         ),
         key="waves_figure",
         alt=f"Four dimensions of the table at N = {base} over {SHOWN} positions",
+        projector=projector,
     )
 
     st.subheader(f"How alike two positions are at N = {base:,}")
@@ -101,9 +108,10 @@ def wavelengths(side: str) -> None:
         ),
         key="nearness_figure",
         alt=f"How alike positions are over their distance, the model's own and at N = {base}",
+        projector=projector,
     )
 
-    scales = state.positions_by_scale()
+    scales = compute.positions_by_scale()
     length, width = next(iter(scales.values())).shape
     st.subheader("The scale N in five tables")
     st.caption(
@@ -119,12 +127,13 @@ def wavelengths(side: str) -> None:
         ),
         key="scales_figure",
         alt="Positional tables for five scales N",
+        projector=projector,
     )
 
 
-def distance(side: str) -> None:
+def distance(lab: Lab) -> None:
     """PE·PEᵀ, and whether it depends on distance alone."""
-    table = state.positional_table(side)[:SHOWN]
+    table, projector = lab.table[:SHOWN], lab.projector
     products = positions.products(table)
     found = positions.by_distance(products)
     st.subheader("PE · PEᵀ: how alike two positions are")
@@ -146,6 +155,7 @@ def distance(side: str) -> None:
         ),
         key="products_figure",
         alt="Dot products of every two positions",
+        projector=projector,
     )
     st.subheader("The same over distance")
     across = np.arange(len(table))
@@ -162,12 +172,13 @@ def distance(side: str) -> None:
         ),
         key="distance_figure",
         alt="Dot product over the distance of two positions",
+        projector=projector,
     )
 
 
-def rotation(side: str) -> None:
+def rotation(lab: Lab) -> None:
     """PE(p + k) is PE(p) turned, for one pair of dimensions."""
-    table = state.positional_table(side)
+    table, projector = lab.table, lab.projector
     pairs = table.shape[1] // 2
     st.subheader("Is PE(p + k) a rotation of PE(p)?")
     if not pairs or len(table) < 2:
@@ -175,23 +186,9 @@ def rotation(side: str) -> None:
         return
     left, right = st.columns(2)
     with left:
-        pair = chosen_among(
-            "Pair of dimensions",
-            0,
-            pairs - 1,
-            pairs // 8,
-            "pair",
-            "Pair 0 is dimensions 0 and 1, the quickest hand.",
-        )
+        pair = chosen_among("pair", 0, pairs - 1, pairs // 8)
     with right:
-        k = chosen_among(
-            "k, how many positions further",
-            1,
-            min(SHOWN, len(table)) - 1,
-            3,
-            "k",
-            "How far apart the two positions are.",
-        )
+        k = chosen_among("k", 1, min(SHOWN, len(table)) - 1, 3)
     turn = positions.rotation(table, pair, k)
     fits = turn.error <= 1e-6
     st.caption(
@@ -232,31 +229,19 @@ def rotation(side: str) -> None:
         ),
         key="turn_figure",
         alt=f"Positions in the plane of pair {pair}, each turned by {k} positions",
+        projector=projector,
     )
 
 
-def others(side: str) -> None:
+def others(lab: Lab) -> None:
     """The same sentence under sinusoidal, learned, no and shifted positions."""
-    model, trace, before = state.checkpoint(), state.current_trace(), state.own_answers()
-    own = own_kind()
+    view, run, trace, projector = lab.view, lab.run, lab.trace, lab.projector
+    before, own = compute.answers_of(view, run), lab.own_kind
     longest = max(len(trace.src.ids), len(trace.tgt.ids))
-    room = model.model.config.max_length - longest
+    room = view.model.config.max_length - longest
     kinds = [kind for kind in positions.KINDS if kind != "shifted" or room > 0]
-    kind = st.segmented_control(
-        "Positions",
-        kinds,
-        default="none",
-        required=True,
-        key="instead",
-        help="What is added to source and target in the place of the model's own table. The "
-        "words, weights and masks stay.",
-        **URL,
-    )
-    shift = 0
-    if room > 0:
-        shift = chosen_among(
-            "Shifted by", 1, min(room, 100), min(10, room), "shift", "The first row that is used."
-        )
+    kind = session.draw("instead", options=kinds)
+    shift = chosen_among("shift", 1, min(room, 100), 10) if room > 0 else 0
     st.subheader("What changes")
     is_own = "its own, so nothing may change" if kind == own else words.POSITIONS[kind]
     st.caption(
@@ -266,10 +251,10 @@ def others(side: str) -> None:
     )
     rows = []
     for name in kinds:
-        effect = state.under_positions(name, shift)
+        effect = compute.effect_of(view, run, name, shift)
         row = {"positions": f"{name} (its own)" if name == own else name}
         row |= {f"{part} moved": float(far.mean()) for part, far in effect.moved.items()}
-        if not model.classes:
+        if not view.classes:
             row["the target's pieces"] = float(effect.answers.wanted.mean())
         row["answers that change"] = int((effect.answers.best != before.best).sum())
         rows.append(row)
@@ -293,11 +278,11 @@ def others(side: str) -> None:
         alt="What each kind of positions changes",
     )
 
-    effect = state.under_positions(kind, shift)
+    effect = compute.effect_of(view, run, kind, shift)
     st.subheader(f"Which heads move: {kind}")
     st.caption("Share of each head's weight that lies elsewhere than with the model's own table.")
     layers = [f"{part} {i + 1}" for part, moved in effect.moved.items() for i in range(len(moved))]
-    heads = [str(i + 1) for i in range(model.model.config.n_heads)]
+    heads = [str(i + 1) for i in range(view.model.config.n_heads)]
     figure(
         charts.matrix(
             np.concatenate(list(effect.moved.values())),
@@ -309,19 +294,21 @@ def others(side: str) -> None:
         ),
         key="moved_figure",
         alt=f"How far each head is moved by {kind} positions",
+        projector=projector,
     )
 
     st.subheader("What the model answers")
-    if model.classes:
-        answers_of_classes(model.classes, {"own positions": before, kind: effect.answers})
+    if view.classes:
+        answers_of_classes(view.classes, {"own positions": before, kind: effect.answers})
         return
     st.caption(
         "Probability of the target's next piece, and the likeliest next piece, with the model's "
         f"own positions and with “{kind}”."
     )
-    answers_table(model, before, effect.answers, "own", kind)
-    if not state.random_weights():
-        usual, anew = (state.written_under_positions(name, shift) for name in (own, kind))
+    answers_table(lab, before, effect.answers, "own", kind)
+    if not catalog.random_weights(view.name):
+        text = session.text()
+        usual, anew = (compute.written_under(view, run, text, name, shift) for name in (own, kind))
         st.markdown(
             f"A target that it writes by itself, with its own positions: "
             f"**{words.escaped(usual) or '(nothing)'}**  \n"
@@ -342,17 +329,17 @@ def answers_of_classes(classes: tuple[str, ...], answers: dict[str, positions.An
 
 
 def answers_table(
-    model: Checkpoint, before: positions.Answers, after: positions.Answers, first: str, second: str
+    lab: Lab, before: positions.Answers, after: positions.Answers, first: str, second: str
 ) -> None:
     """Target position by target position, before and after."""
     shown = min(len(before.best), MOST_ROWS)
     if shown < len(before.best):
         st.info(f"The first {shown} of {len(before.best):,} target positions are shown.")
-    read = state.current_trace().tgt.pieces[: len(before.best)]
-    piece = model.tokenizer.piece
+    read = lab.trace.tgt.pieces[: len(before.best)]
+    piece = lab.view.tokenizer.piece
     table = {
         "after": read,
-        "next in the target": [*read[1:], piece(model.model.config.eos_id)],
+        "next in the target": [*read[1:], piece(lab.view.model.config.eos_id)],
         f"its probability, {first}": before.wanted,
         f"its probability, {second}": after.wanted,
         f"likeliest, {first}": [piece(id) for id in before.best],
@@ -373,10 +360,10 @@ def answers_table(
     )
 
 
-def swap(side: str) -> None:
+def swap(lab: Lab) -> None:
     """Two words in each other's place, with and without positions."""
-    model, trace = state.checkpoint(), state.current_trace()
-    pad, eos = model.model.config.pad_id, model.model.config.eos_id
+    view, trace, projector = lab.view, lab.trace, lab.projector
+    pad, eos = view.model.config.pad_id, view.model.config.eos_id
     length = len([id for id in trace.src.ids if id not in (pad, eos)])
     st.subheader("Two words change places")
     if length < 2:
@@ -385,33 +372,18 @@ def swap(side: str) -> None:
     places = list(range(min(length, MOST_SWAPPED)))
     if len(places) < length:
         st.info(f"The first {len(places)} of {length:,} pieces can be swapped and are drawn.")
-    picked = []
-    for column, key, label, default in zip(
-        st.columns(2),
-        ("first", "second"),
-        ("Swap", "with"),
-        (places[1 if len(places) > 2 else 0], places[-2 if len(places) > 3 else -1]),
-        strict=True,
-    ):
-        if st.session_state.get(key, default) not in places:
-            st.session_state[key] = default
-        picked.append(
-            column.selectbox(
-                label,
-                places,
-                index=default,
-                format_func=lambda i: f"{i} {trace.src.pieces[i]}",
-                key=key,
-                help="A piece of the source. The target stays.",
-                **URL,
-            )
-        )
+    options = [f"{i} {trace.src.pieces[i]}" for i in places]
+    defaults = options[1 if len(places) > 2 else 0], options[-2 if len(places) > 3 else -1]
+    picked = [
+        options.index(session.draw(key, box=column, options=options, default=default))
+        for column, key, default in zip(st.columns(2), ("first", "second"), defaults, strict=True)
+    ]
     if trace.src.ids[picked[0]] == trace.src.ids[picked[1]]:
         st.info("These two are the same piece: choose two that differ.")
         return
     found = {
-        f"with positions ({own_kind()})": state.swapped(*picked),
-        "without positions": state.swapped(*picked, "none"),
+        f"with positions ({lab.own_kind})": compute.reordered_of(view, lab.run, *picked),
+        "without positions": compute.reordered_of(view, lab.run, *picked, "none"),
     }
     kept, lost = found.values()
     st.caption(
@@ -437,6 +409,7 @@ def swap(side: str) -> None:
         charts.matrices(apart, new, old, "distance", (0, largest)),
         key="swap_figure",
         alt="Distances of the encoder's rows after and before the swap, with and without positions",
+        projector=projector,
     )
     st.caption(
         "Zero, the darkest, is the very same row. Without positions every row has its twin: where "
@@ -449,6 +422,7 @@ def swap(side: str) -> None:
         charts.lines(far, new, "moved").update_xaxes(tickangle=-90),
         key="followed_figure",
         alt="How far the encoder's row of each piece moves",
+        projector=projector,
     )
     st.subheader("What the model answers")
     apart = {
@@ -460,9 +434,9 @@ def swap(side: str) -> None:
         + ", ".join(f"{name} **{far:.1e}**" for name, far in apart.items())
         + "."
     )
-    if model.classes:
+    if view.classes:
         answers_of_classes(
-            model.classes,
+            view.classes,
             {
                 f"{name}, {when}": answers
                 for name, one in found.items()
@@ -474,13 +448,7 @@ def swap(side: str) -> None:
         )
         return
     st.caption("With the model's own positions; the target is the one of the sentence unswapped.")
-    answers_table(model, kept.answers_before, kept.answers_after, "before", "after")
+    answers_table(lab, kept.answers_before, kept.answers_after, "before", "after")
 
 
-LAB = {
-    "Wavelengths": wavelengths,
-    "Distance": distance,
-    "Rotation": rotation,
-    "Other positions": others,
-    "Swap two words": swap,
-}
+LAB = dict(zip(SECTIONS[1:], (wavelengths, distance, rotation, others, swap), strict=True))

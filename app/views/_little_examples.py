@@ -19,7 +19,7 @@ QUERY = (8.0, -5.0)  # “rollercoaster”
 CAUSAL = "I keep ice-cream in my freezer"
 
 
-def van_dijck(three: ThreeWords) -> None:
+def van_dijck(three: ThreeWords, projector: bool) -> None:
     st.markdown(
         "**“our input sentence”**: a vocabulary of 3, vectors of 3 numbers (random). Vectors, "
         "positions, and their sum, which enters layer 1:"
@@ -33,6 +33,7 @@ def van_dijck(three: ThreeWords) -> None:
         ),
         key="three_words_figure",
         alt="Three words of three numbers each: embedding, position, and their sum",
+        projector=projector,
     )
     st.markdown("One head widens each to 64 numbers, compares, divides by √64 = 8:")
     figure(
@@ -44,6 +45,7 @@ def van_dijck(three: ThreeWords) -> None:
         ),
         key="three_weights_figure",
         alt="Attention weights of three words",
+        projector=projector,
     )
 
     st.markdown("**A dictionary that answers by similarity**: what is a “rollercoaster” worth?")
@@ -73,10 +75,11 @@ def van_dijck(three: ThreeWords) -> None:
         charts.mask(may, *axes),
         key="causal_figure",
         alt="The causal mask: yes on and below the diagonal",
+        projector=projector,
     )
 
 
-def self_attention_without_parameters(encoding: Encoding, x: np.ndarray) -> None:
+def self_attention_without_parameters(encoding: Encoding, x: np.ndarray, projector: bool) -> None:
     """`x`: the pieces' vectors, (length, d_model)."""
     weights, blended = plain_self_attention(torch.from_numpy(x))
     st.markdown(
@@ -93,6 +96,7 @@ def self_attention_without_parameters(encoding: Encoding, x: np.ndarray) -> None
         ),
         key="plain_figure",
         alt="Attention without parameters on the sentence",
+        projector=projector,
     )
     st.markdown("Times x: the vectors before, and blended.")
     position = charts.Axis("piece", encoding.pieces)
@@ -103,4 +107,5 @@ def self_attention_without_parameters(encoding: Encoding, x: np.ndarray) -> None
             charts.vectors(vectors, position, largest),
             key=f"plain_{'before' if name == 'x' else 'after'}_figure",
             alt=f"{name}: a vector a piece",
+            projector=projector,
         )

@@ -1,0 +1,263 @@
+"""The models there are, and what is known of each without asking it anything: shipped ones, those
+of `--models`, and the presets with random weights.
+
+Anyone may have written a folder of `--models`, so it may be broken in any way: whatever goes wrong
+with one is said when that one is chosen, and the others go on.
+"""
+
+import argparse
+import hashlib
+import json
+import math
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Lock
+
+import streamlit as st
+import torch
+from safetensors import safe_open
+
+from app.settings import Shape, lines_of
+from model import snapshots
+from model.capture import view
+from model.card import headline
+from model.checkpoint import SHIPPED, Checkpoint, load, parameters_sha256, untrained
+from model.presets import PRESETS, parameters
+from model.reference import Reference
+from model.run import FINAL
+from model.trace import KINDS
+from model.variants import ClassifierConfig
+
+EXAMPLES = SHIPPED.parent / "examples"
+DEFAULT_MODEL, CLASSIFIER = "en-de", "reviews"
+UNTRAINED = {f"{preset}, untrained": preset for preset in PRESETS}  # model → its preset
+SEEDED = Lock()  # random weights come from one generator for all sessions
+LONGEST_CARD = 2**20  # bytes
+
+
+class Unreadable(ValueError):
+    """A model that cannot be read, and why."""
+
+
+@dataclass(frozen=True)
+class ModelView:
+    """A model as one session reads it: modules of its own over weights that all share. Hooks belong
+    to modules, so those of one session never fire in another."""
+
+    name: str
+    step: str
+    device: str
+    checkpoint: Checkpoint
+    reference: Reference | None  # the same weights in torch.nn.Transformer, where it has such a one
+
+    @property
+    def model(self) -> torch.nn.Module:
+        return self.checkpoint.model
+
+    @property
+    def tokenizer(self):
+        return self.checkpoint.tokenizer
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return self.checkpoint.classes
+
+    def again(self) -> "ModelView":
+        """The same weights in modules of their own."""
+        own = replace(self.checkpoint, model=view(self.checkpoint.model))
+        return replace(self, checkpoint=own, reference=self.reference and view(self.reference))
+
+
+@st.cache_resource
+def folders() -> dict[str, Path]:
+    """Name → folder of every trained model."""
+    parser = argparse.ArgumentParser(prog="streamlit run app/main.py --", allow_abbrev=False)
+    parser.add_argument("--models", type=Path, help="a folder of folders that model.train wrote")
+    more = parser.parse_known_args(sys.argv[1:])[0].models
+    parents = [SHIPPED, *([more] if more else [])]
+    found = [folder for parent in parents for folder in sorted(parent.glob("*")) if _is_one(folder)]
+    found.sort(key=lambda folder: folder != SHIPPED / DEFAULT_MODEL)
+    return {_text(folder.name): folder for folder in found}
+
+
+def _is_one(folder: Path) -> bool:
+    try:
+        return (folder / "config.json").exists()
+    except OSError:
+        return True  # why it cannot be read is said when it is chosen
+
+
+def _text(value: object, most: int = 300) -> str:
+    """What is sent to a browser: no bytes that are no text, and not too much."""
+    return str(value)[:most].encode("utf-8", "replace").decode()
+
+
+def models() -> list[str]:
+    """Every model to choose from: trained ones, then the presets with random weights."""
+    return [*folders(), *(UNTRAINED if folders() else ())]
+
+
+def trained(name: str) -> str:
+    """A model itself, or the trained one whose pieces, examples and targets an untrained one is
+    given: what it would write by itself is noise."""
+    preset = PRESETS.get(UNTRAINED.get(name))
+    if preset is None:
+        return name
+    return CLASSIFIER if issubclass(preset.config, ClassifierConfig) else DEFAULT_MODEL
+
+
+def examples(name: str) -> list[str]:
+    """Example sentences for a model, the first one to open on."""
+    path = EXAMPLES / f"{trained(name)}.txt"
+    return lines_of(path.read_text(encoding="utf-8")) if path.is_file() else []
+
+
+def devices() -> list[str]:
+    cuda = [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    mps = ["mps"] if torch.backends.mps.is_available() else []
+    return ["auto", "cpu", *cuda, *mps]
+
+
+def device_of(choice: str) -> str:
+    """What "auto" stands for: the first accelerator, else the CPU."""
+    return (devices()[2:] or ["cpu"])[0] if choice == "auto" else choice
+
+
+@st.cache_data
+def steps(name: str) -> dict[str, str]:
+    """Training steps of a model to look back at → its score there, the first one first; empty for
+    a model without snapshots, or with some that cannot be read."""
+    if name in UNTRAINED or name not in folders():
+        return {}
+    try:
+        found = {
+            str(step): headline({"scores": [score]}) if score else ""
+            for step, score in snapshots.steps(folders()[name]).items()
+        }
+    except Exception:  # see above; what it became is there all the same
+        return {}
+    return found | {FINAL: ""} if found else {}
+
+
+@st.cache_data
+def cards() -> dict[str, str]:
+    """Name → what every model to choose from is, in a few words."""
+    return {name: _card(name) for name in models()}
+
+
+def _card(name: str) -> str:
+    folder = folders().get(trained(name))
+    try:
+        file = folder / "config.json"
+        if file.stat().st_size > LONGEST_CARD:
+            return "cannot be read"
+        config = json.loads(file.read_text(encoding="utf-8"))
+        if preset := UNTRAINED.get(name):
+            count = parameters(preset, config["sizes"]["vocab_size"])
+            said = f"Differs from the paper in: {PRESETS[preset].differs}."
+            card = {"title": PRESETS[preset].system, "weights": "random", "look_for": said}
+        else:
+            card = config["card"]
+            with safe_open(folder / "model.safetensors", "pt") as weights:
+                shapes = [weights.get_slice(key).get_shape() for key in weights.keys()]  # noqa: SIM118
+            count = sum(map(math.prod, shapes))
+        title, look_for = (_text(card.get(key, "")) for key in ("title", "look_for"))
+        facts = [title, f"{count:,} parameters", headline(card)]
+        return f"{' · '.join(filter(None, facts))}  \n{look_for}"
+    except Exception:  # see above; what is wrong with it is said when it is chosen
+        return "cannot be read"
+
+
+@st.cache_resource(max_entries=16, show_spinner="Reading the model …")
+def _shared(name: str, step: str, device: str) -> ModelView:
+    """Weights on a device, and their twin, for all sessions. Hook none of it: take another view.
+    Raises Unreadable."""
+    try:
+        return _read(name, step, device)
+    except Exception as error:  # see above
+        why = f"{type(error).__name__}: {_text(' '.join(str(error).split()))}"
+        raise Unreadable(f"The model “{name}” cannot be read ({why}).") from error
+
+
+def _read(name: str, step: str, device: str) -> ModelView:
+    folder = folders()[trained(name)]
+    checkpoint = load(folder)
+    if name in UNTRAINED:
+        with SEEDED:
+            checkpoint = untrained(UNTRAINED[name], checkpoint)
+    elif step != FINAL:
+        snapshots.put_into(checkpoint.model, folder, int(step))
+    if not isinstance(checkpoint.card, dict):
+        raise ValueError("its card is none")
+    if not all(label == _text(label) for label in checkpoint.classes):
+        raise ValueError("its classes are no names")
+    checkpoint.model.to(device)
+    try:
+        reference = Reference(checkpoint.model)
+    except ValueError:
+        reference = None
+    return ModelView(name, step, device, checkpoint, reference)
+
+
+def view_of(name: str, step: str, device: str) -> ModelView:
+    """A new view of a model's weights. Raises Unreadable."""
+    return _shared(name, step, device).again()
+
+
+def shape(name: str, step: str, device: str) -> Shape | None:
+    """What a model has to look at; None where it cannot be read."""
+    try:
+        checkpoint = _shared(name, step, device_of(device)).checkpoint
+    except Unreadable:
+        return None
+    sizes = checkpoint.model.config
+    depth = {"encoder": sizes.n_encoder_layers, "decoder": sizes.n_decoder_layers}
+    layers = {kind: depth[stack] for kind, (stack, _) in KINDS.items()}
+    present = {kind: count for kind, count in layers.items() if count}
+    return Shape(present, sizes.n_heads, not checkpoint.classes)
+
+
+def sha256(name: str, step: str) -> tuple[str, str]:
+    """What tells a model's weights from others: of which file, or of "its parameters" for random
+    ones, and its SHA-256."""
+    if name in UNTRAINED:
+        return "its parameters", _sha256_of_parameters(name)
+    of, folder = "model.safetensors", folders()[name]
+    if step != FINAL:
+        of = snapshots.file_of(folder, int(step)).relative_to(folder).as_posix()
+    return of, _sha256(folder / of)
+
+
+@st.cache_data(max_entries=64)
+def _sha256(file: Path) -> str:
+    with open(file, "rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+@st.cache_data(max_entries=64)
+def _sha256_of_parameters(name: str) -> str:
+    return parameters_sha256(_shared(name, FINAL, "cpu").model)
+
+
+def random_weights(name: str) -> str:
+    """A sentence on a model if it was never trained, else nothing."""
+    if name not in UNTRAINED:
+        return ""
+    wrote = "" if trained(name) == CLASSIFIER else f" The target is written by {DEFAULT_MODEL}."
+    return (
+        f"**{UNTRAINED[name]}** was not trained: its weights are random, the same every time. The "
+        f"pictures show how this system is built, not what it would learn.{wrote}"
+    )
+
+
+def missing(name: str, step: str) -> str:
+    """A sentence on a model or step that is asked for and not here, else nothing."""
+    if name not in models():
+        return (
+            f"It is of the model “{name[:80]}”, which is not here. Put it into a folder DIR and "
+            "start the app with: streamlit run app/main.py -- --models DIR"
+        )
+    if step != FINAL and step not in steps(name):
+        return f"It is of training step {step[:20]} of “{name}”, which is not here."
+    return ""

@@ -1,0 +1,298 @@
+"""What is computed of a run, each once: functions of their arguments and nothing else.
+
+Each takes a view of a model (with its device) and the Run; what it gives is kept under both and
+the name of what was computed.
+"""
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+import streamlit as st
+import torch
+
+from app import words
+from app.cache import ByteBoundedCache
+from app.catalog import SEEDED, ModelView
+from model import blocks, family, heads, positions, residual
+from model.inside import Inside, look_inside
+from model.masks import Masks
+from model.reference import ReferenceTrace
+from model.run import Run
+from model.tokenizer import Encoding
+from model.trace import Trace, inputs_of, trace
+from model.variants import PositionsFromOne
+
+CORES = torch.get_num_threads()
+SHORT = 400  # tokens; longer texts are quicker on all cores
+KEPT_BYTES = 512 * 2**20
+FEW = 10_000  # bytes: about what numbers a head come to
+NOTHING = Encoding((), (), ())
+
+
+@contextmanager
+def threads(tokens: int) -> Iterator[None]:
+    """One core for a short text. More would wait for each other at every small product, and for
+    long where the browser, on the same machine, is drawing."""
+    torch.set_num_threads(1 if tokens < SHORT else CORES)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(CORES)
+
+
+@st.cache_resource
+def _results() -> ByteBoundedCache:
+    return ByteBoundedCache(KEPT_BYTES)
+
+
+def kept(view: ModelView, run: Run, name, make: Callable, size: Callable):
+    """What `make` gives for a run and `name`, made once; `size` of it in bytes."""
+
+    def once():
+        with threads(sum(len(text.ids) for text in run.texts)):
+            return make()
+
+    return _results().get((name, view.device, run), once, size)
+
+
+def pair_of(run: Run) -> tuple[Encoding, Encoding]:
+    """Source and target; a classifier's is empty."""
+    return (*run.texts, NOTHING)[:2]
+
+
+def _arrays(found: dict[str, np.ndarray]) -> int:
+    return sum(array.nbytes for array in found.values())
+
+
+def trace_of(view: ModelView, run: Run) -> Trace:
+    """One pass. Raises TooLong."""
+
+    def make():
+        with st.spinner("Running the model …"):  # seen after half a second
+            return _trace(view, run)
+
+    return kept(view, run, "trace", make, lambda made: made.nbytes)
+
+
+def _trace(view: ModelView, run: Run) -> Trace:
+    return trace(view.model, *pair_of(run), run.masks, run.pad_to)
+
+
+def target_of(view: ModelView, text: str, masks: Masks = Masks(), pad_to: int = 0) -> Encoding:
+    """What the model writes for a text. Raises TooLong."""
+    return _written(view, view.name, view.step, view.device, text, masks, pad_to)
+
+
+@st.cache_data(max_entries=1000, show_spinner="Writing the target …")
+def _written(_view: ModelView, name, step, device, text: str, masks: Masks, pad_to: int):
+    with threads(len(_view.tokenizer.encode(text).ids)):
+        return _view.checkpoint.translate(text, masks, pad_to)
+
+
+def as_trained(run: Run) -> Run:
+    """The same with all masks as they were in training."""
+    return replace(run, masks=Masks())
+
+
+def measured_of(view: ModelView, run: Run) -> dict[str, heads.Measured]:
+    """Numbers of all heads."""
+
+    seen = trace_of(view, run)
+
+    def make():
+        with st.spinner("Measuring the heads …"):
+            return {kind: _measure(seen, kind) for kind in seen.attention}
+
+    return kept(view, run, "measured", make, lambda made: FEW)
+
+
+def _measure(seen: Trace, kind: str) -> heads.Measured:
+    query, key = words.sides(seen, kind)
+    return heads.measure(seen.attention[kind], query.pieces, key.pieces, kind)
+
+
+def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, heads.Measured]:
+    """Numbers of all heads, over several runs of one model."""
+
+    def make():
+        with st.spinner("Measuring the heads on the example sentences …"):
+            traces = [_trace(view, run) for run in runs]
+            return {
+                kind: heads.over_sentences([_measure(seen, kind) for seen in traces])
+                for kind in (traces[0].attention if traces else ())
+            }
+
+    return _results().get(("measured over", view.device, tuple(runs)), make, lambda made: FEW)
+
+
+def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
+    """How much each head is changed by the masks, (layers, heads): the share of a row's weight that
+    lies elsewhere than with all masks on, mean over rows."""
+
+    now, before = (trace_of(view, one).attention for one in (run, as_trained(run)))
+
+    def make():
+        return {kind: heads.elsewhere(now[kind], before[kind]) for kind in now}
+
+    return kept(view, run, "change", make, _arrays)
+
+
+def inside_of(
+    view: ModelView, run: Run, kind: str, layer: int, head: int, left_out: Sequence[str] = ()
+) -> Inside:
+    """One head, step by step, with steps left out."""
+    at, left_out = (kind, layer, head), tuple(left_out)
+
+    def make():
+        return look_inside(view.model, *pair_of(run), *at, run.masks, run.pad_to, left_out)
+
+    return kept(view, run, ("inside", at, left_out), make, lambda made: made.nbytes)
+
+
+def blocks_of(view: ModelView, run: Run) -> list[blocks.Block]:
+    """The model as blocks, with their shapes for these texts."""
+    seen = trace_of(view, run)
+    return blocks.blocks(view.model, len(seen.src.ids), len(seen.tgt.ids))
+
+
+def positional_table(view: ModelView, side: str) -> np.ndarray:
+    """All rows of the model's own table, (position, d_model); side is "src" or "tgt"."""
+    embedding = getattr(view.model, f"{side}_embedding")
+    table = positions.own_table(embedding.position, view.model.config.max_length)
+    return table.float().cpu().numpy()
+
+
+@st.cache_resource
+def positions_by_scale(length: int = 64, d_model: int = 128) -> dict[int, np.ndarray]:
+    """Scale N → the positional table of mr-raccoon-97/vanilla-transformer, (length, d_model)."""
+    scales = (1, 10, 100, 1000, 10000)
+    return {scale: PositionsFromOne(length, d_model, scale).table.numpy() for scale in scales}
+
+
+def answers_of(view: ModelView, run: Run) -> positions.Answers:
+    """What the model answers as it is."""
+    sizes = view.model.config
+    return positions.answers(trace_of(view, run), sizes.pad_id, sizes.eos_id)
+
+
+def effect_of(view: ModelView, run: Run, kind: str, shift: int) -> positions.Effect:
+    """What positions of another kind (see model/positions.py) change."""
+    shift, before = shift if kind == "shifted" else 0, trace_of(view, run)
+
+    def make():
+        with st.spinner("Running the model under other positions …"):
+            return positions.effect(view.model, before, pair_of(run), run.pad_to, kind, shift)
+
+    return kept(view, run, ("positions", kind, shift), make, lambda made: FEW + _arrays(made.moved))
+
+
+def written_under(view: ModelView, run: Run, text: str, kind: str, shift: int) -> str:
+    """What the model itself writes for a text under positions of another kind."""
+
+    def make():
+        with st.spinner("Writing the target …"), positions.under(view.model, kind, shift):
+            return view.tokenizer.decode(view.checkpoint.translate(text).ids)
+
+    return kept(view, run, ("written", text, kind, shift), make, len)
+
+
+def reordered_of(
+    view: ModelView, run: Run, first: int, second: int, kind: str = ""
+) -> positions.Reordered:
+    """Two pieces of the source in each other's place, with the model's own positions or those of
+    a `kind`."""
+    order = positions.swap(len(run.texts[0].ids), first, second)
+
+    def make():
+        with st.spinner("Running the model on both orders …"):
+            return positions.reordered(view.model, pair_of(run), order, run.masks, run.pad_to, kind)
+
+    return kept(
+        view, run, ("reordered", order, kind), make, lambda made: FEW + 2 * made.before.nbytes
+    )
+
+
+def lens_of(view: ModelView, run: Run) -> residual.Lens:
+    """What the model would answer if it stopped at each layer."""
+
+    seen = trace_of(view, run)
+
+    def make():
+        with st.spinner("Asking every layer …"):
+            return residual.lens(view.model, seen)
+
+    return kept(view, run, "lens", make, lambda made: made.nbytes)
+
+
+def vectors_of(view: ModelView, run: Run) -> np.ndarray:
+    """What the model's table holds for the pieces of the source, (length, d_model)."""
+    embedding = view.model.src_embedding.token
+    ids = torch.tensor(trace_of(view, run).src.ids, device=embedding.weight.device)
+    return embedding.weight[ids].float().cpu().numpy()
+
+
+@st.cache_resource(show_spinner="Building one model of every system …")
+def _members(vocab_size: int, max_length: int) -> dict[str, torch.nn.Module]:
+    with SEEDED:
+        return family.members(vocab_size, max_length)
+
+
+def family_of(view: ModelView, run: Run) -> dict:
+    """What the presets do differently, measured on the texts of a run (see model/family.py); with
+    the number of `pieces`. Raises TooLong."""
+    config = view.model.config
+
+    def make():
+        src, tgt = (torch.tensor([side.ids]) for side in inputs_of(config, *pair_of(run)))
+        models = _members(len(view.tokenizer), config.max_length)
+        with st.spinner("Measuring the differences …"), SEEDED, torch.no_grad():
+            return family.measure(models, src, tgt) | {"pieces": src.shape[1]}
+
+    return kept(view, run, "family", make, lambda made: 10 * FEW)
+
+
+@st.cache_resource
+def three_words() -> family.ThreeWords:
+    """Van Dijck's first example."""
+    with SEEDED:
+        return family.three_words()
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Median seconds of a forward pass without hooks."""
+
+    ours: float
+    theirs: float
+
+
+def reference_of(view: ModelView, run: Run) -> tuple[ReferenceTrace, Timing] | None:
+    """The same pass in torch.nn.Transformer; None where it has no such model."""
+    if view.reference is None:
+        return None
+
+    def make():
+        seen = view.reference.trace(*pair_of(run), run.masks, run.pad_to)
+        return seen, _time(view, run)
+
+    return kept(view, run, "reference", make, lambda made: made[0].nbytes)
+
+
+@torch.no_grad()
+def _time(view: ModelView, run: Run, rounds: int = 5) -> Timing:
+    config = view.model.config
+    sides = inputs_of(config, *pair_of(run), run.pad_to)
+    src, tgt = (torch.tensor([side.ids], device=view.device) for side in sides)
+    masks = run.masks.build(src, tgt, config.pad_id)
+    passes = (lambda: view.model(src, tgt, *masks), lambda: view.reference(src, tgt, run.masks))
+    seconds = [[], []]
+    for _ in range(rounds):
+        for forward, measured in zip(passes, seconds, strict=True):
+            start = time.perf_counter()
+            forward().sum().item()  # waits for a GPU
+            measured.append(time.perf_counter() - start)
+    return Timing(*map(statistics.median, seconds))

@@ -1,0 +1,360 @@
+"""This session: what is chosen, as valid values, and its own views of the models.
+
+The only file that touches st.session_state, apart from what a widget tells its own callback. A
+page asks here once for the run, its view and what it draws, and passes them on.
+"""
+
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
+
+from app import catalog, compute, settings
+from app.catalog import ModelView
+from app.pages import HOME, PAGES, TAKE_AWAY
+from app.settings import ABSENT, AVERAGES, MASKS, SETTINGS, Context, Limits, Setting
+from model.masks import Masks
+from model.reading import Reading
+from model.run import FINAL, Run
+from model.tokenizer import Encoding
+from model.trace import TooLong
+
+VIEWS = 8  # models that a session keeps its view of; a large one is 0.25 GB
+
+
+class NothingToShow(Exception):
+    """Ends a page, or the sidebar, after it has said why. st.stop() would end the whole run."""
+
+
+@dataclass(frozen=True)
+class Focus:
+    """The head that the pages look at. Counted from 0; the screen counts from 1."""
+
+    kind: str
+    layer: int
+    head: int
+
+
+# What is chosen
+
+
+def memo() -> dict:
+    """What is remembered from run to run, by no widget: the last valid values, so that a run that
+    broke off or a page that is not shown loses nothing, and a few notes of the pages."""
+    return st.session_state.setdefault("_memo", {"page": HOME, "last page": HOME})
+
+
+@contextmanager
+def running(page: str) -> Iterator[None]:
+    """One run of the script, for a page. Where the one before was stopped in its midst, as it is
+    when the connection breaks, the browser may have forgotten what stood in its widgets: then it
+    is told again."""
+    notes = memo()
+    notes["tell"], notes["stopped"] = notes.get("stopped", False), True
+    settle(page)
+    try:
+        yield
+    except StopException:
+        raise
+    except BaseException:
+        notes["stopped"] = False
+        raise
+    notes["stopped"] = False
+
+
+def settle(page: str) -> None:
+    """Make all settings valid together, before anything is drawn."""
+    notes = memo()
+    notes["page"] = page
+    if page != TAKE_AWAY:
+        notes["last page"] = page
+    context = get_script_run_ctx()
+    back = context is not None and context.is_history_navigation
+    asked = {}
+    if "values" not in notes or back:
+        asked = {key: st.query_params.get_all(key) for key in SETTINGS if key in st.query_params}
+        notes["address"] = dict(asked)  # for what only its page can read
+    notes["corrections"] = notes.pop("corrected", {})
+    for key, value in notes["corrections"].items():
+        st.session_state[key] = value
+    chosen = dict(notes.get("values", {}))
+    chosen |= {key: st.session_state[key] for key in SETTINGS if key in st.session_state}
+    if back:  # Streamlit takes what the address has for its widgets, else their defaults
+        mine = ("", page)
+        chosen = {key: value for key, value in chosen.items() if SETTINGS[key].page not in mine}
+        chosen["device"] = notes["values"]["device"]
+    _follow_the_model(chosen, notes.get("values", {}).get("model"))
+    notes["values"] = settings.valid(chosen, catalog, asked)
+
+
+def _follow_the_model(chosen: dict, before: str | None) -> None:
+    """Another model may speak another language: an example gives way to one of its own. What the
+    user typed stays."""
+    now = chosen.get("model")
+    if before is None or now is None or catalog.trained(now) == catalog.trained(before):
+        return
+    if now not in catalog.models():
+        return
+    chosen["target"] = ""
+    if chosen.get("source") in catalog.examples(before):
+        chosen["source"] = (catalog.examples(now) or [""])[0]
+
+
+@st.cache_resource
+def spare_the_collector() -> None:
+    """After every run Streamlit collects garbage, with all threads at a halt. To look through
+    PyTorch's objects each time took 160 ms, in the middle of what the browser waits for."""
+    gc.collect()
+    gc.freeze()
+
+
+def values() -> Mapping[str, Any]:
+    """Every setting of the sidebar, and what is known of the pages' own."""
+    return memo()["values"]
+
+
+def context() -> Context:
+    return Context(memo()["values"], catalog)
+
+
+def draw(key: str, box=st, look: Mapping = MappingProxyType({}), **limits):
+    """Draw a setting by its declaration and give its value, or of an expander the expander. Where
+    only the page knows what it may be, it gives the `limits`: `options`, `least`, `most`,
+    `default`. `look`: what else its widget is told."""
+    setting = SETTINGS[key]
+    allowed = replace(setting.limits(context()), **limits)
+    value = _value(key, allowed)
+    told = memo().get("tell") and value != allowed.default
+    if told or value != st.session_state.get(key, allowed.default):
+        st.session_state[key] = value
+    shown = _widget(setting, allowed, box, look)
+    found = shown.open if setting.widget == "expander" else shown
+    if found != value:
+        _correct(key, value)
+    return shown
+
+
+def _value(key: str, allowed: Limits):
+    """A setting's value within its limits, which is then the one that is known of it."""
+    notes = memo()
+    value = st.session_state.get(key, notes["values"].get(key, ABSENT))
+    if not SETTINGS[key].page:
+        value = notes["values"][key]
+    elif value is ABSENT and (texts := notes.get("address", {}).pop(key, None)):
+        value = SETTINGS[key].parse(texts)
+    notes["values"][key] = allowed.default if value is ABSENT else allowed.nearest(value)
+    return notes["values"][key]
+
+
+def _correct(key: str, value) -> None:
+    """A widget that is drawn for the first time takes its value from the address, whatever was
+    chosen since. Once more, then, with the chosen one."""
+    notes = memo()
+    if key in notes["corrections"]:
+        return
+    notes["corrected"] = {key: value}
+    st.rerun()
+
+
+def _widget(setting: Setting, allowed: Limits, box, look: Mapping):
+    label, kind = setting.label, type(setting.default)
+    common = {"key": setting.key, "help": setting.help} | setting.look | look
+    if setting.address:
+        common["bind"] = "query-params"
+    options, default = list(allowed.options), allowed.default
+    if kind in (int, float):
+        least, most = kind(allowed.least), kind(allowed.most)
+    form = setting.format.format
+    match setting.widget:
+        case "toggle":
+            return box.toggle(label, default, **common)
+        case "segmented":
+            common |= {"wrap": True, "required": True}
+            return box.segmented_control(label, options, default=default, **common)
+        case "select":
+            return box.selectbox(label, options, options.index(default), **common)
+        case "steps":
+            return box.select_slider(label, options, default, form, **common)
+        case "slider":
+            return box.slider(label, least, most, default, **common)
+        case "number":
+            return box.number_input(label, least, most, default, **common)
+        case "line":
+            return box.text_input(label, default, **common)
+        case "area":
+            return box.text_area(label, default, **common)
+        case "pills":
+            return box.pills(label, options, selection_mode="multi", default=default, **common)
+        case "several":
+            return box.multiselect(label, options, default, **common)
+        case "expander":
+            del common["help"]
+            return box.expander(label, default, on_change="rerun", **common)
+    raise ValueError(f"{setting.key}: there is no widget {setting.widget!r}")
+
+
+def choose(**chosen) -> None:
+    """Set settings, in a callback."""
+    st.session_state.update(chosen)
+
+
+def focus_on(kind: str, layer: int, head: int) -> None:
+    """Choose the head that the pages look at, in a callback; counted from 0."""
+    choose(kind=kind, layer=layer + 1, head=head + 1)
+
+
+def focus() -> Focus:
+    chosen = values()
+    return Focus(chosen["kind"], chosen["layer"] - 1, chosen["head"] - 1)
+
+
+def reading() -> Reading:
+    """What is done to weights before they are shown."""
+    chosen = values()
+    return Reading(AVERAGES[chosen["average"]], chosen["words"], chosen["special"], chosen["least"])
+
+
+# Links and files
+
+
+def last_page() -> str:
+    """The page one was on before Take away."""
+    return memo()["last page"]
+
+
+def to_share() -> dict:
+    """The settings that a file holds: the sidebar's, and those of the page one was on. What does
+    not concern the model is as nobody chose it."""
+    here = context()
+    return {
+        key: value if SETTINGS[key].concerns(here) else SETTINGS[key].default
+        for key, value in settings.shared(values(), last_page()).items()
+    }
+
+
+def restore(wanted: Mapping, page: str) -> None:
+    """Set everything that a file holds, in a callback. Raises ValueError for what is not here."""
+    if said := catalog.missing(wanted["model"], wanted["step"]):
+        raise ValueError(said)
+    notes = memo()
+    for key, setting in SETTINGS.items():
+        if not setting.address or setting.page not in ("", page):
+            continue
+        if key in wanted:
+            st.session_state[key] = wanted[key]
+        else:
+            st.session_state.pop(key, None)
+            notes["values"].pop(key, None)
+    notes["values"]["model"] = wanted["model"]  # its texts come along
+    notes["last page"] = page if page in PAGES else HOME
+
+
+# The run
+
+
+def view(run: Run | None = None, device: str = "") -> ModelView:
+    """This session's view of a run's model, or of the chosen one. One that cannot be read ends
+    the page."""
+    if not catalog.models():
+        st.error("There is no model in assets/checkpoints. Train one: python -m model.train")
+        raise NothingToShow
+    chosen = values()
+    name, step = (run.checkpoint, run.step) if run else (chosen["model"], chosen["step"])
+    return _view(name, step, device or catalog.device_of(chosen["device"]))
+
+
+def _view(name: str, step: str, device: str) -> ModelView:
+    views = st.session_state.setdefault("_views", {})
+    if (name, step, device) not in views:
+        try:
+            views[name, step, device] = catalog.view_of(name, step, device)
+        except catalog.Unreadable as error:
+            st.error(f"{error} Choose another one on the left, or train it again.")
+            raise NothingToShow from error
+        if len(views) > VIEWS:
+            del views[next(iter(views))]
+    return views[name, step, device]
+
+
+def text() -> str:
+    """The line that the model reads. Without one the page ends."""
+    if not (line := values()["line"]):
+        st.info("Type a sentence into the box on the left to see what the heads look at.")
+        raise NothingToShow
+    return line
+
+
+def masks() -> Masks:
+    return Masks(**{name: values()[name] for name in MASKS})
+
+
+def run() -> Run:
+    """What the settings ask for. Raises TooLong."""
+    chosen, own = values(), view()
+    target = chosen["target"].strip()
+    return Run(_texts(own, text(), target), masks(), chosen["pad_to"], own.name, own.step)
+
+
+def default_run() -> tuple[ModelView, Run]:
+    """The same texts as the default model reads them, with all its masks, on the CPU. Raises
+    TooLong."""
+    own = _view(catalog.DEFAULT_MODEL, FINAL, "cpu")
+    texts = _texts(own, text(), values()["target"].strip())
+    return own, Run(texts, checkpoint=own.name, step=own.step)
+
+
+def example_runs() -> list[Run]:
+    """The chosen model on each of its example sentences."""
+    own = view()
+    texts = (_texts(own, line, "") for line in catalog.examples(own.name))
+    return [Run(one, checkpoint=own.name, step=own.step) for one in texts]
+
+
+def _texts(own: ModelView, line: str, target: str) -> tuple[Encoding, ...]:
+    """What the sides of a model read. A target that nobody typed is written with the masks as
+    trained, so that it stays while they are switched."""
+    source = own.tokenizer.encode(line)
+    if own.classes:
+        return (source,)
+    if target:
+        return source, own.tokenizer.encode(target)
+    writer = catalog.trained(own.name)
+    other = own if writer == own.name else _view(writer, FINAL, own.device)
+    return source, compute.target_of(other, line)
+
+
+def translate_under_masks() -> None:
+    """Put what the model says under the current masks and padding into the target box."""
+    chosen = values()
+    if not chosen["line"]:
+        return
+    own = view()
+    writer = catalog.trained(own.name)
+    other = own if writer == own.name else _view(writer, FINAL, own.device)
+    try:
+        found = compute.target_of(other, chosen["line"], masks(), chosen["pad_to"])
+    except TooLong:
+        return  # the page that is drawn next says so
+    choose(target=own.tokenizer.decode(found.ids))
+
+
+@contextmanager
+def answered() -> Iterator[None]:
+    """What cannot be shown ends here, with a sentence."""
+    try:
+        yield
+    except NothingToShow:
+        pass
+    except TooLong as error:
+        st.error(f"{error} Your text is still in the box: shorten it there.")
+
+
+def is_new(name: str, value) -> bool:
+    """Whether the browser has not been sent this value by that name."""
+    sent, memo()[name] = memo().get(name), value
+    return sent != value

@@ -1,0 +1,718 @@
+"""Every setting, declared once: what it may be, how it is drawn, and where it belongs.
+
+A setting's widget, its place in the address, its clamping, its line in an export's header and
+whether a run depends on it follow from its declaration. No Streamlit here: files read it too.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+from app.pages import HOME, TAKE_AWAY
+from model import positions
+from model.inside import LEFT_OUT
+from model.masks import Masks
+from model.presets import PRESETS
+from model.reading import SPECIAL_TOKENS
+from model.run import FINAL
+from model.trace import KINDS
+
+SHOWN = ("all", "one kind", "joint")
+SCALES = ("linear", "square root", "per row")
+ORDERS = ("layer and head", "entropy", "distance", "change")
+AVERAGES = {"one head": "", "heads": "heads", "layers": "layers", "both": "both"}
+MAX_PADDED = 64  # enough to see padding with any one sentence
+MOST_HIDDEN = 0.5  # weights above it are always shown
+BASES = (*(int(f) * 10**z for z in range(4) for f in (1, 2, 5)), 10_000)
+STEPS = (
+    "Input",
+    "Projections",
+    "Scores",
+    "Scaling",
+    "Mask",
+    "Softmax",
+    "Values",
+    "Concatenation",
+    "Output",
+    "Residual, norm",
+    "Feed-forward",
+)
+LAB = ("What is added", "Wavelengths", "Distance", "Rotation", "Other positions", "Swap two words")
+BERTVIZ = ("head", "model", "neuron")
+ALL, ONE = "all heads", "head in focus"
+SECOND_PIECE, MOST_LOOKED_AT = "the second piece", "most looked at"
+
+LONGEST_TEXT = 100_000  # characters; no model reads as much
+MANY = 1000  # layers or heads
+MOST_PIECES = 100_000
+ABSENT = object()
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a model has to look at: kind of attention → layers; heads a layer; whether it writes a
+    target."""
+
+    layers: Mapping[str, int]
+    heads: int
+    writes: bool
+
+
+class Catalog(Protocol):
+    """What settings ask of app/catalog.py."""
+
+    def models(self) -> Sequence[str]: ...
+    def devices(self) -> Sequence[str]: ...
+    def steps(self, model: str) -> Sequence[str]: ...
+    def examples(self, model: str) -> Sequence[str]: ...
+    def shape(self, model: str, step: str, device: str) -> Shape | None: ...
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a setting may depend on: the settings before it, and the models there are."""
+
+    values: dict
+    catalog: Catalog
+
+    def __getitem__(self, key: str):
+        return self.values[key]
+
+    @cached_property
+    def shape(self) -> Shape | None:
+        """Of the chosen model; None where it cannot be read."""
+        return self.catalog.shape(self["model"], self["step"], self["device"])
+
+    def has(self, kind: str) -> bool:
+        return self.shape is None or kind in self.shape.layers
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a setting may be just now: one of `options`, or a number from `least` to `most`, or any
+    text. `default` is what it is where nobody chose."""
+
+    default: Any
+    options: Sequence = ()
+    least: float = 0
+    most: float = 0
+
+    def allows(self, value) -> bool:
+        if type(value) is not type(self.default):
+            return False
+        if isinstance(value, list):
+            several = len(set(value)) == len(value)
+            return several and all(item in self.options for item in value)
+        if self.options:
+            return value in self.options
+        if isinstance(value, str):
+            return len(value) <= LONGEST_TEXT and _is_text(value)
+        return isinstance(value, bool) or self.least <= value <= self.most
+
+    def nearest(self, value):
+        """The value, or the one that is left of it where it cannot be."""
+        if self.allows(value):
+            return value
+        if type(value) is not type(self.default):
+            return self.default
+        if isinstance(value, list):
+            return [item for item in dict.fromkeys(value) if item in self.options]
+        if isinstance(value, str):
+            # Of pieces that are counted, such as “3 dog”, the one in the same place.
+            number = value.partition(" ")[0]
+            same = (o for o in self.options if number.isdecimal() and o.startswith(f"{number} "))
+            return next(same, self.default)
+        if isinstance(value, (int, float)) and value == value:
+            if self.options:
+                return min(self.options, key=lambda option: abs(option - value))
+            return type(value)(min(max(value, self.least), self.most))
+        return self.default
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One thing that can be chosen.
+
+    default   its value where nobody chose; its type is the setting's
+    widget    how it is drawn: toggle, segmented, select, steps (a slider of options), slider,
+              number, line, area, pills, several (a list of options) or expander
+    options   what it may be, or a function of the Context; a number's bounds are `least`, `most`
+    among     where `options` is a function: what it can give at all
+    opens     the default in a Context, where it depends on one
+    concerns  whether it means anything in a Context; where not, it is not drawn and has its default
+    page      whose control it is; empty: the sidebar's. What its options are may then depend on
+              the text, and the page gives them when it draws it
+    name      what it is called in a sentence
+    run       whether a run depends on it
+    address   whether it is in the address
+    header    how a value that is not the default is said in the header of a file
+    format    how an option is written, on the screen and in the address
+    item      what a list is of
+    look      what else its widget is told
+    """
+
+    key: str
+    label: str
+    default: Any
+    widget: str
+    help: str | None = None
+    options: Sequence | Callable[[Context], Sequence] = ()
+    among: Sequence = ()
+    least: float = 0
+    most: float = 0
+    opens: Callable[[Context], Any] | None = None
+    concerns: Callable[[Context], bool] = lambda context: True
+    page: str = ""
+    name: str = ""
+    run: bool = False
+    address: bool = True
+    header: str = ""
+    format: str = "{}"
+    item: type = str
+    look: Mapping = field(default_factory=dict)
+
+    def limits(self, context: Context) -> Limits:
+        """What it may be in a context."""
+        default = self.opens(context) if self.opens else self.default
+        options = self.options(context) if callable(self.options) else self.options
+        return Limits(default, options, self.least, self.most)
+
+    def could_be(self, value) -> bool:
+        """Whether it may have this value in some context: for values that come from a file."""
+        if type(value) is list and type(self.default) is list:
+            if len(value) > MANY or not all(type(item) is self.item for item in value):
+                return False
+            return callable(self.options) or not self.options or self._free.allows(value)
+        return self._free.allows(value)
+
+    @property
+    def _free(self) -> Limits:
+        options = self.among if callable(self.options) else self.options
+        return Limits(self.default, options, self.least, self.most)
+
+    def parse(self, texts: Sequence[str]):
+        """Its value as the address has it; ABSENT where it is none of this setting."""
+        if isinstance(self.default, list):
+            return [self._parse_one(text, self.item) for text in texts if text]
+        return self._parse_one(texts[-1], type(self.default)) if texts else ABSENT
+
+    def _parse_one(self, text: str, kind: type):
+        if not callable(self.options) and self.options:
+            return next((o for o in self.options if self.format.format(o) == text), ABSENT)
+        try:
+            return {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
+        except (KeyError, ValueError):
+            return ABSENT
+
+    def as_text(self, value) -> str | list[str]:
+        """Its value as the address has it."""
+        if isinstance(value, list):
+            return [str(item) for item in value]
+        return str(value).lower() if isinstance(value, bool) else self.format.format(value)
+
+
+def lines_of(text: str) -> list[str]:
+    return [line.strip() for line in text.split("\n") if line.strip()]
+
+
+def _lines(context: Context) -> list[str]:
+    return list(dict.fromkeys(lines_of(context["source"]))) or [""]
+
+
+def _models(context: Context) -> Sequence[str]:
+    return context.catalog.models() or [""]
+
+
+def _steps(context: Context) -> Sequence[str]:
+    return context.catalog.steps(context["model"]) or (FINAL,)
+
+
+def _kinds(context: Context) -> Sequence[str]:
+    return list(context.shape.layers if context.shape else KINDS)
+
+
+def _layers(context: Context) -> Sequence[int]:
+    return range(1, (context.shape.layers[context["kind"]] if context.shape else MANY) + 1)
+
+
+def _heads(context: Context) -> Sequence[int]:
+    return range(1, (context.shape.heads if context.shape else MANY) + 1)
+
+
+def _mask(key: str, label: str, kind: str, name: str, help: str) -> Setting:
+    return Setting(
+        key,
+        label,
+        True,
+        "toggle",
+        help,
+        concerns=lambda context: context.has(kind),
+        name=name,
+        run=True,
+        header=f"without {name}",
+    )
+
+
+# In this order each may depend on those before it.
+SETTINGS = {
+    setting.key: setting
+    for setting in (
+        Setting(
+            "model",
+            "Model",
+            "",
+            "select",
+            "Each was trained for one task; what it is good at stands below. Untrained ones show "
+            "how other systems are built, with random weights that are the same every time.",
+            options=_models,
+            opens=lambda context: _models(context)[0],
+            name="the model",
+            run=True,
+        ),
+        Setting(
+            "device",
+            "Device",
+            "auto",
+            "select",
+            "Where the model runs. Auto takes the first GPU, else the CPU.",
+            options=lambda context: context.catalog.devices(),
+            address=False,  # it says where the model runs, not what is seen
+        ),
+        Setting(
+            "step",
+            "Training step",
+            FINAL,
+            "steps",
+            "The same sentence and head, earlier in training.",
+            options=_steps,
+            concerns=lambda context: len(_steps(context)) > 1,
+            name="the training step",
+            run=True,
+            header="step {}",
+        ),
+        Setting(
+            "source",
+            "Source sentence",
+            "",
+            "area",
+            "What the encoder reads. Ctrl+Enter, or a click elsewhere, runs the model. Several "
+            "lines are offered as a list.",
+            opens=lambda context: (context.catalog.examples(context["model"]) or [""])[0],
+            name="the source",
+            run=True,
+            look={"height": 100},
+        ),
+        Setting(
+            "line",
+            "Which line",
+            "",
+            "select",
+            "The line the model reads.",
+            options=_lines,
+            opens=lambda context: _lines(context)[0],
+            concerns=lambda context: len(_lines(context)) > 1,
+            name="the line",
+            run=True,
+        ),
+        Setting(
+            "target",
+            "Target",
+            "",
+            "line",
+            "What the decoder reads. Leave it empty and the model writes it; type to see how it "
+            "reads your own.",
+            concerns=lambda context: context.shape is None or context.shape.writes,
+            name="the target",
+            run=True,
+        ),
+        _mask(
+            "causal",
+            "Causal mask",
+            "decoder",
+            "the causal mask",
+            "Decoder self-attention: no target token may look at a later one. Off: it can see what "
+            "it is asked to predict.",
+        ),
+        _mask(
+            "src_padding",
+            "Source padding mask",
+            "encoder",
+            "the source padding mask",
+            "Encoder self-attention: nobody may look at source padding. Pad the sentence to see "
+            "it.",
+        ),
+        _mask(
+            "tgt_padding",
+            "Target padding mask",
+            "decoder",
+            "the target padding mask",
+            "Decoder self-attention: nobody may look at target padding. With the causal mask on, "
+            "only padding itself could.",
+        ),
+        _mask(
+            "memory_padding",
+            "Cross-attention padding mask",
+            "cross",
+            "the cross-attention padding mask",
+            "Cross-attention: no target token may look at source padding. Pad the sentence to see "
+            "it.",
+        ),
+        Setting(
+            "pad_to",
+            "Pad to N tokens",
+            0,
+            "number",
+            "Adds padding to source and target, so that the padding masks have something to do.",
+            most=MAX_PADDED,
+            name="the padding",
+            run=True,
+            header="padded to {} tokens",
+        ),
+        Setting(
+            "kind",
+            "Attention",
+            "cross",
+            "segmented",
+            "Encoder: source looks at source. Decoder: target looks at target. Cross: target looks "
+            "at source.",
+            options=_kinds,
+            among=tuple(KINDS),
+            opens=lambda context: _kinds(context)[-1],
+        ),
+        Setting(
+            "layer",
+            "Layer",
+            1,
+            "segmented",
+            "Layer 1 reads the embeddings, every other layer the one before it.",
+            options=_layers,
+            least=1,
+            most=MANY,
+        ),
+        Setting(
+            "head",
+            "Head",
+            1,
+            "segmented",
+            "The heads of a layer read the same text side by side, each in its own way.",
+            options=_heads,
+            least=1,
+            most=MANY,
+        ),
+        Setting(
+            "show",
+            "Grid",
+            "all",
+            "segmented",
+            "Encoder, decoder and cross-attention together; the one in focus alone; or source and "
+            "target in one square.",
+            options=SHOWN,
+        ),
+        Setting(
+            "scale",
+            "Scale",
+            "linear",
+            "segmented",
+            "How weights become colours in the grid. Square root lifts small weights out of the "
+            "dark; per row makes the largest weight of every row the brightest.",
+            options=SCALES,
+        ),
+        Setting(
+            "order",
+            "Order of heads",
+            "layer and head",
+            "select",
+            "Entropy: the most pointed head first. Distance: the nearest-looking first. Change: "
+            "the head that the masks change most comes first.",
+            options=ORDERS,
+        ),
+        Setting(
+            "average",
+            "Mean over",
+            "one head",
+            "segmented",
+            "The head in focus by itself, or the mean over the heads of its layer, over its head "
+            "number in all layers, or over both. For the picture in full and for the shaded text.",
+            options=tuple(AVERAGES),
+        ),
+        Setting(
+            "special",
+            "Special tokens",
+            "show",
+            "segmented",
+            "<s>, </s> and padding: shown; hidden; or hidden and each row scaled to 1 again.",
+            options=SPECIAL_TOKENS,
+        ),
+        Setting(
+            "words",
+            "Whole words",
+            False,
+            "toggle",
+            "Pieces of a word are merged: rows averaged, columns summed.",
+        ),
+        Setting(
+            "least",
+            "Hide weights below",
+            0.0,
+            "slider",
+            "Smaller weights are drawn as 0.",
+            most=MOST_HIDDEN,
+            look={"step": 0.01},
+        ),
+        Setting(
+            "projector",
+            "Projector",
+            False,
+            "toggle",
+            "Large letters and thick lines, to be read from the last row.",
+        ),
+        Setting("numbers", "The same in numbers", False, "expander", page=HOME),
+        Setting(
+            "at",
+            "Step",
+            STEPS[0],
+            "segmented",
+            options=STEPS,
+            page="Inside",
+            look={"label_visibility": "collapsed"},
+        ),
+        Setting(
+            "follow", "Follow who asks", SECOND_PIECE, "select", page="Inside", look={"width": 260}
+        ),
+        Setting(
+            "to",
+            "to who is looked at",
+            MOST_LOOKED_AT,
+            "select",
+            page="Inside",
+            look={"width": 260},
+        ),
+        Setting(
+            "without",
+            "Leave out",
+            [],
+            "pills",
+            "Positions are left out of the whole model, the others of this attention.",
+            options=LEFT_OUT,
+            page="Inside",
+        ),
+        Setting(
+            "side",
+            "Side",
+            "source",
+            "segmented",
+            "The encoder reads the source, the decoder the target.",
+            options=("source", "target"),
+            page="Positions",
+        ),
+        Setting(
+            "lab",
+            "Lab",
+            LAB[0],
+            "segmented",
+            "The table and what it is added to; what is in the table; what the model does without "
+            "it.",
+            options=LAB,
+            page="Positions",
+        ),
+        Setting(
+            "base",
+            "Scale N",
+            10_000,
+            "steps",
+            "The paper's table with another number in the place of 10,000. The model keeps its "
+            "own.",
+            options=BASES,
+            format="{:,}",
+            page="Positions",
+        ),
+        Setting(
+            "pair",
+            "Pair of dimensions",
+            0,
+            "slider",
+            "Pair 0 is dimensions 0 and 1, the quickest hand.",
+            most=MOST_PIECES,
+            page="Positions",
+        ),
+        Setting(
+            "k",
+            "k, how many positions further",
+            3,
+            "slider",
+            "How far apart the two positions are.",
+            least=1,
+            most=MOST_PIECES,
+            page="Positions",
+        ),
+        Setting(
+            "instead",
+            "Positions",
+            "none",
+            "segmented",
+            "What is added to source and target in the place of the model's own table. The words, "
+            "weights and masks stay.",
+            options=positions.KINDS,
+            page="Positions",
+        ),
+        Setting(
+            "shift",
+            "Shifted by",
+            10,
+            "slider",
+            "The first row that is used.",
+            least=1,
+            most=100,
+            page="Positions",
+        ),
+        Setting(
+            "first",
+            "Swap",
+            "",
+            "select",
+            "A piece of the source. The target stays.",
+            page="Positions",
+        ),
+        Setting(
+            "second",
+            "with",
+            "",
+            "select",
+            "A piece of the source. The target stays.",
+            page="Positions",
+        ),
+        Setting(
+            "scaled",
+            "Divide scores by √2",
+            True,
+            "toggle",
+            "√ of how many numbers a vector has. Off: the same order, but sharper.",
+            page="Look-up",
+            look={"width": "content"},
+        ),
+        Setting(
+            "asks",
+            "Which piece asks",
+            2,
+            "number",
+            "Its place in the sentence, counted from 1. Or click a piece below, or walk there with "
+            "the arrow keys.",
+            least=1,
+            most=MOST_PIECES,
+            page="Look-up",
+            look={"width": 200},
+        ),
+        Setting(
+            "stack",
+            "Stack",
+            "decoder",
+            "segmented",
+            "The encoder reads the source, the decoder the target.",
+            options=("encoder", "decoder"),
+            page="Residual",
+        ),
+        Setting("ranks", "Its rank", False, "expander", page="Residual"),
+        Setting(
+            "system",
+            "System",
+            "paper",
+            "segmented",
+            "Text, code and ours side by side, and what was built as meant.",
+            options=tuple(PRESETS),
+            page="Family",
+        ),
+        Setting(
+            "bertviz",
+            "View",
+            "head",
+            "segmented",
+            "Head: one layer, its heads over each other. Model: all heads small. Neuron: how "
+            "queries and keys make the weights of one head.",
+            options=BERTVIZ,
+            page="BertViz",
+        ),
+        Setting(
+            "leave_out",
+            "Layers to leave out",
+            [],
+            "several",
+            "Fewer layers are drawn sooner.",
+            item=int,
+            page="BertViz",
+            look={"placeholder": "none", "width": 300},
+        ),
+        Setting(
+            "draw",
+            "Draw",
+            False,
+            "toggle",
+            "BertViz draws every weight as a line.",
+            page="BertViz",
+        ),
+        Setting(
+            "weights_of",
+            "Weights of",
+            ALL,
+            "segmented",
+            "As the model used them, whatever the pictures hide or merge.",
+            options=(ALL, ONE),
+            page=TAKE_AWAY,
+        ),
+    )
+}
+MASKS = tuple(Masks.__dataclass_fields__)
+
+
+def valid(chosen: Mapping, catalog: Catalog, address: Mapping[str, Sequence[str]] = {}) -> dict:
+    """All settings of the sidebar, and what is known of the pages' own, each as it may be given
+    those before it. What was chosen is clamped; what the address asks for and cannot be is not
+    heard, as Streamlit does it."""
+    context = Context({}, catalog)
+    for key, setting in SETTINGS.items():
+        value = chosen.get(key, ABSENT)
+        asked = setting.parse(address[key]) if value is ABSENT and key in address else ABSENT
+        if setting.page:
+            value = asked if value is ABSENT else value
+            if value is not ABSENT and setting.could_be(value):
+                context.values[key] = value
+            continue
+        limits = setting.limits(context)
+        if value is ABSENT:
+            value = asked if limits.allows(asked) else limits.default
+        concerns = setting.concerns(context)
+        context.values[key] = limits.nearest(value) if concerns else limits.default
+    return context.values
+
+
+def shared(values: Mapping, page: str) -> dict:
+    """The settings that a link or a file holds: those of the sidebar and of one page."""
+    return {
+        key: values[key]
+        for key, setting in SETTINGS.items()
+        if key in values and setting.address and setting.page in ("", page)
+    }
+
+
+def complete(chosen: Mapping, page: str = "") -> dict:
+    """What a file holds where only some settings were chosen."""
+    defaults = {key: setting.default for key, setting in SETTINGS.items() if not setting.page}
+    return shared(defaults | dict(chosen), page)
+
+
+def headers(values: Mapping) -> list[str]:
+    """What of a run is not as it would be by default, in a few words each."""
+    return [
+        setting.header.format(values[key])
+        for key, setting in SETTINGS.items()
+        if setting.header and key in values and values[key] != setting.default
+    ]
+
+
+def _is_text(value: str) -> bool:
+    """Not half of a character, which no file and no tokenizer takes."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,139 @@
+"""A folder of --models that is broken in any way fails alone."""
+
+import json
+import shutil
+
+import pytest
+import streamlit as st
+
+from app import catalog
+
+
+def configured(change):
+    """Changes config.json."""
+
+    def breaks(folder):
+        file = folder / "config.json"
+        config = change(json.loads(file.read_text(encoding="utf-8")))
+        file.write_text(json.dumps(config), encoding="utf-8")
+
+    return breaks
+
+
+def carded(**card):
+    return configured(lambda config: config | {"card": config["card"] | card})
+
+
+def with_bytes(name, content):
+    def breaks(folder):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content)
+
+    return breaks
+
+
+def is_a_folder(folder):
+    (folder / "config.json").unlink()
+    (folder / "config.json").mkdir()
+
+
+def leads_nowhere(folder):
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors").symlink_to(folder / "model.safetensors")
+
+
+BROKEN = {  # what is wrong → what makes it so
+    "the card is a list": configured(lambda config: config | {"card": [1]}),
+    "the card is a number": configured(lambda config: config | {"card": 3}),
+    "the card is nothing": configured(lambda config: config | {"card": None}),
+    "no card": configured(lambda config: {k: v for k, v in config.items() if k != "card"}),
+    "the configuration is a list": configured(lambda config: [config]),
+    "the configuration is a number": configured(lambda config: 7),
+    "sizes are a text": configured(lambda config: config | {"sizes": "large"}),
+    "a size is a text": configured(
+        lambda config: config | {"sizes": config["sizes"] | {"d_model": "large"}}
+    ),
+    "no such preset": configured(lambda config: config | {"preset": ["paper"]}),
+    "JSON nested deeply": with_bytes("config.json", b"[" * 200_000),
+    "not JSON": with_bytes("config.json", b"{"),
+    "not UTF-8": with_bytes("config.json", b"\xff\xfe{}"),
+    "a folder for a file": is_a_folder,
+    "weights that are none": with_bytes("model.safetensors", b"not weights"),
+    "weights that lead nowhere": leads_nowhere,
+    "no tokenizer": lambda folder: (folder / "tokenizer.json").unlink(),
+    "a tokenizer that is none": with_bytes("tokenizer.json", b"[1]"),
+    "classes are a number": carded(classes=5),
+    "classes are numbers": carded(classes=[1, 2]),
+}
+ODD = {  # what is odd, and no reason not to read the model
+    "the title is a list": carded(title=["a"], look_for={"a": 1}),
+    "half a character in the title": carded(title="\ud800"),
+    "scores are a number": carded(scores=5),
+    "a score is a text": carded(scores=[{"set": "x", "decode": "greedy", "bleu": "good"}]),
+    "a score of nothing": carded(scores=[{}]),
+    "a snapshot that is none": with_bytes("snapshots/step-000010.safetensors", b"not weights"),
+    "a snapshot of no step": with_bytes("snapshots/step-last.safetensors", b"not weights"),
+}
+
+
+@pytest.fixture
+def broken(models, tmp_path, monkeypatch):
+    """A folder with a good model and one that `breaks` has been at."""
+
+    def make(breaks):
+        for name in ("good", "bad"):
+            shutil.copytree(models / "short", tmp_path / name)
+        breaks(tmp_path / "bad")
+        monkeypatch.setattr("sys.argv", ["main.py", "--models", str(tmp_path)])
+        st.cache_resource.clear()
+        st.cache_data.clear()
+
+    return make
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_folder_fails_alone_and_says_so(page, broken, what):
+    broken(BROKEN[what])
+    page.query_params.update(source="the dog", target="ein Hund")
+    page.run()
+    assert not page.exception and not page.error
+    page.selectbox(key="model").set_value("bad").run()
+    assert not page.exception
+    assert page.error[0].value.startswith("The model “bad” cannot be read (")
+    page.selectbox(key="model").set_value("good").run()
+    assert not page.exception and not page.error
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_an_odd_folder_is_read_all_the_same(page, broken, what):
+    broken(ODD[what])
+    page.query_params.update(source="the dog", target="ein Hund")
+    page.run()
+    page.selectbox(key="model").set_value("bad").run()
+    assert not page.exception and not page.error
+
+
+def test_a_folder_that_may_not_be_looked_into_fails_alone(broken, monkeypatch):
+    """As root nothing is forbidden, so the refusal is played."""
+    broken(lambda folder: None)
+    exists = catalog.Path.exists
+
+    def refuse(path, **more):
+        if path.parent.name == "bad":
+            raise PermissionError(13, "Permission denied")
+        return exists(path, **more)
+
+    monkeypatch.setattr(catalog.Path, "exists", refuse)
+    assert {"good", "bad"} <= set(catalog.models())
+
+
+def test_a_folder_whose_name_is_no_text_can_be_sent_to_a_browser(models, tmp_path, monkeypatch):
+    try:
+        shutil.copytree(models / "short", tmp_path / "caf\udce9")
+    except OSError:
+        pytest.skip("this file system takes no such name")
+    monkeypatch.setattr("sys.argv", ["main.py", "--models", str(tmp_path)])
+    catalog.folders.clear()
+    for name in catalog.models():
+        name.encode("utf-8")
+    catalog.folders.clear()

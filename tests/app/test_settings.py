@@ -1,0 +1,250 @@
+"""Settings are valid together, always: in a session, in the address, in a file."""
+
+import itertools
+import random
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from app.pages import PAGES
+from app.settings import ABSENT, FINAL, MASKS, SETTINGS, Shape, complete, headers, valid
+from tests.conftest import ROOT
+
+
+class Here:
+    """Two translators, one with training steps, and a classifier."""
+
+    def models(self):
+        return ["big", "small", "classifier"]
+
+    def devices(self):
+        return ["auto", "cpu"]
+
+    def steps(self, model):
+        return ["10", "1000", FINAL] if model == "big" else []
+
+    def examples(self, model):
+        return [f"an example of {model}", "another"]
+
+    def shape(self, model, step, device):
+        if model == "classifier":
+            return Shape({"encoder": 2}, 4, False)
+        depth = 5 if model == "big" else 1
+        return Shape({"encoder": 2, "decoder": depth, "cross": depth}, 4, True)
+
+
+HERE = Here()
+
+
+def test_a_fresh_start_is_as_trained_for_every_model():
+    for model in HERE.models():
+        fresh = valid({"model": model}, HERE)
+        assert all(fresh[mask] is True for mask in MASKS)
+        assert fresh["source"] == fresh["line"] == f"an example of {model}"
+        assert fresh["step"] == FINAL and fresh["layer"] == fresh["head"] == 1
+    assert valid({}, HERE)["model"] == "big" and valid({}, HERE)["kind"] == "cross"
+
+
+def test_each_setting_is_clamped_given_those_before_it():
+    chosen = dict(model="big", step="10", kind="decoder", layer=5, head=4, causal=False)
+    assert valid(chosen, HERE) == valid(chosen, HERE) | chosen
+    small = valid(chosen | {"model": "small"}, HERE)
+    assert small["step"] == FINAL and small["layer"] == 1 and not small["causal"]
+    classifier = valid(chosen | {"model": "classifier", "target": "Hund"}, HERE)
+    assert classifier["kind"] == "encoder" and classifier["layer"] == 2
+    assert classifier["causal"] is True and classifier["target"] == ""
+    assert valid({"source": "a\n\nb", "line": "b"}, HERE)["line"] == "b"
+    assert valid({"source": "a\nc", "line": "b"}, HERE)["line"] == "a"
+
+
+def test_what_is_valid_stays_as_it_is():
+    """Clamping twice is clamping once, whatever was chosen."""
+    chance = random.Random(0)
+    odd = [None, "", "big", "gone", True, False, 0, 1, 3, 99, -1, 0.2, float("nan"), [], ["x"]]
+    for _ in range(500):
+        chosen = {key: chance.choice([*odd, setting.default]) for key, setting in SETTINGS.items()}
+        found = valid(chosen, HERE)
+        assert valid(found, HERE) == found
+        assert set(found) >= {key for key, setting in SETTINGS.items() if not setting.page}
+        for key, value in found.items():
+            assert type(value) is type(SETTINGS[key].default), key
+
+
+def test_what_the_address_cannot_mean_is_not_heard():
+    address = dict(layer=["99"], kind=["sideways"], pad_to=["1000"], causal=["perhaps"], at=["x"])
+    assert valid({}, HERE, address) == valid({}, HERE)
+    address = dict(layer=["2"], kind=["decoder"], pad_to=["9"], causal=["false"], at=["Softmax"])
+    found = valid({}, HERE, address)
+    assert (found["layer"], found["kind"], found["pad_to"]) == (2, "decoder", 9)
+    assert found["causal"] is False and found["at"] == "Softmax"
+    assert valid({"layer": 3}, HERE, address)["layer"] == 3  # chosen since
+
+
+@pytest.mark.parametrize("key", SETTINGS)
+def test_every_value_is_written_into_an_address_as_it_is_read(key):
+    setting = SETTINGS[key]
+    options = setting.among or (() if callable(setting.options) else setting.options)
+    for value in [setting.default, *options]:
+        if isinstance(setting.default, list):
+            value = [value] if value != setting.default else value
+        text = setting.as_text(value)
+        assert setting.parse(text if isinstance(text, list) else [text]) == value
+    assert setting.parse([]) in (ABSENT, [])
+
+
+def test_a_header_says_what_is_not_as_trained():
+    chosen = complete({"causal": False, "pad_to": 24, "step": "256", "layer": 3})
+    assert headers(complete({})) == []
+    assert headers(chosen) == ["step 256", "without the causal mask", "padded to 24 tokens"]
+
+
+def test_what_a_run_depends_on_has_a_name_and_pages_exist():
+    for setting in SETTINGS.values():
+        assert bool(setting.name) == setting.run, setting.key
+        assert setting.page in ("", *PAGES), setting.key
+    assert [key for key, setting in SETTINGS.items() if not setting.address] == ["device"]
+    run = {key for key, setting in SETTINGS.items() if setting.run}
+    assert run == {"model", "step", "source", "line", "target", *MASKS, "pad_to"}
+
+
+# In the app
+
+
+def opened(page, **settings):
+    page.query_params.update(settings)
+    return page.run()
+
+
+def test_a_step_that_another_model_does_not_have_becomes_final(page):
+    opened(page, model="uneven", step="10", source="the dog", target="ein Hund")
+    assert page.select_slider(key="step").value == "10"
+    for name in ("short", "paper, untrained", "classifier", "bloem, untrained", "en-de"):
+        page.selectbox(key="model").set_value(name).run()
+        assert not page.exception and not page.error, name
+        assert page.session_state["_memo"]["values"]["step"] == FINAL
+
+
+@pytest.mark.parametrize("name", ["short", "paper, untrained"])
+def test_a_link_to_a_step_that_is_not_there_is_read(page, name):
+    opened(page, model=name, step="10", source="the dog", target="ein Hund")
+    assert not page.exception and not page.error
+
+
+def test_an_untrained_model_takes_its_target_from_the_trained_one(page):
+    """Not from an earlier step of it that was looked at before."""
+    opened(page, model="annotated, untrained", source="A dog runs.")
+    expected = page.dataframe[0].value["after"].tolist()
+    page.selectbox(key="model").set_value("en-de").run()
+    page.select_slider(key="step").set_value(page.select_slider(key="step").options[0]).run()
+    early = page.dataframe[0].value["after"].tolist()
+    page.selectbox(key="model").set_value("annotated, untrained").run()
+    assert not page.exception and not page.error
+    assert page.dataframe[0].value["after"].tolist() == expected != early
+
+
+def test_a_mask_that_does_not_concern_the_model_is_not_lost(page):
+    opened(page, model="uneven", causal="false", source="the dog", target="ein Hund")
+    page.selectbox(key="model").set_value("classifier").run()
+    assert page.session_state["_memo"]["values"]["causal"] is True
+    assert not [toggle for toggle in page.toggle if toggle.key == "causal"]
+    page.selectbox(key="model").set_value("uneven").run()
+    assert page.toggle(key="causal").value is False
+
+
+def test_the_pages_own_controls_are_remembered(page):
+    opened(page, model="uneven", source="the dog sees", target="ein Hund")
+    page.switch_page("views/inside.py").run()
+    page.segmented_control(key="at").set_value("Softmax").run()
+    page.selectbox(key="follow").set_value("2 ein").run()
+    page.switch_page("views/attention.py").run()
+    page.switch_page("views/inside.py").run()
+    assert page.segmented_control(key="at").value == "Softmax"
+    assert page.selectbox(key="follow").value == "2 ein"
+    page.text_area(key="source").set_value("a cat").run()
+    assert not page.exception
+
+
+def test_a_link_holds_the_pages_controls(page):
+    links = {"first": "1 dog", "base": "1,000", "lab": "Wavelengths", "side": "target"}
+    opened(page, model="uneven", source="the dog sees", target="ein Hund", **links)
+    page.switch_page("views/positions.py").run()
+    assert page.select_slider(key="base").value == 1000
+    assert page.segmented_control(key="side").value == "target"
+    page.segmented_control(key="lab").set_value("Swap two words").run()
+    assert not page.exception and page.selectbox(key="first").value == "1 dog"
+
+
+TWO_RUNS = """
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+
+from app import compute, session
+from model.masks import Masks
+
+session.settle("Attention")
+run = session.run()
+other = replace(run, texts=(run.texts[0], run.texts[0]), masks=Masks(causal=False))
+earlier = replace(run, step="10")
+for name, one in {"run": run, "other": other, "earlier": earlier}.items():
+    st.session_state[name] = compute.trace_of(session.view(one), one)
+"""
+
+
+def test_several_runs_can_be_traced_in_one_run_of_a_page(models, monkeypatch):
+    from model import Masks, load, snapshots
+
+    monkeypatch.setattr("sys.argv", ["main.py", "--models", str(models)])
+    st.cache_resource.clear()
+    page = AppTest.from_string(TWO_RUNS, default_timeout=60)
+    page.query_params.update(model="uneven", source="the dog sees", target="ein Hund")
+    page.run()
+    assert not page.exception
+    own = load(models / "uneven")
+    alone = {
+        "run": own.trace("the dog sees", "ein Hund"),
+        "other": own.trace("the dog sees", "the dog sees", Masks(causal=False)),
+    }
+    snapshots.put_into(own.model, models / "uneven", 10)
+    alone["earlier"] = own.trace("the dog sees", "ein Hund")
+    for name, trace in alone.items():
+        for kind, weights in trace.attention.items():
+            assert abs(page.session_state[name].attention[kind] - weights).max() <= 1e-6
+    pairs = itertools.combinations(alone.values(), 2)
+    assert all(abs(a.logits[0] - b.logits[0]).max() > 1e-6 for a, b in pairs)
+    st.cache_resource.clear()
+
+
+def test_the_number_of_threads_is_given_back(monkeypatch):
+    import torch
+
+    from app import compute
+
+    monkeypatch.setattr(compute, "CORES", 2)
+    torch.set_num_threads(2)
+    try:
+        with compute.threads(10):
+            assert torch.get_num_threads() == 1
+        with pytest.raises(RuntimeError), compute.threads(10):
+            raise RuntimeError
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+
+
+def test_only_the_session_touches_the_session_state():
+    """Apart from what a widget, whose value only Streamlit knows, tells its own callback."""
+    callbacks = {
+        "components/head_grid.py": 1, "components/model_map.py": 1, "components/plane.py": 1,
+        "views/heads.py": 1, "views/take_away.py": 1, "sidebar.py": 1,
+    }  # fmt: skip
+    found = {}
+    for file in (ROOT / "app").rglob("*.py"):
+        name = file.relative_to(ROOT / "app").as_posix()
+        count = file.read_text(encoding="utf-8").count("st.session_state")
+        if count and name != "session.py":
+            found[name] = count
+    assert found == callbacks
+    assert "query_params[" not in (ROOT / "app" / "session.py").read_text(encoding="utf-8")
