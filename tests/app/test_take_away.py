@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 import zipfile
 from dataclasses import replace
 
@@ -10,10 +11,10 @@ import pytest
 
 from app import evidence
 from app.evidence import Model
-from app.settings import complete
+from app.settings import complete, shared
 from model import Masks, load
 from model.checkpoint import parameters_sha256, untrained
-from tests.app.test_evidence import BROKEN, set_to
+from tests.app.test_evidence import BROKEN, recorded, set_to
 from tests.app.test_exports import view_of
 
 PAGE = "views/take_away.py"
@@ -34,6 +35,12 @@ def packed(models, **changes) -> bytes:
     )
     view = replace(view_of(trace, "decoder", 4, 2), settings=chosen)
     return evidence.make(view, Model(chosen["model"], "model.safetensors", sha))
+
+
+def inside_of(content) -> dict:
+    """The settings of a pack, and controls of the page Inside."""
+    controls = {"at": "Softmax", "without": ["scaling"], "follow": "2 ei"}
+    return json.loads(content[evidence.RECORD])["settings"] | controls
 
 
 def files_of(pack: bytes) -> dict[str, bytes]:
@@ -75,6 +82,28 @@ def test_a_pack_restores_the_view_and_the_numbers_agree(take_away, models):
     assert page.toggle(key="causal").value is False
     assert not page.error and not page.warning
     assert "**identical**" in page.success[0].value
+
+
+def test_a_pack_brings_back_the_page_it_was_of_and_its_controls(take_away, models):
+    content = files_of(packed(models))
+    page = drop(take_away, recorded(content, page="Inside", settings=inside_of(content)))
+    assert page.success and "identical" in page.success[0].value
+    assert [link for link in page.get("page_link") if "Back to the page Inside" in link.proto.label]
+    page.switch_page("views/inside.py").run()
+    assert not page.exception and page.segmented_control(key="at").value == "Softmax"
+    assert page.button_group(key="without").value == ["scaling"]
+    assert page.selectbox(key="follow").value == "2 ei"
+    assert any("6. Softmax" in text.value for text in page.markdown)
+
+
+def test_a_pack_is_of_the_page_one_was_on_before(page):
+    page.query_params.update(model="uneven", source="the dog", target="ein Hund", at="Softmax")
+    page.run()
+    page.switch_page("views/inside.py").run()
+    page.switch_page("views/take_away.py").run()
+    values, notes = page.session_state["_memo"]["values"], page.session_state["_memo"]
+    assert notes["last page"] == "Inside" and values["at"] == "Softmax"
+    assert evidence.exports.permalink(shared(values, "Inside"), "Inside").startswith("inside?")
 
 
 def test_a_changed_view_is_not_compared_until_it_is_restored(take_away, models):
