@@ -18,16 +18,14 @@ import streamlit as st
 import torch
 from safetensors import safe_open
 
-from app.settings import Shape, lines_of
+from app.settings import Structure, lines_of
 from model import snapshots
 from model.capture import view
 from model.card import headline
 from model.checkpoint import SHIPPED, Checkpoint, load, parameters_sha256, untrained
-from model.presets import PRESETS, parameters
+from model.presets import PRESETS, parameters, sides
 from model.reference import Reference
 from model.run import FINAL
-from model.trace import KINDS
-from model.variants import ClassifierConfig
 
 EXAMPLES = SHIPPED.parent / "examples"
 DEFAULT_MODEL, CLASSIFIER = "en-de", "reviews"
@@ -101,10 +99,10 @@ def models() -> list[str]:
 def trained(name: str) -> str:
     """A model itself, or the trained one whose pieces, examples and targets an untrained one is
     given: what it would write by itself is noise."""
-    preset = PRESETS.get(UNTRAINED.get(name))
-    if preset is None:
+    if name not in UNTRAINED:
         return name
-    return CLASSIFIER if issubclass(preset.config, ClassifierConfig) else DEFAULT_MODEL
+    classifies = any(side.predicts == "class" for side in sides(UNTRAINED[name]))
+    return CLASSIFIER if classifies else DEFAULT_MODEL
 
 
 def examples(name: str) -> list[str]:
@@ -205,17 +203,13 @@ def view_of(name: str, step: str, device: str) -> ModelView:
     return _shared(name, step, device).again()
 
 
-def shape(name: str, step: str, device: str) -> Shape | None:
-    """What a model has to look at; None where it cannot be read."""
+def structure(name: str, step: str, device: str) -> Structure | None:
+    """What a model says of itself; None where it cannot be read."""
     try:
-        checkpoint = _shared(name, step, device_of(device)).checkpoint
+        model = _shared(name, step, device_of(device)).model
     except Unreadable:
         return None
-    sizes = checkpoint.model.config
-    depth = {"encoder": sizes.n_encoder_layers, "decoder": sizes.n_decoder_layers}
-    layers = {kind: depth[stack] for kind, (stack, _) in KINDS.items()}
-    present = {kind: count for kind, count in layers.items() if count}
-    return Shape(present, sizes.n_heads, not checkpoint.classes)
+    return Structure(model.sides(), model.sites())
 
 
 def sha256(name: str, step: str) -> tuple[str, str]:
@@ -244,7 +238,8 @@ def random_weights(name: str) -> str:
     """A sentence on a model if it was never trained, else nothing."""
     if name not in UNTRAINED:
         return ""
-    wrote = "" if trained(name) == CLASSIFIER else f" The target is written by {DEFAULT_MODEL}."
+    writes = any(side.writes for side in sides(UNTRAINED[name]))
+    wrote = f" The target is written by {DEFAULT_MODEL}." if writes else ""
     return (
         f"**{UNTRAINED[name]}** was not trained: its weights are random, the same every time. The "
         f"pictures show how this system is built, not what it would learn.{wrote}"

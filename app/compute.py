@@ -14,7 +14,6 @@ import numpy as np
 import streamlit as st
 import torch
 
-from app import words
 from app.cache import ByteBoundedCache
 from app.catalog import SEEDED, ModelView
 from model import blocks, family, heads, positions, residual
@@ -22,26 +21,28 @@ from model.inside import Inside, look_inside
 from model.masks import Masks
 from model.reference import ReferenceTrace
 from model.run import Run
+from model.sites import embedding_of, embeddings_of, sides_of
 from model.tokenizer import Encoding
-from model.trace import Trace, inputs_of, trace
+from model.trace import Trace, ids_of, read_of, trace
+from model.transformer import Site
 from model.variants import PositionsFromOne
 
 CORES = torch.get_num_threads()
 SHORT = 400  # tokens; longer texts are quicker on all cores
 KEPT_BYTES = 512 * 2**20
 FEW = 10_000  # bytes: about what numbers a head come to
-NOTHING = Encoding((), (), ())
 
 
 @contextmanager
 def threads(tokens: int) -> Iterator[None]:
     """One core for a short text. More would wait for each other at every small product, and for
     long where the browser, on the same machine, is drawing."""
+    before = torch.get_num_threads()
     torch.set_num_threads(1 if tokens < SHORT else CORES)
     try:
         yield
     finally:
-        torch.set_num_threads(CORES)
+        torch.set_num_threads(before)
 
 
 @st.cache_resource
@@ -59,11 +60,6 @@ def kept(view: ModelView, run: Run, name, make: Callable, size: Callable):
     return _results().get((name, view.device, run), once, size)
 
 
-def pair_of(run: Run) -> tuple[Encoding, Encoding]:
-    """Source and target; a classifier's is empty."""
-    return (*run.texts, NOTHING)[:2]
-
-
 def _arrays(found: dict[str, np.ndarray]) -> int:
     return sum(array.nbytes for array in found.values())
 
@@ -73,13 +69,9 @@ def trace_of(view: ModelView, run: Run) -> Trace:
 
     def make():
         with st.spinner("Running the model …"):  # seen after half a second
-            return _trace(view, run)
+            return trace(view.model, run)
 
     return kept(view, run, "trace", make, lambda made: made.nbytes)
-
-
-def _trace(view: ModelView, run: Run) -> Trace:
-    return trace(view.model, *pair_of(run), run.masks, run.pad_to)
 
 
 def target_of(view: ModelView, text: str, masks: Masks = Masks(), pad_to: int = 0) -> Encoding:
@@ -105,14 +97,9 @@ def measured_of(view: ModelView, run: Run) -> dict[str, heads.Measured]:
 
     def make():
         with st.spinner("Measuring the heads …"):
-            return {kind: _measure(seen, kind) for kind in seen.attention}
+            return heads.measured(seen)
 
     return kept(view, run, "measured", make, lambda made: FEW)
-
-
-def _measure(seen: Trace, kind: str) -> heads.Measured:
-    query, key = words.sides(seen, kind)
-    return heads.measure(seen.attention[kind], query.pieces, key.pieces, kind)
 
 
 def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, heads.Measured]:
@@ -120,10 +107,10 @@ def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, heads.Measu
 
     def make():
         with st.spinner("Measuring the heads on the example sentences …"):
-            traces = [_trace(view, run) for run in runs]
+            each = [heads.measured(trace(view.model, run)) for run in runs]
             return {
-                kind: heads.over_sentences([_measure(seen, kind) for seen in traces])
-                for kind in (traces[0].attention if traces else ())
+                kind: heads.over_sentences([measured[kind] for measured in each])
+                for kind in (each[0] if each else ())
             }
 
     return _results().get(("measured over", view.device, tuple(runs)), make, lambda made: FEW)
@@ -142,26 +129,26 @@ def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
 
 
 def inside_of(
-    view: ModelView, run: Run, kind: str, layer: int, head: int, left_out: Sequence[str] = ()
+    view: ModelView, run: Run, site: Site, head: int, left_out: Sequence[str] = ()
 ) -> Inside:
     """One head, step by step, with steps left out."""
-    at, left_out = (kind, layer, head), tuple(left_out)
+    left_out = tuple(left_out)
 
     def make():
-        return look_inside(view.model, *pair_of(run), *at, run.masks, run.pad_to, left_out)
+        return look_inside(view.model, run, site, head, left_out)
 
-    return kept(view, run, ("inside", at, left_out), make, lambda made: made.nbytes)
+    return kept(view, run, ("inside", site, head, left_out), make, lambda made: made.nbytes)
 
 
 def blocks_of(view: ModelView, run: Run) -> list[blocks.Block]:
     """The model as blocks, with their shapes for these texts."""
-    seen = trace_of(view, run)
-    return blocks.blocks(view.model, len(seen.src.ids), len(seen.tgt.ids))
+    texts = trace_of(view, run).texts
+    return blocks.blocks(view.model, {side: len(text.ids) for side, text in texts.items()})
 
 
 def positional_table(view: ModelView, side: str) -> np.ndarray:
-    """All rows of the model's own table, (position, d_model); side is "src" or "tgt"."""
-    embedding = getattr(view.model, f"{side}_embedding")
+    """All rows of the model's own table of a side, (position, d_model)."""
+    embedding = embedding_of(view.model, sides_of(view.model)[side])
     table = positions.own_table(embedding.position, view.model.config.max_length)
     return table.float().cpu().numpy()
 
@@ -185,7 +172,7 @@ def effect_of(view: ModelView, run: Run, kind: str, shift: int) -> positions.Eff
 
     def make():
         with st.spinner("Running the model under other positions …"):
-            return positions.effect(view.model, before, pair_of(run), run.pad_to, kind, shift)
+            return positions.effect(view.model, before, kind, shift)
 
     return kept(view, run, ("positions", kind, shift), make, lambda made: FEW + _arrays(made.moved))
 
@@ -203,13 +190,13 @@ def written_under(view: ModelView, run: Run, text: str, kind: str, shift: int) -
 def reordered_of(
     view: ModelView, run: Run, first: int, second: int, kind: str = ""
 ) -> positions.Reordered:
-    """Two pieces of the source in each other's place, with the model's own positions or those of
-    a `kind`."""
+    """Two pieces of the first text in each other's place, with the model's own positions or those
+    of a `kind`."""
     order = positions.swap(len(run.texts[0].ids), first, second)
 
     def make():
         with st.spinner("Running the model on both orders …"):
-            return positions.reordered(view.model, pair_of(run), order, run.masks, run.pad_to, kind)
+            return positions.reordered(view.model, run, order, kind)
 
     return kept(
         view, run, ("reordered", order, kind), make, lambda made: FEW + 2 * made.before.nbytes
@@ -229,10 +216,10 @@ def lens_of(view: ModelView, run: Run) -> residual.Lens:
 
 
 def vectors_of(view: ModelView, run: Run) -> np.ndarray:
-    """What the model's table holds for the pieces of the source, (length, d_model)."""
-    embedding = view.model.src_embedding.token
-    ids = torch.tensor(trace_of(view, run).src.ids, device=embedding.weight.device)
-    return embedding.weight[ids].float().cpu().numpy()
+    """What the model's table holds for the pieces of its first text, (length, d_model)."""
+    weight = embeddings_of(view.model)[0].token.weight
+    text, *_ = trace_of(view, run).texts.values()
+    return weight[torch.tensor(text.ids, device=weight.device)].float().cpu().numpy()
 
 
 @st.cache_resource(show_spinner="Building one model of every system …")
@@ -247,7 +234,7 @@ def family_of(view: ModelView, run: Run) -> dict:
     config = view.model.config
 
     def make():
-        src, tgt = (torch.tensor([side.ids]) for side in inputs_of(config, *pair_of(run)))
+        src, tgt = ids_of(view.model, read_of(view.model, run))
         models = _members(len(view.tokenizer), config.max_length)
         with st.spinner("Measuring the differences …"), SEEDED, torch.no_grad():
             return family.measure(models, src, tgt) | {"pieces": src.shape[1]}
@@ -276,7 +263,7 @@ def reference_of(view: ModelView, run: Run) -> tuple[ReferenceTrace, Timing] | N
         return None
 
     def make():
-        seen = view.reference.trace(*pair_of(run), run.masks, run.pad_to)
+        seen = view.reference.trace(view.model, run)
         return seen, _time(view, run)
 
     return kept(view, run, "reference", make, lambda made: made[0].nbytes)
@@ -284,11 +271,9 @@ def reference_of(view: ModelView, run: Run) -> tuple[ReferenceTrace, Timing] | N
 
 @torch.no_grad()
 def _time(view: ModelView, run: Run, rounds: int = 5) -> Timing:
-    config = view.model.config
-    sides = inputs_of(config, *pair_of(run), run.pad_to)
-    src, tgt = (torch.tensor([side.ids], device=view.device) for side in sides)
-    masks = run.masks.build(src, tgt, config.pad_id)
-    passes = (lambda: view.model(src, tgt, *masks), lambda: view.reference(src, tgt, run.masks))
+    ids = ids_of(view.model, read_of(view.model, run))
+    masks = run.masks.build(view.model, *ids)
+    passes = (lambda: view.model(*ids, *masks), lambda: view.reference(*ids, run.masks))
     seconds = [[], []]
     for _ in range(rounds):
         for forward, measured in zip(passes, seconds, strict=True):

@@ -6,6 +6,7 @@ to a known size, and numbers are read as numbers.
 
 import io
 import json
+import re
 import struct
 import zipfile
 from collections.abc import Mapping
@@ -20,8 +21,7 @@ from app import exports
 from app.exports import View
 from app.pages import PAGES
 from app.settings import SETTINGS
-from app.words import KINDS, head_name, size
-from model.tables import SIDES
+from app.words import head_name, kind_name, size
 from model.trace import Trace
 
 FORMAT = "Headlight evidence pack"
@@ -45,6 +45,7 @@ LARGEST_RECORD = 2**20
 MOST_ENTRIES = 32
 LARGEST_LIST = 2**14  # bytes of the list of files at a ZIP's end
 LIBRARIES = ("torch", "numpy", "tokenizers", "safetensors", "streamlit", "pillow", "pyarrow")
+NAME = re.compile(r"[a-z][a-z0-9_ -]{0,39}")  # of a kind of attention, and of a text
 END = struct.Struct("<4s4H2LH")  # the end of a ZIP: signature, disks, entries, size, place, comment
 
 
@@ -64,8 +65,8 @@ class Model:
 @dataclass(frozen=True)
 class Pack:
     """What was in a pack. `attention`: kind → (layers, heads, query, key), or of the `head` (kind,
-    layer, head from 0) alone its (1, 1, query, key); `pieces`: "source" and "target"; `page`: where
-    the view was, whose own controls are among the `settings`."""
+    layer, head from 0) alone its (1, 1, query, key); `pieces`: by the title of their text, "source"
+    and "target"; `page`: where the view was, whose own controls are among the `settings`."""
 
     settings: Mapping
     page: str
@@ -113,6 +114,9 @@ def make(view: View, model: Model) -> bytes:
         "permalink": link,
         "model": vars(model),
         "versions": versions(),
+        "attention": {
+            kind: [side.title for side in view.trace.sides_of(kind)] for kind in view.trace.kinds
+        },
         "numbers_of": head,
     }
     made = {
@@ -205,12 +209,12 @@ def read(data: bytes) -> Pack:
         if name not in archive.namelist():
             raise Unreadable(f"{name} is missing in it.")
     record = _record(_member(archive, RECORD, LARGEST_RECORD))
-    arrays = _arrays(_member(archive, NUMBERS, LARGEST_NUMBERS + LARGEST_RECORD))
-    pieces = {
-        name: tuple(arrays.pop(name).tolist()) for name in ("source", "target") & arrays.keys()
-    }
-    settings, head = record["settings"], _head(record["numbers_of"])
-    _check_shapes(arrays, pieces, head)
+    settings, kinds = record["settings"], record["attention"]
+    head = _head(record["numbers_of"], kinds)
+    texts = {title for sides in kinds.values() for title in sides}
+    arrays = _arrays(_member(archive, NUMBERS, LARGEST_NUMBERS + LARGEST_RECORD), kinds, texts)
+    pieces = {title: tuple(arrays.pop(title).tolist()) for title in texts & arrays.keys()}
+    _check_shapes(arrays, pieces, kinds, head)
     return Pack(settings, record["page"], record["model"], record["versions"], arrays, pieces, head)
 
 
@@ -280,6 +284,11 @@ def _record(content: bytes) -> dict:
         isinstance(model.get(key), str) for key in ("name", "of", "sha256")
     ):
         raise Unreadable(f"{RECORD} in it does not name its model and the SHA-256 of that.")
+    kinds = record.get("attention")
+    if not isinstance(kinds, dict) or not all(map(_is_kind, kinds, kinds.values())):
+        raise Unreadable(f"{RECORD} in it does not say which attention its weights are of.")
+    if set(kinds) & {title for sides in kinds.values() for title in sides}:
+        raise Unreadable(f"{RECORD} in it has one name for a text and an attention.")
     if not isinstance(made_with, dict):
         raise Unreadable(f"{RECORD} in it does not name the versions it was made with.")
     return {
@@ -287,8 +296,15 @@ def _record(content: bytes) -> dict:
         "settings": {key: settings[key] for key in _held(page) if key in settings},
         "model": Model(*(model[key] for key in ("name", "of", "sha256"))),
         "versions": {str(name): str(number) for name, number in made_with.items()},
+        "attention": kinds,
         "numbers_of": record.get("numbers_of"),
     }
+
+
+def _is_kind(kind: str, sides) -> bool:
+    """A kind of attention and the titles of the texts of its queries and keys."""
+    texts = [kind, *sides] if isinstance(sides, list) else []
+    return len(texts) == 3 and all(isinstance(t, str) and NAME.fullmatch(t) for t in texts)
 
 
 def _held(page: str) -> dict:
@@ -300,17 +316,21 @@ def _held(page: str) -> dict:
     }
 
 
-def _head(found) -> tuple[str, int, int] | None:
+def _head(found, kinds: Mapping) -> tuple[str, int, int] | None:
     if found is None:
         return None
     if isinstance(found, dict):
         kind, layer, head = (found.get(key) for key in ("kind", "layer", "head"))
-        if kind in KINDS and all(type(i) is int and 0 <= i < 1000 for i in (layer, head)):
+        if (
+            isinstance(kind, str)
+            and kind in kinds
+            and all(type(i) is int and 0 <= i < 1000 for i in (layer, head))
+        ):
             return kind, layer, head
     raise Unreadable(f"{RECORD} in it does not say which head its numbers are of.")
 
 
-def _arrays(content: bytes) -> dict[str, np.ndarray]:
+def _arrays(content: bytes, kinds: Mapping, texts: set[str]) -> dict[str, np.ndarray]:
     """The arrays of weights.npz: weights and pieces, each with the type and size it must have."""
     archive = _archive(content, NUMBERS)
     found = {}
@@ -318,14 +338,14 @@ def _arrays(content: bytes) -> dict[str, np.ndarray]:
         name = file.removesuffix(".npy")
         if name == "settings":  # evidence.json says the same
             continue
-        if name not in (*SIDES, "source", "target"):
+        if name not in kinds and name not in texts:
             raise Unreadable(f"{NUMBERS} in it holds an array that is no part of a pack.")
-        found[name] = _array(_member(archive, file, LARGEST_NUMBERS), name)
+        found[name] = _array(_member(archive, file, LARGEST_NUMBERS), name, name in kinds)
     return found
 
 
-def _array(content: bytes, name: str) -> np.ndarray:
-    """One array. Its header is read first, so that nothing is made that the file does not hold."""
+def _array(content: bytes, name: str, weights: bool) -> np.ndarray:
+    """One array, of weights or of pieces. Its header is read first, so that nothing is made that the file does not hold."""
     file = io.BytesIO(content)
     try:
         if np.lib.format.read_magic(file) != (1, 0):
@@ -338,7 +358,6 @@ def _array(content: bytes, name: str) -> np.ndarray:
             f"The array “{name}” in {NUMBERS} is a pickle, which could run programs, and is not "
             "read."
         )
-    weights = name in SIDES
     right = dtype == np.float32 if weights else dtype.kind == "U" and dtype.isnative
     if not right or fortran or len(shape) != (4 if weights else 1):
         raise Unreadable(
@@ -364,12 +383,11 @@ def _array(content: bytes, name: str) -> np.ndarray:
     return array
 
 
-def _check_shapes(arrays: dict, pieces: dict, head: tuple | None) -> None:
+def _check_shapes(arrays: dict, pieces: dict, kinds: Mapping, head: tuple | None) -> None:
     if not arrays:
         raise Unreadable(f"{NUMBERS} in it holds no weights.")
-    sides = {"src": "source", "tgt": "target"}
     for kind, weights in arrays.items():
-        names = [sides[side] for side in SIDES[kind]]
+        names = kinds[kind]
         if not all(name in pieces for name in names):
             raise Unreadable(f"{NUMBERS} in it holds weights without their pieces.")
         expected = tuple(len(pieces[name]) for name in names)
@@ -422,18 +440,20 @@ def compare(pack: Pack, trace: Trace, model: Model) -> Agreement:
         if ours is None or ours.shape != theirs.shape:
             here = "none" if ours is None else f"{ours.shape[0]} layers of {ours.shape[1]} heads"
             there = f"{theirs.shape[0]} layers of {theirs.shape[1]} heads"
-            said = f"{KINDS[kind].capitalize()} has {there} in the pack and {here} here."
+            name = kind_name(trace, kind) if kind in trace.kinds else f"The attention “{kind}”"
+            said = f"{name} has {there} in the pack and {here} here."
             return Agreement("different", [*says, said])
         pairs[kind] = np.abs(ours - theirs).max(axis=(2, 3))
     if missing := [] if pack.head else [kind for kind in trace.attention if kind not in pairs]:
-        said = f"The pack has no weights of {' and '.join(KINDS[kind] for kind in missing)}."
+        names = " and ".join(trace.kinds[kind][0].title for kind in missing)
+        said = f"The pack has no weights of {names}."
         return Agreement("different", [*says, said])
     kind = max(pairs, key=lambda kind: pairs[kind].max())
     largest = float(pairs[kind].max())
     layer, head = np.unravel_index(pairs[kind].argmax(), pairs[kind].shape)
     if pack.head:
         _, layer, head = pack.head
-    where = head_name(kind, int(layer), int(head))
+    where = head_name(trace, kind, int(layer), int(head))
     count = sum(theirs.size for theirs in pack.attention.values())
     if largest <= IDENTICAL:
         verdict = "identical"
@@ -458,7 +478,8 @@ def compare(pack: Pack, trace: Trace, model: Model) -> Agreement:
 
 def _other_pieces(pack: Pack, trace: Trace) -> str:
     """A sentence on the first piece that is another one."""
-    for name, here in (("source", trace.src.pieces), ("target", trace.tgt.pieces)):
+    for side in trace.sides.values():
+        name, here = side.title, trace.texts[side.name].pieces
         there = pack.pieces.get(name, ())
         if tuple(there) == tuple(here):
             continue

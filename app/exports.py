@@ -18,7 +18,7 @@ from app.components.grid_page import grid_page
 from app.components.packing import LARGEST, Look, pack_trace, shrink
 from app.pages import HOME, PAGES
 from model.reading import Picture, Reading
-from model.tables import SIDES, Block, CsvFile, NpzFile, ParquetFile, blocks
+from model.tables import Block, CsvFile, NpzFile, ParquetFile, blocks, pieces_of
 from model.trace import Trace
 
 LEGENDS = {
@@ -49,23 +49,24 @@ class View:
 
     @property
     def name(self) -> str:
-        return words.picture_name(*self.head, self.reading.average)
+        return words.picture_name(self.trace, *self.head, self.reading.average)
 
     @property
     def picture(self) -> Picture:
         """The head in focus, or the mean, as it is read."""
         kind, layer, head = self.head
         weights = self.trace.attention[kind]
-        return self.reading.apply(weights, layer, head, *words.sides(self.trace, kind))
+        return self.reading.apply(weights, layer, head, *self.trace.texts_of(kind))
 
 
 def stem(view: View, what: str = "") -> str:
     """The name of a file without its ending: model, then `what`, else kind, layer and head."""
     model, step = view.settings["model"], view.settings["step"]
     kind, layer, head = view.head
+    number = words.layer_number(view.trace, kind, layer)
     parts = {
-        "": f"layer-{layer + 1}-head-{head + 1}",
-        "heads": f"layer-{layer + 1}-mean-over-heads",
+        "": f"layer-{number}-head-{head + 1}",
+        "heads": f"layer-{number}-mean-over-heads",
         "layers": f"head-{head + 1}-mean-over-layers",
         "both": "mean-over-all-heads",
     }
@@ -112,11 +113,11 @@ def grid_drawing(view: View) -> pictures.Drawing:
     for kind, weights in view.trace.attention.items():
         if view.look.show == "one kind" and kind != focus:
             continue
-        picture = shown.each(weights, *words.sides(view.trace, kind))
+        picture = shown.each(weights, *view.trace.texts_of(kind))
         said = picture.said
         if least:
             said = [*said, f"Weights under {least:g} are drawn as 0."]
-        asks, looked_at = words.SIDES[kind]
+        asks, looked_at = (side.title for side in view.trace.sides_of(kind))
         texts |= {asks.capitalize(): picture.query, looked_at.capitalize(): picture.key}
         every = [-(-size // LARGEST) or 1 for size in picture.weights.shape[2:]]
         if max(every) > 1:
@@ -126,13 +127,14 @@ def grid_drawing(view: View) -> pictures.Drawing:
         tiles = order["tiles"] if order else range(weights.shape[0] * weights.shape[1])
         parts.append(
             pictures.Tiles(
-                name=words.KINDS[kind].capitalize(),
+                name=words.kind_name(view.trace, kind),
                 asks=asks,
                 looked_at=looked_at,
                 weights=_scaled(shrink(picture.weights, *every), view.look.scale, least),
                 places=np.argsort(tiles).tolist(),
                 values=order["values"] if order else (),
                 focus=layer * weights.shape[1] + head if kind == focus else None,
+                numbers=[site.layer + 1 for site in view.trace.kinds[kind]],
             )
         )
     title = "What every head looks at"
@@ -183,9 +185,10 @@ def weights_of(view: View, one: bool) -> list[Block]:
     if not one:
         return list(blocks([view.trace], [1]))
     kind, layer, head = view.head
-    asks, looked_at = (getattr(view.trace, side).pieces for side in SIDES[kind])
+    query, key = (text.pieces for text in view.trace.texts_of(kind))
     weights = view.trace.attention[kind][layer : layer + 1, head : head + 1]
-    return [Block(1, kind, layer, weights, asks, looked_at, head)]
+    layers = [view.trace.kinds[kind][layer].layer]
+    return [Block(1, kind, layers, weights, query, key, head)]
 
 
 def size(view: View, ending: str, one: bool) -> int:
@@ -224,9 +227,8 @@ def npz(view: View, one: bool = False) -> bytes:
         attention = {block.kind: block.weights}
     for name, weights in attention.items():
         arrays.write(name, weights)
-    for name, side in (("source", view.trace.src), ("target", view.trace.tgt)):
-        if side.ids:
-            arrays.write(name, np.array(side.pieces))
+    for name, pieces in pieces_of(view.trace).items():
+        arrays.write(name, pieces)
     arrays.write("settings", np.array(settings_json(view).decode()))
     arrays.close()
     return file.getvalue()

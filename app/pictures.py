@@ -86,7 +86,8 @@ class Drawing:
 @dataclass(frozen=True)
 class Tiles:
     """All heads of one kind, (layers, heads, query, key) from 0 to 1; `places`: tile (layer ×
-    heads + head) → where it stands; `values`: a text a tile, or nothing. `focus` is a tile."""
+    heads + head) → where it stands; `values`: a text a tile, or nothing. `focus` is a tile;
+    `numbers` are what the layers are called, 1, 2, … where none are given."""
 
     name: str
     asks: str
@@ -95,6 +96,7 @@ class Tiles:
     places: Sequence[int]
     values: Sequence[str] = ()
     focus: int | None = None
+    numbers: Sequence[int] = ()
 
 
 # What is drawn
@@ -183,6 +185,7 @@ def _tiles(
 ) -> tuple[float, float]:
     """Draws a part, its tiles `width` pixels wide; gives its right and lower end."""
     layers, heads, rows, columns = part.weights.shape
+    numbers = part.numbers or range(1, layers + 1)
     height = width * float(np.clip(rows / max(columns, 1), 0.6, 1.6))
     above = 1.2 * SMALL if part.values else 0
     drawing.add(Text(left, top, part.name, 1.1 * FONT, bold=True))
@@ -198,7 +201,7 @@ def _tiles(
             drawing.add(Text(x, top - 6, f"head {i + 1}", SMALL, "middle"))
         for i in range(layers):
             y = top + i * (height + TILE_GAP) + height / 2
-            drawing.add(Text(left - 8, y, f"layer {i + 1}", SMALL, "middle", True))
+            drawing.add(Text(left - 8, y, f"layer {numbers[i]}", SMALL, "middle", True))
     shades = colours(part.weights)
     shades[part.weights == 0] = 0  # may not look there
     for tile, place in enumerate(part.places):
@@ -207,7 +210,7 @@ def _tiles(
         drawing.add(Cells(x, y, width, height, shades[tile // heads, tile % heads]))
         drawing.add(Frame(x, y, width, height, "#c8c8c8"))
         if part.values:
-            name = f"{tile // heads + 1}·{tile % heads + 1}  {part.values[tile]}"
+            name = f"{numbers[tile // heads]}·{tile % heads + 1}  {part.values[tile]}"
             drawing.add(Text(x, y - 4, name, SMALL))
         if tile == part.focus:
             drawing.add(Frame(x - 2, y - 2, width + 4, height + 4, FOCUS, 4))

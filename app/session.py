@@ -33,7 +33,8 @@ class NothingToShow(Exception):
 
 @dataclass(frozen=True)
 class Focus:
-    """The head that the pages look at. Counted from 0; the screen counts from 1."""
+    """The head that the pages look at. Counted from 0, the layer among those of its kind, as the
+    arrays of a trace have them; the screen counts from 1, and layers as the model has them."""
 
     kind: str
     layer: int
@@ -204,13 +205,19 @@ def choose(**chosen) -> None:
 
 
 def focus_on(kind: str, layer: int, head: int) -> None:
-    """Choose the head that the pages look at, in a callback; counted from 0."""
-    choose(kind=kind, layer=layer + 1, head=head + 1)
+    """Choose the head that the pages look at, in a callback; as Focus counts."""
+    choose(kind=kind, layer=_layers(kind)[layer], head=head + 1)
 
 
 def focus() -> Focus:
     chosen = values()
-    return Focus(chosen["kind"], chosen["layer"] - 1, chosen["head"] - 1)
+    layer = _layers(chosen["kind"]).index(chosen["layer"])
+    return Focus(chosen["kind"], layer, chosen["head"] - 1)
+
+
+def _layers(kind: str) -> list[int]:
+    """What the layers of a kind are called."""
+    return [site.layer + 1 for site in context().structure.kinds[kind]]
 
 
 def reading() -> Reading:
@@ -319,7 +326,7 @@ def _texts(own: ModelView, line: str, target: str) -> tuple[Encoding, ...]:
     """What the sides of a model read. A target that nobody typed is written with the masks as
     trained, so that it stays while they are switched."""
     source = own.tokenizer.encode(line)
-    if own.classes:
+    if len(own.model.sides()) == 1:
         return (source,)
     if target:
         return source, own.tokenizer.encode(target)

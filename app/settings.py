@@ -16,7 +16,8 @@ from model.masks import Masks
 from model.presets import PRESETS
 from model.reading import SPECIAL_TOKENS
 from model.run import FINAL
-from model.trace import KINDS
+from model.sites import kinds_of
+from model.transformer import Side, Site
 
 SHOWN = ("all", "one kind", "joint")
 SCALES = ("linear", "square root", "per row")
@@ -50,13 +51,15 @@ ABSENT = object()
 
 
 @dataclass(frozen=True)
-class Shape:
-    """What a model has to look at: kind of attention → layers; heads a layer; whether it writes a
-    target."""
+class Structure:
+    """What a model says of itself: the texts it reads, and where attention happens."""
 
-    layers: Mapping[str, int]
-    heads: int
-    writes: bool
+    sides: Sequence[Side]
+    sites: Sequence[Site]
+
+    @property
+    def kinds(self) -> dict[str, tuple[Site, ...]]:
+        return kinds_of(self.sites)
 
 
 class Catalog(Protocol):
@@ -66,7 +69,7 @@ class Catalog(Protocol):
     def devices(self) -> Sequence[str]: ...
     def steps(self, model: str) -> Sequence[str]: ...
     def examples(self, model: str) -> Sequence[str]: ...
-    def shape(self, model: str, step: str, device: str) -> Shape | None: ...
+    def structure(self, model: str, step: str, device: str) -> Structure | None: ...
 
 
 @dataclass(frozen=True)
@@ -80,12 +83,18 @@ class Context:
         return self.values[key]
 
     @cached_property
-    def shape(self) -> Shape | None:
+    def structure(self) -> Structure | None:
         """Of the chosen model; None where it cannot be read."""
-        return self.catalog.shape(self["model"], self["step"], self["device"])
+        return self.catalog.structure(self["model"], self["step"], self["device"])
 
-    def has(self, kind: str) -> bool:
-        return self.shape is None or kind in self.shape.layers
+    def masks(self, switch: str) -> bool:
+        """Whether a switch of Masks concerns the model."""
+        return self.structure is None or any(switch in s.masks for s in self.structure.sites)
+
+    @property
+    def writes(self) -> bool:
+        """Whether the model writes a target."""
+        return self.structure is None or any(side.writes for side in self.structure.sides)
 
 
 @dataclass(frozen=True)
@@ -229,25 +238,29 @@ def _steps(context: Context) -> Sequence[str]:
 
 
 def _kinds(context: Context) -> Sequence[str]:
-    return list(context.shape.layers if context.shape else KINDS)
+    return list(context.structure.kinds) if context.structure else [context.values.get("kind", "")]
 
 
 def _layers(context: Context) -> Sequence[int]:
-    return range(1, (context.shape.layers[context["kind"]] if context.shape else MANY) + 1)
+    if context.structure is None:
+        return range(1, MANY + 1)
+    return [site.layer + 1 for site in context.structure.kinds[context["kind"]]]
 
 
 def _heads(context: Context) -> Sequence[int]:
-    return range(1, (context.shape.heads if context.shape else MANY) + 1)
+    if context.structure is None:
+        return range(1, MANY + 1)
+    return range(1, context.structure.kinds[context["kind"]][0].n_heads + 1)
 
 
-def _mask(key: str, label: str, kind: str, name: str, help: str) -> Setting:
+def _mask(key: str, label: str, name: str, help: str) -> Setting:
     return Setting(
         key,
         label,
         True,
         "toggle",
         help,
-        concerns=lambda context: context.has(kind),
+        concerns=lambda context: context.masks(key),
         name=name,
         run=True,
         header=f"without {name}",
@@ -322,14 +335,13 @@ SETTINGS = {
             "line",
             "What the decoder reads. Leave it empty and the model writes it; type to see how it "
             "reads your own.",
-            concerns=lambda context: context.shape is None or context.shape.writes,
+            concerns=lambda context: context.writes,
             name="the target",
             run=True,
         ),
         _mask(
             "causal",
             "Causal mask",
-            "decoder",
             "the causal mask",
             "Decoder self-attention: no target token may look at a later one. Off: it can see what "
             "it is asked to predict.",
@@ -337,7 +349,6 @@ SETTINGS = {
         _mask(
             "src_padding",
             "Source padding mask",
-            "encoder",
             "the source padding mask",
             "Encoder self-attention: nobody may look at source padding. Pad the sentence to see "
             "it.",
@@ -345,7 +356,6 @@ SETTINGS = {
         _mask(
             "tgt_padding",
             "Target padding mask",
-            "decoder",
             "the target padding mask",
             "Decoder self-attention: nobody may look at target padding. With the causal mask on, "
             "only padding itself could.",
@@ -353,7 +363,6 @@ SETTINGS = {
         _mask(
             "memory_padding",
             "Cross-attention padding mask",
-            "cross",
             "the cross-attention padding mask",
             "Cross-attention: no target token may look at source padding. Pad the sentence to see "
             "it.",
@@ -377,7 +386,6 @@ SETTINGS = {
             "Encoder: source looks at source. Decoder: target looks at target. Cross: target looks "
             "at source.",
             options=_kinds,
-            among=tuple(KINDS),
             opens=lambda context: _kinds(context)[-1],
         ),
         Setting(
@@ -503,7 +511,6 @@ SETTINGS = {
             "source",
             "segmented",
             "The encoder reads the source, the decoder the target.",
-            options=("source", "target"),
             page="Positions",
         ),
         Setting(
@@ -609,7 +616,6 @@ SETTINGS = {
             "decoder",
             "segmented",
             "The encoder reads the source, the decoder the target.",
-            options=("encoder", "decoder"),
             page="Residual",
         ),
         Setting("ranks", "Its rank", False, "expander", page="Residual"),

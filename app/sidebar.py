@@ -11,14 +11,14 @@ from app.settings import MASKS, SETTINGS
 
 
 def sidebar() -> None:
-    shape = session.context().shape
+    here = session.context()
     with st.sidebar:
         _model()
         _sentence()
-        if shape is not None:  # else the page says why
+        if here.structure is not None:  # else the page says why
             for key in ("kind", "layer", "head"):
                 session.draw(key)
-            _masks(shape.writes)
+            _masks(here.writes)
             with st.expander("Pictures", icon=":material/tune:"):
                 for key in ("show", "scale", "order", "average", "special", "words", "least"):
                     session.draw(key)

@@ -7,6 +7,7 @@ python -m model.presets NAME    parameter names and shapes of one, at its own si
 import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +22,7 @@ from model.transformer import (
     FeedForward,
     MaskedSoftmax,
     MultiHeadAttention,
+    Side,
     TokenEmbedding,
     Transformer,
     reset_parameters,
@@ -238,6 +240,13 @@ def own_sizes(name: str, vocab_size: int = 0) -> dict[str, float]:
     """The sizes that the system's own code or text gives; with another vocabulary if given."""
     preset = PRESETS[name]
     return {**(dict(vocab_size=vocab_size) if vocab_size else preset.vocabulary), **preset.sizes}
+
+
+@cache
+def sides(name: str) -> tuple[Side, ...]:
+    """The texts that models of the preset read; no tensor is made."""
+    with torch.device("meta"):
+        return build(name, **own_sizes(name)).sides()
 
 
 def parameters(name: str, vocab_size: int = 0) -> int:

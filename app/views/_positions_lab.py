@@ -14,6 +14,7 @@ from app.components.figure import figure
 from app.settings import LAB as SECTIONS
 from model import positions
 from model.run import Run
+from model.sites import embeddings_of
 from model.trace import Trace
 
 SHOWN = 64  # positions of a table that are drawn
@@ -23,7 +24,7 @@ MOST_SWAPPED = 64  # pieces to choose from, and to draw
 
 @dataclass(frozen=True)
 class Lab:
-    """What a section is of: a view and its run, their trace, and one side, "src" or "tgt"."""
+    """What a section is of: a view and its run, their trace, and the name of one side."""
 
     view: ModelView
     run: Run
@@ -33,11 +34,16 @@ class Lab:
 
     @property
     def own_kind(self) -> str:
-        return positions.own_kind(self.view.model.src_embedding.position)
+        return positions.own_kind(embeddings_of(self.view.model)[0].position)
 
     @property
     def table(self) -> np.ndarray:
         return compute.positional_table(self.view, self.side)
+
+    @property
+    def of_text(self) -> bool:
+        """Whether the model says something of a text as a whole, and not of what comes next."""
+        return self.trace.predicted.predicts == "class"
 
 
 def chosen_among(key: str, lowest: int, highest: int, default: int) -> int:
@@ -51,7 +57,7 @@ def chosen_among(key: str, lowest: int, highest: int, default: int) -> int:
 def wavelengths(lab: Lab) -> None:
     """How slow each pair of dimensions is, and what the scale N does to it."""
     table, trace, projector = lab.table, lab.trace, lab.projector
-    width, length = table.shape[1], len((trace.src if lab.side == "src" else trace.tgt).ids)
+    width, length = table.shape[1], len(trace.texts[lab.side].ids)
     sinusoidal = lab.own_kind == "sinusoidal"
     base = session.draw("base")
     scaled = positions.sinusoids(SHOWN, width, base)
@@ -237,7 +243,7 @@ def others(lab: Lab) -> None:
     """The same sentence under sinusoidal, learned, no and shifted positions."""
     view, run, trace, projector = lab.view, lab.run, lab.trace, lab.projector
     before, own = compute.answers_of(view, run), lab.own_kind
-    longest = max(len(trace.src.ids), len(trace.tgt.ids))
+    longest = max(len(text.ids) for text in trace.texts.values())
     room = view.model.config.max_length - longest
     kinds = [kind for kind in positions.KINDS if kind != "shifted" or room > 0]
     kind = session.draw("instead", options=kinds)
@@ -249,13 +255,14 @@ def others(lab: Lab) -> None:
         "share is the part of a row's weight that lies elsewhere than with its own positions, "
         "mean over rows and heads.  \n*Try: the model sort. Does it need positions?*"
     )
-    rows = []
+    title = trace.predicted.title
+    rows, pieces_of = [], f"the {title}'s pieces"
     for name in kinds:
         effect = compute.effect_of(view, run, name, shift)
         row = {"positions": f"{name} (its own)" if name == own else name}
         row |= {f"{part} moved": float(far.mean()) for part, far in effect.moved.items()}
-        if not view.classes:
-            row["the target's pieces"] = float(effect.answers.wanted.mean())
+        if not lab.of_text:
+            row[pieces_of] = float(effect.answers.wanted.mean())
         row["answers that change"] = int((effect.answers.best != before.best).sum())
         rows.append(row)
     st.dataframe(
@@ -267,8 +274,8 @@ def others(lab: Lab) -> None:
             if name.endswith("moved")
         }
         | {
-            "the target's pieces": st.column_config.NumberColumn(
-                format="percent", help="Mean probability of the target's pieces."
+            pieces_of: st.column_config.NumberColumn(
+                format="percent", help=f"Mean probability of {pieces_of}."
             ),
             "answers that change": st.column_config.NumberColumn(
                 help=f"Likeliest next pieces that are others now, of {len(before.best)}."
@@ -281,7 +288,9 @@ def others(lab: Lab) -> None:
     effect = compute.effect_of(view, run, kind, shift)
     st.subheader(f"Which heads move: {kind}")
     st.caption("Share of each head's weight that lies elsewhere than with the model's own table.")
-    layers = [f"{part} {i + 1}" for part, moved in effect.moved.items() for i in range(len(moved))]
+    layers = [
+        f"{site.kind} {site.layer + 1}" for part in effect.moved for site in trace.kinds[part]
+    ]
     heads = [str(i + 1) for i in range(view.model.config.n_heads)]
     figure(
         charts.matrix(
@@ -298,15 +307,15 @@ def others(lab: Lab) -> None:
     )
 
     st.subheader("What the model answers")
-    if view.classes:
+    if lab.of_text:
         answers_of_classes(view.classes, {"own positions": before, kind: effect.answers})
         return
     st.caption(
-        "Probability of the target's next piece, and the likeliest next piece, with the model's "
+        f"Probability of the {title}'s next piece, and the likeliest next piece, with the model's "
         f"own positions and with “{kind}”."
     )
     answers_table(lab, before, effect.answers, "own", kind)
-    if not catalog.random_weights(view.name):
+    if view.checkpoint.writes and not catalog.random_weights(view.name):
         text = session.text()
         usual, anew = (compute.written_under(view, run, text, name, shift) for name in (own, kind))
         st.markdown(
@@ -332,14 +341,14 @@ def answers_table(
     lab: Lab, before: positions.Answers, after: positions.Answers, first: str, second: str
 ) -> None:
     """Target position by target position, before and after."""
-    shown = min(len(before.best), MOST_ROWS)
+    shown, side = min(len(before.best), MOST_ROWS), lab.trace.predicted
     if shown < len(before.best):
-        st.info(f"The first {shown} of {len(before.best):,} target positions are shown.")
-    read = lab.trace.tgt.pieces[: len(before.best)]
+        st.info(f"The first {shown} of {len(before.best):,} {side.title} positions are shown.")
+    read = lab.trace.texts[side.name].pieces[: len(before.best)]
     piece = lab.view.tokenizer.piece
     table = {
         "after": read,
-        "next in the target": [*read[1:], piece(lab.view.model.config.eos_id)],
+        f"next in the {side.title}": [*read[1:], piece(lab.view.model.config.eos_id)],
         f"its probability, {first}": before.wanted,
         f"its probability, {second}": after.wanted,
         f"likeliest, {first}": [piece(id) for id in before.best],
@@ -363,22 +372,22 @@ def answers_table(
 def swap(lab: Lab) -> None:
     """Two words in each other's place, with and without positions."""
     view, trace, projector = lab.view, lab.trace, lab.projector
-    pad, eos = view.model.config.pad_id, view.model.config.eos_id
-    length = len([id for id in trace.src.ids if id not in (pad, eos)])
+    text, side = lab.run.texts[0], next(iter(trace.sides.values()))
+    length = len(text.ids)
     st.subheader("Two words change places")
     if length < 2:
-        st.info("There is nothing to swap: type a source of two words or more.")
+        st.info(f"There is nothing to swap: type a {side.title} of two words or more.")
         return
     places = list(range(min(length, MOST_SWAPPED)))
     if len(places) < length:
         st.info(f"The first {len(places)} of {length:,} pieces can be swapped and are drawn.")
-    options = [f"{i} {trace.src.pieces[i]}" for i in places]
+    options = [f"{i} {text.pieces[i]}" for i in places]
     defaults = options[1 if len(places) > 2 else 0], options[-2 if len(places) > 3 else -1]
     picked = [
         options.index(session.draw(key, box=column, options=options, default=default))
         for column, key, default in zip(st.columns(2), ("first", "second"), defaults, strict=True)
     ]
-    if trace.src.ids[picked[0]] == trace.src.ids[picked[1]]:
+    if text.ids[picked[0]] == text.ids[picked[1]]:
         st.info("These two are the same piece: choose two that differ.")
         return
     found = {
@@ -386,29 +395,38 @@ def swap(lab: Lab) -> None:
         "without positions": compute.reordered_of(view, lab.run, *picked, "none"),
     }
     kept, lost = found.values()
+    switches = next(iter(trace.kinds.values()))[0].masks
+    causal = (
+        " The causal mask tells places apart, too: the first piece sees itself alone."
+        if "causal" in switches and trace.masks.causal
+        else ""
+    )
     st.caption(
-        "The encoder's output for the swapped sentence, each piece against its own row of before: "
+        f"The {side.stack}'s output for the swapped sentence, each piece against its own row of before: "
         f"with positions the largest difference of a number is **{kept.largest:.2g}**, without "
         f"**{lost.largest:.1e}** "
         + (
-            "(within 1e-5). Without positions the encoder **cannot tell**: its rows are the same, "
-            "in the new order."
+            f"(within 1e-5). Without positions the {side.stack} **cannot tell**: its rows are the "
+            "same, in the new order."
             if lost.largest <= 1e-5
             else "(more than 1e-5)."
         )
+        + causal
     )
-    order = lost.order[: len(places)]
-    new = charts.Axis("row after", [trace.src.pieces[i] for i in order])
-    old = charts.Axis("row before", [trace.src.pieces[i] for i in places])
+    rows = slice(int(side.begins), int(side.begins) + len(places))  # <s> stands where it stood
+    read = trace.texts[side.name].pieces
+    new = charts.Axis("row after", [read[i] for i in lost.order[rows]])
+    old = charts.Axis("row before", read[rows])
     st.markdown(
         "Distance of each row after the swap from each row before, in mean lengths of a row:"
     )
-    apart = {name: one.distances[: len(places), : len(places)] for name, one in found.items()}
+    apart = {name: one.distances[rows, rows] for name, one in found.items()}
     largest = max(float(far.max()) for far in apart.values())
     figure(
         charts.matrices(apart, new, old, "distance", (0, largest)),
         key="swap_figure",
-        alt="Distances of the encoder's rows after and before the swap, with and without positions",
+        alt=f"Distances of the {side.stack}'s rows after and before the swap, with and without "
+        "positions",
         projector=projector,
     )
     st.caption(
@@ -417,11 +435,11 @@ def swap(lab: Lab) -> None:
         "two."
     )
     st.subheader("How far each piece moved")
-    far = {name: one.moved[: len(places)] for name, one in found.items()}
+    far = {name: one.moved[rows] for name, one in found.items()}
     figure(
         charts.lines(far, new, "moved").update_xaxes(tickangle=-90),
         key="followed_figure",
-        alt="How far the encoder's row of each piece moves",
+        alt=f"How far the {side.stack}'s row of each piece moves",
         projector=projector,
     )
     st.subheader("What the model answers")
@@ -434,7 +452,7 @@ def swap(lab: Lab) -> None:
         + ", ".join(f"{name} **{far:.1e}**" for name, far in apart.items())
         + "."
     )
-    if view.classes:
+    if lab.of_text:
         answers_of_classes(
             view.classes,
             {
@@ -447,7 +465,10 @@ def swap(lab: Lab) -> None:
             },
         )
         return
-    st.caption("With the model's own positions; the target is the one of the sentence unswapped.")
+    st.caption(
+        "With the model's own positions"
+        + ("; the target is the one of the sentence unswapped." if len(trace.sides) > 1 else ".")
+    )
     answers_table(lab, kept.answers_before, kept.answers_after, "before", "after")
 
 

@@ -24,12 +24,10 @@ run = session.run()
 model = session.view(run)
 trace = compute.trace_of(model, run)
 chosen, focus, reading = session.values(), session.focus(), session.reading()
-texts = {"source": (chosen["line"], trace.src)}
-if not model.classes:
-    texts["target"] = (chosen["target"].strip(), trace.tgt)
-
-for side, (text, encoding) in texts.items():
-    for sentence in words.notices(side, text, encoding):
+for side, typed in zip(
+    trace.sides.values(), (chosen["line"], chosen["target"].strip()), strict=False
+):
+    for sentence in words.notices(side.title, typed, trace.texts[side.name]):
         st.info(sentence)
 
 packed = compute.kept(
@@ -56,7 +54,7 @@ head_grid(
 )
 
 picture = reading.apply(
-    trace.attention[focus.kind], focus.layer, focus.head, *words.sides(trace, focus.kind)
+    trace.attention[focus.kind], focus.layer, focus.head, *trace.texts_of(focus.kind)
 )
 query, key = (
     replace(axis, labels=labels)
@@ -64,7 +62,7 @@ query, key = (
         words.axes(trace, focus.kind), (picture.query, picture.key), strict=True
     )
 )
-name = words.picture_name(focus.kind, focus.layer, focus.head, reading.average)
+name = words.picture_name(trace, focus.kind, focus.layer, focus.head, reading.average)
 st.subheader(name)
 if picture.said:
     st.caption(" ".join(picture.said))
@@ -88,21 +86,24 @@ if table.open:
     table.dataframe(pd.DataFrame(columns), hide_index=True, alt=f"Weights of {name}")
 
 ids, probabilities = trace.most_probable(MOST_PROBABLE)
-if model.classes:
+predicted, outputs = trace.predicted, model.checkpoint.outputs
+if predicted.predicts == "class":
     st.subheader("What the model says")
     st.caption("The class of the whole text, and how sure the model is.")
-    answers = {"class": [model.classes[i] for i in ids[0]], "probability": probabilities[0]}
+    answers = {"class": outputs(ids[0]), "probability": probabilities[0]}
 else:
     st.subheader("What comes next")
     st.caption(
-        f"For each target piece read so far, the {MOST_PROBABLE} most probable next pieces "
+        f"For each {predicted.title} piece read so far, the {MOST_PROBABLE} most probable next pieces "
         "and their probabilities."
     )
-    answers = {"position": range(len(ids)), "after": trace.tgt.pieces}
+    answers = {"position": range(len(ids)), "after": trace.texts[predicted.name].pieces}
     for rank in range(ids.shape[1]):
         answers[f"{rank + 1}."] = [
-            f"{model.tokenizer.piece(id)}  {probability:.1%}"
-            for id, probability in zip(ids[:, rank], probabilities[:, rank], strict=True)
+            f"{output}  {probability:.1%}"
+            for output, probability in zip(
+                outputs(ids[:, rank]), probabilities[:, rank], strict=True
+            )
         ]
 st.dataframe(
     pd.DataFrame(answers),

@@ -26,14 +26,14 @@ st.markdown(
 run = session.run()
 trace = compute.trace_of(session.view(run), run)
 focus = session.focus()
-depth = len(trace.attention[focus.kind])
+numbers = [site.layer + 1 for site in trace.kinds[focus.kind]]
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     view = session.draw("bertviz")
-    left_out = session.draw("leave_out", options=range(1, depth + 1))
+    left_out = session.draw("leave_out", options=numbers)
     asked = session.draw("draw")
 
-layers = [layer for layer in range(depth) if layer + 1 not in left_out]
+layers = [layer for layer, number in enumerate(numbers) if number not in left_out]
 if not layers:
     st.info("Every layer is left out. Keep one to see it.")
     raise session.NothingToShow
@@ -57,9 +57,9 @@ if not asked:
 
 shown = focus.layer if focus.layer in layers else layers[0]
 query, key = words.axes(trace, focus.kind)
-st.subheader(words.KINDS[focus.kind].capitalize())
+st.subheader(words.kind_name(trace, focus.kind))
 st.caption(
-    f"Left: {query.title}. Right: {key.title}. It opens at layer {shown + 1}, head "
+    f"Left: {query.title}. Right: {key.title}. It opens at layer {numbers[shown]}, head "
     f"{focus.head + 1}. {ABOUT[view]}"
 )
 try:
@@ -76,5 +76,5 @@ try:
 except bertviz_html.CannotDraw as error:
     st.error(str(error))
     raise session.NothingToShow from error
-name = words.head_name(focus.kind, shown, focus.head)
+name = words.head_name(trace, focus.kind, shown, focus.head)
 html_frame(page, key="bertviz_frame", alt=f"BertViz, {view} view: {name}")

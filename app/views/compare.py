@@ -35,7 +35,7 @@ theirs = reference.attention[focus.kind][focus.layer, focus.head]
 allowed = LOGITS_WITHIN * max(1.0, float(np.abs(trace.logits).max()))
 rows = [
     {
-        "what": words.head_name(kind, layer, head),
+        "what": words.head_name(trace, kind, layer, head),
         "max |Δ|": float(np.abs(trace.attention[kind][layer, head] - other).max()),
         "tolerance": HEADS_WITHIN,
     }
@@ -65,7 +65,7 @@ with st.container(horizontal=True, vertical_alignment="center"):
         f"theirs **{timing.theirs * 1e3:.1f} ms**."
     )
 
-name = words.head_name(focus.kind, focus.layer, focus.head)
+name = words.head_name(trace, focus.kind, focus.layer, focus.head)
 st.subheader(name)
 figure(
     charts.comparison(ours, theirs, query, key),

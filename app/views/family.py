@@ -5,14 +5,14 @@ import streamlit as st
 from app import charts, compute, session, words
 from app.components.figure import figure
 from app.views import _little_examples as little_examples
-from model.family import SIZES
+from model.family import LAYERS, SIZES
 from model.presets import PRESETS, parameters
 from model.sources import SOURCES
 
 st.markdown(
-    "Seven ways to build the same idea. Each can be chosen on the left as a model, “…, "
+    "Eight ways to build the same idea. Each can be chosen on the left as a model, “…, "
     "untrained”. Here all of them read your sentence at one size "
-    f"({SIZES['n_encoder_layers']} layers, {SIZES['n_heads']} heads, {SIZES['d_model']} numbers a "
+    f"({LAYERS} layers a stack, {SIZES['n_heads']} heads, {SIZES['d_model']} numbers a "
     "piece) with random weights, the same every time, so that what you see is how they are built.  "
     "\n*Try: a longer sentence. Which numbers move, and which belong to the system?*"
 )
@@ -25,11 +25,11 @@ st.markdown(words.differences(measured))
 
 st.subheader("Norm before or after: how long a piece's vector becomes")
 st.caption(
-    "Mean length of the encoder's vectors as they enter layer 1 and after each layer. A norm after "
-    "the sum sets every piece back to one length, √d_model; one before the sublayer leaves the sum "
+    "Mean length of the encoder's vectors (of decoder_only, the decoder's) as they enter layer 1 "
+    "and after each layer. A norm after the sum sets every piece back to one length, √d_model; one before the sublayer leaves the sum "
     "to grow. paper and pre_norm have the same weights."
 )
-layers = [*("in", *(f"layer {i + 1}" for i in range(SIZES["n_encoder_layers"])))]
+layers = [*("in", *(f"layer {i + 1}" for i in range(LAYERS)))]
 figure(
     charts.lines(measured["lengths"], charts.Axis("after", layers), "length"),
     key="lengths_figure",
@@ -69,5 +69,7 @@ elif name == "bloem":
     run = session.run()
     view = session.view(run)
     little_examples.self_attention_without_parameters(
-        compute.trace_of(view, run).src, compute.vectors_of(view, run), projector
+        next(iter(compute.trace_of(view, run).texts.values())),
+        compute.vectors_of(view, run),
+        projector,
     )

@@ -15,7 +15,7 @@ run = session.run()
 view, focus = session.view(run), session.focus()
 trace = compute.trace_of(view, run)
 
-st.subheader(words.head_name(focus.kind, focus.layer, focus.head))
+st.subheader(words.head_name(trace, focus.kind, focus.layer, focus.head))
 st.markdown(words.card(trace, focus.kind, focus.layer, focus.head))
 
 tables = {"This sentence": ("here", compute.measured_of(view, run))}
@@ -26,12 +26,13 @@ if known := catalog.examples(view.name):
 
 def focus_on(rows: list[dict], key: str) -> None:
     for row in st.session_state[key].selection.rows:
-        session.focus_on(rows[row]["attention"], rows[row]["layer"] - 1, rows[row]["head"] - 1)
+        one = rows[row]
+        session.choose(kind=one["attention"], layer=one["layer"], head=one["head"])
 
 
 for title, (key, measured) in tables.items():
     st.subheader(title)
-    rows = words.head_table(measured)
+    rows = words.head_table(measured, trace)
     st.dataframe(
         pd.DataFrame(rows),
         key=f"{key}_table",

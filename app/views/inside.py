@@ -17,9 +17,9 @@ st.markdown(
 run = session.run()
 view, focus = session.view(run), session.focus()
 trace = compute.trace_of(view, run)
-where = focus.kind, focus.layer, focus.head
-query, key = (side.pieces for side in words.sides(trace, focus.kind))
-st.subheader(words.head_name(*where))
+where = trace.kinds[focus.kind][focus.layer], focus.head
+query, key = (text.pieces for text in trace.texts_of(focus.kind))
+st.subheader(words.head_name(trace, focus.kind, focus.layer, focus.head))
 
 
 def walk(by: int) -> None:

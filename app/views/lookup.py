@@ -34,10 +34,9 @@ run, focus = session.run(), session.focus()
 trace = compute.trace_of(session.view(run), run)
 kind, layer, head = focus.kind, focus.layer, focus.head
 query, key = (vectors[kind][layer, head] for vectors in (trace.query, trace.key))
-pieces = words.sides(trace, kind)
-asks, looked_at = words.SIDES[kind]
+texts, titles = trace.texts_of(kind), tuple(side.title for side in trace.sides_of(kind))
 
-st.subheader(words.head_name(kind, layer, head))
+st.subheader(words.head_name(trace, kind, layer, head))
 chosen = session.draw("asks", most=len(query), default=min(2, len(query))) - 1
 
 seen = principal_plane(np.concatenate([query, key]))
@@ -45,14 +44,14 @@ found = answer(
     seen,
     query[chosen],
     key,
-    trace.scores(kind, layer, head)[chosen],
+    trace.scores[kind][layer][head, chosen],
     trace.attention[kind][layer, head, chosen],
 )
-st.markdown(words.in_plane(seen, found, (asks, looked_at), query.shape[-1]))
+st.markdown(words.in_plane(seen, found, titles, query.shape[-1]))
 plane.head(
     seen,
     (query, key),
-    tuple(Axis(side, own.pieces) for side, own in zip((asks, looked_at), pieces, strict=True)),
+    tuple(Axis(title, text.pieces) for title, text in zip(titles, texts, strict=True)),
     chosen,
     found,
     on_choose=lambda index: session.choose(asks=index + 1),

@@ -23,8 +23,11 @@ def open_block(block: dict) -> None:
     layer = block["layer"]
     page = {"embedding": "Positions", "generator": "Attention", "norm": "Residual"}
     if layer is not None:
-        kind = block["kind"] or {"encoder": "encoder", "decoder": "cross"}[block["stack"]]
-        session.focus_on(kind, layer, 0)
+        # A feed-forward is seen behind the last attention of its layer.
+        place = block["stack"], layer
+        kinds = [one.kind for one in shown if one.kind and (one.stack, one.layer) == place]
+        kind = block["kind"] or kinds[-1]
+        session.choose(kind=kind, layer=layer + 1, head=1)
         session.choose(at="Input" if block["kind"] else "Feed-forward")
     session.memo()["open"] = page.get(block["part"], "Inside"), block["click"]
 
@@ -33,4 +36,4 @@ def open_block(block: dict) -> None:
 with st.container(horizontal=True, key="pages"):
     for title in ("Inside", "Positions", "Residual", "Attention"):
         st.page_link(f"views/{title.lower()}.py", label=title, width="content")
-model_map(shown, session.memo().pop("open", ("", 0)), open_block)
+model_map(shown, trace, session.memo().pop("open", ("", 0)), open_block)

@@ -17,18 +17,19 @@ st.markdown(
 run = session.run()
 view, projector = session.view(run), session.values()["projector"]
 trace = compute.trace_of(view, run)
-sides = {"source": ("src", trace.src), "target": ("tgt", trace.tgt)}
-side = session.draw("side", options=[name for name in sides if sides[name][0] in trace.table])
-short, encoding = sides[side]
-pieces(side.capitalize(), encoding)
+sides = {side.title: side.name for side in trace.sides.values()}
+title = session.draw("side", options=list(sides), default=next(iter(sides)))
+side = sides[title]
+encoding = trace.texts[side]
+pieces(title.capitalize(), encoding)
 position = charts.Axis("position", [f"{i} {piece}" for i, piece in enumerate(encoding.pieces)])
 
 chosen = session.draw("lab")
 if chosen in LAB:
-    LAB[chosen](Lab(view, run, trace, short, projector))
+    LAB[chosen](Lab(view, run, trace, side, projector))
 else:
     said = words.positions(view.model)
-    table, token, embedded = trace.table[short], trace.token[short], trace.embedded[short]
+    table, token, embedded = trace.table[side], trace.token[side], trace.embedded[side]
     largest = float(max(np.abs(values).max() for values in (table, token, embedded)))
     for key, title, caption, values, scale in (
         (

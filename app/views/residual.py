@@ -21,16 +21,18 @@ st.markdown(
 run = session.run()
 model = session.view(run)
 trace = compute.trace_of(model, run)
-stacks, projector = residual.stacks(trace), session.values()["projector"]
-stack = session.draw("stack", options=stacks, default=stacks[-1])
-encoding = trace.src if stack == "encoder" else trace.tgt
-pieces("Source" if stack == "encoder" else "Target", encoding)
+stacks = {side.stack: side for side in trace.sides.values()}
+predicted, projector = trace.predicted, session.values()["projector"]
+stack = session.draw("stack", options=list(stacks), default=predicted.stack)
+side = stacks[stack]
+encoding = trace.texts[side.name]
+pieces(side.title.capitalize(), encoding)
 
-stream = residual.stream(trace, stack)
+stream = trace.stream[side.name]
 depths = ["in", *(f"layer {i}" for i in range(1, len(stream)))]
 position = charts.Axis("piece", encoding.pieces)
 after = charts.Axis("after", depths)
-width, normed = stream.shape[-1], residual.has_final_norm(model.model, stack)
+normed = residual.has_final_norm(model.model, side)
 
 st.subheader("How long each vector is")
 st.caption(
@@ -64,7 +66,7 @@ if len(stream) > 1:
         "The same cosine between any two depths, mean over the pieces without padding. Near 1 far "
         "from the diagonal: the layers between changed little."
     )
-    real = residual.real(trace, stack, model.model.config.pad_id)
+    real = residual.real(trace, side.name, model.model.config.pad_id)
     alike = residual.likeness_of_layers(stream, real)
     figure(
         charts.matrix(alike, after, after, "cosine", (min(0.0, float(alike.min())), 1.0)),
@@ -74,30 +76,32 @@ if len(stream) > 1:
     )
 
 st.subheader("If it stopped here: the logit lens")
-lens, read = compute.lens_of(model, run), "encoder" if model.classes else "decoder"
+lens, read = compute.lens_of(model, run), predicted.stack
 depths = ["in", *(f"layer {i}" for i in range(1, len(lens.best)))]
 through = (
     "the final norm and the generator"
-    if residual.has_final_norm(model.model, read)
+    if residual.has_final_norm(model.model, predicted)
     else "the generator (post-norm: there is no final norm)"
 )
-whole = "the mean over its real pieces, " if model.classes else ""
+of_text = predicted.predicts == "class"
+whole = "the mean over its real pieces, " if of_text else ""
 st.caption(
     f"The {read}'s vectors at each depth, {whole}straight through {through}, as if no layer "
     "followed. The last layer's is the model's answer itself: largest difference from the trace's "
     f"logits **{lens.difference:.1e}**."
 )
-name_of = model.classes.__getitem__ if model.classes else model.tokenizer.piece
-after = ["the whole text"] if model.classes else trace.tgt.pieces
+after = ["the whole text"] if of_text else trace.texts[predicted.name].pieces
 shown = min(len(after), MOST_ROWS)
 if shown < len(after):
-    st.info(f"The first {shown} of {len(after):,} target positions are shown.")
+    st.info(f"The first {shown} of {len(after):,} {predicted.title} positions are shown.")
 answers = {"position": range(shown), "after": after[:shown]}
 for depth, name in enumerate(depths):
     answers[name] = [
-        f"{name_of(id)}  {probability:.1%}"
-        for id, probability in zip(
-            lens.best[depth, :shown], lens.probability[depth, :shown], strict=True
+        f"{output}  {probability:.1%}"
+        for output, probability in zip(
+            model.checkpoint.outputs(lens.best[depth, :shown]),
+            lens.probability[depth, :shown],
+            strict=True,
         )
     ]
 answers["settled"] = [depths[depth] for depth in lens.settled[:shown]]
