@@ -321,11 +321,8 @@ def _head(found, kinds: Mapping) -> tuple[str, int, int] | None:
         return None
     if isinstance(found, dict):
         kind, layer, head = (found.get(key) for key in ("kind", "layer", "head"))
-        if (
-            isinstance(kind, str)
-            and kind in kinds
-            and all(type(i) is int and 0 <= i < 1000 for i in (layer, head))
-        ):
+        counted = all(type(i) is int and 0 <= i < 1000 for i in (layer, head))
+        if isinstance(kind, str) and kind in kinds and counted:
             return kind, layer, head
     raise Unreadable(f"{RECORD} in it does not say which head its numbers are of.")
 
@@ -345,7 +342,8 @@ def _arrays(content: bytes, kinds: Mapping, texts: set[str]) -> dict[str, np.nda
 
 
 def _array(content: bytes, name: str, weights: bool) -> np.ndarray:
-    """One array, of weights or of pieces. Its header is read first, so that nothing is made that the file does not hold."""
+    """One array, of weights or of pieces. Its header is read first, so that nothing is made that
+    the file does not hold."""
     file = io.BytesIO(content)
     try:
         if np.lib.format.read_magic(file) != (1, 0):

@@ -402,9 +402,9 @@ def swap(lab: Lab) -> None:
         else ""
     )
     st.caption(
-        f"The {side.stack}'s output for the swapped sentence, each piece against its own row of before: "
-        f"with positions the largest difference of a number is **{kept.largest:.2g}**, without "
-        f"**{lost.largest:.1e}** "
+        f"The {side.stack}'s output for the swapped sentence, each piece against its own row of "
+        f"before: with positions the largest difference of a number is **{kept.largest:.2g}**, "
+        f"without **{lost.largest:.1e}** "
         + (
             f"(within 1e-5). Without positions the {side.stack} **cannot tell**: its rows are the "
             "same, in the new order."

@@ -94,8 +94,8 @@ if predicted.predicts == "class":
 else:
     st.subheader("What comes next")
     st.caption(
-        f"For each {predicted.title} piece read so far, the {MOST_PROBABLE} most probable next pieces "
-        "and their probabilities."
+        f"For each {predicted.title} piece read so far, the {MOST_PROBABLE} most probable next "
+        "pieces and their probabilities."
     )
     answers = {"position": range(len(ids)), "after": trace.texts[predicted.name].pieces}
     for rank in range(ids.shape[1]):

@@ -26,8 +26,8 @@ st.markdown(words.differences(measured))
 st.subheader("Norm before or after: how long a piece's vector becomes")
 st.caption(
     "Mean length of the encoder's vectors (of decoder_only, the decoder's) as they enter layer 1 "
-    "and after each layer. A norm after the sum sets every piece back to one length, √d_model; one before the sublayer leaves the sum "
-    "to grow. paper and pre_norm have the same weights."
+    "and after each layer. A norm after the sum sets every piece back to one length, √d_model; one "
+    "before the sublayer leaves the sum to grow. paper and pre_norm have the same weights."
 )
 layers = [*("in", *(f"layer {i + 1}" for i in range(LAYERS)))]
 figure(

@@ -18,8 +18,9 @@ from app.bertviz_html import VENDOR, VIEWS, CannotDraw, page, size
 from model import presets
 from model.masks import Masks
 from model.tokenizer import Encoding, Tokenizer
-from model.trace import Trace, trace
+from model.trace import Trace
 from tests.conftest import LINES, ROOT
+from tests.model.common import traced
 
 HOSTILE = "</script><img src=x onerror=window.broken=1>"
 PARAMS = re.compile(r'<script type="application/json" id="params">(.*?)</script>', re.DOTALL)
@@ -32,7 +33,7 @@ def seen() -> Trace:
     sizes = dict(d_model=32, n_heads=4, d_ff=16, n_encoder_layers=2, n_decoder_layers=5)
     torch.manual_seed(0)
     model = presets.build("paper", vocab_size=len(tokenizer), **sizes).eval()
-    return trace(model, tokenizer.encode("the dog sees"), tokenizer.encode("ein Hund"))
+    return traced(model, tokenizer.encode("the dog sees"), tokenizer.encode("ein Hund"))
 
 
 @pytest.fixture(scope="module")

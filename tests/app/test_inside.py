@@ -17,9 +17,10 @@ from model.checkpoint import SHIPPED, untrained
 from model.inside import LEFT_OUT, look_inside
 from model.masks import Masks
 from model.presets import PRESETS
+from model.sites import block_at
 from model.trace import trace
 from model.transformer import MultiHeadAttention
-from tests.model.common import hooks, random_model, tiny_tokenizer
+from tests.model.common import hooks, random_model, run_of, tiny_tokenizer
 
 TEXTS = {"reviews": "a gripping story .", "en-de": "A dog runs on the beach."}
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?"
@@ -39,33 +40,31 @@ def seen(request):
     text = TEXTS.get(name, "a c b d" if name in ("copy", "reverse", "sort") else TEXTS["en-de"])
     src = own.tokenizer.encode(text)
     tgt = own.translate(text) if not random else own.tokenizer.encode("Ein Hund rennt.")
-    return own.model, src, tgt, trace(own.model, src, tgt)
+    run = run_of(own.model, src, tgt)
+    return own.model, run, trace(own.model, run)
 
 
 def lessons(seen, left_out=()):
-    model, src, tgt, whole = seen
-    for kind, weights in whole.attention.items():
-        sides = {"encoder": (whole.src,) * 2, "decoder": (whole.tgt,) * 2}
-        query, key = sides.get(kind, (whole.tgt, whole.src))
-        for layer in {0, len(weights) - 1}:
-            head = weights.shape[1] - 1
-            inside = look_inside(model, src, tgt, kind, layer, head, left_out=left_out)
+    model, run, whole = seen
+    for kind, sites in whole.kinds.items():
+        query, key = whole.texts_of(kind)
+        for site in {sites[0], sites[-1]}:
+            head = site.n_heads - 1
+            inside = look_inside(model, run, site, head, left_out)
             row = min(1, len(query.pieces) - 1)
             column = int(inside.weights[row].argmax())
             yield inside, Lesson(model, inside, query.pieces, key.pieces, row, column, left_out)
 
 
 def test_every_picture_is_the_traces_or_computed_from_it(seen):
-    model, _, _, whole = seen
+    model, _, whole = seen
     for inside, lesson in lessons(seen):
-        kind, layer, head = inside.kind, inside.layer, inside.head
+        kind, layer, head = inside.site.kind, inside.site.layer, inside.head
         shown = {p.title: p.values for n in range(1, 12) for p in lesson.step(n).pictures}
         q, k, v = (part[kind][layer, head] for part in (whole.query, whole.key, whole.value))
         scores = q.astype(float) @ k.T
         weights = whole.attention[kind][layer, head]
-        stack = "encoder" if kind == "encoder" else "decoder"
-        prefix = f"{stack}.layers.{layer}"
-        attention = f"{prefix}.{'cross_attn' if kind == 'cross' else 'self_attn'}"
+        side = "src" if kind == "encoder" else "tgt"
         close(shown["q"], q)
         close(shown["k"], k)
         close(shown["v"], v)
@@ -73,10 +72,10 @@ def test_every_picture_is_the_traces_or_computed_from_it(seen):
         close(shown["s ÷ √d_head"], scores / math.sqrt(q.shape[1]))
         close(shown["weights"], weights)
         close(shown["h = w·v"], weights @ v)
-        close(shown["o"], whole.sublayers[attention])
+        close(shown["o"], whole.output[kind][layer])
         close(shown["x + o"], shown["x, what asks"] + shown["o"])
-        close(shown["feed-forward"], whole.sublayers[f"{prefix}.feed_forward"])
-        close(shown["what the layer gives on"], whole.sublayers[prefix])
+        close(shown["feed-forward"], whole.feed_forward[side][layer])
+        close(shown["what the layer gives on"], whole.stream[side][layer + 1])
         width = q.shape[1]
         own = shown["all heads, side by side"][:, head * width : (head + 1) * width]
         close(own, shown["h = w·v"])
@@ -84,13 +83,12 @@ def test_every_picture_is_the_traces_or_computed_from_it(seen):
         if inside.one_by_one is not None:
             close(inside.one_by_one, inside.concatenated)
         if layer == 0 and kind != "cross":
-            side = "src" if kind == "encoder" else "tgt"
             close(shown["word"], whole.token[side])
             close(shown["position"], whole.table[side])
             close(shown["x, what asks"], whole.embedded[side])
         if not inside.pre_norm:
-            norm = "norm2" if kind == "cross" else "norm1"
-            close(shown["norm"], whole.sublayers[f"{prefix}.{norm}"])
+            norm = block_at(model, inside.site).norm
+            close(shown["norm"], norm(torch.from_numpy(inside.added.copy())).numpy())
     assert hooks(model) == 0
 
 
@@ -157,16 +155,16 @@ def test_leaving_a_step_out_does_what_it_says(seen, what):
             assert np.abs(inside.added - inside.output).max() <= rounding
             close(inside.weights, whole.weights)
     assert hooks(model) == 0
-    assert not any("scale" in vars(module) for module in model.modules())
 
 
 def test_masks_and_padding_are_those_of_the_trace():
     own = load("en-de")
     src, tgt = own.tokenizer.encode("A dog."), own.tokenizer.encode("Ein Hund.")
     for masks in (Masks(), Masks(causal=False, src_padding=False, memory_padding=False)):
-        whole = trace(own.model, src, tgt, masks, pad_to=9)
-        for kind in whole.attention:
-            inside = look_inside(own.model, src, tgt, kind, 1, 2, masks, pad_to=9)
+        run = run_of(own.model, src, tgt, masks, pad_to=9)
+        whole = trace(own.model, run)
+        for kind, sites in whole.kinds.items():
+            inside = look_inside(own.model, run, sites[1], 2)
             close(inside.weights, whole.attention[kind][1, 2])
             assert np.array_equal(inside.mask, whole.attention[kind][1, 2] > 0)
 
@@ -176,9 +174,10 @@ def test_one_layer_and_unequal_depth():
     for depths in (dict(n_encoder_layers=1, n_decoder_layers=1), dict(n_encoder_layers=1)):
         model = random_model("paper", vocab_size=len(tokenizer), **depths)
         src, tgt = tokenizer.encode("The dog"), tokenizer.encode("Ein Hund")
-        for kind, weights in trace(model, src, tgt).attention.items():
-            inside = look_inside(model, src, tgt, kind, len(weights) - 1, 0)
-            close(inside.weights, weights[-1, 0])
+        whole = trace(model, run_of(model, src, tgt))
+        for kind, sites in whole.kinds.items():
+            inside = look_inside(model, whole.run, sites[-1], 0)
+            close(inside.weights, whole.attention[kind][-1, 0])
 
 
 def test_the_code_shown_is_the_code_that_ran(tmp_path):

@@ -16,9 +16,8 @@ from app.components.packing import pack_trace
 from app.notebook import show
 from model import load
 from model.reading import Reading
-from model.trace import trace
 from tests.conftest import ROOT
-from tests.model.common import encoding, random_ids, random_model
+from tests.model.common import encoding, random_ids, random_model, traced
 
 LESSON = ROOT / "assets" / "headlight.ipynb"
 
@@ -98,7 +97,7 @@ def test_the_focus_is_counted_from_1_and_must_be_there(en_de):
 
 def test_readings_and_classifiers_are_packed():
     model = random_model("bloem", n_decoder_layers=0)
-    seen = trace(model, encoding(random_ids(5)), encoding(random_ids(1)[:, :0]))
+    seen = traced(model, encoding(random_ids(5)), encoding(random_ids(1)[:, :0]))
     assert b'"target"' not in pack_trace(seen, Reading())
     assert '"kind": "encoder"' in show(seen).page
     hidden = pack_trace(seen, Reading(special="hide", average="both", least=0.5))

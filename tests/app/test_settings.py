@@ -8,8 +8,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.pages import PAGES
-from app.settings import ABSENT, FINAL, MASKS, SETTINGS, Shape, complete, headers, valid
+from app.settings import ABSENT, FINAL, MASKS, SETTINGS, Structure, complete, headers, valid
 from tests.conftest import ROOT
+from tests.model.common import random_model
 
 
 class Here:
@@ -27,11 +28,15 @@ class Here:
     def examples(self, model):
         return [f"an example of {model}", "another"]
 
-    def shape(self, model, step, device):
-        if model == "classifier":
-            return Shape({"encoder": 2}, 4, False)
-        depth = 5 if model == "big" else 1
-        return Shape({"encoder": 2, "decoder": depth, "cross": depth}, 4, True)
+    def structure(self, model, step, device):
+        depths = {
+            "classifier": {},
+            "big": {"n_decoder_layers": 5},
+            "small": {"n_decoder_layers": 1},
+        }
+        preset = "bloem" if model == "classifier" else "paper"
+        built = random_model(preset, n_encoder_layers=2, **depths[model])
+        return Structure(built.sides(), built.sites())
 
 
 HERE = Here()

@@ -4,11 +4,11 @@ import pytest
 from app import words
 from app.charts import Axis
 from model import presets
-from model.heads import measure
+from model.heads import measure, pieces_of
 from model.reading import Reading
 from model.tokenizer import Tokenizer
-from model.trace import trace
 from tests.conftest import LINES
+from tests.model.common import traced
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_empty_rows_are_said():
 def test_nan_is_located(tokenizer):
     sizes = dict(vocab_size=len(tokenizer), d_model=8, n_heads=2, d_ff=8)
     model = presets.build("paper", **sizes, n_encoder_layers=1, n_decoder_layers=2).eval()
-    made = trace(model, tokenizer.encode("the dog"), tokenizer.encode("ein"))
+    made = traced(model, tokenizer.encode("the dog"), tokenizer.encode("ein"))
     attention = {kind: weights.copy() for kind, weights in made.attention.items()}
     assert words.first_undefined(attention, made) is None
     attention["decoder"][1, :, 0] = np.nan
@@ -59,19 +59,18 @@ def test_nan_is_located(tokenizer):
 def seen(tokenizer):
     sizes = dict(d_model=16, n_heads=2, d_ff=16, n_encoder_layers=1, n_decoder_layers=2)
     model = presets.build("paper", vocab_size=len(tokenizer), **sizes).eval()
-    return trace(model, tokenizer.encode("the dog * sees"), tokenizer.encode("ein Hund sieht"))
+    return traced(model, tokenizer.encode("the dog * sees"), tokenizer.encode("ein Hund sieht"))
 
 
 def measured(seen):
     return {
-        kind: measure(weights, *(side.pieces for side in words.sides(seen, kind)), kind)
-        for kind, weights in seen.attention.items()
+        kind: measure(weights, *pieces_of(seen, kind)) for kind, weights in seen.attention.items()
     }
 
 
 def test_table_of_heads_has_every_head_and_what_could_be_measured(seen):
     numbers = measured(seen)
-    rows = words.head_table(numbers)
+    rows = words.head_table(numbers, seen)
     assert len(rows) == 2 + 4 + 4
     for row in rows:
         own = numbers[row["attention"]].numbers
@@ -93,7 +92,7 @@ def test_card_says_the_same_numbers_and_two_names(seen):
 
 def test_card_of_a_text_of_one_piece(tokenizer):
     model = presets.build("paper", vocab_size=len(tokenizer), d_model=16, n_heads=2, d_ff=16)
-    one = trace(model.eval(), tokenizer.encode("a"), tokenizer.encode(""))
+    one = traced(model.eval(), tokenizer.encode("a"), tokenizer.encode(""))
     assert "Too few pieces" in words.card(one, "decoder", 0, 0)
 
 
