@@ -111,7 +111,7 @@ class Limits:
         return isinstance(value, bool) or self.least <= value <= self.most
 
     def nearest(self, value):
-        """The value, or the one that is left of it where it cannot be."""
+        """The value, or the nearest that it may be."""
         if self.allows(value):
             return value
         if type(value) is not type(self.default):
@@ -666,8 +666,8 @@ MASKS = tuple(Masks.__dataclass_fields__)
 
 def valid(chosen: Mapping, catalog: Catalog, address: Mapping[str, Sequence[str]] = {}) -> dict:
     """All settings of the sidebar, and what is known of the pages' own, each as it may be given
-    those before it. What was chosen is clamped; what the address asks for and cannot be is not
-    heard, as Streamlit does it."""
+    those before it. What was chosen is clamped; what the address asks for in vain is ignored, as
+    Streamlit does."""
     context = Context({}, catalog)
     for key, setting in SETTINGS.items():
         value = chosen.get(key, ABSENT)
