@@ -49,7 +49,9 @@ class ModelView:
     step: str
     device: str
     checkpoint: Checkpoint
-    reference: Reference | None  # the same weights in torch.nn.Transformer, where it has such a model
+    reference: (
+        Reference | None
+    )  # the same weights in torch.nn.Transformer, where it has such a model
 
     @property
     def model(self) -> torch.nn.Module:

@@ -530,7 +530,7 @@ SETTINGS = {
         Setting(
             "pair",
             "Pair of dimensions",
-            0,
+            8,
             "slider",
             "Pair 0 is dimensions 0 and 1, the quickest hand.",
             most=MOST_PIECES,
@@ -686,11 +686,14 @@ def valid(chosen: Mapping, catalog: Catalog, address: Mapping[str, Sequence[str]
 
 
 def shared(values: Mapping, page: str) -> dict:
-    """The settings that a link or a file holds: those of the sidebar and of one page."""
+    """The settings that a link or a file holds: those of the sidebar, and of one page's own what
+    was chosen there."""
     return {
         key: values[key]
         for key, setting in SETTINGS.items()
-        if key in values and setting.address and setting.page in ("", page)
+        if key in values
+        and setting.address
+        and (not setting.page or (setting.page == page and values[key] != setting.default))
     }
 
 
