@@ -47,7 +47,9 @@ class ModelView:
     step: str
     device: str
     checkpoint: Checkpoint
-    reference: Reference | None  # the same weights in torch.nn.Transformer, where it has such a one
+    reference: (
+        Reference | None
+    )  # the same weights in torch.nn.Transformer, where it has such a model
 
     @property
     def model(self) -> torch.nn.Module:
@@ -87,7 +89,7 @@ def _is_one(folder: Path) -> bool:
 
 
 def _text(value: object, most: int = 300) -> str:
-    """What is sent to a browser: no bytes that are no text, and not too much."""
+    """Something as text that can be sent to a browser, cut to a length."""
     return str(value)[:most].encode("utf-8", "replace").decode()
 
 

@@ -287,6 +287,10 @@ def _record(content: bytes) -> dict:
     kinds = record.get("attention")
     if not isinstance(kinds, dict) or not all(map(_is_kind, kinds, kinds.values())):
         raise Unreadable(f"{RECORD} in it does not say which attention its weights are of.")
+    if settings["kind"] not in kinds:
+        raise Unreadable(
+            f"{RECORD} in it has a value for “kind” that cannot be: {_quoted(settings['kind'])}."
+        )
     if set(kinds) & {title for sides in kinds.values() for title in sides}:
         raise Unreadable(f"{RECORD} in it has one name for a text and an attention.")
     if not isinstance(made_with, dict):

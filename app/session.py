@@ -47,7 +47,7 @@ class Focus:
 def memo() -> dict:
     """What is remembered from run to run, by no widget: the last valid values, so that a run that
     broke off or a page that is not shown loses nothing, and a few notes of the pages."""
-    return st.session_state.setdefault("_memo", {"page": HOME, "last page": HOME})
+    return st.session_state.setdefault("_memo", {"last page": HOME})
 
 
 @contextmanager
@@ -65,13 +65,12 @@ def running(page: str) -> Iterator[None]:
     except BaseException:
         notes["stopped"] = False
         raise
-    notes["stopped"] = False
+    notes |= {"tell": False, "stopped": False, "reads": values()["model"]}
 
 
 def settle(page: str) -> None:
     """Make all settings valid together, before anything is drawn."""
     notes = memo()
-    notes["page"] = page
     if page != TAKE_AWAY:
         notes["last page"] = page
     context = get_script_run_ctx()
@@ -89,13 +88,14 @@ def settle(page: str) -> None:
         mine = ("", page)
         chosen = {key: value for key, value in chosen.items() if SETTINGS[key].page not in mine}
         chosen["device"] = notes["values"]["device"]
-    _follow_the_model(chosen, notes.get("values", {}).get("model"))
+    _follow_the_model(chosen, notes.get("reads"))
     notes["values"] = settings.valid(chosen, catalog, asked)
+    notes.setdefault("reads", notes["values"]["model"])
 
 
 def _follow_the_model(chosen: dict, before: str | None) -> None:
-    """Another model may speak another language: an example gives way to one of its own. What the
-    user typed stays."""
+    """Another model than the one of the last run that was drawn to its end may speak another
+    language: an example gives way to one of its own. What the user typed stays."""
     now = chosen.get("model")
     if before is None or now is None or catalog.trained(now) == catalog.trained(before):
         return
@@ -257,7 +257,7 @@ def restore(wanted: Mapping, page: str) -> None:
         else:
             st.session_state.pop(key, None)
             notes["values"].pop(key, None)
-    notes["values"]["model"] = wanted["model"]  # its texts come along
+    notes["reads"] = wanted["model"]  # its texts come along
     notes["last page"] = page if page in PAGES else HOME
 
 

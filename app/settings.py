@@ -120,7 +120,7 @@ class Limits:
         return isinstance(value, bool) or self.least <= value <= self.most
 
     def nearest(self, value):
-        """The value, or the one that is left of it where it cannot be."""
+        """The value, or the nearest that it may be."""
         if self.allows(value):
             return value
         if type(value) is not type(self.default):
@@ -537,7 +537,7 @@ SETTINGS = {
         Setting(
             "pair",
             "Pair of dimensions",
-            0,
+            8,
             "slider",
             "Pair 0 is dimensions 0 and 1, the quickest hand.",
             most=MOST_PIECES,
@@ -672,8 +672,8 @@ MASKS = tuple(Masks.__dataclass_fields__)
 
 def valid(chosen: Mapping, catalog: Catalog, address: Mapping[str, Sequence[str]] = {}) -> dict:
     """All settings of the sidebar, and what is known of the pages' own, each as it may be given
-    those before it. What was chosen is clamped; what the address asks for and cannot be is not
-    heard, as Streamlit does it."""
+    those before it. What was chosen is clamped; what the address asks for in vain is ignored, as
+    Streamlit does."""
     context = Context({}, catalog)
     for key, setting in SETTINGS.items():
         value = chosen.get(key, ABSENT)
@@ -692,11 +692,14 @@ def valid(chosen: Mapping, catalog: Catalog, address: Mapping[str, Sequence[str]
 
 
 def shared(values: Mapping, page: str) -> dict:
-    """The settings that a link or a file holds: those of the sidebar and of one page."""
+    """The settings that a link or a file holds: those of the sidebar, and of one page's own what
+    was chosen there."""
     return {
         key: values[key]
         for key, setting in SETTINGS.items()
-        if key in values and setting.address and setting.page in ("", page)
+        if key in values
+        and setting.address
+        and (not setting.page or (setting.page == page and values[key] != setting.default))
     }
 
 

@@ -12,6 +12,7 @@ from app import catalog, charts, compute, session, words
 from app.catalog import ModelView
 from app.components.figure import figure
 from app.settings import LAB as SECTIONS
+from app.settings import SETTINGS
 from model import positions
 from model.run import Run
 from model.sites import embeddings_of
@@ -46,11 +47,11 @@ class Lab:
         return self.trace.predicted.predicts == "class"
 
 
-def chosen_among(key: str, lowest: int, highest: int, default: int) -> int:
+def chosen_among(key: str, lowest: int, highest: int) -> int:
     """A slider, or the one value there is."""
     if highest <= lowest:
         return lowest
-    default = min(max(default, lowest), highest)
+    default = min(max(SETTINGS[key].default, lowest), highest)
     return session.draw(key, least=lowest, most=highest, default=default)
 
 
@@ -192,9 +193,9 @@ def rotation(lab: Lab) -> None:
         return
     left, right = st.columns(2)
     with left:
-        pair = chosen_among("pair", 0, pairs - 1, pairs // 8)
+        pair = chosen_among("pair", 0, pairs - 1)
     with right:
-        k = chosen_among("k", 1, min(SHOWN, len(table)) - 1, 3)
+        k = chosen_among("k", 1, min(SHOWN, len(table)) - 1)
     turn = positions.rotation(table, pair, k)
     fits = turn.error <= 1e-6
     st.caption(
@@ -247,7 +248,7 @@ def others(lab: Lab) -> None:
     room = view.model.config.max_length - longest
     kinds = [kind for kind in positions.KINDS if kind != "shifted" or room > 0]
     kind = session.draw("instead", options=kinds)
-    shift = chosen_among("shift", 1, min(room, 100), 10) if room > 0 else 0
+    shift = chosen_among("shift", 1, min(room, 100)) if room > 0 else 0
     st.subheader("What changes")
     is_own = "its own, so nothing may change" if kind == own else words.POSITIONS[kind]
     st.caption(

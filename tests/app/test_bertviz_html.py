@@ -20,7 +20,7 @@ from model.masks import Masks
 from model.tokenizer import Encoding, Tokenizer
 from model.trace import Trace
 from tests.conftest import LINES, ROOT
-from tests.model.common import traced
+from tests.model.common import encoding, random_ids, random_model, traced
 
 HOSTILE = "</script><img src=x onerror=window.broken=1>"
 PARAMS = re.compile(r'<script type="application/json" id="params">(.*?)</script>', re.DOTALL)
@@ -44,11 +44,15 @@ def large() -> Trace:
     weights /= weights.sum(axis=-1, keepdims=True)
     vectors = rng.normal(size=(6, 8, 64, 16)).astype(np.float32)
     kinds = ("encoder", "decoder", "cross")
-    side = Encoding(tuple(range(64)), tuple(f"piece{i}" for i in range(64)), ((0, 0),) * 64)
+    text = Encoding(tuple(range(64)), tuple(f"piece{i}" for i in range(64)), ((0, 0),) * 64)
     same = dict.fromkeys(kinds, vectors)
-    return Trace(
-        *(side, side, Masks(), dict(zip(kinds, weights, strict=True)), same, same, same),
-        *({}, {}, {}, {}, np.zeros((1, 1))),
+    small = random_model(n_encoder_layers=6, n_decoder_layers=6)
+    return replace(
+        traced(small, encoding(random_ids(3)), encoding(random_ids(3))),
+        texts={"src": text, "tgt": text},
+        attention=dict(zip(kinds, weights, strict=True)),
+        query=same,
+        key=same,
     )
 
 
@@ -97,13 +101,13 @@ def test_only_a_causal_decoder_hides_what_comes_later(seen):
 
     assert not both_ways(seen, "decoder")
     assert both_ways(seen, "encoder") and both_ways(seen, "cross")
-    assert both_ways(replace(seen, masks=Masks(causal=False)), "decoder")
+    assert both_ways(replace(seen, run=replace(seen.run, masks=Masks(causal=False))), "decoder")
 
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_piece_is_never_markup(seen, view):
     src = replace(seen.src, pieces=(HOSTILE,) * len(seen.src.pieces))
-    html = page(replace(seen, src=src), view, "encoder", [0], 0, 0)
+    html = page(replace(seen, texts=seen.texts | {"src": src}), view, "encoder", [0], 0, 0)
     assert HOSTILE not in html and "<img" not in html.split("<body>")[1].split("<script>")[0]
     assert params(html)["attention"]["all"]["left_text"][0] == HOSTILE
 

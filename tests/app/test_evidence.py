@@ -95,7 +95,7 @@ def test_what_differs_is_said(pack, trace):
     other = compare(found, trace, replace(MODEL, sha256="f" * 64))
     assert "SHA-256" in other.says[0] and "ffffffffffff" in other.says[0]
     tgt = replace(trace.tgt, pieces=(*trace.tgt.pieces[:2], "Katze", *trace.tgt.pieces[3:]))
-    pieces = compare(found, replace(trace, tgt=tgt), MODEL)
+    pieces = compare(found, replace(trace, texts=trace.texts | {"tgt": tgt}), MODEL)
     assert pieces.verdict == "different"
     assert "position 3 stands “Hund” in the pack and “Katze” here" in pieces.says[0] or (
         "position 3" in pieces.says[0] and "“Katze” here" in pieces.says[0]

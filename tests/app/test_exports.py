@@ -67,7 +67,7 @@ def hostile(trace):
         pieces = [HOSTILE[i % len(HOSTILE)] for i in range(len(encoding.ids))]
         return Encoding(encoding.ids, tuple(pieces), encoding.offsets)
 
-    return view_of(replace(trace, src=side(trace.src), tgt=side(trace.tgt)))
+    return view_of(replace(trace, texts={name: side(text) for name, text in trace.texts.items()}))
 
 
 def weight_of(colour) -> np.ndarray:

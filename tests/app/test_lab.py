@@ -10,7 +10,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from model import load, positions, residual
+from model import load, positions
 from model.capture import view
 from tests.conftest import ROOT
 from tests.model.common import CHECKPOINTS
@@ -82,8 +82,7 @@ def bold(page, before):
 
 def loaded():
     en_de = load("en-de")
-    pair = en_de.tokenizer.encode(TEXT), en_de.tokenizer.encode(TARGET)
-    return en_de, view(en_de.model), pair, en_de.trace(TEXT, TARGET)
+    return en_de, view(en_de.model), en_de.trace(TEXT, TARGET)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -148,8 +147,8 @@ def test_other_positions(lab, kind):
     page.segmented_control(key="instead").set_value(kind)
     page.slider(key="shift").set_value(4).run()
     assert not page.exception
-    en_de, model, pair, before = loaded()
-    expected = positions.effect(model, before, pair, 0, kind, 4)
+    en_de, model, before = loaded()
+    expected = positions.effect(model, before, kind, 4)
     shown = traces(page, "moved_figure")[0]["z"]
     assert np.abs(shown - np.concatenate(list(expected.moved.values()))).max() <= 1e-6
     kinds, answers = (table.value for table in page.dataframe)
@@ -170,12 +169,12 @@ def test_swapped_words(lab):
     page.selectbox(key="first").select_index(1)
     page.selectbox(key="second").select_index(5).run()
     assert not page.exception
-    _, model, pair, _ = loaded()
-    order = positions.swap(len(pair[0].ids), 1, 5)
+    _, model, seen = loaded()
+    order = positions.swap(len(seen.run.texts[0].ids), 1, 5)
     for trace, line, kind in zip(
         traces(page, "swap_figure"), traces(page, "followed_figure"), ("", "none"), strict=True
     ):
-        expected = positions.reordered(model, pair, order, kind=kind)
+        expected = positions.reordered(model, seen.run, order, kind=kind)
         length = len(order)
         assert np.abs(trace["z"] - expected.distances[:length, :length]).max() <= 1e-6
         assert np.abs(np.asarray(line["y"]) - expected.moved[:length]).max() <= 1e-6
@@ -191,12 +190,11 @@ def test_swapped_words(lab):
 
 def test_the_residual_page_shows_the_trace(app):
     show(app, "residual")
-    en_de, model, _, seen = loaded()
-    for stack, side in residual.SIDES.items():
-        app.segmented_control(key="stack").set_value(stack).run()
+    en_de, model, seen = loaded()
+    for name, side in seen.sides.items():
+        app.segmented_control(key="stack").set_value(side.stack).run()
         assert not app.exception
-        found = [seen.embedded[side], *(seen.sublayers[f"{stack}.layers.{i}"] for i in range(4))]
-        x = torch.tensor(np.stack(found), dtype=torch.float64)
+        x = torch.tensor(seen.stream[name], dtype=torch.float64)
         lengths = traces(app, "lengths_figure")[0]["z"]
         expected = x.norm(dim=-1).T.numpy()
         assert np.abs(lengths - expected).max() <= 1e-6 * max(1, expected.max())

@@ -73,10 +73,11 @@ def check(page, trace, kind, layer, head, asks):
     the `trace` of the model."""
     data, expected, trace = given(page, "head"), trace, own_trace()
     assert np.allclose(trace.attention[kind], expected.attention[kind], atol=1e-5)
-    assert (trace.src, trace.tgt) == (expected.src, expected.tgt)
+    assert trace.texts == expected.texts
     q, k = trace.query[kind][layer, head], trace.key[kind][layer, head]
     plane = principal_plane(np.concatenate([q, k]))
-    pieces = {"source": trace.src.pieces, "target": trace.tgt.pieces}
+    titles = {"src": "source", "tgt": "target"}
+    pieces = {titles[name]: text.pieces for name, text in trace.texts.items()}
     sides = {"encoder": ("source",) * 2, "decoder": ("target",) * 2, "cross": ("target", "source")}
     for side, name, vectors in zip(("queries", "keys"), sides[kind], (q, k), strict=True):
         assert data[side]["name"] == name and data[side]["labels"] == list(pieces[name])
@@ -84,7 +85,7 @@ def check(page, trace, kind, layer, head, asks):
     assert data["chosen"] == asks
     weights = trace.attention[kind][layer, head, asks]
     assert np.abs(data["weights"] - weights).max() <= 1e-6
-    assert np.abs(data["scores"] - trace.scores(kind, layer, head)[asks]).max() <= 1e-6
+    assert np.abs(data["scores"] - trace.scores[kind][layer][head, asks]).max() <= 1e-6
     points = [np.array(data[side]["points"]) for side in ("queries", "keys")]
     flat = points[1] @ points[0][asks] / np.sqrt(q.shape[1])
     assert np.abs(data["inPlane"] - flat).max() <= 1e-6

@@ -8,7 +8,17 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.pages import PAGES
-from app.settings import ABSENT, FINAL, MASKS, SETTINGS, Structure, complete, headers, valid
+from app.settings import (
+    ABSENT,
+    FINAL,
+    MASKS,
+    SETTINGS,
+    Structure,
+    complete,
+    headers,
+    lines_of,
+    valid,
+)
 from tests.conftest import ROOT
 from tests.model.common import random_model
 
@@ -111,6 +121,14 @@ def test_what_a_run_depends_on_has_a_name_and_pages_exist():
     assert [key for key, setting in SETTINGS.items() if not setting.address] == ["device"]
     run = {key for key, setting in SETTINGS.items() if setting.run}
     assert run == {"model", "step", "source", "line", "target", *MASKS, "pad_to"}
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [("", []), (" \n\t", []), ("a", ["a"]), ("a\n\n b \n", ["a", "b"]), ("a\x0bb", ["a\x0bb"])],
+)
+def test_lines(text, lines):
+    assert lines_of(text) == lines
 
 
 # In the app

@@ -37,3 +37,12 @@ def test_what_was_typed_outlives_a_socket_closed_during_the_run(visit, after):
     assert f"beach+.+{after}" in visit.page.url and "layer=2" in visit.page.url
     heading = visit.page.get_by_role("heading", name="Encoder self-attention, layer 2")
     expect(heading).to_be_visible()
+
+
+def test_going_back_brings_the_view_back(visit):
+    visit.open("?kind=encoder&layer=2").go("Compare").choose("layer", 1)
+    visit.page.go_back()
+    visit.settle()
+    heading = visit.page.get_by_role("heading", name="Encoder self-attention, layer 2")
+    expect(heading).to_be_visible()
+    assert "layer=2" in visit.page.url

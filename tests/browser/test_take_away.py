@@ -156,11 +156,32 @@ def take_any(visit: Visit, folder):
     return folder / "pack.zip"
 
 
+def test_the_link_in_a_pack_leads_to_its_page_and_controls(visit, tmp_path):
+    visit.open("inside?kind=encoder&layer=2&at=Softmax&without=scaling").type("A man.")
+    visit.go("Take away")
+    with zipfile.ZipFile(io.BytesIO(take_any(visit, tmp_path).read_bytes())) as archive:
+        record = json.loads(archive.read(evidence.RECORD))
+    assert record["permalink"].startswith("inside?")
+    visit.open(record["permalink"])
+    expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
+    expect(visit.page.get_by_text("Left out: scaling.")).to_be_visible()
+    visit.open("take-away?model=reverse")
+    visit.page.locator("input[type=file]").set_input_files(tmp_path / "pack.zip")
+    back = visit.page.get_by_role("link", name="Back to the page Inside")
+    expect(back).to_be_visible()
+    visit.settle()
+    back.click()
+    expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
+    expect(visit.page.get_by_text("Left out: scaling.")).to_be_visible()
+    visit.settle()
+    assert "at=Softmax" in visit.page.url and "layer=2" in visit.page.url
+
+
 def test_the_link_in_a_pack_brings_the_view_back(visit, tmp_path):
     visit.open(f"{HERE}&special=hide&least=0.1&pad_to=20").type("A man & a dog?")
     with zipfile.ZipFile(io.BytesIO(take_any(visit, tmp_path).read_bytes())) as archive:
         record = json.loads(archive.read(evidence.RECORD))
-    visit.open(f"take-away{record['permalink']}")
+    visit.open(record["permalink"]).go("Take away")
     with zipfile.ZipFile(io.BytesIO(take_any(visit, tmp_path).read_bytes())) as archive:
         again = json.loads(archive.read(evidence.RECORD))
     assert again == record

@@ -1,0 +1,40 @@
+"""What is kept, and for how long."""
+
+import threading
+
+from app.cache import ByteBoundedCache
+
+
+def test_cache_holds_no_more_bytes_than_it_may():
+    cache, made = ByteBoundedCache(limit=10), []
+
+    def get(key):
+        return cache.get(key, lambda: made.append(key) or key, lambda value: 4)
+
+    assert [get(k) for k in "aba"] == ["a", "b", "a"] and made == ["a", "b"]
+    get("c")  # 12 bytes: b, least recently used, goes
+    assert list(cache.held) == ["a", "c"]
+    get("b")
+    assert made == ["a", "b", "c", "b"]
+
+
+def test_a_result_larger_than_the_limit_is_still_given():
+    cache = ByteBoundedCache(limit=10)
+    assert cache.get("huge", lambda: "huge", lambda value: 99) == "huge"
+    cache.get("small", lambda: "small", lambda value: 1)
+    assert list(cache.held) == ["small"]
+
+
+def test_one_session_does_not_wait_for_another():
+    cache, inside, release = ByteBoundedCache(limit=10), threading.Event(), threading.Event()
+
+    def slow():
+        inside.set()
+        release.wait(10)
+
+    thread = threading.Thread(target=cache.get, args=("slow", slow, lambda value: 1))
+    thread.start()
+    inside.wait(10)
+    assert cache.get("quick", lambda: "quick", lambda value: 1) == "quick"
+    release.set()
+    thread.join()
