@@ -39,7 +39,7 @@ class Shown:
 def show(
     trace: Trace,
     kind: str | None = None,
-    layer: int = 1,
+    layer: int | None = None,
     head: int = 1,
     reading: Reading = Reading(),
     theme: str = "auto",
@@ -51,6 +51,7 @@ def show(
     """
     kind = list(trace.attention)[-1] if kind is None else kind
     numbers = [site.layer + 1 for site in trace.kinds.get(kind, ())]
+    layer = next(iter(numbers), 1) if layer is None else layer
     if layer not in numbers or not 1 <= head <= trace.attention[kind].shape[1]:
         there_are = ", ".join(
             f"{name} ({weights.shape[0]} layers of {weights.shape[1]} heads)"

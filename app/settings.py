@@ -397,6 +397,7 @@ SETTINGS = {
             options=_layers,
             least=1,
             most=MANY,
+            opens=lambda context: _layers(context)[0],
         ),
         Setting(
             "head",

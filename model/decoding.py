@@ -60,7 +60,7 @@ class Steps:
     ):
         # Growing targets are all of one length: a pad in them is a token the model wrote.
         self.model, self.masks, self.beam = model, replace(masks, tgt_padding=False), beam
-        src_mask, _, self.memory_mask = masks.build(model, src, src)
+        src_mask, _, self.memory_mask, *_ = masks.build(model, src, src)
         self.src, self.memory = src, model.encode(src, src_mask)
         self._take(torch.arange(len(src), device=src.device).repeat_interleave(beam))
         self.cache = None
@@ -74,7 +74,7 @@ class Steps:
             start = tgt.shape[1] - 1
             hidden = model.decode(tgt[:, start:], memory, None, memory_mask, self.cache, start)
         else:
-            _, tgt_mask, _ = self.masks.build(model, self.src, tgt)
+            _, tgt_mask, *_ = self.masks.build(model, self.src, tgt)
             hidden = model.decode(tgt, memory, tgt_mask, memory_mask)
         return model.generator(hidden[:, -1])
 

@@ -74,13 +74,12 @@ def lengths(model: nn.Module, src: Tensor) -> list[float]:
 
 
 def first_stack(model: nn.Module, src: Tensor, masks: Masks = Masks()) -> Tensor:
-    """The last vectors of a model's first text, (1, length, d_model)."""
-    side, site = model.sides()[0], model.sites()[0]
-    mask = masks.of(src, src, site.masks, model.config.pad_id)
-    x = embedding_of(model, side)(src)
-    for layer in layers_of(model, side):
-        x = layer(x, mask)
-    return final_norm_of(model, side)(x)
+    """The last vectors of a model's first text, (1, length, d_model). `model` must be the caller's
+    own view."""
+    side, ids = model.sides()[0], [src] * len(model.sides())
+    with outputs_of({side: final_norm_of(model, side)}) as outputs:
+        model.hidden(*ids, *masks.build(model, *ids))
+    return outputs[side]
 
 
 def norms(x: Tensor) -> dict[str, float]:
@@ -187,7 +186,7 @@ def dropout_noise(model: nn.Module, src: Tensor, seed: int = 0) -> float:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         first = first_stack(noisy, src)
-    quiet = first_stack(model, src)
+    quiet = first_stack(view(model), src)
     return ((first - quiet).norm() / quiet.norm()).item()
 
 
@@ -197,7 +196,7 @@ def padded_mean(model: nn.Module, src: Tensor, padding: int) -> tuple[float, flo
     longer = nn.functional.pad(src, (0, padding), value=model.config.pad_id)
     before = model(src).softmax(dim=-1)
     left_out = model(longer, *Masks().build(model, longer)).softmax(dim=-1)
-    memory = first_stack(model, longer, Masks(src_padding=False))
+    memory = first_stack(view(model), longer, Masks(src_padding=False))
     as_words = model.generator(memory.mean(dim=1, keepdim=True)).softmax(dim=-1)
     return tuple((after - before).abs().max().item() for after in (left_out, as_words))
 

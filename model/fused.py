@@ -33,7 +33,7 @@ class FusedSteps:
 
     def __init__(self, model: Transformer, src: Tensor, masks: Masks, capacity: int, beam: int):
         config = model.config
-        src_mask, _, memory_mask = masks.build(model, src, src)
+        src_mask, _, memory_mask, *_ = masks.build(model, src, src)
         memory = model.encode(src, src_mask)
         self.model, self.beam, self.length = model, beam, 0
         self.memory_mask = memory_mask

@@ -1,0 +1,235 @@
+"""Models that are no encoder-decoders of the paper open every page and go through every command: a
+decoder alone, and one with an attention that only the tests know (tests/odd.py)."""
+
+import hashlib
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from app import bertviz_html, evidence, exports
+from app.evidence import Model
+from app.notebook import show
+from app.pages import PAGES
+from app.settings import LAB, STEPS, complete
+from model import checkpoint, load, presets
+from model.inside import LEFT_OUT
+from model.presets import PRESETS
+from model.tokenizer import Tokenizer
+from model.trace.__main__ import main as trace_command
+from tests import odd
+from tests.app.test_exports import view_of
+from tests.conftest import LINES
+from tests.model.common import random_model
+
+SHAPES = {  # name → preset, kinds of attention with the numbers of their layers, and texts
+    "odd": (odd.NAME, {"encoder": [1, 2], "decoder": [1, 2, 3], "cross": [1, 2, 3], odd.KIND: [2]}),
+    "alone": ("decoder_only", {"decoder": [1, 2, 3]}),
+}
+TEXT = "the dog the"
+
+
+@pytest.fixture
+def models(tmp_path, monkeypatch):
+    """A folder of models for `--models`; see tests/conftest.py."""
+    monkeypatch.setitem(PRESETS, odd.NAME, odd.ODD)
+    tokenizer = Tokenizer.train(LINES, vocab_size=300)
+    for name, (preset, _) in SHAPES.items():
+        model = random_model(preset, vocab_size=len(tokenizer))
+        checkpoint.save(tmp_path / name, model, preset, tokenizer, {"title": name})
+    return tmp_path
+
+
+every_model = pytest.mark.parametrize("name", SHAPES)
+
+
+def opened(page, view, name):
+    page.query_params.update(model=name, source=TEXT)
+    page.run()
+    page.switch_page(f"views/{view}.py").run()
+    assert well(page)
+    assert page.session_state["model"] == name
+    return page
+
+
+def well(page):
+    """Says what is wrong, if anything is."""
+    wrong = [*page.exception, *page.error]
+    assert not wrong, [one.value for one in wrong]
+    return True
+
+
+@every_model
+def test_every_page_for_every_kind_of_attention(page, name):
+    _, kinds = SHAPES[name]
+    for view in (entry.script for entry in PAGES.values()):
+        opened(page, view, name)
+        control = page.segmented_control(key="kind")
+        assert control.options == list(kinds)
+        for kind, layers in kinds.items():
+            page.segmented_control(key="kind").set_value(kind).run()
+            assert well(page)
+            assert page.segmented_control(key="layer").options == [str(n) for n in layers]
+            page.segmented_control(key="layer").set_value(layers[-1]).run()
+            assert well(page), (view, kind)
+
+
+@every_model
+def test_every_way_of_reading(page, name):
+    opened(page, "attention", name)
+    for chosen in (
+        {"special": "hide", "words": True, "average": "both", "least": 0.2, "order": "entropy"},
+        {"show": "joint", "scale": "per row", "average": "layers", "order": "change"},
+        {"show": "one kind", "causal": False, "pad_to": 9, "order": "distance"},
+    ):
+        for key, value in chosen.items():
+            page.session_state[key] = value
+        assert well(page.run()), chosen
+
+
+@every_model
+def test_every_step_and_every_section(page, name):
+    opened(page, "inside", name)
+    for step in STEPS:
+        page.session_state["at"] = step
+        assert well(page.run()), step
+    page.session_state["without"] = list(LEFT_OUT)
+    assert well(page.run())
+    opened(page, "positions", name)
+    for section in LAB:
+        page.segmented_control(key="lab").set_value(section).run()
+        assert well(page), section
+    opened(page, "residual", name)
+    for stack in page.segmented_control(key="stack").options:
+        page.segmented_control(key="stack").set_value(stack).run()
+        assert well(page), stack
+
+
+@every_model
+def test_the_heads_are_listed_by_the_layers_they_stand_in(page, name):
+    opened(page, "heads", name)
+    table = page.dataframe[0].value
+    _, kinds = SHAPES[name]
+    for kind, layers in kinds.items():
+        assert sorted(set(table.layer[table.attention == kind])) == layers
+    assert len(table) == 4 * sum(map(len, kinds.values()))
+
+
+@pytest.mark.parametrize(("name", "part"), [("odd", "AheadLayer"), ("alone", "DecoderOnly")])
+def test_compare_says_why_there_is_nothing_to_compare(page, name, part):
+    opened(page, "compare", name)
+    assert any("no counterpart" in info.value and part in info.value for info in page.info)
+
+
+def test_a_decoder_alone_reads_one_text(page):
+    opened(page, "attention", "alone")
+    assert [box.key for box in page.text_input] == []
+    assert page.text_area(key="source").value == TEXT
+    after = page.dataframe[0].value["after"].tolist()
+    assert after[0] == "<s>" and after[1:] == ["the", "dog", "the"]
+    assert "For each text piece" in " ".join(caption.value for caption in page.caption)
+
+
+@every_model
+def test_bertviz_draws_every_kind(models, name):
+    own = load(models / name)
+    seen = own.trace(TEXT)
+    for kind, weights in seen.attention.items():
+        for view in bertviz_html.VIEWS:
+            page = bertviz_html.page(seen, view, kind, range(len(weights)), 0, 1)
+            assert seen.texts_of(kind)[0].pieces[0].replace("<", "\\u003c") in page
+
+
+@every_model
+def test_a_pack_comes_back(page, models, name):
+    kind, layers = list(SHAPES[name][1].items())[-1]
+    seen = load(models / name).trace(TEXT)
+    chosen = complete({"model": name, "source": TEXT, "kind": kind, "layer": layers[-1], "head": 2})
+    view = replace(view_of(seen, kind, len(layers) - 1, 1), settings=chosen)
+    sha256 = hashlib.sha256((models / name / "model.safetensors").read_bytes()).hexdigest()
+    packed = evidence.make(view, Model(name, "model.safetensors", sha256))
+    assert set(evidence.read(packed).attention) == set(SHAPES[name][1])
+    page.run()
+    page.switch_page("views/take_away.py").run()
+    page.file_uploader(key="pack").set_value(("pack.zip", packed, "application/zip")).run()
+    assert well(page)
+    assert any("**identical**" in said.value for said in page.success)
+    assert page.session_state["kind"] == kind and page.session_state["layer"] == layers[-1]
+
+
+@every_model
+def test_every_export(models, name):
+    seen = load(models / name).trace(TEXT)
+    for kind, layers in SHAPES[name][1].items():
+        view = view_of(seen, kind, len(layers) - 1, 1)
+        assert f"layer {layers[-1]}, head 2" in view.name
+        for write in (exports.head_svg, exports.grid_svg, exports.head_png, exports.page):
+            assert write(view)
+        one = pd.read_csv(io.BytesIO(exports.csv(view, one=True)), keep_default_na=False)
+        assert set(one.attention) == {kind} and set(one.layer) == {layers[-1]}
+        arrays = np.load(io.BytesIO(exports.npz(view)))
+        np.testing.assert_array_equal(arrays[kind], seen.attention[kind])
+        titles = {side.title for side in seen.sides.values()}
+        assert set(arrays) == {*SHAPES[name][1], *titles, "settings"}
+        table = pd.read_parquet(io.BytesIO(exports.parquet(view)))
+        assert set(table.attention) == set(SHAPES[name][1])
+
+
+@every_model
+def test_the_notebook(models, name):
+    seen = load(models / name).trace(TEXT)
+    kind, layers = list(SHAPES[name][1].items())[-1]
+    assert show(seen).page == show(seen, kind, layers[0]).page
+    with pytest.raises(ValueError, match=f"no {kind} layer 7 head 1"):
+        show(seen, kind, 7)
+
+
+@every_model
+@pytest.mark.parametrize("suffix", ["csv", "npz", "parquet"])
+def test_the_trace_command(models, tmp_path, name, suffix):
+    lines = tmp_path / "lines.txt"
+    lines.write_text("the dog\nthe cat the\n" + ("" if name == "alone" else "a\tein Hund\n"))
+    out = tmp_path / f"weights.{suffix}"
+    trace_command([str(models / name), "--file", str(lines), "--out", str(out)])
+    seen = load(models / name).trace("the cat the")
+    if suffix == "npz":
+        found = dict(np.load(out))
+        for kind, weights in seen.attention.items():
+            np.testing.assert_allclose(found[f"2/{kind}"], weights, atol=1e-6)
+        return
+    table = pd.read_csv(out, keep_default_na=False) if suffix == "csv" else pd.read_parquet(out)
+    for kind, layers in SHAPES[name][1].items():
+        rows = table[(table.attention == kind) & (table.sentence == 2)]
+        assert sorted(set(rows.layer)) == layers
+        np.testing.assert_allclose(rows.weight, seen.attention[kind].ravel(), atol=1e-6)
+
+
+def test_a_decoder_alone_reads_no_target(models, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        out = str(tmp_path / "weights.csv")
+        trace_command([str(models / "alone"), "a", "--target", "b", "--out", out])
+    assert capsys.readouterr().err == "This model reads one text and no target.\n"
+    with pytest.raises(ValueError, match="reads one text"):
+        load(models / "alone").trace("a", "b")
+
+
+def test_decoder_only_is_a_preset_as_any_other(page, capsys):
+    presets.main([])
+    assert "decoder_only" in capsys.readouterr().out
+    opened(page, "attention", "decoder_only, untrained")
+    assert any("was not trained" in info.value for info in page.info)
+    for view in ("heads", "inside", "positions", "residual", "model_page", "family"):
+        page.switch_page(f"views/{view}.py").run()
+        assert well(page), view
+
+
+def test_cards_are_written_and_read(models):
+    for name, (preset, _) in SHAPES.items():
+        config = json.loads((models / name / "config.json").read_text())
+        assert (
+            config["preset"] == preset
+            and f"`{preset}`" in (models / name / "README.md").read_text()
+        )
