@@ -149,10 +149,12 @@ def versions() -> dict[str, str]:
 
 
 def _readme(view, model: Model, link: str, files: list[str], left_out: list[str]) -> str:
+    kind, *_ = view.head
+    texts = " and ".join(f'"{side.title}"' for side in view.trace.sides.values())
     holds = {
         RECORD: "every setting, the model's SHA-256 and the versions of the libraries",
-        NUMBERS: 'the weights: numpy.load("weights.npz")["cross"][layer, head, query, key],\n'
-        '    counted from 0, and the pieces of both texts as "source" and "target"',
+        NUMBERS: f'the weights: numpy.load("weights.npz")["{kind}"][layer, head, query, key],\n'
+        f"    counted from 0, and the pieces of each text as {texts}",
         "weights.csv": "the same as a table, positions counted from 1:\n"
         '    pandas.read_csv("weights.csv", keep_default_na=False)\n'
         "    (a piece that a spreadsheet would take for a formula begins with an apostrophe)",

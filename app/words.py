@@ -268,6 +268,13 @@ def differences(measured: dict) -> str:
     left_out, as_words = m["padded_mean"]
     rows = [
         (
+            "Stacks",
+            "encoder and decoder",
+            "encoder alone: bloem; decoder alone: decoder_only",
+            "attentions in all layers: "
+            + _each({n: str(m["attentions"][n]) for n in ("paper", "bloem", "decoder_only")}),
+        ),
+        (
             "Place of the norm",
             "after the sum",
             "before the sublayer, one more on each stack: pre_norm, annotated",

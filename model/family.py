@@ -224,6 +224,7 @@ def measure(models: dict[str, nn.Module], src: Tensor, tgt: Tensor, padding: int
 
     length, pairs = src.shape[1], [name for name in models if len(models[name].sides()) > 1]
     return {
+        "attentions": each(lambda model: len(model.sites())),
         "lengths": each(lengths, src),
         "norms": norms(first_embedding(models["paper"])(src)[0]),
         "word_to_position": each(word_to_position, src),
