@@ -36,6 +36,7 @@ screenshots: $(VENV)/test.installed chromium
 lint: $(VENV)/test.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
 
 format: $(VENV)/test.installed
 	$(BIN)/ruff check --fix .

@@ -19,7 +19,7 @@ import numpy as np
 
 from app import words
 from app.look import INK, PAPER
-from model.trace import Trace
+from model.probing.trace import Trace
 
 VIEWS = ("head", "model", "neuron")
 HERE = Path(__file__).resolve().parent

@@ -19,13 +19,13 @@ import torch
 from safetensors import safe_open
 
 from app.settings import Structure, lines_of
-from model import snapshots
-from model.capture import view
 from model.card import headline
 from model.checkpoint import SHIPPED, Checkpoint, load, parameters_sha256, untrained
 from model.presets import PRESETS, parameters, sides
-from model.reference import Reference
-from model.run import FINAL
+from model.probing.capture import view
+from model.probing.reference import Reference
+from model.probing.run import FINAL
+from model.training import snapshots
 
 EXAMPLES = SHIPPED.parent / "examples"
 DEFAULT_MODEL, CLASSIFIER = "en-de", "reviews"

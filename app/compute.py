@@ -16,14 +16,14 @@ import torch
 
 from app.cache import ByteBoundedCache
 from app.catalog import SEEDED, ModelView
-from model import blocks, family, heads, positions, residual
-from model.inside import Inside, look_inside
+from model.analysis import architecture, family, head_metrics, positions, residual
 from model.masks import Masks
-from model.reference import ReferenceTrace
-from model.run import Run
-from model.sites import embedding_of, embeddings_of, sides_of
+from model.probing.head_steps import Inside, look_inside
+from model.probing.reference import ReferenceTrace
+from model.probing.run import Run
+from model.probing.sites import embedding_of, embeddings_of, sides_of
+from model.probing.trace import Trace, ids_of, read_of, trace
 from model.tokenizer import Encoding
-from model.trace import Trace, ids_of, read_of, trace
 from model.transformer import Site
 from model.variants import PositionsFromOne
 
@@ -90,26 +90,26 @@ def as_trained(run: Run) -> Run:
     return replace(run, masks=Masks())
 
 
-def measured_of(view: ModelView, run: Run) -> dict[str, heads.Measured]:
+def measured_of(view: ModelView, run: Run) -> dict[str, head_metrics.Measured]:
     """Numbers of all heads."""
 
     seen = trace_of(view, run)
 
     def make():
         with st.spinner("Measuring the heads …"):
-            return heads.measured(seen)
+            return head_metrics.measured(seen)
 
     return kept(view, run, "measured", make, lambda made: FEW)
 
 
-def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, heads.Measured]:
+def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, head_metrics.Measured]:
     """Numbers of all heads, over several runs of one model."""
 
     def make():
         with st.spinner("Measuring the heads on the example sentences …"):
-            each = [heads.measured(trace(view.model, run)) for run in runs]
+            each = [head_metrics.measured(trace(view.model, run)) for run in runs]
             return {
-                kind: heads.over_sentences([measured[kind] for measured in each])
+                kind: head_metrics.over_sentences([measured[kind] for measured in each])
                 for kind in (each[0] if each else ())
             }
 
@@ -123,7 +123,7 @@ def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
     now, before = (trace_of(view, one).attention for one in (run, as_trained(run)))
 
     def make():
-        return {kind: heads.elsewhere(now[kind], before[kind]) for kind in now}
+        return {kind: head_metrics.elsewhere(now[kind], before[kind]) for kind in now}
 
     return kept(view, run, "change", make, _arrays)
 
@@ -140,10 +140,10 @@ def inside_of(
     return kept(view, run, ("inside", site, head, left_out), make, lambda made: made.nbytes)
 
 
-def blocks_of(view: ModelView, run: Run) -> list[blocks.Block]:
+def blocks_of(view: ModelView, run: Run) -> list[architecture.Block]:
     """The model as blocks, with their shapes for these texts."""
     texts = trace_of(view, run).texts
-    return blocks.blocks(view.model, {side: len(text.ids) for side, text in texts.items()})
+    return architecture.blocks(view.model, {side: len(text.ids) for side, text in texts.items()})
 
 
 def positional_table(view: ModelView, side: str) -> np.ndarray:

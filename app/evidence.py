@@ -22,7 +22,7 @@ from app.exports import View
 from app.pages import PAGES
 from app.settings import SETTINGS
 from app.words import head_name, kind_name, size
-from model.trace import Trace
+from model.probing.trace import Trace
 
 FORMAT = "Headlight evidence pack"
 VERSION = 2

@@ -17,9 +17,10 @@ from app import pictures, settings, words
 from app.components.grid_page import grid_page
 from app.components.packing import LARGEST, Look, pack_trace, shrink
 from app.pages import HOME, PAGES
-from model.reading import Picture, Reading
-from model.tables import Block, CsvFile, NpzFile, ParquetFile, blocks, pieces_of
-from model.trace import Trace
+from model.analysis.reading import Picture, Reading
+from model.corpus.tables import CsvFile, NpzFile, ParquetFile
+from model.probing.rows import KindWeights, kind_weights, pieces_of
+from model.probing.trace import Trace
 
 LEGENDS = {
     "linear": "weight",
@@ -180,15 +181,15 @@ def page(view: View) -> bytes:
 # Tables: the weights as the model used them, whatever the pictures hide or merge
 
 
-def weights_of(view: View, one: bool) -> list[Block]:
+def weights_of(view: View, one: bool) -> list[KindWeights]:
     """All weights, or with `one` those of the head in focus."""
     if not one:
-        return list(blocks([view.trace], [1]))
+        return list(kind_weights([view.trace], [1]))
     kind, layer, head = view.head
     query, key = (text.pieces for text in view.trace.texts_of(kind))
     weights = view.trace.attention[kind][layer : layer + 1, head : head + 1]
     layers = [view.trace.kinds[kind][layer].layer]
-    return [Block(1, kind, layers, weights, query, key, head)]
+    return [KindWeights(1, kind, layers, weights, query, key, head)]
 
 
 def size(view: View, ending: str, one: bool) -> int:

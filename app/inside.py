@@ -12,8 +12,8 @@ from torch import nn
 from app import words
 from app.components.matrices import Matrix
 from app.settings import STEPS
-from model.inside import Inside
-from model.sites import block_at, embedding_of, sides_of, stack_of, sublayers_of
+from model.probing.head_steps import Inside
+from model.probing.sites import embedding_of, parts_at, sides_of, stack_of, sublayers_of
 from model.variants import FourthRootScores
 
 SHIFTED = 10  # scores above it are shown minus their row's largest: e to them is no number to read
@@ -50,7 +50,7 @@ class Lesson:
     ):
         self.model, self.seen, self.query, self.key = model, seen, query, key
         self.row, self.column, self.left_out = row, column, left_out
-        self.site, self.block, sides = seen.site, block_at(model, seen.site), sides_of(model)
+        self.site, self.block, sides = seen.site, parts_at(model, seen.site), sides_of(model)
         self.layer, self.attention = self.block.layer, self.block.attention
         self.query_side, self.key_side = sides[self.site.query_side], sides[self.site.key_side]
         self.asks, self.looked_at = self.query_side.title, self.key_side.title

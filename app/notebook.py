@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from app import look
 from app.components.grid_page import grid_page
 from app.components.packing import Look, pack_trace
-from model.reading import Reading
-from model.trace import Trace
+from model.analysis.reading import Reading
+from model.probing.trace import Trace
 
 HEIGHT = 640  # pixels, until the page in the frame has told its own
 

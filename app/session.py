@@ -18,11 +18,11 @@ from app import catalog, compute, settings
 from app.catalog import ModelView
 from app.pages import HOME, PAGES, TAKE_AWAY
 from app.settings import ABSENT, AVERAGES, MASKS, SETTINGS, Context, Limits, Setting
+from model.analysis.reading import Reading
 from model.masks import Masks
-from model.reading import Reading
-from model.run import FINAL, Run
+from model.probing.run import FINAL, Run
+from model.probing.trace import TooLong
 from model.tokenizer import Encoding
-from model.trace import TooLong
 
 VIEWS = 8  # models that a session keeps its view of; a large one is 0.25 GB
 
@@ -268,7 +268,7 @@ def view(run: Run | None = None, device: str = "") -> ModelView:
     """This session's view of a run's model, or of the chosen one. One that cannot be read ends
     the page."""
     if not catalog.models():
-        st.error("There is no model in assets/checkpoints. Train one: python -m model.train")
+        st.error("There is no model in assets/checkpoints. Train one: python -m model train")
         raise NothingToShow
     chosen = values()
     name, step = (run.checkpoint, run.step) if run else (chosen["model"], chosen["step"])

@@ -10,13 +10,13 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from app.pages import HOME, TAKE_AWAY
-from model import positions
-from model.inside import LEFT_OUT
+from model.analysis import positions
+from model.analysis.reading import SPECIAL_TOKENS
 from model.masks import Masks
 from model.presets import PRESETS
-from model.reading import SPECIAL_TOKENS
-from model.run import FINAL
-from model.sites import kinds_of
+from model.probing.head_steps import LEFT_OUT
+from model.probing.run import FINAL
+from model.probing.sites import kinds_of
 from model.transformer import Side, Site
 
 SHOWN = ("all", "one kind", "joint")

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.charts import Axis
-from model.blocks import Block
-from model.heads import Measured, measure, nearest_names, pieces_of, rows_that_show
-from model.plane import Answer, Plane
-from model.reading import Reading
-from model.reference import without_counterpart
-from model.sites import embeddings_of, sides_of
-from model.sources import Source
+from model.analysis.architecture import Block
+from model.analysis.head_metrics import Measured, measure, nearest_names, pieces_of, rows_that_show
+from model.analysis.projection import Answer, Plane
+from model.analysis.reading import Reading
+from model.probing.reference import without_counterpart
+from model.probing.sites import embeddings_of, sides_of
+from model.probing.trace import Trace
+from model.provenance import Source
 from model.tokenizer import Encoding
-from model.trace import Trace
 from model.transformer import TokenEmbedding
 from model.variants import LearnedPositions, PositionsFromOne
 

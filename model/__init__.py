@@ -1,9 +1,24 @@
-"""Headlight's Transformer, and what it takes to look inside."""
+"""Headlight's Transformer, and what it takes to look inside: the names that others are to use."""
 
-from model.capture import capture
 from model.checkpoint import load
 from model.masks import Masks
-from model.trace import trace
+from model.presets import build
+from model.pretrained.state_dicts import load_foreign
+from model.probing.capture import capture, view
+from model.probing.run import Run
+from model.probing.trace import Trace, trace
 from model.transformer import Config, Transformer
 
-__all__ = ["Config", "Masks", "Transformer", "capture", "load", "trace"]
+__all__ = [
+    "Config",
+    "Masks",
+    "Run",
+    "Trace",
+    "Transformer",
+    "build",
+    "capture",
+    "load",
+    "load_foreign",
+    "trace",
+    "view",
+]

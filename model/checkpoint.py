@@ -11,13 +11,14 @@ import torch
 from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 
+from model import presets
 from model.card import markdown
-from model.decoding import greedy_decode
+from model.decoding.search import greedy_decode
 from model.files import replace_file
 from model.masks import Masks
-from model.run import Run
+from model.probing.run import Run
+from model.probing.trace import Trace, ids_of, read_of, trace
 from model.tokenizer import Encoding, Tokenizer
-from model.trace import Trace, ids_of, read_of, trace
 from model.transformer import Transformer
 
 SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "checkpoints"
@@ -124,9 +125,6 @@ class Checkpoint:
 
 def load(name: str | Path) -> Checkpoint:
     """A shipped checkpoint by name, or any checkpoint by its folder; float32, on the CPU."""
-    # Here, so that `python -m model.presets` does not find itself imported by the package.
-    from model import presets
-
     folder = folder_of(name)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     model = presets.build(config["preset"], **config["sizes"])
@@ -146,8 +144,6 @@ def untrained(preset: str, like: Checkpoint, seed: int = 0) -> Checkpoint:
     """A preset at its own sizes that reads the pieces of `like`, and tells its classes apart, with
     random weights that follow from `seed` alone; on the CPU. Draws from PyTorch's one generator:
     nobody else may meanwhile."""
-    from model import presets
-
     sizes = presets.own_sizes(preset, len(like.tokenizer))
     card = {"title": presets.PRESETS[preset].system, "weights": "random"}
     if like.classes:

@@ -1,18 +1,17 @@
 """Known systems by name: the paper's model with the parts put in that they do differently.
 
-python -m model.presets         a table of all of them
-python -m model.presets NAME    parameter names and shapes of one, at its own sizes
+python -m model presets         a table of all of them
+python -m model presets NAME    parameter names and shapes of one, at its own sizes
 """
 
 import argparse
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 
 import torch
 from torch import Tensor, nn
 
-from model import foreign
 from model.card import parameter_count
 from model.transformer import (
     Config,
@@ -255,22 +254,6 @@ def parameters(name: str, vocab_size: int = 0) -> int:
         return parameter_count(build(name, **own_sizes(name, vocab_size)))
 
 
-def load_foreign(name: str, state_dict: Mapping[str, Tensor], **sizes) -> nn.Module:
-    """The preset `name` with the weights that the system's own code saved, in eval mode.
-
-    `sizes` are fields of its Config. Names and shapes tell most; give n_heads where they do not,
-    and pad_id, bos_id and eos_id where its code does not fix them (-1: no such token, no padding).
-    Raises ValueError, in the system's own parameter names, for whatever does not fit: a weight
-    missing, strange, of another shape or no finite real numbers, two that differ where the system
-    has one, another positional table than the preset's, a size that contradicts the weights.
-    """
-    weights = foreign.read(name, state_dict)
-    known = {field.name for field in fields(PRESETS[name].config)}
-    model = build(name, **weights.sizes(known, sizes))
-    weights.fill(model)
-    return model.eval()
-
-
 def _swap(model: nn.Module, kind: type, make: Callable[[], nn.Module]) -> None:
     """Put a new part by `make()` where a part is exactly of `kind`."""
     for name, part in list(model.named_modules()):
@@ -309,7 +292,7 @@ def _reset(model: nn.Module, matrix: Callable[[Tensor], object]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m model.presets", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m model presets", description=__doc__)
     parser.add_argument("name", nargs="?", choices=PRESETS)
     name = parser.parse_args(arguments).name
     if not name:

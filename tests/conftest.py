@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from model import checkpoint, presets, snapshots
+from model import checkpoint, presets
 from model.tokenizer import Tokenizer
+from model.training import snapshots
 
 ROOT = Path(__file__).resolve().parent.parent
 LINES = ["the dog sees the cat", "ein Hund sieht die Katze", "a man and a woman walk home"]

@@ -7,8 +7,8 @@ from pathlib import Path
 import streamlit as st
 
 from app import look
-from model.blocks import Block
-from model.trace import Trace
+from model.analysis.architecture import Block
+from model.probing.trace import Trace
 
 HERE = Path(__file__).resolve().parent
 NAMES = {

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app import words
-from model.reading import Reading
-from model.trace import Trace
+from model.analysis.reading import Reading
+from model.probing.trace import Trace
 
 LARGEST = 256  # cells along a side of one head; more are not seen in a tile
 

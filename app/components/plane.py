@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.charts import Axis
 from app.look import FOCUS
-from model.plane import Answer, Plane
+from model.analysis.projection import Answer, Plane
 
 HERE = Path(__file__).resolve().parent
 

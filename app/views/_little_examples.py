@@ -6,7 +6,7 @@ import torch
 
 from app import charts
 from app.components.figure import figure
-from model.family import ThreeWords, look_up, plain_self_attention
+from model.analysis.family import ThreeWords, look_up, plain_self_attention
 from model.masks import causal_mask
 from model.tokenizer import Encoding
 

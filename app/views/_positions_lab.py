@@ -13,10 +13,10 @@ from app.catalog import ModelView
 from app.components.figure import figure
 from app.settings import LAB as SECTIONS
 from app.settings import SETTINGS
-from model import positions
-from model.run import Run
-from model.sites import embeddings_of
-from model.trace import Trace
+from model.analysis import positions
+from model.probing.run import Run
+from model.probing.sites import embeddings_of
+from model.probing.trace import Trace
 
 SHOWN = 64  # positions of a table that are drawn
 MOST_ROWS = 200  # of a table of answers

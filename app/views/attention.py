@@ -9,7 +9,7 @@ from app import charts, compute, look, session, words
 from app.components.figure import figure
 from app.components.head_grid import head_grid
 from app.components.packing import Look, order_by, pack_trace
-from model.reading import as_table
+from model.analysis.reading import as_table
 
 MOST_PROBABLE = 5
 MOST_ROWS = 20_000  # of the table

@@ -5,9 +5,9 @@ import streamlit as st
 from app import charts, compute, session, words
 from app.components.figure import figure
 from app.views import _little_examples as little_examples
-from model.family import LAYERS, SIZES
+from model.analysis.family import LAYERS, SIZES
 from model.presets import PRESETS, parameters
-from model.sources import SOURCES
+from model.provenance import SOURCES
 
 st.markdown(
     "Eight ways to build the same idea. Each can be chosen on the left as a model, “…, "

@@ -6,7 +6,7 @@ from app import compute, session, words
 from app.components.matrices import matrices
 from app.inside import Lesson
 from app.settings import MOST_LOOKED_AT, SECOND_PIECE, STEPS
-from model.heads import elsewhere
+from model.analysis.head_metrics import elsewhere
 
 st.markdown(
     "From what enters the attention to what its layer gives on: eleven steps, each with its "

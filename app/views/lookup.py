@@ -7,7 +7,7 @@ from app import compute, session, words
 from app.charts import Axis
 from app.components import plane
 from app.views._little_examples import KEYS, QUERY, VALUES
-from model.plane import answer, principal_plane
+from model.analysis.projection import answer, principal_plane
 
 st.markdown(
     "A look-up compares a **query** with every **key** and mixes their **values**, most of what "

@@ -7,7 +7,7 @@ import streamlit as st
 from app import charts, compute, session, words
 from app.components.figure import figure
 from app.components.pieces import pieces
-from model import residual
+from model.analysis import residual
 
 MOST_ROWS = 200  # of the lens
 

@@ -163,7 +163,7 @@ with files:
     if max(sizes.values()) > exports.LARGEST_FILE:
         st.info(
             f"Files of more than {words.size(exports.LARGEST_FILE)} are not made here. Take the "
-            f"{ONE} alone, or write them with `python -m model.trace`."
+            f"{ONE} alone, or write them with `python -m model trace`."
         )
 
     st.subheader("Evidence pack")

@@ -17,8 +17,8 @@ from app import bertviz_html
 from app.bertviz_html import VENDOR, VIEWS, CannotDraw, page, size
 from model import presets
 from model.masks import Masks
+from model.probing.trace import Trace
 from model.tokenizer import Encoding, Tokenizer
-from model.trace import Trace
 from tests.conftest import LINES, ROOT
 from tests.model.common import encoding, random_ids, random_model, traced
 

@@ -18,8 +18,8 @@ from app import exports, look, pictures, words
 from app.components.packing import Look, order
 from app.settings import complete
 from model import load
+from model.analysis.reading import Reading
 from model.masks import Masks
-from model.reading import Reading
 from model.tokenizer import Encoding
 from tests.conftest import ROOT
 

@@ -7,9 +7,10 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from app import words
-from model import family, load
+from model import load
+from model.analysis import family
 from model.presets import PRESETS
-from model.sources import SOURCES
+from model.provenance import SOURCES
 from tests.conftest import ROOT
 
 TEXT = "Two dogs run on the beach."

@@ -14,11 +14,11 @@ from app.components.matrices import Matrix, pack
 from app.inside import STEPS, Lesson, by_hand, code_lines
 from model import load
 from model.checkpoint import SHIPPED, untrained
-from model.inside import LEFT_OUT, look_inside
 from model.masks import Masks
 from model.presets import PRESETS
-from model.sites import block_at
-from model.trace import trace
+from model.probing.head_steps import LEFT_OUT, look_inside
+from model.probing.sites import parts_at
+from model.probing.trace import trace
 from model.transformer import MultiHeadAttention
 from tests.model.common import hooks, random_model, run_of, tiny_tokenizer
 
@@ -87,7 +87,7 @@ def test_every_picture_is_the_traces_or_computed_from_it(seen):
             close(shown["position"], whole.table[side])
             close(shown["x, what asks"], whole.embedded[side])
         if not inside.pre_norm:
-            norm = block_at(model, inside.site).norm
+            norm = parts_at(model, inside.site).norm
             close(shown["norm"], norm(torch.from_numpy(inside.added.copy())).numpy())
     assert hooks(model) == 0
 

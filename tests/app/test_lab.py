@@ -10,8 +10,9 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from model import load, positions
-from model.capture import view
+from model import load
+from model.analysis import positions
+from model.probing.capture import view
 from tests.conftest import ROOT
 from tests.model.common import CHECKPOINTS
 

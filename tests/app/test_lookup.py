@@ -10,8 +10,8 @@ from streamlit.testing.v1 import AppTest
 from app import compute, words
 from app.views._little_examples import KEYS, QUERY, VALUES
 from model import Masks, load
+from model.analysis.projection import Answer, answer, principal_plane
 from model.checkpoint import SHIPPED
-from model.plane import Answer, answer, principal_plane
 from model.presets import PRESETS
 from tests.conftest import ROOT
 

@@ -15,7 +15,7 @@ from app import look
 from app.components.packing import pack_trace
 from app.notebook import show
 from model import load
-from model.reading import Reading
+from model.analysis.reading import Reading
 from tests.conftest import ROOT
 from tests.model.common import encoding, random_ids, random_model, traced
 

@@ -16,10 +16,10 @@ from app.notebook import show
 from app.pages import PAGES
 from app.settings import LAB, STEPS, complete
 from model import checkpoint, load, presets
-from model.inside import LEFT_OUT
+from model.corpus.trace_command import main as trace_command
 from model.presets import PRESETS
+from model.probing.head_steps import LEFT_OUT
 from model.tokenizer import Tokenizer
-from model.trace.__main__ import main as trace_command
 from tests import odd
 from tests.app.test_exports import view_of
 from tests.conftest import LINES

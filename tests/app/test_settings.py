@@ -217,7 +217,8 @@ for name, one in {"run": run, "other": other, "earlier": earlier}.items():
 
 
 def test_several_runs_can_be_traced_in_one_run_of_a_page(models, monkeypatch):
-    from model import Masks, load, snapshots
+    from model import Masks, load
+    from model.training import snapshots
 
     monkeypatch.setattr("sys.argv", ["main.py", "--models", str(models)])
     st.cache_resource.clear()

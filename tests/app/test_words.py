@@ -4,8 +4,8 @@ import pytest
 from app import words
 from app.charts import Axis
 from model import presets
-from model.heads import measure, pieces_of
-from model.reading import Reading
+from model.analysis.head_metrics import measure, pieces_of
+from model.analysis.reading import Reading
 from model.tokenizer import Tokenizer
 from tests.conftest import LINES
 from tests.model.common import traced

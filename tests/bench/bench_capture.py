@@ -4,9 +4,9 @@ from functools import partial
 
 import torch
 
-from model.capture import capture, view
 from model.masks import Masks
-from model.reference import Reference
+from model.probing.capture import capture, view
+from model.probing.reference import Reference
 from model.transformer import Config, Transformer
 from tests.bench.harness import Row
 

@@ -5,7 +5,7 @@ from functools import partial
 import torch
 
 from model import presets
-from model.decoding import beam_search, greedy_decode
+from model.decoding.search import beam_search, greedy_decode
 from tests.bench.harness import Row
 
 TOKENS = 40

@@ -9,10 +9,10 @@ from pathlib import Path
 import torch
 
 from model import checkpoint, load
-from model.data import batches, pad
+from model.corpus.sentences import BATCH, Line, encode, windows
+from model.corpus.trace_command import Processes, run
 from model.masks import Masks
-from model.sentences import BATCH, Line, encode, windows
-from model.trace.__main__ import Processes, run
+from model.training.data import batches, pad
 from tests.bench.harness import Row
 from tests.conftest import ROOT
 

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from model import presets
-from model.train import loss_of
+from model.training.train import loss_of
 from tests.bench.harness import Row
 
 SIZES = dict(vocab_size=6000, d_model=128, n_heads=4, d_ff=256, dropout=0.3)

@@ -8,8 +8,9 @@ import torch
 from playwright.sync_api import expect
 
 from app.views._little_examples import KEYS, QUERY, VALUES
-from model import family, load
-from model.plane import answer, principal_plane
+from model import load
+from model.analysis import family
+from model.analysis.projection import answer, principal_plane
 from tests.browser.conftest import Visit
 
 pytestmark = pytest.mark.browser

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from app import evidence
 from model import load
-from model.tables import spreadsheet_safe
+from model.corpus.tables import spreadsheet_safe
 from tests.browser.conftest import Visit
 from tests.conftest import serve
 

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from model import presets
 from model.checkpoint import SHIPPED
 from model.masks import Masks
-from model.run import Run
+from model.probing.run import Run
+from model.probing.trace import Trace, trace
 from model.tokenizer import Encoding, Tokenizer
-from model.trace import Trace, trace
 from model.transformer import Transformer
 
 PRESETS = ["paper", "pre_norm"]  # the encoder-decoders

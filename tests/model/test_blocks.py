@@ -3,7 +3,7 @@
 import pytest
 
 from model import load
-from model.blocks import blocks
+from model.analysis.architecture import blocks
 from model.card import parameter_count
 from model.presets import PRESETS, build
 from tests.model.common import CHECKPOINTS, SIZES, depths, random_model, tiny_tokenizer, traced

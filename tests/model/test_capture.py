@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from model.capture import capture, view
 from model.masks import Masks
+from model.probing.capture import capture, view
 from tests.model.common import attentions, hooks, max_difference, random_ids, random_model
 
 

@@ -6,7 +6,7 @@ from safetensors.torch import load_file, save_file
 
 from model.checkpoint import load, save
 from model.masks import Masks
-from model.trace import TooLong
+from model.probing.trace import TooLong
 from tests.model.common import CHECKPOINTS, PRESETS, random_model, tiny_tokenizer, traced
 
 

@@ -8,8 +8,17 @@ import threading
 import pytest
 import torch
 
-from model import data
-from model.data import DataError, Source, batches, fetch, pad, read_lines, read_multi30k, read_tsv
+from model.training import data
+from model.training.data import (
+    DataError,
+    Source,
+    batches,
+    fetch,
+    pad,
+    read_lines,
+    read_multi30k,
+    read_tsv,
+)
 
 CONTENT = bytes(range(256)) * 2000
 

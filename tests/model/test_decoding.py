@@ -3,12 +3,13 @@
 import pytest
 import torch
 
-from model import fused, presets
-from model.capture import view
-from model.decoding import Steps, beam_search, greedy_decode, length_penalty
-from model.fused import FusedSteps
-from model.interventions import replace_head
+from model import presets
+from model.decoding import fused
+from model.decoding.fused import FusedSteps
+from model.decoding.search import Steps, beam_search, greedy_decode, length_penalty
 from model.masks import Masks
+from model.probing.capture import view
+from model.probing.interventions import replace_head
 
 
 @pytest.fixture(scope="module", params=["paper", "pre_norm"])

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from model import card, checkpoint, evaluate, presets, tasks
+from model import card, checkpoint, presets
 from model.tokenizer import Tokenizer
+from model.training import evaluate, tasks
 
 DATA = os.environ.get("HEADLIGHT_DATA")
 SIZES = dict(d_model=16, n_heads=2, d_ff=16, n_encoder_layers=1, n_decoder_layers=1)

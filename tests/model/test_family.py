@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from model import family
+from model.analysis import family
 from model.presets import PRESETS
-from model.sources import SOURCES
+from model.provenance import SOURCES
 
 D_MODEL, LENGTH = family.SIZES["d_model"], 9
 

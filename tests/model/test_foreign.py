@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from model.decoding import greedy_decode
-from model.foreign import NO_TOKEN
+from model.decoding.search import greedy_decode
 from model.masks import Masks
-from model.presets import build, load_foreign
+from model.presets import build
+from model.pretrained.state_dicts import NO_TOKEN, load_foreign
 from tests.model.common import encoding, max_difference, random_ids, traced
 from tests.model.test_variants import notebook
 

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from model import load
-from model.heads import RULES, measure, nearest_names, over_sentences, rows_that_show
+from model.analysis.head_metrics import (
+    RULES,
+    measure,
+    nearest_names,
+    over_sentences,
+    rows_that_show,
+)
 
 pytestmark = pytest.mark.filterwarnings("error")
 

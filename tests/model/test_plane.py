@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from model import load
-from model.plane import Answer, answer, principal_plane
+from model.analysis.projection import Answer, answer, principal_plane
 
 
 @pytest.fixture(scope="module")

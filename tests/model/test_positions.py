@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 import torch
 
-from model import positions
-from model.capture import view
+from model.analysis import positions
 from model.checkpoint import load
-from model.interventions import replace_positions
 from model.masks import Masks
-from model.trace import trace
+from model.probing.capture import view
+from model.probing.interventions import replace_positions
+from model.probing.trace import trace
 from model.transformer import Embedding, PositionalEncoding
 from model.variants import LearnedPositions, PositionsFromOne
 from tests.model.common import CHECKPOINTS, encoding, hooks, max_difference, random_ids, run_of
@@ -183,7 +183,7 @@ def test_so_it_is_in_every_shipped_model(path):
 
 def test_writing_under_other_positions_gets_each_its_row():
     """With a cache, one token at a time; without, all at once."""
-    from model.decoding import greedy_decode
+    from model.decoding.search import greedy_decode
 
     model, src = random_model(n_decoder_layers=1), random_ids(6)
     for kind in positions.KINDS:

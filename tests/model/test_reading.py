@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from model import load
-from model.reading import (
+from model.analysis.reading import (
     AVERAGES,
     SPECIAL_TOKENS,
     Reading,

@@ -4,13 +4,13 @@ import pytest
 import torch
 from torch import nn
 
-from model.capture import capture, view
 from model.checkpoint import load
 from model.masks import Masks
 from model.presets import build
-from model.reference import Reference, capture_reference
-from model.run import Run
-from model.trace import trace
+from model.probing.capture import capture, view
+from model.probing.reference import Reference, capture_reference
+from model.probing.run import Run
+from model.probing.trace import trace
 from model.transformer import Transformer
 from tests.model.common import (
     ALL_MASKS,

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 import torch
 
-from model import residual
-from model.capture import capture, view
+from model.analysis import residual
 from model.checkpoint import load
 from model.masks import Masks
 from model.presets import PRESETS
+from model.probing.capture import capture, view
 from tests.model.common import CHECKPOINTS, depths, encoding, random_ids, random_model, traced
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from model import load
-from model.capture import view
 from model.checkpoint import Checkpoint
-from model.data import DataError
-from model.sentences import Line, Sentence, encode, read, see, windows
+from model.corpus.sentences import Line, Sentence, encode, read, see, windows
+from model.probing.capture import view
+from model.training.data import DataError
 from tests.model.common import hooks
 
 TEXTS = [

@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 import torch
 
-from model.capture import inputs_of, is_attention, outputs_of, view
 from model.masks import Masks
 from model.presets import PRESETS
-from model.sites import (
+from model.probing.capture import inputs_of, is_attention, outputs_of, view
+from model.probing.sites import (
     attention_at,
-    block_at,
     embedding_of,
     kinds_of,
     layers_of,
+    parts_at,
     predicted_side,
     sublayers_of,
 )
-from model.trace import read_of, trace
+from model.probing.trace import read_of, trace
 from model.transformer import Embedding
 from tests import odd
 from tests.model.common import encoding, hooks, random_ids, random_model, run_of
@@ -48,7 +48,7 @@ def test_every_attention_is_a_site_and_every_site_an_attention(model):
 def test_every_embedding_and_layer_belongs_to_a_side(model):
     embeddings = {id(part) for part in model.modules() if isinstance(part, Embedding)}
     assert {id(embedding_of(model, side)) for side in model.sides()} == embeddings
-    blocks = {id(block_at(model, site).layer) for site in model.sites()}
+    blocks = {id(parts_at(model, site).layer) for site in model.sites()}
     assert {id(layer) for side in model.sides() for layer in layers_of(model, side)} == blocks
 
 
@@ -75,7 +75,7 @@ def test_sites_say_where_queries_and_keys_come_from(model):
 def test_a_sites_norm_goes_with_its_attention_and_another_with_what_follows(model):
     ids = [torch.tensor([text.ids]) for text in read_of(model, run_of(model, *pair())).values()]
     for site in model.sites():
-        block = block_at(model, site)
+        block = parts_at(model, site)
         parts = {"attention": block.attention, "norm": block.norm, "next": block.next_norm}
         with inputs_of(parts) as inputs:
             model(*ids, *Masks().build(model, *ids))

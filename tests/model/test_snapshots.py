@@ -8,8 +8,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from model import checkpoint, load, presets, snapshots, tasks
+from model import checkpoint, load, presets
 from model.checkpoint import SHIPPED
+from model.training import snapshots, tasks
 
 WITHIN = 0.02  # of every attention weight
 EXAMPLES = SHIPPED.parent / "examples"

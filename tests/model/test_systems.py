@@ -7,10 +7,10 @@ import torch
 from torch import nn
 
 from model import presets
-from model.capture import capture
 from model.card import parameter_count
 from model.masks import Masks
 from model.presets import build
+from model.probing.capture import capture
 from model.variants import KeyValueAttention
 from tests.model.common import max_difference, random_ids
 

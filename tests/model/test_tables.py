@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from model import tables
-from model.tables import COLUMNS, FILES, blocks, rows, spreadsheet_safe, together
+from model.corpus import tables
+from model.corpus.tables import FILES, spreadsheet_safe, together
+from model.probing.rows import COLUMNS, kind_weights, rows
 from model.tokenizer import Encoding
 from tests.model.common import encoding, random_ids, random_model, traced
 
@@ -50,7 +51,7 @@ def as_text(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def test_rows_of_several_are_those_of_each(traces):
-    columns, names = rows(list(blocks(traces, [1, 3, 4])))
+    columns, names = rows(list(kind_weights(traces, [1, 3, 4])))
     expected = as_frame(traces)
     for name, values in columns.items():
         if name in names:
@@ -105,7 +106,7 @@ def test_a_long_sentence_is_written_in_parts(traces, monkeypatch):
     """A table in memory takes several times the room of the weights in it."""
     whole = {suffix: written(suffix, traces) for suffix in (".csv", ".parquet")}
     monkeypatch.setattr(tables, "MOST_ROWS", 500)
-    sizes = [block.weights.size for block in blocks(traces, [1, 3, 4])]
+    sizes = [block.weights.size for block in kind_weights(traces, [1, 3, 4])]
     assert max(sizes) == 4 * 13 * 13  # one layer
     groups = list(together(sizes, int, 500))
     assert [size for group in groups for size in group] == sizes

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from model import tasks, train
-from model.data import DataError
 from model.tokenizer import SPECIAL
+from model.training import tasks, train
+from model.training.data import DataError
 
 WORDS = ["ein", "der", "hund", "mann", "frau", "läuft", "springt", "sitzt", "rot", "blau"]
 

@@ -7,12 +7,12 @@ from threading import local
 import numpy as np
 import torch
 
-from model.capture import view
-from model.decoding import greedy_decode
-from model.interventions import replace_head
+from model.decoding.search import greedy_decode
 from model.masks import Masks
-from model.run import Run
-from model.trace import trace
+from model.probing.capture import view
+from model.probing.interventions import replace_head
+from model.probing.run import Run
+from model.probing.trace import trace
 from tests.model.common import attentions, encoding, hooks, random_ids, random_model
 
 THREADS, JOBS = 8, 400

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import torch
 
-from model.capture import view
 from model.masks import Masks
-from model.trace import TooLong, Trace
+from model.probing.capture import view
+from model.probing.trace import TooLong, Trace
 from tests.model import common
 from tests.model.common import PRESETS, attentions, encoding, hooks, random_ids, random_model
 
@@ -165,7 +165,9 @@ def test_padding_follows_and_is_masked(model):
 def test_too_long_is_refused_with_both_numbers_before_any_tensor_is_made(model):
     fits, over = encoding(random_ids(39)), encoding(random_ids(40))
     assert common.traced(model, fits, fits).logits.shape == (40, 53)
-    with mock.patch("model.trace.torch.tensor", side_effect=AssertionError("a tensor was made")):
+    with mock.patch(
+        "model.probing.trace.torch.tensor", side_effect=AssertionError("a tensor was made")
+    ):
         with pytest.raises(TooLong, match=r"The source is 41 tokens long.* at most 40\."):
             common.traced(model, over, fits)
         with pytest.raises(TooLong, match=r"The target is 41 tokens long.* at most 40\.") as found:

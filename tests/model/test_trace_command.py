@@ -1,4 +1,4 @@
-"""python -m model.trace"""
+"""python -m model trace"""
 
 import random
 import signal
@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from model import load
-from model.trace import __main__ as command
+from model.corpus import trace_command as command
 from tests.conftest import ROOT
 
 LAUNCH = ["-m", "accelerate.commands.launch", "--num_machines", "1", "--mixed_precision", "no",
@@ -42,7 +42,7 @@ def sentences(tmp_path):
 def test_a_sentence_as_one_types_it(tmp_path):
     """Quietly: Python used to warn that the package had imported the module already."""
     out = tmp_path / "weights.csv"
-    done = python("-W", "error", "-m", "model.trace", "en-de", "A dog, a cat.", "--out", out)
+    done = python("-W", "error", "-m", "model", "trace", "en-de", "A dog, a cat.", "--out", out)
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
     read = pd.read_csv(out, keep_default_na=False)
     expected = load("en-de").trace("A dog, a cat.").to_dataframe()
@@ -52,7 +52,7 @@ def test_a_sentence_as_one_types_it(tmp_path):
 
 def test_what_the_package_offers_is_its_own(tmp_path):
     """The module of that name does not take the function's place, whichever comes first."""
-    for first in ("import model.trace", "from model.trace import Trace", "import model"):
+    for first in ("import model.trace", "from model.probing.trace import Trace", "import model"):
         code = f"{first}\nfrom model import Config, Masks, Transformer, capture, load, trace\n"
         done = python("-c", code + "assert callable(trace) and callable(capture)")
         assert done.returncode == 0, done.stderr
@@ -63,7 +63,7 @@ def test_two_processes_write_what_one_writes(sentences, tmp_path, suffix):
     files = []
     for launch in ((), LAUNCH):
         files.append(tmp_path / f"{len(launch)}{suffix}")
-        done = python(*launch, "-m", "model.trace", "en-de", "--file", sentences,
+        done = python(*launch, "-m", "model", "trace", "en-de", "--file", sentences,
                       "--out", files[-1])  # fmt: skip
         assert done.returncode == 0, done.stderr
     if suffix == ".npz":
@@ -169,7 +169,7 @@ def test_what_breaks_off_leaves_the_old_file(sentences, tmp_path, capsys, monkey
 
 
 def command_of(file, out):
-    return [sys.executable, "-m", "model.trace", "en-de", "--file", str(file), "--out", str(out)]
+    return [sys.executable, "-m", "model", "trace", "en-de", "--file", str(file), "--out", str(out)]
 
 
 def test_two_commands_on_one_output_leave_one_whole_result(tmp_path):
@@ -179,7 +179,7 @@ def test_two_commands_on_one_output_leave_one_whole_result(tmp_path):
         lines = [f"{' '.join(chance.choices(WORDS, k=30))}\tein Hund" for _ in range(40)]
         files.append(tmp_path / f"{name}.txt")
         files[-1].write_text("\n".join(lines))
-        command.main(command_of(files[-1], tmp_path / f"{name}.csv")[3:])
+        command.main(command_of(files[-1], tmp_path / f"{name}.csv")[4:])
         results.append((tmp_path / f"{name}.csv").read_bytes())
     before = {path.name for path in tmp_path.iterdir()}
     for _ in range(3):

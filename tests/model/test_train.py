@@ -15,10 +15,11 @@ import torch
 from accelerate import Accelerator
 from torch.nn import functional as F
 
-from model import checkpoint, tasks, train
-from model.data import DataError, pad
+from model import checkpoint
 from model.masks import Masks
-from model.train import CannotSave, Recipe, Run, rate
+from model.training import tasks, train
+from model.training.data import DataError, pad
+from model.training.train import CannotSave, Recipe, Run, rate
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = dict(
@@ -257,7 +258,7 @@ def test_killed_twenty_times(parallel_text, tmp_path):
 
     def begin(out):
         return start(
-            "-m", "model.train", "pairs", parallel_text, "--out", out, "--cpu", "--resume",
+            "-m", "model", "train", "pairs", parallel_text, "--out", out, "--cpu", "--resume",
             "--epochs", 4, "--max-tokens", 400, "--save-every", 2, "--warmup", 10,
         )  # fmt: skip
 
@@ -290,7 +291,8 @@ def test_killed_twenty_times(parallel_text, tmp_path):
 STEPS = """
 import json, sys, torch
 from pathlib import Path
-from model import tasks, train
+from model.training import tasks
+from model.training import train
 torch.set_default_dtype(getattr(torch, sys.argv[3]))
 task = tasks.pairs(Path(sys.argv[1]))
 task.sizes["dropout"] = 0.0

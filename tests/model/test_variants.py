@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from model import presets
-from model.capture import capture
 from model.masks import padding_mask
+from model.probing.capture import capture
 
 SIZES = dict(vocab_size=50, d_model=16, n_heads=4, d_ff=64, n_encoder_layers=2, max_length=32)
 

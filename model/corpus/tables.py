@@ -1,68 +1,15 @@
-"""Attention weights as rows of a table, and files of many sentences' weights.
-
-Layers, heads, positions and sentences count from 1 in tables and files, as on the screen.
-"""
+"""Files of many sentences' attention weights. Layers, heads, positions and sentences count from 1
+there, as on the screen."""
 
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import BinaryIO, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import BinaryIO
 
 import numpy as np
 
-from model.sites import kinds_of
-from model.tokenizer import Encoding
-from model.transformer import Side, Site
+from model.probing.rows import COLUMNS, MOST_ROWS, KindWeights, Seen, kind_weights, pieces_of, rows
 
-COLUMNS = {
-    "sentence": np.int32,
-    "attention": np.int8,
-    "layer": np.int16,
-    "head": np.int16,
-    "query_position": np.int16,
-    "query_piece": np.int32,
-    "key_position": np.int16,
-    "key_piece": np.int32,
-    "weight": np.float32,
-}
-MOST_ROWS = 2**21  # of a table in memory
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-
-
-class Seen(Protocol):
-    """What of a Trace a table is made of."""
-
-    sides: Mapping[str, Side]
-    sites: Sequence[Site]
-    texts: Mapping[str, Encoding]
-    attention: Mapping[str, np.ndarray]
-
-
-@dataclass(frozen=True)
-class Block:
-    """Weights of one kind of one sentence, (layers, heads, query, key), or some of them: `layers`
-    are the numbers of theirs, and `first_head` the head that they begin with, from 0."""
-
-    sentence: int
-    kind: str
-    layers: Sequence[int]
-    weights: np.ndarray
-    query: Sequence[str]  # pieces
-    key: Sequence[str]
-    first_head: int = 0
-
-
-def blocks(traces: Sequence[Seen], numbers: Sequence[int]) -> Iterator[Block]:
-    """All weights of some sentences, of a long one layer by layer; `numbers` are what to call
-    the sentences."""
-    for number, trace in zip(numbers, traces, strict=True):
-        for kind, sites in kinds_of(trace.sites).items():
-            weights, layers = trace.attention[kind], [site.layer for site in sites]
-            texts = [trace.texts[side].pieces for side in (sites[0].query_side, sites[0].key_side)]
-            each = 1 if weights.size > MOST_ROWS else len(weights)
-            for first in range(0, len(weights), each):
-                some = slice(first, first + each)
-                yield Block(number, kind, layers[some], weights[some], *texts)
 
 
 def together(items: Iterable, size: Callable[..., int], most: int) -> Iterator[list]:
@@ -76,38 +23,6 @@ def together(items: Iterable, size: Callable[..., int], most: int) -> Iterator[l
         total += size(item)
     if group:
         yield group
-
-
-def rows(some: Sequence[Block]) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
-    """One row for each weight, by column, see COLUMNS; in the order of blocks, layers, heads,
-    queries and keys. Columns of text hold codes: the second value is what they stand for."""
-    count = sum(block.weights.size for block in some)
-    columns = {name: np.empty(count, dtype) for name, dtype in COLUMNS.items()}
-    pieces: dict[str, int] = {}  # in the order in which they were met
-    kinds: dict[str, int] = {}
-    stop = 0
-    for block in some:
-        _, heads, queries, keys = (np.arange(1, n + 1) for n in block.weights.shape)
-        query_pieces, key_pieces = (
-            np.array([pieces.setdefault(piece, len(pieces)) for piece in side])
-            for side in (block.query, block.key)
-        )
-        values = {
-            "sentence": block.sentence,
-            "attention": kinds.setdefault(block.kind, len(kinds)),
-            "layer": np.array(block.layers)[:, None, None, None] + 1,
-            "head": (block.first_head + heads)[:, None, None],
-            "query_position": queries[:, None],
-            "query_piece": query_pieces[:, None],
-            "key_position": keys,
-            "key_piece": key_pieces,
-            "weight": block.weights,
-        }
-        start, stop = stop, stop + block.weights.size
-        for name, value in values.items():
-            columns[name][start:stop].reshape(block.weights.shape)[...] = value
-    names = list(pieces)
-    return columns, {"attention": list(kinds), "query_piece": names, "key_piece": names}
 
 
 def spreadsheet_safe(text: str) -> str:
@@ -138,11 +53,6 @@ class NpzFile:
         self.zip.close()
 
 
-def pieces_of(trace: Seen) -> dict[str, np.ndarray]:
-    """The pieces of each text by its title, "source" and "target"."""
-    return {side.title: np.array(trace.texts[name].pieces) for name, side in trace.sides.items()}
-
-
 class ParquetFile:
     """The table of `rows`, its text as dictionaries: pandas reads categoricals."""
 
@@ -150,9 +60,9 @@ class ParquetFile:
         self.file, self.writer = file, None
 
     def add(self, traces: Sequence[Seen], numbers: Sequence[int]) -> None:
-        self.write(blocks(traces, numbers))
+        self.write(kind_weights(traces, numbers))
 
-    def write(self, some: Iterable[Block]) -> None:
+    def write(self, some: Iterable[KindWeights]) -> None:
         for group in together(some, lambda block: block.weights.size, MOST_ROWS):
             self._write(*rows(group))
 
@@ -188,9 +98,9 @@ class CsvFile:
         file.write(",".join(COLUMNS).encode() + b"\n")
 
     def add(self, traces: Sequence[Seen], numbers: Sequence[int]) -> None:
-        self.write(blocks(traces, numbers))
+        self.write(kind_weights(traces, numbers))
 
-    def write(self, some: Iterable[Block]) -> None:
+    def write(self, some: Iterable[KindWeights]) -> None:
         for block in some:
             self.file.write(csv_lines(block))
 
@@ -198,7 +108,7 @@ class CsvFile:
         pass
 
 
-def csv_lines(block: Block) -> bytes:
+def csv_lines(block: KindWeights) -> bytes:
     """The lines of a block. Their parts repeat, so each is written once and copied to its lines,
     filled up with zero bytes to one length; then all zero bytes are taken out."""
     layers, heads, _, _ = block.weights.shape

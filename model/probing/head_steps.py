@@ -14,11 +14,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from model.capture import inputs_of, outputs_of
-from model.interventions import replace_mask, replace_positions, replace_scores, unscaled
-from model.run import Run
-from model.sites import Block, block_at, embedding_of, embeddings_of, sides_of, sublayers_of
-from model.trace import ids_of, read_of, read_only
+from model.probing.capture import inputs_of, outputs_of
+from model.probing.interventions import replace_mask, replace_positions, replace_scores, unscaled
+from model.probing.run import Run
+from model.probing.sites import (
+    LayerParts,
+    embedding_of,
+    embeddings_of,
+    parts_at,
+    sides_of,
+    sublayers_of,
+)
+from model.probing.trace import ids_of, read_of, read_only
 from model.transformer import MultiHeadAttention, Site
 
 LEFT_OUT = ("scaling", "mask", "positions", "residual")
@@ -85,7 +92,7 @@ def look_inside(
     this attention. `model` must be the caller's own view. Raises TooLong before any tensor is
     made."""
     ids = ids_of(model, read_of(model, run))
-    block, side = block_at(model, site), sides_of(model)[site.query_side]
+    block, side = parts_at(model, site), sides_of(model)[site.query_side]
     attention, embedding = block.attention, embedding_of(model, side)
     read = {
         "attention": attention,
@@ -161,7 +168,7 @@ def _of_head(mask: Tensor, head: int, shape) -> np.ndarray:
     return one.expand(shape).cpu().numpy().copy()
 
 
-def _leave_out(stack: ExitStack, model: nn.Module, block: Block, left_out) -> None:
+def _leave_out(stack: ExitStack, model: nn.Module, block: LayerParts, left_out) -> None:
     """Enter the changes that leave steps out."""
     attention, norm = block.attention, block.norm
     if "mask" in left_out:

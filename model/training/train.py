@@ -1,7 +1,7 @@
-"""Train a model: `python -m model.train TASK --out FOLDER`.
+"""Train a model: `python -m model train TASK --out FOLDER`.
 
 Several processes or machines, a GPU, mixed precision: put `accelerate launch` in front, as in
-`accelerate launch --num_processes 2 -m model.train TASK --out FOLDER`.
+`accelerate launch --num_processes 2 -m model train TASK --out FOLDER`.
 
 FOLDER becomes a checkpoint: the weights of an epoch or the mean of some epochs in a row, whichever
 had the lowest validation loss so far. FOLDER/run holds what `--resume` needs.
@@ -31,15 +31,16 @@ from torch import Tensor
 from torch.nn import functional as F
 from tqdm import tqdm
 
-from model import checkpoint, presets, tasks
+from model import checkpoint, presets
 from model.card import curve
-from model.data import DataError, Pair, batches, pad
 from model.files import replace_file
 from model.masks import Masks
 from model.memory import keep_freed_memory
-from model.snapshots import MARKS
-from model.tasks import Example, Recipe, Task
 from model.tokenizer import Tokenizer
+from model.training import tasks
+from model.training.data import DataError, Pair, batches, pad
+from model.training.snapshots import MARKS
+from model.training.tasks import Example, Recipe, Task
 
 IGNORED = -100  # cross_entropy's own sign for a label that does not count
 
@@ -396,7 +397,7 @@ def saving(folder: Path, *errors: type[Exception]):
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     about, _, more = __doc__.partition("\n\n")
     parser = argparse.ArgumentParser(
-        prog="python -m model.train",
+        prog="python -m model train",
         description=about,
         epilog=more,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from model import fused
+from model.decoding import fused
 from model.masks import Masks
 from model.transformer import MultiHeadAttention, Transformer
 

@@ -1,4 +1,4 @@
-"""Score a checkpoint on its test sets: `python -m model.evaluate NAME --data DIR --beam 5`."""
+"""Score a checkpoint on its test sets: `python -m model evaluate NAME --data DIR --beam 5`."""
 
 import argparse
 import json
@@ -8,14 +8,15 @@ from pathlib import Path
 
 import torch
 
-from model import checkpoint, data, tasks
+from model import checkpoint
 from model.card import with_scores
 from model.checkpoint import Checkpoint
-from model.data import DataError
-from model.decoding import beam_search, greedy_decode
+from model.decoding.search import beam_search, greedy_decode
 from model.masks import Masks
-from model.sites import device_of
-from model.tasks import Example, Task
+from model.probing.sites import device_of
+from model.training import data, tasks
+from model.training.data import DataError
+from model.training.tasks import Example, Task
 
 
 def in_batches(model, tokenizer, texts: list[str], answer, size: int = 100) -> list:
@@ -81,14 +82,14 @@ def evaluate(held: Checkpoint, task: Task, examples: list[Example], beam: int = 
     return {"decode": decode, task.score: 100 * right / len(targets), "examples": len(targets)}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m model.evaluate", description=__doc__)
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m model evaluate", description=__doc__)
     parser.add_argument("checkpoint", help="a shipped one by name, or its folder")
     parser.add_argument("--data", type=Path, metavar="DIR", help="its data (for pairs: FILE.tsv)")
     parser.add_argument("--beam", type=int, default=1, help="1 is greedy search (default)")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--json", action="store_true", help="one JSON object per test set")
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     if args.beam < 1:
         parser.error("--beam must be at least 1")
     try:

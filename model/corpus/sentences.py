@@ -8,15 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from model.capture import outputs_of
 from model.checkpoint import Checkpoint
-from model.data import DataError, batches, pad, read_lines
-from model.decoding import greedy_decode
+from model.corpus.tables import together
+from model.decoding.search import greedy_decode
 from model.masks import Masks
-from model.sites import attention_at, device_of, kinds_of
-from model.tables import together
+from model.probing.capture import outputs_of
+from model.probing.sites import attention_at, device_of, kinds_of
+from model.probing.trace import TooLong
 from model.tokenizer import Encoding, special
-from model.trace import TooLong
+from model.training.data import DataError, batches, pad, read_lines
 from model.transformer import Config, Side, Site
 
 BATCH = 1024  # tokens of a batch, on either side, with padding

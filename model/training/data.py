@@ -1,4 +1,4 @@
-"""Data sets: `python -m model.data fetch NAME` gets one; readers of its files; batches of pairs."""
+"""Data sets: `python -m model data fetch NAME` gets one; readers of its files; batches of pairs."""
 
 import argparse
 import gzip
@@ -145,7 +145,7 @@ def find(name: str, folder: Path | None) -> Path:
     folder = Path(folder) if folder else cache_folder(name)
     if not folder.is_dir():
         raise DataError(
-            f"No folder {folder}. Run `python -m model.data fetch {name}`, or say --data DIR."
+            f"No folder {folder}. Run `python -m model data fetch {name}`, or say --data DIR."
         )
     return folder
 
@@ -225,13 +225,13 @@ def batches(
         yield [pairs[i] for i in group]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m model.data", description=__doc__)
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m model data", description=__doc__)
     commands = parser.add_subparsers(required=True)
     get = commands.add_parser("fetch", help="download a data set and check it")
     get.add_argument("name", choices=SOURCES)
     get.add_argument("--data", type=Path, metavar="DIR", help="where to put it")
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     try:
         folder = fetch(args.name, args.data)
     except DataError as error:

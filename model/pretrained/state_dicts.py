@@ -1,15 +1,17 @@
 """State dicts of other systems: their names for our parameters, and reading them with care.
 
-`presets.load_foreign` builds the model in between: `read` → `sizes` → `fill`. Whatever does not
+`load_foreign` builds the model in between: `read` → `sizes` → `fill`. Whatever does not
 fit raises a ValueError in the system's own parameter names.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import torch
 from torch import Tensor, nn
+
+from model.presets import PRESETS, build
 
 NO_TOKEN = -1  # as pad_id, bos_id or eos_id: the system has no such token
 NO_TOKENS = dict(pad_id=NO_TOKEN, bos_id=NO_TOKEN, eos_id=NO_TOKEN)
@@ -447,3 +449,19 @@ SYSTEMS = {
         _wide_heads,
     ),
 }
+
+
+def load_foreign(name: str, state_dict: Mapping[str, Tensor], **sizes) -> nn.Module:
+    """The preset `name` with the weights that the system's own code saved, in eval mode.
+
+    `sizes` are fields of its Config. Names and shapes tell most; give n_heads where they do not,
+    and pad_id, bos_id and eos_id where its code does not fix them (-1: no such token, no padding).
+    Raises ValueError, in the system's own parameter names, for whatever does not fit: a weight
+    missing, strange, of another shape or no finite real numbers, two that differ where the system
+    has one, another positional table than the preset's, a size that contradicts the weights.
+    """
+    weights = read(name, state_dict)
+    known = {field.name for field in fields(PRESETS[name].config)}
+    model = build(name, **weights.sizes(known, sizes))
+    weights.fill(model)
+    return model.eval()

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from model.probing.trace import Trace
 from model.tokenizer import SPECIAL
-from model.trace import Trace
 
 PAD, _, END = SPECIAL  # never pieces of a text, whose punctuation and letters are kept apart
 

@@ -1,4 +1,4 @@
-"""A model at earlier steps of its training: `python -m model.snapshots FOLDER --data DIR`.
+"""A model at earlier steps of its training: `python -m model snapshots FOLDER --data DIR`.
 
 Training keeps the weights of some steps in FOLDER/run. This picks six, evenly spaced in
 log(step), scores them, and writes them small: float16, and in a large model matrices in 8 bits
@@ -93,7 +93,7 @@ def choose(kept: list[int], count: int = COUNT) -> list[int]:
 
 def make(folder: Path, task) -> None:
     """Write the snapshots of a training, with the scores of its task's first test set."""
-    from model import evaluate  # the app, which only reads, does without
+    from model.training import evaluate  # the app, which only reads, does without
 
     kept = {_step_of(file): file for file in folder.glob("run/step-*.safetensors")}
     before = {_step_of(file): file for file in folder.glob("snapshots/step-*.safetensors")}
@@ -112,16 +112,16 @@ def make(folder: Path, task) -> None:
         before[step].unlink()
 
 
-def main() -> None:
-    from model import tasks
+def main(arguments: list[str] | None = None) -> None:
+    from model.training import tasks
 
     about, _, more = __doc__.partition("\n\n")
     parser = argparse.ArgumentParser(
-        prog="python -m model.snapshots", description=about, epilog=more
+        prog="python -m model snapshots", description=about, epilog=more
     )
-    parser.add_argument("folder", type=Path, help="what model.train wrote")
+    parser.add_argument("folder", type=Path, help="what `train` wrote")
     parser.add_argument("--data", type=Path, metavar="DIR", help="the task's data, for the scores")
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     card = checkpoint.load(args.folder).card
     make(args.folder, tasks.task(card["task"], args.data, card.get("direction") == ["de", "en"]))
 

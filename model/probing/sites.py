@@ -60,7 +60,7 @@ def device_of(model: nn.Module):
 
 
 @dataclass(frozen=True)
-class Block:
+class LayerParts:
     """The layer around one attention: `norm` goes with the attention, `next_norm` with the
     sublayer behind it, `feed_forward` ends the layer."""
 
@@ -71,11 +71,11 @@ class Block:
     feed_forward: nn.Module
 
 
-def block_at(model: nn.Module, site: Site) -> Block:
+def parts_at(model: nn.Module, site: Site) -> LayerParts:
     layer, norm = model.get_submodule(site.block), model.get_submodule(site.norm)
     norms = [sublayer_norm for _, _, sublayer_norm in sublayers_of(layer)]
     next_norm = norms[[one is norm for one in norms].index(True) + 1]
-    return Block(layer, attention_at(model, site), norm, next_norm, layer.feed_forward)
+    return LayerParts(layer, attention_at(model, site), norm, next_norm, layer.feed_forward)
 
 
 def sublayers_of(layer: nn.Module) -> list[tuple[str, nn.Module, nn.Module]]:

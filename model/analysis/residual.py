@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from model.sites import device_of, final_norm_of, predicted_side
-from model.trace import Trace
+from model.probing.sites import device_of, final_norm_of, predicted_side
+from model.probing.trace import Trace
 from model.transformer import Side
 
 

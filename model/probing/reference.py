@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from model.capture import view
 from model.masks import Masks, causal_mask
-from model.run import Run
-from model.trace import ids_of, read_of, read_only
+from model.probing.capture import view
+from model.probing.run import Run
+from model.probing.trace import ids_of, read_of, read_only
 from model.transformer import (
     Decoder,
     DecoderLayer,

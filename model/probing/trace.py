@@ -8,10 +8,18 @@ import numpy as np
 import torch
 from torch import nn
 
-from model.capture import outputs_of
 from model.masks import Masks
-from model.run import Run
-from model.sites import attention_at, device_of, embedding_of, final_norm_of, kinds_of, layers_of
+from model.probing.capture import outputs_of
+from model.probing.rows import kind_weights, rows
+from model.probing.run import Run
+from model.probing.sites import (
+    attention_at,
+    device_of,
+    embedding_of,
+    final_norm_of,
+    kinds_of,
+    layers_of,
+)
 from model.tokenizer import SPECIAL, Encoding, special
 from model.transformer import Side, Site
 
@@ -119,9 +127,7 @@ class Trace:
         """
         import pandas as pd  # here alone: to look inside a model takes no pandas
 
-        from model.tables import blocks, rows
-
-        columns, names = rows(list(blocks([self], [1])))
+        columns, names = rows(list(kind_weights([self], [1])))
         del columns["sentence"]
         for name, texts in names.items():
             columns[name] = pd.Categorical.from_codes(columns[name], texts)

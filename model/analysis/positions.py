@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from model.heads import elsewhere
-from model.interventions import replace_positions
-from model.run import Run
-from model.sites import embeddings_of
+from model.analysis.head_metrics import elsewhere
+from model.probing.interventions import replace_positions
+from model.probing.run import Run
+from model.probing.sites import embeddings_of
+from model.probing.trace import Trace, trace
 from model.tokenizer import Encoding
-from model.trace import Trace, trace
 from model.transformer import PositionalEncoding
 
 KINDS = ("sinusoidal", "learned", "none", "shifted")

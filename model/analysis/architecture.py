@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from model.sites import embedding_of, final_norm_of, layers_of, predicted_side, sublayers_of
+from model.probing.sites import embedding_of, final_norm_of, layers_of, predicted_side, sublayers_of
 
 OUTPUT = "output"
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor, nn
 
-from model.capture import capture, outputs_of, view
 from model.masks import Masks
 from model.presets import PRESETS, build
-from model.sites import (
+from model.probing.capture import capture, outputs_of, view
+from model.probing.sites import (
     attention_at,
     embedding_of,
     embeddings_of,

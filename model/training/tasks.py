@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from model import data
-from model.data import DataError, Pair
 from model.tokenizer import Tokenizer
+from model.training import data
+from model.training.data import DataError, Pair
 from model.transformer import Config
 
 Example = tuple[str, str]

@@ -1,7 +1,7 @@
-"""What every head looks at, in numbers: `python -m model.trace MODEL TEXT --out FILE`.
+"""What every head looks at, in numbers: `python -m model trace MODEL TEXT --out FILE`.
 
-    python -m model.trace en-de "A dog runs." --out weights.csv
-    python -m model.trace en-de --file sentences.txt --out weights.parquet
+    python -m model trace en-de "A dog runs." --out weights.csv
+    python -m model trace en-de --file sentences.txt --out weights.parquet
 
 The file holds one sentence a line, or source and target with a tab between; without a target the
 model writes its own. FILE ends in .csv or .parquet (a row for each weight; a spreadsheet does not
@@ -9,7 +9,7 @@ take a piece like "=" for a formula, because an apostrophe goes before it) or in
 "7/cross" … of line 7). Sentences, layers, heads and positions count from 1.
 
 Several processes, GPUs or machines share a file of sentences: put `accelerate launch` in front,
-as in `accelerate launch --multi_gpu --num_processes 2 -m model.trace …` (which means processes,
+as in `accelerate launch --multi_gpu --num_processes 2 -m model trace …` (which means processes,
 on a machine without a GPU too).
 """
 
@@ -28,11 +28,11 @@ from safetensors import SafetensorError
 
 from model import checkpoint
 from model.checkpoint import Checkpoint
-from model.data import DataError
+from model.corpus.sentences import Line, Seen, Sentence, encode, read, see, windows
+from model.corpus.tables import FILES
 from model.files import replacing
 from model.memory import keep_freed_memory
-from model.sentences import Line, Seen, Sentence, encode, read, see, windows
-from model.tables import FILES
+from model.training.data import DataError
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def run(held: Checkpoint, sentences: list[Sentence], out: Path, processes: Proce
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     about, _, more = __doc__.partition("\n\n")
     parser = argparse.ArgumentParser(
-        prog="python -m model.trace",
+        prog="python -m model trace",
         description=about,
         epilog=more,
         formatter_class=argparse.RawDescriptionHelpFormatter,

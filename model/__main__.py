@@ -1,0 +1,31 @@
+"""The commands of Headlight: python -m model COMMAND."""
+
+import sys
+from importlib import import_module
+
+COMMANDS = {  # name → where it is, what it does
+    "train": ("model.training.train", "train a model, or train one further"),
+    "evaluate": ("model.training.evaluate", "score a checkpoint on its test sets"),
+    "snapshots": ("model.training.snapshots", "keep a model as it was at earlier training steps"),
+    "data": ("model.training.data", "download a data set and check it"),
+    "trace": ("model.corpus.trace_command", "write attention weights of many sentences to a file"),
+    "presets": ("model.presets", "list the presets, or the parameters of one"),
+}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs one command with the rest of the arguments."""
+    name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    if name in ("-h", "--help"):
+        width = max(map(len, COMMANDS))
+        print("usage: python -m model COMMAND …\n")
+        print("\n".join(f"  {name:{width}}  {does}" for name, (_, does) in COMMANDS.items()))
+        print("\npython -m model COMMAND --help explains each.")
+    elif name in COMMANDS:
+        import_module(COMMANDS[name][0]).main(rest)
+    else:
+        sys.exit(f"There is no command {name!r}; there are {', '.join(COMMANDS)}.")
+
+
+if __name__ == "__main__":
+    main()
