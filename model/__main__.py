@@ -1,5 +1,6 @@
 """The commands of Headlight: python -m model COMMAND."""
 
+import signal
 import sys
 from importlib import import_module
 
@@ -28,4 +29,5 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave nothing behind, as at Ctrl+C
     main()

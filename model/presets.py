@@ -307,7 +307,3 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"{parameter:44}  {' × '.join(map(str, tensor.shape)):>14}  {tensor.numel():>11,}")
     said = ", ".join(f"{key} {value:,}" for key, value in sizes.items())
     print(f"{parameter_count(model):,} parameters at {said}")
-
-
-if __name__ == "__main__":
-    main()

@@ -15,7 +15,6 @@ on a machine without a GPU too).
 
 import argparse
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -177,8 +176,3 @@ def stop(said: str) -> None:
     if os.environ.get("RANK", "0") == "0":
         print(said, file=sys.stderr)
     sys.exit(2)
-
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave nothing behind, as at Ctrl+C
-    main()

@@ -237,7 +237,3 @@ def main(arguments: list[str] | None = None) -> None:
     except DataError as error:
         sys.exit(str(error))
     print(f"{folder}\n{SOURCES[args.name].terms}")
-
-
-if __name__ == "__main__":
-    main()

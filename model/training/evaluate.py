@@ -115,7 +115,3 @@ def run(args) -> None:
             seconds = time.perf_counter() - start
             print(f"{name}  {score['decode']}  {figures}  ({seconds:.1f} s)", flush=True)
     checkpoint.write_card(args.checkpoint, with_scores(card, scores))
-
-
-if __name__ == "__main__":
-    main()

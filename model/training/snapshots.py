@@ -124,7 +124,3 @@ def main(arguments: list[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     card = checkpoint.load(args.folder).card
     make(args.folder, tasks.task(card["task"], args.data, card.get("direction") == ["de", "en"]))
-
-
-if __name__ == "__main__":
-    main()

@@ -14,7 +14,6 @@ import copy
 import dataclasses
 import json
 import shutil
-import signal
 import sys
 import time
 from contextlib import contextmanager
@@ -450,8 +449,3 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(str(error))
     except KeyboardInterrupt:
         sys.exit(f"\nStopped. --resume goes on from what {args.out} holds.")
-
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave nothing behind, as at Ctrl+C
-    main()

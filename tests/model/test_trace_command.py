@@ -52,7 +52,11 @@ def test_a_sentence_as_one_types_it(tmp_path):
 
 def test_what_the_package_offers_is_its_own(tmp_path):
     """The module of that name does not take the function's place, whichever comes first."""
-    for first in ("import model.trace", "from model.probing.trace import Trace", "import model"):
+    for first in (
+        "import model.probing.trace",
+        "from model.probing.trace import Trace",
+        "import model",
+    ):
         code = f"{first}\nfrom model import Config, Masks, Transformer, capture, load, trace\n"
         done = python("-c", code + "assert callable(trace) and callable(capture)")
         assert done.returncode == 0, done.stderr
