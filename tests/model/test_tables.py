@@ -9,6 +9,7 @@ import pytest
 
 from model.corpus import tables
 from model.corpus.tables import FILES, spreadsheet_safe, together
+from model.probing import rows as row_module
 from model.probing.rows import COLUMNS, kind_weights, rows
 from model.tokenizer import Encoding
 from tests.model.common import encoding, random_ids, random_model, traced
