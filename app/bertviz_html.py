@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from app import words
-from app.look import INK, PAPER
+from app import labels
+from app.theme import INK, PAPER
 from model.probing.trace import Trace
 
 VIEWS = ("head", "model", "neuron")
@@ -79,7 +79,7 @@ def page(
         data["queries"] = _exact(trace.query[kind][list(layers)])
         data["keys"] = _exact(trace.key[kind][list(layers)])
     sizes, width = _sizes(view, max(map(len, (*query, *key))), larger)
-    labels = [words.layer_number(trace, kind, i) for i in layers]
+    labels = [labels.layer_number(trace, kind, i) for i in layers]
     params = {
         "attention": {"all": data},
         "default_filter": "all",

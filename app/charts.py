@@ -7,8 +7,8 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.look import DIFFERENCES, FONT, LINES
-from app.look import WEIGHTS as SCALE
+from app.theme import DIFFERENCES, FONT, LINES
+from app.theme import WEIGHTS as SCALE
 
 WEIGHTS = {"colorscale": SCALE, "cmin": 0, "cmax": 1}
 MOST_LABELS = 64  # more would overlap on a projector

@@ -19,9 +19,9 @@ import numpy as np
 
 from app import exports
 from app.exports import View
+from app.labels import head_name, kind_name, size
 from app.pages import PAGES
 from app.settings import SETTINGS
-from app.words import head_name, kind_name, size
 from model.probing.trace import Trace
 
 FORMAT = "Headlight evidence pack"

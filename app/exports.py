@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from app import pictures, settings, words
+from app import labels, pictures, settings
 from app.components.grid_page import grid_page
 from app.components.packing import LARGEST, Look, pack_trace, shrink
 from app.pages import HOME, PAGES
@@ -50,7 +50,7 @@ class View:
 
     @property
     def name(self) -> str:
-        return words.picture_name(self.trace, *self.head, self.reading.average)
+        return labels.picture_name(self.trace, *self.head, self.reading.average)
 
     @property
     def picture(self) -> Picture:
@@ -64,7 +64,7 @@ def stem(view: View, what: str = "") -> str:
     """The name of a file without its ending: model, then `what`, else kind, layer and head."""
     model, step = view.settings["model"], view.settings["step"]
     kind, layer, head = view.head
-    number = words.layer_number(view.trace, kind, layer)
+    number = labels.layer_number(view.trace, kind, layer)
     parts = {
         "": f"layer-{number}-head-{head + 1}",
         "heads": f"layer-{number}-mean-over-heads",
@@ -100,7 +100,7 @@ def about(view: View) -> list[str]:
 def head_drawing(view: View) -> pictures.Drawing:
     """The head in focus with its pieces."""
     picture, (kind, *_) = view.picture, view.head
-    query, key = words.axes(view.trace, kind)
+    query, key = labels.axes(view.trace, kind)
     query, key = replace(query, labels=picture.query), replace(key, labels=picture.key)
     return pictures.head(view.name, [*about(view), *picture.said], picture.weights, query, key)
 
@@ -128,7 +128,7 @@ def grid_drawing(view: View) -> pictures.Drawing:
         tiles = order["tiles"] if order else range(weights.shape[0] * weights.shape[1])
         parts.append(
             pictures.Tiles(
-                name=words.kind_name(view.trace, kind),
+                name=labels.kind_name(view.trace, kind),
                 asks=asks,
                 looked_at=looked_at,
                 weights=_scaled(shrink(picture.weights, *every), view.look.scale, least),

@@ -13,7 +13,7 @@ if sys.path[0] != str(ROOT):
     others = [entry for entry in sys.path if Path(entry).resolve() not in (HERE, ROOT)]
     sys.path[:] = [str(ROOT), *others]
 
-from app import catalog, look, session  # noqa: E402
+from app import catalog, session, theme  # noqa: E402
 from app.pages import HOME, PAGES  # noqa: E402
 from app.sidebar import sidebar  # noqa: E402
 
@@ -37,7 +37,7 @@ page = st.navigation(
 with session.running(page.title):
     try:
         chosen = session.values()
-        st.html(f"<style>{look.STYLE}{look.PROJECTOR_STYLE * chosen['projector']}</style>")
+        st.html(f"<style>{theme.STYLE}{theme.PROJECTOR_STYLE * chosen['projector']}</style>")
         st.header(page.title, anchor=False)
         if said := catalog.random_weights(chosen["model"]):
             st.info(said)

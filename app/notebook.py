@@ -9,9 +9,9 @@ show(load("en-de").trace("A dog runs."))
 import html
 from dataclasses import dataclass
 
-from app import look
 from app.components.grid_page import grid_page
 from app.components.packing import Look, pack_trace
+from app.theme import FOCUS, WEIGHTS
 from model.analysis.reading import Reading
 from model.probing.trace import Trace
 
@@ -65,8 +65,8 @@ def show(
         order={},
         average=reading.average,
         least=reading.least,
-        palette=look.WEIGHTS,
-        colour=look.FOCUS,
+        palette=WEIGHTS,
+        colour=FOCUS,
     )
     name = "What every head looks at"
     return Shown(name, grid_page(pack_trace(trace, reading), chosen, name, theme))

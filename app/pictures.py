@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw, ImageFont
 from PIL.PngImagePlugin import PngInfo
 
 from app.charts import MOST_LABELS, Axis
-from app.look import FOCUS, FONT, INK, PAPER, WEIGHTS
+from app.theme import FOCUS, FONT, INK, PAPER, WEIGHTS
 
 INK, PAPER = INK["light"], PAPER["light"]
 SHARP = 2  # pixels of a PNG for one of the drawing

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 FAULTS = {  # contract → a file, and an import that breaks it alone
     "model: from commands": ("model/masks.py", "import model.variants"),
-    "app: from pages": ("app/look.py", "import app.session"),
+    "app: from pages": ("app/theme.py", "import app.session"),
     "knows nothing of the app": ("model/card.py", "import plotly"),
     "needs PyTorch alone": ("model/transformer.py", "import numpy"),
     "needs no Streamlit": ("app/charts.py", "import streamlit"),

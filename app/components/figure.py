@@ -4,7 +4,7 @@ who cannot see it."""
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.look import INK, PROJECTOR
+from app.theme import INK, PROJECTOR
 
 
 def figure(drawn: go.Figure, key: str, alt: str, projector: bool) -> None:

@@ -7,8 +7,8 @@ import re
 from dataclasses import asdict
 from pathlib import Path
 
-from app import look as looks
 from app.components.packing import Look
+from app.theme import INK, PAPER, PRIMARY
 
 HERE = Path(__file__).resolve().parent
 THEMES = ("auto", "light", "dark")
@@ -25,9 +25,9 @@ def grid_page(
         raise ValueError(f"{theme!r} is none of {', '.join(map(repr, THEMES))}")
     themes = {
         name: {
-            "--paper": looks.PAPER[name],
-            "--st-text-color": looks.INK[name],
-            "--st-primary-color": looks.PRIMARY[name],
+            "--paper": PAPER[name],
+            "--st-text-color": INK[name],
+            "--st-primary-color": PRIMARY[name],
         }
         for name in ("light", "dark")
     }

@@ -9,10 +9,10 @@ import numpy as np
 import streamlit as st
 from plotly.colors import get_colorscale
 
-from app import look
+from app import theme
 
 HERE = Path(__file__).resolve().parent
-DIFFERENCES = [colour for _, colour in get_colorscale(look.DIFFERENCES)]
+DIFFERENCES = [colour for _, colour in get_colorscale(theme.DIFFERENCES)]
 
 _mount = st.components.v2.component(
     "headlight_matrices",
@@ -49,15 +49,15 @@ def pack(shown: Sequence[Matrix]) -> bytes:
     """Length of the header (4 bytes, little-endian), header (JSON), then float32 values, matrix
     by matrix."""
     header = {
-        "focus": look.FOCUS,
-        "lines": look.LINES,
+        "focus": theme.FOCUS,
+        "lines": theme.LINES,
         "matrices": [
             vars(matrix)
             | {
                 "values": matrix.values.shape,
                 "rows": list(matrix.rows),
                 "columns": list(matrix.columns),
-                "palette": look.WEIGHTS if matrix.weights else DIFFERENCES,
+                "palette": theme.WEIGHTS if matrix.weights else DIFFERENCES,
             }
             for matrix in shown
         ],

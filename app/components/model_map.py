@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from app import look
+from app import theme
 from model.analysis.architecture import Block
 from model.probing.trace import Trace
 
@@ -39,7 +39,7 @@ def model_map(
         on_open(st.session_state["model_map"].opened)
 
     sides = trace.sides.values()
-    colours = dict(zip(trace.kinds, cycle(look.LINES), strict=False))
+    colours = dict(zip(trace.kinds, cycle(theme.LINES), strict=False))
     titles = {kind: sites[0].title for kind, sites in trace.kinds.items()}
     data = {
         "blocks": [
@@ -68,7 +68,7 @@ def model_map(
             for query, key in [trace.sides_of(block.kind)]
             if query != key
         ],
-        "focus": look.FOCUS,
+        "focus": theme.FOCUS,
         "follow": follow,
     }
     _mount(data=data, key="model_map", on_opened_change=chosen)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app import words
+from app import labels
 from model.analysis.reading import Reading
 from model.probing.trace import Trace
 
@@ -80,7 +80,7 @@ def pack_trace(trace: Trace, reading: Reading) -> bytes:
     parts = [
         Part(
             kind,
-            words.kind_name(trace, kind),
+            labels.kind_name(trace, kind),
             *(side.title for side in trace.sides_of(kind)),
             shown.each(weights, *trace.texts_of(kind)).weights,
             [site.layer + 1 for site in trace.kinds[kind]],
@@ -88,7 +88,7 @@ def pack_trace(trace: Trace, reading: Reading) -> bytes:
         for kind, weights in trace.attention.items()
     ]
     sides = {
-        side.title: Side(side.title.capitalize(), *words.labels(trace.texts[name], shown))
+        side.title: Side(side.title.capitalize(), *labels.side_labels(trace.texts[name], shown))
         for name, side in trace.sides.items()
     }
     return pack(sides, parts)

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from app.charts import Axis
-from app.look import FOCUS
+from app.theme import FOCUS
 from model.analysis.projection import Answer, Plane
 
 HERE = Path(__file__).resolve().parent

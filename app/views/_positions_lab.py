@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import catalog, charts, compute, session, words
+from app import catalog, charts, compute, labels, session
 from app.catalog import ModelView
 from app.components.figure import figure
 from app.settings import LAB as SECTIONS
@@ -250,7 +250,7 @@ def others(lab: Lab) -> None:
     kind = session.draw("instead", options=kinds)
     shift = chosen_among("shift", 1, min(room, 100)) if room > 0 else 0
     st.subheader("What changes")
-    is_own = "its own, so nothing may change" if kind == own else words.POSITIONS[kind]
+    is_own = "its own, so nothing may change" if kind == own else labels.POSITIONS[kind]
     st.caption(
         f"This model's own table is {own}. “{kind.capitalize()}” is here {is_own}. A moved "
         "share is the part of a row's weight that lies elsewhere than with its own positions, "
@@ -321,8 +321,8 @@ def others(lab: Lab) -> None:
         usual, anew = (compute.written_under(view, run, text, name, shift) for name in (own, kind))
         st.markdown(
             f"A target that it writes by itself, with its own positions: "
-            f"**{words.escaped(usual) or '(nothing)'}**  \n"
-            f"and with “{kind}”: **{words.escaped(anew) or '(nothing)'}**"
+            f"**{labels.escaped(usual) or '(nothing)'}**  \n"
+            f"and with “{kind}”: **{labels.escaped(anew) or '(nothing)'}**"
         )
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from app import charts, compute, look, session, words
+from app import charts, compute, labels, session, theme
 from app.components.figure import figure
 from app.components.head_grid import head_grid
 from app.components.packing import Look, order_by, pack_trace
@@ -27,7 +27,7 @@ chosen, focus, reading = session.values(), session.focus(), session.reading()
 for side, typed in zip(
     trace.sides.values(), (chosen["line"], chosen["target"].strip()), strict=False
 ):
-    for sentence in words.notices(side.title, typed, trace.texts[side.name]):
+    for sentence in labels.notices(side.title, typed, trace.texts[side.name]):
         st.info(sentence)
 
 packed = compute.kept(
@@ -46,8 +46,8 @@ head_grid(
         ),
         average=reading.average,
         least=reading.least,
-        palette=look.WEIGHTS,
-        colour=look.FOCUS,
+        palette=theme.WEIGHTS,
+        colour=theme.FOCUS,
     ),
     on_focus=lambda tile: session.focus_on(**tile),
     fresh=session.is_new("grid", hash(packed)),
@@ -57,20 +57,20 @@ picture = reading.apply(
     trace.attention[focus.kind], focus.layer, focus.head, *trace.texts_of(focus.kind)
 )
 query, key = (
-    replace(axis, labels=labels)
-    for axis, labels in zip(
-        words.axes(trace, focus.kind), (picture.query, picture.key), strict=True
+    replace(axis, labels=tokens)
+    for axis, tokens in zip(
+        labels.axes(trace, focus.kind), (picture.query, picture.key), strict=True
     )
 )
-name = words.picture_name(trace, focus.kind, focus.layer, focus.head, reading.average)
+name = labels.picture_name(trace, focus.kind, focus.layer, focus.head, reading.average)
 st.subheader(name)
 if picture.said:
     st.caption(" ".join(picture.said))
 unread = trace.attention[focus.kind][focus.layer, focus.head]
-if said := words.empty_rows(unread, words.axes(trace, focus.kind)[0]):
+if said := labels.empty_rows(unread, labels.axes(trace, focus.kind)[0]):
     st.warning(said)
 if not reading.average:
-    st.markdown(words.card(trace, focus.kind, focus.layer, focus.head))
+    st.markdown(labels.card(trace, focus.kind, focus.layer, focus.head))
 figure(
     charts.attention(picture.weights, query, key),
     key="head_figure",

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import bertviz_html, compute, look, session, words
+from app import bertviz_html, compute, labels, session, theme
 from app.components.html_frame import html_frame
 
 MANY = 100_000  # lines and boxes: more take a browser seconds
@@ -56,8 +56,8 @@ if not asked:
     raise session.NothingToShow
 
 shown = focus.layer if focus.layer in layers else layers[0]
-query, key = words.axes(trace, focus.kind)
-st.subheader(words.kind_name(trace, focus.kind))
+query, key = labels.axes(trace, focus.kind)
+st.subheader(labels.kind_name(trace, focus.kind))
 st.caption(
     f"Left: {query.title}. Right: {key.title}. It opens at layer {numbers[shown]}, head "
     f"{focus.head + 1}. {ABOUT[view]}"
@@ -71,10 +71,10 @@ try:
         shown,
         focus.head,
         st.context.theme.type or "light",
-        look.PROJECTOR if session.values()["projector"] else 1.0,
+        theme.PROJECTOR if session.values()["projector"] else 1.0,
     )
 except bertviz_html.CannotDraw as error:
     st.error(str(error))
     raise session.NothingToShow from error
-name = words.head_name(trace, focus.kind, shown, focus.head)
+name = labels.head_name(trace, focus.kind, shown, focus.head)
 html_frame(page, key="bertviz_frame", alt=f"BertViz, {view} view: {name}")

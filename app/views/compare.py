@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import charts, compute, session, words
+from app import charts, compute, labels, session
 from app.components.figure import figure
 
 HEADS_WITHIN = 1e-5
@@ -22,20 +22,20 @@ trace = compute.trace_of(view, run)
 compared = compute.reference_of(view, run)
 if compared is None:
     st.info(
-        f"torch.nn.Transformer has no counterpart for this model's {words.odd_parts(view.model)}. "
+        f"torch.nn.Transformer has no counterpart for this model's {labels.odd_parts(view.model)}. "
         "Choose another model on the left to compare."
     )
     raise session.NothingToShow
 reference, timing = compared
 
-query, key = words.axes(trace, focus.kind)
+query, key = labels.axes(trace, focus.kind)
 ours = trace.attention[focus.kind][focus.layer, focus.head]
 theirs = reference.attention[focus.kind][focus.layer, focus.head]
 
 allowed = LOGITS_WITHIN * max(1.0, float(np.abs(trace.logits).max()))
 rows = [
     {
-        "what": words.head_name(trace, kind, layer, head),
+        "what": labels.head_name(trace, kind, layer, head),
         "max |Δ|": float(np.abs(trace.attention[kind][layer, head] - other).max()),
         "tolerance": HEADS_WITHIN,
     }
@@ -52,7 +52,7 @@ table = pd.DataFrame([logits_row, *rows])
 table["agrees"] = table["max |Δ|"] <= table["tolerance"]
 
 with st.container(horizontal=True, vertical_alignment="center"):
-    if undefined := words.first_undefined(reference.attention, trace):
+    if undefined := labels.first_undefined(reference.attention, trace):
         st.warning(undefined)
     elif table["agrees"].all():
         st.badge("PASS: the two agree", icon=":material/check:", color="green")
@@ -65,7 +65,7 @@ with st.container(horizontal=True, vertical_alignment="center"):
         f"theirs **{timing.theirs * 1e3:.1f} ms**."
     )
 
-name = words.head_name(trace, focus.kind, focus.layer, focus.head)
+name = labels.head_name(trace, focus.kind, focus.layer, focus.head)
 st.subheader(name)
 figure(
     charts.comparison(ours, theirs, query, key),

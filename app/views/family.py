@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import charts, compute, session, words
+from app import charts, compute, labels, session
 from app.components.figure import figure
 from app.views import _little_examples as little_examples
 from model.analysis.family import LAYERS, SIZES
@@ -21,7 +21,7 @@ projector = session.values()["projector"]
 measured = compute.family_of(*session.default_run())
 
 st.subheader("What they do differently, and what it does to your sentence")
-st.markdown(words.differences(measured))
+st.markdown(labels.differences(measured))
 
 st.subheader("Norm before or after: how long a piece's vector becomes")
 st.caption(
@@ -59,10 +59,10 @@ st.markdown(
 )
 if source.disagreements:
     st.markdown("**Where its text and its code disagree**")
-    st.markdown(words.disagreements(source))
+    st.markdown(labels.disagreements(source))
 if source.repairs:
     st.markdown("**Built as meant**")
-    st.markdown(words.repairs(source))
+    st.markdown(labels.repairs(source))
 if name == "van_dijck":
     little_examples.van_dijck(compute.three_words(), projector)
 elif name == "bloem":

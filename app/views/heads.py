@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from app import catalog, compute, session, words
+from app import catalog, compute, labels, session
 
 st.markdown(
     "One row is one head: the names from the textbooks that it is nearest to, and the numbers "
@@ -15,8 +15,8 @@ run = session.run()
 view, focus = session.view(run), session.focus()
 trace = compute.trace_of(view, run)
 
-st.subheader(words.head_name(trace, focus.kind, focus.layer, focus.head))
-st.markdown(words.card(trace, focus.kind, focus.layer, focus.head))
+st.subheader(labels.head_name(trace, focus.kind, focus.layer, focus.head))
+st.markdown(labels.card(trace, focus.kind, focus.layer, focus.head))
 
 tables = {"This sentence": ("here", compute.measured_of(view, run))}
 if known := catalog.examples(view.name):
@@ -32,7 +32,7 @@ def focus_on(rows: list[dict], key: str) -> None:
 
 for title, (key, measured) in tables.items():
     st.subheader(title)
-    rows = words.head_table(measured, trace)
+    rows = labels.head_table(measured, trace)
     st.dataframe(
         pd.DataFrame(rows),
         key=f"{key}_table",
@@ -41,11 +41,11 @@ for title, (key, measured) in tables.items():
         selection_mode="single-row",
         column_config={
             name: st.column_config.NumberColumn(format="percent")
-            for name in ("nearest, score", "second, score", *words.SHARES.values())
+            for name in ("nearest, score", "second, score", *labels.SHARES.values())
         }
         | {
             name: st.column_config.NumberColumn(f"{name} ({unit})", format="%.2f")
-            for name, unit in words.UNITS.items()
+            for name, unit in labels.UNITS.items()
         },
         alt=f"Numbers of every head: {title}",
     )

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from app import compute, session, words
+from app import compute, labels, session
 from app.components.matrices import matrices
-from app.inside import Lesson
+from app.head_lesson import Lesson
 from app.settings import MOST_LOOKED_AT, SECOND_PIECE, STEPS
 from model.analysis.head_metrics import elsewhere
 
@@ -19,7 +19,7 @@ view, focus = session.view(run), session.focus()
 trace = compute.trace_of(view, run)
 where = trace.kinds[focus.kind][focus.layer], focus.head
 query, key = (text.pieces for text in trace.texts_of(focus.kind))
-st.subheader(words.head_name(trace, focus.kind, focus.layer, focus.head))
+st.subheader(labels.head_name(trace, focus.kind, focus.layer, focus.head))
 
 
 def walk(by: int) -> None:
@@ -56,8 +56,8 @@ def lesson() -> None:
         as_it_is = compute.inside_of(view, run, *where)
         moved = elsewhere(seen.weights, as_it_is.weights)
         st.warning(
-            f"Left out: {', '.join(left_out)}. {words.percent(float(moved))} of this head's weight "
-            "lies elsewhere than it would. Below, the same step as it is."
+            f"Left out: {', '.join(left_out)}. {labels.percent(float(moved))} of this head's "
+            "weight lies elsewhere than it would. Below, the same step as it is."
         )
         same = Lesson(view.model, as_it_is, query, key, row, column).step(STEPS.index(at) + 1)
         matrices(same.pictures, key="as_it_is")

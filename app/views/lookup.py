@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from app import compute, session, words
+from app import compute, labels, session
 from app.charts import Axis
 from app.components import plane
 from app.views._little_examples import KEYS, QUERY, VALUES
@@ -36,7 +36,7 @@ kind, layer, head = focus.kind, focus.layer, focus.head
 query, key = (vectors[kind][layer, head] for vectors in (trace.query, trace.key))
 texts, titles = trace.texts_of(kind), tuple(side.title for side in trace.sides_of(kind))
 
-st.subheader(words.head_name(trace, kind, layer, head))
+st.subheader(labels.head_name(trace, kind, layer, head))
 chosen = session.draw("asks", most=len(query), default=min(2, len(query))) - 1
 
 seen = principal_plane(np.concatenate([query, key]))
@@ -47,7 +47,7 @@ found = answer(
     trace.scores[kind][layer][head, chosen],
     trace.attention[kind][layer, head, chosen],
 )
-st.markdown(words.in_plane(seen, found, titles, query.shape[-1]))
+st.markdown(labels.in_plane(seen, found, titles, query.shape[-1]))
 plane.head(
     seen,
     (query, key),

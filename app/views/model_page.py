@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import compute, session, words
+from app import compute, labels, session
 from app.components.model_map import model_map
 
 st.markdown(
@@ -15,7 +15,7 @@ st.markdown(
 run = session.run()
 view = session.view(run)
 trace, shown = compute.trace_of(view, run), compute.blocks_of(view, run)
-st.markdown(words.model_in_numbers(view.model, shown, trace))
+st.markdown(labels.model_in_numbers(view.model, shown, trace))
 
 
 def open_block(block: dict) -> None:

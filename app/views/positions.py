@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from app import charts, compute, session, words
+from app import charts, compute, labels, session
 from app.components.figure import figure
 from app.components.pieces import pieces
 from app.views._positions_lab import LAB, Lab
@@ -28,7 +28,7 @@ chosen = session.draw("lab")
 if chosen in LAB:
     LAB[chosen](Lab(view, run, trace, side, projector))
 else:
-    said = words.positions(view.model)
+    said = labels.positions(view.model)
     table, token, embedded = trace.table[side], trace.token[side], trace.embedded[side]
     largest = float(max(np.abs(values).max() for values in (table, token, embedded)))
     for key, title, caption, values, scale in (
@@ -42,7 +42,7 @@ else:
         ),
         (
             "token",
-            words.token_title(view.model),
+            labels.token_title(view.model),
             "What the words bring along: the same row wherever the piece stands.",
             token,
             largest,

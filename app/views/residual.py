@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import charts, compute, session, words
+from app import charts, compute, labels, session
 from app.components.figure import figure
 from app.components.pieces import pieces
 from model.analysis import residual
@@ -37,7 +37,7 @@ normed = residual.has_final_norm(model.model, side)
 st.subheader("How long each vector is")
 st.caption(
     "“in” is what enters layer 1, the embedding and its position. "
-    f"{words.place_of_norm(normed, stack)}"
+    f"{labels.place_of_norm(normed, stack)}"
 )
 lengths = residual.lengths(stream).T
 figure(

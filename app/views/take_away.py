@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import catalog, compute, evidence, exports, look, session, words
+from app import catalog, compute, evidence, exports, labels, session, theme
 from app.components.packing import Look, order_by
 from app.pages import PAGES
 from app.settings import ONE, SETTINGS
@@ -69,7 +69,7 @@ st.file_uploader(
 )
 verdict = st.container(key="verdict")
 if refused := session.memo().get("refused"):
-    verdict.error(f"This pack was not opened. {words.escaped(refused)}")
+    verdict.error(f"This pack was not opened. {labels.escaped(refused)}")
 
 run = session.run()
 own = session.view(run)
@@ -90,8 +90,8 @@ view = exports.View(
         ),
         average=reading.average,
         least=reading.least,
-        palette=look.WEIGHTS,
-        colour=look.FOCUS,
+        palette=theme.WEIGHTS,
+        colour=theme.FOCUS,
     ),
     session.last_page(),
 )
@@ -116,7 +116,7 @@ if pack := session.memo().get("pack"):
             )
         else:
             agreement = evidence.compare(pack, trace, model)
-            said = words.escaped(" ".join(agreement.says))
+            said = labels.escaped(" ".join(agreement.says))
             show = {"identical": st.success, "different": st.warning}.get(
                 agreement.verdict, st.info
             )
@@ -154,7 +154,7 @@ with files:
             )  # fmt: skip
         settings = partial(exports.settings_json, view)
         file_button("Settings (JSON)", settings, f"{name}.settings.json", "application/json")
-    said = ", ".join(f"{label} {words.size(sizes[TABLES[label][0]])}" for label in TABLES)
+    said = ", ".join(f"{label} {labels.size(sizes[TABLES[label][0]])}" for label in TABLES)
     st.caption(
         f"About {said}. Pieces come along in each; Parquet and NPZ hold the settings too, a CSV "
         "goes with the settings file. In a CSV a piece that a spreadsheet would take for a "
@@ -162,7 +162,7 @@ with files:
     )
     if max(sizes.values()) > exports.LARGEST_FILE:
         st.info(
-            f"Files of more than {words.size(exports.LARGEST_FILE)} are not made here. Take the "
+            f"Files of more than {labels.size(exports.LARGEST_FILE)} are not made here. Take the "
             f"{ONE} alone, or write them with `python -m model trace`."
         )
 

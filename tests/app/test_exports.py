@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 from pyarrow import parquet
 
-from app import exports, look, pictures, words
+from app import exports, labels, pictures, theme
 from app.components.packing import Look, order
 from app.settings import complete
 from model import load
@@ -48,8 +48,8 @@ def view_of(trace, kind="cross", layer=2, head=1, reading=Reading(), **looks) ->
     seen = {"show": "all", "scale": "linear", "order": {}} | looks
     focus = {"kind": kind, "layer": layer, "head": head}
     shown = Look(
-        focus=focus, average=reading.average, least=reading.least, palette=look.WEIGHTS,
-        colour=look.FOCUS, **seen,
+        focus=focus, average=reading.average, least=reading.least, palette=theme.WEIGHTS,
+        colour=theme.FOCUS, **seen,
     )  # fmt: skip
     return exports.View(trace, complete(chosen), reading, shown)
 
@@ -287,4 +287,4 @@ def test_sizes_are_foreseen(view):
         for ending, make in (("csv", exports.csv), ("npz", exports.npz)):
             foreseen, real = exports.size(view, ending, one), len(make(view, one))
             assert 0.5 < real / foreseen < 2 or real < 10_000
-    assert words.size(3_400_000) == "3 MB" and words.size(12_300) == "12 kB"
+    assert labels.size(3_400_000) == "3 MB" and labels.size(12_300) == "12 kB"

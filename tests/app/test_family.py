@@ -6,7 +6,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from app import words
+from app import labels
 from model import load
 from model.analysis import family
 from model.presets import PRESETS
@@ -73,7 +73,7 @@ def test_the_page_shows_what_is_measured(app):
     models = family.members(len(en_de.tokenizer), 1024)
     with torch.no_grad():
         measured = family.measure(models, src, tgt)
-    assert table == words.differences(measured | {"pieces": src.shape[1]})
+    assert table == labels.differences(measured | {"pieces": src.shape[1]})
     assert f"**{measured['lengths']['pre_norm'][-1]:.1f}**" in table
     claim = re.search(r"difference of the weights \*\*(\S+)\*\* \((.*?)\)", table)
     assert float(claim[1]) <= 1e-6 and claim[2] == "within 1e-6"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import compute, words
+from app import compute, labels
 from app.views._little_examples import KEYS, QUERY, VALUES
 from model import Masks, load
 from model.analysis.projection import Answer, answer, principal_plane
@@ -163,7 +163,7 @@ def test_masks_are_the_traces(page):
 
 def test_a_query_that_may_look_at_nothing_is_told_so():
     plane = principal_plane(np.eye(3))
-    text = words.in_plane(plane, Answer(np.ones(3), np.zeros(3), np.zeros(3)), ("source",) * 2, 3)
+    text = labels.in_plane(plane, Answer(np.ones(3), np.zeros(3), np.zeros(3)), ("source",) * 2, 3)
     assert "may look at nothing" in text and "off by" not in text
 
 

@@ -11,9 +11,9 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from app import look
 from app.components.packing import pack_trace
 from app.notebook import show
+from app.theme import PRIMARY
 from model import load
 from model.analysis.reading import Reading
 from tests.conftest import ROOT
@@ -80,7 +80,7 @@ def test_nothing_is_asked_of_anybody(en_de):
 
 def test_the_page_has_the_colours_of_the_app():
     theme = tomllib.loads((ROOT / "app" / ".streamlit" / "config.toml").read_text())["theme"]
-    assert {name: theme[name]["primaryColor"] for name in ("light", "dark")} == look.PRIMARY
+    assert {name: theme[name]["primaryColor"] for name in ("light", "dark")} == PRIMARY
 
 
 def test_the_focus_is_counted_from_1_and_must_be_there(en_de):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app.inside import STEPS
+from app.head_lesson import STEPS
 from model import load
 
 pytestmark = pytest.mark.browser

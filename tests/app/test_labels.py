@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from app import words
+from app import labels
 from app.charts import Axis
 from model import presets
 from model.analysis.head_metrics import measure, pieces_of
@@ -17,30 +17,30 @@ def tokenizer():
 
 
 def test_plain_text_needs_no_notice(tokenizer):
-    assert words.notices("source", "the dog", tokenizer.encode("the dog")) == []
+    assert labels.notices("source", "the dog", tokenizer.encode("the dog")) == []
 
 
 @pytest.mark.parametrize(
     ("text", "code"), [("a\tb", "U+0009"), ("a\u200db", "U+200D"), ("\x00", "U+0000")]
 )
 def test_invisible_characters_are_named(tokenizer, text, code):
-    said = words.notices("source", text, tokenizer.encode(text))
+    said = labels.notices("source", text, tokenizer.encode(text))
     assert any("invisible" in sentence and code in sentence for sentence in said)
 
 
 @pytest.mark.parametrize("text", ["🙂", "中文", "שלום"])
 def test_characters_read_byte_by_byte_are_named(tokenizer, text):
-    said = words.notices("source", text, tokenizer.encode(text))
+    said = labels.notices("source", text, tokenizer.encode(text))
     assert any(f"U+{ord(text[0]):04X}" in sentence for sentence in said)
 
 
 def test_empty_rows_are_said():
     weights = np.eye(3)
     query = Axis("", ["the", "dog", "the"])
-    assert words.empty_rows(weights, query) is None
+    assert labels.empty_rows(weights, query) is None
     weights[1] = 0
-    assert "1 of 3" in words.empty_rows(weights, query)
-    assert "“dog”" in words.empty_rows(weights, query)
+    assert "1 of 3" in labels.empty_rows(weights, query)
+    assert "“dog”" in labels.empty_rows(weights, query)
 
 
 def test_nan_is_located(tokenizer):
@@ -48,10 +48,10 @@ def test_nan_is_located(tokenizer):
     model = presets.build("paper", **sizes, n_encoder_layers=1, n_decoder_layers=2).eval()
     made = traced(model, tokenizer.encode("the dog"), tokenizer.encode("ein"))
     attention = {kind: weights.copy() for kind, weights in made.attention.items()}
-    assert words.first_undefined(attention, made) is None
+    assert labels.first_undefined(attention, made) is None
     attention["decoder"][1, :, 0] = np.nan
     attention["cross"][1] = np.nan
-    said = words.first_undefined(attention, made)
+    said = labels.first_undefined(attention, made)
     assert "decoder self-attention, layer 2, row “<s>”" in said
 
 
@@ -70,7 +70,7 @@ def measured(seen):
 
 def test_table_of_heads_has_every_head_and_what_could_be_measured(seen):
     numbers = measured(seen)
-    rows = words.head_table(numbers, seen)
+    rows = labels.head_table(numbers, seen)
     assert len(rows) == 2 + 4 + 4
     for row in rows:
         own = numbers[row["attention"]].numbers
@@ -83,9 +83,9 @@ def test_table_of_heads_has_every_head_and_what_could_be_measured(seen):
 
 def test_card_says_the_same_numbers_and_two_names(seen):
     numbers = measured(seen)["decoder"].numbers
-    line, nothing, *names = words.card(seen, "decoder", 1, 0).split("\n")
+    line, nothing, *names = labels.card(seen, "decoder", 1, 0).split("\n")
     assert f"Entropy {numbers['entropy'][1, 0]:.1f} bits" in line and not nothing
-    assert f"previous {words.percent(numbers['previous'][1, 0])}" in line
+    assert f"previous {labels.percent(numbers['previous'][1, 0])}" in line
     assert "next" not in line  # a causal decoder never sees it
     assert len(names) == 2 and all(name.startswith("- **") for name in names)
 
@@ -93,20 +93,20 @@ def test_card_says_the_same_numbers_and_two_names(seen):
 def test_card_of_a_text_of_one_piece(tokenizer):
     model = presets.build("paper", vocab_size=len(tokenizer), d_model=16, n_heads=2, d_ff=16)
     one = traced(model.eval(), tokenizer.encode("a"), tokenizer.encode(""))
-    assert "Too few pieces" in words.card(one, "decoder", 0, 0)
+    assert "Too few pieces" in labels.card(one, "decoder", 0, 0)
 
 
 def test_text_in_markdown_is_shown_as_typed():
-    assert words.escaped("*a* <b> $x$") == r"\*a\* \<b\> \$x\$"
+    assert labels.escaped("*a* <b> $x$") == r"\*a\* \<b\> \$x\$"
 
 
 @pytest.mark.parametrize("special", ["show", "hide"])
 @pytest.mark.parametrize("whole", [False, True])
 def test_labels_are_those_of_the_picture(seen, special, whole):
     reading = Reading(words=whole, special=special)
-    labels, apart = words.labels(seen.src, reading)
-    assert labels == reading.each(seen.attention["encoder"], seen.src, seen.src).query
-    assert len(apart) == len(labels)
+    names, apart = labels.side_labels(seen.src, reading)
+    assert names == reading.each(seen.attention["encoder"], seen.src, seen.src).query
+    assert len(apart) == len(names)
     if not whole:
         assert "".join(labels).replace("·", "").startswith("thedog")
 
@@ -115,6 +115,6 @@ def test_spaces_are_where_they_were_typed(tokenizer):
     encoding = tokenizer.encode("the dog, sees")
     text = "".join(
         (" " if apart else "") + piece.removeprefix("·")
-        for piece, apart in zip(encoding.pieces, words.spaced(encoding), strict=True)
+        for piece, apart in zip(encoding.pieces, labels.spaced(encoding), strict=True)
     )
     assert text.strip() == "the dog, sees"

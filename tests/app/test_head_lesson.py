@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from app.components.matrices import Matrix, pack
-from app.inside import STEPS, Lesson, by_hand, code_lines
+from app.head_lesson import STEPS, Lesson, by_hand, code_lines
 from model import load
 from model.checkpoint import SHIPPED, untrained
 from model.masks import Masks

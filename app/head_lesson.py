@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from torch import nn
 
-from app import words
+from app import labels
 from app.components.matrices import Matrix
 from app.settings import STEPS
 from model.probing.head_steps import Inside
@@ -187,7 +187,7 @@ class Lesson:
                 self._weights_like("masked scores", masked),
             ],
             self._code((type(self.attention.softmax).forward, "mask")),
-            f"{self.pair}: “{words.escaped(self.query[self.row])}” **{may}** look there; of "
+            f"{self.pair}: “{labels.escaped(self.query[self.row])}” **{may}** look there; of "
             f"{seen.mask.shape[1]} keys it may look at {int(seen.mask[self.row].sum())}.",
         )
 
@@ -212,7 +212,7 @@ class Lesson:
             _sum_of_products, [*([weights[i], values[i]] for i in order), [rest]]
         )
         terms = " + ".join(
-            f"{texts[2 * n]} · {texts[2 * n + 1]} (“{words.escaped(self.key[i])}”)"
+            f"{texts[2 * n]} · {texts[2 * n + 1]} (“{labels.escaped(self.key[i])}”)"
             for n, i in enumerate(order)
         )
         return Step(
@@ -344,11 +344,11 @@ class Lesson:
 
     @property
     def who(self) -> str:
-        return f"“{words.escaped(self.query[self.row])}”"
+        return f"“{labels.escaped(self.query[self.row])}”"
 
     @property
     def pair(self) -> str:
-        return f"**{self.who}** · **“{words.escaped(self.key[self.column])}”**"
+        return f"**{self.who}** · **“{labels.escaped(self.key[self.column])}”**"
 
     @property
     def _is_first(self) -> bool:

@@ -70,7 +70,7 @@ def spaced(encoding: Encoding) -> list[bool]:
     ]
 
 
-def labels(encoding: Encoding, reading: Reading) -> tuple[Sequence[str], list[bool]]:
+def side_labels(encoding: Encoding, reading: Reading) -> tuple[Sequence[str], list[bool]]:
     """What is shown of a side: labels, and for each whether it stands apart."""
     apart = spaced(encoding)
     names, first = reading.shown(encoding)
