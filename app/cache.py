@@ -9,17 +9,17 @@ class ByteBoundedCache:
     """Least recently used results go first when all together are larger than `limit` bytes."""
 
     def __init__(self, limit: int):
-        self.limit, self.held, self.lock = limit, OrderedDict(), Lock()
+        self.limit, self.entries, self.lock = limit, OrderedDict(), Lock()
 
     def get(self, key: Hashable, make: Callable, size: Callable):
         """What is kept under `key`, or what `make()` gives, of `size(…)` bytes."""
         with self.lock:
-            if key in self.held:
-                self.held.move_to_end(key)
-                return self.held[key][0]
-        made = make()  # outside the lock: another session need not wait for this one
+            if key in self.entries:
+                self.entries.move_to_end(key)
+                return self.entries[key][0]
+        result = make()  # outside the lock: another session need not wait for this one
         with self.lock:
-            self.held[key] = made, size(made)
-            while len(self.held) > 1 and sum(n for _, n in self.held.values()) > self.limit:
-                self.held.popitem(last=False)
-        return made
+            self.entries[key] = result, size(result)
+            while len(self.entries) > 1 and sum(n for _, n in self.entries.values()) > self.limit:
+                self.entries.popitem(last=False)
+        return result

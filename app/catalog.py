@@ -34,7 +34,7 @@ SEEDED = Lock()  # random weights come from one generator for all sessions
 LONGEST_CARD = 2**20  # bytes
 
 
-class Unreadable(ValueError):
+class UnreadableModel(ValueError):
     """A model that cannot be read, and why."""
 
 
@@ -65,8 +65,10 @@ class ModelView:
 
     def again(self) -> "ModelView":
         """The same weights in modules of their own."""
-        own = replace(self.checkpoint, model=view(self.checkpoint.model))
-        return replace(self, checkpoint=own, reference=self.reference and view(self.reference))
+        checkpoint = replace(self.checkpoint, model=view(self.checkpoint.model))
+        return replace(
+            self, checkpoint=checkpoint, reference=self.reference and view(self.reference)
+        )
 
 
 @st.cache_resource
@@ -76,9 +78,9 @@ def folders() -> dict[str, Path]:
     parser.add_argument("--models", type=Path, help="a folder of folders that model.train wrote")
     more = parser.parse_known_args(sys.argv[1:])[0].models
     parents = [SHIPPED, *([more] if more else [])]
-    found = [folder for parent in parents for folder in sorted(parent.glob("*")) if _is_one(folder)]
-    found.sort(key=lambda folder: folder != SHIPPED / DEFAULT_MODEL)
-    return {_text(folder.name): folder for folder in found}
+    paths = [folder for parent in parents for folder in sorted(parent.glob("*")) if _is_one(folder)]
+    paths.sort(key=lambda folder: folder != SHIPPED / DEFAULT_MODEL)
+    return {_text(folder.name): folder for folder in paths}
 
 
 def _is_one(folder: Path) -> bool:
@@ -131,13 +133,13 @@ def steps(name: str) -> dict[str, str]:
     if name in UNTRAINED or name not in folders():
         return {}
     try:
-        found = {
+        scores = {
             str(step): headline({"scores": [score]}) if score else ""
             for step, score in snapshots.steps(folders()[name]).items()
         }
     except Exception:  # see above; what it became is there all the same
         return {}
-    return found | {FINAL: ""} if found else {}
+    return scores | {FINAL: ""} if scores else {}
 
 
 @st.cache_data
@@ -155,8 +157,8 @@ def _card(name: str) -> str:
         config = json.loads(file.read_text(encoding="utf-8"))
         if preset := UNTRAINED.get(name):
             count = parameters(preset, config["sizes"]["vocab_size"])
-            said = f"Differs from the paper in: {PRESETS[preset].differs}."
-            card = {"title": PRESETS[preset].system, "weights": "random", "look_for": said}
+            difference = f"Differs from the paper in: {PRESETS[preset].differs}."
+            card = {"title": PRESETS[preset].system, "weights": "random", "look_for": difference}
         else:
             card = config["card"]
             with safe_open(folder / "model.safetensors", "pt") as weights:
@@ -177,7 +179,7 @@ def _shared(name: str, step: str, device: str) -> ModelView:
         return _read(name, step, device)
     except Exception as error:  # see above
         why = f"{type(error).__name__}: {_text(' '.join(str(error).split()))}"
-        raise Unreadable(f"The model “{name}” cannot be read ({why}).") from error
+        raise UnreadableModel(f"The model “{name}” cannot be read ({why}).") from error
 
 
 def _read(name: str, step: str, device: str) -> ModelView:
@@ -209,7 +211,7 @@ def structure(name: str, step: str, device: str) -> Structure | None:
     """What a model says of itself; None where it cannot be read."""
     try:
         model = _shared(name, step, device_of(device)).model
-    except Unreadable:
+    except UnreadableModel:
         return None
     return Structure(model.sides(), model.sites())
 

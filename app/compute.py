@@ -18,7 +18,7 @@ from app.cache import ByteBoundedCache
 from app.catalog import SEEDED, ModelView
 from model.analysis import architecture, family, head_metrics, positions, residual
 from model.masks import Masks
-from model.probing.head_steps import Inside, look_inside
+from model.probing.head_steps import HeadSteps, head_steps
 from model.probing.reference import ReferenceTrace
 from model.probing.run import Run
 from model.probing.sites import embedding_of, embeddings_of, sides_of
@@ -29,7 +29,7 @@ from model.variants import PositionsFromOne
 
 CORES = torch.get_num_threads()
 SHORT = 400  # tokens; longer texts are quicker on all cores
-KEPT_BYTES = 512 * 2**20
+CACHE_BYTES = 512 * 2**20
 FEW = 10_000  # bytes: about what numbers a head come to
 
 
@@ -47,10 +47,10 @@ def threads(tokens: int) -> Iterator[None]:
 
 @st.cache_resource
 def _results() -> ByteBoundedCache:
-    return ByteBoundedCache(KEPT_BYTES)
+    return ByteBoundedCache(CACHE_BYTES)
 
 
-def kept(view: ModelView, run: Run, name, make: Callable, size: Callable):
+def cached(view: ModelView, run: Run, name, make: Callable, size: Callable):
     """What `make` gives for a run and `name`, made once; `size` of it in bytes."""
 
     def once():
@@ -60,8 +60,8 @@ def kept(view: ModelView, run: Run, name, make: Callable, size: Callable):
     return _results().get((name, view.device, run), once, size)
 
 
-def _arrays(found: dict[str, np.ndarray]) -> int:
-    return sum(array.nbytes for array in found.values())
+def _arrays(by_kind: dict[str, np.ndarray]) -> int:
+    return sum(array.nbytes for array in by_kind.values())
 
 
 def trace_of(view: ModelView, run: Run) -> Trace:
@@ -71,7 +71,7 @@ def trace_of(view: ModelView, run: Run) -> Trace:
         with st.spinner("Running the model …"):  # seen after half a second
             return trace(view.model, run)
 
-    return kept(view, run, "trace", make, lambda made: made.nbytes)
+    return cached(view, run, "trace", make, lambda result: result.nbytes)
 
 
 def target_of(view: ModelView, text: str, masks: Masks = Masks(), pad_to: int = 0) -> Encoding:
@@ -93,13 +93,13 @@ def as_trained(run: Run) -> Run:
 def measured_of(view: ModelView, run: Run) -> dict[str, head_metrics.Measured]:
     """Numbers of all heads."""
 
-    seen = trace_of(view, run)
+    traced = trace_of(view, run)
 
     def make():
         with st.spinner("Measuring the heads …"):
-            return head_metrics.measured(seen)
+            return head_metrics.measured(traced)
 
-    return kept(view, run, "measured", make, lambda made: FEW)
+    return cached(view, run, "measured", make, lambda result: FEW)
 
 
 def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, head_metrics.Measured]:
@@ -113,7 +113,7 @@ def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, head_metric
                 for kind in (each[0] if each else ())
             }
 
-    return _results().get(("measured over", view.device, tuple(runs)), make, lambda made: FEW)
+    return _results().get(("measured over", view.device, tuple(runs)), make, lambda result: FEW)
 
 
 def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
@@ -123,21 +123,21 @@ def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
     now, before = (trace_of(view, one).attention for one in (run, as_trained(run)))
 
     def make():
-        return {kind: head_metrics.elsewhere(now[kind], before[kind]) for kind in now}
+        return {kind: head_metrics.total_variation(now[kind], before[kind]) for kind in now}
 
-    return kept(view, run, "change", make, _arrays)
+    return cached(view, run, "change", make, _arrays)
 
 
-def inside_of(
-    view: ModelView, run: Run, site: Site, head: int, left_out: Sequence[str] = ()
-) -> Inside:
+def head_steps_of(
+    view: ModelView, run: Run, site: Site, head: int, ablated: Sequence[str] = ()
+) -> HeadSteps:
     """One head, step by step, with steps left out."""
-    left_out = tuple(left_out)
+    ablated = tuple(ablated)
 
     def make():
-        return look_inside(view.model, run, site, head, left_out)
+        return head_steps(view.model, run, site, head, ablated)
 
-    return kept(view, run, ("inside", site, head, left_out), make, lambda made: made.nbytes)
+    return cached(view, run, ("inside", site, head, ablated), make, lambda result: result.nbytes)
 
 
 def blocks_of(view: ModelView, run: Run) -> list[architecture.Block]:
@@ -149,7 +149,7 @@ def blocks_of(view: ModelView, run: Run) -> list[architecture.Block]:
 def positional_table(view: ModelView, side: str) -> np.ndarray:
     """All rows of the model's own table of a side, (position, d_model)."""
     embedding = embedding_of(view.model, sides_of(view.model)[side])
-    table = positions.own_table(embedding.position, view.model.config.max_length)
+    table = positions.full_table(embedding.position, view.model.config.max_length)
     return table.float().cpu().numpy()
 
 
@@ -174,7 +174,9 @@ def effect_of(view: ModelView, run: Run, kind: str, shift: int) -> positions.Eff
         with st.spinner("Running the model under other positions …"):
             return positions.effect(view.model, before, kind, shift)
 
-    return kept(view, run, ("positions", kind, shift), make, lambda made: FEW + _arrays(made.moved))
+    return cached(
+        view, run, ("positions", kind, shift), make, lambda result: FEW + _arrays(result.moved)
+    )
 
 
 def written_under(view: ModelView, run: Run, text: str, kind: str, shift: int) -> str:
@@ -184,7 +186,7 @@ def written_under(view: ModelView, run: Run, text: str, kind: str, shift: int) -
         with st.spinner("Writing the target …"), positions.under(view.model, kind, shift):
             return view.tokenizer.decode(view.checkpoint.translate(text).ids)
 
-    return kept(view, run, ("written", text, kind, shift), make, len)
+    return cached(view, run, ("written", text, kind, shift), make, len)
 
 
 def reordered_of(
@@ -198,21 +200,21 @@ def reordered_of(
         with st.spinner("Running the model on both orders …"):
             return positions.reordered(view.model, run, order, kind)
 
-    return kept(
-        view, run, ("reordered", order, kind), make, lambda made: FEW + 2 * made.before.nbytes
+    return cached(
+        view, run, ("reordered", order, kind), make, lambda result: FEW + 2 * result.before.nbytes
     )
 
 
 def lens_of(view: ModelView, run: Run) -> residual.Lens:
     """What the model would answer if it stopped at each layer."""
 
-    seen = trace_of(view, run)
+    traced = trace_of(view, run)
 
     def make():
         with st.spinner("Asking every layer …"):
-            return residual.lens(view.model, seen)
+            return residual.lens(view.model, traced)
 
-    return kept(view, run, "lens", make, lambda made: made.nbytes)
+    return cached(view, run, "lens", make, lambda result: result.nbytes)
 
 
 def vectors_of(view: ModelView, run: Run) -> np.ndarray:
@@ -239,7 +241,7 @@ def family_of(view: ModelView, run: Run) -> dict:
         with st.spinner("Measuring the differences …"), SEEDED, torch.no_grad():
             return family.measure(models, src, tgt) | {"pieces": src.shape[1]}
 
-    return kept(view, run, "family", make, lambda made: 10 * FEW)
+    return cached(view, run, "family", make, lambda result: 10 * FEW)
 
 
 @st.cache_resource
@@ -263,10 +265,10 @@ def reference_of(view: ModelView, run: Run) -> tuple[ReferenceTrace, Timing] | N
         return None
 
     def make():
-        seen = view.reference.trace(view.model, run)
-        return seen, _time(view, run)
+        reference_trace = view.reference.trace(view.model, run)
+        return reference_trace, _time(view, run)
 
-    return kept(view, run, "reference", make, lambda made: made[0].nbytes)
+    return cached(view, run, "reference", make, lambda result: result[0].nbytes)
 
 
 @torch.no_grad()

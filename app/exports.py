@@ -17,7 +17,7 @@ from app import labels, pictures, settings
 from app.components.grid_page import grid_page
 from app.components.packing import LARGEST, Look, pack_trace, shrink
 from app.pages import HOME, PAGES
-from model.analysis.reading import Picture, Reading
+from model.analysis.reading import LabelledWeights, Reading
 from model.corpus.tables import CsvFile, NpzFile, ParquetFile
 from model.probing.rows import KindWeights, kind_weights, pieces_of
 from model.probing.trace import Trace
@@ -53,7 +53,7 @@ class View:
         return labels.picture_name(self.trace, *self.head, self.reading.average)
 
     @property
-    def picture(self) -> Picture:
+    def picture(self) -> LabelledWeights:
         """The head in focus, or the mean, as it is read."""
         kind, layer, head = self.head
         weights = self.trace.attention[kind]
@@ -102,7 +102,7 @@ def head_drawing(view: View) -> pictures.Drawing:
     picture, (kind, *_) = view.picture, view.head
     query, key = labels.axes(view.trace, kind)
     query, key = replace(query, labels=picture.query), replace(key, labels=picture.key)
-    return pictures.head(view.name, [*about(view), *picture.said], picture.weights, query, key)
+    return pictures.head(view.name, [*about(view), *picture.notes], picture.weights, query, key)
 
 
 def grid_drawing(view: View) -> pictures.Drawing:
@@ -115,7 +115,7 @@ def grid_drawing(view: View) -> pictures.Drawing:
         if view.look.show == "one kind" and kind != focus:
             continue
         picture = shown.each(weights, *view.trace.texts_of(kind))
-        said = picture.said
+        said = picture.notes
         if least:
             said = [*said, f"Weights under {least:g} are drawn as 0."]
         asks, looked_at = (side.title for side in view.trace.sides_of(kind))

@@ -33,10 +33,10 @@ SHARES = {  # numbers of Measured that are shares → on what
 
 def axes(trace: Trace, kind: str) -> tuple[Axis, Axis]:
     """Who asks (rows) and who is looked at (columns)."""
-    (asks, looked_at), (query, key) = trace.sides_of(kind), trace.texts_of(kind)
+    (query_side, key_side), (query, key) = trace.sides_of(kind), trace.texts_of(kind)
     return (
-        Axis(f"who asks ({asks.title})", query.pieces),
-        Axis(f"who is looked at ({looked_at.title})", key.pieces),
+        Axis(f"who asks ({query_side.title})", query.pieces),
+        Axis(f"who is looked at ({key_side.title})", key.pieces),
     )
 
 
@@ -88,22 +88,22 @@ def card(trace: Trace, kind: str, layer: int, head: int) -> str:
     query, key, self_attention = pieces_of(trace, kind)
     weights = trace.attention[kind][layer : layer + 1, head : head + 1]
     measured = measure(weights, query, key, self_attention)
-    said = _numbers(measured, 0, 0)
-    if "entropy" not in said:
+    numbers = _numbers(measured, 0, 0)
+    if "entropy" not in numbers:
         return "Too few pieces to measure: no row has a choice."
     shares = ", ".join(
-        f"{label} {percent(said[name])}" for name, label in SHARES.items() if name in said
+        f"{label} {percent(numbers[name])}" for name, label in SHARES.items() if name in numbers
     )
     lines = [
-        f"Entropy {said['entropy']:.1f} bits · mean distance {said['distance']:.1f} pieces · "
+        f"Entropy {numbers['entropy']:.1f} bits · mean distance {numbers['distance']:.1f} pieces · "
         f"share of weight on: {shares}\n"
     ]
     for match in nearest_names(measured, 0, 0):
         line = f"- **{match.name}** {percent(match.score)}: {match.reason}"
         rows = rows_that_show(weights, query, key, self_attention, 0, 0, match.name)
         if rows and match.score > 0:
-            seen = ", ".join(f"“{escaped(query[row])}”" for row in rows)
-            line += f"; seen best in the rows {seen}"
+            tokens = ", ".join(f"“{escaped(query[row])}”" for row in rows)
+            line += f"; seen best in the rows {tokens}"
         lines.append(line + ".")
     return "\n".join(lines)
 
@@ -131,8 +131,8 @@ def head_table(measured: dict[str, Measured], trace: Trace) -> list[dict]:
             matches = nearest_names(numbers, layer, head)
             for place, match in zip(("nearest", "second"), matches, strict=False):
                 row |= {place: match.name, f"{place}, score": match.score}
-            own = _numbers(numbers, layer, head)
-            row |= {SHARES.get(name, name): own.get(name) for name in (*UNITS, *SHARES)}
+            numbers_of_head = _numbers(numbers, layer, head)
+            row |= {SHARES.get(name, name): numbers_of_head.get(name) for name in (*UNITS, *SHARES)}
             rows.append(row)
     return rows
 
@@ -155,23 +155,23 @@ def notices(side: str, text: str, encoding: Encoding) -> list[str]:
     """What one should know about a typed text before reading the pictures."""
     if not text:
         return []
-    said = []
+    notes = []
     control = sorted({c for c in text if unicodedata.category(c) in ("Cc", "Cf")})
     if control:
         names = ", ".join(f"U+{ord(c):04X}" for c in control)
-        said.append(
+        notes.append(
             f"The {side} holds invisible characters ({names}). The model reads them like any "
             "other; the pictures show them by their code."
         )
     torn = sorted({text[start] for start, end in _spans_of_several_pieces(encoding)} - {*control})
     if torn:
         names = ", ".join(f"U+{ord(c):04X}" for c in torn[:8]) + (" …" if len(torn) > 8 else "")
-        said.append(
+        notes.append(
             f"The {side} holds characters that the model has hardly or never met in training "
             f"({names}). It reads them byte by byte (🙂 1/4 is the first of four bytes), so do not "
             "expect it to know them."
         )
-    return said
+    return notes
 
 
 def _spans_of_several_pieces(encoding: Encoding) -> set[tuple[int, int]]:
@@ -196,23 +196,24 @@ def empty_rows(weights: np.ndarray, query: Axis) -> str | None:
 def in_plane(plane: Plane, answer: Answer, sides: tuple[str, str], width: int) -> str:
     """What a head's queries and keys, of `width` numbers, lose in the plane, and by how much
     that misleads on one query."""
-    asks, looked_at = sides
+    query_title, key_title = sides
     whose = (
-        f"Queries and keys both come from the {asks}"
-        if asks == looked_at
-        else f"Queries come from the **{asks}**, keys from the **{looked_at}**"
+        f"Queries and keys both come from the {query_title}"
+        if query_title == key_title
+        else f"Queries come from the **{query_title}**, keys from the **{key_title}**"
     )
-    said = (
+    text = (
         f"{whose}, {width} numbers each. The plane is a PCA of queries and keys together and "
-        f"keeps **{percent(plane.kept.sum())}** of their variance. Weights are the head's own. "
+        f"keeps **{percent(plane.explained.sum())}** of their variance. Weights are the head's "
+        "own. "
     )
     off = answer.off()
     if not off.size:
-        return f"{said}Under these masks this query may look at nothing: its weights are all zero."
+        return f"{text}Under these masks this query may look at nothing: its weights are all zero."
     return (
-        f"{said}Dot products in the plane are only approximate: for this query q·k ÷ √{width} is "
+        f"{text}Dot products in the plane are only approximate: for this query q·k ÷ √{width} is "
         f"off by {off.mean():.2f} on average and at most {off.max():.2f}, and weights made of them "
-        f"would put **{percent(answer.elsewhere())}** of the row elsewhere."
+        f"would put **{percent(answer.total_variation())}** of the row elsewhere."
     )
 
 
@@ -221,10 +222,10 @@ def positions(model) -> str:
     position = embeddings_of(model)[0].position
     if isinstance(position, LearnedPositions):
         return "It was learned, one vector a position, like the words'."
-    said = "Sine and cosine by turns, fast waves on the left, slow ones on the right."
+    text = "Sine and cosine by turns, fast waves on the left, slow ones on the right."
     if isinstance(position, PositionsFromOne):
-        return f"{said} Its frequencies begin at k = 1, one pair later than the paper's."
-    return said
+        return f"{text} Its frequencies begin at k = 1, one pair later than the paper's."
+    return text
 
 
 def place_of_norm(final: bool, stack: str) -> str:
@@ -377,7 +378,7 @@ def differences(measured: dict) -> str:
             "Xavier uniform",
             "Kaiming uniform: hyunwoongko; PyTorch's own: vanilla, van_dijck, bloem",
             "how evenly heads look before training (100 %: at everything alike): "
-            + _each({name: percent(share) for name, share in m["flatness"].items()}),
+            + _each({name: percent(share) for name, share in m["normalized_entropy"].items()}),
         ),
     ]
     return _table(("What", "Paper", "Others", "On your sentence"), rows)

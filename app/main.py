@@ -39,8 +39,8 @@ with session.running(page.title):
         chosen = session.values()
         st.html(f"<style>{theme.STYLE}{theme.PROJECTOR_STYLE * chosen['projector']}</style>")
         st.header(page.title, anchor=False)
-        if said := catalog.random_weights(chosen["model"]):
-            st.info(said)
+        if message := catalog.random_weights(chosen["model"]):
+            st.info(message)
         with session.answered():
             page.run()
     finally:

@@ -134,8 +134,8 @@ def draw(key: str, box=st, look: Mapping = MappingProxyType({}), **limits):
     if told or value != st.session_state.get(key, allowed.default):
         st.session_state[key] = value
     shown = _widget(setting, allowed, box, look)
-    found = shown.open if setting.widget == "expander" else shown
-    if found != value:
+    current = shown.open if setting.widget == "expander" else shown
+    if current != value:
         _correct(key, value)
     return shown
 
@@ -246,8 +246,8 @@ def to_share() -> dict:
 
 def restore(wanted: Mapping, page: str) -> None:
     """Set everything that a file holds, in a callback. Raises ValueError for what is not here."""
-    if said := catalog.missing(wanted["model"], wanted["step"]):
-        raise ValueError(said)
+    if message := catalog.missing(wanted["model"], wanted["step"]):
+        raise ValueError(message)
     notes = memo()
     for key, setting in SETTINGS.items():
         if not setting.address or setting.page not in ("", page):
@@ -280,7 +280,7 @@ def _view(name: str, step: str, device: str) -> ModelView:
     if (name, step, device) not in views:
         try:
             views[name, step, device] = catalog.view_of(name, step, device)
-        except catalog.Unreadable as error:
+        except catalog.UnreadableModel as error:
             st.error(f"{error} Choose another one on the left, or train it again.")
             raise NothingToShow from error
         if len(views) > VIEWS:
@@ -302,36 +302,42 @@ def masks() -> Masks:
 
 def run() -> Run:
     """What the settings ask for. Raises TooLong."""
-    chosen, own = values(), view()
+    chosen, model_view = values(), view()
     target = chosen["target"].strip()
-    return Run(_texts(own, text(), target), masks(), chosen["pad_to"], own.name, own.step)
+    return Run(
+        _texts(model_view, text(), target),
+        masks(),
+        chosen["pad_to"],
+        model_view.name,
+        model_view.step,
+    )
 
 
 def default_run() -> tuple[ModelView, Run]:
     """The same texts as the default model reads them, with all its masks, on the CPU. Raises
     TooLong."""
-    own = _view(catalog.DEFAULT_MODEL, FINAL, "cpu")
-    texts = _texts(own, text(), values()["target"].strip())
-    return own, Run(texts, checkpoint=own.name, step=own.step)
+    model_view = _view(catalog.DEFAULT_MODEL, FINAL, "cpu")
+    texts = _texts(model_view, text(), values()["target"].strip())
+    return model_view, Run(texts, checkpoint=model_view.name, step=model_view.step)
 
 
 def example_runs() -> list[Run]:
     """The chosen model on each of its example sentences."""
-    own = view()
-    texts = (_texts(own, line, "") for line in catalog.examples(own.name))
-    return [Run(one, checkpoint=own.name, step=own.step) for one in texts]
+    model_view = view()
+    texts = (_texts(model_view, line, "") for line in catalog.examples(model_view.name))
+    return [Run(one, checkpoint=model_view.name, step=model_view.step) for one in texts]
 
 
-def _texts(own: ModelView, line: str, target: str) -> tuple[Encoding, ...]:
+def _texts(model_view: ModelView, line: str, target: str) -> tuple[Encoding, ...]:
     """What the sides of a model read. A target that nobody typed is written with the masks as
     trained, so that it stays while they are switched."""
-    source = own.tokenizer.encode(line)
-    if len(own.model.sides()) == 1:
+    source = model_view.tokenizer.encode(line)
+    if len(model_view.model.sides()) == 1:
         return (source,)
     if target:
-        return source, own.tokenizer.encode(target)
-    writer = catalog.trained(own.name)
-    other = own if writer == own.name else _view(writer, FINAL, own.device)
+        return source, model_view.tokenizer.encode(target)
+    writer = catalog.trained(model_view.name)
+    other = model_view if writer == model_view.name else _view(writer, FINAL, model_view.device)
     return source, compute.target_of(other, line)
 
 
@@ -340,14 +346,14 @@ def translate_under_masks() -> None:
     chosen = values()
     if not chosen["line"]:
         return
-    own = view()
-    writer = catalog.trained(own.name)
-    other = own if writer == own.name else _view(writer, FINAL, own.device)
+    model_view = view()
+    writer = catalog.trained(model_view.name)
+    other = model_view if writer == model_view.name else _view(writer, FINAL, model_view.device)
     try:
-        found = compute.target_of(other, chosen["line"], masks(), chosen["pad_to"])
+        target = compute.target_of(other, chosen["line"], masks(), chosen["pad_to"])
     except TooLong:
         return  # the page that is drawn next says so
-    choose(target=own.tokenizer.decode(found.ids))
+    choose(target=model_view.tokenizer.decode(target.ids))
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from model.analysis import positions
 from model.analysis.reading import SPECIAL_TOKENS
 from model.masks import Masks
 from model.presets import PRESETS
-from model.probing.head_steps import LEFT_OUT
+from model.probing.head_steps import ABLATIONS
 from model.probing.run import FINAL
 from model.probing.sites import kinds_of
 from model.transformer import Side, Site
@@ -503,7 +503,7 @@ SETTINGS = {
             [],
             "pills",
             "Positions are left out of the whole model, the others of this attention.",
-            options=LEFT_OUT,
+            options=ABLATIONS,
             page="Inside",
         ),
         Setting(

@@ -1,4 +1,4 @@
-"""Headlight's Transformer, and what it takes to look inside: the names that others are to use."""
+"""Headlight's Transformer, and what it takes to look inside: the public names."""
 
 from model.checkpoint import load
 from model.masks import Masks

@@ -21,8 +21,8 @@ def with_scores(card: dict, scores: list[dict]) -> dict:
         return score["set"], score["decode"]
 
     new = {which(score): score for score in scores}
-    kept = [score for score in card.get("scores", []) if which(score) not in new]
-    return card | {"scores": [*kept, *scores]}
+    unchanged = [score for score in card.get("scores", []) if which(score) not in new]
+    return card | {"scores": [*unchanged, *scores]}
 
 
 def headline(card: dict) -> str:

@@ -77,7 +77,7 @@ class Checkpoint:
         return any(side.writes for side in self.model.sides())
 
     def outputs(self, ids: Iterable[int]) -> list[str]:
-        """What columns of the logits stand for: classes, or pieces."""
+        """What columns of the logits stand for: classes, or tokens."""
         return [self.classes[i] if self.classes else self.tokenizer.piece(i) for i in ids]
 
     def classify(self, text: str) -> dict[str, float]:
@@ -97,8 +97,8 @@ class Checkpoint:
         read = read_of(self.model, run)
         src = ids_of(self.model, read)[0]
         # A key-value cache is causal by construction.
-        found = greedy_decode(self.model, src, masks=masks, use_cache=masks.causal)
-        return self.tokenizer.encoding(found[0])
+        targets = greedy_decode(self.model, src, masks=masks, use_cache=masks.causal)
+        return self.tokenizer.encoding(targets[0])
 
     def trace(
         self, text: str, target: str | None = None, masks: Masks = Masks(), pad_to: int = 0
@@ -129,11 +129,11 @@ def load(name: str | Path) -> Checkpoint:
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     model = presets.build(config["preset"], **config["sizes"])
     weights = load_file(folder / "model.safetensors")
-    own = dict(model.named_parameters())
-    if _shapes(weights) != _shapes(own):
+    parameters = dict(model.named_parameters())
+    if _shapes(weights) != _shapes(parameters):
         raise ValueError(f"{folder}: its weights are not those of preset {config['preset']}")
     with torch.no_grad():
-        for name, parameter in own.items():
+        for name, parameter in parameters.items():
             parameter.copy_(weights[name])
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     model.eval().requires_grad_(False)
@@ -141,7 +141,7 @@ def load(name: str | Path) -> Checkpoint:
 
 
 def untrained(preset: str, like: Checkpoint, seed: int = 0) -> Checkpoint:
-    """A preset at its own sizes that reads the pieces of `like`, and tells its classes apart, with
+    """A preset at its own sizes that reads the tokens of `like`, and tells its classes apart, with
     random weights that follow from `seed` alone; on the CPU. Draws from PyTorch's one generator:
     nobody else may meanwhile."""
     sizes = presets.own_sizes(preset, len(like.tokenizer))
@@ -157,12 +157,12 @@ def untrained(preset: str, like: Checkpoint, seed: int = 0) -> Checkpoint:
 
 def parameters_sha256(model: Transformer) -> str:
     """SHA-256 of all parameters: of each its name, shape and float32 numbers, in their order."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, parameter in model.named_parameters():
         numbers = parameter.detach().float().cpu().contiguous().numpy()
-        found.update(f"{name} {numbers.shape}\n".encode())
-        found.update(numbers.tobytes())
-    return found.hexdigest()
+        digest.update(f"{name} {numbers.shape}\n".encode())
+        digest.update(numbers.tobytes())
+    return digest.hexdigest()
 
 
 def _shapes(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Size]:

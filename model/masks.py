@@ -1,4 +1,4 @@
-"""Who may look at whom. A mask is boolean; True = may attend; it broadcasts to
+"""Which query may attend to which key. A mask is boolean; True = may attend; it broadcasts to
 (batch, heads, query, key)."""
 
 from collections.abc import Iterable

@@ -16,7 +16,7 @@ SPECIAL = ["<pad>", "<s>", "</s>"]  # ids 0, 1, 2: Config's pad_id, bos_id, eos_
 
 @dataclass(frozen=True)
 class Encoding:
-    """One text as token ids. offsets: the characters [start, end) that each piece covers;
+    """One text as token ids. offsets: the characters [start, end) that each token covers;
     a special token covers none. `+` puts one behind the other, offsets as they were."""
 
     ids: tuple[int, ...]
@@ -33,12 +33,12 @@ class Encoding:
 
 
 def special(token_id: int, piece: str = "") -> Encoding:
-    """A special token by itself; `piece` says which, in a vocabulary that is not ours."""
+    """A special token by itself; `text` says which, in a vocabulary that is not ours."""
     return Encoding((token_id,), (piece or SPECIAL[token_id],), ((0, 0),))
 
 
 class Tokenizer:
-    """Sub-word pieces, cased. The text of special tokens in the input is ordinary text."""
+    """Sub-word tokens, cased. The text of special tokens in the input is ordinary text."""
 
     def __init__(self, backend: tokenizers.Tokenizer):
         backend.encode_special_tokens = True
@@ -47,7 +47,7 @@ class Tokenizer:
     @classmethod
     def train(cls, texts: Iterable[str], vocab_size: int) -> "Tokenizer":
         backend = tokenizers.Tokenizer(models.BPE())
-        # One leading space, so that a word is the same piece at the start and in the middle.
+        # One leading space, so that a word is the same token at the start and in the middle.
         backend.normalizer = normalizers.Prepend(" ")
         backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         backend.decoder = decoders.ByteLevel()
@@ -96,7 +96,7 @@ class Tokenizer:
         for chunk in chunks:
             start, end = owner[at], owner[at + len(chunk) - 1] + 1
             at += len(chunk)
-            # As the backend does: a piece's spaces do not count, nor does the added leading one.
+            # As the backend does: a token's spaces do not count, nor does the added leading one.
             start += len(text[start:end]) - len(text[start:end].lstrip(" "))
             offsets.append((max(start - added, 0), max(end - added, 0)))
         return Encoding(ids, _pieces(text.removeprefix(" "), offsets), tuple(offsets))
@@ -123,11 +123,11 @@ _BYTE = _byte_alphabet()
 
 
 def _pieces(text: str, offsets) -> tuple[str, ...]:
-    """What to call each piece: its characters, with a dot before what continues a word; a
-    piece that is part of a character is called by the character and its share, as in 🙂 1/4;
+    """What to call each token: its characters, with a dot before what continues a word; a
+    token that is part of a character is called by the character and its share, as in 🙂 1/4;
     spaces and control characters by a visible stand-in."""
     parts = Counter(offsets)
-    seen, pieces, previous_end = Counter(), [], 0
+    counts, pieces, previous_end = Counter(), [], 0
     for span in offsets:
         start, end = span
         piece = text[start:end]
@@ -136,8 +136,8 @@ def _pieces(text: str, offsets) -> tuple[str, ...]:
         elif not piece.isprintable():
             piece = piece.encode("unicode_escape").decode("ascii")
         if end - start == 1 and parts[span] > 1:
-            seen[span] += 1
-            piece = f"{piece} {seen[span]}/{parts[span]}"
+            counts[span] += 1
+            piece = f"{piece} {counts[span]}/{parts[span]}"
         elif start == previous_end and text[start - 1 : start].isalnum() and piece[0].isalnum():
             piece = "·" + piece
         pieces.append(piece)

@@ -16,7 +16,7 @@ LARGEST = 256  # cells along a side of one head; more are not seen in a tile
 
 
 @dataclass(frozen=True)
-class Side:
+class GridText:
     """A text as the grid shows it: its name, a label a piece, whether a space stands before."""
 
     name: str
@@ -88,13 +88,13 @@ def pack_trace(trace: Trace, reading: Reading) -> bytes:
         for kind, weights in trace.attention.items()
     ]
     sides = {
-        side.title: Side(side.title.capitalize(), *labels.side_labels(trace.texts[name], shown))
+        side.title: GridText(side.title.capitalize(), *labels.side_labels(trace.texts[name], shown))
         for name, side in trace.sides.items()
     }
     return pack(sides, parts)
 
 
-def pack(sides: Mapping[str, Side], parts: Sequence[Part]) -> bytes:
+def pack(sides: Mapping[str, GridText], parts: Sequence[Part]) -> bytes:
     """Length of the header (4 bytes, little-endian), header (JSON), then a byte a cell: 0 where
     the query may not look, else 1 + 254 × weight. Of a long text each cell stands for several,
     and holds their largest weight."""

@@ -59,7 +59,7 @@ def head(
             "picture": "head",
             "colour": FOCUS,
             "chosen": chosen,
-            "axes": [f"component {i + 1}: {share:.0%}" for i, share in enumerate(plane.kept)],
+            "axes": [f"component {i + 1}: {share:.0%}" for i, share in enumerate(plane.explained)],
             "scores": answer.scores.tolist(),
             "inPlane": answer.in_plane.tolist(),
             "weights": answer.weights.tolist(),

@@ -34,8 +34,8 @@ class Lab:
     projector: bool
 
     @property
-    def own_kind(self) -> str:
-        return positions.own_kind(embeddings_of(self.view.model)[0].position)
+    def kind_of_table(self) -> str:
+        return positions.kind_of_table(embeddings_of(self.view.model)[0].position)
 
     @property
     def table(self) -> np.ndarray:
@@ -59,7 +59,7 @@ def wavelengths(lab: Lab) -> None:
     """How slow each pair of dimensions is, and what the scale N does to it."""
     table, trace, projector = lab.table, lab.trace, lab.projector
     width, length = table.shape[1], len(trace.texts[lab.side].ids)
-    sinusoidal = lab.own_kind == "sinusoidal"
+    sinusoidal = lab.kind_of_table == "sinusoidal"
     base = session.draw("base")
     scaled = positions.sinusoids(SHOWN, width, base)
     turns = {f"the paper's, N = {base:,}": positions.wavelengths(scaled)}
@@ -106,10 +106,10 @@ def wavelengths(lab: Lab) -> None:
         "PE(p)·PE(p + k) over the distance k, mean over p, as a share of PE(p)·PE(p). At N = 1 "
         "it comes back to 1 every 2π positions, so that far ones look like neighbours."
     )
-    found = {name: positions.by_distance(positions.products(t)).mean for name, t in near.items()}
+    means = {name: positions.by_distance(positions.products(t)).mean for name, t in near.items()}
     figure(
         charts.curves(
-            {name: (np.arange(len(mean)), mean / mean[0]) for name, mean in found.items()},
+            {name: (np.arange(len(mean)), mean / mean[0]) for name, mean in means.items()},
             "distance",
             "share",
         ),
@@ -142,12 +142,12 @@ def distance(lab: Lab) -> None:
     """PE·PEᵀ, and whether it depends on distance alone."""
     table, projector = lab.table[:SHOWN], lab.projector
     products = positions.products(table)
-    found = positions.by_distance(products)
+    by_distance = positions.by_distance(products)
     st.subheader("PE · PEᵀ: how alike two positions are")
-    alone = found.spread <= 1e-6
+    alone = by_distance.spread <= 1e-6
     st.caption(
         f"The dot product of every two of the first {len(table)} rows. Two pairs of positions at "
-        f"the same distance differ by at most **{found.spread:.1e}** of PE(p)·PE(p): "
+        f"the same distance differ by at most **{by_distance.spread:.1e}** of PE(p)·PE(p): "
         + (
             "**distance alone counts**, wherever the two stand, so every diagonal is of one colour."
             if alone
@@ -170,9 +170,9 @@ def distance(lab: Lab) -> None:
     figure(
         charts.curves(
             {
-                "mean": (across, found.mean),
-                "smallest": (across, found.low),
-                "largest": (across, found.high),
+                "mean": (across, by_distance.mean),
+                "smallest": (across, by_distance.low),
+                "largest": (across, by_distance.high),
             },
             "distance",
             "product",
@@ -243,16 +243,16 @@ def rotation(lab: Lab) -> None:
 def others(lab: Lab) -> None:
     """The same sentence under sinusoidal, learned, no and shifted positions."""
     view, run, trace, projector = lab.view, lab.run, lab.trace, lab.projector
-    before, own = compute.answers_of(view, run), lab.own_kind
+    before, own_kind = compute.answers_of(view, run), lab.kind_of_table
     longest = max(len(text.ids) for text in trace.texts.values())
     room = view.model.config.max_length - longest
     kinds = [kind for kind in positions.KINDS if kind != "shifted" or room > 0]
     kind = session.draw("instead", options=kinds)
     shift = chosen_among("shift", 1, min(room, 100)) if room > 0 else 0
     st.subheader("What changes")
-    is_own = "its own, so nothing may change" if kind == own else labels.POSITIONS[kind]
+    is_own = "its own, so nothing may change" if kind == own_kind else labels.POSITIONS[kind]
     st.caption(
-        f"This model's own table is {own}. “{kind.capitalize()}” is here {is_own}. A moved "
+        f"This model's own table is {own_kind}. “{kind.capitalize()}” is here {is_own}. A moved "
         "share is the part of a row's weight that lies elsewhere than with its own positions, "
         "mean over rows and heads.  \n*Try: the model sort. Does it need positions?*"
     )
@@ -260,7 +260,7 @@ def others(lab: Lab) -> None:
     rows, pieces_of = [], f"the {title}'s pieces"
     for name in kinds:
         effect = compute.effect_of(view, run, name, shift)
-        row = {"positions": f"{name} (its own)" if name == own else name}
+        row = {"positions": f"{name} (its own)" if name == own_kind else name}
         row |= {f"{part} moved": float(far.mean()) for part, far in effect.moved.items()}
         if not lab.of_text:
             row[pieces_of] = float(effect.answers.wanted.mean())
@@ -318,7 +318,9 @@ def others(lab: Lab) -> None:
     answers_table(lab, before, effect.answers, "own", kind)
     if view.checkpoint.writes and not catalog.random_weights(view.name):
         text = session.text()
-        usual, anew = (compute.written_under(view, run, text, name, shift) for name in (own, kind))
+        usual, anew = (
+            compute.written_under(view, run, text, name, shift) for name in (own_kind, kind)
+        )
         st.markdown(
             f"A target that it writes by itself, with its own positions: "
             f"**{labels.escaped(usual) or '(nothing)'}**  \n"
@@ -391,11 +393,11 @@ def swap(lab: Lab) -> None:
     if text.ids[picked[0]] == text.ids[picked[1]]:
         st.info("These two are the same piece: choose two that differ.")
         return
-    found = {
-        f"with positions ({lab.own_kind})": compute.reordered_of(view, lab.run, *picked),
+    swaps = {
+        f"with positions ({lab.kind_of_table})": compute.reordered_of(view, lab.run, *picked),
         "without positions": compute.reordered_of(view, lab.run, *picked, "none"),
     }
-    kept, lost = found.values()
+    with_positions, without = swaps.values()
     switches = next(iter(trace.kinds.values()))[0].masks
     causal = (
         " The causal mask tells places apart, too: the first piece sees itself alone."
@@ -404,24 +406,24 @@ def swap(lab: Lab) -> None:
     )
     st.caption(
         f"The {side.stack}'s output for the swapped sentence, each piece against its own row of "
-        f"before: with positions the largest difference of a number is **{kept.largest:.2g}**, "
-        f"without **{lost.largest:.1e}** "
+        "before: with positions the largest difference of a number is "
+        f"**{with_positions.largest:.2g}**, without **{without.largest:.1e}** "
         + (
             f"(within 1e-5). Without positions the {side.stack} **cannot tell**: its rows are the "
             "same, in the new order."
-            if lost.largest <= 1e-5
+            if without.largest <= 1e-5
             else "(more than 1e-5)."
         )
         + causal
     )
     rows = slice(int(side.begins), int(side.begins) + len(places))  # <s> stands where it stood
     read = trace.texts[side.name].pieces
-    new = charts.Axis("row after", [read[i] for i in lost.order[rows]])
+    new = charts.Axis("row after", [read[i] for i in without.order[rows]])
     old = charts.Axis("row before", read[rows])
     st.markdown(
         "Distance of each row after the swap from each row before, in mean lengths of a row:"
     )
-    apart = {name: one.distances[rows, rows] for name, one in found.items()}
+    apart = {name: one.distances[rows, rows] for name, one in swaps.items()}
     largest = max(float(far.max()) for far in apart.values())
     figure(
         charts.matrices(apart, new, old, "distance", (0, largest)),
@@ -436,7 +438,7 @@ def swap(lab: Lab) -> None:
         "two."
     )
     st.subheader("How far each piece moved")
-    far = {name: one.moved[rows] for name, one in found.items()}
+    far = {name: one.moved[rows] for name, one in swaps.items()}
     figure(
         charts.lines(far, new, "moved").update_xaxes(tickangle=-90),
         key="followed_figure",
@@ -446,7 +448,7 @@ def swap(lab: Lab) -> None:
     st.subheader("What the model answers")
     apart = {
         name: float(np.abs(one.answers_after.wanted - one.answers_before.wanted).max())
-        for name, one in found.items()
+        for name, one in swaps.items()
     }
     st.markdown(
         "The largest change of a probability: "
@@ -458,7 +460,7 @@ def swap(lab: Lab) -> None:
             view.classes,
             {
                 f"{name}, {when}": answers
-                for name, one in found.items()
+                for name, one in swaps.items()
                 for when, answers in (
                     ("before", one.answers_before),
                     ("after", one.answers_after),
@@ -470,7 +472,9 @@ def swap(lab: Lab) -> None:
         "With the model's own positions"
         + ("; the target is the one of the sentence unswapped." if len(trace.sides) > 1 else ".")
     )
-    answers_table(lab, kept.answers_before, kept.answers_after, "before", "after")
+    answers_table(
+        lab, with_positions.answers_before, with_positions.answers_after, "before", "after"
+    )
 
 
 LAB = dict(zip(SECTIONS[1:], (wavelengths, distance, rotation, others, swap), strict=True))

@@ -30,7 +30,7 @@ for side, typed in zip(
     for sentence in labels.notices(side.title, typed, trace.texts[side.name]):
         st.info(sentence)
 
-packed = compute.kept(
+packed = compute.cached(
     model, run, ("grid", reading.words, reading.special), lambda: pack_trace(trace, reading), len
 )
 head_grid(
@@ -64,11 +64,11 @@ query, key = (
 )
 name = labels.picture_name(trace, focus.kind, focus.layer, focus.head, reading.average)
 st.subheader(name)
-if picture.said:
-    st.caption(" ".join(picture.said))
+if picture.notes:
+    st.caption(" ".join(picture.notes))
 unread = trace.attention[focus.kind][focus.layer, focus.head]
-if said := labels.empty_rows(unread, labels.axes(trace, focus.kind)[0]):
-    st.warning(said)
+if message := labels.empty_rows(unread, labels.axes(trace, focus.kind)[0]):
+    st.warning(message)
 if not reading.average:
     st.markdown(labels.card(trace, focus.kind, focus.layer, focus.head))
 figure(
@@ -80,9 +80,11 @@ figure(
 
 table = session.draw("numbers")
 if table.open:
-    columns, left_out = as_table(picture.weights, query.labels, key.labels, MOST_ROWS)
-    if left_out:
-        table.caption(f"The largest {MOST_ROWS:,} weights; {left_out:,} smaller ones are left out.")
+    columns, n_omitted = as_table(picture.weights, query.labels, key.labels, MOST_ROWS)
+    if n_omitted:
+        table.caption(
+            f"The largest {MOST_ROWS:,} weights; {n_omitted:,} smaller ones are left out."
+        )
     table.dataframe(pd.DataFrame(columns), hide_index=True, alt=f"Weights of {name}")
 
 ids, probabilities = trace.most_probable(MOST_PROBABLE)

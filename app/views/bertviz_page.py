@@ -30,16 +30,16 @@ numbers = [site.layer + 1 for site in trace.kinds[focus.kind]]
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     view = session.draw("bertviz")
-    left_out = session.draw("leave_out", options=numbers)
+    excluded = session.draw("leave_out", options=numbers)
     asked = session.draw("draw")
 
-layers = [layer for layer, number in enumerate(numbers) if number not in left_out]
+layers = [layer for layer, number in enumerate(numbers) if number not in excluded]
 if not layers:
     st.info("Every layer is left out. Keep one to see it.")
     raise session.NothingToShow
 
 size = bertviz_html.size(trace, view, focus.kind, layers)
-said = (
+cost = (
     f"{size.shapes:,} lines and boxes to draw and {size.bytes / 1e6:,.1f} MB to send: about "
     f"{size.shapes / A_SECOND:,.0f} seconds."
 )
@@ -47,10 +47,10 @@ lighter = "Shorten the text, or look at it on the page Attention."
 if view == "model":
     lighter = f"Leave layers out above. {lighter}"
 if size.shapes > MOST:
-    st.warning(f"{said} That is more than a browser should be asked for. {lighter}")
+    st.warning(f"{cost} That is more than a browser should be asked for. {lighter}")
     raise session.NothingToShow
 if size.shapes > MANY:
-    st.warning(f"{said} {lighter}")
+    st.warning(f"{cost} {lighter}")
     asked = asked and st.button("Draw it all the same", key="draw_all_the_same")
 if not asked:
     raise session.NothingToShow

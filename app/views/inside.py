@@ -6,7 +6,7 @@ from app import compute, labels, session
 from app.components.matrices import matrices
 from app.head_lesson import Lesson
 from app.settings import MOST_LOOKED_AT, SECOND_PIECE, STEPS
-from model.analysis.head_metrics import elsewhere
+from model.analysis.head_metrics import total_variation
 
 st.markdown(
     "From what enters the attention to what its layer gives on: eleven steps, each with its "
@@ -41,22 +41,22 @@ def lesson() -> None:
         st.button("On", icon=":material/arrow_forward:", on_click=walk, args=(1,), shortcut="Right")
         row = followed("follow", query, SECOND_PIECE)
         column = followed("to", key, MOST_LOOKED_AT)
-        left_out = session.draw("without")
+        ablated = session.draw("without")
     at = session.draw("at")
-    seen = compute.inside_of(view, run, *where, left_out)
+    steps = compute.head_steps_of(view, run, *where, ablated)
     row = min(1, len(query) - 1) if row is None else row
-    column = int(seen.weights[row].argmax()) if column is None else column
-    step = Lesson(view.model, seen, query, key, row, column, left_out).step(STEPS.index(at) + 1)
+    column = int(steps.weights[row].argmax()) if column is None else column
+    step = Lesson(view.model, steps, query, key, row, column, ablated).step(STEPS.index(at) + 1)
 
     st.markdown(f"#### {STEPS.index(at) + 1}. {step.name}")
     st.latex(step.formula)
-    st.markdown(f"{step.said}  \n`{step.shapes}`  \n{step.by_hand}")
+    st.markdown(f"{step.explanation}  \n`{step.shapes}`  \n{step.by_hand}")
     matrices(step.pictures, key="pictures")
-    if left_out:
-        as_it_is = compute.inside_of(view, run, *where)
-        moved = elsewhere(seen.weights, as_it_is.weights)
+    if ablated:
+        as_it_is = compute.head_steps_of(view, run, *where)
+        moved = total_variation(steps.weights, as_it_is.weights)
         st.warning(
-            f"Left out: {', '.join(left_out)}. {labels.percent(float(moved))} of this head's "
+            f"Left out: {', '.join(ablated)}. {labels.percent(float(moved))} of this head's "
             "weight lies elsewhere than it would. Below, the same step as it is."
         )
         same = Lesson(view.model, as_it_is, query, key, row, column).step(STEPS.index(at) + 1)

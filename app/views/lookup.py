@@ -39,20 +39,20 @@ texts, titles = trace.texts_of(kind), tuple(side.title for side in trace.sides_o
 st.subheader(labels.head_name(trace, kind, layer, head))
 chosen = session.draw("asks", most=len(query), default=min(2, len(query))) - 1
 
-seen = principal_plane(np.concatenate([query, key]))
-found = answer(
-    seen,
+pca_plane = principal_plane(np.concatenate([query, key]))
+result = answer(
+    pca_plane,
     query[chosen],
     key,
     trace.scores[kind][layer][head, chosen],
     trace.attention[kind][layer, head, chosen],
 )
-st.markdown(labels.in_plane(seen, found, titles, query.shape[-1]))
+st.markdown(labels.in_plane(pca_plane, result, titles, query.shape[-1]))
 plane.head(
-    seen,
+    pca_plane,
     (query, key),
     tuple(Axis(title, text.pieces) for title, text in zip(titles, texts, strict=True)),
     chosen,
-    found,
+    result,
     on_choose=lambda index: session.choose(asks=index + 1),
 )

@@ -28,7 +28,7 @@ chosen = session.draw("lab")
 if chosen in LAB:
     LAB[chosen](Lab(view, run, trace, side, projector))
 else:
-    said = labels.positions(view.model)
+    description = labels.positions(view.model)
     table, token, embedded = trace.table[side], trace.token[side], trace.embedded[side]
     largest = float(max(np.abs(values).max() for values in (table, token, embedded)))
     for key, title, caption, values, scale in (
@@ -36,7 +36,7 @@ else:
             "table",
             "The positional table",
             "Captured from the model for these positions; it is the same for every sentence. "
-            f"{said}",
+            f"{description}",
             table,
             None,
         ),

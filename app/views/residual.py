@@ -54,7 +54,7 @@ if len(stream) > 1:
         "direction, 0 a right angle."
     )
     step = charts.Axis("through", depths[1:])
-    turned = residual.likeness(stream[:-1], stream[1:]).T
+    turned = residual.cosine(stream[:-1], stream[1:]).T
     figure(
         charts.matrix(turned, position, step, "cosine", (min(0.0, float(turned.min())), 1.0)),
         key="turned_figure",
@@ -67,7 +67,7 @@ if len(stream) > 1:
         "from the diagonal: the layers between changed little."
     )
     real = residual.real(trace, side.name, model.model.config.pad_id)
-    alike = residual.likeness_of_layers(stream, real)
+    alike = residual.mean_cosine_between_depths(stream, real)
     figure(
         charts.matrix(alike, after, after, "cosine", (min(0.0, float(alike.min())), 1.0)),
         key="alike_figure",

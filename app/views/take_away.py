@@ -133,7 +133,7 @@ with files:
         "stand in a PNG by their code, such as U+4E2D. The web page needs no internet; pointing "
         "and clicking work as here."
     )
-    preview = compute.kept(
+    preview = compute.cached(
         own,
         run,
         ("preview", focus, reading),

@@ -15,7 +15,7 @@ class Block:
     """One block. stack: Side.stack, or OUTPUT; layer counts from 0, None
     outside of layers; part: "embedding", the name of a sublayer, "norm" or "generator"; kind: of
     attention, else empty. `parameters` counts what no block before it has: what is shared counts
-    once, and `shares` says with whom. `shape` is of what it gives on."""
+    once, and `shares` says with whom. `shape` is that of its output."""
 
     stack: str
     layer: int | None
@@ -31,10 +31,10 @@ def blocks(model: nn.Module, lengths: dict[str, int]) -> list[Block]:
     """Every block that has parameters, and the norms within the sublayers they belong to, from
     the first side's embedding to the generator. lengths: side → tokens."""
     owner: dict[int, str] = {}
-    found = []
+    listed = []
 
     def add(stack, layer, part, modules, shape, site=None):
-        own, others = 0, set()
+        count, others = 0, set()
         name = " ".join(filter(None, (stack, part))) if layer is None else f"{stack} {layer + 1}"
         for module in modules:
             for parameter in module.parameters():
@@ -42,11 +42,11 @@ def blocks(model: nn.Module, lengths: dict[str, int]) -> list[Block]:
                     others.add(owner[id(parameter)])
                 elif id(parameter) not in owner:
                     owner[id(parameter)] = name
-                    own += parameter.numel()
+                    count += parameter.numel()
         weights = (site.n_heads, lengths[site.query_side], lengths[site.key_side]) if site else ()
         shares = ", ".join(sorted(others))
         kind = site.kind if site else ""
-        found.append(Block(stack, layer, part, kind, own, shares, shape, weights))
+        listed.append(Block(stack, layer, part, kind, count, shares, shape, weights))
 
     d_model = model.config.d_model
     sites = {site.name: site for site in model.sites()}
@@ -63,4 +63,4 @@ def blocks(model: nn.Module, lengths: dict[str, int]) -> list[Block]:
     predicted = predicted_side(model)
     rows = lengths[predicted.name] if predicted.predicts == "next token" else 1
     add(OUTPUT, None, "generator", [model.generator], (rows, model.generator.out_features))
-    return found
+    return listed

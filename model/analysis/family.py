@@ -201,7 +201,7 @@ def padded_mean(model: nn.Module, src: Tensor, padding: int) -> tuple[float, flo
     return tuple((after - before).abs().max().item() for after in (left_out, as_words))
 
 
-def flatness(model: nn.Module, src: Tensor) -> float:
+def normalized_entropy(model: nn.Module, src: Tensor) -> float:
     """Mean entropy of the rows of all heads of the first stack, as a share of the largest there
     can be: 1 looks at everything alike."""
     own = view(model)
@@ -239,7 +239,7 @@ def measure(models: dict[str, nn.Module], src: Tensor, tgt: Tensor, padding: int
         "total_output": each(total_output, src, tgt),
         "dropout_noise": each(dropout_noise, src),
         "padded_mean": padded_mean(models["bloem"], src, padding),
-        "flatness": each(flatness, src),
+        "normalized_entropy": each(normalized_entropy, src),
     }
 
 

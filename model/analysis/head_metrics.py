@@ -1,12 +1,12 @@
 """What kind of head is it? Numbers for every attention head, and the textbook names it is
 nearest to.
 
-A number is a mean over rows. Left out are rows of padding, rows that may look at no key or at
-one only and, for a share of weight, rows that may look at none of the keys in question, or at
+A number is a mean over rows. Left out are rows of padding, rows that may attend to no key or to
+one only and, for a share of weight, rows that may attend to none of the keys in question, or to
 no other: they have no choice, so they say nothing. The first row of a causal decoder never
-counts, and no head is blamed for the missing piece before the first.
+counts, and no head is blamed for the missing token before the first.
 
-A share means little by itself: among three keys, a head that looks at all alike puts a third of
+A share means little by itself: among three keys, a head that attends to all alike puts a third of
 its weight on the previous one. So each number comes with that of such a uniform head in the
 same rows, and scores count from there.
 """
@@ -20,7 +20,7 @@ import numpy as np
 from model.probing.trace import Trace
 from model.tokenizer import SPECIAL
 
-PAD, _, END = SPECIAL  # never pieces of a text, whose punctuation and letters are kept apart
+PAD, _, END = SPECIAL  # never tokens of a text, whose punctuation and letters are kept apart
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,16 @@ class Measured:
     """Numbers of all heads of one kind of attention; each field is number → (layers, heads).
 
     entropy        bits
-    breadth        (2 ** entropy - 1) / (keys - 1), where keys is how many this row may look at:
+    breadth        (2 ** entropy - 1) / (keys - 1), where keys is how many this row may attend to:
                    0 for a single key, 1 for all alike
     distance       |key - diagonal| in tokens, weighted; in self-attention |key - query|
     itself, previous, next   share of weight on key i, i - 1, i + 1; self-attention only
     first, end, punctuation  share on key 0, on </s>, on punctuation; in self-attention such
-                   pieces' own rows are left out, as they may be after nothing but themselves
+                   tokens' own rows are left out, as they may be after nothing but themselves
     same_piece     share on keys with the query's text; in self-attention, on others than itself
     diagonal       share on the key nearest to the diagonal; cross-attention only
     coverage       the largest weight that each key gets from any row, summed, as a share of
-                   the most there can be: 1 when rows look each at one key, and at different
+                   the most there can be: 1 when rows attend each to one key, and to different
                    ones as long as there are; cross-attention only
 
     The diagonal goes from the first query and key to the last, without padding: row i of n is
@@ -48,7 +48,7 @@ class Measured:
     """
 
     numbers: dict[str, np.ndarray]
-    uniform: dict[str, np.ndarray]  # the same numbers if each row looked at all keys alike
+    uniform: dict[str, np.ndarray]  # the same numbers if each row attended to all keys alike
     rows: dict[str, np.ndarray]  # how many rows each number is the mean of
 
 
@@ -60,7 +60,7 @@ def measured(trace: Trace) -> dict[str, Measured]:
 
 
 def pieces_of(trace: Trace, kind: str) -> tuple[Sequence[str], Sequence[str], bool]:
-    """What `measure` is told of a kind: pieces of rows and columns; whether both are one text."""
+    """What `measure` is told of a kind: tokens of rows and columns; whether both are one text."""
     query, key = trace.texts_of(kind)
     return query.pieces, key.pieces, trace.sides_of(kind)[0] == trace.sides_of(kind)[1]
 
@@ -68,18 +68,20 @@ def pieces_of(trace: Trace, kind: str) -> tuple[Sequence[str], Sequence[str], bo
 def measure(
     weights: np.ndarray, query: Sequence[str], key: Sequence[str], self_attention: bool
 ) -> Measured:
-    """weights: (layers, heads, query, key), rows sum to 1 or are zero; query, key: the pieces
+    """weights: (layers, heads, query, key), rows sum to 1 or are zero; query, key: the tokens
     of the rows and columns; self_attention: whether both are of one text.
 
-    A row may look at every key that any head gives weight to from there.
+    A row may attend to every key that any head puts weight on in that row.
     """
-    may = weights.any(axis=(0, 1))
+    allowed = weights.any(axis=(0, 1))
     # Layer by layer: of a long text the arrays on the way are large.
-    layers = [_means(*_of_rows(layer[None], may, query, key, self_attention)) for layer in weights]
+    layers = [
+        _means(*_of_rows(layer[None], allowed, query, key, self_attention)) for layer in weights
+    ]
     return Measured(
         *(
-            {name: np.concatenate([layer[part][name] for layer in layers]) for name in found}
-            for part, found in enumerate(layers[0])
+            {name: np.concatenate([layer[part][name] for layer in layers]) for name in names}
+            for part, names in enumerate(layers[0])
         )
     )
 
@@ -95,7 +97,7 @@ def _means(numbers, uniform, counts):
     ), rows
 
 
-def elsewhere(now: np.ndarray, before: np.ndarray) -> np.ndarray:
+def total_variation(now: np.ndarray, before: np.ndarray) -> np.ndarray:
     """The share of a row's weight that lies elsewhere than before, mean over rows:
     (layers, heads, query, key) twice → (layers, heads)."""
     return np.abs(now - before).sum(-1).mean(-1) / 2
@@ -179,7 +181,7 @@ class Match:
 def nearest_names(measured: Measured, layer: int, head: int, count: int = 2) -> list[Match]:
     """The names that fit one head best, best first; none if there were too few rows.
 
-    "local" is for heads that look around themselves and not at one place: it keeps what the
+    "local" is for heads that attend around themselves and not to one place: it keeps what the
     best of the exact names leaves of it.
     """
     scores, reasons = {}, {}
@@ -191,7 +193,7 @@ def nearest_names(measured: Measured, layer: int, head: int, count: int = 2) -> 
         number = measured.numbers[rule.number][layer, head]
         uniform = measured.uniform[rule.number][layer, head]
         zero, one = rule.ends(uniform)
-        # No head is further than a uniform one if every row may look at keys of its own alone.
+        # No head is further than a uniform one if every row may attend to keys of its own alone.
         reached = (number - zero) / (one - zero) if abs(one - zero) > 1e-6 else 0
         scores[name] = min(max(float(reached), 0.0), 1.0)
         reasons[name] = rule.reason.format(number=number, uniform=uniform).replace("%", " %")
@@ -217,28 +219,28 @@ def rows_that_show(
     shows more than all of it on one of two. KeyError if the kind has no such name.
     """
     rule = RULES[name]
-    own, uniform, counted = (
+    actual, uniform, counted = (
         part[rule.number][0, 0]
         for part in _of_rows(
             weights[None, None, layer, head], weights.any(axis=(0, 1)), query, key, self_attention
         )
     )
     zero, one = rule.ends(uniform)
-    beyond = (own - zero) * np.sign(one - zero)
+    beyond = (actual - zero) * np.sign(one - zero)
     order = np.argsort(-beyond, kind="stable")
     return [int(i) for i in order if counted[i] and beyond[i] > 1e-6][:count]
 
 
-def _of_rows(weights, may, query, key, self_attention):
+def _of_rows(weights, allowed, query, key, self_attention):
     """The numbers row by row, those of a uniform head, and which rows count: three times
-    number → (layers, heads, query). may: (query, key), what a row may look at."""
+    number → (layers, heads, query). allowed: (query, key), what a row may attend to."""
     real = np.array([piece != PAD for piece in query])
-    keys = may.sum(axis=-1)
+    keys = allowed.sum(axis=-1)
     counts = weights.any(axis=-1) & real & (keys > 1)  # (layers, heads, query)
     keys = np.maximum(keys, 2)  # rows that do not count must not divide by 0
     distance, patterns = _geometry(query, key, self_attention)
     rows = counts.sum(axis=-1, keepdims=True)
-    coverable = np.maximum(np.minimum(rows, may.any(axis=0).sum()), 1)
+    coverable = np.maximum(np.minimum(rows, allowed.any(axis=0).sum()), 1)
 
     def over_keys(weights, values):
         return np.einsum("...k,...k->...", weights, values)
@@ -246,26 +248,26 @@ def _of_rows(weights, may, query, key, self_attention):
     def numbers(weights):
         bits = -np.log2(np.where(weights > 0, weights, 1))
         entropy = np.maximum(over_keys(weights, bits), 0)  # a weight may round to over 1
-        found = {
+        values = {
             "entropy": entropy,
             "breadth": (2**entropy - 1) / (keys - 1),
             "distance": over_keys(weights, distance),
         }
-        found |= {name: over_keys(weights, pattern) for name, pattern in patterns.items()}
+        values |= {name: over_keys(weights, pattern) for name, pattern in patterns.items()}
         if not self_attention:
-            # A key belongs to the row that looks at it most; rows that look alike share it.
+            # A key belongs to the row that attends to it most; rows that attend alike share it.
             largest = weights == weights.max(axis=-2, keepdims=True)
             owned = over_keys(weights, largest / largest.sum(axis=-2, keepdims=True))
-            found["coverage"] = owned * rows / coverable
-        return found
+            values["coverage"] = owned * rows / coverable
+        return values
 
-    own = numbers(weights * counts[..., None])
-    uniform = numbers(may / keys[:, None] * counts[..., None])
+    actual = numbers(weights * counts[..., None])
+    uniform = numbers(allowed / keys[:, None] * counts[..., None])
     choice = {
-        name: counts & (may & pattern).any(axis=-1) & (may & ~pattern).any(axis=-1)
+        name: counts & (allowed & pattern).any(axis=-1) & (allowed & ~pattern).any(axis=-1)
         for name, pattern in patterns.items()
     }
-    return own, uniform, {name: choice.get(name, counts) for name in own}
+    return actual, uniform, {name: choice.get(name, counts) for name in actual}
 
 
 def _geometry(query, key, self_attention):
@@ -274,8 +276,8 @@ def _geometry(query, key, self_attention):
     n, m = (sum(piece != PAD for piece in side) for side in (query, key))
     diagonal = i * (m - 1) / max(n - 1, 1)
     codes = {piece: code for code, piece in enumerate({*query, *key})}
-    asked, looked_at = (np.array([codes[piece] for piece in side]) for side in (query, key))
-    same = asked[:, None] == looked_at
+    query_codes, key_codes = (np.array([codes[piece] for piece in side]) for side in (query, key))
+    same = query_codes[:, None] == key_codes
     patterns = {
         "first": j == 0,
         "end": np.array([piece == END for piece in key]),

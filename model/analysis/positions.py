@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from model.analysis.head_metrics import elsewhere
+from model.analysis.head_metrics import total_variation
 from model.probing.interventions import replace_positions
 from model.probing.run import Run
 from model.probing.sites import embeddings_of
@@ -58,8 +58,8 @@ class ByDistance:
 
 
 def by_distance(products: np.ndarray) -> ByDistance:
-    found = [np.diagonal(products, k) for k in range(len(products))]
-    return ByDistance(*(np.array([of(d) for d in found]) for of in (np.mean, np.min, np.max)))
+    diagonals = [np.diagonal(products, k) for k in range(len(products))]
+    return ByDistance(*(np.array([of(d) for d in diagonals]) for of in (np.mean, np.min, np.max)))
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,12 @@ def rotation(table: np.ndarray, pair: int, k: int) -> Rotation:
 # Other tables
 
 
-def own_kind(position: nn.Module) -> str:
+def kind_of_table(position: nn.Module) -> str:
     return "sinusoidal" if isinstance(position, PositionalEncoding) else "learned"
 
 
 @torch.no_grad()
-def own_table(position: nn.Module, max_length: int) -> Tensor:
+def full_table(position: nn.Module, max_length: int) -> Tensor:
     """All rows, (max_length, d_model), whatever hooks there are."""
     return position.forward(max_length)
 
@@ -106,20 +106,20 @@ def table_of(kind: str, position: nn.Module, max_length: int, shift: int = 0) ->
     A kind that is not its own has the lengths of its own vectors: sinusoids, or, for a learned
     table, random vectors, the same every time. "shifted" leaves out the first `shift` rows.
     """
-    own = own_table(position, max_length)
+    table = full_table(position, max_length)
     if kind == "none":
-        return torch.zeros_like(own)
+        return torch.zeros_like(table)
     if kind == "shifted":
-        return own[shift:]
-    if kind == own_kind(position):
-        return own
+        return table[shift:]
+    if kind == kind_of_table(position):
+        return table
     if kind == "learned":
         chance = torch.Generator().manual_seed(0)  # PyTorch's own belongs to all sessions
-        other = torch.randn(own.shape, generator=chance)
+        other = torch.randn(table.shape, generator=chance)
     else:
-        other = PositionalEncoding(*own.shape).table
-    other = nn.functional.normalize(other.to(own), dim=-1)
-    return other * own.norm(dim=-1, keepdim=True)
+        other = PositionalEncoding(*table.shape).table
+    other = nn.functional.normalize(other.to(table), dim=-1)
+    return other * table.norm(dim=-1, keepdim=True)
 
 
 @contextmanager
@@ -167,7 +167,7 @@ def answers(trace: Trace, pad_id: int, eos_id: int) -> Answers:
 @dataclass(frozen=True)
 class Effect:
     """What other positions do to one pass: how much each head is moved, kind of attention →
-    (layers, heads) (see heads.elsewhere), and what the model answers then."""
+    (layers, heads) (see head_metrics.total_variation), and what the model answers then."""
 
     moved: dict[str, np.ndarray]
     answers: Answers
@@ -178,7 +178,9 @@ def effect(model: nn.Module, before: Trace, kind: str, shift: int = 0) -> Effect
     config = model.config
     with under(model, kind, shift):
         now = trace(model, before.run)
-    moved = {kind: elsewhere(now.attention[kind], before.attention[kind]) for kind in now.attention}
+    moved = {
+        kind: total_variation(now.attention[kind], before.attention[kind]) for kind in now.attention
+    }
     return Effect(moved, answers(now, config.pad_id, config.eos_id))
 
 
@@ -187,7 +189,7 @@ def effect(model: nn.Module, before: Trace, kind: str, shift: int = 0) -> Effect
 
 @dataclass(frozen=True)
 class Reordered:
-    """A model's first text in its order and in another: row i of `after` is the piece that was row
+    """A model's first text in its order and in another: row i of `after` is the token that was row
     order[i] of `before`; both are the last vectors of its stack, (position, d_model)."""
 
     order: tuple[int, ...]
@@ -198,13 +200,13 @@ class Reordered:
 
     @property
     def largest(self) -> float:
-        """The largest difference between a number of a piece's rows. 0: the rows are the same,
+        """The largest difference between a number of a token's rows. 0: the rows are the same,
         in another order."""
         return float(np.abs(self.after - self.before[list(self.order)]).max())
 
     @property
     def moved(self) -> np.ndarray:
-        """How far each piece's row has moved, in mean lengths of a row; pieces in their new
+        """How far each token's row has moved, in mean lengths of a row; tokens in their new
         order."""
         far = np.linalg.norm(self.after - self.before[list(self.order)], axis=-1)
         return far / np.linalg.norm(self.before, axis=-1).mean()
@@ -221,7 +223,7 @@ class Reordered:
 def reordered(
     model: nn.Module, run: Run, order: Sequence[int], kind: str = "", shift: int = 0
 ) -> Reordered:
-    """Both orders of the first text's pieces, under positions of a `kind` if one is given. What
+    """Both orders of the first text's tokens, under positions of a `kind` if one is given. What
     stands around the text, bos, eos and padding, stays where it is."""
     config, side, first = model.config, model.sides()[0], run.texts[0]
     other = Encoding(*(tuple(part[i] for i in order) for part in vars(first).values()))
@@ -233,12 +235,12 @@ def reordered(
     begins = int(side.begins)
     places = [*range(begins), *(begins + i for i in order)]
     places += range(len(places), len(rows[0]))
-    found = (answers(one, config.pad_id, config.eos_id) for one in passes)
-    return Reordered(tuple(places), *rows, *found)
+    both_answers = (answers(one, config.pad_id, config.eos_id) for one in passes)
+    return Reordered(tuple(places), *rows, *both_answers)
 
 
 def swap(length: int, first: int, second: int) -> tuple[int, ...]:
-    """The order of `length` pieces with two of them in each other's place."""
+    """The order of `length` tokens with two of them in each other's place."""
     order = list(range(length))
     order[first], order[second] = order[second], order[first]
     return tuple(order)

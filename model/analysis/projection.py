@@ -9,12 +9,12 @@ import numpy as np
 class Plane:
     """The plane along which vectors differ most.
 
-    axes   (2, width): directions at right angles, of length 1
-    kept   (2,): the share of all variance that lies along each
+    axes       (2, width): directions at right angles, of length 1
+    explained  (2,): the share of all variance that lies along each
     """
 
     axes: np.ndarray
-    kept: np.ndarray
+    explained: np.ndarray
 
     def put(self, vectors: np.ndarray) -> np.ndarray:
         """(.., width) → (.., 2). PCA centres vectors to find the plane, but not here: zero stays
@@ -43,7 +43,7 @@ class Answer:
 
     scores    q·k / √d_head before the mask, as the head computes them
     in_plane  the same of what the plane keeps of q and k
-    weights   what the head made of its scores; 0: the query may not look there
+    weights   what the head made of its scores; 0: the query may not attend to that key
     """
 
     scores: np.ndarray
@@ -51,10 +51,10 @@ class Answer:
     weights: np.ndarray
 
     def off(self) -> np.ndarray:
-        """How far off the plane's scores are, for each key that the query may look at."""
+        """How far off the plane's scores are, for each key that the query may attend to."""
         return np.abs(self.in_plane - self.scores)[self.weights > 0]
 
-    def elsewhere(self) -> float:
+    def total_variation(self) -> float:
         """The share of weight that would lie elsewhere had the head scored in the plane."""
         may = self.weights > 0
         if not may.any():

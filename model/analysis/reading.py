@@ -1,4 +1,4 @@
-"""Ways to read attention weights: mean over heads, special tokens hidden, pieces merged into
+"""Ways to read attention weights: mean over heads, special tokens hidden, tokens merged into
 words, small weights left out, and a table.
 
 Everything here changes what is shown, never what the model computed: weights go in, new ones
@@ -18,7 +18,7 @@ from model.tokenizer import SPECIAL, Encoding
 AVERAGES = ("", "heads", "layers", "both")
 SPECIAL_TOKENS = ("show", "hide", "hide and renormalise")
 
-Groups = Sequence[tuple[int, int]]  # the pieces [start, stop) of each word, without gaps
+Groups = Sequence[tuple[int, int]]  # the tokens [start, stop) of each word, without gaps
 
 # Where two characters that touch are of one word: letters, digits and underscores, the
 # apostrophe in don't, the point in 3.14, and a mark (accent, vowel sign) with what carries it.
@@ -31,14 +31,14 @@ _INSIDE_A_WORD = re.compile(
 
 
 @dataclass(frozen=True)
-class Picture:
-    """Weights (.., query, key) with a label a row and a column, and in `said` a sentence on each
+class LabelledWeights:
+    """Weights (.., query, key) with a label a row and a column, and in `notes` a sentence on each
     thing that was done to them."""
 
     weights: np.ndarray
     query: tuple[str, ...]
     key: tuple[str, ...]
-    said: list[str]
+    notes: list[str]
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ class Reading:
     that there is not.
 
     average   of AVERAGES, see `average`
-    words     whether pieces are merged into words
+    words     whether tokens are merged into words
     special   of SPECIAL_TOKENS: what becomes of <pad>, <s> and </s>
     least     weights below it are not shown
 
     The order is fixed. The mean comes first, of the weights as the model used them: were rows
-    scaled before, a head that looks at special tokens alone would count as much as any other.
-    Hiding comes before words, so that every piece of a word counts the same in the row they
+    scaled before, a head that attends to special tokens alone would count as much as any other.
+    Hiding comes before words, so that every token of a word counts the same in the row they
     share. The threshold comes last, because it is about what is drawn.
     """
 
@@ -69,35 +69,35 @@ class Reading:
 
     def apply(
         self, attention: np.ndarray, layer: int, head: int, query: Encoding, key: Encoding
-    ) -> Picture:
+    ) -> LabelledWeights:
         """All choices, on attention (layers, heads, query, key) of one kind → (query, key)."""
         n_layers, n_heads = attention.shape[:2]
-        said = {
+        notes = {
             "": [],
             "heads": [f"Mean over the {_count(n_heads, 'head')} of layer {layer + 1}."],
             "layers": [f"Mean over head {head + 1} of the {_count(n_layers, 'layer')}."],
             "both": [f"Mean over {_count(n_heads, 'head')} in {_count(n_layers, 'layer')}."],
         }[self.average]
         picture = self.each(average(attention, self.average, layer, head), query, key)
-        return Picture(picture.weights, picture.query, picture.key, said + picture.said)
+        return LabelledWeights(picture.weights, picture.query, picture.key, notes + picture.notes)
 
     def shown(self, encoding: Encoding) -> tuple[tuple[str, ...], list[int]]:
-        """The labels of a side as `each` shows it, and for each the piece that it begins with."""
-        kept = list(range(len(encoding.ids))) if self.special == "show" else ordinary(encoding)
-        encoding = _take(encoding, kept)
+        """The labels of a side as `each` shows it, and for each the token that it begins with."""
+        positions = list(range(len(encoding.ids))) if self.special == "show" else ordinary(encoding)
+        encoding = _take(encoding, positions)
         if not self.words:
-            return encoding.pieces, kept
+            return encoding.pieces, positions
         groups, labels = words(encoding)
-        return labels, [kept[start] for start, _ in groups]
+        return labels, [positions[start] for start, _ in groups]
 
-    def each(self, weights: np.ndarray, query: Encoding, key: Encoding) -> Picture:
-        """All choices but the average, on each of many heads. What is said is of all of them."""
-        said = []
+    def each(self, weights: np.ndarray, query: Encoding, key: Encoding) -> LabelledWeights:
+        """All choices but the average, on each of many heads. The notes are about all of them."""
+        notes = []
         if self.special != "show":
             scaled = self.special == "hide and renormalise"
             received = _percent(_received_by_special(weights, query, key))
             fate = "is left out, and rows are scaled to 1 again" if scaled else "is not shown"
-            said.append(
+            notes.append(
                 f"Special tokens are hidden; what they received, up to {received} of a row, {fate}."
             )
             weights, query, key = hide_special(weights, query, key, renormalise=scaled)
@@ -105,15 +105,15 @@ class Reading:
         if self.words:
             (query_groups, rows), (key_groups, columns) = words(query), words(key)
             weights = merge(weights, query_groups, key_groups)
-            said.append("Pieces are merged into words: rows averaged, columns summed.")
+            notes.append("Pieces are merged into words: rows averaged, columns summed.")
         if self.least > 0:
             total = np.nansum(weights)
             share = weights[weights < self.least].sum() / total if total else 0
-            said.append(
+            notes.append(
                 f"Weights under {self.least:g} are not shown: {_percent(share)} of all weight."
             )
             weights = threshold(weights, self.least)
-        return Picture(weights, rows, columns, said)
+        return LabelledWeights(weights, rows, columns, notes)
 
 
 def average(weights: np.ndarray, over: str, layer: int, head: int) -> np.ndarray:
@@ -144,18 +144,18 @@ def hide_special(
     What is left of a row sums to less than 1, or to 1 if renormalised; a row of which nothing
     is left stays zero."""
     rows, columns = (np.array(ordinary(side), dtype=int) for side in (query, key))
-    kept = weights[..., rows[:, None], columns]
+    remaining = weights[..., rows[:, None], columns]
     if renormalise:
-        total = kept.sum(axis=-1, keepdims=True)
-        kept = np.divide(kept, total, out=np.zeros_like(kept), where=total != 0)
-    return kept, _take(query, rows), _take(key, columns)
+        total = remaining.sum(axis=-1, keepdims=True)
+        remaining = np.divide(remaining, total, out=np.zeros_like(remaining), where=total != 0)
+    return remaining, _take(query, rows), _take(key, columns)
 
 
 def words(encoding: Encoding) -> tuple[Groups, tuple[str, ...]]:
-    """The pieces [start, stop) that make up each word of a text, and the word as it was typed.
+    """The tokens [start, stop) that make up each word of a text, and the word as it was typed.
 
     A special token is a word, and so is a punctuation mark, unless it holds one together as in
-    don't and 3.14. All pieces of one character are of one word. A space that is a piece of its
+    don't and 3.14. All tokens of one character are of one word. A space that is a token of its
     own goes with the word behind it, as every other space does."""
     text = _text(encoding)
     marked = "".join(_MARK if unicodedata.category(c)[0] == "M" else c for c in text)
@@ -178,7 +178,7 @@ def words(encoding: Encoding) -> tuple[Groups, tuple[str, ...]]:
 
 
 def merge(weights: np.ndarray, query_groups: Groups, key_groups: Groups) -> np.ndarray:
-    """Weights between words: a row is the mean of the rows of its pieces, a column the sum of
+    """Weights between words: a row is the mean of the rows of its tokens, a column the sum of
     its columns, so that rows still sum to 1. Rows that are all zero are left out of the mean."""
     rows, columns = (
         np.array([start for start, _ in groups], dtype=int) for groups in (query_groups, key_groups)
@@ -202,9 +202,9 @@ def as_table(
     `most` weights the largest are kept; the second value is how many were left out."""
     rows, columns = np.nonzero(weights)
     values = weights[rows, columns]
-    kept = np.sort(np.argsort(-values, kind="stable")[:most])
-    left_out = len(values) - len(kept)
-    rows, columns, values = rows[kept], columns[kept], values[kept]
+    largest = np.sort(np.argsort(-values, kind="stable")[:most])
+    n_omitted = len(values) - len(largest)
+    rows, columns, values = rows[largest], columns[largest], values[largest]
     order = np.lexsort((-values, rows))  # the last is the first to sort by; equals stay in order
     rows, columns = rows[order].tolist(), columns[order].tolist()
     table = {
@@ -214,7 +214,7 @@ def as_table(
         "key": [key[i] for i in columns],
         "weight": values[order].tolist(),
     }
-    return table, left_out
+    return table, n_omitted
 
 
 def _take(encoding: Encoding, positions: Sequence[int]) -> Encoding:
@@ -233,7 +233,7 @@ def _received_by_special(weights: np.ndarray, query: Encoding, key: Encoding) ->
 
 
 def _text(encoding: Encoding) -> str:
-    """The text that an encoding is of, spaces where no piece is, read back from its pieces."""
+    """The text that an encoding is of, spaces where no token is, read back from its tokens."""
     characters = [" "] * max((end for _, end in encoding.offsets), default=0)
     for piece, (start, end) in zip(encoding.pieces, encoding.offsets, strict=True):
         if end - start == 1:
@@ -242,14 +242,14 @@ def _text(encoding: Encoding) -> str:
             piece = piece.removeprefix("·")  # a typed dot is never longer than what it covers
         if len(piece) > end - start:
             piece = piece.encode("ascii", "backslashreplace").decode("unicode_escape")
-        # A piece for a space covers nothing.
+        # A token for a space covers nothing.
         for at, character in zip(range(start, end), piece, strict=False):
             characters[at] = character
     return "".join(characters)
 
 
 def _visible(text: str) -> str:
-    """Control and other invisible characters by their code, as the tokenizer's pieces do."""
+    """Control and other invisible characters by their code, as the tokenizer's tokens do."""
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
     )

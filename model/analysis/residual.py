@@ -1,4 +1,4 @@
-"""The residual stream: each piece's vector from layer to layer, and what a model would answer if
+"""The residual stream: each token's vector from layer to layer, and what a model would answer if
 it stopped on the way (the logit lens, nostalgebraist 2020)."""
 
 from collections.abc import Iterator
@@ -18,18 +18,18 @@ def lengths(x: np.ndarray) -> np.ndarray:
     return np.linalg.norm(x.astype(np.float64), axis=-1)
 
 
-def likeness(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def cosine(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Cosines of vectors, (.., d_model) twice → (..); 0 where one has no length."""
     x, y = x.astype(np.float64), y.astype(np.float64)
     product, both = (x * y).sum(-1), lengths(x) * lengths(y)
     return np.divide(product, both, out=np.zeros_like(product), where=both > 0)
 
 
-def likeness_of_layers(x: np.ndarray, real: np.ndarray) -> np.ndarray:
-    """The cosine of a piece's vectors at two depths, mean over `real` pieces:
+def mean_cosine_between_depths(x: np.ndarray, real: np.ndarray) -> np.ndarray:
+    """The cosine of a token's vectors at two depths, mean over `real` tokens:
     (depth, position, d_model) → (depth, depth)."""
     x = x[:, real]
-    return np.stack([likeness(one, x).mean(axis=-1) for one in x])
+    return np.stack([cosine(one, x).mean(axis=-1) for one in x])
 
 
 def real(trace: Trace, side: str, pad_id: int) -> np.ndarray:
@@ -77,7 +77,7 @@ def lens(model: nn.Module, trace: Trace) -> Lens:
         final.append(shares.gather(1, answer)[:, 0])
         rank.append((logits > logits.gather(1, answer)).sum(dim=-1) + 1)
     difference = np.abs(logits.numpy() - trace.logits).max()
-    rows = (torch.stack(found).numpy() for found in (best, probability, final, rank))
+    rows = (torch.stack(column).numpy() for column in (best, probability, final, rank))
     return Lens(*rows, float(difference))
 
 

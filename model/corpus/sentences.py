@@ -1,4 +1,4 @@
-"""Many sentences: read from a file, and what the heads look at in each, many at a time."""
+"""Many sentences: read from a file, and the attention weights of each, many at a time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -43,8 +43,8 @@ class Sentence:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What the heads of a model looked at in one sentence: the part of a Trace that
+class SentenceAttention:
+    """The attention weights of a model's heads in one sentence: the part of a Trace that
     tables.py is about."""
 
     number: int
@@ -71,11 +71,11 @@ def read(path: Path) -> list[Line]:
     return lines
 
 
-def encode(held: Checkpoint, lines: list[Line]) -> list[Sentence]:
+def encode(checkpoint: Checkpoint, lines: list[Line]) -> list[Sentence]:
     """Lines as ids. Raises DataError for a line that this model cannot read."""
-    config, sides = held.model.config, held.model.sides()
-    sources = held.tokenizer.encode_batch([line.source for line in lines])
-    targets = held.tokenizer.encode_batch([line.target or "" for line in lines])
+    config, sides = checkpoint.model.config, checkpoint.model.sides()
+    sources = checkpoint.tokenizer.encode_batch([line.source for line in lines])
+    targets = checkpoint.tokenizer.encode_batch([line.target or "" for line in lines])
     sentences = []
     for line, *ids in zip(lines, sources, targets, strict=True):
         where = f"Line {line.number:,}: " if len(lines) > 1 else ""
@@ -97,7 +97,7 @@ def between(side: Side, ids: list[int], config: Config) -> list[int]:
 
 
 def windows(sentences: list[Sentence], most: int = WINDOW) -> Iterator[list[Sentence]]:
-    """Sentences in their order, so few at a time that what is seen of them fits into memory."""
+    """Sentences in their order, so few at a time that their weights fit into memory."""
 
     def size(sentence):  # weights of one head
         return max(len(text or ()) for text in sentence.texts) ** 2
@@ -105,50 +105,52 @@ def windows(sentences: list[Sentence], most: int = WINDOW) -> Iterator[list[Sent
     return together(sentences, size, most)
 
 
-def write_targets(held: Checkpoint, sentences: list[Sentence]) -> list[Sentence]:
+def write_targets(checkpoint: Checkpoint, sentences: list[Sentence]) -> list[Sentence]:
     """The same sentences, each with a target: its own, else the model's, greedy."""
-    model, written = held.model, list(sentences)
+    model, written = checkpoint.model, list(sentences)
     missing = [(s.texts[0], s.texts[0], i) for i, s in enumerate(sentences) if None in s.texts]
     for batch in batches(missing, BATCH) if missing else ():
-        src = _padded(held, [src for src, _, _ in batch])
+        src = _padded(checkpoint, [src for src, _, _ in batch])
         for (source, _, i), ids in zip(batch, greedy_decode(model, src), strict=True):
             target = between(model.sides()[1], ids, model.config)
             written[i] = replace(sentences[i], texts=(source, target))
     return written
 
 
-def see(held: Checkpoint, sentences: list[Sentence]) -> list[Seen]:
-    """What the heads look at in each sentence, in their order, under the standard masks. Those
+def attend(checkpoint: Checkpoint, sentences: list[Sentence]) -> list[SentenceAttention]:
+    """The attention weights of each sentence, in their order, under the standard masks. Those
     of similar length go through the model together."""
-    found: list[Seen | None] = [None] * len(sentences)
-    sides, sites = {side.name: side for side in held.model.sides()}, held.model.sites()
+    results: list[SentenceAttention | None] = [None] * len(sentences)
+    sides, sites = {side.name: side for side in checkpoint.model.sides()}, checkpoint.model.sites()
     # Batches are of pairs: a single text is its own second.
-    pairs = [(s.texts[0], s.texts[-1], i) for i, s in enumerate(write_targets(held, sentences))]
+    pairs = [
+        (s.texts[0], s.texts[-1], i) for i, s in enumerate(write_targets(checkpoint, sentences))
+    ]
     for batch in batches(pairs, BATCH):
-        ids = [_padded(held, [pair[n] for pair in batch]) for n in range(len(sides))]
-        attention = attention_of(held.model, sites, ids)
+        ids = [_padded(checkpoint, [pair[n] for pair in batch]) for n in range(len(sides))]
+        attention = attention_of(checkpoint.model, sites, ids)
         for row, (*pair, i) in enumerate(batch):
             texts = dict(zip(sides, pair, strict=False))
-            found[i] = Seen(
+            results[i] = SentenceAttention(
                 sentences[i].number,
                 sides,
                 sites,
-                {name: _encoding(held, sides[name], text) for name, text in texts.items()},
+                {name: _encoding(checkpoint, sides[name], text) for name, text in texts.items()},
                 {
                     kind: attention[kind][row, :, :, : len(texts[query]), : len(texts[key])]
                     for kind, (site, *_) in kinds_of(sites).items()
                     for query, key in [(site.query_side, site.key_side)]
                 },
             )
-    return found
+    return results
 
 
 @torch.inference_mode()
 def attention_of(
     model: nn.Module, sites: Sequence[Site], ids: Sequence[Tensor]
 ) -> dict[str, np.ndarray]:
-    """kind → (batch, layers, heads, query, key), with padding. The logits, which nobody asked
-    for, are not made: with a large vocabulary they are much of a pass."""
+    """kind → (batch, layers, heads, query, key), with padding. The logits, which are not
+    needed, are not computed: with a large vocabulary they are much of a pass."""
     softmax = {site.name: attention_at(model, site).softmax for site in sites}
     with outputs_of(softmax) as weights:
         model.hidden(*ids, *Masks().build(model, *ids))
@@ -158,12 +160,12 @@ def attention_of(
     }
 
 
-def _encoding(held: Checkpoint, side: Side, ids: list[int]) -> Encoding:
+def _encoding(checkpoint: Checkpoint, side: Side, ids: list[int]) -> Encoding:
     inner = ids[side.begins : len(ids) - side.ends]
     before, behind = ids[: side.begins], ids[len(ids) - side.ends :]
-    parts = [*map(special, before), held.tokenizer.encoding(inner), *map(special, behind)]
+    parts = [*map(special, before), checkpoint.tokenizer.encoding(inner), *map(special, behind)]
     return sum(parts[1:], parts[0])
 
 
-def _padded(held: Checkpoint, ids: list[list[int]]) -> Tensor:
-    return pad(ids, held.model.config.pad_id).to(device_of(held.model))
+def _padded(checkpoint: Checkpoint, ids: list[list[int]]) -> Tensor:
+    return pad(ids, checkpoint.model.config.pad_id).to(device_of(checkpoint.model))

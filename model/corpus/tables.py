@@ -7,7 +7,15 @@ from typing import BinaryIO
 
 import numpy as np
 
-from model.probing.rows import COLUMNS, MOST_ROWS, KindWeights, Seen, kind_weights, pieces_of, rows
+from model.probing.rows import (
+    COLUMNS,
+    MOST_ROWS,
+    HasAttention,
+    KindWeights,
+    kind_weights,
+    pieces_of,
+    rows,
+)
 
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
@@ -33,13 +41,13 @@ def spreadsheet_safe(text: str) -> str:
 
 class NpzFile:
     """For each sentence its weights by kind, "7/encoder", "7/decoder" and "7/cross" (layers, heads,
-    query, key), and its pieces, "7/source" and "7/target". np.load reads one at a time; no
+    query, key), and its tokens, "7/source" and "7/target". np.load reads one at a time; no
     pickles."""
 
     def __init__(self, file: BinaryIO):
         self.zip = zipfile.ZipFile(file, "w")
 
-    def add(self, traces: Sequence[Seen], numbers: Sequence[int]) -> None:
+    def add(self, traces: Sequence[HasAttention], numbers: Sequence[int]) -> None:
         for number, trace in zip(numbers, traces, strict=True):
             for name, array in (trace.attention | pieces_of(trace)).items():
                 self.write(f"{number}/{name}", array)
@@ -59,7 +67,7 @@ class ParquetFile:
     def __init__(self, file: BinaryIO):
         self.file, self.writer = file, None
 
-    def add(self, traces: Sequence[Seen], numbers: Sequence[int]) -> None:
+    def add(self, traces: Sequence[HasAttention], numbers: Sequence[int]) -> None:
         self.write(kind_weights(traces, numbers))
 
     def write(self, some: Iterable[KindWeights]) -> None:
@@ -90,14 +98,14 @@ class ParquetFile:
 
 
 class CsvFile:
-    """The table of `rows`, UTF-8 with a line of column names; weights have eight decimals, pieces
+    """The table of `rows`, UTF-8 with a line of column names; weights have eight decimals, tokens
     are `spreadsheet_safe`."""
 
     def __init__(self, file: BinaryIO):
         self.file = file
         file.write(",".join(COLUMNS).encode() + b"\n")
 
-    def add(self, traces: Sequence[Seen], numbers: Sequence[int]) -> None:
+    def add(self, traces: Sequence[HasAttention], numbers: Sequence[int]) -> None:
         self.write(kind_weights(traces, numbers))
 
     def write(self, some: Iterable[KindWeights]) -> None:
@@ -136,7 +144,7 @@ def csv_lines(block: KindWeights) -> bytes:
 
 
 def csv_text(text: str) -> str:
-    """A piece as CSV has it, safe in a spreadsheet."""
+    """A token as CSV has it, safe in a spreadsheet."""
     text = spreadsheet_safe(text)
     quoted = any(character in text for character in ',"\r\n')
     return '"' + text.replace('"', '""') + '"' if quoted else text

@@ -25,9 +25,8 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError
 
-from model import checkpoint
-from model.checkpoint import Checkpoint
-from model.corpus.sentences import Line, Seen, Sentence, encode, read, see, windows
+from model.checkpoint import Checkpoint, load
+from model.corpus.sentences import Line, Sentence, SentenceAttention, attend, encode, read, windows
 from model.corpus.tables import FILES
 from model.files import replacing
 from model.memory import keep_freed_memory
@@ -51,12 +50,12 @@ class Processes:
         state = PartialState(cpu=device == "cpu")
         return cls(state.process_index, state.num_processes, state.device)
 
-    def gather(self, own):
+    def gather(self, share):
         """What every process has, in their order, for the first one; None for the others."""
         if self.count == 1:
-            return [own]
+            return [share]
         everyone = [None] * self.count if self.index == 0 else None
-        torch.distributed.gather_object(own, everyone)
+        torch.distributed.gather_object(share, everyone)
         return everyone
 
     def part(self) -> None:
@@ -66,16 +65,17 @@ class Processes:
             torch.distributed.destroy_process_group()
 
 
-def seen_by_all(
-    held: Checkpoint, sentences: list[Sentence], processes: Processes
-) -> Iterator[list[Seen]]:
-    """What is seen of all sentences, window by window, in their order, for the first process.
-    The windows are dealt out, so that they do not depend on how many processes there are."""
+def attend_to_all(
+    checkpoint: Checkpoint, sentences: list[Sentence], processes: Processes
+) -> Iterator[list[SentenceAttention]]:
+    """The attention weights of all sentences, window by window, in their order, for the first
+    process. The windows are dealt out, so that they do not depend on how many processes
+    there are."""
     dealt = list(windows(sentences))
     for start in range(0, len(dealt), processes.count):
-        own = dealt[start + processes.index : start + processes.index + 1]
-        for seen in processes.gather([see(held, window) for window in own]) or ():
-            yield from seen
+        share = dealt[start + processes.index : start + processes.index + 1]
+        for results in processes.gather([attend(checkpoint, window) for window in share]) or ():
+            yield from results
 
 
 def progress(total: int):
@@ -87,16 +87,16 @@ def progress(total: int):
     return tqdm(total=total, unit="sentence", disable=None)
 
 
-def run(held: Checkpoint, sentences: list[Sentence], out: Path, processes: Processes) -> None:
+def run(checkpoint: Checkpoint, sentences: list[Sentence], out: Path, processes: Processes) -> None:
     """Trace the sentences and write `out`, at no time more than a few windows in memory."""
-    seen = seen_by_all(held, sentences, processes)
+    results = attend_to_all(checkpoint, sentences, processes)
     if processes.index > 0:
-        list(seen)
+        list(results)
         return
     # A file is written by another thread while the model reads on.
     with replacing(out) as file, ThreadPoolExecutor(1) as pool, progress(len(sentences)) as bar:
         table, writing = FILES[out.suffix.lower()](file), None
-        for window in seen:
+        for window in results:
             if writing:
                 writing.result()
             writing = pool.submit(table.add, window, [one.number for one in window])
@@ -135,16 +135,16 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 def opened(name: str, device: str | torch.device) -> Checkpoint:
     """A checkpoint on a device; DataError where there is no such thing."""
     try:
-        held = checkpoint.load(name)
+        checkpoint = load(name)
     except FileNotFoundError as error:
         raise DataError(str(error)) from None
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         raise DataError(f"The model {name} cannot be read: {error}") from None
     try:
-        held.model.to(device)
+        checkpoint.model.to(device)
     except (RuntimeError, AssertionError) as error:
         raise DataError(f"Device {device} cannot be used: {str(error).splitlines()[0]}") from None
-    return held
+    return checkpoint
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -158,8 +158,8 @@ def main(arguments: list[str] | None = None) -> None:
         else:
             raise DataError("The text is empty.")
         processes = Processes.launched(args.device)
-        held = opened(args.model, processes.device)
-        run(held, encode(held, lines), args.out, processes)
+        checkpoint = opened(args.model, processes.device)
+        run(checkpoint, encode(checkpoint, lines), args.out, processes)
         processes.part()
     except DataError as error:
         stop(str(error))
@@ -171,8 +171,8 @@ def main(arguments: list[str] | None = None) -> None:
         stop(f"Stopped; {args.out} was not written.")
 
 
-def stop(said: str) -> None:
+def stop(message: str) -> None:
     """Of several processes that cannot go on, one says so."""
     if os.environ.get("RANK", "0") == "0":
-        print(said, file=sys.stderr)
+        print(message, file=sys.stderr)
     sys.exit(2)

@@ -1,8 +1,8 @@
-"""One head step by step: everything between what enters an attention and what its layer gives on.
+"""One head step by step: everything between the input of an attention and its layer's output.
 
 The steps are those of the paper: input, projections to q, k and v, scores, scaling, mask, softmax,
-values, concatenation, output projection, residual and norm, feed-forward. `look_inside` runs the
-model once and records them all, with steps left out if asked.
+values, concatenation, output projection, residual and norm, feed-forward. `head_steps` runs the
+model once and records them all, with steps ablated if asked.
 """
 
 import math
@@ -28,18 +28,18 @@ from model.probing.sites import (
 from model.probing.trace import ids_of, read_of, read_only
 from model.transformer import MultiHeadAttention, Site
 
-LEFT_OUT = ("scaling", "mask", "positions", "residual")
+ABLATIONS = ("scaling", "mask", "positions", "residual")
 
 
 @dataclass(frozen=True)
-class Inside:
+class HeadSteps:
     """What one head, and the layer around it, did with a sentence pair. Arrays are read-only
-    float32; `looked at` is what the keys and values are made of.
+    float32.
 
     token, table  (query, d_model): words and positions, where the layer reads the embeddings
-    asks          (query, d_model): the residual stream of those who ask
+    residual      (query, d_model): the residual stream at the queries
     query_input   (query, d_model): the same after the norm of a pre-norm layer
-    key_input     (key, d_model)
+    key_input     (key, d_model): what keys and values are projected from
     q             (query, d_head); k, v: (key, d_head)
     scores        (query, key): q·kᵀ; scaled: ÷ √d_head; mask: True = may attend; weights
     head_output   (query, d_head): weights · v
@@ -47,9 +47,10 @@ class Inside:
                   or None where no single matrix holds all heads
     matrix        (heads · d_head, d_model): the query projection of all heads; None likewise
     output        (query, d_model): the output projection
-    added         (query, d_model): asks + output; after: what follows, normed in post-norm layers
+    added         (query, d_model): residual + output; after: what follows, normed in post-norm
+                  layers
     forward_input (query, d_model); hidden: (query, d_ff) after the ReLU; forward: the
-                  feed-forward's output; layer_output: what the layer gives on
+                  feed-forward's output; layer_output: the layer's output
     """
 
     site: Site
@@ -57,7 +58,7 @@ class Inside:
     pre_norm: bool
     token: np.ndarray | None
     table: np.ndarray | None
-    asks: np.ndarray
+    residual: np.ndarray
     query_input: np.ndarray
     key_input: np.ndarray
     q: np.ndarray
@@ -85,10 +86,10 @@ class Inside:
 
 
 @torch.no_grad()
-def look_inside(
-    model: nn.Module, run: Run, site: Site, head: int, left_out: Collection[str] = ()
-) -> Inside:
-    """One pass. `left_out`: of LEFT_OUT; positions are left out of the whole model, the others of
+def head_steps(
+    model: nn.Module, run: Run, site: Site, head: int, ablated: Collection[str] = ()
+) -> HeadSteps:
+    """One pass. `ablated`: of ABLATIONS; positions are ablated in the whole model, the others in
     this attention. `model` must be the caller's own view. Raises TooLong before any tensor is
     made."""
     ids = ids_of(model, read_of(model, run))
@@ -116,7 +117,7 @@ def look_inside(
         "table": embedding.position,
     }
     with ExitStack() as stack:
-        _leave_out(stack, model, block, left_out)
+        _ablate(stack, model, block, ablated)
         inputs = stack.enter_context(inputs_of(read))
         outputs = stack.enter_context(outputs_of(given))
         model(*ids, *run.masks.build(model, *ids))
@@ -125,16 +126,16 @@ def look_inside(
     scaled, mask = inputs["softmax"][0], (*inputs["softmax"], None)[1]
     # A pre-norm layer's norm reads the stream before attention does, a post-norm one's after.
     pre_norm = list(inputs).index("norm") < list(inputs).index("attention")
-    asks = inputs["norm"][0] if pre_norm else query_input
+    residual = inputs["norm"][0] if pre_norm else query_input
     added = inputs["next_norm" if pre_norm else "norm"][0]
     q, k, v = (attention.split(outputs[name])[0, head] for name in ("query", "key", "value"))
     # The first sublayer of layer 1 reads the embeddings.
     reads_embeddings = site.layer == 0 and block.norm is sublayers_of(block.layer)[0][2]
-    one_by_one = _head_by_head(attention, query_input, key_input, mask, "scaling" in left_out)
+    one_by_one = _head_by_head(attention, query_input, key_input, mask, "scaling" in ablated)
     arrays = {
         "token": outputs["token"][0] if reads_embeddings else None,
-        "table": outputs["table"][: asks.shape[1]] if reads_embeddings else None,
-        "asks": asks[0],
+        "table": outputs["table"][: residual.shape[1]] if reads_embeddings else None,
+        "residual": residual[0],
         "query_input": query_input[0],
         "key_input": key_input[0],
         "q": q,
@@ -157,10 +158,10 @@ def look_inside(
     }
     shape = arrays["scores"].shape
     allowed = np.ones(shape, bool) if mask is None else _of_head(mask, head, shape)
-    held = {
+    captured = {
         name: None if value is None else read_only(value.clone()) for name, value in arrays.items()
     }
-    return Inside(site, head, pre_norm, mask=allowed, **held)
+    return HeadSteps(site, head, pre_norm, mask=allowed, **captured)
 
 
 def _of_head(mask: Tensor, head: int, shape) -> np.ndarray:
@@ -168,18 +169,18 @@ def _of_head(mask: Tensor, head: int, shape) -> np.ndarray:
     return one.expand(shape).cpu().numpy().copy()
 
 
-def _leave_out(stack: ExitStack, model: nn.Module, block: LayerParts, left_out) -> None:
-    """Enter the changes that leave steps out."""
+def _ablate(stack: ExitStack, model: nn.Module, block: LayerParts, ablated) -> None:
+    """Enter the changes that ablate steps."""
     attention, norm = block.attention, block.norm
-    if "mask" in left_out:
+    if "mask" in ablated:
         stack.enter_context(replace_mask(attention, None))
-    if "scaling" in left_out:
+    if "scaling" in ablated:
         stack.enter_context(replace_scores(attention, unscaled))
-    if "positions" in left_out:
+    if "positions" in ablated:
         for embedding in embeddings_of(model):
             nothing = torch.zeros_like(embedding.position.forward(model.config.max_length))
             stack.enter_context(replace_positions(embedding, nothing))
-    if "residual" in left_out:
+    if "residual" in ablated:
         before = []  # the stream, if the norm reads it before attention does
         handles = [
             norm.register_forward_pre_hook(lambda _, inputs: before.append(inputs[0])),
@@ -209,6 +210,6 @@ def _head_by_head(
             for x, p in zip((query, key, key), projections, strict=True)
         )
         scores = q @ k.transpose(-2, -1) / (1 if unscaled else math.sqrt(width))
-        own = mask if mask is None or mask.shape[1] == 1 else mask[:, head : head + 1]
-        heads.append(attention.softmax(scores[:, None], own)[:, 0] @ v)
+        head_mask = mask if mask is None or mask.shape[1] == 1 else mask[:, head : head + 1]
+        heads.append(attention.softmax(scores[:, None], head_mask)[:, 0] @ v)
     return torch.cat(heads, dim=-1)

@@ -119,10 +119,11 @@ class Reference(nn.Module):
     def trace(self, model: Transformer, run: Run) -> ReferenceTrace:
         """The same pass as `model.trace.trace` of the model that this is the twin of. `self` must
         be the caller's own view."""
-        with capture_reference(self.transformer) as seen:
+        with capture_reference(self.transformer) as captured:
             logits = self(*ids_of(model, read_of(model, run)), run.masks)
         attention = {
-            kind: read_only(torch.stack([weights[0] for weights in seen[kind]])) for kind in seen
+            kind: read_only(torch.stack([weights[0] for weights in captured[kind]]))
+            for kind in captured
         }
         return ReferenceTrace(attention, read_only(logits[0]))
 
@@ -131,14 +132,14 @@ class Reference(nn.Module):
 def capture_reference(transformer: nn.Transformer):
     """Weights of every nn.MultiheadAttention, kind → list over layers of
     (batch, heads, query, key)."""
-    seen: dict[str, list[Tensor]] = {}
+    captured: dict[str, list[Tensor]] = {}
 
     def ask(module, args, kwargs):
         # Without a Python hook and need_weights, eval() takes a fused path that keeps no weights.
         return args, kwargs | {"need_weights": True, "average_attn_weights": False}
 
     def keep(kind):
-        return lambda module, inputs, output: seen.setdefault(kind, []).append(output[1])
+        return lambda module, inputs, output: captured.setdefault(kind, []).append(output[1])
 
     handles = []
     twins = {
@@ -153,7 +154,7 @@ def capture_reference(transformer: nn.Transformer):
                 attention.register_forward_hook(keep(kind)),
             ]
     try:
-        yield seen
+        yield captured
     finally:
         for handle in handles:
             handle.remove()

@@ -25,7 +25,7 @@ COLUMNS = {
 MOST_ROWS = 2**21  # of a table in memory
 
 
-class Seen(Protocol):
+class HasAttention(Protocol):
     """What of a Trace a table is made of."""
 
     sides: Mapping[str, Side]
@@ -43,12 +43,12 @@ class KindWeights:
     kind: str
     layers: Sequence[int]
     weights: np.ndarray
-    query: Sequence[str]  # pieces
+    query: Sequence[str]  # tokens
     key: Sequence[str]
     first_head: int = 0
 
 
-def kind_weights(traces: Sequence[Seen], numbers: Sequence[int]) -> Iterator[KindWeights]:
+def kind_weights(traces: Sequence[HasAttention], numbers: Sequence[int]) -> Iterator[KindWeights]:
     """All weights of some sentences, of a long one layer by layer; `numbers` are what to call
     the sentences."""
     for number, trace in zip(numbers, traces, strict=True):
@@ -93,6 +93,6 @@ def rows(some: Sequence[KindWeights]) -> tuple[dict[str, np.ndarray], dict[str, 
     return columns, {"attention": list(kinds), "query_piece": names, "key_piece": names}
 
 
-def pieces_of(trace: Seen) -> dict[str, np.ndarray]:
-    """The pieces of each text by its title, "source" and "target"."""
+def pieces_of(trace: HasAttention) -> dict[str, np.ndarray]:
+    """The tokens of each text by its title, "source" and "target"."""
     return {side.title: np.array(trace.texts[name].pieces) for name, side in trace.sides.items()}

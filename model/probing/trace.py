@@ -1,4 +1,4 @@
-"""One teacher-forced pass, and everything seen on the way."""
+"""One teacher-forced pass, and everything recorded on the way."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -135,8 +135,8 @@ class Trace:
 
     @property
     def nbytes(self) -> int:
-        held = (getattr(self, field.name) for field in fields(self))
-        return sum(array.nbytes for value in held for array in _arrays(value))
+        values = (getattr(self, field.name) for field in fields(self))
+        return sum(array.nbytes for value in values for array in _arrays(value))
 
 
 def _arrays(value) -> Iterator[np.ndarray]:
@@ -171,7 +171,7 @@ def ids_of(model: nn.Module, texts: dict[str, Encoding]) -> list[torch.Tensor]:
 
 @torch.no_grad()
 def trace(model: nn.Module, run: Run) -> Trace:
-    """Run the model once over its texts and keep what is seen.
+    """Run the model once over its texts and record what happens.
 
     `model` must be the caller's own view. Raises TooLong before any tensor is made.
     """

@@ -23,7 +23,7 @@ class DataError(ValueError):
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSet:
     """Where the files of a data set are, their SHA-256, and what they may be used for."""
 
     title: str
@@ -32,8 +32,8 @@ class Source:
     files: dict[str, str]
 
 
-SOURCES = {
-    "multi30k": Source(
+DATA_SETS = {
+    "multi30k": DataSet(
         title="Multi30K, English–German image captions, raw text "
         "(github.com/multi30k/dataset, data/task1/raw, commit a3d2e0d)",
         terms="Captions of Flickr30k images, for research use; cite Elliott et al. 2016 and "
@@ -65,7 +65,7 @@ SOURCES = {
             ),
         },
     ),
-    "reviews": Source(
+    "reviews": DataSet(
         title="rt-polarity, positive and negative movie-review snippets "
         "(github.com/dennybritz/cnn-text-classification-tf, commit 18762b4)",
         terms="For research use; cite Pang & Lee 2005.",
@@ -92,7 +92,7 @@ def sha256(path: Path) -> str:
 
 def fetch(name: str, folder: Path | None = None, address: str | None = None) -> Path:
     """Download what is missing of a data set and check it. A broken-off download resumes."""
-    source = SOURCES[name]
+    source = DATA_SETS[name]
     folder = folder or cache_folder(name)
     folder.mkdir(parents=True, exist_ok=True)
     for file, expected in source.files.items():
@@ -229,11 +229,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m model data", description=__doc__)
     commands = parser.add_subparsers(required=True)
     get = commands.add_parser("fetch", help="download a data set and check it")
-    get.add_argument("name", choices=SOURCES)
+    get.add_argument("name", choices=DATA_SETS)
     get.add_argument("--data", type=Path, metavar="DIR", help="where to put it")
     args = parser.parse_args(arguments)
     try:
         folder = fetch(args.name, args.data)
     except DataError as error:
         sys.exit(str(error))
-    print(f"{folder}\n{SOURCES[args.name].terms}")
+    print(f"{folder}\n{DATA_SETS[args.name].terms}")

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import torch
 
-from model import checkpoint
 from model.card import with_scores
-from model.checkpoint import Checkpoint
+from model.checkpoint import Checkpoint, load, write_card
 from model.decoding.search import beam_search, greedy_decode
 from model.masks import Masks
 from model.probing.sites import device_of
@@ -32,27 +31,26 @@ def in_batches(model, tokenizer, texts: list[str], answer, size: int = 100) -> l
     return [answers[i] for i in range(len(texts))]
 
 
-def translate(held: Checkpoint, texts: list[str], beam: int = 1) -> list[str]:
+def translate(checkpoint: Checkpoint, texts: list[str], beam: int = 1) -> list[str]:
     """Translations by greedy search, or by beam search with more than one beam."""
+    model, tokenizer = checkpoint.model, checkpoint.tokenizer
 
     def decode(src):
-        return greedy_decode(held.model, src) if beam == 1 else beam_search(held.model, src, beam)
+        return greedy_decode(model, src) if beam == 1 else beam_search(model, src, beam)
 
-    return [
-        held.tokenizer.decode(ids) for ids in in_batches(held.model, held.tokenizer, texts, decode)
-    ]
+    return [tokenizer.decode(ids) for ids in in_batches(model, tokenizer, texts, decode)]
 
 
-def classify(held: Checkpoint, texts: list[str]) -> list[str]:
+def classify(checkpoint: Checkpoint, texts: list[str]) -> list[str]:
     """The most probable class of each text."""
 
     @torch.no_grad()
     def decide(src):
-        logits = held.model(src, *Masks().build(held.model, src))
+        logits = checkpoint.model(src, *Masks().build(checkpoint.model, src))
         return logits[:, 0].argmax(dim=-1).tolist()
 
-    chosen = in_batches(held.model, held.tokenizer, texts, decide)
-    return [held.card["classes"][i] for i in chosen]
+    chosen = in_batches(checkpoint.model, checkpoint.tokenizer, texts, decide)
+    return [checkpoint.card["classes"][i] for i in chosen]
 
 
 def bleu_and_chrf(translations: list[str], references: list[str]) -> dict:
@@ -68,13 +66,13 @@ def bleu_and_chrf(translations: list[str], references: list[str]) -> dict:
     return figures | {"signature": signature}
 
 
-def evaluate(held: Checkpoint, task: Task, examples: list[Example], beam: int = 1) -> dict:
+def evaluate(checkpoint: Checkpoint, task: Task, examples: list[Example], beam: int = 1) -> dict:
     """The figures of one test set, without its name."""
     sources, targets = (list(side) for side in zip(*examples, strict=True))
     if task.classes:
-        answers, decode = classify(held, sources), "most probable class"
+        answers, decode = classify(checkpoint, sources), "most probable class"
     else:
-        answers = translate(held, sources, beam)
+        answers = translate(checkpoint, sources, beam)
         decode = "greedy" if beam == 1 else f"beam {beam}"
     if task.score == "bleu":
         return {"decode": decode} | bleu_and_chrf(answers, targets)
@@ -99,14 +97,14 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def run(args) -> None:
-    held = checkpoint.load(args.checkpoint)
-    held.model.to(args.device)
-    card = held.card
+    checkpoint = load(args.checkpoint)
+    checkpoint.model.to(args.device)
+    card = checkpoint.card
     task = tasks.task(card.get("task"), args.data, card.get("direction") == ["de", "en"])
     scores = []
     for name, examples in task.tests().items():
         start = time.perf_counter()
-        score = {"set": name} | evaluate(held, task, examples, args.beam)
+        score = {"set": name} | evaluate(checkpoint, task, examples, args.beam)
         scores.append(score)
         if args.json:
             print(json.dumps(score, ensure_ascii=False), flush=True)
@@ -114,4 +112,4 @@ def run(args) -> None:
             figures = "  ".join(f"{k} {v:.2f}" for k, v in score.items() if isinstance(v, float))
             seconds = time.perf_counter() - start
             print(f"{name}  {score['decode']}  {figures}  ({seconds:.1f} s)", flush=True)
-    checkpoint.write_card(args.checkpoint, with_scores(card, scores))
+    write_card(args.checkpoint, with_scores(card, scores))

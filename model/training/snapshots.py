@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 from torch.nn import functional
 
-from model import checkpoint
+from model.checkpoint import load
 from model.files import replace_file
 
 MARKS = frozenset(round(2 ** (k / 2)) for k in range(60))  # steps that training keeps
@@ -41,14 +41,14 @@ def dequantize(groups: Tensor, scale: Tensor, shape: torch.Size) -> Tensor:
 
 def write(folder: Path, step: int, weights: dict[str, Tensor], score: dict) -> None:
     """Put the weights of one step, and how well they do, into FOLDER/snapshots."""
-    held, large = {}, sum(weight.numel() for weight in weights.values()) > LARGE
+    tensors, large = {}, sum(weight.numel() for weight in weights.values()) > LARGE
     for name, weight in weights.items():
         if large and weight.dim() == 2:
-            held[name], held[name + SCALE] = quantize(weight)
+            tensors[name], tensors[name + SCALE] = quantize(weight)
         else:
-            held[name] = weight.half()
+            tensors[name] = weight.half()
     (folder / "snapshots").mkdir(parents=True, exist_ok=True)
-    data = save(held, {"score": json.dumps(score)})
+    data = save(tensors, {"score": json.dumps(score)})
     replace_file(file_of(folder, step), data)
 
 
@@ -58,12 +58,12 @@ def file_of(folder: Path, step: int) -> Path:
 
 def steps(folder: Path) -> dict[int, dict]:
     """Step → score of every snapshot of a checkpoint, first step first."""
-    found = {}
+    scores = {}
     for file in sorted(folder.glob("snapshots/step-*.safetensors")):
         with safe_open(file, "pt") as opened:
             score = json.loads((opened.metadata() or {}).get("score", "{}"))
-        found[_step_of(file)] = score
-    return found
+        scores[_step_of(file)] = score
+    return scores
 
 
 def _step_of(file: Path) -> int:
@@ -73,40 +73,42 @@ def _step_of(file: Path) -> int:
 @torch.no_grad()
 def put_into(model: nn.Module, folder: Path, step: int) -> None:
     """Give the model the weights of a snapshot."""
-    held = load_file(file_of(folder, step))
+    tensors = load_file(file_of(folder, step))
     for name, parameter in model.named_parameters():
-        value = held[name]
-        if name + SCALE in held:
-            value = dequantize(value, held[name + SCALE], parameter.shape)
+        value = tensors[name]
+        if name + SCALE in tensors:
+            value = dequantize(value, tensors[name + SCALE], parameter.shape)
         parameter.copy_(value)
 
 
-def choose(kept: list[int], count: int = COUNT) -> list[int]:
+def choose(available: list[int], count: int = COUNT) -> list[int]:
     """The steps nearest to `count` points evenly spaced in log(step), the last one included.
 
     The first point is a thousandth of the last step: before that nothing has been learnt.
     """
-    last = max(kept)
+    last = max(available)
     points = [last * 1000 ** (k / (count - 1) - 1) for k in range(count)]
-    return sorted({min(kept, key=lambda step: abs(math.log(step / point))) for point in points})
+    return sorted(
+        {min(available, key=lambda step: abs(math.log(step / point))) for point in points}
+    )
 
 
 def make(folder: Path, task) -> None:
     """Write the snapshots of a training, with the scores of its task's first test set."""
     from model.training import evaluate  # the app, which only reads, does without
 
-    kept = {_step_of(file): file for file in folder.glob("run/step-*.safetensors")}
+    files = {_step_of(file): file for file in folder.glob("run/step-*.safetensors")}
     before = {_step_of(file): file for file in folder.glob("snapshots/step-*.safetensors")}
-    chosen = choose([*kept, *before])
-    held = checkpoint.load(folder)
+    chosen = choose([*files, *before])
+    checkpoint = load(folder)
     name, examples = next(iter(task.tests().items()))
     for step in chosen:
-        if step in kept:
-            write(folder, step, load_file(kept[step]), {})
-            put_into(held.model, folder, step)
-            score = {"set": name} | evaluate.evaluate(held, task, examples)
+        if step in files:
+            write(folder, step, load_file(files[step]), {})
+            put_into(checkpoint.model, folder, step)
+            score = {"set": name} | evaluate.evaluate(checkpoint, task, examples)
             score.pop("signature", None)
-            write(folder, step, load_file(kept[step]), score)
+            write(folder, step, load_file(files[step]), score)
             print(f"step {step:,}: {score}", flush=True)
     for step in before.keys() - set(chosen):
         before[step].unlink()
@@ -122,5 +124,5 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, help="what `train` wrote")
     parser.add_argument("--data", type=Path, metavar="DIR", help="the task's data, for the scores")
     args = parser.parse_args(arguments)
-    card = checkpoint.load(args.folder).card
+    card = load(args.folder).card
     make(args.folder, tasks.task(card["task"], args.data, card.get("direction") == ["de", "en"]))

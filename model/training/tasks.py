@@ -104,8 +104,8 @@ def multi30k(folder: Path | None = None, reverse: bool = False) -> Task:
         look_for="Cross-attention follows the words, and leaves the diagonal where the two "
         "languages order them differently: look at verbs and at compound nouns.",
         score="bleu",
-        data=data.SOURCES["multi30k"].title,
-        terms=data.SOURCES["multi30k"].terms,
+        data=data.DATA_SETS["multi30k"].title,
+        terms=data.DATA_SETS["multi30k"].terms,
         examples=lambda: read(*SPLITS),
         tests=lambda: read("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"),
         sizes=SMALL,
@@ -118,12 +118,12 @@ def pairs(file: Path, seed: int = 1) -> Task:
     """A user's own parallel text: every twentieth pair, after shuffling, is for validation."""
 
     def read():
-        found = sorted(set(data.read_tsv(file)))
-        if len(found) < 2:
+        examples = sorted(set(data.read_tsv(file)))
+        if len(examples) < 2:
             raise DataError(f"{file}: one pair is not enough to train and to validate.")
-        random.Random(seed).shuffle(found)
-        held = max(1, len(found) // 20)
-        return {"train": found[held:], "val": found[:held]}
+        random.Random(seed).shuffle(examples)
+        n_val = max(1, len(examples) // 20)
+        return {"train": examples[n_val:], "val": examples[:n_val]}
 
     return Task(
         name="pairs",
@@ -161,8 +161,8 @@ def reviews(folder: Path | None = None) -> Task:
         look_for="Layer 1 takes in the whole sentence almost evenly, as a bag of words; in layer 2 "
         "each head leans towards some words: try to find which of them change the verdict.",
         score="accuracy",
-        data=data.SOURCES["reviews"].title,
-        terms=data.SOURCES["reviews"].terms,
+        data=data.DATA_SETS["reviews"].title,
+        terms=data.DATA_SETS["reviews"].terms,
         examples=lambda: {split: read(split) for split in SPLITS},
         tests=lambda: {"every tenth line": read("test")},
         preset="bloem",
@@ -213,8 +213,8 @@ def toy(name: str) -> Task:
 
     def draw(split: str, count: int) -> list[Example]:
         """Different sequences; which split one belongs to, its checksum decides."""
-        chance, found = random.Random(name + split), {}
-        while len(found) < count:
+        chance, examples = random.Random(name + split), {}
+        while len(examples) < count:
             # Of few letters or of many: where letters repeat, only positions tell them apart.
             # To sort many repeats is to count them, which two layers do badly.
             fewest = 8 if name == "sort" else 2
@@ -222,8 +222,8 @@ def toy(name: str) -> Task:
             letters = chance.choices(alphabet, k=chance.randint(1, LONGEST))
             source = " ".join(letters)
             if SEQUENCE_SPLITS[zlib.crc32(source.encode()) % 10] == split:
-                found[source] = " ".join(answer(letters))
-        return list(found.items())
+                examples[source] = " ".join(answer(letters))
+        return list(examples.items())
 
     return Task(
         name=name,

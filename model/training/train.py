@@ -126,7 +126,7 @@ class Progress:
             setattr(self, name, value)
 
 
-class Run:
+class Training:
     """One training: its model, its data and its folder."""
 
     def __init__(
@@ -149,10 +149,13 @@ class Run:
             model = presets.build(self.preset, **sizes)
             self.recipes, self.steps_before = [], 0
         else:
-            held = begin_with(start, task)
-            self.tokenizer, self.preset = held.tokenizer, held.preset
-            model = held.model.train().requires_grad_(True)
-            self.recipes, self.steps_before = held.card.get("recipes", []), held.card.get("step", 0)
+            initial = begin_with(start, task)
+            self.tokenizer, self.preset = initial.tokenizer, initial.preset
+            model = initial.model.train().requires_grad_(True)
+            self.recipes, self.steps_before = (
+                initial.card.get("recipes", []),
+                initial.card.get("step", 0),
+            )
         self.config = model.config
         self.pairs = {
             split: task.encode(self.tokenizer, examples[split], self.config) for split in examples
@@ -260,7 +263,7 @@ class Run:
             self.keep(f"epoch-{now:04d}")
             candidates[f"mean of epochs {first}–{now}"] = self.mean_of(range(first, now + 1))
         # The others learn from the main process, which alone has the files, how it went.
-        losses = [{name: self.validate(held) for name, held in candidates.items()}]
+        losses = [{name: self.validate(candidate) for name, candidate in candidates.items()}]
         broadcast_object_list(losses)
         val_loss, mean_val_loss = losses[0].values()
         row = {
@@ -287,10 +290,10 @@ class Run:
     def mean_of(self, epochs) -> torch.nn.Module:
         """A model with the mean of the weights after these epochs."""
         files = [self.folder / "run" / f"epoch-{epoch:04d}.safetensors" for epoch in epochs]
-        held = copy.deepcopy(self.accelerator.unwrap_model(self.model))
+        mean = copy.deepcopy(self.accelerator.unwrap_model(self.model))
         state = average([from_bytes(file.read_bytes()) for file in files])
-        held.load_state_dict(state, strict=False)  # shared weights are there once
-        return held
+        mean.load_state_dict(state, strict=False)  # shared weights are there once
+        return mean
 
     def write(self, model: torch.nn.Module | None) -> None:
         """The log and the checkpoint; without a better model, only the card is new."""
@@ -374,12 +377,12 @@ class Run:
 def begin_with(name: Path, task: Task) -> checkpoint.Checkpoint:
     """The checkpoint that a training begins with; DataError where it cannot."""
     try:
-        held = checkpoint.load(name)
+        initial = checkpoint.load(name)
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise DataError(f"--start {name} cannot be read: {error}") from error
-    if held.classes != task.classes:
+    if initial.classes != task.classes:
         raise DataError(f"{name} was trained for something else than {task.title!r}.")
-    return held
+    return initial
 
 
 @contextmanager
@@ -441,10 +444,12 @@ def main(arguments: list[str] | None = None) -> None:
         given = {f.name: getattr(args, f.name) for f in dataclasses.fields(Recipe)}
         changes = {name: value for name, value in given.items() if value is not None}
         recipe = dataclasses.replace(task.recipe, **changes)
-        run = Run(task, recipe, args.out, args.seed, args.mixed_precision, args.cpu, args.start)
+        training = Training(
+            task, recipe, args.out, args.seed, args.mixed_precision, args.cpu, args.start
+        )
         if args.resume:
-            run.resume()
-        run.train(args.save_every)
+            training.resume()
+        training.train(args.save_every)
     except (DataError, CannotSave) as error:
         sys.exit(str(error))
     except KeyboardInterrupt:

@@ -13,7 +13,7 @@ def test_cache_holds_no_more_bytes_than_it_may():
 
     assert [get(k) for k in "aba"] == ["a", "b", "a"] and made == ["a", "b"]
     get("c")  # 12 bytes: b, least recently used, goes
-    assert list(cache.held) == ["a", "c"]
+    assert list(cache.entries) == ["a", "c"]
     get("b")
     assert made == ["a", "b", "c", "b"]
 
@@ -22,7 +22,7 @@ def test_a_result_larger_than_the_limit_is_still_given():
     cache = ByteBoundedCache(limit=10)
     assert cache.get("huge", lambda: "huge", lambda value: 99) == "huge"
     cache.get("small", lambda: "small", lambda value: 1)
-    assert list(cache.held) == ["small"]
+    assert list(cache.entries) == ["small"]
 
 
 def test_one_session_does_not_wait_for_another():

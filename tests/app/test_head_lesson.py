@@ -16,7 +16,7 @@ from model import load
 from model.checkpoint import SHIPPED, untrained
 from model.masks import Masks
 from model.presets import PRESETS
-from model.probing.head_steps import LEFT_OUT, look_inside
+from model.probing.head_steps import ABLATIONS, head_steps
 from model.probing.sites import parts_at
 from model.probing.trace import trace
 from model.transformer import MultiHeadAttention
@@ -44,16 +44,16 @@ def seen(request):
     return own.model, run, trace(own.model, run)
 
 
-def lessons(seen, left_out=()):
+def lessons(seen, ablated=()):
     model, run, whole = seen
     for kind, sites in whole.kinds.items():
         query, key = whole.texts_of(kind)
         for site in {sites[0], sites[-1]}:
             head = site.n_heads - 1
-            inside = look_inside(model, run, site, head, left_out)
+            inside = head_steps(model, run, site, head, ablated)
             row = min(1, len(query.pieces) - 1)
             column = int(inside.weights[row].argmax())
-            yield inside, Lesson(model, inside, query.pieces, key.pieces, row, column, left_out)
+            yield inside, Lesson(model, inside, query.pieces, key.pieces, row, column, ablated)
 
 
 def test_every_picture_is_the_traces_or_computed_from_it(seen):
@@ -97,8 +97,8 @@ def close(ours, theirs):
 
 
 def test_what_is_multiplied_out_from_the_digits_shown_is_what_is_shown(seen):
-    for left_out in ((), ("scaling",)):
-        for inside, lesson in lessons(seen, left_out):
+    for ablated in ((), ("scaling",)):
+        for inside, lesson in lessons(seen, ablated):
             for number in range(1, 12):
                 check_by_hand(STEPS[number - 1], lesson.step(number).by_hand, inside, lesson)
 
@@ -113,7 +113,7 @@ def check_by_hand(name, text, inside, lesson):
         recomputed = float(f"{math.exp(float(power)):.{max(digits, 3)}g}")
         assert recomputed == float(value)
         assert f"{100 * float(value) / float(total):.1f}" == share == f"{100 * weight:.1f}"
-    elif name == "Scaling" and not lesson.left_out:
+    elif name == "Scaling" and not lesson.ablated:
         score, width, result = re.search(
             rf": ({NUMBER}) ÷ √(\d+) = \*\*({NUMBER})\*\*", text
         ).groups()
@@ -139,7 +139,7 @@ def test_every_step_shows_lines_of_code(seen):
             assert len(code.splitlines()) <= 16, "the whole function, because no mark was found"
 
 
-@pytest.mark.parametrize("what", LEFT_OUT)
+@pytest.mark.parametrize("what", ABLATIONS)
 def test_leaving_a_step_out_does_what_it_says(seen, what):
     model = seen[0]
     for (whole, _), (inside, _) in zip(lessons(seen), lessons(seen, (what,)), strict=True):
@@ -149,9 +149,11 @@ def test_leaving_a_step_out_does_what_it_says(seen, what):
             assert inside.mask.all()
         elif what == "positions":
             if inside.token is not None:
-                close(inside.asks, inside.token)
+                close(inside.residual, inside.token)
         else:
-            rounding = 1e-6 * max(1, np.abs(inside.asks).max())  # x is taken away and added again
+            rounding = 1e-6 * max(
+                1, np.abs(inside.residual).max()
+            )  # x is taken away and added again
             assert np.abs(inside.added - inside.output).max() <= rounding
             close(inside.weights, whole.weights)
     assert hooks(model) == 0
@@ -164,7 +166,7 @@ def test_masks_and_padding_are_those_of_the_trace():
         run = run_of(own.model, src, tgt, masks, pad_to=9)
         whole = trace(own.model, run)
         for kind, sites in whole.kinds.items():
-            inside = look_inside(own.model, run, sites[1], 2)
+            inside = head_steps(own.model, run, sites[1], 2)
             close(inside.weights, whole.attention[kind][1, 2])
             assert np.array_equal(inside.mask, whole.attention[kind][1, 2] > 0)
 
@@ -176,7 +178,7 @@ def test_one_layer_and_unequal_depth():
         src, tgt = tokenizer.encode("The dog"), tokenizer.encode("Ein Hund")
         whole = trace(model, run_of(model, src, tgt))
         for kind, sites in whole.kinds.items():
-            inside = look_inside(model, whole.run, sites[-1], 0)
+            inside = head_steps(model, whole.run, sites[-1], 0)
             close(inside.weights, whole.attention[kind][-1, 0])
 
 

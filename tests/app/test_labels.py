@@ -108,7 +108,7 @@ def test_labels_are_those_of_the_picture(seen, special, whole):
     assert names == reading.each(seen.attention["encoder"], seen.src, seen.src).query
     assert len(apart) == len(names)
     if not whole:
-        assert "".join(labels).replace("·", "").startswith("thedog")
+        assert "".join(names).replace("·", "").startswith("thedog")
 
 
 def test_spaces_are_where_they_were_typed(tokenizer):

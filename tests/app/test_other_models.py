@@ -18,7 +18,7 @@ from app.settings import LAB, STEPS, complete
 from model import checkpoint, load, presets
 from model.corpus.trace_command import main as trace_command
 from model.presets import PRESETS
-from model.probing.head_steps import LEFT_OUT
+from model.probing.head_steps import ABLATIONS
 from model.tokenizer import Tokenizer
 from tests import odd
 from tests.app.test_exports import view_of
@@ -96,7 +96,7 @@ def test_every_step_and_every_section(page, name):
     for step in STEPS:
         page.session_state["at"] = step
         assert well(page.run()), step
-    page.session_state["without"] = list(LEFT_OUT)
+    page.session_state["without"] = list(ABLATIONS)
     assert well(page.run())
     opened(page, "positions", name)
     for section in LAB:

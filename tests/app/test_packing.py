@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from app.components.packing import LARGEST, Part, Side, order, pack, shrink, to_bytes
+from app.components.packing import LARGEST, GridText, Part, order, pack, shrink, to_bytes
 
 
 def rows_of_weights(*shape):
@@ -27,7 +27,7 @@ def unpack(data):
 
 def sides(source, target):
     return {
-        name: Side(name, [f"{name}{i} é" for i in range(n)], [True] * n)
+        name: GridText(name, [f"{name}{i} é" for i in range(n)], [True] * n)
         for name, n in (("source", source), ("target", target))
     }
 

@@ -11,7 +11,7 @@ import torch
 from model.training import data
 from model.training.data import (
     DataError,
-    Source,
+    DataSet,
     batches,
     fetch,
     pad,
@@ -58,7 +58,7 @@ def server(monkeypatch):
     thread.start()
     address = f"http://127.0.0.1:{server.server_port}/"
     right = hashlib.sha256(CONTENT).hexdigest()
-    monkeypatch.setitem(data.SOURCES, "test", Source("", "", address, {"a.bin": right}))
+    monkeypatch.setitem(data.DATA_SETS, "test", DataSet("", "", address, {"a.bin": right}))
     yield server
     server.shutdown()
     thread.join()

@@ -130,13 +130,13 @@ def test_padding_left_out_moves_nothing(measured):
 
 
 def test_flatness_is_a_share(measured):
-    assert all(0 < share <= 1 for share in measured["flatness"].values())
+    assert all(0 < share <= 1 for share in measured["normalized_entropy"].values())
 
 
 def test_one_piece_can_be_measured(models, tgt):
     with torch.no_grad():
         measured = family.measure(models, torch.tensor([[5]]), tgt)
-    assert measured["flatness"]["paper"] == 1
+    assert measured["normalized_entropy"]["paper"] == 1
 
 
 def test_look_up_is_the_softmax_of_dot_products():

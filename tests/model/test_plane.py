@@ -26,9 +26,9 @@ def test_axes_are_at_right_angles_and_of_length_1(cloud):
 def test_kept_is_the_variance_in_the_plane(cloud):
     plane = principal_plane(cloud)
     seen = plane.put(cloud)
-    assert np.allclose(plane.kept, seen.var(axis=0) / cloud.var(axis=0).sum(), atol=1e-12)
+    assert np.allclose(plane.explained, seen.var(axis=0) / cloud.var(axis=0).sum(), atol=1e-12)
     singular = np.linalg.svd(cloud - cloud.mean(axis=0), compute_uv=False)
-    assert np.allclose(plane.kept, (singular**2 / (singular**2).sum())[:2], atol=1e-12)
+    assert np.allclose(plane.explained, (singular**2 / (singular**2).sum())[:2], atol=1e-12)
 
 
 def test_no_other_plane_keeps_more(cloud):
@@ -46,7 +46,7 @@ def test_equals_pytorchs_principal_components_up_to_sign(cloud):
     _, singular, axes = torch.pca_lowrank(torch.from_numpy(cloud), q=16, niter=8)
     plane = principal_plane(cloud)
     assert np.allclose(np.abs((plane.axes * axes.numpy().T[:2]).sum(axis=1)), 1, atol=1e-9)
-    assert np.allclose(plane.kept, (singular**2 / (singular**2).sum()).numpy()[:2], atol=1e-9)
+    assert np.allclose(plane.explained, (singular**2 / (singular**2).sum()).numpy()[:2], atol=1e-9)
     mirrored = principal_plane(-cloud)
     assert np.allclose(mirrored.axes, plane.axes)  # the sign does not depend on chance
 
@@ -56,7 +56,7 @@ def test_what_lies_in_a_plane_through_zero_loses_nothing():
     flat = random.normal(size=(9, 2)) @ random.normal(size=(2, 32))
     plane = principal_plane(flat)
     seen = plane.put(flat)
-    assert plane.kept.sum() == pytest.approx(1)
+    assert plane.explained.sum() == pytest.approx(1)
     assert np.allclose(seen @ seen.T, flat @ flat.T)
 
 
@@ -66,7 +66,7 @@ def test_too_little_for_a_plane_is_still_a_picture(shape):
     for given in (vectors, np.zeros(shape), np.ones(shape)):
         plane = principal_plane(given)
         assert plane.axes.shape == (2, shape[1]) and plane.put(given).shape == (shape[0], 2)
-        assert np.isfinite(plane.axes).all() and plane.kept.sum() == pytest.approx(1)
+        assert np.isfinite(plane.axes).all() and plane.explained.sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("name", ["en-de", "reviews"])
@@ -85,15 +85,15 @@ def test_scores_in_the_plane_miss_what_lies_outside_it(name):
             may = weights > 0
             parts = torch.from_numpy(found.in_plane[may]).softmax(dim=-1).numpy()
             moved = np.maximum(parts - weights[may], 0).sum()
-            assert found.elsewhere() == pytest.approx(moved, abs=1e-6)
+            assert found.total_variation() == pytest.approx(moved, abs=1e-6)
 
 
 def test_a_query_that_may_look_at_nothing_is_answered():
     none = Answer(np.ones(3), np.zeros(3), np.zeros(3))
-    assert none.elsewhere() == 0 and none.off().size == 0
+    assert none.total_variation() == 0 and none.off().size == 0
 
 
 def test_a_constant_on_all_scores_moves_no_weight():
     scores = np.array([1.0, 2.0, 3.0])
     weights = np.exp(scores) / np.exp(scores).sum()
-    assert Answer(scores, scores + 5, weights).elsewhere() == pytest.approx(0, abs=1e-12)
+    assert Answer(scores, scores + 5, weights).total_variation() == pytest.approx(0, abs=1e-12)

@@ -96,7 +96,7 @@ def test_tables_of_every_kind(own):
     table, state = own(30), torch.random.get_rng_state()
     kinds = {kind: positions.table_of(kind, own, 30, shift=4) for kind in positions.KINDS}
     assert torch.random.get_rng_state().equal(state)  # PyTorch's generator belongs to all
-    assert kinds[positions.own_kind(own)].equal(table)
+    assert kinds[positions.kind_of_table(own)].equal(table)
     assert kinds["none"].eq(0).all() and kinds["shifted"].equal(table[4:])
     for kind in ("sinusoidal", "learned"):
         assert max_difference(kinds[kind].norm(dim=-1), table.norm(dim=-1)) <= 1e-5

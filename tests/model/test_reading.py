@@ -297,7 +297,7 @@ def test_a_reading_is_its_steps_in_order(reading, query, key, attention):
     assert (picture.query, picture.key) == labels
     assert picture.weights.shape == (len(picture.query), len(picture.key))
     steps = [reading.average, reading.special != "show", reading.words, reading.least]
-    assert len(picture.said) == sum(map(bool, steps))
+    assert len(picture.notes) == sum(map(bool, steps))
 
 
 def test_a_reading_of_many_heads_is_that_of_each(query, key, attention):
@@ -312,14 +312,16 @@ def test_a_reading_of_many_heads_is_that_of_each(query, key, attention):
 def test_without_choices_nothing_is_done_or_said(query, key, attention):
     picture = Reading().apply(attention, 0, 1, query, key)
     np.testing.assert_array_equal(picture.weights, attention[0, 1])
-    assert (picture.query, picture.key, picture.said) == (query.pieces, key.pieces, [])
+    assert (picture.query, picture.key, picture.notes) == (query.pieces, key.pieces, [])
 
 
 def test_what_is_said_holds_the_right_numbers():
     side = Encoding((7, 8, 2), ("a", "b", "</s>"), ((0, 1), (2, 3), (0, 0)))
     head = np.array([[0.38, 0.02, 0.6], [0.3, 0.5, 0.2], [0, 0, 1]], dtype=np.float32)
     attention = np.stack([head, head])[None]  # (1, 2, query, key)
-    assert Reading("heads", special="hide", least=0.05).apply(attention, 0, 0, side, side).said == [
+    assert Reading("heads", special="hide", least=0.05).apply(
+        attention, 0, 0, side, side
+    ).notes == [
         "Mean over the 2 heads of layer 1.",
         "Special tokens are hidden; what they received, up to 60 % of a row, is not shown.",
         "Weights under 0.05 are not shown: 2 % of all weight.",  # 0.02 of 1.2
@@ -327,7 +329,7 @@ def test_what_is_said_holds_the_right_numbers():
     said = [
         Reading(over, words=True, special="hide and renormalise")
         .apply(attention, 0, 1, side, side)
-        .said
+        .notes
         for over in ("layers", "both")
     ]
     assert (
@@ -361,7 +363,7 @@ def test_undefined_weights_stay_undefined(query, key, attention):
     picture = Reading("both", True, "hide and renormalise", 0.05).apply(attention, 0, 0, query, key)
     assert np.isnan(picture.weights[0]).all()
     assert np.isfinite(picture.weights[1:]).all()
-    assert not any("nan" in sentence for sentence in picture.said)
+    assert not any("nan" in sentence for sentence in picture.notes)
 
 
 @pytest.mark.parametrize("choice", [{"average": "rows"}, {"special": "drop"}])

@@ -90,17 +90,17 @@ def test_lengths_and_likeness_are_torchs():
     x, y = torch.randn(2, 3, 5, 8, generator=torch.Generator().manual_seed(0))
     assert np.abs(residual.lengths(x.numpy()) - x.norm(dim=-1).numpy()).max() <= 1e-6
     expected = torch.nn.functional.cosine_similarity(x, y, dim=-1)
-    assert np.abs(residual.likeness(x.numpy(), y.numpy()) - expected.numpy()).max() <= 1e-6
-    assert residual.likeness(np.zeros((1, 8)), np.ones((1, 8))) == 0
+    assert np.abs(residual.cosine(x.numpy(), y.numpy()) - expected.numpy()).max() <= 1e-6
+    assert residual.cosine(np.zeros((1, 8)), np.ones((1, 8))) == 0
 
 
 def test_padding_is_left_out_of_the_mean_over_pieces():
     _, seen = random_trace("paper", 20)
     stream, real = seen.stream["src"], residual.real(seen, "src", 0)
     assert real.sum() == 7 and len(real) == 20
-    alike = residual.likeness_of_layers(stream, real)
+    alike = residual.mean_cosine_between_depths(stream, real)
     assert np.allclose(np.diagonal(alike), 1) and np.allclose(alike, alike.T)
-    expected = residual.likeness(stream[0, :7], stream[2, :7]).mean()
+    expected = residual.cosine(stream[0, :7], stream[2, :7]).mean()
     assert alike[0, 2] == pytest.approx(expected, abs=1e-6)
 
 

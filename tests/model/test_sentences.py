@@ -5,7 +5,7 @@ import pytest
 
 from model import load
 from model.checkpoint import Checkpoint
-from model.corpus.sentences import Line, Sentence, encode, read, see, windows
+from model.corpus.sentences import Line, Sentence, attend, encode, read, windows
 from model.probing.capture import view
 from model.training.data import DataError
 from tests.model.common import hooks
@@ -33,7 +33,7 @@ def same(seen, trace):
 
 def test_a_batch_shows_what_each_shows_alone(en_de):
     lines = [Line(i, text, text[::2] if i % 2 else None) for i, text in enumerate(TEXTS)]
-    found = see(en_de, encode(en_de, lines))
+    found = attend(en_de, encode(en_de, lines))
     assert [seen.number for seen in found] == [0, 1, 2, 3, 4]
     for line, seen in zip(lines, found, strict=True):
         same(seen, en_de.trace(line.source, line.target))
@@ -43,7 +43,7 @@ def test_a_batch_shows_what_each_shows_alone(en_de):
 def test_a_classifier_has_no_target():
     reviews = load("reviews")
     lines = [Line(i, text) for i, text in enumerate(("a good film", "bad", "so bad " * 9))]
-    for line, seen in zip(lines, see(reviews, encode(reviews, lines)), strict=True):
+    for line, seen in zip(lines, attend(reviews, encode(reviews, lines)), strict=True):
         same(seen, reviews.trace(line.source))
     with pytest.raises(DataError, match="reads one text and no target"):
         encode(reviews, [Line(1, "a film", "good")])
@@ -53,7 +53,7 @@ def test_the_logits_are_not_made(en_de, monkeypatch):
     own = view(en_de.model)
     monkeypatch.setattr(own.generator, "forward", lambda x: pytest.fail("logits were made"))
     held = Checkpoint(own, en_de.tokenizer, en_de.card, en_de.preset)
-    assert len(see(held, encode(held, [Line(1, "A dog.", "Ein Hund.")]))) == 1
+    assert len(attend(held, encode(held, [Line(1, "A dog.", "Ein Hund.")]))) == 1
 
 
 def test_windows_keep_the_order_and_are_small():

@@ -73,7 +73,7 @@ def opened():
 def run_training(task, folder):
     recipe = train.Recipe(epochs=2, max_tokens=300, warmup=5)
     task = dataclasses.replace(task, sizes=task.sizes | dict(d_model=16, d_ff=16), vocab_size=300)
-    run = train.Run(task, recipe, folder, cpu=True)
+    run = train.Training(task, recipe, folder, cpu=True)
     run.train()
     return run
 

@@ -159,13 +159,13 @@ def test_what_breaks_off_leaves_the_old_file(sentences, tmp_path, capsys, monkey
     out.write_text("old")
     calls = []
 
-    def see(held, window, see=command.see):
+    def attend(held, window, attend=command.attend):
         calls.append(window)
         if len(calls) == 3:
             raise error
-        return see(held, window)
+        return attend(held, window)
 
-    monkeypatch.setattr(command, "see", see)
+    monkeypatch.setattr(command, "attend", attend)
     err = refused(capsys, ["en-de", "--file", str(sentences), "--out", str(out)])
     assert len(calls) == 3 and err.count("\n") == 1 and str(out) in err
     assert out.read_text() == "old"

@@ -19,7 +19,7 @@ from model import checkpoint
 from model.masks import Masks
 from model.training import tasks, train
 from model.training.data import DataError, pad
-from model.training.train import CannotSave, Recipe, Run, rate
+from model.training.train import CannotSave, Recipe, Training, rate
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = dict(
@@ -45,7 +45,7 @@ def weights(run):
 @pytest.fixture(scope="module")
 def whole(task, tmp_path_factory):
     """A run that nobody stopped."""
-    run = Run(task, RECIPE, tmp_path_factory.mktemp("whole"))
+    run = Training(task, RECIPE, tmp_path_factory.mktemp("whole"))
     run.train()
     return run
 
@@ -57,7 +57,7 @@ class Stopped(Exception):
 @pytest.mark.parametrize("stop", [1, 7, 13, 20, 29])
 def test_resumed_is_bit_identical(task, whole, tmp_path, stop, monkeypatch):
     """Stopped after any step, in or between epochs, with a state saved every third step."""
-    step = Run.step
+    step = Training.step
 
     def step_and_stop(self, batch):
         if self.progress.step == stop:
@@ -65,10 +65,10 @@ def test_resumed_is_bit_identical(task, whole, tmp_path, stop, monkeypatch):
         return step(self, batch)
 
     with monkeypatch.context() as patch, pytest.raises(Stopped):
-        patch.setattr(Run, "step", step_and_stop)
-        Run(task, RECIPE, tmp_path).train(save_every=3)
+        patch.setattr(Training, "step", step_and_stop)
+        Training(task, RECIPE, tmp_path).train(save_every=3)
     torch.manual_seed(99)
-    resumed = Run(task, RECIPE, tmp_path)
+    resumed = Training(task, RECIPE, tmp_path)
     resumed.resume()
     assert resumed.progress.step <= stop
     resumed.train(save_every=3)
@@ -139,7 +139,7 @@ def test_r_drop_adds_how_far_two_readings_are_apart(whole):
 def test_a_later_run_begins_with_the_weights_of_an_earlier_one(task, whole, tmp_path):
     """And adds its steps and its recipe to those that led there."""
     recipe = dataclasses.replace(RECIPE, epochs=1)
-    run = Run(task, recipe, tmp_path, start=whole.folder)
+    run = Training(task, recipe, tmp_path, start=whole.folder)
     for name in weights(whole):
         expected = checkpoint.load(whole.folder).model.get_parameter(name)
         assert torch.equal(weights(run)[name].cpu(), expected), name
@@ -154,20 +154,22 @@ def test_a_later_run_begins_with_the_weights_of_an_earlier_one(task, whole, tmp_
     marks = {m for m in train.MARKS if before["step"] < m <= card["step"]}
     assert {int(f.stem[5:]) for f in tmp_path.glob("run/step-*")} == marks
     with pytest.raises(DataError, match="trained for something else"):
-        Run(dataclasses.replace(task, classes=("a", "b")), recipe, tmp_path, start=whole.folder)
+        Training(
+            dataclasses.replace(task, classes=("a", "b")), recipe, tmp_path, start=whole.folder
+        )
     with pytest.raises(DataError, match="no checkpoint"):
-        Run(task, recipe, tmp_path, start=tmp_path / "nothing")
+        Training(task, recipe, tmp_path, start=tmp_path / "nothing")
     checkpoint.write_card(tmp_path, {})  # one that another program wrote
-    bare = Run(task, recipe, tmp_path, start=tmp_path)
+    bare = Training(task, recipe, tmp_path, start=tmp_path)
     assert (bare.recipes, bare.steps_before) == ([], 0)
     (tmp_path / "model.safetensors").write_bytes(b"not weights")
     with pytest.raises(DataError, match="cannot be read"):
-        Run(task, recipe, tmp_path, start=tmp_path)
+        Training(task, recipe, tmp_path, start=tmp_path)
 
 
 def test_patience(task, tmp_path):
     """With a rate of nothing, no epoch is better than the first."""
-    run = Run(task, dataclasses.replace(RECIPE, epochs=9, peak=0.0, patience=2), tmp_path)
+    run = Training(task, dataclasses.replace(RECIPE, epochs=9, peak=0.0, patience=2), tmp_path)
     run.train()
     assert len(run.progress.history) == 3
 
@@ -184,7 +186,7 @@ def test_rate_rises_then_falls():
 
 def test_full_disk(task, tmp_path, monkeypatch):
     """Whatever cannot be written, the checkpoint that was there can still be read."""
-    run = Run(task, dataclasses.replace(RECIPE, epochs=1), tmp_path)
+    run = Training(task, dataclasses.replace(RECIPE, epochs=1), tmp_path)
     run.train()
     before = (tmp_path / "model.safetensors").read_bytes()
 
@@ -200,7 +202,7 @@ def test_full_disk(task, tmp_path, monkeypatch):
     ):  # fmt: skip
         with monkeypatch.context() as patch:
             patch.setattr(target, name, fault)
-            run = Run(task, dataclasses.replace(RECIPE, epochs=2), tmp_path)
+            run = Training(task, dataclasses.replace(RECIPE, epochs=2), tmp_path)
             run.resume()
             with pytest.raises(CannotSave, match="intact") as caught:
                 run.train()
@@ -208,7 +210,7 @@ def test_full_disk(task, tmp_path, monkeypatch):
         assert checkpoint.load(tmp_path).model
         if target is os:
             assert (tmp_path / "model.safetensors").read_bytes() == before
-    run = Run(task, dataclasses.replace(RECIPE, epochs=2), tmp_path)
+    run = Training(task, dataclasses.replace(RECIPE, epochs=2), tmp_path)
     run.resume()
     run.train()
     assert len(run.progress.history) == 2
@@ -297,7 +299,7 @@ torch.set_default_dtype(getattr(torch, sys.argv[3]))
 task = tasks.pairs(Path(sys.argv[1]))
 task.sizes["dropout"] = 0.0
 recipe = train.Recipe(max_tokens=600, warmup=int(sys.argv[4]))
-run = train.Run(task, recipe, Path(sys.argv[2]), cpu=True)
+run = train.Training(task, recipe, Path(sys.argv[2]), cpu=True)
 batches = [batch for epoch in range(1, 20) for batch in run.epoch(epoch)][:50]
 losses = [run.step(batch) for batch in batches]
 if run.accelerator.is_main_process:
