@@ -71,7 +71,7 @@ def page(
     among `layers`; letters `larger` times as large. Layers and heads count from 0 here and from
     1 in the page. Raises CannotDraw."""
     weights = trace.attention[kind][list(layers)]
-    query, key = (text.pieces for text in trace.texts_of(kind))
+    query, key = (text.tokens for text in trace.texts_of(kind))
     layer = layers.index(layer) if layer in layers else 0
     heads = range(1, weights.shape[1] + 1)
     data = {"attn": _weights(weights), "left_text": query, "right_text": key}

@@ -73,7 +73,7 @@ class Pack:
     model: Model
     versions: Mapping[str, str]
     attention: Mapping[str, np.ndarray]
-    pieces: Mapping[str, tuple[str, ...]]
+    tokens: Mapping[str, tuple[str, ...]]
     head: tuple[str, int, int] | None
 
 
@@ -483,8 +483,8 @@ def compare(pack: Pack, trace: Trace, model: Model) -> Agreement:
 def _other_pieces(pack: Pack, trace: Trace) -> str:
     """A sentence on the first piece that is another one."""
     for side in trace.sides.values():
-        name, here = side.title, trace.texts[side.name].pieces
-        there = pack.pieces.get(name, ())
+        name, here = side.title, trace.texts[side.name].tokens
+        there = pack.tokens.get(name, ())
         if tuple(there) == tuple(here):
             continue
         at = next(

@@ -19,7 +19,7 @@ from app.components.packing import LARGEST, Look, pack_trace, shrink
 from app.pages import HOME, PAGES
 from model.analysis.reading import LabelledWeights, Reading
 from model.corpus.tables import CsvFile, NpzFile, ParquetFile
-from model.probing.rows import KindWeights, kind_weights, pieces_of
+from model.probing.rows import KindWeights, kind_weights, tokens_of
 from model.probing.trace import Trace
 
 LEGENDS = {
@@ -186,7 +186,7 @@ def weights_of(view: View, one: bool) -> list[KindWeights]:
     if not one:
         return list(kind_weights([view.trace], [1]))
     kind, layer, head = view.head
-    query, key = (text.pieces for text in view.trace.texts_of(kind))
+    query, key = (text.tokens for text in view.trace.texts_of(kind))
     weights = view.trace.attention[kind][layer : layer + 1, head : head + 1]
     layers = [view.trace.kinds[kind][layer].layer]
     return [KindWeights(1, kind, layers, weights, query, key, head)]
@@ -228,7 +228,7 @@ def npz(view: View, one: bool = False) -> bytes:
         attention = {block.kind: block.weights}
     for name, weights in attention.items():
         arrays.write(name, weights)
-    for name, pieces in pieces_of(view.trace).items():
+    for name, pieces in tokens_of(view.trace).items():
         arrays.write(name, pieces)
     arrays.write("settings", np.array(settings_json(view).decode()))
     arrays.close()

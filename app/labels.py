@@ -8,7 +8,7 @@ import numpy as np
 
 from app.charts import Axis
 from model.analysis.architecture import Block
-from model.analysis.head_metrics import Measured, measure, nearest_names, pieces_of, rows_that_show
+from model.analysis.head_metrics import Measured, measure, nearest_names, rows_that_show, tokens_of
 from model.analysis.projection import Answer, Plane
 from model.analysis.reading import Reading
 from model.probing.reference import without_counterpart
@@ -35,8 +35,8 @@ def axes(trace: Trace, kind: str) -> tuple[Axis, Axis]:
     """Who asks (rows) and who is looked at (columns)."""
     (query_side, key_side), (query, key) = trace.sides_of(kind), trace.texts_of(kind)
     return (
-        Axis(f"who asks ({query_side.title})", query.pieces),
-        Axis(f"who is looked at ({key_side.title})", key.pieces),
+        Axis(f"who asks ({query_side.title})", query.tokens),
+        Axis(f"who is looked at ({key_side.title})", key.tokens),
     )
 
 
@@ -85,7 +85,7 @@ def head_name(trace: Trace, kind: str, layer: int, head: int) -> str:
 def card(trace: Trace, kind: str, layer: int, head: int) -> str:
     """Markdown on one head: a line of plain numbers, then the textbook names it is nearest to,
     each with its rule and the rows that show it."""
-    query, key, self_attention = pieces_of(trace, kind)
+    query, key, self_attention = tokens_of(trace, kind)
     weights = trace.attention[kind][layer : layer + 1, head : head + 1]
     measured = measure(weights, query, key, self_attention)
     numbers = _numbers(measured, 0, 0)
@@ -163,7 +163,7 @@ def notices(side: str, text: str, encoding: Encoding) -> list[str]:
             f"The {side} holds invisible characters ({names}). The model reads them like any "
             "other; the pictures show them by their code."
         )
-    torn = sorted({text[start] for start, end in _spans_of_several_pieces(encoding)} - {*control})
+    torn = sorted({text[start] for start, end in _spans_of_several_tokens(encoding)} - {*control})
     if torn:
         names = ", ".join(f"U+{ord(c):04X}" for c in torn[:8]) + (" …" if len(torn) > 8 else "")
         notes.append(
@@ -174,7 +174,7 @@ def notices(side: str, text: str, encoding: Encoding) -> list[str]:
     return notes
 
 
-def _spans_of_several_pieces(encoding: Encoding) -> set[tuple[int, int]]:
+def _spans_of_several_tokens(encoding: Encoding) -> set[tuple[int, int]]:
     one_character = [span for span in encoding.offsets if span[1] - span[0] == 1]
     return {span for span in one_character if one_character.count(span) > 1}
 
@@ -184,7 +184,7 @@ def empty_rows(weights: np.ndarray, query: Axis) -> str | None:
     empty = [query.labels[i] for i in np.flatnonzero(~weights.any(axis=1))]
     if not empty:
         return None
-    which = ", ".join(f"“{escaped(piece)}”" for piece in empty[:8]) + (
+    which = ", ".join(f"“{escaped(token)}”" for token in empty[:8]) + (
         " …" if len(empty) > 8 else ""
     )
     return (
@@ -260,7 +260,7 @@ def token_title(model) -> str:
 def differences(measured: dict) -> str:
     """A Markdown table: what the presets do differently, who does so, and what it comes to on the
     sentence that was `measured` (see model/family.py)."""
-    m, pieces = measured, measured["pieces"]
+    m, n_tokens = measured, measured["pieces"]
     grows = {name: f"{m['lengths'][name][-1]:.1f}" for name in m["lengths"]}
     ratio = {
         name: f"{word:.1f} : {position:.1f}"
@@ -318,7 +318,7 @@ def differences(measured: dict) -> str:
             "Masked scores",
             "−∞",
             "−1e9: annotated, van_dijck; −10000: hyunwoongko",
-            f"a row that may look at none of your {pieces} pieces gives each "
+            f"a row that may look at none of your {n_tokens} pieces gives each "
             + _each({name: f"{weight:.3f}" for name, weight in m["nothing_to_see"].items()}),
         ),
         (

@@ -42,11 +42,11 @@ STEPS = (
 LAB = ("What is added", "Wavelengths", "Distance", "Rotation", "Other positions", "Swap two words")
 BERTVIZ = ("head", "model", "neuron")
 ALL, ONE = "all heads", "head in focus"
-SECOND_PIECE, MOST_LOOKED_AT = "the second piece", "most looked at"
+SECOND_TOKEN, MOST_LOOKED_AT = "the second piece", "most looked at"
 
 LONGEST_TEXT = 100_000  # characters; no model reads as much
 MANY = 1000  # layers or heads
-MOST_PIECES = 100_000
+MOST_TOKENS = 100_000
 ABSENT = object()
 
 
@@ -487,7 +487,7 @@ SETTINGS = {
             look={"label_visibility": "collapsed"},
         ),
         Setting(
-            "follow", "Follow who asks", SECOND_PIECE, "select", page="Inside", look={"width": 260}
+            "follow", "Follow who asks", SECOND_TOKEN, "select", page="Inside", look={"width": 260}
         ),
         Setting(
             "to",
@@ -541,7 +541,7 @@ SETTINGS = {
             8,
             "slider",
             "Pair 0 is dimensions 0 and 1, the quickest hand.",
-            most=MOST_PIECES,
+            most=MOST_TOKENS,
             page="Positions",
         ),
         Setting(
@@ -551,7 +551,7 @@ SETTINGS = {
             "slider",
             "How far apart the two positions are.",
             least=1,
-            most=MOST_PIECES,
+            most=MOST_TOKENS,
             page="Positions",
         ),
         Setting(
@@ -607,7 +607,7 @@ SETTINGS = {
             "Its place in the sentence, counted from 1. Or click a piece below, or walk there with "
             "the arrow keys.",
             least=1,
-            most=MOST_PIECES,
+            most=MOST_TOKENS,
             page="Look-up",
             look={"width": 200},
         ),

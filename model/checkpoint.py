@@ -78,7 +78,7 @@ class Checkpoint:
 
     def outputs(self, ids: Iterable[int]) -> list[str]:
         """What columns of the logits stand for: classes, or tokens."""
-        return [self.classes[i] if self.classes else self.tokenizer.piece(i) for i in ids]
+        return [self.classes[i] if self.classes else self.tokenizer.token(i) for i in ids]
 
     def classify(self, text: str) -> dict[str, float]:
         """Class → its probability for `text`; of a model that tells classes apart."""

@@ -20,21 +20,21 @@ class Encoding:
     a special token covers none. `+` puts one behind the other, offsets as they were."""
 
     ids: tuple[int, ...]
-    pieces: tuple[str, ...]
+    tokens: tuple[str, ...]
     offsets: tuple[tuple[int, int], ...]
 
     def __add__(self, other: "Encoding") -> "Encoding":
         return Encoding(
-            self.ids + other.ids, self.pieces + other.pieces, self.offsets + other.offsets
+            self.ids + other.ids, self.tokens + other.tokens, self.offsets + other.offsets
         )
 
     def __mul__(self, times: int) -> "Encoding":
-        return Encoding(self.ids * times, self.pieces * times, self.offsets * times)
+        return Encoding(self.ids * times, self.tokens * times, self.offsets * times)
 
 
-def special(token_id: int, piece: str = "") -> Encoding:
-    """A special token by itself; `text` says which, in a vocabulary that is not ours."""
-    return Encoding((token_id,), (piece or SPECIAL[token_id],), ((0, 0),))
+def special(token_id: int, token: str = "") -> Encoding:
+    """A special token by itself; `token` says which, in a vocabulary that is not ours."""
+    return Encoding((token_id,), (token or SPECIAL[token_id],), ((0, 0),))
 
 
 class Tokenizer:
@@ -101,11 +101,11 @@ class Tokenizer:
             offsets.append((max(start - added, 0), max(end - added, 0)))
         return Encoding(ids, _pieces(text.removeprefix(" "), offsets), tuple(offsets))
 
-    def piece(self, token_id: int) -> str:
+    def token(self, token_id: int) -> str:
         """What to call one token by itself, special tokens too."""
         if token_id < len(SPECIAL):
             return SPECIAL[token_id]
-        return self.encoding([token_id]).pieces[0]
+        return self.encoding([token_id]).tokens[0]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Text without special tokens."""
@@ -127,19 +127,19 @@ def _pieces(text: str, offsets) -> tuple[str, ...]:
     token that is part of a character is called by the character and its share, as in 🙂 1/4;
     spaces and control characters by a visible stand-in."""
     parts = Counter(offsets)
-    counts, pieces, previous_end = Counter(), [], 0
+    counts, tokens, previous_end = Counter(), [], 0
     for span in offsets:
         start, end = span
-        piece = text[start:end]
-        if not piece.strip(" "):
-            piece = "␣"
-        elif not piece.isprintable():
-            piece = piece.encode("unicode_escape").decode("ascii")
+        token = text[start:end]
+        if not token.strip(" "):
+            token = "␣"
+        elif not token.isprintable():
+            token = token.encode("unicode_escape").decode("ascii")
         if end - start == 1 and parts[span] > 1:
             counts[span] += 1
-            piece = f"{piece} {counts[span]}/{parts[span]}"
-        elif start == previous_end and text[start - 1 : start].isalnum() and piece[0].isalnum():
-            piece = "·" + piece
-        pieces.append(piece)
+            token = f"{token} {counts[span]}/{parts[span]}"
+        elif start == previous_end and text[start - 1 : start].isalnum() and token[0].isalnum():
+            token = "·" + token
+        tokens.append(token)
         previous_end = end
-    return tuple(pieces)
+    return tuple(tokens)

@@ -16,5 +16,5 @@ STYLE = """<style>
 
 def pieces(name: str, encoding: Encoding) -> None:
     """One line: the name of the side, then each piece in a frame of its own."""
-    framed = "".join(f'<span dir="auto">{html.escape(piece)}</span>' for piece in encoding.pieces)
+    framed = "".join(f'<span dir="auto">{html.escape(piece)}</span>' for piece in encoding.tokens)
     st.html(f'{STYLE}<div class="hl-pieces"><b>{html.escape(name)}</b>{framed}</div>')

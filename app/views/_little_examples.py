@@ -90,8 +90,8 @@ def self_attention_without_parameters(encoding: Encoding, x: np.ndarray, project
     figure(
         charts.attention(
             weights.numpy(),
-            charts.Axis("who asks", encoding.pieces),
-            charts.Axis("who is looked at", encoding.pieces),
+            charts.Axis("who asks", encoding.tokens),
+            charts.Axis("who is looked at", encoding.tokens),
             numbers=True,
         ),
         key="plain_figure",
@@ -99,7 +99,7 @@ def self_attention_without_parameters(encoding: Encoding, x: np.ndarray, project
         projector=projector,
     )
     st.markdown("Times x: the vectors before, and blended.")
-    position = charts.Axis("piece", encoding.pieces)
+    position = charts.Axis("piece", encoding.tokens)
     largest = float(np.abs(x).max())
     for name, vectors in {"x": x, "softmax(x·xᵀ)·x": blended.numpy()}.items():
         st.caption(name)

@@ -257,13 +257,13 @@ def others(lab: Lab) -> None:
         "mean over rows and heads.  \n*Try: the model sort. Does it need positions?*"
     )
     title = trace.predicted.title
-    rows, pieces_of = [], f"the {title}'s pieces"
+    rows, probability_column = [], f"the {title}'s pieces"
     for name in kinds:
         effect = compute.effect_of(view, run, name, shift)
         row = {"positions": f"{name} (its own)" if name == own_kind else name}
         row |= {f"{part} moved": float(far.mean()) for part, far in effect.moved.items()}
         if not lab.of_text:
-            row[pieces_of] = float(effect.answers.wanted.mean())
+            row[probability_column] = float(effect.answers.wanted.mean())
         row["answers that change"] = int((effect.answers.best != before.best).sum())
         rows.append(row)
     st.dataframe(
@@ -275,8 +275,8 @@ def others(lab: Lab) -> None:
             if name.endswith("moved")
         }
         | {
-            pieces_of: st.column_config.NumberColumn(
-                format="percent", help=f"Mean probability of {pieces_of}."
+            probability_column: st.column_config.NumberColumn(
+                format="percent", help=f"Mean probability of {probability_column}."
             ),
             "answers that change": st.column_config.NumberColumn(
                 help=f"Likeliest next pieces that are others now, of {len(before.best)}."
@@ -347,15 +347,15 @@ def answers_table(
     shown, side = min(len(before.best), MOST_ROWS), lab.trace.predicted
     if shown < len(before.best):
         st.info(f"The first {shown} of {len(before.best):,} {side.title} positions are shown.")
-    read = lab.trace.texts[side.name].pieces[: len(before.best)]
-    piece = lab.view.tokenizer.piece
+    read = lab.trace.texts[side.name].tokens[: len(before.best)]
+    token = lab.view.tokenizer.token
     table = {
         "after": read,
-        f"next in the {side.title}": [*read[1:], piece(lab.view.model.config.eos_id)],
+        f"next in the {side.title}": [*read[1:], token(lab.view.model.config.eos_id)],
         f"its probability, {first}": before.wanted,
         f"its probability, {second}": after.wanted,
-        f"likeliest, {first}": [piece(id) for id in before.best],
-        f"likeliest, {second}": [piece(id) for id in after.best],
+        f"likeliest, {first}": [token(id) for id in before.best],
+        f"likeliest, {second}": [token(id) for id in after.best],
         "changed": after.best != before.best,
     }
     st.dataframe(
@@ -384,7 +384,7 @@ def swap(lab: Lab) -> None:
     places = list(range(min(length, MOST_SWAPPED)))
     if len(places) < length:
         st.info(f"The first {len(places)} of {length:,} pieces can be swapped and are drawn.")
-    options = [f"{i} {text.pieces[i]}" for i in places]
+    options = [f"{i} {text.tokens[i]}" for i in places]
     defaults = options[1 if len(places) > 2 else 0], options[-2 if len(places) > 3 else -1]
     picked = [
         options.index(session.draw(key, box=column, options=options, default=default))
@@ -417,7 +417,7 @@ def swap(lab: Lab) -> None:
         + causal
     )
     rows = slice(int(side.begins), int(side.begins) + len(places))  # <s> stands where it stood
-    read = trace.texts[side.name].pieces
+    read = trace.texts[side.name].tokens
     new = charts.Axis("row after", [read[i] for i in without.order[rows]])
     old = charts.Axis("row before", read[rows])
     st.markdown(

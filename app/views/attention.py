@@ -99,7 +99,7 @@ else:
         f"For each {predicted.title} piece read so far, the {MOST_PROBABLE} most probable next "
         "pieces and their probabilities."
     )
-    answers = {"position": range(len(ids)), "after": trace.texts[predicted.name].pieces}
+    answers = {"position": range(len(ids)), "after": trace.texts[predicted.name].tokens}
     for rank in range(ids.shape[1]):
         answers[f"{rank + 1}."] = [
             f"{output}  {probability:.1%}"

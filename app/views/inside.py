@@ -5,7 +5,7 @@ import streamlit as st
 from app import compute, labels, session
 from app.components.matrices import matrices
 from app.head_lesson import Lesson
-from app.settings import MOST_LOOKED_AT, SECOND_PIECE, STEPS
+from app.settings import MOST_LOOKED_AT, SECOND_TOKEN, STEPS
 from model.analysis.head_metrics import total_variation
 
 st.markdown(
@@ -18,7 +18,7 @@ run = session.run()
 view, focus = session.view(run), session.focus()
 trace = compute.trace_of(view, run)
 where = trace.kinds[focus.kind][focus.layer], focus.head
-query, key = (text.pieces for text in trace.texts_of(focus.kind))
+query, key = (text.tokens for text in trace.texts_of(focus.kind))
 st.subheader(labels.head_name(trace, focus.kind, focus.layer, focus.head))
 
 
@@ -27,9 +27,9 @@ def walk(by: int) -> None:
     session.choose(at=STEPS[min(max(at, 0), len(STEPS) - 1)])
 
 
-def followed(name: str, pieces, first: str) -> int | None:
+def followed(name: str, tokens, first: str) -> int | None:
     """A choice of a piece that is always there; None for the first option, `first`."""
-    options = [first, *(f"{i + 1} {piece}" for i, piece in enumerate(pieces))]
+    options = [first, *(f"{i + 1} {token}" for i, token in enumerate(tokens))]
     chosen = options.index(session.draw(name, options=options))
     return chosen - 1 if chosen else None
 
@@ -39,7 +39,7 @@ def lesson() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.button("Back", icon=":material/arrow_back:", on_click=walk, args=(-1,), shortcut="Left")
         st.button("On", icon=":material/arrow_forward:", on_click=walk, args=(1,), shortcut="Right")
-        row = followed("follow", query, SECOND_PIECE)
+        row = followed("follow", query, SECOND_TOKEN)
         column = followed("to", key, MOST_LOOKED_AT)
         ablated = session.draw("without")
     at = session.draw("at")

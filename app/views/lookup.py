@@ -51,7 +51,7 @@ st.markdown(labels.in_plane(pca_plane, result, titles, query.shape[-1]))
 plane.head(
     pca_plane,
     (query, key),
-    tuple(Axis(title, text.pieces) for title, text in zip(titles, texts, strict=True)),
+    tuple(Axis(title, text.tokens) for title, text in zip(titles, texts, strict=True)),
     chosen,
     result,
     on_choose=lambda index: session.choose(asks=index + 1),

@@ -22,7 +22,7 @@ title = session.draw("side", options=list(sides), default=next(iter(sides)))
 side = sides[title]
 encoding = trace.texts[side]
 pieces(title.capitalize(), encoding)
-position = charts.Axis("position", [f"{i} {piece}" for i, piece in enumerate(encoding.pieces)])
+position = charts.Axis("position", [f"{i} {piece}" for i, piece in enumerate(encoding.tokens)])
 
 chosen = session.draw("lab")
 if chosen in LAB:

@@ -30,7 +30,7 @@ pieces(side.title.capitalize(), encoding)
 
 stream = trace.stream[side.name]
 depths = ["in", *(f"layer {i}" for i in range(1, len(stream)))]
-position = charts.Axis("piece", encoding.pieces)
+position = charts.Axis("piece", encoding.tokens)
 after = charts.Axis("after", depths)
 normed = residual.has_final_norm(model.model, side)
 
@@ -90,7 +90,7 @@ st.caption(
     "followed. The last layer's is the model's answer itself: largest difference from the trace's "
     f"logits **{lens.difference:.1e}**."
 )
-after = ["the whole text"] if of_text else trace.texts[predicted.name].pieces
+after = ["the whole text"] if of_text else trace.texts[predicted.name].tokens
 shown = min(len(after), MOST_ROWS)
 if shown < len(after):
     st.info(f"The first {shown} of {len(after):,} {predicted.title} positions are shown.")

@@ -55,14 +55,14 @@ class Measured:
 def measured(trace: Trace) -> dict[str, Measured]:
     """Kind → numbers of all its heads."""
     return {
-        kind: measure(weights, *pieces_of(trace, kind)) for kind, weights in trace.attention.items()
+        kind: measure(weights, *tokens_of(trace, kind)) for kind, weights in trace.attention.items()
     }
 
 
-def pieces_of(trace: Trace, kind: str) -> tuple[Sequence[str], Sequence[str], bool]:
+def tokens_of(trace: Trace, kind: str) -> tuple[Sequence[str], Sequence[str], bool]:
     """What `measure` is told of a kind: tokens of rows and columns; whether both are one text."""
     query, key = trace.texts_of(kind)
-    return query.pieces, key.pieces, trace.sides_of(kind)[0] == trace.sides_of(kind)[1]
+    return query.tokens, key.tokens, trace.sides_of(kind)[0] == trace.sides_of(kind)[1]
 
 
 def measure(
@@ -234,7 +234,7 @@ def rows_that_show(
 def _of_rows(weights, allowed, query, key, self_attention):
     """The numbers row by row, those of a uniform head, and which rows count: three times
     number → (layers, heads, query). allowed: (query, key), what a row may attend to."""
-    real = np.array([piece != PAD for piece in query])
+    real = np.array([token != PAD for token in query])
     keys = allowed.sum(axis=-1)
     counts = weights.any(axis=-1) & real & (keys > 1)  # (layers, heads, query)
     keys = np.maximum(keys, 2)  # rows that do not count must not divide by 0
@@ -273,15 +273,15 @@ def _of_rows(weights, allowed, query, key, self_attention):
 def _geometry(query, key, self_attention):
     """Distances from the diagonal, and which keys each share is of; all (query, key)."""
     i, j = np.arange(len(query))[:, None], np.arange(len(key))
-    n, m = (sum(piece != PAD for piece in side) for side in (query, key))
+    n, m = (sum(token != PAD for token in side) for side in (query, key))
     diagonal = i * (m - 1) / max(n - 1, 1)
-    codes = {piece: code for code, piece in enumerate({*query, *key})}
-    query_codes, key_codes = (np.array([codes[piece] for piece in side]) for side in (query, key))
+    codes = {token: code for code, token in enumerate({*query, *key})}
+    query_codes, key_codes = (np.array([codes[token] for token in side]) for side in (query, key))
     same = query_codes[:, None] == key_codes
     patterns = {
         "first": j == 0,
-        "end": np.array([piece == END for piece in key]),
-        "punctuation": np.array([_is_punctuation(piece) for piece in key]),
+        "end": np.array([token == END for token in key]),
+        "punctuation": np.array([_is_punctuation(token) for token in key]),
     }
     if not self_attention:
         patterns |= {"same_piece": same, "diagonal": j == np.floor(diagonal + 0.5)}
@@ -292,5 +292,5 @@ def _geometry(query, key, self_attention):
     return np.abs(j - diagonal), patterns
 
 
-def _is_punctuation(piece: str) -> bool:
-    return {unicodedata.category(character)[0] for character in piece} == {"P"}
+def _is_punctuation(token: str) -> bool:
+    return {unicodedata.category(character)[0] for character in token} == {"P"}

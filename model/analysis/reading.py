@@ -86,7 +86,7 @@ class Reading:
         positions = list(range(len(encoding.ids))) if self.special == "show" else ordinary(encoding)
         encoding = _take(encoding, positions)
         if not self.words:
-            return encoding.pieces, positions
+            return encoding.tokens, positions
         groups, labels = words(encoding)
         return labels, [positions[start] for start, _ in groups]
 
@@ -101,7 +101,7 @@ class Reading:
                 f"Special tokens are hidden; what they received, up to {received} of a row, {fate}."
             )
             weights, query, key = hide_special(weights, query, key, renormalise=scaled)
-        rows, columns = query.pieces, key.pieces
+        rows, columns = query.tokens, key.tokens
         if self.words:
             (query_groups, rows), (key_groups, columns) = words(query), words(key)
             weights = merge(weights, query_groups, key_groups)
@@ -172,7 +172,7 @@ def words(encoding: Encoding) -> tuple[Groups, tuple[str, ...]]:
     starts = [i for i in range(len(ids)) if i == 0 or not continues(i)]
     groups = list(zip(starts, [*starts[1:], len(ids)], strict=True)) if starts else []
     return groups, tuple(
-        _visible(text[offsets[start][0] : offsets[stop - 1][1]]) or encoding.pieces[start]
+        _visible(text[offsets[start][0] : offsets[stop - 1][1]]) or encoding.tokens[start]
         for start, stop in groups
     )
 
@@ -220,7 +220,7 @@ def as_table(
 def _take(encoding: Encoding, positions: Sequence[int]) -> Encoding:
     return Encoding(
         tuple(encoding.ids[i] for i in positions),
-        tuple(encoding.pieces[i] for i in positions),
+        tuple(encoding.tokens[i] for i in positions),
         tuple(encoding.offsets[i] for i in positions),
     )
 
@@ -235,15 +235,15 @@ def _received_by_special(weights: np.ndarray, query: Encoding, key: Encoding) ->
 def _text(encoding: Encoding) -> str:
     """The text that an encoding is of, spaces where no token is, read back from its tokens."""
     characters = [" "] * max((end for _, end in encoding.offsets), default=0)
-    for piece, (start, end) in zip(encoding.pieces, encoding.offsets, strict=True):
+    for token, (start, end) in zip(encoding.tokens, encoding.offsets, strict=True):
         if end - start == 1:
-            piece = piece.partition(" ")[0]  # 🙂 1/4
-        if len(piece) > end - start:
-            piece = piece.removeprefix("·")  # a typed dot is never longer than what it covers
-        if len(piece) > end - start:
-            piece = piece.encode("ascii", "backslashreplace").decode("unicode_escape")
+            token = token.partition(" ")[0]  # 🙂 1/4
+        if len(token) > end - start:
+            token = token.removeprefix("·")  # a typed dot is never longer than what it covers
+        if len(token) > end - start:
+            token = token.encode("ascii", "backslashreplace").decode("unicode_escape")
         # A token for a space covers nothing.
-        for at, character in zip(range(start, end), piece, strict=False):
+        for at, character in zip(range(start, end), token, strict=False):
             characters[at] = character
     return "".join(characters)
 

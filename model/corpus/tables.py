@@ -13,8 +13,8 @@ from model.probing.rows import (
     HasAttention,
     KindWeights,
     kind_weights,
-    pieces_of,
     rows,
+    tokens_of,
 )
 
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -49,7 +49,7 @@ class NpzFile:
 
     def add(self, traces: Sequence[HasAttention], numbers: Sequence[int]) -> None:
         for number, trace in zip(numbers, traces, strict=True):
-            for name, array in (trace.attention | pieces_of(trace)).items():
+            for name, array in (trace.attention | tokens_of(trace)).items():
                 self.write(f"{number}/{name}", array)
 
     def write(self, name: str, array: np.ndarray) -> None:
@@ -126,7 +126,7 @@ def csv_lines(block: KindWeights) -> bytes:
         for head in range(heads)
     )
     query, key = (
-        _bytes(f"{i},{csv_text(piece)}," for i, piece in enumerate(side, start=1))
+        _bytes(f"{i},{csv_text(token)}," for i, token in enumerate(side, start=1))
         for side in (block.query, block.key)
     )
     digits = np.rint(block.weights.astype(np.float64) * 1e8).astype(np.uint32)

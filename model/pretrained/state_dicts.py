@@ -126,12 +126,12 @@ class Weights:
 
     def count(self, pattern: str) -> Told | None:
         """One more than the highest number in our names that fit, so that a gap is missed later."""
-        found = {
+        numbers = {
             int(match[1]): weight.theirs
             for weight in self.weights
             if (match := re.match(pattern, weight.ours))
         }
-        return Told(max(found) + 1, found[max(found)]) if found else None
+        return Told(max(numbers) + 1, numbers[max(numbers)]) if numbers else None
 
     def told(self) -> Iterator[tuple[str, Told | None]]:
         """Fields of any preset's Config, as far as names and shapes tell them."""

@@ -54,7 +54,7 @@ def kind_weights(traces: Sequence[HasAttention], numbers: Sequence[int]) -> Iter
     for number, trace in zip(numbers, traces, strict=True):
         for kind, sites in kinds_of(trace.sites).items():
             weights, layers = trace.attention[kind], [site.layer for site in sites]
-            texts = [trace.texts[side].pieces for side in (sites[0].query_side, sites[0].key_side)]
+            texts = [trace.texts[side].tokens for side in (sites[0].query_side, sites[0].key_side)]
             each = 1 if weights.size > MOST_ROWS else len(weights)
             for first in range(0, len(weights), each):
                 some = slice(first, first + each)
@@ -66,13 +66,13 @@ def rows(some: Sequence[KindWeights]) -> tuple[dict[str, np.ndarray], dict[str, 
     queries and keys. Columns of text hold codes: the second value is what they stand for."""
     count = sum(block.weights.size for block in some)
     columns = {name: np.empty(count, dtype) for name, dtype in COLUMNS.items()}
-    pieces: dict[str, int] = {}  # in the order in which they were met
+    tokens: dict[str, int] = {}  # in the order in which they were met
     kinds: dict[str, int] = {}
     stop = 0
     for block in some:
         _, heads, queries, keys = (np.arange(1, n + 1) for n in block.weights.shape)
-        query_pieces, key_pieces = (
-            np.array([pieces.setdefault(piece, len(pieces)) for piece in side])
+        query_tokens, key_tokens = (
+            np.array([tokens.setdefault(token, len(tokens)) for token in side])
             for side in (block.query, block.key)
         )
         values = {
@@ -81,18 +81,18 @@ def rows(some: Sequence[KindWeights]) -> tuple[dict[str, np.ndarray], dict[str, 
             "layer": np.array(block.layers)[:, None, None, None] + 1,
             "head": (block.first_head + heads)[:, None, None],
             "query_position": queries[:, None],
-            "query_piece": query_pieces[:, None],
+            "query_piece": query_tokens[:, None],
             "key_position": keys,
-            "key_piece": key_pieces,
+            "key_piece": key_tokens,
             "weight": block.weights,
         }
         start, stop = stop, stop + block.weights.size
         for name, value in values.items():
             columns[name][start:stop].reshape(block.weights.shape)[...] = value
-    names = list(pieces)
+    names = list(tokens)
     return columns, {"attention": list(kinds), "query_piece": names, "key_piece": names}
 
 
-def pieces_of(trace: HasAttention) -> dict[str, np.ndarray]:
+def tokens_of(trace: HasAttention) -> dict[str, np.ndarray]:
     """The tokens of each text by its title, "source" and "target"."""
-    return {side.title: np.array(trace.texts[name].pieces) for name, side in trace.sides.items()}
+    return {side.title: np.array(trace.texts[name].tokens) for name, side in trace.sides.items()}

@@ -75,7 +75,7 @@ def test_numbers_are_those_of_the_trace(seen, view, kind):
     data = params(page(seen, view, kind, every_layer(seen, kind), 1, 2))["attention"]["all"]
     assert np.array_equal(data["attn"], np.round(seen.attention[kind].astype(float), 4))
     asks, looked_at = (
-        {"encoder": seen.src, "decoder": seen.tgt, "cross": side}[kind].pieces
+        {"encoder": seen.src, "decoder": seen.tgt, "cross": side}[kind].tokens
         for side in (seen.tgt, seen.src)
     )
     assert (tuple(data["left_text"]), tuple(data["right_text"])) == (asks, looked_at)
@@ -106,7 +106,7 @@ def test_only_a_causal_decoder_hides_what_comes_later(seen):
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_piece_is_never_markup(seen, view):
-    src = replace(seen.src, pieces=(HOSTILE,) * len(seen.src.pieces))
+    src = replace(seen.src, tokens=(HOSTILE,) * len(seen.src.tokens))
     html = page(replace(seen, texts=seen.texts | {"src": src}), view, "encoder", [0], 0, 0)
     assert HOSTILE not in html and "<img" not in html.split("<body>")[1].split("<script>")[0]
     assert params(html)["attention"]["all"]["left_text"][0] == HOSTILE
@@ -144,8 +144,8 @@ def test_data_are_a_sixth_of_stock_bertviz_or_less(large):
         encoder_attention=layers("encoder"),
         decoder_attention=layers("decoder"),
         cross_attention=layers("cross"),
-        encoder_tokens=list(large.src.pieces),
-        decoder_tokens=list(large.tgt.pieces),
+        encoder_tokens=list(large.src.tokens),
+        decoder_tokens=list(large.tgt.tokens),
         html_action="return",
     ).data
     script = bertviz_html._installed("model")

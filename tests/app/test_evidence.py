@@ -61,7 +61,7 @@ def test_a_pack_holds_everything_and_says_so(pack, files, trace):
 def test_a_pack_is_read_as_it_was_made(pack, trace):
     found = read(pack)
     assert found.settings == view_of(trace).settings and found.model == MODEL
-    assert found.pieces == {"source": trace.src.pieces, "target": trace.tgt.pieces}
+    assert found.tokens == {"source": trace.src.tokens, "target": trace.tgt.tokens}
     for kind, weights in trace.attention.items():
         assert (found.attention[kind] == weights).all()
     agreement = compare(found, trace, MODEL)
@@ -94,11 +94,11 @@ def test_what_differs_is_said(pack, trace):
     found = read(pack)
     other = compare(found, trace, replace(MODEL, sha256="f" * 64))
     assert "SHA-256" in other.says[0] and "ffffffffffff" in other.says[0]
-    tgt = replace(trace.tgt, pieces=(*trace.tgt.pieces[:2], "Katze", *trace.tgt.pieces[3:]))
-    pieces = compare(found, replace(trace, texts=trace.texts | {"tgt": tgt}), MODEL)
-    assert pieces.verdict == "different"
-    assert "position 3 stands “Hund” in the pack and “Katze” here" in pieces.says[0] or (
-        "position 3" in pieces.says[0] and "“Katze” here" in pieces.says[0]
+    tgt = replace(trace.tgt, tokens=(*trace.tgt.tokens[:2], "Katze", *trace.tgt.tokens[3:]))
+    other = compare(found, replace(trace, texts=trace.texts | {"tgt": tgt}), MODEL)
+    assert other.verdict == "different"
+    assert "position 3 stands “Hund” in the pack and “Katze” here" in other.says[0] or (
+        "position 3" in other.says[0] and "“Katze” here" in other.says[0]
     )
     fewer = {kind: weights[:2] for kind, weights in trace.attention.items()}
     shapes = compare(found, replace(trace, attention=fewer), MODEL)

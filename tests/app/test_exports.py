@@ -64,8 +64,8 @@ def hostile(trace):
     """The same weights, of pieces that nobody tokenised so."""
 
     def side(encoding):
-        pieces = [HOSTILE[i % len(HOSTILE)] for i in range(len(encoding.ids))]
-        return Encoding(encoding.ids, tuple(pieces), encoding.offsets)
+        tokens = [HOSTILE[i % len(HOSTILE)] for i in range(len(encoding.ids))]
+        return Encoding(encoding.ids, tuple(tokens), encoding.offsets)
 
     return view_of(replace(trace, texts={name: side(text) for name, text in trace.texts.items()}))
 
@@ -109,9 +109,9 @@ def test_the_head_as_svg_has_its_weights_pieces_and_settings(trace, view):
     assert texts[0] == root.find(f"{SVG}title").text == "Cross-attention, layer 3, head 2"
     assert "who asks (target)" in texts and "who is looked at (source)" in texts
     assert "Model en-de" in texts and "weight" in texts
-    pieces = [*trace.tgt.pieces, *trace.src.pieces]
-    at = texts.index(trace.tgt.pieces[0])
-    assert texts[at : at + len(pieces)] == pieces
+    tokens = [*trace.tgt.tokens, *trace.src.tokens]
+    at = texts.index(trace.tgt.tokens[0])
+    assert texts[at : at + len(tokens)] == tokens
     assert json.loads(root.find(f"{SVG}metadata").text) == view.settings
 
 
@@ -209,7 +209,7 @@ def test_numpy_reads_weights_pieces_and_settings(trace, view):
         assert set(found) == {*trace.attention, "source", "target", "settings"}
         for kind, weights in trace.attention.items():
             assert (found[kind] == weights).all() and found[kind].dtype == np.float32
-        assert tuple(found["source"]) == trace.src.pieces
+        assert tuple(found["source"]) == trace.src.tokens
         assert json.loads(str(found["settings"])) == view.settings
     with np.load(io.BytesIO(exports.npz(view, one=True)), allow_pickle=False) as found:
         assert (found["cross"] == trace.attention["cross"][2:3, 1:2]).all()
@@ -243,13 +243,13 @@ def test_hostile_pieces_are_text_in_pictures(hostile):
 
 
 def test_hostile_pieces_are_text_in_tables(hostile):
-    expected = list(hostile.trace.src.pieces)
+    expected = list(hostile.trace.src.tokens)
     found = pd.read_parquet(io.BytesIO(exports.parquet(hostile, one=True)))
     assert found.key_piece[: len(expected)].tolist() == expected
     table = exports.csv(view_of(hostile.trace), one=True)
     assert b",=1+1," not in table and b",'=1+1," in table
     text = pd.read_csv(io.BytesIO(table), keep_default_na=False, lineterminator="\n")
-    safe = ["'=1+1" if piece == "=1+1" else piece.replace("\0", "") for piece in expected]
+    safe = ["'=1+1" if token == "=1+1" else token.replace("\0", "") for token in expected]
     assert text.key_piece[: len(expected)].tolist() == safe
 
 

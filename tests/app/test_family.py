@@ -51,7 +51,7 @@ def test_the_target_of_an_untrained_model_is_the_trained_ones(app):
     app.selectbox(key="model").set_value("annotated, untrained").run()
     after = app.dataframe[0].value["after"].tolist()
     en_de = load("en-de")
-    assert after[1:] == list(en_de.translate(TEXT).pieces)
+    assert after[1:] == list(en_de.translate(TEXT).tokens)
 
 
 def test_what_was_typed_outlives_a_change_of_model(app):

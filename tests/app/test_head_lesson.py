@@ -51,9 +51,9 @@ def lessons(seen, ablated=()):
         for site in {sites[0], sites[-1]}:
             head = site.n_heads - 1
             inside = head_steps(model, run, site, head, ablated)
-            row = min(1, len(query.pieces) - 1)
+            row = min(1, len(query.tokens) - 1)
             column = int(inside.weights[row].argmax())
-            yield inside, Lesson(model, inside, query.pieces, key.pieces, row, column, ablated)
+            yield inside, Lesson(model, inside, query.tokens, key.tokens, row, column, ablated)
 
 
 def test_every_picture_is_the_traces_or_computed_from_it(seen):

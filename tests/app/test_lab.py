@@ -212,7 +212,7 @@ def test_the_residual_page_shows_the_trace(app):
     table = app.dataframe[0].value
     for depth, name in enumerate(["in", *(f"layer {i}" for i in range(1, 5))]):
         expected = [
-            f"{en_de.tokenizer.piece(row.argmax())}  {row.max():.1%}" for row in shares[depth]
+            f"{en_de.tokenizer.token(row.argmax())}  {row.max():.1%}" for row in shares[depth]
         ]
         assert table[name].tolist() == expected
     assert "final norm" in said(app)

@@ -4,7 +4,7 @@ import pytest
 from app import labels
 from app.charts import Axis
 from model import presets
-from model.analysis.head_metrics import measure, pieces_of
+from model.analysis.head_metrics import measure, tokens_of
 from model.analysis.reading import Reading
 from model.tokenizer import Tokenizer
 from tests.conftest import LINES
@@ -64,7 +64,7 @@ def seen(tokenizer):
 
 def measured(seen):
     return {
-        kind: measure(weights, *pieces_of(seen, kind)) for kind, weights in seen.attention.items()
+        kind: measure(weights, *tokens_of(seen, kind)) for kind, weights in seen.attention.items()
     }
 
 
@@ -114,7 +114,7 @@ def test_labels_are_those_of_the_picture(seen, special, whole):
 def test_spaces_are_where_they_were_typed(tokenizer):
     encoding = tokenizer.encode("the dog, sees")
     text = "".join(
-        (" " if apart else "") + piece.removeprefix("·")
-        for piece, apart in zip(encoding.pieces, labels.spaced(encoding), strict=True)
+        (" " if apart else "") + token.removeprefix("·")
+        for token, apart in zip(encoding.tokens, labels.spaced(encoding), strict=True)
     )
     assert text.strip() == "the dog, sees"

@@ -77,10 +77,10 @@ def check(page, trace, kind, layer, head, asks):
     q, k = trace.query[kind][layer, head], trace.key[kind][layer, head]
     plane = principal_plane(np.concatenate([q, k]))
     titles = {"src": "source", "tgt": "target"}
-    pieces = {titles[name]: text.pieces for name, text in trace.texts.items()}
+    tokens = {titles[name]: text.tokens for name, text in trace.texts.items()}
     sides = {"encoder": ("source",) * 2, "decoder": ("target",) * 2, "cross": ("target", "source")}
     for side, name, vectors in zip(("queries", "keys"), sides[kind], (q, k), strict=True):
-        assert data[side]["name"] == name and data[side]["labels"] == list(pieces[name])
+        assert data[side]["name"] == name and data[side]["labels"] == list(tokens[name])
         assert np.abs(data[side]["points"] - plane.put(vectors)).max() <= 1e-6
     assert data["chosen"] == asks
     weights = trace.attention[kind][layer, head, asks]

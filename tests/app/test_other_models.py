@@ -140,7 +140,7 @@ def test_bertviz_draws_every_kind(models, name):
     for kind, weights in seen.attention.items():
         for view in bertviz_html.VIEWS:
             page = bertviz_html.page(seen, view, kind, range(len(weights)), 0, 1)
-            assert seen.texts_of(kind)[0].pieces[0].replace("<", "\\u003c") in page
+            assert seen.texts_of(kind)[0].tokens[0].replace("<", "\\u003c") in page
 
 
 @every_model

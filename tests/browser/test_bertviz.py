@@ -54,9 +54,9 @@ def trace(models):
 
 def sides(trace, kind):
     return {
-        "encoder": (trace.src.pieces, trace.src.pieces),
-        "decoder": (trace.tgt.pieces, trace.tgt.pieces),
-        "cross": (trace.tgt.pieces, trace.src.pieces),
+        "encoder": (trace.src.tokens, trace.src.tokens),
+        "decoder": (trace.tgt.tokens, trace.tgt.tokens),
+        "cross": (trace.tgt.tokens, trace.src.tokens),
     }[kind]
 
 
@@ -154,7 +154,7 @@ def test_hostile_text_stays_text(visit, view):
 def test_a_hostile_piece_is_shown_and_nothing_is_run_or_asked(chromium, trace, view, kind):
     """As a vocabulary could hold it, in the page by itself."""
     src, tgt = (
-        replace(side, pieces=(HOSTILE,) * len(side.pieces)) for side in (trace.src, trace.tgt)
+        replace(side, tokens=(HOSTILE,) * len(side.tokens)) for side in (trace.src, trace.tgt)
     )
     html = bertviz_html.page(replace(trace, src=src, tgt=tgt), view, kind, [0, 1], 1, 0)
     visit = Visit(chromium.new_page(), "about:blank")

@@ -107,7 +107,7 @@ def test_pointing_at_a_cell_says_its_weight_and_marks_every_head(grid, trace):
     said = grid.point("encoder", 1, 2, row, column)
     weight = trace.attention["encoder"][0, 1, row, column]
     assert "layer 1 head 2" in said and f"looks {percent(weight)} at" in said
-    assert trace.src.pieces[row] in said and trace.src.pieces[column] in said
+    assert trace.src.tokens[row] in said and trace.src.tokens[column] in said
     marked = """grid.drawn.map(({ over }) =>
       over.getImageData(0, 0, over.canvas.width, over.canvas.height).data
         .reduce((n, value, i) => n + (i % 4 === 3 && value > 0), 0))"""
@@ -144,7 +144,7 @@ def test_a_piece_shades_the_text_by_the_head_in_focus(grid, trace):
         "spans => spans.map((span) => parseFloat(span.style.getPropertyValue('--looks')) || 0)"
     )
     assert np.allclose(np.array(shades) / 100, weights, atol=0.01)
-    said, best = grid.said(), trace.src.pieces[weights.argmax()]
+    said, best = grid.said(), trace.src.tokens[weights.argmax()]
     assert re.search(rf"looks most at {re.escape(best)} \({percent(weights.max())}\)", said)
     grid.page.locator(".source span").nth(1).click()
     looked = grid.page.locator(".target span").evaluate_all(
@@ -164,7 +164,7 @@ def test_keyboard_alone_chooses_a_head_reads_a_cell_and_changes_a_mask(grid, tra
     assert "layer=4" in page.url and "head=2" in page.url
     said = grid.press("Home", "Shift+ArrowDown", "Shift+ArrowRight", "Shift+ArrowRight")
     weight = trace.attention["cross"][3, 1, 1, 2]
-    share = re.search(rf"looks (\d+) % at {re.escape(trace.src.pieces[2])}", said)[1]
+    share = re.search(rf"looks (\d+) % at {re.escape(trace.src.tokens[2])}", said)[1]
     assert abs(int(share) - 100 * weight) <= 0.7  # a cell is a byte, then rounded
     expect(page.locator(".live")).to_have_text(said)  # what a screen reader is told
     # From layer 1 of cross-attention up, over its edge: the last layer of the decoder.

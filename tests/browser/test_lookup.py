@@ -210,11 +210,11 @@ def head(visit):
 def expect_row(head, trace, asks):
     """The table is that of a query of the head: its scores and its weights."""
     chosen = head.part.get_by_role("radio", checked=True)
-    expect(chosen).to_have_text(trace.tgt.pieces[asks])
+    expect(chosen).to_have_text(trace.tgt.tokens[asks])
     weights = trace.attention["cross"][1, 2, asks]
     order = np.argsort(-weights, kind="stable")
     numbers = head.numbers()
-    assert head.words() == [trace.src.pieces[i] for i in order]
+    assert head.words() == [trace.src.tokens[i] for i in order]
     assert np.abs(numbers[:, 2] - weights[order]).max() <= 1e-6
     q, k = trace.query["cross"][1, 2], trace.key["cross"][1, 2]
     scores = trace.scores("cross", 1, 2)[asks]
@@ -268,7 +268,7 @@ def test_a_dot_says_its_name(head, trace):
     dot = head.part.locator("circle.key").last
     dot.scroll_into_view_if_needed()
     dot.hover(force=True)
-    heaviest = trace.src.pieces[int(trace.attention["cross"][1, 2, 2].argmax())]
+    heaviest = trace.src.tokens[int(trace.attention["cross"][1, 2, 2].argmax())]
     expect(head.part.locator(".tip")).to_have_text(f"key {heaviest}")
 
 

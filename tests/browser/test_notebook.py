@@ -60,7 +60,7 @@ def test_a_file_of_its_own_answers_the_pointer(page, tmp_path, trace):
     opened(page, tmp_path, show(trace).page)
     said = page.locator(".said")
     expect(said).to_have_text(re.compile("^Cross-attention, layer 1 head 1 is in focus"))
-    expect(page.locator(".source span")).to_have_text(list(trace.src.pieces))
+    expect(page.locator(".source span")).to_have_text(list(trace.src.tokens))
     assert background(page) == (DARK if page.theme == "dark" else LIGHT)
     canvas = page.locator(".section").nth(0).locator("canvas").last
     x, y = cell(page, "encoder", 2, 3, 1, 0)
@@ -106,6 +106,6 @@ def test_a_frame_that_is_opened_later_is_drawn_then(page, tmp_path, trace):
     opened(page, tmp_path, f"<details><summary>more</summary>{frame}</details>")
     page.locator("summary").click()
     inside = page.frame_locator("iframe")
-    expect(inside.locator(".source span")).to_have_text(list(trace.src.pieces))
+    expect(inside.locator(".source span")).to_have_text(list(trace.src.tokens))
     width = inside.locator("canvas").first.evaluate("(canvas) => canvas.clientWidth")
     assert width > 300

@@ -101,8 +101,8 @@ def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path
     }""")
     page.mouse.move(*place)
     said = page.locator(".said")
-    expect(said).to_contain_text(f"{trace.tgt.pieces[1]} looks")
-    expect(said).to_contain_text(f"at {trace.src.pieces[0]}")
+    expect(said).to_contain_text(f"{trace.tgt.tokens[1]} looks")
+    expect(said).to_contain_text(f"at {trace.src.tokens[0]}")
     place = page.evaluate("""() => {
       const { drawn } = window.headlight.grid;
       const section = drawn[0], box = section.over.canvas.getBoundingClientRect();

@@ -80,8 +80,8 @@ def test_a_checkpoint_traces_text(saved):
     loaded = load(saved[1])
     masks = Masks(causal=False)
     seen = loaded.trace("the dog the", "der Hund", masks, pad_to=20)
-    assert seen.src.pieces[:4] == ("the", "dog", "the", "</s>")
-    assert seen.tgt.pieces[0] == "<s>"
+    assert seen.src.tokens[:4] == ("the", "dog", "the", "</s>")
+    assert seen.tgt.tokens[0] == "<s>"
     assert len(seen.src.ids) == len(seen.tgt.ids) == 20
     assert seen.masks == masks
     with pytest.raises(TooLong):

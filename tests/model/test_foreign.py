@@ -458,8 +458,8 @@ def test_a_word_is_no_padding():
     src_mask, _, _ = Masks().build(model, src, tgt)
     assert src_mask.flatten().tolist() == [True, True, True, True, False]
     run = traced(model, encoding(src[0, 1:3]), encoding(tgt[0, 1:]), pad_to=6)
-    assert run.src.ids == (0, 7, 3, 1, 1, 1) and run.src.pieces[2:] == ("</s>", *["<pad>"] * 3)
-    assert run.tgt.ids[0] == 2 and run.tgt.pieces[0] == "<s>"
+    assert run.src.ids == (0, 7, 3, 1, 1, 1) and run.src.tokens[2:] == ("</s>", *["<pad>"] * 3)
+    assert run.tgt.ids[0] == 2 and run.tgt.tokens[0] == "<s>"
     assert greedy_decode(model, src, max_length=4)
 
 

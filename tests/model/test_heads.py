@@ -294,7 +294,7 @@ def cross_names(checkpoint, text):
     """The nearest names of every cross-attention head, layer by layer."""
     seen = checkpoint.trace(text)
     weights = seen.attention["cross"]
-    measured = measure(weights, seen.tgt.pieces, seen.src.pieces, False)
+    measured = measure(weights, seen.tgt.tokens, seen.src.tokens, False)
     return [
         [nearest_names(measured, layer, head) for head in range(weights.shape[1])]
         for layer in range(weights.shape[0])

@@ -115,8 +115,8 @@ def test_words_are_what_people_expect(tokenizer, text, expected):
 def test_groups_hold_every_piece_once_and_in_order(tokenizer, key):
     for encoding in [key, tokenizer.encode(" \t 🙂 é..'s\n\n "), NOTHING]:
         groups, _ = words(encoding)
-        pieces = [i for start, stop in groups for i in range(start, stop)]
-        assert pieces == list(range(len(encoding.ids)))
+        tokens = [i for start, stop in groups for i in range(start, stop)]
+        assert tokens == list(range(len(encoding.ids)))
         assert all(start < stop for start, stop in groups)
 
 
@@ -124,10 +124,10 @@ def test_a_compound_is_all_its_pieces_and_an_emoji_its_bytes(tokenizer):
     encoding = tokenizer.encode(SOURCE)
     by_label = {}
     for (start, stop), label in zip(*words(encoding), strict=True):
-        by_label.setdefault(label, []).append(encoding.pieces[start:stop])
-    for pieces in by_label["Donaudampfschifffahrt"]:
-        assert len(pieces) > 1
-        assert "".join(pieces).replace("·", "") == "Donaudampfschifffahrt"
+        by_label.setdefault(label, []).append(encoding.tokens[start:stop])
+    for tokens in by_label["Donaudampfschifffahrt"]:
+        assert len(tokens) > 1
+        assert "".join(tokens).replace("·", "") == "Donaudampfschifffahrt"
     assert by_label["🙂"][1] == tuple(f"🙂 {i}/4" for i in (1, 2, 3, 4))
 
 
@@ -196,8 +196,8 @@ def test_hiding_drops_special_rows_and_columns(query, key, attention, renormalis
             if query_id > 2:
                 expected.append([w / sum(row) for w in row] if renormalise else row)
         close(kept[layer, head], expected)
-    assert rows == Encoding(query.ids[1:-2], query.pieces[1:-2], query.offsets[1:-2])
-    assert columns == Encoding(key.ids[:-4], key.pieces[:-4], key.offsets[:-4])
+    assert rows == Encoding(query.ids[1:-2], query.tokens[1:-2], query.offsets[1:-2])
+    assert columns == Encoding(key.ids[:-4], key.tokens[:-4], key.offsets[:-4])
 
 
 def test_hidden_and_renormalised_rows_sum_to_one(query, key, attention):
@@ -289,7 +289,7 @@ def test_a_reading_is_its_steps_in_order(reading, query, key, attention):
     if reading.special != "show":
         renormalise = reading.special == "hide and renormalise"
         weights, query, key = hide_special(weights, query, key, renormalise)
-    labels = query.pieces, key.pieces
+    labels = query.tokens, key.tokens
     if reading.words:
         (rows, row_labels), (columns, column_labels) = words(query), words(key)
         weights, labels = merge(weights, rows, columns), (row_labels, column_labels)
@@ -312,7 +312,7 @@ def test_a_reading_of_many_heads_is_that_of_each(query, key, attention):
 def test_without_choices_nothing_is_done_or_said(query, key, attention):
     picture = Reading().apply(attention, 0, 1, query, key)
     np.testing.assert_array_equal(picture.weights, attention[0, 1])
-    assert (picture.query, picture.key, picture.notes) == (query.pieces, key.pieces, [])
+    assert (picture.query, picture.key, picture.notes) == (query.tokens, key.tokens, [])
 
 
 def test_what_is_said_holds_the_right_numbers():

@@ -75,7 +75,7 @@ def test_csv_is_the_same_table_and_no_spreadsheet_takes_a_piece_for_a_formula(tr
     expected = as_frame(traces)
     assert list(read) == list(COLUMNS)
     for name in ("query_piece", "key_piece"):
-        assert not any(piece.startswith(("=", "+", "-", "@", "\t", "\r")) for piece in read[name])
+        assert not any(token.startswith(("=", "+", "-", "@", "\t", "\r")) for token in read[name])
         expected[name] = expected[name].map(spreadsheet_safe)
     np.testing.assert_allclose(read.pop("weight"), expected.pop("weight"), rtol=0, atol=5.1e-9)
     for name in expected:
@@ -96,8 +96,8 @@ def test_npz_holds_the_arrays_of_each_and_no_pickles(traces):
     with np.load(file, allow_pickle=False) as read:
         assert len(read.files) == 3 * 5
         for number, seen in zip((1, 3, 4), traces, strict=True):
-            assert tuple(read[f"{number}/source"]) == seen.src.pieces
-            assert tuple(read[f"{number}/target"]) == seen.tgt.pieces
+            assert tuple(read[f"{number}/source"]) == seen.src.tokens
+            assert tuple(read[f"{number}/target"]) == seen.tgt.tokens
             for kind, weights in seen.attention.items():
                 np.testing.assert_array_equal(read[f"{number}/{kind}"], weights)
     assert zipfile.ZipFile(file).testzip() is None

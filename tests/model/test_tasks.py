@@ -79,7 +79,7 @@ def run_training(task, folder):
 
 
 def pieces(run):
-    return {run.tokenizer.encoding([i]).pieces[0] for i in range(len(SPECIAL), len(run.tokenizer))}
+    return {run.tokenizer.encoding([i]).tokens[0] for i in range(len(SPECIAL), len(run.tokenizer))}
 
 
 def test_training_opens_no_test_file(captions, tmp_path, opened):

@@ -43,8 +43,8 @@ def test_offsets_cover_every_character_that_is_no_space(tokenizer):
         covered = {i for start, end in encoding.offsets for i in range(start, end)}
         assert covered >= {i for i, character in enumerate(text) if character != " "}
         assert all(0 <= start <= end <= len(text) for start, end in encoding.offsets)
-        assert len(encoding.pieces) == len(encoding.ids) == len(encoding.offsets)
-        assert all(encoding.pieces)
+        assert len(encoding.tokens) == len(encoding.ids) == len(encoding.offsets)
+        assert all(encoding.tokens)
 
 
 @pytest.mark.parametrize("text", ORDINARY)
@@ -59,21 +59,21 @@ def test_offsets_are_those_of_the_library(tokenizer, text):
 
 def test_a_word_is_one_piece_wherever_it_stands(tokenizer):
     encoding = tokenizer.encode("the dog the")
-    assert encoding.pieces == ("the", "dog", "the")
+    assert encoding.tokens == ("the", "dog", "the")
     assert encoding.ids[0] == encoding.ids[2]
     assert encoding.offsets == ((0, 3), (4, 7), (8, 11))
 
 
 def test_pieces_inside_a_word_carry_a_dot(tokenizer):
     encoding = tokenizer.encode("the dogged")
-    assert encoding.pieces[1] == "dog"
-    assert all(piece.startswith("·") for piece in encoding.pieces[2:])
-    assert "".join(encoding.pieces[1:]).replace("·", "") == "dogged"
+    assert encoding.tokens[1] == "dog"
+    assert all(token.startswith("·") for token in encoding.tokens[2:])
+    assert "".join(encoding.tokens[1:]).replace("·", "") == "dogged"
 
 
 def test_pieces_of_one_character_say_which_share_they_are(tokenizer):
-    pieces = [piece for piece in tokenizer.encode("🙂🙂").pieces if piece != "␣"]
-    assert pieces == [f"🙂 {i}/4" for i in (1, 2, 3, 4)] * 2
+    tokens = [token for token in tokenizer.encode("🙂🙂").tokens if token != "␣"]
+    assert tokens == [f"🙂 {i}/4" for i in (1, 2, 3, 4)] * 2
 
 
 def test_special_tokens_typed_by_the_user_are_ordinary_text(tokenizer):
@@ -90,7 +90,7 @@ def test_any_ids_have_pieces_and_offsets_in_what_they_decode_to(tokenizer):
         ids = [draw.randrange(len(tokenizer)) for _ in range(draw.randint(0, 12))]
         encoding = tokenizer.encoding(ids)
         assert encoding.ids == tuple(i for i in ids if i >= len(SPECIAL))
-        assert all(piece.encode("utf-8") for piece in encoding.pieces)
+        assert all(token.encode("utf-8") for token in encoding.tokens)
         text = tokenizer.decode(ids)
         if "\ufffd" not in text:
             assert all(0 <= start <= end <= len(text) for start, end in encoding.offsets)
@@ -102,13 +102,13 @@ def test_text_that_begins_without_a_space_keeps_its_offsets(tokenizer):
     text = tokenizer.decode(inside)
     assert "dogged".endswith(text)
     assert encoding.offsets[0][0] == 0 and encoding.offsets[-1][1] == len(text)
-    assert "".join(encoding.pieces).replace("·", "") == text
+    assert "".join(encoding.tokens).replace("·", "") == text
 
 
 def test_special_tokens_cover_no_characters(tokenizer):
     text = tokenizer.encode("the dog")
     padded = text + special(2) + special(0) * 2
-    assert padded.pieces == ("the", "dog", "</s>", "<pad>", "<pad>")
+    assert padded.tokens == ("the", "dog", "</s>", "<pad>", "<pad>")
     assert padded.ids == (*text.ids, 2, 0, 0)
     assert padded.offsets[2:] == ((0, 0),) * 3
     assert tokenizer.decode(padded.ids) == "the dog"

@@ -198,8 +198,8 @@ def test_a_dataframe_holds_every_weight_with_its_place_and_its_pieces():
     for kind, weights in seen.attention.items():
         asks, looked_at = sides[kind]
         for (layer, head, query, key), weight in np.ndenumerate(weights):
-            expected = (kind, layer + 1, head + 1, query + 1, asks.pieces[query], key + 1)
-            assert tuple(next(row)) == (*expected, looked_at.pieces[key], weight)
+            expected = (kind, layer + 1, head + 1, query + 1, asks.tokens[query], key + 1)
+            assert tuple(next(row)) == (*expected, looked_at.tokens[key], weight)
 
 
 def test_a_dataframe_is_small_and_can_be_asked():
