@@ -21,7 +21,7 @@ from model.training import tasks, train
 from model.training.data import DataError, pad
 from model.training.train import CannotSave, Recipe, Training, rate
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 TINY = dict(
     d_model=16, n_heads=2, d_ff=16, n_encoder_layers=1, n_decoder_layers=1, dropout=0.1
 )  # fmt: skip
