@@ -12,7 +12,7 @@ class ByteBoundedCache:
         self.limit, self.entries, self.lock = limit, OrderedDict(), Lock()
 
     def get(self, key: Hashable, make: Callable, size: Callable):
-        """What is kept under `key`, or what `make()` gives, of `size(…)` bytes."""
+        """The result cached under `key`, else that of `make()`, of `size(…)` bytes."""
         with self.lock:
             if key in self.entries:
                 self.entries.move_to_end(key)

@@ -2,7 +2,7 @@
 of `--models`, and the presets with random weights.
 
 Anyone may have written a folder of `--models`, so it may be broken in any way: whatever goes wrong
-with one is said when that one is chosen, and the others go on.
+with one is reported when that one is chosen, and the others go on.
 """
 
 import argparse
@@ -87,7 +87,7 @@ def _is_one(folder: Path) -> bool:
     try:
         return (folder / "config.json").exists()
     except OSError:
-        return True  # why it cannot be read is said when it is chosen
+        return True  # the reason is reported when it is chosen
 
 
 def _text(value: object, most: int = 300) -> str:
@@ -101,7 +101,7 @@ def models() -> list[str]:
 
 
 def trained(name: str) -> str:
-    """A model itself, or the trained one whose pieces, examples and targets an untrained one is
+    """A model itself, or the trained one whose tokens, examples and targets an untrained one is
     given: what it would write by itself is noise."""
     if name not in UNTRAINED:
         return name
@@ -167,7 +167,7 @@ def _card(name: str) -> str:
         title, look_for = (_text(card.get(key, "")) for key in ("title", "look_for"))
         facts = [title, f"{count:,} parameters", headline(card)]
         return f"{' · '.join(filter(None, facts))}  \n{look_for}"
-    except Exception:  # see above; what is wrong with it is said when it is chosen
+    except Exception:  # see above; what is wrong with it is reported when it is chosen
         return "cannot be read"
 
 
@@ -251,7 +251,7 @@ def random_weights(name: str) -> str:
 
 
 def missing(name: str, step: str) -> str:
-    """A sentence on a model or step that is asked for and not here, else nothing."""
+    """A sentence on a model or step that is wanted and not here, else nothing."""
     if name not in models():
         return (
             f"It is of the model “{name[:80]}”, which is not here. Put it into a folder DIR and "

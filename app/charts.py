@@ -12,7 +12,7 @@ from app.theme import WEIGHTS as SCALE
 
 WEIGHTS = {"colorscale": SCALE, "cmin": 0, "cmax": 1}
 MOST_LABELS = 64  # more would overlap on a projector
-MOST_NAMED_CELLS = 128 * 128  # cells whose hover text names both pieces
+MOST_NAMED_CELLS = 128 * 128  # cells whose hover text names both tokens
 MOST_NUMBERED = 14  # columns; numbers in more cells could not be read
 DASHES = ("solid", "dash", "dot", "dashdot")
 MARKERS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
@@ -20,7 +20,7 @@ MARKERS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
 
 @dataclass(frozen=True)
 class Axis:
-    """What runs along a side of a picture: its name in words, and a label a position."""
+    """What runs along a side of a figure: its name in words, and a label a position."""
 
     title: str
     labels: Sequence[str]
@@ -59,7 +59,7 @@ def attention(weights: np.ndarray, query: Axis, key: Axis, numbers: bool = False
 
 
 def mask(allowed: np.ndarray, query: Axis, key: Axis) -> go.Figure:
-    """Who may attend to whom, (query, key) of booleans."""
+    """Which query may attend to which key, (query, key) of booleans."""
     figure = go.Figure(_cells(allowed.astype(float), query, key, "may look"))
     figure.update_traces(
         text=np.where(allowed, "yes", "no"), texttemplate="%{text}", textfont={"size": FONT}
@@ -218,7 +218,7 @@ def curves(
         axes(title={"text": title, "font": {"size": FONT}}, tickfont={"size": FONT})
     if log:
         figure.update_yaxes(type="log", dtick=1)
-    # Above: the names are sentences, and beside the picture they would take half of it.
+    # Above: the names are sentences, and beside the figure they would take half of it.
     legend = {"font": {"size": FONT}, "orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     figure.update_layout(showlegend=len(values) > 1, legend=legend)
     return _finish(figure, height=400, top=40)

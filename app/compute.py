@@ -1,6 +1,6 @@
 """What is computed of a run, each once: functions of their arguments and nothing else.
 
-Each takes a view of a model (with its device) and the Run; what it gives is kept under both and
+Each takes a view of a model (with its device) and the Run; its result is cached under both and
 the name of what was computed.
 """
 
@@ -51,7 +51,7 @@ def _results() -> ByteBoundedCache:
 
 
 def cached(view: ModelView, run: Run, name, make: Callable, size: Callable):
-    """What `make` gives for a run and `name`, made once; `size` of it in bytes."""
+    """The result of `make` for a run and `name`, computed once; `size` of it in bytes."""
 
     def once():
         with threads(sum(len(text.ids) for text in run.texts)):
@@ -68,7 +68,7 @@ def trace_of(view: ModelView, run: Run) -> Trace:
     """One pass. Raises TooLong."""
 
     def make():
-        with st.spinner("Running the model …"):  # seen after half a second
+        with st.spinner("Running the model …"):  # shown after half a second
             return trace(view.model, run)
 
     return cached(view, run, "trace", make, lambda result: result.nbytes)
@@ -131,7 +131,7 @@ def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
 def head_steps_of(
     view: ModelView, run: Run, site: Site, head: int, ablated: Sequence[str] = ()
 ) -> HeadSteps:
-    """One head, step by step, with steps left out."""
+    """One head, step by step, with steps ablated."""
     ablated = tuple(ablated)
 
     def make():
@@ -192,7 +192,7 @@ def written_under(view: ModelView, run: Run, text: str, kind: str, shift: int) -
 def reordered_of(
     view: ModelView, run: Run, first: int, second: int, kind: str = ""
 ) -> positions.Reordered:
-    """Two pieces of the first text in each other's place, with the model's own positions or those
+    """Two tokens of the first text in each other's place, with the model's own positions or those
     of a `kind`."""
     order = positions.swap(len(run.texts[0].ids), first, second)
 
@@ -218,7 +218,7 @@ def lens_of(view: ModelView, run: Run) -> residual.Lens:
 
 
 def vectors_of(view: ModelView, run: Run) -> np.ndarray:
-    """What the model's table holds for the pieces of its first text, (length, d_model)."""
+    """The rows of the model's embedding for the tokens of its first text, (length, d_model)."""
     weight = embeddings_of(view.model)[0].token.weight
     text, *_ = trace_of(view, run).texts.values()
     return weight[torch.tensor(text.ids, device=weight.device)].float().cpu().numpy()

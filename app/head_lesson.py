@@ -35,7 +35,7 @@ class Step:
 
 
 class Lesson:
-    """The steps of one head. query, key: the pieces of those who ask and of those looked at; row,
+    """The steps of one head. query, key: their tokens; row,
     column: the query that is followed, and the key that it is followed to."""
 
     def __init__(

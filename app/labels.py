@@ -32,7 +32,7 @@ SHARES = {  # numbers of Measured that are shares → on what
 
 
 def axes(trace: Trace, kind: str) -> tuple[Axis, Axis]:
-    """Who asks (rows) and who is looked at (columns)."""
+    """Queries (rows) and keys (columns)."""
     (query_side, key_side), (query, key) = trace.sides_of(kind), trace.texts_of(kind)
     return (
         Axis(f"who asks ({query_side.title})", query.tokens),
@@ -62,7 +62,7 @@ def layer_number(trace: Trace, kind: str, layer: int) -> int:
 
 
 def spaced(encoding: Encoding) -> list[bool]:
-    """For each piece, whether it stands apart from the one before."""
+    """For each token, whether it stands apart from the one before."""
     ends = [0, *(end for _, end in encoding.offsets)]
     return [
         end == start == 0 or start > before
@@ -138,7 +138,7 @@ def head_table(measured: dict[str, Measured], trace: Trace) -> list[dict]:
 
 
 def _numbers(measured: Measured, layer: int, head: int) -> dict[str, float]:
-    """What could be measured of a head: a causal decoder has no next piece to look at."""
+    """What could be measured of a head: a causal decoder has no next token to attend to."""
     return {
         name: float(values[layer, head])
         for name, values in measured.numbers.items()
@@ -258,7 +258,7 @@ def token_title(model) -> str:
 
 
 def differences(measured: dict) -> str:
-    """A Markdown table: what the presets do differently, who does so, and what it comes to on the
+    """A Markdown table: what the presets do differently, which ones do, and what it comes to on the
     sentence that was `measured` (see model/family.py)."""
     m, n_tokens = measured, measured["pieces"]
     grows = {name: f"{m['lengths'][name][-1]:.1f}" for name in m["lengths"]}

@@ -33,7 +33,7 @@ page = st.navigation(
     ],
     position="top",
 )
-# The settings are valid before anything is drawn, so the page, which people look at, comes first.
+# The settings are valid before anything is drawn, so the page, which is what matters, comes first.
 with session.running(page.title):
     try:
         chosen = session.values()

@@ -20,13 +20,13 @@ HEIGHT = 640  # pixels, until the page in the frame has told its own
 
 @dataclass(frozen=True, repr=False)
 class Shown:
-    """A picture for whoever shows `_repr_html_`. `page` is the same as an HTML file of its own."""
+    """A figure for whatever shows `_repr_html_`. `page` is the same as an HTML file of its own."""
 
     name: str
     page: str
 
     def _repr_html_(self) -> str:
-        # A frame is a window of its own: pictures do not meet each other, nor the notebook's style.
+        # A frame is a window of its own: figures do not meet each other, nor the notebook's style.
         return (
             f'<iframe title="{html.escape(self.name)}" srcdoc="{html.escape(self.page)}" '
             f'style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'

@@ -28,12 +28,12 @@ VIEWS = 8  # models that a session keeps its view of; a large one is 0.25 GB
 
 
 class NothingToShow(Exception):
-    """Ends a page, or the sidebar, after it has said why. st.stop() would end the whole run."""
+    """Ends a page, or the sidebar, after it has shown why. st.stop() would end the whole run."""
 
 
 @dataclass(frozen=True)
 class Focus:
-    """The head that the pages look at. Counted from 0, the layer among those of its kind, as the
+    """The head that the pages show. Counted from 0, the layer among those of its kind, as the
     arrays of a trace have them; the screen counts from 1, and layers as the model has them."""
 
     kind: str
@@ -205,7 +205,7 @@ def choose(**chosen) -> None:
 
 
 def focus_on(kind: str, layer: int, head: int) -> None:
-    """Choose the head that the pages look at, in a callback; as Focus counts."""
+    """Choose the head that the pages show, in a callback; as Focus counts."""
     choose(kind=kind, layer=_layers(kind)[layer], head=head + 1)
 
 
@@ -342,7 +342,7 @@ def _texts(model_view: ModelView, line: str, target: str) -> tuple[Encoding, ...
 
 
 def translate_under_masks() -> None:
-    """Put what the model says under the current masks and padding into the target box."""
+    """Put what the model writes under the current masks and padding into the target box."""
     chosen = values()
     if not chosen["line"]:
         return

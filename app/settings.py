@@ -128,7 +128,7 @@ class Limits:
         if isinstance(value, list):
             return [item for item in dict.fromkeys(value) if item in self.options]
         if isinstance(value, str):
-            # Of pieces that are counted, such as “3 dog”, the one in the same place.
+            # Of tokens that are counted, such as “3 dog”, the one in the same place.
             number = value.partition(" ")[0]
             same = (o for o in self.options if number.isdecimal() and o.startswith(f"{number} "))
             return next(same, self.default)
@@ -155,7 +155,7 @@ class Setting:
     name      what it is called in a sentence
     run       whether a run depends on it
     address   whether it is in the address
-    header    how a value that is not the default is said in the header of a file
+    header    how a value that is not the default reads in the header of a file
     format    how an option is written, on the screen and in the address
     item      what a list is of
     look      what else its widget is told
@@ -290,7 +290,7 @@ SETTINGS = {
             "select",
             "Where the model runs. Auto takes the first GPU, else the CPU.",
             options=lambda context: context.catalog.devices(),
-            address=False,  # it says where the model runs, not what is seen
+            address=False,  # it decides where the model runs, not what it computes
         ),
         Setting(
             "step",

@@ -15,7 +15,7 @@ def sidebar() -> None:
     with st.sidebar:
         _model()
         _sentence()
-        if here.structure is not None:  # else the page says why
+        if here.structure is not None:  # else the page shows why
             for key in ("kind", "layer", "head"):
                 session.draw(key)
             _masks(here.writes)

@@ -1,4 +1,4 @@
-"""The visual language: every colour and size that a picture is made of, in one place.
+"""The visual language: every colour and size of the figures, in one place.
 
 Weights have a scale that is perceptually uniform and falls in the same order of lightness to
 every eye; differences have one that is symmetric around zero, red against blue. What is in focus

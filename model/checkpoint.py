@@ -143,7 +143,7 @@ def load(name: str | Path) -> Checkpoint:
 def untrained(preset: str, like: Checkpoint, seed: int = 0) -> Checkpoint:
     """A preset at its own sizes that reads the tokens of `like`, and tells its classes apart, with
     random weights that follow from `seed` alone; on the CPU. Draws from PyTorch's one generator:
-    nobody else may meanwhile."""
+    nothing else may draw from it meanwhile."""
     sizes = presets.own_sizes(preset, len(like.tokenizer))
     card = {"title": presets.PRESETS[preset].system, "weights": "random"}
     if like.classes:

@@ -80,7 +80,7 @@ def van_dijck(three: ThreeWords, projector: bool) -> None:
 
 
 def self_attention_without_parameters(encoding: Encoding, x: np.ndarray, projector: bool) -> None:
-    """`x`: the pieces' vectors, (length, d_model)."""
+    """`x`: the tokens' vectors, (length, d_model)."""
     weights, blended = plain_self_attention(torch.from_numpy(x))
     st.markdown(
         "**Self-attention with no parameters at all**: weights softmax(x·xᵀ) of the chosen "

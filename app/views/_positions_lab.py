@@ -20,7 +20,7 @@ from model.probing.trace import Trace
 
 SHOWN = 64  # positions of a table that are drawn
 MOST_ROWS = 200  # of a table of answers
-MOST_SWAPPED = 64  # pieces to choose from, and to draw
+MOST_SWAPPED = 64  # tokens to choose from, and to draw
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Lab:
 
     @property
     def of_text(self) -> bool:
-        """Whether the model says something of a text as a whole, and not of what comes next."""
+        """Whether the model predicts a class of the text as a whole, and not of what comes next."""
         return self.trace.predicted.predicts == "class"
 
 

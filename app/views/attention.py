@@ -1,4 +1,4 @@
-"""Home: where every head looks, one head in full, and what the model answers."""
+"""Home: what every head attends to, one head in full, and the model's predictions."""
 
 from dataclasses import replace
 

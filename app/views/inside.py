@@ -28,7 +28,7 @@ def walk(by: int) -> None:
 
 
 def followed(name: str, tokens, first: str) -> int | None:
-    """A choice of a piece that is always there; None for the first option, `first`."""
+    """A choice of a token that is always there; None for the first option, `first`."""
     options = [first, *(f"{i + 1} {token}" for i, token in enumerate(tokens))]
     chosen = options.index(session.draw(name, options=options))
     return chosen - 1 if chosen else None

@@ -1,4 +1,4 @@
-"""The residual stream: each piece's vector through the layers, and the answer at each of them."""
+"""The residual stream: each token's vector through the layers, and the answer at each of them."""
 
 import numpy as np
 import pandas as pd

@@ -98,8 +98,8 @@ def _means(numbers, uniform, counts):
 
 
 def total_variation(now: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """The share of a row's weight that lies elsewhere than before, mean over rows:
-    (layers, heads, query, key) twice → (layers, heads)."""
+    """The share of a row's weight that lies elsewhere than before (half the L1 distance), mean over
+    rows: (layers, heads, query, key) twice → (layers, heads)."""
     return np.abs(now - before).sum(-1).mean(-1) / 2
 
 

@@ -101,10 +101,11 @@ def full_table(position: nn.Module, max_length: int) -> Tensor:
 
 @torch.no_grad()
 def table_of(kind: str, position: nn.Module, max_length: int, shift: int = 0) -> Tensor:
-    """A table of a kind in KINDS, (position, d_model), for a model whose own is `position`.
+    """A table of a kind in KINDS, (position, d_model), for a model whose table is `position`.
 
-    A kind that is not its own has the lengths of its own vectors: sinusoids, or, for a learned
-    table, random vectors, the same every time. "shifted" leaves out the first `shift` rows.
+    A kind other than the model's has the lengths of the model's vectors: sinusoids, or, for a
+    learned table, random vectors, the same every time. "shifted" leaves out the first `shift`
+    rows.
     """
     table = full_table(position, max_length)
     if kind == "none":

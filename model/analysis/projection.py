@@ -1,4 +1,4 @@
-"""A head's queries and keys seen in the plane: the two principal components of both together."""
+"""A head's queries and keys in the plane: the two principal components of both together."""
 
 from dataclasses import dataclass
 
@@ -43,7 +43,7 @@ class Answer:
 
     scores    q·k / √d_head before the mask, as the head computes them
     in_plane  the same of what the plane keeps of q and k
-    weights   what the head made of its scores; 0: the query may not attend to that key
+    weights   the head's attention weights; 0: the query may not attend to that key
     """
 
     scores: np.ndarray
@@ -55,7 +55,7 @@ class Answer:
         return np.abs(self.in_plane - self.scores)[self.weights > 0]
 
     def total_variation(self) -> float:
-        """The share of weight that would lie elsewhere had the head scored in the plane."""
+        """Total variation distance between the weights and those of the scores in the plane."""
         may = self.weights > 0
         if not may.any():
             return 0.0

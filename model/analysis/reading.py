@@ -117,7 +117,7 @@ class Reading:
 
 
 def average(weights: np.ndarray, over: str, layer: int, head: int) -> np.ndarray:
-    """One picture (query, key) of (layers, heads, query, key): the mean over the "heads" of one
+    """Weights (query, key) of (layers, heads, query, key): the mean over the "heads" of one
     layer, over one head of all "layers", over "both", or with "" that head of that layer."""
     match over:
         case "":
@@ -199,7 +199,7 @@ def as_table(
 ) -> tuple[dict[str, list], int]:
     """Columns of a table of (query, key) with a row for each weight that is not zero, in order
     of the query and then from the largest weight down; positions count from 1. Of more than
-    `most` weights the largest are kept; the second value is how many were left out."""
+    `most` weights the largest stay; the second value is how many were omitted."""
     rows, columns = np.nonzero(weights)
     values = weights[rows, columns]
     largest = np.sort(np.argsort(-values, kind="stable")[:most])

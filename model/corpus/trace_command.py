@@ -45,7 +45,7 @@ class Processes:
     def launched(cls, device: str) -> "Processes":
         if int(os.environ.get("WORLD_SIZE", "1")) == 1:
             return cls(0, 1, device)
-        from accelerate import PartialState  # who launched with it has it
+        from accelerate import PartialState  # there where one launched with it
 
         state = PartialState(cpu=device == "cpu")
         return cls(state.process_index, state.num_processes, state.device)
@@ -59,7 +59,7 @@ class Processes:
         return everyone
 
     def part(self) -> None:
-        """Wait for each other: who leaves early breaks what still connects the others."""
+        """Wait for each other: one that leaves early breaks what still connects the others."""
         if self.count > 1:
             torch.distributed.barrier()
             torch.distributed.destroy_process_group()
@@ -79,7 +79,7 @@ def attend_to_all(
 
 
 def progress(total: int):
-    """A bar on a terminal, for who has tqdm."""
+    """A bar on a terminal, where there is tqdm."""
     try:
         from tqdm import tqdm
     except ImportError:
@@ -172,7 +172,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def stop(message: str) -> None:
-    """Of several processes that cannot go on, one says so."""
+    """Of several processes that cannot go on, one prints the message."""
     if os.environ.get("RANK", "0") == "0":
         print(message, file=sys.stderr)
     sys.exit(2)

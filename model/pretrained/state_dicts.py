@@ -336,7 +336,7 @@ SYSTEMS = {
         # torchtext numbers <unk> <pad> <sos> <eos> from 0, and the embedding says padding_idx=1.
         tokens=dict(pad_id=1, bos_id=2, eos_id=3),
     ),
-    # Layers alone; what they are held by and what stands around them is ours.
+    # Layers alone; what holds them and what stands around them is ours.
     "vanilla": System(
         (
             ("{table}.weight", "{table}.weight"),

@@ -26,7 +26,7 @@ MOST_ROWS = 2**21  # of a table in memory
 
 
 class HasAttention(Protocol):
-    """What of a Trace a table is made of."""
+    """The part of a Trace that a table is written from."""
 
     sides: Mapping[str, Side]
     sites: Sequence[Site]

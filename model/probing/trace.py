@@ -39,7 +39,7 @@ class Trace:
     """What a model did in one run. All arrays are read-only float32, and of one pass: there is no
     batch axis.
 
-    run           what was asked for
+    run           the run that was traced
     sides, sites  what the model says of itself: the texts it reads, and where attention happens
     texts         side → what was read of it, special tokens and padding included
     attention     kind → (layers, heads, query, key), after the mask; a layer for each site of the

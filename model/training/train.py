@@ -45,7 +45,7 @@ IGNORED = -100  # cross_entropy's own sign for a label that does not count
 
 
 class CannotSave(Exception):
-    """What was to be kept could not be written."""
+    """A file of the training could not be written."""
 
 
 def rate(step: int, recipe: Recipe, last: int) -> float:
@@ -187,7 +187,7 @@ class Training:
             return Tokenizer.load(file)
 
     def epoch(self, number: int) -> list[list[Pair]]:
-        """The batches of an epoch, the same whenever it is asked for."""
+        """The batches of an epoch, the same every time."""
         order = torch.Generator().manual_seed(self.seed * 100_003 + number)
         return list(batches(self.pairs["train"], self.recipe.max_tokens, order))
 
