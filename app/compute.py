@@ -167,7 +167,7 @@ def answers_of(view: ModelView, run: Run) -> positions.Answers:
 
 
 def effect_of(view: ModelView, run: Run, kind: str, shift: int) -> positions.Effect:
-    """What positions of another kind (see model/positions.py) change."""
+    """What positions of another kind (see model/analysis/positions.py) change."""
     shift, before = shift if kind == "shifted" else 0, trace_of(view, run)
 
     def make():
@@ -231,8 +231,8 @@ def _members(vocab_size: int, max_length: int) -> dict[str, torch.nn.Module]:
 
 
 def family_of(view: ModelView, run: Run) -> dict:
-    """What the presets do differently, measured on the texts of a run (see model/family.py); with
-    the number of `pieces`. Raises TooLong."""
+    """What the presets do differently, measured on the texts of a run (see
+    model/analysis/family.py); with the number of `pieces`. Raises TooLong."""
     config = view.model.config
 
     def make():

@@ -70,7 +70,7 @@ class Lesson:
     def _input(self, name: str) -> Step:
         steps, row = self.steps, self.row
         pictures = [self._of_query("x, what asks", steps.residual)]
-        hand = f"**{self.who}** enters as {steps.residual.shape[1]} numbers, the first of them "
+        hand = f"**{self.token}** enters as {steps.residual.shape[1]} numbers, the first of them "
         explanation = (
             f"What layer {self.site.layer} gives on enters layer {self.site.layer + 1}."
             if self._is_first and self.site.layer
@@ -228,7 +228,7 @@ class Lesson:
             self._shape("h", "query", "d_head"),
             [self._of_key("v", steps.v), self._of_query("h = w·v", steps.head_output)],
             self._code((type(self.attention).forward, "@ v")),
-            f"First number of **{self.who}**: {terms} + {texts[-1]} (all others) = **{total}**.",
+            f"First number of **{self.token}**: {terms} + {texts[-1]} (all others) = **{total}**.",
         )
 
     def _concatenation(self, name: str) -> Step:
@@ -277,7 +277,7 @@ class Lesson:
                 (type(self.attention).split, "return"), (type(self.attention).forward, "flatten(")
             ),
             f"Head {head + 1}'s numbers are numbers {first + 1} to {first + self.width} of "
-            f"**{self.who}**; the first is **{steps.concatenated[self.row, first]:.2f}**.",
+            f"**{self.token}**; the first is **{steps.concatenated[self.row, first]:.2f}**.",
         )
 
     def _output(self, name: str) -> Step:
@@ -301,12 +301,12 @@ class Lesson:
                 r"o",
                 "What was there before is left out: only what the heads found.",
             )
-            hand = f"First number of **{self.who}**: **{steps.added[row, 0]:.2f}**, from o alone."
+            hand = f"First number of **{self.token}**: **{steps.added[row, 0]:.2f}**, from o alone."
         else:
             formula = r"x + o"
             explanation = "What the heads found is added to what was there, so nothing is lost."
             texts, total = by_hand(sum, [[steps.residual[row, 0], steps.output[row, 0]]])
-            hand = f"First number of **{self.who}**: {texts[0]} + {texts[1]} = **{total}**."
+            hand = f"First number of **{self.token}**: {texts[0]} + {texts[1]} = **{total}**."
         if steps.pre_norm:
             explanation += " The norm stands before the next sublayer here (pre-norm)."
         else:
@@ -350,7 +350,7 @@ class Lesson:
                 (type(self.layer.feed_forward).forward, "return"),
                 (type(self.layer).forward, "self.feed_forward("),
             ),
-            f"**{self.who}**: of {len(hidden)} hidden numbers **{int((hidden > 0).sum())}** are "
+            f"**{self.token}**: of {len(hidden)} hidden numbers **{int((hidden > 0).sum())}** are "
             f"above 0 and pass; its first number leaves the layer as "
             f"**{steps.layer_output[row, 0]:.2f}**.",
         )
@@ -358,12 +358,12 @@ class Lesson:
     # What the steps share
 
     @property
-    def who(self) -> str:
+    def token(self) -> str:
         return f"“{labels.escaped(self.query[self.row])}”"
 
     @property
     def pair(self) -> str:
-        return f"**{self.who}** · **“{labels.escaped(self.key[self.column])}”**"
+        return f"**{self.token}** · **“{labels.escaped(self.key[self.column])}”**"
 
     @property
     def _is_first(self) -> bool:
@@ -421,7 +421,7 @@ class Lesson:
         """The head's first number of a projection, multiplied out: its three largest products."""
         first = self.steps.head * self.width if name == "q" else 0
         if not isinstance(linear, nn.Linear):
-            return f"First number of {name} for **{self.who}**: **{y[0]:.2f}**."
+            return f"First number of {name} for **{self.token}**: **{y[0]:.2f}**."
         weight = linear.weight[first].float().cpu().numpy().astype(float)
         products = x.astype(float) * weight
         order = np.argsort(-np.abs(products))[:3]
@@ -433,7 +433,7 @@ class Lesson:
         terms = " + ".join(f"{texts[2 * n]} · {texts[2 * n + 1]}" for n in range(len(order)))
         added = f" + {texts[-1]} (bias)" if bias else ""
         return (
-            f"First number of {name} for **{self.who}**, {len(x)} products: {terms} + "
+            f"First number of {name} for **{self.token}**, {len(x)} products: {terms} + "
             f"{texts[2 * len(order)]} (the other {len(x) - len(order)}){added} = **{total}**."
         )
 

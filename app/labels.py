@@ -242,7 +242,7 @@ def place_of_norm(final: bool, stack: str) -> str:
     )
 
 
-POSITIONS = {  # kind of positional table (see model/positions.py) → what a model is given
+POSITIONS = {  # kind of positional table (see model/analysis/positions.py) → what a model is given
     "sinusoidal": "sines and cosines as in the paper, each row as long as the model's own",
     "learned": "a table that was not its own: random vectors as long as the model's own rows, the "
     "same every time, as a learned table is before training",
@@ -259,14 +259,14 @@ def token_title(model) -> str:
 
 def differences(measured: dict) -> str:
     """A Markdown table: what the presets do differently, which ones do, and what it comes to on the
-    sentence that was `measured` (see model/family.py)."""
+    sentence that was `measured` (see model/analysis/family.py)."""
     m, n_tokens = measured, measured["pieces"]
     grows = {name: f"{m['lengths'][name][-1]:.1f}" for name in m["lengths"]}
     ratio = {
         name: f"{word:.1f} : {position:.1f}"
         for name, (word, position) in m["word_to_position"].items()
     }
-    left_out, as_words = m["padded_mean"]
+    ignored, as_words = m["padded_mean"]
     rows = [
         (
             "Stacks",
@@ -370,7 +370,7 @@ def differences(measured: dict) -> str:
             "Mean over positions",
             "none: it has a decoder",
             "bloem; its notebook counts padding too",
-            f"8 tokens of padding move a class by {left_out:.4f} here, by **{as_words:.4f}** if "
+            f"8 tokens of padding move a class by {ignored:.4f} here, by **{as_words:.4f}** if "
             "they count",
         ),
         (

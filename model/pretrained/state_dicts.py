@@ -47,7 +47,7 @@ class System:
 
     names: tuple[tuple[str, str], ...]
     words: Words
-    n_heads: Callable[["Weights"], "Told"] | None = None
+    n_heads: Callable[["Weights"], "InferredSize"] | None = None
     tokens: Mapping[str, int] = field(default_factory=lambda: NO_TOKENS)
     lacks: tuple[str, ...] = ()
 
@@ -83,7 +83,7 @@ def _pattern(template: str, words: Words) -> str:
 
 
 @dataclass(frozen=True)
-class Told:
+class InferredSize:
     """A size, and the parameter (by its system's name) whose shape or name tells it."""
 
     size: int
@@ -124,21 +124,21 @@ class Weights:
     def has(self, ours: str) -> bool:
         return any(weight.ours == ours for weight in self.weights)
 
-    def count(self, pattern: str) -> Told | None:
+    def count(self, pattern: str) -> InferredSize | None:
         """One more than the highest number in our names that fit, so that a gap is missed later."""
         numbers = {
             int(match[1]): weight.theirs
             for weight in self.weights
             if (match := re.match(pattern, weight.ours))
         }
-        return Told(max(numbers) + 1, numbers[max(numbers)]) if numbers else None
+        return InferredSize(max(numbers) + 1, numbers[max(numbers)]) if numbers else None
 
-    def told(self) -> Iterator[tuple[str, Told | None]]:
+    def inferred_sizes(self) -> Iterator[tuple[str, InferredSize | None]]:
         """Fields of any preset's Config, as far as names and shapes tell them."""
 
-        def length(axis: int, *ours: str) -> Told:
+        def length(axis: int, *ours: str) -> InferredSize:
             weight = self.find(*ours)
-            return Told(weight.tensor.shape[axis], str(weight))
+            return InferredSize(weight.tensor.shape[axis], str(weight))
 
         linear1 = [f"{stack}.layers.0.feed_forward.linear1.weight" for stack in WORDS["stack"]]
         embedded = self.has(TOKENS) or TOKENS not in self.system.lacks
@@ -162,13 +162,13 @@ class Weights:
     def sizes(self, known: set[str], given: Mapping[str, object]) -> dict[str, object]:
         """The fields of a Config, of which `known` are its own: the given ones and those that
         names, shapes and the system's code tell. ValueError where they disagree or do not do."""
-        told = {size: t for size, t in self.told() if t and size in known}
-        for size, t in told.items():
+        inferred = {size: t for size, t in self.inferred_sizes() if t and size in known}
+        for size, t in inferred.items():
             if size in given and given[size] != t.size:
                 raise ValueError(
                     f"{size}={given[size]} was given, but the state dict says {t.size}: see {t.by}"
                 )
-        sizes = self.system.tokens | {size: t.size for size, t in told.items()} | given
+        sizes = self.system.tokens | {size: t.size for size, t in inferred.items()} | given
         if "vocab_size" not in sizes:
             raise ValueError(
                 f"{self.name} has no embeddings of its own, nor has the state dict: give "
@@ -264,15 +264,15 @@ def read(name: str, state_dict: Mapping[str, Tensor]) -> Weights:
     return Weights(name, SYSTEMS[name], tuple(weights))
 
 
-def _counted_heads(weights: Weights) -> Told:
+def _counted_heads(weights: Weights) -> InferredSize:
     weights.find(f"{QUERY}.heads.0.weight")
     return weights.count(rf"{re.escape(QUERY)}\.heads\.(\d+)\.")
 
 
-def _wide_heads(weights: Weights) -> Told:
+def _wide_heads(weights: Weights) -> InferredSize:
     query = weights.find(f"{QUERY}.weight")
     rows, d_model = query.tensor.shape
-    return Told(rows // max(d_model, 1), str(query))
+    return InferredSize(rows // max(d_model, 1), str(query))
 
 
 SYSTEMS = {

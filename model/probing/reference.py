@@ -117,7 +117,7 @@ class Reference(nn.Module):
 
     @torch.no_grad()
     def trace(self, model: Transformer, run: Run) -> ReferenceTrace:
-        """The same pass as `model.trace.trace` of the model that this is the twin of. `self` must
+        """The same pass as `trace` of the model that this is the twin of. `self` must
         be the caller's own view."""
         with capture_reference(self.transformer) as captured:
             logits = self(*ids_of(model, read_of(model, run)), run.masks)
