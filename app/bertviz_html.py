@@ -79,17 +79,17 @@ def page(
         data["queries"] = _exact(trace.query[kind][list(layers)])
         data["keys"] = _exact(trace.key[kind][list(layers)])
     sizes, width = _sizes(view, max(map(len, (*query, *key))), larger)
-    labels = [labels.layer_number(trace, kind, i) for i in layers]
+    numbers = [labels.layer_number(trace, kind, i) for i in layers]
     params = {
         "attention": {"all": data},
         "default_filter": "all",
         "root_div_id": "bertviz",
         "display_mode": theme,
-        "include_layers": labels,
+        "include_layers": numbers,
         "include_heads": [*heads],
         "total_heads": len(heads),
         # The head view knows a layer by its label, the neuron view by its place.
-        "layer": layer if view == "neuron" else labels[layer],
+        "layer": layer if view == "neuron" else numbers[layer],
         "head": head,
         "heads": [head],
         "bidirectional": not ("causal" in trace.kinds[kind][0].masks and trace.masks.causal),
