@@ -33,6 +33,11 @@ bench: $(VENV)/test.installed chromium
 screenshots: $(VENV)/test.installed chromium
 	$(BIN)/python -m tests.browser.screenshots
 
+# Plants faults in model/ and counts those that the tests notice.
+.PHONY: mutants
+mutants: $(VENV)/test.installed
+	$(BIN)/python -m tests.mutants
+
 lint: $(VENV)/test.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -3,22 +3,19 @@ import streamlit as st
 import torch
 from streamlit.testing.v1 import AppTest
 
-from app import compute
+from app import catalog, compute
 from tests.conftest import ROOT
 
 
 @pytest.fixture
 def page(models, monkeypatch):
-    """The app without a browser, with nothing cached and our own models to choose from."""
+    """The app without a browser, with our own models to choose from. What is cached of another
+    folder of models is forgotten."""
     monkeypatch.setattr("sys.argv", ["main.py", "--models", str(models)])
-
-    def forget():
+    if catalog.folders() != catalog.folders.__wrapped__():
         st.cache_resource.clear()
         st.cache_data.clear()
-
-    forget()
-    yield AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
-    forget()
+    return AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -29,6 +29,59 @@ PAGES = {  # title → path
     "BertViz": "bertviz",
     "Take away": "take-away",
 }
+# Notes when the page last asked the server for a run, and when the last run ended: fields 11 of
+# Streamlit 1.67's BackMsg and 6 of its ForwardMsg, whose value 2 means that another run follows.
+TRAFFIC = """
+  window.traffic = { asked: 0, ended: -1 };
+  const field = (bytes, wanted) => {
+    let at = 0;
+    const varint = () => {
+      let value = 0, scale = 1, byte;
+      do {
+        byte = bytes[at++];
+        value += (byte & 127) * scale;
+        scale *= 128;
+      } while (byte & 128);
+      return value;
+    };
+    while (at < bytes.length) {
+      const key = varint();
+      const [name, wire] = [Math.floor(key / 8), key % 8];
+      const value = wire === 0 || wire === 2 ? varint() : 0;
+      if (name === wanted) return value;
+      at += wire === 2 ? value : wire === 5 ? 4 : wire === 1 ? 8 : 0;
+    }
+    return -1;
+  };
+  const Socket = window.WebSocket;
+  window.WebSocket = class extends Socket {
+    constructor(...given) {
+      super(...given);
+      this.addEventListener("message", ({ data }) => {
+        const status = data instanceof ArrayBuffer ? field(new Uint8Array(data), 6) : -1;
+        if (status >= 0 && status !== 2) window.traffic.ended = performance.now();
+      });
+    }
+    send(data) {
+      const bytes = ArrayBuffer.isView(data) ? data : new Uint8Array(data);
+      if (field(bytes, 11) >= 0) window.traffic.asked = performance.now();
+      super.send(data);
+    }
+  };
+"""
+IDLE = """
+  () => new Promise((idle) => {
+    const look = () => {
+      const { asked, ended } = window.traffic;
+      if (ended < asked || !document.querySelector('SETTLED')) return setTimeout(look, 10);
+      requestAnimationFrame(() => requestIdleCallback(() => requestIdleCallback(() => {
+        if (window.traffic.asked > ended) look();
+        else idle();
+      })));
+    };
+    look();
+  })
+""".replace("SETTLED", SETTLED)
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-background-networking",
@@ -55,41 +108,47 @@ class Visit:
 
     def __init__(self, page: Page, address: str):
         self.page, self.address = page, address
-        self.requests, self.errors = [], []
+        self.requests, self.errors, self.loading = [], [], set()
+        page.add_init_script(TRAFFIC)
+        page.on("request", lambda request: self.loading.add(request))
+        page.on("requestfinished", lambda request: self.loading.discard(request))
+        page.on("requestfailed", lambda request: self.loading.discard(request))
         page.on("request", lambda request: self.requests.append(request.url))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
 
     def open(self, path: str = "") -> "Visit":
         self.page.goto(f"{self.address}/{path}")
         self.page.wait_for_selector(BEGUN, timeout=60_000)  # before its first run a page is idle
-        return self.settle()
+        return self.idle()
 
     def settle(self) -> "Visit":
-        """Wait until the script has run and nothing on the page is stale or loading."""
-        for _ in range(2):
-            self.rest()
-            self.page.wait_for_selector(SETTLED, timeout=60_000)
-        self.rest()
-        return self
-
-    def rest(self) -> None:
-        """The browser tells the server after a short rest; a busy one takes longer."""
+        """Wait until what was done has run. Keys and sliders tell the server after a rest."""
         self.page.wait_for_timeout(250)
-        self.page.evaluate("() => new Promise(idle => requestIdleCallback(idle))")
+        return self.idle()
+
+    def idle(self) -> "Visit":
+        """Wait until the run that the page asked for has ended and is drawn, by scripts that may
+        have to be loaded first."""
+        self.page.wait_for_timeout(50)  # a click is told by then
+        self.page.evaluate(IDLE)
+        while self.loading:
+            self.page.wait_for_timeout(20)
+            self.page.evaluate(IDLE)
+        return self
 
     def type(self, text: str, label: str = "Source sentence") -> "Visit":
         box = self.page.get_by_label(label, exact=True)
         box.fill(text)
         box.press("Control+Enter" if label == "Source sentence" else "Enter")
-        return self.settle()
+        return self.idle()
 
     def choose(self, group: str, option: str | int) -> "Visit":
         self.page.locator(f".st-key-{group}").get_by_text(str(option), exact=True).click()
-        return self.settle()
+        return self.idle()
 
     def switch(self, label: str) -> "Visit":
         self.page.get_by_text(label, exact=True).click()
-        return self.settle()
+        return self.idle()
 
     def go(self, title: str) -> "Visit":
         link = self.page.get_by_role("link", name=title).first  # a page may have one too
@@ -101,7 +160,7 @@ class Visit:
             more.click()
             self.page.get_by_role("menuitem", name=title).click()
         expect(self.page.get_by_role("heading", name=title, exact=True)).to_be_visible()
-        return self.settle()
+        return self.idle()
 
     def cells(self, key: str, trace: int = 0) -> list[list[float]]:
         """The numbers that a figure shows, blank ones as None."""
@@ -133,11 +192,19 @@ class Visit:
         return [url for url in self.requests if not url.startswith(local)]
 
 
-@pytest.fixture
-def visit(chromium, app):
+@pytest.fixture(scope="session")
+def context(chromium):
+    """One for all visits: Streamlit's scripts, several megabytes, are loaded once."""
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
     context.grant_permissions(["clipboard-read", "clipboard-write"])
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def visit(context, app):
     visit = Visit(context.new_page(), app)
     yield visit
     visit.expect_well()
-    context.close()
+    for page in context.pages:
+        page.close()
