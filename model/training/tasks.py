@@ -230,7 +230,7 @@ def toy(name: str) -> Task:
         title=f"{name.capitalize()} a row of letters",
         look_for=look_for,
         score="exact",
-        data=f"Rows of 1 to {LONGEST} letters, drawn at random by model/tasks.py.",
+        data=f"Rows of 1 to {LONGEST} letters, drawn at random by model/training/tasks.py.",
         terms="None: they are made by this program.",
         examples=lambda: {"train": draw("train", 40_000), "val": draw("val", 500)},
         tests=lambda: {"unseen": draw("test", 1000)},
