@@ -292,7 +292,7 @@ def differences(measured: dict) -> str:
         (
             "Size of embeddings",
             "× √d_model",
-            "as they are: hyunwoongko, van_dijck, bloem",
+            "as they are: hyunwoongko (padding's is never trained), van_dijck, bloem",
             "length of word : position, "
             + _each({name: ratio[name] for name in ("paper", "annotated", "hyunwoongko", "bloem")}),
         ),
@@ -317,8 +317,14 @@ def differences(measured: dict) -> str:
         (
             "Masked scores",
             "−∞",
+<<<<<<< HEAD:app/labels.py
             "−1e9: annotated, van_dijck; −10000: hyunwoongko",
             f"a row that may look at none of your {n_tokens} pieces gives each "
+=======
+            "−1e9: annotated, van_dijck; −10000: hyunwoongko; −∞: vanilla, whose own code then has "
+            "NaN where nothing may be looked at (zeros here, as in paper)",
+            f"a row that may look at none of your {pieces} pieces gives each "
+>>>>>>> decoding:app/words.py
             + _each({name: f"{weight:.3f}" for name, weight in m["nothing_to_see"].items()}),
         ),
         (
@@ -357,7 +363,8 @@ def differences(measured: dict) -> str:
         (
             "Dropout",
             "sublayers, sums of embeddings, weights",
-            "feed-forward alone: vanilla; none: van_dijck; not on weights: hyunwoongko",
+            "feed-forward alone: vanilla; none: van_dijck and bloem's notebook (our bloem can drop "
+            "weights, sublayers and whole pieces); not on weights: hyunwoongko",
             "in training a rate of 0.1 moves the encoder's output by "
             + _each(
                 {

@@ -1,7 +1,7 @@
 """Known systems by name: the paper's model with the parts put in that they do differently.
 
 python -m model presets         a table of all of them
-python -m model presets NAME    parameter names and shapes of one, at its own sizes
+python -m model presets NAME    parameter names and shapes of one, at the sizes it is shown at
 """
 
 import argparse
@@ -78,14 +78,18 @@ def annotated(config: TwoVocabularies) -> Transformer:
 
 def hyunwoongko(config: TwoVocabularies) -> Transformer:
     """hyunwoongko/transformer: post-norm with its own eps, embeddings as they are, a vocabulary
-    for each side, and a linear head with bias."""
+    for each side, and a linear head with bias. The vector of padding is not trained."""
     model = Transformer(config)
     _swap(model, nn.LayerNorm, lambda: nn.LayerNorm(config.d_model, eps=1e-12))
     _swap(model, MaskedSoftmax, lambda: FilledSoftmax(-10000.0))
     _swap(model, FeedForward, lambda: _with_dropout(config))
     _no_dropout(model, MultiHeadAttention)
-    model.src_embedding.token = nn.Embedding(config.vocab_size, config.d_model)
-    model.tgt_embedding.token = nn.Embedding(config.tgt_vocab, config.d_model)
+    for embedding, vocab_size in (
+        (model.src_embedding, config.vocab_size),
+        (model.tgt_embedding, config.tgt_vocab),
+    ):
+        padding = config.pad_id if 0 <= config.pad_id < vocab_size else None
+        embedding.token = nn.Embedding(vocab_size, config.d_model, padding_idx=padding)
     model.generator = nn.Linear(config.d_model, config.tgt_vocab)
     _reset(model, nn.init.kaiming_uniform_)
     return model
@@ -93,15 +97,15 @@ def hyunwoongko(config: TwoVocabularies) -> Transformer:
 
 def vanilla(config: ScaledPositions) -> Transformer:
     """mr-raccoon-97/vanilla-transformer: no biases in projections and feed-forward, norms over
-    the unbiased variance, frequencies from k = 1. It has layers only: embeddings and generator
-    are the paper's."""
+    the unbiased variance, frequencies from k = 1, dropout in the feed-forward alone. It has layers
+    only: embeddings and generator are the paper's."""
     model = Transformer(config)
     sizes = config.d_model, config.n_heads
     _swap(model, MultiHeadAttention, lambda: KeyValueAttention(*sizes))
     _swap(model, FeedForward, lambda: _with_dropout(config, bias=False))
     for stack, bias in ((model.encoder, False), (model.decoder, True)):
         _swap(stack, nn.LayerNorm, lambda bias=bias: UnbiasedNorm(config.d_model, bias))
-    _no_dropout(model, EncoderLayer, DecoderLayer)
+    _no_dropout(model, EncoderLayer, DecoderLayer, Embedding)
     for embedding in (model.src_embedding, model.tgt_embedding):
         embedding.position = PositionsFromOne(config.max_length, config.d_model, config.scale)
     return model
@@ -109,7 +113,7 @@ def vanilla(config: ScaledPositions) -> Transformer:
 
 def van_dijck(config: SlicedHeads) -> Transformer:
     """Max van Dijck's walk-through: each head reads its own slice of the embedding and widens it
-    to hidden_size; embeddings as they are, and not shared."""
+    to hidden_size; embeddings as they are, and not shared; all weights as PyTorch draws them."""
     model = Transformer(config)
     sizes = config.d_model, config.n_heads, config.hidden_size
     _swap(model, MultiHeadAttention, lambda: SlicedAttention(*sizes))
@@ -118,19 +122,19 @@ def van_dijck(config: SlicedHeads) -> Transformer:
     for embedding in (model.src_embedding, model.tgt_embedding):
         embedding.token = nn.Embedding(config.vocab_size, config.d_model)
     model.generator = nn.Linear(config.d_model, config.vocab_size)
+    _reset_linear(model)
     return model
 
 
 def bloem(config: ClassifierConfig) -> Classifier:
     """Bloem 2019, "Transformers from scratch": an encoder that classifies, post-norm, with
-    learned positions and heads as wide as the model."""
+    learned positions and heads as wide as the model; all weights as PyTorch draws them."""
     model = Classifier(config)
     embedding = model.src_embedding
     embedding.token = nn.Embedding(config.vocab_size, config.d_model)
     embedding.position = LearnedPositions(config.max_length, config.d_model)
-    for table in (embedding.token, embedding.position):
-        nn.init.normal_(table.weight, std=config.d_model**-0.5)
-    # Whole tokens at a time: a verdict must not hang on one word that training happened to hold.
+    # The notebook has no dropout, which is a rate of 0. At another whole tokens go at a time: a
+    # verdict must not hang on one word that training happened to hold.
     embedding.dropout = nn.Dropout1d(config.dropout)
     for layer in model.encoder.layers:
         layer.self_attn = WideAttention(config.d_model, config.n_heads, config.dropout)
@@ -146,7 +150,7 @@ def decoder_only(config: DecoderOnlyConfig) -> DecoderOnly:
 @dataclass(frozen=True)
 class Preset:
     """A system: its name, how to build it, its kind of Config, what it does otherwise than the
-    paper, in a line, and the sizes that its own code or text gives, the vocabulary's apart."""
+    paper, in a line, the sizes it is shown at, the vocabulary's apart, and whose those are."""
 
     system: str
     build: Callable[[Config], nn.Module]
@@ -154,6 +158,7 @@ class Preset:
     differs: str
     vocabulary: Mapping[str, int]
     sizes: Mapping[str, float]
+    whose_sizes: str = "its own sizes"
 
 
 PRESETS = {
@@ -172,6 +177,7 @@ PRESETS = {
         "norm before each sublayer, and a final one on each stack",
         dict(vocab_size=37000),
         {},
+        "the paper's sizes",
     ),
     "annotated": Preset(
         "The Annotated Transformer",
@@ -186,7 +192,8 @@ PRESETS = {
         "hyunwoongko/transformer",
         hyunwoongko,
         TwoVocabularies,
-        "no √d_model, two vocabularies, head with bias, masked scores -10000, norm with eps 1e-12",
+        "no √d_model, two vocabularies, padding's vector not trained, head with bias, masked "
+        "scores -10000, norm with eps 1e-12",
         dict(vocab_size=5893, tgt_vocab_size=7855),
         dict(max_length=256),
     ),
@@ -198,6 +205,7 @@ PRESETS = {
         "k = 1, dropout in the feed-forward alone",
         dict(vocab_size=37000),
         dict(dropout=0.2),
+        "the paper's sizes, its own rate of dropout",
     ),
     "van_dijck": Preset(
         "Max van Dijck's walk-through",
@@ -215,6 +223,7 @@ PRESETS = {
         "positions, mean over positions, log-softmax",
         dict(vocab_size=50000),
         dict(d_model=128, d_ff=512, max_length=512, dropout=0.0),
+        "sizes of our choice, for the notebook names none",
     ),
     "decoder_only": Preset(
         "The paper's decoder alone (Liu et al. 2018, Radford et al. 2018)",
@@ -223,6 +232,7 @@ PRESETS = {
         "no encoder and no cross-attention: one text, and what comes next",
         dict(vocab_size=37000),
         {},
+        "the paper's sizes",
     ),
 }
 
@@ -236,7 +246,8 @@ def build(name: str, **sizes) -> nn.Module:
 
 
 def own_sizes(name: str, vocab_size: int = 0) -> dict[str, float]:
-    """The sizes that the system's own code or text gives; with another vocabulary if given."""
+    """The sizes that the system is shown at: those of its own code or text, and others where it
+    names none (see Preset.whose_sizes); with another vocabulary if given."""
     preset = PRESETS[name]
     return {**(dict(vocab_size=vocab_size) if vocab_size else preset.vocabulary), **preset.sizes}
 
@@ -283,12 +294,17 @@ def _no_dropout(model: nn.Module, *kinds: type) -> None:
 
 def _reset(model: nn.Module, matrix: Callable[[Tensor], object]) -> None:
     """Matrices by `matrix`, biases as PyTorch draws them."""
-    for part in model.modules():
-        if isinstance(part, nn.Linear):
-            part.reset_parameters()
+    _reset_linear(model)
     for parameter in model.parameters():
         if parameter.dim() > 1:
             matrix(parameter)
+
+
+def _reset_linear(model: nn.Module) -> None:
+    """Linear layers as PyTorch draws them."""
+    for part in model.modules():
+        if isinstance(part, nn.Linear):
+            part.reset_parameters()
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -306,4 +322,5 @@ def main(arguments: list[str] | None = None) -> None:
     for parameter, tensor in model.named_parameters():
         print(f"{parameter:44}  {' × '.join(map(str, tensor.shape)):>14}  {tensor.numel():>11,}")
     said = ", ".join(f"{key} {value:,}" for key, value in sizes.items())
-    print(f"{parameter_count(model):,} parameters at {said}")
+    whose = PRESETS[name].whose_sizes
+    print(f"{parameter_count(model):,} parameters at {whose}: {said}")

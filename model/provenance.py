@@ -140,12 +140,6 @@ SOURCES = {
                 "k = 1",
             ),
             Disagreement(
-                "what a head projects",
-                "a slice of d / h numbers of each word",
-                "all d numbers, then the result is cut into heads",
-                "as the code",
-            ),
-            Disagreement(
                 "first weights",
                 "normal, after Xavier, in the text's code",
                 "PyTorch's own for linear layers",
@@ -162,10 +156,19 @@ SOURCES = {
             Repair(
                 "The positional table is cut along its dimensions in place of its positions.",
                 "The table's first rows are added. As it stood the sum fails, unless the sentence "
-                "is as long as the model is wide and the table as long as the sentence.",
+                "is at least as long as the model is wide and the table as long as the sentence. "
+                "A sentence of one word passes with a wrong shape: it comes out as long as the "
+                "table.",
+            ),
+            Repair(
+                "Masked scores are −∞ and nothing else is done, so that a row that may look at "
+                "nothing is NaN, which the next layers spread.",
+                "Such a row is all zeros, as in the paper's model here.",
             ),
         ),
-        "It has layers only: embeddings × √d_model, the stacks and the generator are the paper's.",
+        "It has layers only: embeddings × √d_model, the stacks and the generator are the paper's, "
+        "but sums of embeddings and positions are not dropped: dropout stands in the feed-forward "
+        "alone, as in its layers.",
     ),
     "van_dijck": Source(
         "Max van Dijck: an interpretation of the paper, after The Annotated Transformer",
@@ -212,7 +215,8 @@ SOURCES = {
             Repair(
                 "`torch.split(x, num_heads)` cuts pieces that are num_heads wide, not num_heads "
                 "pieces.",
-                "As many slices as heads. They agree for 3 heads of 3 numbers, the example, alone.",
+                "As many slices as heads. They agree where there are as many heads as numbers a "
+                "head, as in the example of 3.",
             ),
             Repair(
                 "The decoder's two attentions both run `masked_heads`, a name that it lacks; the "
@@ -277,6 +281,10 @@ SOURCES = {
                 "The table lies with the model, so that it runs on a GPU.",
             ),
         ),
+        "The notebook has no dropout and names no sizes but 8 heads, and 4 times the width in the "
+        "feed-forward. Ours can drop weights, sublayers and whole pieces of the text, which "
+        "`reviews` was trained with; the rate is 0 unless another is asked for. `reviews` also "
+        "began with smaller tables (standard deviation 1/√d_model, PyTorch's own is 1).",
     ),
     "decoder_only": Source(
         "arxiv.org/abs/1801.10198",

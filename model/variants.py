@@ -185,21 +185,19 @@ class PreNormDecoderLayer(DecoderLayer):
         memory: Tensor,
         mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
-        cache=(None, None),
     ) -> Tensor:
-        own, other = cache
         y = self.norm1(x)
-        x = x + self.dropout(self.self_attn(y, y, y, mask, own))
+        x = x + self.dropout(self.self_attn(y, y, y, mask))
         y = self.norm2(x)
-        x = x + self.dropout(self.cross_attn(y, memory, memory, memory_mask, other))
+        x = x + self.dropout(self.cross_attn(y, memory, memory, memory_mask))
         return x + self.dropout(self.feed_forward(self.norm3(x)))
 
 
 class LearnedPositions(nn.Embedding):
     """A learned vector per position. Returns the table, (position, d_model)."""
 
-    def forward(self, length: int, start: int = 0) -> Tensor:
-        return self.weight[start : start + length]
+    def forward(self, length: int) -> Tensor:
+        return self.weight[:length]
 
 
 class WideAttention(MultiHeadAttention):

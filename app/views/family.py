@@ -54,8 +54,8 @@ st.subheader("System by system")
 name = session.draw("system")
 preset, source = PRESETS[name], SOURCES[name]
 st.markdown(
-    f"**{preset.system}** · {source.address} · **{parameters(name):,}** parameters at its own "
-    f"sizes  \nDiffers from the paper in: {preset.differs}. {source.completed}"
+    f"**{preset.system}** · {source.address} · **{parameters(name):,}** parameters at "
+    f"{preset.whose_sizes}  \nDiffers from the paper in: {preset.differs}. {source.completed}"
 )
 if source.disagreements:
     st.markdown("**Where its text and its code disagree**")

@@ -27,15 +27,8 @@ from model.transformer import (
     FeedForward,
     MaskedSoftmax,
     MultiHeadAttention,
-    PositionalEncoding,
 )
-from model.variants import (
-    FilledSoftmax,
-    LearnedPositions,
-    PositionsFromOne,
-    StdNorm,
-    UnbiasedNorm,
-)
+from model.variants import FilledSoftmax, StdNorm, UnbiasedNorm
 
 SIZES = dict(d_model=128, n_heads=8, d_ff=512, dropout=0.1)
 LAYERS, DEPTHS = 6, ("n_encoder_layers", "n_decoder_layers")
@@ -110,18 +103,9 @@ def sharing(model: nn.Module, ids: Tensor) -> float:
     return nn.functional.cosine_similarity(*sides, dim=-1).mean().item()
 
 
-def first_waves(length: int, d_model: int, seed: int = 0) -> dict[str, Tensor]:
-    """The first number of each position's vector, (position,): sinusoids from k = 0, from k = 1,
-    and a learned table before training."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        learned = LearnedPositions(length, d_model).requires_grad_(False)
-    tables = {
-        "paper": PositionalEncoding(length, d_model),
-        "vanilla": PositionsFromOne(length, d_model),
-        "bloem": learned,
-    }
-    return {name: table(length)[:, 0] for name, table in tables.items()}
+def first_wave(model: nn.Module, length: int) -> list[float]:
+    """The first number of each position's vector."""
+    return first_embedding(model).position(length)[:, 0].tolist()
 
 
 def nothing_to_see(length: int) -> dict[str, float]:
@@ -229,9 +213,8 @@ def measure(models: dict[str, nn.Module], src: Tensor, tgt: Tensor, padding: int
         "norms": norms(first_embedding(models["paper"])(src)[0]),
         "word_to_position": each(word_to_position, src),
         "sharing": each(sharing, src[0], of=pairs),
-        "first_waves": {
-            name: wave.tolist() for name, wave in first_waves(length, SIZES["d_model"]).items()
-        },
+        # sinusoids from k = 0, from k = 1, and a learned table before training
+        "first_waves": each(first_wave, length, of=("paper", "vanilla", "bloem")),
         "nothing_to_see": nothing_to_see(length),
         "reach": each(reach, src),
         "fourth_roots": fourth_roots(models["bloem"], src),

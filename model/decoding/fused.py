@@ -1,4 +1,6 @@
-"""One step of decoding in as few operations as its arithmetic allows.
+"""One step of decoding in as few operations as its arithmetic allows. For speed alone: take this
+file away, and decoding says the same, 1.6 times as slowly (measured: 0.55 in place of 0.34 of Marian's
+time, see tests/bench/bench_decoding.py).
 
 At one token a step the calls cost more than the numbers. Here query, key and value are one
 product, scales are folded into weights, all layers share one cache, and the beams of a sentence
@@ -10,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import layer_norm, linear, scaled_dot_product_attention
 
+from model.decoding.cache import one_by_one_embedding
 from model.masks import Masks
 from model.transformer import DecoderLayer, FeedForward, MultiHeadAttention, Scores, Transformer
 from model.variants import PreNormDecoderLayer
@@ -36,6 +39,7 @@ class FusedSteps:
         src_mask, _, memory_mask, *_ = masks.build(model, src, src)
         memory = model.encode(src, src_mask)
         self.model, self.beam, self.length = model, beam, 0
+        self.embedding = one_by_one_embedding(model)
         self.memory_mask = memory_mask
         self.layers = [_Layer(layer, memory) for layer in model.decoder.layers]
         # (layer, step, row, query and key and value)
@@ -45,7 +49,7 @@ class FusedSteps:
 
     def __call__(self, tgt: Tensor) -> Tensor:
         step, self.length = self.length, self.length + 1
-        x = self.model.tgt_embedding(tgt[:, step:], step)[:, 0]
+        x = self.embedding(tgt[:, step:])[:, 0]
         for layer, cache in zip(self.layers, self.cache, strict=True):
             x = layer(x, cache, step, self.beam, self.memory_mask)
         return self.model.generator(self.model.decoder.norm(x))

@@ -5,47 +5,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from model.decoding import fused
+from model.decoding import cache, fused
 from model.masks import Masks
-from model.transformer import MultiHeadAttention, Transformer
-
-
-class SelfCache:
-    """Keys and values of one decoder self-attention, in room for `capacity` steps."""
-
-    def __init__(self, capacity: int):
-        self.capacity, self.length = capacity, 0
-        self.keys = self.values = None
-
-    def __call__(self, attention: MultiHeadAttention, key: Tensor, value: Tensor):
-        k, v = attention.keys_values(key, value)
-        if self.keys is None:
-            shape = (*k.shape[:2], self.capacity, k.shape[3])
-            self.keys, self.values = k.new_empty(shape), v.new_empty(shape)
-        start, self.length = self.length, self.length + k.shape[2]
-        self.keys[:, :, start : self.length] = k
-        self.values[:, :, start : self.length] = v
-        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
-
-    def select(self, rows: Tensor) -> None:
-        if self.keys is not None:
-            self.keys, self.values = self.keys[rows], self.values[rows]
-
-
-class CrossCache:
-    """Keys and values of one cross-attention, projected from memory once."""
-
-    def __init__(self):
-        self.held = None
-
-    def __call__(self, attention: MultiHeadAttention, key: Tensor, value: Tensor):
-        if self.held is None:
-            self.held = attention.keys_values(key, value)
-        return self.held
-
-    def select(self, rows: Tensor) -> None:
-        if self.held is not None:
-            self.held = tuple(held[rows] for held in self.held)
+from model.transformer import Config, Transformer
 
 
 class Steps:
@@ -63,34 +25,30 @@ class Steps:
         src_mask, _, self.memory_mask, *_ = masks.build(model, src, src)
         self.src, self.memory = src, model.encode(src, src_mask)
         self._take(torch.arange(len(src), device=src.device).repeat_interleave(beam))
-        self.cache = None
-        if cached:
-            self.cache = [(SelfCache(capacity), CrossCache()) for _ in model.decoder.layers]
+        self.one_by_one = cache.OneByOne(model, capacity) if cached else None
 
     def __call__(self, tgt: Tensor) -> Tensor:
         """Targets so far, (row, length) → logits, (row, vocab_size)."""
-        model, memory, memory_mask = self.model, self.memory, self.memory_mask
-        if self.cache:
-            start = tgt.shape[1] - 1
-            hidden = model.decode(tgt[:, start:], memory, None, memory_mask, self.cache, start)
+        if self.one_by_one:
+            decode, tgt, tgt_mask = self.one_by_one.model.decode, tgt[:, -1:], None
         else:
-            _, tgt_mask, *_ = self.masks.build(model, self.src, tgt)
-            hidden = model.decode(tgt, memory, tgt_mask, memory_mask)
-        return model.generator(hidden[:, -1])
+            decode = self.model.decode
+            _, tgt_mask, *_ = self.masks.build(self.model, self.src, tgt)
+        hidden = decode(tgt, self.memory, tgt_mask, self.memory_mask)
+        return self.model.generator(hidden[:, -1])
 
     def reorder(self, rows: Tensor) -> None:
         """Targets take the places of others of the same sentence."""
-        for own, _ in self.cache or ():
-            own.select(rows)
+        if self.one_by_one:
+            self.one_by_one.reorder(rows)
 
     def keep(self, sentences: Tensor) -> None:
         """Only these sentences go on."""
         beams = torch.arange(self.beam, device=sentences.device)
         rows = (sentences[:, None] * self.beam + beams).flatten()
         self._take(rows)
-        for caches in self.cache or ():
-            for cache in caches:
-                cache.select(rows)
+        if self.one_by_one:
+            self.one_by_one.keep(rows)
 
     def _take(self, rows: Tensor) -> None:
         self.src, self.memory = self.src[rows], self.memory[rows]
@@ -104,10 +62,20 @@ def steps_for(model, src: Tensor, masks: Masks, capacity: int, beam: int, cached
         raise ValueError("a key-value cache needs the causal mask")
     if cached and fused.fits(model):
         return fused.FusedSteps(model, src, masks, capacity, beam)
-    return Steps(model, src, masks, capacity, beam, cached)
+    return Steps(model, src, masks, capacity, beam, cached and cache.fits(model))
 
 
-def longest(config, src_length: int) -> int:
+def first_token(config: Config) -> int:
+    """What a target begins with. Raises ValueError for a system that has no such token."""
+    if config.bos_id < 0:
+        raise ValueError(
+            "this model has no token that a target begins with (its bos_id is "
+            f"{config.bos_id}), so it cannot write one"
+        )
+    return config.bos_id
+
+
+def longest(config: Config, src_length: int) -> int:
     """How many tokens a translation may have: generous, and within what the model reads."""
     return min(2 * src_length + 20, config.max_length - 1)
 
@@ -122,10 +90,10 @@ def greedy_decode(
 ) -> list[list[int]]:
     """The most probable next token, again and again, until eos: (batch, src) → ids, without
     bos and eos, one list a sentence."""
-    config = model.config
+    config, bos = model.config, first_token(model.config)
     max_length = longest(config, src.shape[1]) if max_length is None else max_length
     steps = steps_for(model, src, masks, max_length, 1, use_cache)
-    tgt = src.new_full((len(src), 1), config.bos_id)
+    tgt = src.new_full((len(src), 1), bos)
     going = list(range(len(src)))  # row → sentence
     found: list[list[int]] = [[] for _ in going]
     for _ in range(max_length):
@@ -166,10 +134,10 @@ def beam_search(
 
     A sentence is done when `beam` targets have ended and none that still grows is better.
     """
-    config = model.config
+    config, bos = model.config, first_token(model.config)
     max_length = longest(config, src.shape[1]) if max_length is None else max_length
     steps = steps_for(model, src, masks, max_length, beam, use_cache)
-    tgt = src.new_full((len(src) * beam, 1), config.bos_id)
+    tgt = src.new_full((len(src) * beam, 1), bos)
     # All beams of a sentence begin alike: only the first may have children.
     grown = torch.full((len(src), beam), -torch.inf, device=src.device)
     grown[:, 0] = 0.0  # log-probabilities, (sentence, beam)

@@ -83,11 +83,9 @@ def replace_head(
 def replace_positions(embedding: Embedding, table: Tensor) -> Iterator[None]:
     """Add the rows of `table`, (position, d_model), to the words instead of the model's own."""
 
-    def rows(module, inputs, output):
-        length, start = (*inputs, 0)[:2]
-        return table[start : start + length]
-
-    handle = embedding.position.register_forward_hook(rows)
+    handle = embedding.position.register_forward_hook(
+        lambda module, inputs, output: table[: inputs[0]],
+    )
     try:
         yield
     finally:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from torch import nn
+
 from model.tokenizer import Tokenizer
 from model.training import data
 from model.training.data import DataError, Pair
@@ -35,9 +37,21 @@ class Recipe:
     patience: int = 10
 
 
+def as_built(model: nn.Module) -> None:
+    """First weights as the preset has them."""
+
+
+def smaller_tables(model: nn.Module) -> None:
+    """First embeddings and positions of standard deviation 1/√d_model, where PyTorch's is 1."""
+    embedding = model.src_embedding
+    for table in (embedding.token, embedding.position):
+        nn.init.normal_(table.weight, std=table.embedding_dim**-0.5)
+
+
 @dataclass(frozen=True)
 class Task:
-    """One task. `score` names what evaluate.py measures: "bleu", "accuracy" or "exact"."""
+    """One task. `score` names what evaluate.py measures: "bleu", "accuracy" or "exact";
+    `first_weights` changes those of a new model."""
 
     name: str
     title: str
@@ -53,6 +67,7 @@ class Task:
     recipe: Recipe = Recipe()
     classes: tuple[str, ...] = ()
     direction: tuple[str, ...] = ()
+    first_weights: Callable[[nn.Module], None] = as_built
 
     def tokenizer(self, examples: list[Example]) -> Tokenizer:
         """Trained on the texts of these examples, the training split."""
@@ -186,6 +201,7 @@ def reviews(folder: Path | None = None) -> Task:
             r_drop=4.0,
         ),
         classes=CLASSES,
+        first_weights=smaller_tables,
     )  # fmt: skip
 
 

@@ -147,6 +147,7 @@ class Training:
             self.tokenizer, self.preset = self.first_tokenizer(examples["train"]), task.preset
             sizes = {"vocab_size": len(self.tokenizer)} | task.sizes
             model = presets.build(self.preset, **sizes)
+            task.first_weights(model)
             self.recipes, self.steps_before = [], 0
         else:
             initial = begin_with(start, task)

@@ -75,6 +75,8 @@ def test_the_page_shows_what_is_measured(app):
         measured = family.measure(models, src, tgt)
     assert table == labels.differences(measured | {"pieces": src.shape[1]})
     assert f"**{measured['lengths']['pre_norm'][-1]:.1f}**" in table
+    assert "none: van_dijck and bloem's notebook" in table and "padding's is never trained" in table
+    assert "vanilla, whose own code then has NaN" in table
     claim = re.search(r"difference of the weights \*\*(\S+)\*\* \((.*?)\)", table)
     assert float(claim[1]) <= 1e-6 and claim[2] == "within 1e-6"
 
@@ -87,6 +89,7 @@ def test_each_system_is_told(app, system):
     shown = "\n".join(text.value for text in app.markdown)
     for told in (*SOURCES[system].disagreements, *SOURCES[system].repairs):
         assert all(part in shown for part in vars(told).values())
+    assert SOURCES[system].completed in shown and PRESETS[system].whose_sizes in shown
     if system == "van_dijck":
         assert "**8.25**" in shown and "| fun | (5.0, -3.0) | 55 |" in shown
 

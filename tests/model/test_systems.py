@@ -229,9 +229,39 @@ def test_dropout_stands_where_each_system_has_it():
     assert {system: rates(system) for system in SYSTEMS} == {
         "annotated": (0.3, 0.3, 0.3, 0.3),
         "hyunwoongko": (0.3, 0, 0.3, 0.3),
-        "vanilla": (0.3, 0, 0.3, 0),
+        "vanilla": (0, 0, 0.3, 0),
         "van_dijck": (0, 0, 0, 0),
     }
+
+
+def test_first_weights_of_van_dijck_are_pytorch_s_own():
+    model = build("van_dijck", **SIZES, **DEPTHS)
+    for name, part in model.named_modules():
+        if isinstance(part, nn.Linear):
+            bound = part.in_features**-0.5
+            assert 0.8 * bound < part.weight.abs().max() <= bound, name
+            assert 0 < part.bias.abs().max() <= bound, name
+    assert model.src_embedding.token.weight.std().item() == pytest.approx(1, abs=0.1)
+
+
+def test_first_weights_of_bloem_are_the_notebook_s():
+    torch.manual_seed(0)
+    model = build("bloem", **SIZES, n_encoder_layers=2)
+    notebook = nn.Embedding(53, 24), nn.Embedding(40, 24)
+    tables = model.src_embedding.token, model.src_embedding.position
+    for ours, theirs in zip(tables, notebook, strict=True):
+        assert ours.weight.shape == theirs.weight.shape
+        assert ours.weight.std().item() == pytest.approx(theirs.weight.std().item(), abs=0.1)
+
+
+def test_the_vector_of_padding_is_not_trained_in_hyunwoongko():
+    model = made("hyunwoongko").requires_grad_(True)
+    model(SRC, TGT).square().sum().backward()
+    for embedding in (model.src_embedding, model.tgt_embedding):
+        gradient = embedding.token.weight.grad
+        assert not gradient[0].any() and gradient.any()
+    without = build("hyunwoongko", **SIZES, **DEPTHS, pad_id=-1)
+    assert without.src_embedding.token.padding_idx is None
 
 
 def test_the_table_and_the_parts_are_printed(capsys):
@@ -240,4 +270,10 @@ def test_the_table_and_the_parts_are_printed(capsys):
     assert all(name in table for name in presets.PRESETS) and "55,207,087" in table
     presets.main(["van_dijck"])
     parts = capsys.readouterr().out
-    assert "encoder.layers.0.self_attn.query.heads.5.weight" in parts and "64 × 3" in parts
+    assert (
+        "encoder.layers.0.self_attn.query.heads.5.weight" in parts
+        and "64 × 3" in parts
+        and "its own sizes" in parts
+    )
+    presets.main(["bloem"])
+    assert "sizes of our choice" in capsys.readouterr().out

@@ -75,6 +75,15 @@ def test_words_and_positions(models, src, measured):
     assert measured["word_to_position"]["hyunwoongko"][0] == pytest.approx(expected)
 
 
+def test_the_notebook_s_words_are_as_long_as_its_positions(models, measured):
+    """Both tables begin at a standard deviation of 1; the figure draws the second."""
+    word, position = measured["word_to_position"]["bloem"]
+    assert word == pytest.approx(math.sqrt(D_MODEL), rel=0.1)
+    assert position == pytest.approx(math.sqrt(D_MODEL), rel=0.1)
+    table = models["bloem"].src_embedding.position.weight
+    assert measured["first_waves"]["bloem"] == table[:LENGTH, 0].tolist()
+
+
 def test_what_is_shared_is_alike(measured):
     assert measured["sharing"]["paper"] == pytest.approx(1)
     assert abs(measured["sharing"]["annotated"]) < 0.2

@@ -4,12 +4,17 @@ import pytest
 import torch
 
 from model import presets
-from model.decoding import fused
+from model.decoding import cache, fused
+from model.decoding.cache import OneByOne
 from model.decoding.fused import FusedSteps
 from model.decoding.search import Steps, beam_search, greedy_decode, length_penalty
 from model.masks import Masks
-from model.probing.capture import view
+from model.probing.capture import capture, view
 from model.probing.interventions import replace_head
+from model.transformer import MultiHeadAttention
+from tests.model.common import random_ids, random_model
+
+DECODING = [name for name in presets.PRESETS if any(side.writes for side in presets.sides(name))]
 
 
 @pytest.fixture(scope="module", params=["paper", "pre_norm"])
@@ -87,6 +92,73 @@ def test_hooks_see_decoding(model, src):
         changed = greedy_decode(own, src)
         assert changed == greedy_decode(own, src, use_cache=False)
     assert changed != greedy_decode(own, src) == greedy_decode(model, src)
+
+
+@torch.inference_mode()
+def test_captures_see_one_query_row_a_step(model, src):
+    """Of the attentions, by hooks on what is inside them and on themselves."""
+    steps = Steps(view(model), src, Masks(), 4, 1, cached=True)
+    wanted = ("decoder.layers.1.self_attn", "decoder.layers.1.cross_attn")
+    for length in range(1, 4):
+        with capture(steps.model, lambda name, part: name.startswith(wanted)) as outputs:
+            steps(torch.full((len(src), length), 5))
+        own, cross = (outputs[f"{name}.softmax"] for name in wanted)
+        assert own.shape == (len(src), 4, 1, length)
+        assert cross.shape == (len(src), 4, 1, src.shape[1])
+        assert outputs["decoder.layers.1.self_attn"].shape == (len(src), 1, 32)
+
+
+def test_a_cache_leaves_the_model_as_it_is(model, src):
+    own = view(model)
+    before = {name: (module, type(module)) for name, module in own.named_modules()}
+    one_by_one = OneByOne(own, 4)
+    assert before == {name: (module, type(module)) for name, module in own.named_modules()}
+    assert "keys_values" not in vars(own.decoder.layers[0].self_attn)
+    found = dict(one_by_one.model.named_parameters(remove_duplicate=False))
+    ours = dict(own.named_parameters(remove_duplicate=False))
+    assert found.keys() == ours.keys() and all(found[name] is ours[name] for name in ours)
+
+
+@pytest.mark.parametrize("preset", DECODING)
+@torch.inference_mode()
+def test_every_preset_that_writes(preset):
+    """Through the modules, with a cache and without."""
+    model = random_model(preset)
+    src = random_ids(7, 5, 6)
+    assert cache.fits(model)
+    for beam in (1, 2):
+        ways = [Steps(model, src, Masks(), 9, beam, cached) for cached in (True, False)]
+        tgt = random_ids(*[9] * len(src) * beam)
+        for length in range(1, 10):
+            cached, whole = (steps(tgt[:, :length]) for steps in ways)
+            torch.testing.assert_close(cached, whole, rtol=0, atol=1e-5)
+    assert greedy_decode(model, src) == greedy_decode(model, src, use_cache=False)
+
+
+class OwnWay(MultiHeadAttention):
+    """An attention that takes its keys and values in a way of its own: no cache can stand there."""
+
+    def forward(self, query, key, value, mask=None):
+        q, k, v = (self.split(part(x)) for part, x in
+                   ((self.query, query), (self.key, key), (self.value, value)))  # fmt: skip
+        heads = self.softmax(self.scores(q, k), mask) @ v
+        return self.output(heads.transpose(1, 2).flatten(2))
+
+
+def test_an_attention_that_no_cache_fits_is_decoded_without():
+    model, src = random_model(), random_ids(7, 5)
+    expected = greedy_decode(model, src)
+    own = OwnWay(model.config.d_model, model.config.n_heads)
+    own.load_state_dict(model.decoder.layers[0].self_attn.state_dict())
+    model.decoder.layers[0].self_attn = own.to(src.device).eval()
+    assert not cache.fits(model) and not fused.fits(model)
+    assert greedy_decode(model, src) == expected
+
+
+@pytest.mark.parametrize("decode", [greedy_decode, beam_search])
+def test_a_system_without_a_first_token_is_told_so(decode):
+    with pytest.raises(ValueError, match=r"no token that a target begins with.*-1"):
+        decode(random_model(bos_id=-1), random_ids(5))
 
 
 @pytest.mark.parametrize("decode", [greedy_decode, beam_search])

@@ -150,5 +150,5 @@ def test_a_decoder_alone_never_looks_ahead_and_is_the_papers_without_cross_atten
 
 
 class Nothing(torch.nn.Module):
-    def forward(self, query, key, value, mask=None, cache=None):
+    def forward(self, query, key, value, mask=None):
         return torch.zeros_like(query)

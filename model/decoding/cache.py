@@ -1,0 +1,141 @@
+"""A key-value cache as swapped parts of a model, which itself knows of none.
+
+A target that grows by one token needs no new pass over what is before it: earlier keys and values
+stay what they were, as nobody looks ahead. `OneByOne(model, capacity).model` takes the newest
+token alone. Its attentions keep keys and values, and its positional table goes on where it
+stopped. All else, hooks and weights included, is the model's own, so that whoever captures or
+changes a view of it sees each step: one query row.
+"""
+
+import copy
+from collections.abc import Callable, Mapping
+
+from torch import Tensor, nn
+
+from model.probing.sites import attention_at, predicted_side
+from model.transformer import MultiHeadAttention, Site, Transformer
+
+KeysValues = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+
+
+def fits(model: Transformer) -> bool:
+    """Whether all the attentions of the target take keys and values from `keys_values`, where a
+    cache can stand."""
+    found = [attention_at(model, site) for site in _sites(model)]
+    return all(
+        isinstance(attention, MultiHeadAttention)
+        and type(attention).forward is MultiHeadAttention.forward
+        for attention in found
+    )
+
+
+class OneByOne:
+    """`model` as it reads a target one token at a time, `capacity` of them at most."""
+
+    def __init__(self, model: Transformer, capacity: int):
+        self.growing: list[GrowingKeysValues] = []  # to the target itself
+        self.fixed: list[FixedKeysValues] = []  # to the source
+        parts: dict[str, nn.Module] = {}
+        for site in _sites(model):
+            attention = copy.copy(attention_at(model, site))
+            if site.key_side == site.query_side:
+                cache = GrowingKeysValues(attention.keys_values, capacity)
+                self.growing.append(cache)
+            else:
+                cache = FixedKeysValues(attention.keys_values)
+                self.fixed.append(cache)
+            attention.keys_values = cache
+            parts[site.name] = attention
+        self.model = with_parts(model, parts | _next_position(model))
+
+    def reorder(self, rows: Tensor) -> None:
+        """Targets take the places of others of the same sentence."""
+        for cache in self.growing:
+            cache.select(rows)
+
+    def keep(self, rows: Tensor) -> None:
+        """Only these targets go on."""
+        for cache in (*self.growing, *self.fixed):
+            cache.select(rows)
+
+
+class GrowingKeysValues:
+    """In place of `keys_values`: those of the new token behind all before it, in room for
+    `capacity` of them."""
+
+    def __init__(self, project: KeysValues, capacity: int):
+        self.project, self.capacity, self.length = project, capacity, 0
+        self.keys = self.values = None
+
+    def __call__(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        k, v = self.project(key, value)  # (batch, heads, new, d_head)
+        if self.keys is None:
+            shape = (*k.shape[:2], self.capacity)
+            self.keys = k.new_empty(*shape, k.shape[3])
+            self.values = v.new_empty(*shape, v.shape[3])
+        start, self.length = self.length, self.length + k.shape[2]
+        self.keys[:, :, start : self.length] = k
+        self.values[:, :, start : self.length] = v
+        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
+
+    def select(self, rows: Tensor) -> None:
+        if self.keys is not None:
+            self.keys, self.values = self.keys[rows], self.values[rows]
+
+
+class FixedKeysValues:
+    """In place of `keys_values`: those of memory, projected once."""
+
+    def __init__(self, project: KeysValues):
+        self.project = project
+        self.projected: tuple[Tensor, ...] = ()
+
+    def __call__(self, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
+        if not self.projected:
+            self.projected = self.project(key, value)
+        return self.projected
+
+    def select(self, rows: Tensor) -> None:
+        self.projected = tuple(part[rows] for part in self.projected)
+
+
+class NextPosition(nn.Module):
+    """In place of a positional table: its rows from where the last call ended."""
+
+    def __init__(self, position: nn.Module):
+        super().__init__()
+        self.position, self.read = position, 0
+
+    def forward(self, length: int) -> Tensor:
+        start, self.read = self.read, self.read + length
+        return self.position(self.read)[start:]
+
+
+def one_by_one_embedding(model: Transformer) -> nn.Module:
+    """The target's embedding alone, as OneByOne has it."""
+    name = predicted_side(model).embedding
+    return with_parts(model, _next_position(model)).get_submodule(name)
+
+
+def with_parts(module: nn.Module, parts: Mapping[str, nn.Module]) -> nn.Module:
+    """`module` with other parts under the names in `parts`. Modules on the way to one are shallow
+    copies, so that `module` stays as it is; hooks, weights and all other modules are shared."""
+    twin = copy.copy(module)
+    twin._modules = dict(module._modules)
+    for first in {name.partition(".")[0] for name in parts}:
+        inside = {n.partition(".")[2]: p for n, p in parts.items() if n.partition(".")[0] == first}
+        twin._modules[first] = (
+            inside[""] if "" in inside else with_parts(module._modules[first], inside)
+        )
+    return twin
+
+
+def _sites(model: Transformer) -> list[Site]:
+    """Where the target's tokens attend."""
+    target = predicted_side(model).name
+    return [site for site in model.sites() if site.query_side == target]
+
+
+def _next_position(model: Transformer) -> dict[str, nn.Module]:
+    name = f"{predicted_side(model).embedding}.position"
+    return {name: NextPosition(model.get_submodule(name))}
