@@ -11,6 +11,7 @@ import struct
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import PurePosixPath
 from platform import python_version
@@ -29,10 +30,10 @@ VERSION = 2
 IDENTICAL, OTHER_HARDWARE = 1e-6, 1e-4
 RECORD, NUMBERS, README = "evidence.json", "weights.npz", "README.txt"
 PICTURES = {
-    "head.png": exports.head_png,
-    "head.svg": exports.head_svg,
-    "grid.png": exports.grid_png,
-    "grid.svg": exports.grid_svg,
+    f"{draw.__name__}.{ending}": partial(draw, ending=ending)
+    for draw in (exports.head, exports.grid)
+    for ending in ("png", "svg", "pdf")
+} | {
     "page.html": exports.page,
 }
 TABLES = ("weights.csv", "weights.parquet")
@@ -44,7 +45,7 @@ LARGEST_TABLE = 32 * 2**20
 LARGEST_RECORD = 2**20
 MOST_ENTRIES = 32
 LARGEST_LIST = 2**14  # bytes of the list of files at a ZIP's end
-LIBRARIES = ("torch", "numpy", "tokenizers", "safetensors", "streamlit", "pillow", "pyarrow")
+LIBRARIES = ("torch", "numpy", "tokenizers", "safetensors", "streamlit", "matplotlib", "pyarrow")
 NAME = re.compile(r"[a-z][a-z0-9_ -]{0,39}")  # of a kind of attention, and of a text
 END = struct.Struct("<4s4H2LH")  # the end of a ZIP: signature, disks, entries, size, place, comment
 
@@ -161,8 +162,10 @@ def _readme(view, model: Model, link: str, files: list[str], left_out: list[str]
         "weights.parquet": 'the same table: pandas.read_parquet("weights.parquet")',
         "head.png": f"{view.name}, as a picture",
         "head.svg": "the same, to be scaled and edited",
+        "head.pdf": "the same, for a paper",
         "grid.png": "every head, small",
         "grid.svg": "the same, to be scaled and edited",
+        "grid.pdf": "the same, for a paper",
         "page.html": "both in a browser, without internet: point and click",
     }
     listed = "\n".join(f"{name}\n    {holds[name]}" for name in files if name in holds)

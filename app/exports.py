@@ -13,9 +13,9 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from app import labels, pictures, settings
+from app import figures, labels, settings
 from app.components.grid_page import grid_page
-from app.components.packing import LARGEST, Look, pack_trace, shrink
+from app.components.packing import Look, pack_trace, shrink
 from app.pages import HOME, PAGES
 from model.analysis.reading import LabelledWeights, Reading
 from model.corpus.tables import CsvFile, NpzFile, ParquetFile
@@ -27,6 +27,7 @@ LEGENDS = {
     "square root": "√weight",
     "per row": "÷ row’s largest",
 }
+HATCHED = "Hatched: masked, may not look there."
 # Bytes that a weight takes in each kind of file, roughly, and how many bytes a file may have.
 BYTES = {"csv": 45, "parquet": 5, "npz": 4}
 LARGEST_FILE = 256 * 2**20
@@ -97,15 +98,20 @@ def about(view: View) -> list[str]:
 # Pictures
 
 
-def head_drawing(view: View) -> pictures.Drawing:
-    """The head in focus with its pieces."""
-    picture, (kind, *_) = view.picture, view.head
+def head(view: View, ending: str) -> bytes:
+    """The head in focus with its pieces, as "svg", "png" or "pdf"."""
+    picture, (kind, layer, number) = view.picture, view.head
     query, key = labels.axes(view.trace, kind)
     query, key = replace(query, labels=picture.query), replace(key, labels=picture.key)
-    return pictures.head(view.name, [*about(view), *picture.notes], picture.weights, query, key)
+    whole = replace(view.reading, least=0.0)  # a small weight is hidden, but not masked
+    attention, texts = view.trace.attention[kind], view.trace.texts_of(kind)
+    weights = whole.apply(attention, layer, number, *texts).weights
+    weights = _scaled(weights, "linear", view.reading.least)
+    lines = [*about(view), *picture.notes, *([] if weights.all() else [HATCHED])]
+    return figures.head(ending, _note(view), view.name, lines, weights, query, key)
 
 
-def grid_drawing(view: View) -> pictures.Drawing:
+def grid(view: View, ending: str) -> bytes:
     """All heads, or those of the kind in focus where the grid shows no others."""
     focus, layer, head = view.head
     shown = replace(view.reading, average="", least=0.0)
@@ -120,14 +126,14 @@ def grid_drawing(view: View) -> pictures.Drawing:
             said = [*said, f"Weights under {least:g} are drawn as 0."]
         asks, looked_at = (side.title for side in view.trace.sides_of(kind))
         texts |= {asks.capitalize(): picture.query, looked_at.capitalize(): picture.key}
-        every = [-(-size // LARGEST) or 1 for size in picture.weights.shape[2:]]
+        every = [-(-size // figures.MOST_CELLS) or 1 for size in picture.weights.shape[2:]]
         if max(every) > 1:
             said = [*said, f"Of this long text a cell stands for up to {every[0]} × {every[1]} "
                     "weights and shows the largest."]  # fmt: skip
         order = view.look.order.get(kind)
         tiles = order["tiles"] if order else range(weights.shape[0] * weights.shape[1])
         parts.append(
-            pictures.Tiles(
+            figures.Tiles(
                 name=labels.kind_name(view.trace, kind),
                 asks=asks,
                 looked_at=looked_at,
@@ -140,8 +146,14 @@ def grid_drawing(view: View) -> pictures.Drawing:
         )
     title = "What every head looks at"
     legend = LEGENDS[view.look.scale]
-    lines = [*about(view), *said, "Blank: may not look there."]
-    return pictures.grid(title, lines, parts, texts, legend)
+    whole = all(part.weights.all() for part in parts)
+    lines = [*about(view), *said, *([] if whole else [HATCHED])]
+    return figures.grid(ending, _note(view), title, lines, parts, texts, legend)
+
+
+def _note(view: View) -> str:
+    """The settings for a file's metadata, of letters that all of them take."""
+    return json.dumps(dict(view.settings))
 
 
 def _scaled(weights: np.ndarray, scale: str, least: float) -> np.ndarray:
@@ -153,22 +165,6 @@ def _scaled(weights: np.ndarray, scale: str, least: float) -> np.ndarray:
         largest = weights.max(axis=-1, keepdims=True, initial=0)
         return weights / np.where(largest > 0, largest, 1)
     return weights
-
-
-def head_svg(view: View) -> bytes:
-    return pictures.svg(head_drawing(view), settings_json(view).decode())
-
-
-def head_png(view: View) -> bytes:
-    return pictures.png(head_drawing(view), settings_json(view).decode())
-
-
-def grid_svg(view: View) -> bytes:
-    return pictures.svg(grid_drawing(view), settings_json(view).decode())
-
-
-def grid_png(view: View) -> bytes:
-    return pictures.png(grid_drawing(view), settings_json(view).decode())
 
 
 def page(view: View) -> bytes:

@@ -317,14 +317,9 @@ def differences(measured: dict) -> str:
         (
             "Masked scores",
             "−∞",
-<<<<<<< HEAD:app/labels.py
-            "−1e9: annotated, van_dijck; −10000: hyunwoongko",
-            f"a row that may look at none of your {n_tokens} pieces gives each "
-=======
             "−1e9: annotated, van_dijck; −10000: hyunwoongko; −∞: vanilla, whose own code then has "
             "NaN where nothing may be looked at (zeros here, as in paper)",
-            f"a row that may look at none of your {pieces} pieces gives each "
->>>>>>> decoding:app/words.py
+            f"a row that may look at none of your {n_tokens} pieces gives each "
             + _each({name: f"{weight:.3f}" for name, weight in m["nothing_to_see"].items()}),
         ),
         (

@@ -10,12 +10,10 @@ from app.pages import PAGES
 from app.settings import ONE, SETTINGS
 
 PICTURES = {  # label → ending, type, what writes it, what its name says beside the model
-    "Head as PNG": ("png", "image/png", exports.head_png, ""),
-    "Head as SVG": ("svg", "image/svg+xml", exports.head_svg, ""),
-    "All heads as PNG": ("png", "image/png", exports.grid_png, "all-heads"),
-    "All heads as SVG": ("svg", "image/svg+xml", exports.grid_svg, "all-heads"),
-    "Both as a web page": ("html", "text/html", exports.page, "page"),
-}
+    f"{what} as {ending.upper()}": (ending, kind, partial(make, ending=ending), name)
+    for what, make, name in (("Head", exports.head, ""), ("All heads", exports.grid, "all-heads"))
+    for ending, kind in (("png", "image/png"), ("svg", "image/svg+xml"), ("pdf", "application/pdf"))
+} | {"Both as a web page": ("html", "text/html", exports.page, "page")}
 TABLES = {
     "CSV": ("csv", "text/csv", exports.csv),
     "Parquet": ("parquet", "application/vnd.apache.parquet", exports.parquet),
@@ -129,15 +127,15 @@ with files:
         for label, (ending, kind, make, what) in PICTURES.items():
             file_button(label, partial(make, view), f"{exports.stem(view, what)}.{ending}", kind)
     st.caption(
-        "On white paper. SVG can be scaled and edited. Letters that no font of this machine has "
-        "stand in a PNG by their code, such as U+4E2D. The web page needs no internet; pointing "
-        "and clicking work as here."
+        "On white paper. SVG can be scaled and edited, PDF goes into a paper. Letters that no font "
+        "of this machine has stand in a PNG or PDF by their code, such as U+4E2D. The web page "
+        "needs no internet; pointing and clicking work as here."
     )
     preview = compute.cached(
         own,
         run,
         ("preview", focus, reading),
-        lambda: exports.head_svg(view).decode("utf-8"),
+        lambda: exports.head(view, "svg").decode("utf-8"),
         len,
     )
     st.image(preview, width=PREVIEW, alt=f"Preview: {view.name}")

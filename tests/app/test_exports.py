@@ -1,10 +1,13 @@
-"""What is taken away, read back by those it is for: pandas, NumPy, Pillow and an XML parser."""
+"""What is taken away, read back by those it is for: pandas, NumPy, Pillow, a reader of PDF and one
+of XML."""
 
 import base64
 import io
 import json
+import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -13,8 +16,10 @@ import pandas as pd
 import pytest
 from PIL import Image
 from pyarrow import parquet
+from pypdf import PdfReader
 
-from app import exports, labels, pictures, theme
+from app import exports, figures, labels, theme
+from app.charts import Axis
 from app.components.packing import Look, order
 from app.settings import complete
 from model import load
@@ -24,6 +29,9 @@ from model.tokenizer import Encoding
 from tests.conftest import ROOT
 
 SVG = "{http://www.w3.org/2000/svg}"
+HREF = "{http://www.w3.org/1999/xlink}href"
+DESCRIPTION = ".//{http://purl.org/dc/elements/1.1/}description"
+ENDINGS = ("svg", "png", "pdf")
 NEAR = 1.5 / 255  # neighbours among the 256 colours may be equal
 HOSTILE = [
     "</script><img src=x onerror=alert(1)>",
@@ -35,6 +43,13 @@ HOSTILE = [
     "a,b\n\"c\"",
     "\u202egnp",
     "NA",
+    "$x^2$",
+    "\\alpha_1^2",
+    "中文",
+    "e\u0301\u0323",
+    "\u0301",
+    "مرحبا",
+    "\ufffe\x85",
 ]  # fmt: skip
 
 
@@ -63,125 +78,271 @@ def view(trace):
 def hostile(trace):
     """The same weights, of pieces that nobody tokenised so."""
 
-    def side(encoding):
-        tokens = [HOSTILE[i % len(HOSTILE)] for i in range(len(encoding.ids))]
-        return Encoding(encoding.ids, tuple(tokens), encoding.offsets)
+    def side(name, encoding):
+        first = 0 if name == "src" else 7
+        pieces = [HOSTILE[(first + i) % len(HOSTILE)] for i in range(len(encoding.ids))]
+        return Encoding(encoding.ids, tuple(pieces), encoding.offsets)
 
-    return view_of(replace(trace, texts={name: side(text) for name, text in trace.texts.items()}))
+    return view_of(replace(trace, texts={name: side(name, t) for name, t in trace.texts.items()}))
 
 
 def weight_of(colour) -> np.ndarray:
     """The weight that a colour stands for, (.., 3) → (..)."""
-    scale = pictures.colours(np.linspace(0, 1, 256))[:, :3].astype(int)
-    far = np.abs(np.asarray(colour, dtype=int)[..., None, :] - scale).sum(-1)
-    assert (far.min(-1) == 0).all(), "not a colour of the scale"
-    return far.argmin(-1) / 255
+    far = np.abs(np.asarray(colour, dtype=int)[..., None, :] - figures.scale()[:, :3].astype(int))
+    assert (far.sum(-1).min(-1) == 0).all(), "not a colour of the scale"
+    return far.sum(-1).argmin(-1) / 255
 
 
-def cells_of(group) -> np.ndarray:
-    """Weights of a group of rectangles; NaN where there is none."""
-    found = {}
-    for rect in group:
-        y, x, width = (int(rect.get(name)) for name in ("y", "x", "width"))
-        colour = [int(rect.get("fill")[i : i + 2], 16) for i in (1, 3, 5)]
-        for column in range(x, x + width):
-            found[y, column] = weight_of(colour)
-    rows, columns = np.max(list(found), axis=0) + 1
-    return np.array([[found.get((y, x), np.nan) for x in range(columns)] for y in range(rows)])
+def images_of(svg: bytes) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Each picture in an SVG: its pixels (rgba), and x, y, width and height on the sheet."""
+    found = []
+    for image in ElementTree.fromstring(svg).iter(f"{SVG}image"):
+        data = base64.b64decode(image.get(HREF).partition(",")[2])
+        pixels = np.asarray(Image.open(io.BytesIO(data)).convert("RGBA"))
+        across, _, _, down, x, y = map(float, re.findall(r"-?[\d.]+", image.get("transform")))
+        height, width = pixels.shape[:2]
+        found.append((pixels, np.array([x, y, width * across, height * down])))
+    return found
+
+
+def cells_of(pixels, rows: int, columns: int) -> np.ndarray:
+    """Weights in the middle of each cell of a picture; NaN where it is clear."""
+    height, width = pixels.shape[:2]
+    at = [((np.arange(n) + 0.5) * size / n).astype(int) for n, size in ((rows, height),
+          (columns, width))]  # fmt: skip
+    seen = pixels[np.ix_(*at)]
+    opaque = seen[..., 3] == 255
+    weights = np.full((rows, columns), np.nan)
+    weights[opaque] = weight_of(seen[opaque][:, :3])
+    return weights
+
+
+def hatched(svg: bytes) -> list[np.ndarray]:
+    """The rectangles (x, y, width, height) of each hatched path."""
+    found = []
+    for path in ElementTree.fromstring(svg).iter(f"{SVG}path"):
+        if "url(#" in (path.get("style") or ""):
+            points = np.array(re.findall(r"-?[\d.]+", path.get("d")), float).reshape(-1, 4, 2)
+            found.append(np.concatenate([points[:, 0], points[:, 2] - points[:, 0]], axis=1))
+    return found
+
+
+def hatched_cells(boxes, place, rows: int, columns: int) -> np.ndarray:
+    """Which cells of a picture at `place` lie in the rectangles; each in one at most."""
+    x, y = (place[i] + (np.arange(n) + 0.5) * place[i + 2] / n
+            for i, n in ((0, columns), (1, rows)))  # fmt: skip
+    left, top, width, height = boxes.T[:, :, None, None]
+    inside = (x > left) & (x < left + width) & (y[:, None] > top) & (y[:, None] < top + height)
+    assert inside.sum(0).max() <= 1
+    return inside.any(0)
 
 
 def shown_texts(svg: bytes) -> list[str]:
     return [text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
-def test_nobody_needs_streamlit_for_them():
-    code = "import sys, app.evidence; sys.exit('streamlit' in sys.modules)"
+def pdf_text(pdf: bytes) -> str:
+    (page,) = PdfReader(io.BytesIO(pdf)).pages
+    return page.extract_text()
+
+
+def test_nobody_needs_streamlit_for_them_nor_matplotlib_before():
+    code = "import sys, app.evidence; sys.exit(bool({'streamlit', 'matplotlib'} & {*sys.modules}))"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
 def test_the_head_as_svg_has_its_weights_pieces_and_settings(trace, view):
-    svg = exports.head_svg(view)
+    svg = exports.head(view, "svg")
     root = ElementTree.fromstring(svg)
-    cells, scale = root.findall(f"{SVG}g")
-    assert np.abs(cells_of(cells) - trace.attention["cross"][2, 1]).max() <= NEAR
-    assert np.diff(cells_of(scale)[:, 0]).max() < 0  # the legend, 1 above and 0 below
+    (cells, _), (scale, _) = images_of(svg)
+    weights = trace.attention["cross"][2, 1]
+    assert np.abs(cells_of(cells, *weights.shape) - weights).max() <= NEAR
+    assert np.diff(cells_of(scale, 64, 1)[:, 0]).max() < 0  # the legend, 1 above and 0 below
     texts = shown_texts(svg)
     assert texts[0] == root.find(f"{SVG}title").text == "Cross-attention, layer 3, head 2"
     assert "who asks (target)" in texts and "who is looked at (source)" in texts
     assert "Model en-de" in texts and "weight" in texts
-    tokens = [*trace.tgt.tokens, *trace.src.tokens]
+    assert "masked" not in texts and not hatched(svg)
+    pieces = [*trace.tgt.tokens, *trace.src.tokens]
     at = texts.index(trace.tgt.tokens[0])
-    assert texts[at : at + len(tokens)] == tokens
-    assert json.loads(root.find(f"{SVG}metadata").text) == view.settings
+    assert texts[at : at + len(pieces)] == pieces
+    assert json.loads(root.find(DESCRIPTION).text) == view.settings
 
 
-def test_the_head_as_png_has_its_weights_and_settings(trace, view):
-    image = Image.open(io.BytesIO(exports.head_png(view)))
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_the_head_as_png_has_its_weights_and_settings(trace, kind):
+    view = view_of(trace, kind)
+    (_, (x, y, width, height)), *_ = images_of(exports.head(view, "svg"))
+    image = Image.open(io.BytesIO(exports.head(view, "png")))
     assert json.loads(image.text["headlight"]) == view.settings
-    shape = next(s for s in exports.head_drawing(view).shapes if isinstance(s, pictures.Cells))
-    weights = trace.attention["cross"][2, 1]
-    pixels = np.asarray(image)
-    rows, columns = (
-        ((start + (np.arange(count) + 0.5) * size / count) * pictures.SHARP).astype(int)
-        for start, count, size in zip(
-            (shape.y, shape.x), weights.shape, (shape.height, shape.width), strict=True
-        )
-    )
-    seen = weight_of(pixels[np.ix_(rows, columns)])
-    assert np.abs(seen - weights).max() <= NEAR
+    assert image.text["Title"] == view.name
+    box = np.array([x, y, x + width, y + height]) * figures.SHARP
+    pixels = np.asarray(image.crop(tuple(box.astype(int))).convert("RGBA"))
+    weights = trace.attention[kind][2, 1]
+    if kind == "decoder":
+        rows, columns = np.nonzero(weights)
+        across, down = (box[2:] - box[:2]) / weights.shape[::-1]
+        seen = pixels[((rows + 0.5) * down).astype(int), ((columns + 0.5) * across).astype(int)]
+        assert np.abs(weight_of(seen[:, :3]) - weights[rows, columns]).max() <= NEAR
+        corner = pixels[: int(down), -int(across) :, :3]
+        assert 0.4 < (corner.min(-1) > 250).mean() < 0.9 and corner.max(-1).min() < 200  # lines
+    else:
+        assert np.abs(cells_of(pixels, *weights.shape) - weights).max() <= NEAR
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_the_head_as_pdf_has_its_weights_pieces_and_settings(trace, kind):
+    view = view_of(trace, kind)
+    pdf = exports.head(view, "pdf")
+    reader = PdfReader(io.BytesIO(pdf))
+    assert reader.metadata.title == view.name
+    assert json.loads(reader.metadata.subject) == view.settings
+    assert reader.metadata.creation_date is None
+    text = pdf_text(pdf).split("\n")
+    asks, looked_at = trace.texts_of(kind)
+    for shown in (view.name, "Model en-de", *(axis.title for axis in labels.axes(trace, kind))):
+        assert shown in text
+    assert ("Hatched: masked, may not look there." in text) == (kind == "decoder")
+    for piece in {*asks.tokens, *looked_at.tokens}:
+        assert piece in " ".join(text).split(" ")
+    (page,) = reader.pages
+    drawn = page.get_contents().get_data().decode("latin-1").partition("/I1 Do")[0]
+    *_, placed, _ = re.findall(r"((?:-?[\d.]+ ){6})cm", f"{drawn} 0 0 0 0 0 0 cm")
+    across, _, _, down, _, up = map(float, placed.split())
+    assert across > 0 and down == -up < 0  # its first row is the lowest of the pixels
+    cells = np.asarray(page.images[0].image.convert("RGB"))[::-1]
+    weights = trace.attention[kind][2, 1]
+    at = np.argwhere(weights)
+    y, x = ((at + 0.5) * cells.shape[:2] / weights.shape).astype(int).T
+    assert np.abs(weight_of(cells[y, x]) - weights[tuple(at.T)]).max() <= NEAR
+    for font in page["/Resources"]["/Font"].values():  # TrueType, so that text is text
+        (inner,) = font.get_object()["/DescendantFonts"]
+        assert "/FontFile2" in inner.get_object()["/FontDescriptor"]
 
 
 @pytest.mark.parametrize("scale", exports.LEGENDS)
 def test_the_grid_has_every_head_where_its_name_says(trace, scale):
-    svg = exports.grid_svg(view_of(trace, scale=scale))
-    groups = ElementTree.fromstring(svg).findall(f"{SVG}g")
-    heads = [head for kind in trace.attention.values() for layer in kind for head in layer]
-    assert len(groups) == len(heads) + 1
-    for group, weights in zip(groups, heads, strict=False):
-        seen = cells_of(group)
-        expected = exports._scaled(weights, scale, 0)
-        assert np.abs(np.nan_to_num(seen) - expected).max() <= NEAR
-        if np.isnan(seen).any():  # masked, and the rest is not
+    svg = exports.grid(view_of(trace, scale=scale), "svg")
+    *parts, _ = images_of(svg)
+    assert len(parts) == len(trace.attention)
+    boxes = np.concatenate(hatched(svg))
+    for (pixels, place), heads in zip(parts, trace.attention.values(), strict=True):
+        for (x, y, width, height), tile, weights in tiles_of(pixels, place, heads):
+            seen = cells_of(tile, *weights.shape)
+            expected = exports._scaled(weights, scale, 0)
+            assert np.abs(np.nan_to_num(seen) - expected).max() <= NEAR
             assert (np.isnan(seen) == (weights == 0)).all()
-    assert exports.LEGENDS[scale] in shown_texts(svg)
+            masked = hatched_cells(boxes, (x, y, width, height), *weights.shape)
+            assert (masked == (weights == 0)).all()
+    texts = shown_texts(svg)
+    assert exports.LEGENDS[scale] in texts and "masked" in texts
+    assert "Hatched: masked, may not look there." in texts
+    assert {"layer 4", "head 4", "Cross-attention", "Decoder self-attention"} <= {*texts}
+    assert "rows: who asks (target) · columns: who is looked at (source)" in texts
+    assert "Source: " + "\u00a0 ".join(trace.src.tokens) in texts
+
+
+def tiles_of(pixels, place, heads, above: int = 0):
+    """Place on the sheet, pixels and weights of each tile of one kind, in layer and head order."""
+    layers, count = heads.shape[:2]
+    gap = figures.TILE_GAP * figures.SHARP
+    down, across = pixels.shape[0] // layers, pixels.shape[1] // count
+    for layer in range(layers):
+        for head in range(count):
+            y, x = layer * down + above * figures.SHARP, head * across
+            tile = pixels[y : (layer + 1) * down - gap, x : (head + 1) * across - gap]
+            size = np.array([x, y, tile.shape[1], tile.shape[0]]) / figures.SHARP
+            yield size + np.array([*place[:2], 0, 0]), tile, heads[layer, head]
 
 
 def test_the_grid_keeps_its_order_and_one_kind(trace):
     values = np.arange(16.0)[::-1].reshape(4, 4)
     chosen = {"cross": order(values, "{:.1f} bits")}
-    drawing = exports.grid_drawing(view_of(trace, show="one kind", order=chosen))
-    cells = [s for s in drawing.shapes if isinstance(s, pictures.Cells)][:16]
-    first = min(cells, key=lambda cell: (cell.y, cell.x))
-    expected = pictures.colours(trace.attention["cross"][3, 3])
-    assert (first.colours == expected).all()
-    assert "4·4  0.0 bits" in [s.text for s in drawing.shapes if isinstance(s, pictures.Text)]
-    assert Image.open(io.BytesIO(pictures.png(drawing, ""))).size == (
-        round(drawing.width * 2), round(drawing.height * 2),
-    )  # fmt: skip
+    view = view_of(trace, show="one kind", order=chosen)
+    svg = exports.grid(view, "svg")
+    (pixels, place), _ = images_of(svg)
+    backwards = trace.attention["cross"][::-1, ::-1]
+    above = round(1.5 * figures.SMALL)
+    placed = list(tiles_of(pixels, place, backwards, above))
+    for _, tile, weights in placed:
+        assert np.abs(cells_of(tile, *weights.shape) - weights).max() <= NEAR
+    texts = shown_texts(svg)
+    assert "4·4  0.0 bits" in texts and "1·1  15.0 bits" in texts and "head 1" not in texts
+    (frame,) = [path.get("d") for path in ElementTree.fromstring(svg).iter(f"{SVG}path")
+                if f"stroke: {theme.FOCUS}" in (path.get("style") or "")]  # fmt: skip
+    x, y = map(float, re.findall(r"[\d.]+", frame)[:2])
+    (left, top, *_), _, weights = placed[6]  # layer 3, head 2, the seventh by its value
+    assert (weights == trace.attention["cross"][2, 1]).all() and (x, y) == (left - 2, top - 2)
 
 
-def test_what_is_hidden_is_said_and_what_is_masked_is_blank(trace):
+def test_layers_are_called_as_the_model_calls_them():
+    weights = np.full((2, 2, 3, 3), 1 / 3)
+    part = figures.Tiles("Self-attention", "text", "text", weights, range(4), numbers=[3, 6])
+    svg = figures.grid("svg", "", "All", [], [part], {}, "weight")
+    assert {"layer 3", "layer 6"} <= {*shown_texts(svg)} and "layer 1" not in shown_texts(svg)
+
+
+def test_what_is_hidden_is_said_and_is_not_masked(trace):
     reading = Reading(average="heads", words=True, special="hide", least=0.1)
     seen = view_of(trace, reading=reading)
-    texts = " ".join(shown_texts(exports.head_svg(seen)))
+    svg = exports.head(seen, "svg")
+    texts = " ".join(shown_texts(svg))
     assert "mean over its heads" in texts and "Pieces are merged into words" in texts
-    assert "</s>" not in texts
+    assert "</s>" not in texts and "Weights under 0.1 are not shown" in texts
+    (pixels, _), _ = images_of(svg)
     picture = seen.picture
-    cells = next(s for s in exports.head_drawing(seen).shapes if isinstance(s, pictures.Cells))
-    assert cells.colours.shape[:2] == picture.weights.shape
+    assert np.abs(cells_of(pixels, *picture.weights.shape) - picture.weights).max() <= NEAR
+    assert not hatched(svg)
     decoder = view_of(trace, kind="decoder", reading=Reading(least=0.1), show="one kind")
-    tile = next(s for s in exports.grid_drawing(decoder).shapes if isinstance(s, pictures.Cells))
-    blank = tile.colours[..., 3] == 0
-    assert (blank == (trace.attention["decoder"][0, 0] == 0)).all()  # hidden ones are not
-    assert "drawn as 0" in " ".join(shown_texts(exports.grid_svg(decoder)))
+    for make in (exports.head, exports.grid):
+        svg = make(decoder, "svg")
+        weights = trace.attention["decoder"]
+        (pixels, place), _ = images_of(svg)
+        layer, head = (2, 1) if make is exports.head else (0, 0)
+        if make is exports.grid:
+            place, pixels, _ = next(tiles_of(pixels, place, weights))
+        clear = np.isnan(cells_of(pixels, *weights.shape[2:]))
+        assert (clear == (weights[layer, head] == 0)).all()
+        boxes = np.concatenate(hatched(svg))
+        assert (hatched_cells(boxes, place, *weights.shape[2:]) == clear).all()
+    assert "drawn as 0" in " ".join(shown_texts(exports.grid(decoder, "svg")))
 
 
-def test_a_row_that_may_look_at_nothing_is_blank():
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("make", [exports.head, exports.grid])
+def test_the_same_view_is_the_same_file_from_any_session(trace, make, ending):
+    view, other = view_of(trace), view_of(trace, "decoder", scale="per row")
+    expected = make(view, ending)
+    with ThreadPoolExecutor(4) as sessions:
+        files = list(sessions.map(lambda seen: make(seen, ending), [view, other, view, other]))
+    assert files[0] == files[2] == expected and files[1] == files[3] != expected
+
+
+def test_a_row_that_may_look_at_nothing_is_hatched():
     nothing = load("en-de").trace("A dog.", "Ein Hund.", Masks(causal=False), pad_to=8)
     empty = {"cross": nothing.attention["cross"] * (np.arange(8) > 2)[:, None]}
-    drawing = exports.head_drawing(view_of(replace(nothing, attention=empty)))
-    cells = next(s for s in drawing.shapes if isinstance(s, pictures.Cells))
-    assert not cells.colours[:3].any() and (cells.colours[3:, :, 3] == 255).all()
+    svg = exports.head(view_of(replace(nothing, attention=empty)), "svg")
+    (pixels, place), _ = images_of(svg)
+    weights = empty["cross"][2, 1]
+    clear = np.isnan(cells_of(pixels, *weights.shape))
+    assert clear[:3].all() and (clear == (weights == 0)).all()
+    path, _ = hatched(svg)  # and that of the legend
+    assert (hatched_cells(path, place, *weights.shape) == clear).all()
+    for ending in ENDINGS:
+        assert exports.grid(view_of(replace(nothing, attention=empty)), ending)
+
+
+def test_masked_regions_are_few_rectangles():
+    causal = ~np.tri(64, dtype=bool)
+    assert len(figures.regions(causal)) == 63
+    padded = np.zeros((64, 64), bool)
+    padded[:, 50:] = True
+    assert figures.regions(padded).tolist() == [[50, 0, 14, 64]]
+    chance = np.random.default_rng(0).random((9, 7)) < 0.5
+    found = np.zeros_like(chance, dtype=int)
+    for x, y, width, height in figures.regions(chance):
+        found[y : y + height, x : x + width] += 1
+    assert (found == chance).all()
 
 
 @pytest.mark.parametrize("one", [False, True])
@@ -230,16 +391,27 @@ def test_settings_and_names(view):
 
 
 def test_hostile_pieces_are_text_in_pictures(hostile):
-    for make in (exports.head_svg, exports.grid_svg):
-        root = ElementTree.fromstring(make(hostile))
-        assert {element.tag for element in root.iter()} <= {
-            f"{SVG}{name}" for name in ("svg", "title", "metadata", "rect", "text", "g")
-        }
+    named = replace(hostile, settings=hostile.settings | {"model": "<b>$x$\x00&", "source": "\x85"})
+    for make in (exports.head, exports.grid):
+        svg = make(named, "svg")
+        root = ElementTree.fromstring(svg)
+        drawn = {element.tag.removeprefix(SVG) for element in root.iter() if SVG in element.tag}
+        allowed = "svg title metadata defs style clipPath pattern rect path g image text"
+        assert drawn <= {*allowed.split()}
         assert not any(name.startswith("on") for element in root.iter() for name in element.attrib)
-        shown = "".join(shown_texts(make(hostile)))
-        assert "</script><img" in shown and "שלום" in shown and "U+0000" in shown
-    for make in (exports.head_png, exports.grid_png):
-        Image.open(io.BytesIO(make(hostile))).verify()
+        shown = "".join(shown_texts(svg))
+        for piece in ("</script><img", "שלום", "U+0000", "$x^2$", "\\alpha_1^2", "中文", "مرحبا",
+                      "e\u0301\u0323", "U+202Egnp", "U+FFFE", "Model <b>$x$U+0000&"):  # fmt: skip
+            assert piece in shown
+        assert json.loads(root.find(DESCRIPTION).text) == named.settings
+        image = Image.open(io.BytesIO(make(named, "png")))
+        assert json.loads(image.text["headlight"]) == named.settings
+        image.verify()
+        pdf = make(named, "pdf")
+        assert json.loads(PdfReader(io.BytesIO(pdf)).metadata.subject) == named.settings
+        text = pdf_text(pdf)
+        for piece in ("</script><img", "U+0000", "$x^2$", "\\alpha_1^2", "Model <b>$x$U+0000&"):
+            assert piece in text
 
 
 def test_hostile_pieces_are_text_in_tables(hostile):
@@ -262,24 +434,71 @@ def test_hostile_pieces_are_data_in_the_page(hostile):
 
 
 def test_letters_without_a_font_are_written_by_their_code():
-    text, _ = pictures._set("a\U000f5555", 16, False)
-    assert text == "aU+F5555"
-    assert pictures._set("Müller ← „größer“ Жя", 16, False)[0] == "Müller ← „größer“ Жя"
+    for ending, shown in (("png", "aU+AC00"), ("pdf", "aU+AC00")):
+        with figures.sheet(ending, "") as drawing:
+            assert drawing._lettered("Müller ← „größer“ Жя") == "Müller ← „größer“ Жя"
+            assert drawing._lettered("a\U000f5555") == "aU+F5555"
+            others = figures.other_fonts(ending == "pdf")
+            assert drawing._lettered("a가") == ("a가" if "가" in others else shown)
+    axis = Axis("who asks", ["a가"])
+    weights = np.ones((1, 1), np.float32)
+    assert "a가" in shown_texts(figures.head("svg", "", "", [], weights, axis, axis))
+
+
+def test_a_font_that_has_the_letters_is_chosen():
+    """STIX comes with Matplotlib and has letters that DejaVu Sans lacks."""
+    with figures.sheet("pdf", "") as drawing:
+        others = figures.other_fonts(True)
+        letter = next(c for c in sorted(others) if others[c] not in (figures.FAMILY, "LastResort")
+                      and c not in figures.letters(figures.FAMILY) and c.isprintable())  # fmt: skip
+        assert drawing._font(letter, 12, False).get_family() == [figures.FAMILY, others[letter]]
+    axis = Axis("who asks", [f"x{letter}"])
+    weights = np.ones((1, 1), np.float32)
+    assert f"x{letter}" in pdf_text(figures.head("pdf", "", "", [], weights, axis, axis))
 
 
 def test_long_texts_are_drawn_whole_and_small_enough():
-    """1,024 × 1,024 weights: as pixels in the SVG, each still there."""
+    """1,024 × 1,024 weights, each still there."""
     random = np.random.default_rng(0).random((1024, 1024), dtype=np.float32)
-    axis = pictures.Axis("who asks", [f"word{i}" for i in range(1024)])
-    drawing = pictures.head("long", [], random, axis, axis)
-    svg = pictures.svg(drawing, "")
-    (image,) = ElementTree.fromstring(svg).findall(f"{SVG}image")
-    data = base64.b64decode(image.get("href").partition(",")[2])
-    seen = weight_of(np.asarray(Image.open(io.BytesIO(data)))[::64, ::64, :3])
-    assert np.abs(seen - random[::64, ::64]).max() <= NEAR
-    assert len(svg) < 6e6
-    assert len(ElementTree.fromstring(svg).findall(f"{SVG}text")) < 150
-    assert max(Image.open(io.BytesIO(pictures.png(drawing, ""))).size) < 3000
+    axis = Axis("who asks", [f"word{i}" for i in range(1024)])
+    svg = figures.head("svg", "", "long", [], random, axis, axis)
+    (pixels, _), _ = images_of(svg)
+    assert np.abs(cells_of(pixels, 1024, 1024)[::64, ::64] - random[::64, ::64]).max() <= NEAR
+    assert len(svg) < 6e6 and len(shown_texts(svg)) < 150
+    png = figures.head("png", "", "long", [], random, axis, axis)
+    assert max(Image.open(io.BytesIO(png)).size) < 3000
+
+
+def test_a_long_text_in_the_grid_shows_its_largest_weights():
+    text = " ".join(["A man runs."] * 60)
+    trace = load("en-de").trace(text, "Ein Mann.")
+    size = len(trace.src.tokens)
+    every = -(-size // figures.MOST_CELLS)
+    assert every > 1
+    svg = exports.grid(view_of(trace, "encoder", show="one kind"), "svg")
+    assert f"a cell stands for up to {every} × {every} weights" in " ".join(shown_texts(svg))
+    (pixels, place), _ = images_of(svg)
+    _, tile, weights = next(tiles_of(pixels, place, trace.attention["encoder"]))
+    side = -(-size // every)
+    seen = cells_of(tile, side, side)
+    largest = [[weights[y : y + every, x : x + every].max() for x in range(0, size, every)]
+               for y in range(0, size, every)]  # fmt: skip
+    assert np.abs(seen - largest).max() <= NEAR
+    source = [line for line in shown_texts(svg) if line.endswith("…")]
+    assert len(source) == 1  # a text of many lines is cut
+    assert float(ElementTree.fromstring(svg).get("width").removesuffix("pt")) < 2000
+
+
+def test_many_heads_are_small_enough():
+    """12 layers of 12 heads, 64 tokens: pictures and one hatched path, not cell by cell."""
+    rows = np.random.default_rng(0).dirichlet(np.full(64, 0.1), (12, 12, 64)) * np.tri(64) + 1e-9
+    weights = rows * np.tri(64)
+    part = figures.Tiles("Self-attention", "text", "text", weights, range(144))
+    svg = figures.grid("svg", "", "All", [], [part], {}, "weight")
+    assert len(images_of(svg)) == 2 and len(hatched(svg)) == 2 and len(svg) < 3e6
+    axis = Axis("text", [f"word{i}" for i in range(64)])
+    for ending in ENDINGS:
+        assert len(figures.head(ending, "", "One", [], weights[0, 0], axis, axis)) < 3e5
 
 
 def test_sizes_are_foreseen(view):

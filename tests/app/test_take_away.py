@@ -69,7 +69,7 @@ def test_every_model_can_be_taken_away(page, name):
     page.run()
     page.switch_page(PAGE).run()
     assert not page.exception and not page.error
-    assert len(page.download_button) == 10
+    assert len(page.download_button) == 12
     assert not any(button.disabled for button in page.download_button)
     page.segmented_control(key="weights_of").set_value("head in focus").run()
     assert not page.exception

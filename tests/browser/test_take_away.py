@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 from playwright.sync_api import expect
+from pypdf import PdfReader
 
 from app import evidence
 from model import load
@@ -22,8 +23,10 @@ HERE = "take-away?kind=cross&layer=3&head=2"
 BUTTONS = {
     "Head as PNG": "en-de-cross-layer-3-head-2.png",
     "Head as SVG": "en-de-cross-layer-3-head-2.svg",
+    "Head as PDF": "en-de-cross-layer-3-head-2.pdf",
     "All heads as PNG": "en-de-all-heads.png",
     "All heads as SVG": "en-de-all-heads.svg",
+    "All heads as PDF": "en-de-all-heads.pdf",
     "Both as a web page": "en-de-page.html",
     "CSV": "en-de-all-heads.csv",
     "Parquet": "en-de-all-heads.parquet",
@@ -57,6 +60,8 @@ def test_every_file_is_taken_and_read(visit, tmp_path):
     trace = load("en-de").trace(TEXT)
     for label in ("Head as PNG", "All heads as PNG"):
         Image.open(files[label]).verify()
+    for label in ("Head as PDF", "All heads as PDF"):
+        assert "</script><img" in PdfReader(files[label]).pages[0].extract_text()
     table = pd.read_csv(files["CSV"], keep_default_na=False)
     expected = trace.to_dataframe()
     assert np.abs(table.weight - expected.weight).max() <= 1e-6

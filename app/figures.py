@@ -1,0 +1,473 @@
+"""Still figures of attention, written by Matplotlib as SVG, PNG or PDF. Paper is white.
+
+Positions and sizes are pixels, from the upper left corner; a PNG has SHARP × SHARP of its own for
+each, a PDF takes each as a point. Weights that are exactly 0 are masked, and hatched.
+"""
+
+import io
+import threading
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+
+from app.charts import MOST_LABELS, Axis
+from app.theme import FOCUS, FONT, INK, PAPER, WEIGHTS
+
+INK, PAPER = INK["light"], PAPER["light"]
+BORDER, HATCH = "#c8c8c8", "#8f8f8f"
+SHARP, MOST_SHARP = 2, 3_000_000  # pixels of tiles: more of them are not made sharper
+LARGEST_CELL, SMALLEST_LETTERS, SMALL = 34, 8, 14
+HEAD_ROOM, GRID_ROOM = 1000, 1500  # pixels
+LEAST_TILE, LARGEST_TILE, TILE_GAP = 56, 170, 6  # smaller tiles are stacked instead
+MOST_CELLS = 128  # along a side of a tile; more would not be seen
+TILES_LEFT = 3 * FONT  # room for the names of layers
+LONGEST_LABEL, MOST_LINES = 32, 4  # characters; lines of a text below the grid
+FAMILY = "DejaVu Sans"  # comes with Matplotlib
+WRITTEN = {  # text stays text, and the same view has the same bytes
+    "font.sans-serif": [FAMILY, "Verdana", "Arial"],  # of who opens an SVG
+    "hatch.linewidth": 0.8,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "headlight",
+}
+ONE_AT_A_TIME = threading.Lock()  # Matplotlib's settings are those of the process
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """All heads of one kind, (layers, heads, query, key) from 0 to 1; `places`: tile (layer ×
+    heads + head) → where it stands; `values`: a text a tile, or nothing. `focus` is a tile;
+    `numbers` are what the layers are called, 1, 2, … where none are given."""
+
+    name: str
+    asks: str
+    looked_at: str
+    weights: np.ndarray
+    places: Sequence[int]
+    values: Sequence[str] = ()
+    focus: int | None = None
+    numbers: Sequence[int] = ()
+
+
+# What is drawn
+
+
+def head(
+    ending: str,
+    note: str,
+    title: str,
+    said: Sequence[str],
+    weights: np.ndarray,
+    query: Axis,
+    key: Axis,
+) -> bytes:
+    """One picture, (query, key), with its pieces; `note` goes into the file's metadata."""
+    rows, columns = weights.shape
+    cell = int(np.clip(HEAD_ROOM // max(rows, columns, 1), 1, LARGEST_CELL))
+    with sheet(ending, title) as drawing:
+        left = round(2.5 * FONT + drawing.widest(query, cell) + 8)
+        drawing.write(FONT, 2.2 * FONT, title, 1.3 * FONT, bold=True)
+        lines = drawing.wrapped(said, max(columns * cell + left, 30 * FONT), SMALL)
+        top = drawing.paragraph(FONT, 2.2 * FONT, lines) + 2.2 * FONT
+        drawing.write(left + columns * cell / 2, top, key.title, align="center")
+        top = round(top + drawing.widest(key, cell) + 16)
+        drawing.write(
+            1.6 * FONT, top + rows * cell / 2, query.title, align="center", turned=True
+        )  # fmt: skip
+        drawing.cells(left, top, enlarged(shades(weights), cell * SHARP, cell * SHARP))
+        drawing.hatch(regions(weights == 0) * cell + (left, top, 0, 0))
+        drawing.frame([(left, top, columns * cell, rows * cell)])
+        for i, size in ticks(query, cell):
+            y = top + (i + 0.5) * cell + 0.35 * size
+            drawing.write(left - 6, y, short(query.labels[i]), size, "right")
+        for i, size in ticks(key, cell):
+            x = left + (i + 0.5) * cell + 0.35 * size
+            drawing.write(x, top - 6, short(key.labels[i]), size, turned=True)
+        right, tall = left + columns * cell + 2 * FONT, min(max(rows * cell, 120), 300)
+        bottom = drawing.legend(right, top, "weight", tall, masked=not weights.all())
+        longest = max(
+            [
+                drawing.width(title, 1.3 * FONT, True),
+                *(drawing.width(line, SMALL) for line in lines),
+            ]
+        )
+        width = max(right + 6 * FONT, longest + 2 * FONT)
+        return drawing.file(width, max(top + rows * cell, bottom) + FONT, note)
+
+
+def grid(
+    ending: str,
+    note: str,
+    title: str,
+    said: Sequence[str],
+    parts: Sequence[Tiles],
+    texts: Mapping[str, Sequence[str]],
+    legend: str,
+) -> bytes:
+    """All heads, one block a kind, below them the pieces of each text."""
+
+    def width(beside):
+        heads = max((part.weights.shape[1] for part in parts), default=1)
+        return (GRID_ROOM / beside - TILES_LEFT) / heads - TILE_GAP
+
+    beside = max(1, len(parts))
+    while beside > 1 and width(beside) < LEAST_TILE:
+        beside -= 1
+    wide = float(np.clip(width(beside), LEAST_TILE / 2, LARGEST_TILE))
+    tiles = sum(len(part.places) for part in parts)
+    with sheet(ending, title, SHARP if tiles * wide**2 < MOST_SHARP else 1) as drawing:
+        drawing.write(FONT, 2.2 * FONT, title, 1.3 * FONT, bold=True)
+        lines = drawing.wrapped(said, GRID_ROOM, SMALL)
+        first = top = drawing.paragraph(FONT, 2.2 * FONT, lines) + FONT
+        right = 40 * FONT
+        for start in range(0, len(parts), beside):
+            left, below = FONT, top
+            for part in parts[start : start + beside]:
+                left, bottom = _tiles(drawing, part, left, top + 2 * FONT, wide)
+                below = max(below, bottom)
+            top, right = below, max(right, left)
+        masked = not all(part.weights.all() for part in parts)
+        bottom = drawing.legend(right + 2 * FONT, first + 4 * FONT, legend, 240, masked)
+        top = max(top, bottom)
+        for name, pieces in texts.items():
+            # What does not break holds the two spaces apart, and ends no line.
+            text = f"{name}: " + "\N{NO-BREAK SPACE} ".join(pieces)
+            lines = drawing.wrapped([text], right - FONT, SMALL)
+            if len(lines) > MOST_LINES:
+                lines = [*lines[: MOST_LINES - 1], lines[MOST_LINES - 1][:-1] + "…"]
+            top = drawing.paragraph(FONT, top, lines) + 0.5 * SMALL
+        return drawing.file(right + 9 * FONT, top + FONT, note)
+
+
+def _tiles(
+    drawing: "Sheet", part: Tiles, left: float, top: float, width: float
+) -> tuple[float, float]:
+    """Draws a part, its tiles about `width` pixels wide; gives its right and lower end."""
+    layers, heads, rows, columns = part.weights.shape
+    sharp = drawing.sharp
+    numbers = part.numbers or range(1, layers + 1)
+    drawing.write(left, top, part.name, 1.1 * FONT, bold=True)
+    sides = f"rows: who asks ({part.asks}) · columns: who is looked at ({part.looked_at})"
+    lines = drawing.wrapped([sides], max(heads * width, 14 * FONT), SMALL)
+    top = drawing.paragraph(left, top, lines)
+    left = round(left + TILES_LEFT - FONT)
+    top = round(top + (0.3 if part.values else 1.8) * SMALL)
+    # A cell has a whole number of a PNG's pixels.
+    height = width * float(np.clip(rows / max(columns, 1), 0.6, 1.6))
+    across = max(1, round(sharp * width / max(columns, 1)))
+    down = max(1, round(sharp * height / max(rows, 1)))
+    size = np.array([columns * across, rows * down])
+    above = round(1.5 * SMALL) if part.values else 0
+    step = size + sharp * np.array([TILE_GAP, TILE_GAP + above])
+    picture = np.zeros((layers * step[1], heads * step[0], 4), np.uint8)
+    corners, masked, seen = {}, [], {}
+    for tile, place in enumerate(part.places):
+        weights = part.weights[tile // heads, tile % heads]
+        corner = step * (place % heads, place // heads) + (0, sharp * above)
+        x, y = corner
+        picture[y : y + size[1], x : x + size[0]] = enlarged(shades(weights), across, down)
+        at = corners[tile] = corner / sharp + (left, top)
+        if not weights.all():
+            zero = weights == 0
+            boxes = seen.setdefault(zero.tobytes(), None)
+            if boxes is None:
+                boxes = regions(zero) * (across, down, across, down) / sharp
+                seen[zero.tobytes()] = boxes
+            masked.append(boxes + np.array([*at, 0, 0]))
+    drawing.cells(left, top, picture)
+    if masked:
+        drawing.hatch(np.concatenate(masked))
+    size, step = size / sharp, step / sharp
+    drawing.frame([(*at, *size) for at in corners.values()])
+    for tile, (x, y) in corners.items() if part.values else ():
+        name = f"{numbers[tile // heads]}·{tile % heads + 1}  {part.values[tile]}"
+        drawing.write(x, y - 7, name, drawing.fitting(name, step[0], SMALL))
+    if not part.values:
+        for i in range(heads):
+            name, x = f"head {i + 1}", left + i * step[0] + size[0] / 2
+            drawing.write(x, top - 6, name, drawing.fitting(name, step[0], SMALL), "center")
+        for i in range(layers):
+            name, y = f"layer {numbers[i]}", top + i * step[1] + size[1] / 2
+            size_of = drawing.fitting(name, step[1], SMALL)
+            drawing.write(left - 8, y, name, size_of, "center", turned=True)
+    if part.focus is not None:
+        x, y = corners[part.focus]
+        drawing.frame([(x - 2, y - 2, size[0] + 4, size[1] + 4)], FOCUS, 4)
+    return left + heads * step[0] + FONT, top + layers * step[1] + SMALL
+
+
+def shades(weights: np.ndarray) -> np.ndarray:
+    """Weights of 0 to 1 as bytes, (.., rgba), in the app's colours; what is masked is clear."""
+    coloured = scale()[np.rint(np.clip(weights, 0, 1) * 255).astype(np.uint8)]
+    coloured[weights == 0] = 0
+    return coloured
+
+
+@cache
+def scale() -> np.ndarray:
+    """The app's colours of the weights 0/255 to 255/255, (256, rgba)."""
+    table = np.array([[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in WEIGHTS])
+    places = np.linspace(0, len(table) - 1, 256)
+    steps = [np.interp(places, range(len(table)), channel) for channel in table.T]
+    return np.rint(np.stack([*steps, np.full(256, 255)], axis=-1)).astype(np.uint8)
+
+
+def enlarged(cells: np.ndarray, across: int, down: int) -> np.ndarray:
+    """Each cell as many: a viewer that smooths a picture then leaves edges sharp."""
+    return cells.repeat(down, axis=0).repeat(across, axis=1)
+
+
+def regions(masked: np.ndarray) -> np.ndarray:
+    """Rectangles, (rectangle, 4) of x, y, width and height, that cover what is masked: one for each
+    run of a row and of the rows below that have it too."""
+    boxes, begun = [], {}
+    for y, row in enumerate([*masked, np.zeros(masked.shape[1], bool)]):
+        ends = np.flatnonzero(np.diff(np.pad(row.astype(np.int8), 1))).tolist()
+        runs = dict.fromkeys(zip(ends[::2], ends[1::2], strict=True), y)
+        for start, stop in [run for run in begun if run not in runs]:
+            first = begun.pop((start, stop))
+            boxes.append((start, first, stop - start, y - first))
+        begun = runs | begun
+    return np.array(boxes, dtype=int).reshape(-1, 4)
+
+
+def ticks(axis: Axis, cell: float) -> list[tuple[int, float]]:
+    """Positions that get a label, and the size of its letters."""
+    count = len(axis.labels)
+    every = max(-(-count // MOST_LABELS), -(-SMALLEST_LETTERS // max(1, int(0.85 * cell))))
+    size = min(FONT, max(SMALLEST_LETTERS, 0.85 * cell * every))
+    return [(i, size) for i in range(0, count, every)]
+
+
+def short(label: str) -> str:
+    return label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…"
+
+
+# Matplotlib
+
+
+@contextmanager
+def sheet(ending: str, title: str, sharp: int = SHARP) -> Iterator["Sheet"]:
+    """A white sheet for a file of that kind: "svg", "png" or "pdf"."""
+    import matplotlib
+
+    with ONE_AT_A_TIME, matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an SVG keeps letters that no font here has
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(WRITTEN)
+        yield Sheet(ending, title, sharp)
+
+
+class Sheet:
+    def __init__(self, ending: str, title: str, sharp: int):
+        from matplotlib.figure import Figure
+
+        self.ending, self.title, self.sharp = ending, title, sharp
+        self.figure = Figure(dpi=72, facecolor=PAPER)
+        self.axes = self.figure.add_axes((0, 0, 1, 1))
+        self.axes.set_axis_off()
+        self.axes.set_autoscale_on(False)
+
+    def write(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        size: float = FONT,
+        align: str = "left",
+        turned: bool = False,
+        bold: bool = False,
+    ) -> None:
+        """Text on the base line at y; `turned` runs upwards."""
+        text = plain(text) if self.ending == "svg" else self._lettered(text)
+        self.axes.text(
+            x, y, text, ha=align, va="baseline", color=INK, parse_math=False,
+            rotation=90 * turned, rotation_mode="anchor", font=self._font(text, size, bold),
+        )  # fmt: skip
+
+    def paragraph(self, x: float, y: float, lines: Sequence[str]) -> float:
+        """Small lines below y; gives the last base line."""
+        for line in lines:
+            y += 1.4 * SMALL
+            self.write(x, y, line, SMALL)
+        return y
+
+    def cells(self, x: float, y: float, colours: np.ndarray) -> None:
+        """Pixels (rows, columns, rgba), `sharp` of them to each pixel of the sheet."""
+        if colours.size:
+            height, width = (length / self.sharp for length in colours.shape[:2])
+            self.axes.imshow(
+                colours, extent=(x, x + width, y + height, y), aspect="auto",
+                interpolation="none", clip_on=False,
+            )  # fmt: skip
+
+    def frame(self, boxes, colour: str = BORDER, thick: float = 1) -> None:
+        """Rectangles (x, y, width, height) without filling, all in one path."""
+        self._path(boxes, edgecolor=colour, linewidth=thick, joinstyle="miter")
+
+    def hatch(self, boxes) -> None:
+        """Rectangles filled with lines, all in one path: one each would be slow and large."""
+        self._path(boxes, hatch="/////", edgecolor=HATCH, linewidth=0)
+
+    def _path(self, boxes, **how) -> None:
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path
+
+        if not len(boxes):
+            return
+        x, y, width, height = np.asarray(boxes, dtype=float).T
+        corners = [(x, y), (x + width, y), (x + width, y + height), (x, y + height), (x, y)]
+        vertices = np.stack([np.stack(corner, axis=-1) for corner in corners], axis=1)
+        codes = np.tile([Path.MOVETO, *[Path.LINETO] * 3, Path.CLOSEPOLY], len(vertices))
+        path = Path(vertices.reshape(-1, 2), codes)
+        self.axes.add_artist(PathPatch(path, facecolor="none", clip_on=False, **how))
+
+    def legend(self, x: float, y: float, name: str, tall: float, masked: bool) -> float:
+        """The scale of colours; gives its lower end."""
+        x, y, steps = round(x), round(y), round(tall - 20)
+        self.write(x, y, name, SMALL)
+        colours = shades(np.linspace(1, 1e-9, steps)[:, None])
+        self.cells(x, y + 14, enlarged(colours, 16 * self.sharp, self.sharp))
+        for weight in (1, 0.75, 0.5, 0.25, 0):
+            at = y + 14 + (1 - weight) * steps
+            self.write(x + 22, at + 0.35 * SMALL, f"{weight:g}", SMALL)
+        bottom = y + 14 + steps
+        if masked:
+            box = [(x, bottom + 14, 16, 16)]
+            self.hatch(box)
+            self.frame(box)
+            self.write(x + 22, bottom + 14 + 0.9 * SMALL, "masked", SMALL)
+            bottom += 30
+        return bottom + 8
+
+    def widest(self, axis: Axis, cell: float) -> float:
+        return max(
+            (self.width(short(axis.labels[i]), size) for i, size in ticks(axis, cell)), default=0
+        )
+
+    def fitting(self, text: str, room: float, size: float) -> float:
+        """`size`, or a smaller one by which the text fits."""
+        return min(size, max(6, size * (room - 3) / self.width(text, size)))
+
+    def width(self, text: str, size: float, bold: bool = False) -> float:
+        text = self._lettered(text)
+        return self._ruler.get_text_width_height_descent(
+            text, self._font(text, size, bold), ismath=False
+        )[0]
+
+    def wrapped(self, sentences: Sequence[str], room: float, size: float) -> list[str]:
+        """Sentences as lines that fit; a longer word is cut."""
+        lines = []
+        for sentence in sentences:
+            line = ""
+            for word in sentence.split(" "):
+                longer = f"{line} {word}" if line else word
+                if line and self.width(longer, size) > room:
+                    lines.append(line)
+                    longer = word
+                while len(longer) > 1 and (width := self.width(longer, size)) > room:
+                    cut = max(1, int(len(longer) * room / width) - 1)
+                    lines.append(longer[:cut])
+                    longer = longer[cut:]
+                line = longer
+            lines.append(line)
+        return lines
+
+    @cached_property
+    def _ruler(self):
+        from matplotlib.backends.backend_agg import RendererAgg
+
+        return RendererAgg(1, 1, 72)
+
+    def _lettered(self, text: str) -> str:
+        """The text with letters that no font has written by their code, such as U+4E2D."""
+        known = letters(FAMILY)
+        others = {} if known.issuperset(text) else other_fonts(self.ending == "pdf")
+        return "".join(
+            c if c in known or c in others else code(c) for c in plain(text)
+        )  # fmt: skip
+
+    def _font(self, text: str, size: float, bold: bool):
+        from matplotlib.font_manager import FontProperties
+
+        families = [FAMILY]
+        if not letters(FAMILY).issuperset(text):
+            others = other_fonts(self.ending == "pdf")
+            families += dict.fromkeys(others[c] for c in text if c in others)
+        if self.ending == "svg":
+            families.append("sans-serif")
+        return FontProperties(family=families, size=size, weight="bold" if bold else "normal")
+
+    def file(self, width: float, height: float, note: str) -> bytes:
+        """The sheet, cut to that size, with `note` in the metadata."""
+        from matplotlib.backends import backend_agg, backend_pdf, backend_svg
+
+        width, height = int(np.ceil(width)), int(np.ceil(height))
+        self.figure.set_size_inches(width / 72, height / 72)
+        self.axes.set(xlim=(0, width), ylim=(height, 0))
+        canvas, about = {
+            "png": (backend_agg.FigureCanvasAgg, {"headlight": note}),
+            "svg": (backend_svg.FigureCanvasSVG, {"Description": note, "Date": None}),
+            "pdf": (backend_pdf.FigureCanvasPdf, {"Subject": note, "CreationDate": None}),
+        }[self.ending]
+        file = io.BytesIO()
+        canvas(self.figure).print_figure(
+            file, format=self.ending, dpi=72 * self.sharp, facecolor=PAPER,
+            metadata={"Title": plain(self.title)} | about,
+        )  # fmt: skip
+        return file.getvalue()
+
+
+def plain(text: str) -> str:
+    """Text of one line; what is not seen or not a letter is written by its code."""
+    return "".join(
+        c if c.isprintable() or c == "\N{NO-BREAK SPACE}" else " " if c.isspace() else code(c)
+        for c in text
+    )
+
+
+def code(character: str) -> str:
+    return f"U+{ord(character):04X}"
+
+
+@cache
+def letters(family: str) -> frozenset[str]:
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    path = findfont(FontProperties(family=family))
+    return frozenset(map(chr, get_font(path).get_charmap()))
+
+
+@cache
+def other_fonts(truetype: bool) -> dict[str, str]:
+    """Letter → a family on this machine that has it; with `truetype` of those that a PDF takes as
+    they are."""
+    from matplotlib.font_manager import fontManager
+    from matplotlib.ft2font import FT2Font
+
+    found: dict[str, str] = {}
+    for font in fontManager.ttflist:
+        upright = font.style == "normal" and font.weight == 400 and font.stretch == "normal"
+        if not upright or "LastResort" in font.fname or font.name.startswith("."):
+            continue
+        try:
+            if not (truetype and _postscript(font.fname)):
+                for number in FT2Font(font.fname).get_charmap():
+                    found.setdefault(chr(number), font.name)
+        except (OSError, RuntimeError):
+            continue  # removed since, or broken
+    return found
+
+
+def _postscript(path: str) -> bool:
+    """Whether the letters of a font are not TrueType's."""
+    with open(path, "rb") as file:
+        start = file.read(16)
+        if start.startswith(b"ttcf"):  # a collection: its first font
+            file.seek(int.from_bytes(start[12:], "big"))
+            start = file.read(4)
+    return start.startswith(b"OTTO")
