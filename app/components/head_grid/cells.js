@@ -76,7 +76,7 @@ export const tileAt = (order, place) => (order ? order.tiles[place] : place);
 /** A cell by its place in a part; null where the joint square is empty. */
 export function cellOf(part, sides, tile, row, column) {
   const sideAt = (offsets, at) =>
-    Object.entries(offsets).filter(([, first]) => first <= at).pop()[0];
+    Object.entries(offsets).findLast(([, first]) => first <= at)[0];
   const [asks, looked] = [sideAt(part.down, row), sideAt(part.across, column)];
   const block = part.blocks
     ? Object.values(part.blocks).find((p) => asks in p.down && looked in p.across)
