@@ -410,6 +410,15 @@ def repairs(source: Source) -> str:
     return _table(("Found", "Ours"), [(r.found, r.changes) for r in source.repairs])
 
 
+def open_block(trace: Trace, block: Block, page: str) -> str:
+    """What the link to a block's page says."""
+    if block.layer is None:
+        return f"Open {page}"
+    if block.kind:
+        return f"Open {page} at {kind_name(trace, block.kind)}, layer {block.layer + 1}"
+    return f"Open {page} at Feed-forward, {block.stack} layer {block.layer + 1}"
+
+
 def model_in_numbers(model, shown: Sequence[Block], trace: Trace) -> str:
     """How many layers, heads and parameters a model has, and how they fall to its parts."""
     total, sides = sum(block.parameters for block in shown), sides_of(model).values()

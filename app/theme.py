@@ -5,10 +5,12 @@ every eye; differences have one that is symmetric around zero, red against blue.
 is orange everywhere, and nothing else is.
 """
 
-from plotly.colors import qualitative, sequential
+from plotly.colors import diverging, qualitative, sequential, unlabel_rgb
 
 WEIGHTS = sequential.Viridis  # from 0 to 1, evenly spaced
-DIFFERENCES = "RdBu"
+DIFFERENCES = [  # evenly spaced too
+    "#{:02x}{:02x}{:02x}".format(*map(int, unlabel_rgb(stop))) for stop in diverging.RdBu
+]
 FOCUS = "#e4572e"
 LINES = qualitative.Safe  # told apart by every eye; dashes and markers tell them apart too
 INK = {"light": "#1b1c1f", "dark": "#f4f5f7"}
@@ -29,4 +31,13 @@ STYLE = """
 PROJECTOR_STYLE = f"""
 html {{ font-size: {PAGE * 1.3:.0f}px !important; }}
 [data-testid="stSidebar"] {{ min-width: 20rem; }}
+"""
+
+
+def always_seen(key: str, theme: str) -> str:
+    """Style that keeps the last container of a page, by its key, at the bottom of the window."""
+    return f"""
+[data-testid="stLayoutWrapper"]:has(> .st-key-{key}) {{
+  position: sticky; bottom: 0; z-index: 1; padding: 0.5rem 0; background: {PAPER[theme]};
+}}
 """

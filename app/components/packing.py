@@ -1,4 +1,4 @@
-"""What head_grid.js draws, as bytes, and how to look at it; no Streamlit: pages that stand alone
+"""What head_grid/ draws, as bytes, and how to look at it; no Streamlit: pages that stand alone
 are made of the same."""
 
 import hashlib

@@ -4,11 +4,12 @@ import streamlit as st
 
 from app import compute, labels, session
 from app.components.model_map import model_map
+from app.pages import PAGES
 
 st.markdown(
     "Three attentions: the **encoder**'s looks from source to source, the **decoder**'s from "
     "target to target, **cross-attention** from target to source, over the bridge. Input is at the "
-    "bottom, output at the top; a click opens a block at its layer.  \n"
+    "bottom, output at the top; a click chooses a block, the link below opens it at its layer.  \n"
     "*Try: count the parameters. Where are most of them?*"
 )
 
@@ -18,22 +19,41 @@ trace, shown = compute.trace_of(view, run), compute.blocks_of(view, run)
 st.markdown(labels.model_in_numbers(view.model, shown, trace))
 
 
-def open_block(block: dict) -> None:
-    """Where a block is looked at: its page and, where it has one, its layer."""
-    layer = block["layer"]
-    page = {"embedding": "Positions", "generator": "Attention", "norm": "Residual"}
-    if layer is not None:
-        # A feed-forward is seen behind the last attention of its layer.
-        place = block["stack"], layer
-        kinds = [one.kind for one in shown if one.kind and (one.stack, one.layer) == place]
-        kind = block["kind"] or kinds[-1]
-        session.choose(kind=kind, layer=layer + 1, head=1)
-        session.choose(at="Input" if block["kind"] else "Feed-forward")
-    session.memo()["open"] = page.get(block["part"], "Inside"), block["click"]
+def kind_at(block) -> str:
+    """The attention that shows a block: of a feed-forward, the last one of its layer."""
+    place = block.stack, block.layer
+    kinds = [one.kind for one in shown if one.kind and (one.stack, one.layer) == place]
+    return block.kind or next(reversed(kinds), "")
 
 
-# The browser follows a link: st.switch_page would empty the address.
-with st.container(horizontal=True, key="pages"):
-    for title in ("Inside", "Positions", "Residual", "Attention"):
-        st.page_link(f"views/{title.lower()}.py", label=title, width="content")
-model_map(shown, trace, session.memo().pop("open", ("", 0)), open_block)
+def choose(block) -> None:
+    """A block of a layer brings its layer into focus, on every page."""
+    if kind := kind_at(block):
+        session.choose(kind=kind, layer=block.layer + 1, head=1)
+        session.choose(at="Input" if block.kind else "Feed-forward")
+    session.memo()["block"] = block.stack, block.layer, block.part
+
+
+def chosen():
+    """The block that was clicked, while its layer is in focus, else the attention in focus."""
+    settings, clicked = session.values(), session.memo().get("block")
+    focus = settings["kind"], settings["layer"] - 1
+    for block in shown:
+        at_focus = not kind_at(block) or (kind_at(block), block.layer) == focus
+        if (block.stack, block.layer, block.part) == clicked and at_focus:
+            return block
+    return next(block for block in shown if (block.kind, block.layer) == focus)
+
+
+block = chosen()
+model_map(shown, trace, block, choose)
+pages = {"embedding": "Positions", "generator": "Attention", "norm": "Residual"}
+page = pages.get(block.part, "Inside" if kind_at(block) else "Residual")
+with st.container(key="open_block"):
+    st.page_link(
+        PAGES[page].file,
+        label=words.open_block(trace, block, page),
+        icon=":material/arrow_forward:",
+        icon_position="right",
+    )
+st.html(f"<style>{look.always_seen('open_block', st.context.theme.type or 'light')}</style>")

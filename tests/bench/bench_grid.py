@@ -45,9 +45,9 @@ TYPE = """async ([text, done]) => {
 }"""
 # When it was done, or false: both are times of the frame that shows it.
 PAINTED = """(text) => {
-  const grid = window.headlight.grid;
-  const before = grid.paintedOf;
-  return () => grid.paintedOf !== before && grid.painted;
+  const last = () => performance.getEntriesByName("grid painted").at(-1);
+  const before = last()?.detail;
+  return () => last()?.detail !== before && last().startTime;
 }"""
 ANSWERED = """(text) => () =>
   document.querySelector("#answer")?.textContent.trim() === text && performance.now()"""
@@ -80,7 +80,7 @@ def big() -> checkpoint.Checkpoint:
 def page(length: int):
     """The app with the big model, a target of `length` tokens typed."""
     opened = page_at(f"?model=big&source=a+dog&target={text_of(length - 1)}", ".stMain")
-    opened.wait_for_function("window.headlight?.grid?.paintedOf", timeout=90_000)
+    opened.wait_for_function("performance.getEntriesByName('grid painted').length", timeout=90_000)
     opened.wait_for_selector(SETTLED)
     return opened
 

@@ -40,7 +40,7 @@ class Grid:
             f"""(() => {{
               const section = grid.drawn.find((s) => s.part.kind === "{kind}");
               const tile = {layer - 1} * section.part.heads + {head - 1};
-              const {{ x, y }} = grid.corner(section, grid.placeOf(section, tile));
+              const {{ x, y }} = grid.corner(section, tile);
               section.over.canvas.scrollIntoView({{ block: "center" }});
               const box = section.over.canvas.getBoundingClientRect();
               return [

@@ -10,7 +10,8 @@ from model import load
 from tests.browser.conftest import Visit
 
 pytestmark = pytest.mark.browser
-GRID = "window.headlight.grid"
+GRID = "window.grid"
+MADE = "const grid = new Grid();"  # in the script of the page
 DARK, LIGHT = "rgb(23, 22, 20)", "rgb(255, 255, 255)"
 
 
@@ -35,8 +36,10 @@ def page(chromium, request):
 
 
 def opened(page, tmp_path, content: str):
+    """With the grid of each page within reach."""
+    assert MADE in content
     file = tmp_path / "page.html"
-    file.write_text(content, encoding="utf-8")
+    file.write_text(content.replace(MADE, f"{MADE} {GRID} = grid;"), encoding="utf-8")
     page.goto(file.as_uri())
     return page
 
@@ -87,7 +90,7 @@ def test_grids_in_one_notebook_do_not_meet(page, tmp_path, trace):
     opened(page, tmp_path, "<!doctype html>" + body)
     frames = page.frames[1:]
     for frame in frames:
-        frame.wait_for_function(f"{GRID}.painted")
+        frame.wait_for_function("performance.getEntriesByName('grid painted').length")
         assert background(frame) == (DARK if page.theme == "light" else LIGHT)
         assert frame.evaluate("document.documentElement.scrollHeight <= window.innerHeight"), (
             "the frame is as high as what it holds"

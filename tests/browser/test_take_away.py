@@ -88,19 +88,30 @@ def test_pictures_open_in_a_browser_and_run_nothing(visit, chromium, tmp_path):
         page.context.close()
 
 
+def within_reach(file, *made):
+    """Names what the page makes, for these tests."""
+    page = file.read_text(encoding="utf-8")
+    for name, how in made:
+        assert page.count(how) == 1
+        page = page.replace(how, f"(window.{name} = {how})")
+    file.write_text(page, encoding="utf-8")
+
+
 def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path):
     visit.open(HERE).type(TEXT)
     file = take(visit, "Both as a web page", tmp_path)
+    within_reach(file, ("grid", "new Grid()"), ("focused", "new Focus(grid, main)"))
     page, asked, errors = alone(chromium, file)
     expect(page.get_by_role("heading", name="Cross-attention, layer 3, head 2")).to_be_visible()
     trace = load("en-de").trace(TEXT)
 
     def focused():
-        return np.array(page.evaluate("Array.from(window.headlight.focus.shown)"))
+        weights = "Array.from(focused.rows(focused.part), (row) => [...row]).flat()"
+        return np.array(page.evaluate(weights))
 
     assert np.abs(focused() - trace.attention["cross"][2, 1].ravel()).max() <= 0.5 / 254 + 1e-6
     place = page.evaluate("""() => {
-      const { canvas, left, top, cell } = window.headlight.focus;
+      const { canvas, left, top, cell } = window.focused;
       const box = canvas.getBoundingClientRect();
       return [box.left + left + 0.5 * cell, box.top + top + 1.5 * cell];
     }""")
@@ -109,7 +120,7 @@ def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path
     expect(said).to_contain_text(f"{trace.tgt.tokens[1]} looks")
     expect(said).to_contain_text(f"at {trace.src.tokens[0]}")
     place = page.evaluate("""() => {
-      const { drawn } = window.headlight.grid;
+      const { drawn } = window.grid;
       const section = drawn[0], box = section.over.canvas.getBoundingClientRect();
       return [box.left + section.left + 3, box.top + section.top + 3];
     }""")

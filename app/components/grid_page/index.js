@@ -1,30 +1,10 @@
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<meta http-equiv="Content-Security-Policy"
-  content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<title>{{title}}</title>
-<style>
-html { --st-font: system-ui, sans-serif; background: var(--paper); }
-body { margin: 0.8rem; }
-.focused { overflow-x: auto; }
-h2 { font: 600 1.2rem var(--st-font); color: var(--st-text-color); margin: 1.2rem 0 0.4rem; }
-{{css}}
-</style>
-</head>
-<body>
-<main><noscript>This picture needs JavaScript.</noscript></main>
-<script type="application/json" id="look">{{look}}</script>
-<script type="text/plain" id="weights">{{weights}}</script>
-<script type="module">
-{{js}}
-{{focus}}
-// What follows is this page's own; above is head_grid.js.
+// The grid in a page that needs nobody; its weights and its settings stand in the page.
+
+import { Grid } from "../head_grid/grid.js";
+import { Focus } from "./focus.js";
 
 const held = (id) => document.getElementById(id).textContent;
-const { look, theme, themes } = JSON.parse(held("look"));
+const { look, theme, themes, large } = JSON.parse(held("look"));
 const main = document.querySelector("main");
 const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 const frame = window.frameElement; // in a notebook; null where this is a page of its own
@@ -44,10 +24,9 @@ function paint() {
   grid.draw();
 }
 
-const grid = new Picture();
-window.headlight = { grid };
+const grid = new Grid();
 grid.mount(main);
-if (typeof Focus !== "undefined") window.headlight.focus = new Focus(grid, main);
+if (large) new Focus(grid, main);
 grid.setWeights(Uint8Array.from(atob(held("weights")), (letter) => letter.charCodeAt(0)));
 grid.setLook(look);
 paint();
@@ -58,6 +37,3 @@ if (frame) {
     frame.style.height = `${Math.ceil(document.documentElement.getBoundingClientRect().height)}px`;
   }).observe(document.documentElement);
 }
-</script>
-</body>
-</html>

@@ -1,16 +1,15 @@
-"""The whole model as one picture whose blocks can be opened: the browser's part is model_map.js."""
+"""The whole model as one picture whose blocks can be chosen."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import cycle
-from pathlib import Path
 
 import streamlit as st
 
 from app import theme
+from app.components.scripts import read, script
 from model.analysis.architecture import Block
 from model.probing.trace import Trace
 
-HERE = Path(__file__).resolve().parent
 NAMES = {
     "embedding": "word + position",
     "feed_forward": "feed-forward",
@@ -20,23 +19,21 @@ NAMES = {
 
 _mount = st.components.v2.component(
     "headlight_model_map",
-    css=(HERE / "model_map.css").read_text(encoding="utf-8"),
-    js=(HERE / "model_map.js").read_text(encoding="utf-8"),
+    css=read("model_map/style.css"),
+    js=script("model_map/index.js"),
 )
 
 
 def model_map(
-    shown: Sequence[Block],
-    trace: Trace,
-    follow: tuple[str, float],
-    on_open: Callable[[Mapping], None],
+    shown: Sequence[Block], trace: Trace, chosen: Block, on_choose: Callable[[Block], None]
 ) -> None:
-    """`shown` are the blocks of the model that `trace` is of. `on_open` hears of a block that was
-    chosen: its stack, layer, part and kind, and the number of the click. `follow`: the label of the
-    page link to follow, or empty, for which click."""
+    """`shown` are the blocks of the model that `trace` is of. `on_choose` hears of another block
+    than the `chosen` one."""
+    by_id = {_id(block): block for block in shown}
 
-    def chosen():
-        on_open(st.session_state["model_map"].opened)
+    def hear():
+        if block := by_id.get(st.session_state["model_map"].chosen):
+            on_choose(block)
 
     sides = trace.sides.values()
     colours = dict(zip(trace.kinds, cycle(theme.LINES), strict=False))
@@ -45,6 +42,7 @@ def model_map(
         "blocks": [
             vars(block)
             | {
+                "id": _id(block),
                 "name": titles[block.kind].removeprefix(f"{block.stack} ")
                 if block.kind
                 else NAMES[block.part],
@@ -62,16 +60,20 @@ def model_map(
             for side in sides
         ],
         "bridges": [
-            (key.stack, f"{block.stack}.{block.layer}.{block.part}")
+            (key.stack, _id(block))
             for block in shown
             if block.kind
             for query, key in [trace.sides_of(block.kind)]
             if query != key
         ],
         "focus": theme.FOCUS,
-        "follow": follow,
+        "chosen": _id(chosen),
     }
-    _mount(data=data, key="model_map", on_opened_change=chosen)
+    _mount(data=data, key="model_map", on_chosen_change=hear)
+
+
+def _id(block: Block) -> str:
+    return f"{block.stack}.{'' if block.layer is None else block.layer}.{block.part}"
 
 
 def _said(block: Block) -> str:

@@ -5,12 +5,11 @@ import html
 import json
 import re
 from dataclasses import asdict
-from pathlib import Path
 
 from app.components.packing import Look
+from app.components.scripts import read, script
 from app.theme import INK, PAPER, PRIMARY
 
-HERE = Path(__file__).resolve().parent
 THEMES = ("auto", "light", "dark")
 
 
@@ -31,17 +30,12 @@ def grid_page(
         }
         for name in ("light", "dark")
     }
-    settings = json.dumps({"look": asdict(look), "theme": theme, "themes": themes})
+    settings = {"look": asdict(look), "theme": theme, "themes": themes, "large": focus}
     parts = {
         "title": html.escape(title),
-        "css": _read("head_grid.css"),
-        "js": _read("head_grid.js"),
-        "focus": _read("grid_focus.js") if focus else "",
-        "look": settings.replace("<", "\\u003c"),  # no piece of a text ends the script
+        "css": read("head_grid/style.css"),
+        "js": script("grid_page/index.js"),
+        "look": json.dumps(settings).replace("<", "\\u003c"),  # no piece of a text ends the script
         "weights": base64.b64encode(packed).decode("ascii"),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _read("grid_page.html"))
-
-
-def _read(name: str) -> str:
-    return (HERE / name).read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], read("grid_page/page.html"))

@@ -1,22 +1,20 @@
-"""Vectors in the plane and the numbers that belong to them: the browser's part is plane.js."""
+"""Vectors in the plane and the numbers that belong to them."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import streamlit as st
 
 from app.charts import Axis
+from app.components.scripts import read, script
 from app.theme import FOCUS
 from model.analysis.projection import Answer, Plane
 
-HERE = Path(__file__).resolve().parent
-
 _mount = st.components.v2.component(
     "headlight_plane",
-    css=(HERE / "plane.css").read_text(encoding="utf-8"),
-    js=(HERE / "plane.js").read_text(encoding="utf-8"),
+    css=read("plane/style.css"),
+    js=script("plane/index.js"),
 )
 
 

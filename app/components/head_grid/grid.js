@@ -1,85 +1,20 @@
 // All heads at once: for each kind of attention a canvas of tiles, and the text that they read.
-//
-// Two mounts share one picture. One brings the weights, as bytes, which travel again only when
-// they change; the other brings how to look at them (focus, order, scale), which is small.
-//
-// A cell is a byte: 0 where the query may not look, else 1 + 254 × weight.
+
+import { pixelColours } from "../shared/colours.js";
+import { element, painted } from "../shared/dom.js";
+import { cellUnder, pixelSheet, pointIn, sized, writeTurned } from "../shared/heatmap.js";
+import { percent } from "../shared/numbers.js";
+import {
+  averaged, cellOf, holds, joint, meanWeights, neighbour, paintTiles, placeOf, rowOf, tileAt,
+  unpack, weightOf,
+} from "./cells.js";
 
 const REST = 150; // ms without a key before the server hears of it
 const LEAST_TILE = 3.5; // in letters; smaller tiles are stacked instead
 const LARGEST_TILE = 18;
 const GAP = 6;
 
-const weightOf = (byte) => Math.max(0, byte - 1) / 254;
-const percent = (weight) => `${Math.round(100 * weight)} %`;
-
-/** The bytes of pack() in head_grid.py: length of the header, header as JSON, cells. */
-export function unpack(bytes) {
-  const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
-  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
-  let start = 4 + length;
-  for (const part of header.parts) {
-    const size = part.layers * part.heads * part.rows * part.columns;
-    part.cells = bytes.subarray(start, start + size);
-    start += size;
-    part.down = { [part.asks]: 0 }; // side → its first row
-    part.across = { [part.looked_at]: 0 }; // side → its first column
-  }
-  return header;
-}
-
-/** All texts in one square, along both sides: each kind of attention is a block of it, and a layer
- * of the square holds those that stand in it. Null where the kinds do not fit together. */
-function joint(parts, sides) {
-  const size = {};
-  for (const part of parts) Object.assign(size, { [part.asks]: part.rows, [part.looked_at]: part.columns });
-  const names = Object.keys(sides).filter((name) => size[name]);
-  const places = new Set(parts.map((part) => `${part.asks} ${part.looked_at}`));
-  const { heads } = parts[0];
-  if (names.length < 2 || places.size < parts.length || parts.some((part) => part.heads !== heads))
-    return null;
-  const offsets = {};
-  let length = 0;
-  for (const name of names) {
-    offsets[name] = length;
-    length += size[name];
-  }
-  const numbers = [...new Set(parts.flatMap((part) => part.numbers))].sort((a, b) => a - b);
-  const cells = new Uint8Array(numbers.length * heads * length * length);
-  for (const part of parts) {
-    const [top, left] = [offsets[part.asks], offsets[part.looked_at]];
-    for (let layer = 0; layer < part.layers; layer++)
-      for (let head = 0; head < heads; head++) {
-        const tile = numbers.indexOf(part.numbers[layer]) * heads + head;
-        for (let row = 0; row < part.rows; row++) {
-          const from = ((layer * heads + head) * part.rows + row) * part.columns;
-          const to = (tile * length + top + row) * length + left;
-          cells.set(part.cells.subarray(from, from + part.columns), to);
-        }
-      }
-  }
-  const titles = names.map((name, i) => (i ? sides[name].name.toLowerCase() : sides[name].name));
-  return {
-    kind: "joint", name: `${titles.join(" and ")} in one square`, layers: numbers.length, heads,
-    numbers, rows: length, columns: length, cells, down: offsets, across: offsets,
-    blocks: Object.fromEntries(parts.map((part) => [part.kind, part])),
-  };
-}
-
-/** The row of a part that a head of one of its kinds stands in, and the other way round. */
-const rowOf = (part, { kind, layer }) =>
-  part.blocks ? part.numbers.indexOf(part.blocks[kind].numbers[layer]) : layer;
-const layerOf = (part, own, row) =>
-  part.blocks ? own.numbers.indexOf(part.numbers[row]) : row;
-
-function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-}
-
-class Picture {
+export class Grid {
   held = null; // what unpack() gave
   look = null; // what the small mount gave
   pointed = null; // {row: {side, index}, column: {side, index}, tile: {kind, layer, head}}
@@ -175,10 +110,7 @@ class Picture {
     this.drawn = parts.map((part) => this.section(part, room, left));
     this.sections.replaceChildren(...this.drawn.map((section) => section.box));
     this.point();
-    requestAnimationFrame(() => {
-      this.painted = performance.now(); // for the bench
-      this.paintedOf = this.held.id;
-    });
+    requestAnimationFrame(() => painted("grid", this.held.id));
   }
 
   section(part, room, left) {
@@ -197,14 +129,7 @@ class Picture {
     const fullHeight = Math.ceil(section.top + layers * section.stepY);
     const [base, over] = [0, 1].map(() => {
       const canvas = element("canvas", { "aria-hidden": "true" });
-      const sharp = window.devicePixelRatio || 1;
-      canvas.width = fullWidth * sharp;
-      canvas.height = fullHeight * sharp;
-      canvas.style.width = `${fullWidth}px`;
-      canvas.style.height = `${fullHeight}px`;
-      const context = canvas.getContext("2d");
-      context.scale(sharp, sharp);
-      return context;
+      return sized(canvas, fullWidth, fullHeight);
     });
     section.over = over;
     section.box = element("div", { class: "section" },
@@ -217,7 +142,7 @@ class Picture {
     base.imageSmoothingQuality = "high";
     base.imageSmoothingEnabled = width < part.columns || height < part.rows;
     for (let tile = 0; tile < layers * heads; tile++) {
-      const { x, y } = this.corner(section, this.placeOf(section, tile));
+      const { x, y } = this.corner(section, placeOf(section.order, tile));
       const [layer, head] = [Math.floor(tile / heads), tile % heads];
       base.drawImage(sheet, head * part.columns, layer * part.rows, part.columns, part.rows,
         x, y, width, height);
@@ -235,21 +160,13 @@ class Picture {
           0.95 * font);
       for (let layer = 0; layer < layers; layer++) {
         const { y } = this.corner(section, layer * heads);
-        base.save();
-        base.translate(0.95 * font, y + height / 2);
-        base.rotate(-Math.PI / 2);
-        base.fillText(`layer ${part.numbers[layer]}`, 0, 0);
-        base.restore();
+        writeTurned(base, `layer ${part.numbers[layer]}`, 0.95 * font, y + height / 2);
       }
     }
     return section;
   }
 
-  /** Where in the order a tile stands, and the tile that stands at a place. */
-  placeOf(section, tile) {
-    return section.order ? section.order.tiles.indexOf(tile) : tile;
-  }
-
+  /** Where a place of a section is. */
   corner(section, place) {
     const { heads } = section.part;
     return {
@@ -260,52 +177,8 @@ class Picture {
 
   /** All tiles of a part, one pixel a cell. */
   sheet(part) {
-    const { layers, heads, rows, columns, cells } = part;
-    const { scale, least } = this.look;
-    const colours = this.colours();
-    const table = new Uint32Array(256);
-    for (let byte = 1; byte < 256; byte++) {
-      const weight = weightOf(byte);
-      const shown = weight < least ? 0 : scale === "square root" ? Math.sqrt(weight) : weight;
-      table[byte] = colours[Math.round(255 * shown)];
-    }
-    const canvas = document.createElement("canvas");
-    canvas.width = heads * columns;
-    canvas.height = layers * rows;
-    const context = canvas.getContext("2d");
-    const image = context.createImageData(canvas.width, canvas.height);
-    const pixels = new Uint32Array(image.data.buffer);
-    let from = 0;
-    for (let layer = 0; layer < layers; layer++)
-      for (let head = 0; head < heads; head++)
-        for (let row = 0; row < rows; row++) {
-          const to = (layer * rows + row) * canvas.width + head * columns;
-          if (scale === "per row") {
-            let top = 2;
-            for (let i = 0; i < columns; i++) top = Math.max(top, cells[from + i]);
-            for (let i = 0; i < columns; i++) {
-              const byte = cells[from + i];
-              const shown = weightOf(byte) < least ? 0 : weightOf(byte) / weightOf(top);
-              if (byte) pixels[to + i] = colours[Math.round(255 * shown)];
-            }
-          } else for (let i = 0; i < columns; i++) pixels[to + i] = table[cells[from + i]];
-          from += columns;
-        }
-    context.putImageData(image, 0, 0);
-    return canvas;
-  }
-
-  /** 256 colours of the scale, as the pixels of a little-endian machine. */
-  colours() {
-    const stops = this.look.palette.map((hex) =>
-      [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
-    return Uint32Array.from({ length: 256 }, (_, i) => {
-      const place = (i / 255) * (stops.length - 1);
-      const low = Math.min(Math.floor(place), stops.length - 2);
-      const [r, g, b] = stops[low].map((value, channel) =>
-        Math.round(value + (place - low) * (stops[low + 1][channel] - value)));
-      return (255 << 24) | (b << 16) | (g << 8) | r;
-    });
+    return pixelSheet(part.layers * part.rows, part.heads * part.columns, (pixels) =>
+      paintTiles(pixels, part, this.look, pixelColours(this.look.palette)));
   }
 
   /** The text, a span for each piece, as it was typed. */
@@ -332,36 +205,23 @@ class Picture {
   cellAt(event) {
     for (const section of this.drawn ?? []) {
       const { part, width, height, stepX, stepY } = section;
-      const box = section.over.canvas.getBoundingClientRect();
-      const [x, y] = [event.clientX - box.left - section.left, event.clientY - box.top - section.top];
-      const [column, row] = [Math.floor(x / stepX), Math.floor(y / stepY)];
-      if (column < 0 || column >= part.heads || row < 0 || row >= part.layers) continue;
-      const [insideX, insideY] = [x - column * stepX, y - row * stepY];
-      if (insideX >= width || insideY >= height) continue;
-      const place = row * part.heads + column;
-      const tile = section.order ? section.order.tiles[place] : place;
-      return this.cell(part, tile, Math.floor((insideY / height) * part.rows),
-        Math.floor((insideX / width) * part.columns));
+      const [x, y] = pointIn(section.over.canvas, event);
+      const { layers, heads } = part;
+      const under = cellUnder(x, y, { left: section.left, top: section.top, across: stepX,
+        down: stepY, rows: layers, columns: heads });
+      if (!under) continue;
+      const place = under[0] * heads + under[1];
+      const corner = this.corner(section, place);
+      const cell = cellUnder(x, y, { left: corner.x, top: corner.y, across: width / part.columns,
+        down: height / part.rows, rows: part.rows, columns: part.columns });
+      if (!cell) continue; // between two tiles
+      return this.cell(part, tileAt(section.order, place), ...cell);
     }
     return null;
   }
 
-  /** A cell by its place in a part; null where the joint square is empty. */
   cell(part, tile, row, column) {
-    const side = (offsets, at) =>
-      Object.entries(offsets).filter(([, first]) => first <= at).pop()[0];
-    const [asks, looked] = [side(part.down, row), side(part.across, column)];
-    const own = part.blocks
-      ? Object.values(part.blocks).find((p) => asks in p.down && looked in p.across)
-      : part;
-    if (!own) return null;
-    const [layer, head] = [layerOf(part, own, Math.floor(tile / part.heads)), tile % part.heads];
-    if (layer < 0) return null;
-    return {
-      tile: { kind: own.kind, layer, head },
-      row: { side: asks, index: (row - part.down[asks]) * this.held.sides[asks].every },
-      column: { side: looked, index: (column - part.across[looked]) * this.held.sides[looked].every },
-    };
+    return cellOf(part, this.held.sides, tile, row, column);
   }
 
   pieceAt(event) {
@@ -400,37 +260,9 @@ class Picture {
     if (event.key === "Escape") this.pinned = null;
     else if (!move) return;
     else if (event.shiftKey || event.key === "Home") this.walkCells(move);
-    else this.walkHeads(move);
+    else this.choose(neighbour(this.drawn, this.look.focus, move), REST);
     event.preventDefault();
     this.point();
-  }
-
-  walkHeads([down, right]) {
-    const { focus } = this.look;
-    const sections = this.drawn;
-    let at = sections.findIndex(({ part }) =>
-      part.kind === focus.kind || part.blocks?.[focus.kind]);
-    if (at < 0) return;
-    let section = sections[at];
-    const { heads } = section.part;
-    const place = this.placeOf(section, rowOf(section.part, focus) * heads + focus.head);
-    let [row, column] = [Math.floor(place / heads) + down, (place % heads) + right];
-    // Over the edge lies the next kind of attention.
-    const over = column < 0 || row < 0 ? -1
-      : column >= heads || row >= section.part.layers ? 1 : 0;
-    if (over) {
-      if (!sections[at + over]) return;
-      section = sections[at + over];
-      const last = section.part.layers - 1;
-      if (right) [row, column] = [Math.min(row, last), over < 0 ? section.part.heads - 1 : 0];
-      else [row, column] = [over < 0 ? last : 0, Math.min(column, section.part.heads - 1)];
-    }
-    const next = row * section.part.heads + column;
-    const tile = section.order ? section.order.tiles[next] : next;
-    const kind = section.part.blocks ? focus.kind : section.part.kind;
-    const row_ = Math.floor(tile / section.part.heads);
-    const layer = layerOf(section.part, this.part(kind), row_);
-    if (layer >= 0) this.choose({ kind, layer, head: tile % section.part.heads }, REST);
   }
 
   walkCells([down, right]) {
@@ -482,16 +314,15 @@ class Picture {
       over.strokeStyle = colour;
       over.lineWidth = thin;
       for (let tile = 0; bands.length && tile < part.layers * heads; tile++) {
-        const { x, y } = this.corner(section, this.placeOf(section, tile));
+        const { x, y } = this.corner(section, placeOf(section.order, tile));
         for (const [isRow, start, thick] of bands) {
           if (isRow) over.strokeRect(x, y + start, width, thick);
           else over.strokeRect(x + start, y, thick, height);
         }
       }
-      const focused = part.kind === focus.kind || part.blocks?.[focus.kind];
-      if (!focused || focus.head >= heads) continue;
+      if (!holds(part, focus.kind) || focus.head >= heads) continue;
       const chosen = rowOf(part, focus) * heads + focus.head;
-      const { x, y } = this.corner(section, this.placeOf(section, chosen));
+      const { x, y } = this.corner(section, placeOf(section.order, chosen));
       over.lineWidth = Math.max(4, this.font / 4);
       const out = over.lineWidth / 2;
       over.strokeRect(x - out + 1, y - out + 1, width + 2 * out - 2, height + 2 * out - 2);
@@ -500,26 +331,13 @@ class Picture {
 
   /** Weights between a piece and all pieces of the other side, in the head in focus or the mean. */
   between(piece, asks) {
-    const { focus, average } = this.look;
-    const part = this.part(focus.kind);
-    const own = asks ? part.asks : part.looked_at;
-    const other = asks ? part.looked_at : part.asks;
-    if (!part || piece.side !== own) return null;
-    const { rows, columns, heads, layers, cells } = part;
-    const at = Math.floor(piece.index / this.held.sides[own].every);
-    const found = new Float32Array(asks ? columns : rows);
-    const range = (count, at, all) => (all ? [...Array(count).keys()] : [at]);
-    const overHeads = average === "heads" || average === "both";
-    const overLayers = average === "layers" || average === "both";
-    let count = 0;
-    for (const layer of range(layers, focus.layer, overLayers))
-      for (const head of range(heads, focus.head, overHeads)) {
-        const start = (layer * heads + head) * rows * columns;
-        count++;
-        for (let i = 0; i < found.length; i++)
-          found[i] += weightOf(cells[start + (asks ? at * columns + i : i * columns + at)]);
-      }
-    return { side: other, weights: found.map((weight) => weight / count) };
+    const part = this.part(this.look.focus.kind);
+    if (!part || piece.side !== (asks ? part.asks : part.looked_at)) return null;
+    const at = Math.floor(piece.index / this.held.sides[piece.side].every);
+    return {
+      side: asks ? part.looked_at : part.asks,
+      weights: meanWeights(part, averaged(part, this.look), at, asks),
+    };
   }
 
   shade(pointed) {
@@ -594,15 +412,4 @@ class Picture {
     }
     return said ? [...parts, "."] : [...parts, " plays no part in this kind of attention."];
   }
-}
-
-/** The mount that brings the weights. The other one, in head_grid.py, only leaves its look. */
-export default function ({ data, parentElement, setTriggerValue }) {
-  if (!data) return;
-  const shared = (window.headlight ??= {});
-  shared.grid ??= new Picture();
-  shared.grid.mount(parentElement);
-  shared.grid.report = (tile) => setTriggerValue("focus", tile);
-  shared.grid.setWeights(data instanceof ArrayBuffer ? new Uint8Array(data) : data);
-  if (shared.look) shared.grid.setLook(shared.look);
 }

@@ -5,23 +5,13 @@ st.iframe would give them the rights of this page, and its frame grows but never
 
 import streamlit as st
 
+from app.components.scripts import script
+
 _mount = st.components.v2.component(
     "headlight_html_frame",
     html='<iframe sandbox="allow-scripts"></iframe>',
     css="iframe { display: block; width: 100%; height: 30rem; border: none; }",
-    js="""
-export default function ({ data, parentElement }) {
-  const frame = parentElement.querySelector("iframe");
-  frame.title = data.alt;
-  const listen = (event) => {
-    if (event.source !== frame.contentWindow) return;
-    if (event.data?.height > 0) frame.style.height = `${event.data.height}px`;
-  };
-  window.addEventListener("message", listen);
-  if (frame.srcdoc !== data.page) frame.srcdoc = data.page;
-  return () => window.removeEventListener("message", listen);
-}
-""",
+    js=script("html_frame/index.js"),
 )
 
 

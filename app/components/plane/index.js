@@ -2,19 +2,19 @@
 // them. Two pictures: a look-up whose vectors are dragged and which is computed here, and a head's
 // queries and keys, which the model has computed and which are only drawn here.
 
+import { element, shape } from "../shared/dom.js";
+import { minus, percent, tenths } from "../shared/numbers.js";
+
 const STEP = 0.1; // vectors are dragged from tenth to tenth, so that the digits shown are all there are
 const REACH = 10; // the largest number a dragged vector may hold
 const REST = 150; // ms without a key before the server, or a screen reader, hears of it
 const MOST_LABELS = 48; // with more pieces than that, only keys that have weight are named
 const LEAST_ARROW = 0.01; // keys of less weight are dots alone
 
-const minus = (text) => text.replace("-", "−");
-const pair = ([x, y]) => `(${short(x)}, ${short(y)})`;
-const short = (number) => minus(number.toFixed(1).replace(/\.0$/, "").replace(/^-0$/, "0"));
-const percent = (weight) => `${(100 * weight).toFixed(1)} %`;
+const pair = ([x, y]) => `(${tenths(x)}, ${tenths(y)})`;
 
 /** Scores q·k, the same divided, weights, and the values so weighted: model.family.look_up. */
-export function lookUp(query, keys, values, divisor) {
+function lookUp(query, keys, values, divisor) {
   const scores = keys.map((key) => query[0] * key[0] + query[1] * key[1]);
   const scaled = scores.map((score) => score / divisor);
   const largest = Math.max(...scaled);
@@ -24,16 +24,6 @@ export function lookUp(query, keys, values, divisor) {
   const answer = weights.reduce((sum, weight, i) => sum + weight * values[i], 0);
   return { scores, scaled, weights, answer };
 }
-
-function made(node, attributes, children) {
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  node.append(...children);
-  return node;
-}
-const element = (tag, attributes = {}, ...children) =>
-  made(document.createElement(tag), attributes, children);
-const shape = (tag, attributes = {}, ...children) =>
-  made(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
 /** A number to so many digits, with all of them in its `value`; a tiny one as m · 10ⁿ. */
 function number(value, digits) {
@@ -295,7 +285,7 @@ class LookUp extends Picture {
       for (const [name, value] of Object.entries({ cx: tip[0], cy: tip[1], r: 1.3 * this.font }))
         grip.setAttribute(name, value);
       group.setAttribute("aria-valuenow", at[0]);
-      group.setAttribute("aria-valuetext", pair(at) + (i ? `, weight ${percent(weights[i - 1])}` : ""));
+      group.setAttribute("aria-valuetext", pair(at) + (i ? `, weight ${percent(weights[i - 1], 1)}` : ""));
     });
     sheet.write(vectors.map(({ name, at }) =>
       ({ at, text: name, gap: 0.6 * this.font, must: true })));
@@ -315,12 +305,12 @@ class LookUp extends Picture {
         share: found.weights[i],
         cells: [name, pair(at), number(found.scores[i], 2),
           ...(scaled ? [number(found.scaled[i], 4)] : []),
-          number(found.weights[i], 4), short(data.values[i])],
+          number(found.weights[i], 4), tenths(data.values[i])],
       }))));
     const sum = keys.flatMap((_, i) => {
       const value = data.values[i];
       return [i ? " + " : "", number(found.weights[i], 4), " · ",
-        value < 0 ? `(${short(value)})` : short(value)];
+        value < 0 ? `(${tenths(value)})` : tenths(value)];
     });
     this.answer.replaceChildren("Answer: ", element("b", {}, number(found.answer, 4)));
     this.sum.replaceChildren("= ", ...sum);
@@ -342,7 +332,7 @@ class LookUp extends Picture {
       ...data.values.flatMap((value, i) => [
         shape("circle", { class: "value", cx: place(value), cy: y,
           r: (0.2 + 0.7 * Math.sqrt(this.found.weights[i])) * font }),
-        shape("text", { x: place(value), y: y + 2 * font, "text-anchor": "middle" }, short(value)),
+        shape("text", { x: place(value), y: y + 2 * font, "text-anchor": "middle" }, tenths(value)),
       ]),
       shape("path", { class: "here", d: `M${x} ${y - 0.2 * font}l${-0.5 * font} ${-0.9 * font}h${font}Z` }),
       shape("text", { class: "here", x: Math.min(width - 3 * font, Math.max(3 * font, x)), y: font,
@@ -352,7 +342,7 @@ class LookUp extends Picture {
 
   sentence() {
     const [query, ...keys] = this.vectors;
-    const parts = keys.map(({ name }, i) => `${name} ${percent(this.found.weights[i])}`);
+    const parts = keys.map(({ name }, i) => `${name} ${percent(this.found.weights[i], 1)}`);
     return `${query.name} ${pair(query.at)}: ${parts.join(", ")}. ` +
       `Answer ${minus(this.found.answer.toFixed(2))}.`;
   }
@@ -527,7 +517,7 @@ class Head extends Picture {
       .sort((a, b) => weights[b] - weights[a]).slice(0, 3);
     if (!best.length) return `${queries.labels[chosen]} may look at nothing.`;
     return `${queries.labels[chosen]} looks most at ` +
-      `${best.map((i) => `${keys.labels[i]}, ${percent(weights[i])}`).join("; ")}.`;
+      `${best.map((i) => `${keys.labels[i]}, ${percent(weights[i], 1)}`).join("; ")}.`;
   }
 }
 

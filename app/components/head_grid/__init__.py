@@ -1,35 +1,25 @@
-"""All heads at once, and the text that they read: the browser's part is head_grid.js."""
+"""All heads at once, and the text that they read. Two mounts share one picture: one brings the
+weights, as bytes; the other how to look at them (focus, order, scale), which is small."""
 
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from pathlib import Path
 
 import streamlit as st
 
 from app.components.packing import Look
+from app.components.scripts import read, script
 
-HERE = Path(__file__).resolve().parent
 # Seconds. The server sends from another thread, every 10 ms: the browser should be drawing the
 # grid by the time it hears of what takes longer to draw.
 HEAD_START = 0.02
 
 _mount = st.components.v2.component(
     "headlight_head_grid",
-    css=(HERE / "head_grid.css").read_text(encoding="utf-8"),
-    js=(HERE / "head_grid.js").read_text(encoding="utf-8"),
+    css=read("head_grid/style.css"),
+    js=script("head_grid/index.js"),
 )
-# A mount sends its script along with its data, so the small one has a small script.
-_mount_look = st.components.v2.component(
-    "headlight_head_grid_look",
-    js="""
-export default function ({ data }) {
-  const shared = (window.headlight ??= {});
-  shared.look = data;
-  shared.grid?.setLook(data);
-}
-""",
-)
+_mount_look = st.components.v2.component("headlight_head_grid_look", js=script("head_grid/look.js"))
 
 
 def head_grid(packed: bytes, look: Look, on_focus: Callable[[Mapping], None], fresh: bool) -> None:

@@ -1,23 +1,19 @@
-"""Matrices as pictures that one can point at: the browser's part is matrices.js."""
+"""Matrices as pictures that one can point at."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import streamlit as st
-from plotly.colors import get_colorscale
 
 from app import theme
-
-HERE = Path(__file__).resolve().parent
-DIFFERENCES = [colour for _, colour in get_colorscale(theme.DIFFERENCES)]
+from app.components.scripts import read, script
 
 _mount = st.components.v2.component(
     "headlight_matrices",
-    css=(HERE / "matrices.css").read_text(encoding="utf-8"),
-    js=(HERE / "matrices.js").read_text(encoding="utf-8"),
+    css=read("matrices/style.css"),
+    js=script("matrices/index.js"),
 )
 
 
@@ -57,7 +53,7 @@ def pack(shown: Sequence[Matrix]) -> bytes:
                 "values": matrix.values.shape,
                 "rows": list(matrix.rows),
                 "columns": list(matrix.columns),
-                "palette": theme.WEIGHTS if matrix.weights else DIFFERENCES,
+                "palette": theme.WEIGHTS if matrix.weights else theme.DIFFERENCES,
             }
             for matrix in shown
         ],

@@ -1,11 +1,15 @@
 // The head in focus, large and with its pieces; it follows the grid of the same page.
-// Runs after head_grid.js: `grid` is its picture, `element` and `weightOf` are its helpers.
+
+import { averaged, meanWeights } from "../head_grid/cells.js";
+import { pixelColours } from "../shared/colours.js";
+import { element } from "../shared/dom.js";
+import { cellUnder, pixelSheet, pointIn, sized, writeTurned } from "../shared/heatmap.js";
 
 const ROOM = 900; // px for cells
 const LARGEST_CELL = 34;
 const MOST_LABELS = 64;
 
-class Focus {
+export class Focus {
   constructor(grid, root) {
     this.grid = grid;
     this.heading = element("h2");
@@ -21,23 +25,10 @@ class Focus {
     };
   }
 
-  /** What is shown: one head, or the mean over some. */
-  weights(part) {
-    const { focus, average } = this.grid.look;
-    const { layers, heads, rows, columns, cells } = part;
-    const all = { layers: average === "layers" || average === "both",
-      heads: average === "heads" || average === "both" };
-    const sum = new Float32Array(rows * columns);
-    let count = 0;
-    for (let layer = 0; layer < layers; layer++)
-      for (let head = 0; head < heads; head++) {
-        if (!all.layers && layer !== focus.layer) continue;
-        if (!all.heads && head !== focus.head) continue;
-        const start = (layer * heads + head) * rows * columns;
-        for (let i = 0; i < sum.length; i++) sum[i] += weightOf(cells[start + i]);
-        count++;
-      }
-    return sum.map((weight) => weight / count);
+  /** What is shown, row by row: one head, or the mean over some. */
+  rows(part) {
+    const tiles = averaged(part, this.grid.look);
+    return Array.from({ length: part.rows }, (_, row) => meanWeights(part, tiles, row, true));
   }
 
   name(part) {
@@ -78,11 +69,8 @@ class Focus {
     });
     const [left, top] = [widest[0] + 38, widest[1] + 38];
     const [width, height] = [left + part.columns * cell + 4, top + part.rows * cell + 4];
-    const sharp = window.devicePixelRatio || 1;
-    Object.assign(this.canvas, { width: width * sharp, height: height * sharp });
-    Object.assign(this.canvas.style, { width: `${width}px`, height: `${height}px` });
+    sized(this.canvas, width, height);
     Object.assign(this, { part, cell, left, top });
-    context.scale(sharp, sharp);
     context.drawImage(this.sheet(part), left, top, part.columns * cell, part.rows * cell);
     context.fillStyle = grid.ink;
     labels[0].forEach((label, at) => {
@@ -91,13 +79,9 @@ class Focus {
       context.fillText(label, left - 6, top + (at + 0.5) * cell + 0.35 * sizes[0]);
     });
     const turned = (text, x, y, size, align) => {
-      context.save();
-      context.translate(x, y);
-      context.rotate(-Math.PI / 2);
       context.font = `${size}px ${grid.family}`;
       context.textAlign = align;
-      context.fillText(text, 0, 0);
-      context.restore();
+      writeTurned(context, text, x, y);
     };
     labels[1].forEach((label, at) =>
       turned(label, left + (at + 0.5) * cell + 0.35 * sizes[1], top - 6, sizes[1], "left"));
@@ -111,26 +95,18 @@ class Focus {
   /** One pixel a cell. A row that may look at nothing is blank. */
   sheet(part) {
     const { rows, columns } = part;
-    const weights = this.weights(part);
-    const colours = this.grid.colours();
-    const canvas = element("canvas");
-    Object.assign(canvas, { width: columns, height: rows });
-    const context = canvas.getContext("2d");
-    const image = context.createImageData(columns, rows);
-    const pixels = new Uint32Array(image.data.buffer);
-    for (let row = 0; row < rows; row++) {
-      const own = weights.subarray(row * columns, (row + 1) * columns);
-      if (own.some((weight) => weight > 0))
-        own.forEach((weight, i) => {
-          const shown = weight < this.grid.look.least ? 0 : weight;
-          pixels[row * columns + i] = colours[Math.round(255 * shown)];
+    const { palette, least } = this.grid.look;
+    const colours = pixelColours(palette);
+    const canvas = pixelSheet(rows, columns, (pixels) =>
+      this.rows(part).forEach((weights, row) => {
+        if (!weights.some((weight) => weight > 0)) return;
+        weights.forEach((weight, column) => {
+          const shown = weight < least ? 0 : weight;
+          pixels[row * columns + column] = colours[Math.round(255 * shown)];
         });
-    }
-    context.putImageData(image, 0, 0);
-    this.shown = weights; // read by tests
+      }));
     const { cell } = this;
-    const large = element("canvas");
-    Object.assign(large, { width: columns * cell, height: rows * cell });
+    const large = element("canvas", { width: columns * cell, height: rows * cell });
     const enlarged = large.getContext("2d");
     enlarged.imageSmoothingEnabled = false;
     enlarged.drawImage(canvas, 0, 0, large.width, large.height);
@@ -152,11 +128,11 @@ class Focus {
 
   cellAt(event) {
     const { part, cell, left, top, canvas, grid } = this;
-    const box = canvas.getBoundingClientRect();
-    const column = Math.floor((event.clientX - box.left - left) / cell);
-    const row = Math.floor((event.clientY - box.top - top) / cell);
-    if (column < 0 || column >= part.columns || row < 0 || row >= part.rows) return null;
+    const { rows, columns } = part;
+    const under = cellUnder(...pointIn(canvas, event),
+      { left, top, across: cell, down: cell, rows, columns });
+    if (!under) return null;
     const { layer, head } = grid.look.focus;
-    return grid.cell(part, layer * part.heads + head, row, column);
+    return grid.cell(part, layer * part.heads + head, ...under);
   }
 }

@@ -1,0 +1,21 @@
+"""A button that copies the page's address, which holds every setting."""
+
+import streamlit as st
+
+from app.components.scripts import read, script
+
+LONGEST = 6000  # characters; some mail programs and servers cut longer ones
+
+_mount = st.components.v2.component(
+    "headlight_copy_link",
+    html="""
+<button type="button">Copy link to this view</button>
+<span role="status"></span>
+""",
+    css=read("copy_link/style.css"),
+    js=script("copy_link/index.js"),
+)
+
+
+def copy_link() -> None:
+    _mount(data={"longest": LONGEST}, key="copy_link")

@@ -1,0 +1,20 @@
+// Puts the page's address on the clipboard, or shows it.
+
+export default function ({ data, parentElement }) {
+  const button = parentElement.querySelector("button");
+  const status = parentElement.querySelector("span");
+  button.onclick = async () => {
+    const address = window.location.href;
+    if (address.length > data.longest) {
+      status.textContent = `The link would be ${address.length} characters long, more than ` +
+        `many programs pass on (${data.longest}). Shorten the text.`;
+      return;
+    }
+    try {
+      await navigator.clipboard.writeText(address);
+      status.textContent = "Copied.";
+    } catch {  // only pages of this machine, or of https, may write to the clipboard
+      status.textContent = address;
+    }
+  };
+}

@@ -1,0 +1,165 @@
+// The weights of the grid and where they stand: nothing here draws or listens.
+//
+// A part is one kind of attention; its cells are bytes: 0 where the query may not look, else
+// 1 + 254 × weight. A place is where a tile stands on the screen, a tile is layer × heads + head.
+
+import { headerOf } from "../shared/packed.js";
+
+export const weightOf = (byte) => Math.max(0, byte - 1) / 254;
+
+/** The bytes of pack() in packing.py. */
+export function unpack(bytes) {
+  const [header, first] = headerOf(bytes);
+  let start = first;
+  for (const part of header.parts) {
+    const size = part.layers * part.heads * part.rows * part.columns;
+    part.cells = bytes.subarray(start, start + size);
+    start += size;
+    part.down = { [part.asks]: 0 }; // side → its first row
+    part.across = { [part.looked_at]: 0 }; // side → its first column
+  }
+  return header;
+}
+
+/** All texts in one square, along both sides: each kind of attention is a block of it, and a layer
+ * of the square holds those that stand in it. Null where the kinds do not fit together. */
+export function joint(parts, sides) {
+  const size = {};
+  for (const part of parts) Object.assign(size, { [part.asks]: part.rows, [part.looked_at]: part.columns });
+  const names = Object.keys(sides).filter((name) => size[name]);
+  const places = new Set(parts.map((part) => `${part.asks} ${part.looked_at}`));
+  const { heads } = parts[0];
+  if (names.length < 2 || places.size < parts.length || parts.some((part) => part.heads !== heads))
+    return null;
+  const offsets = {};
+  let length = 0;
+  for (const name of names) {
+    offsets[name] = length;
+    length += size[name];
+  }
+  const numbers = [...new Set(parts.flatMap((part) => part.numbers))].sort((a, b) => a - b);
+  const cells = new Uint8Array(numbers.length * heads * length * length);
+  for (const part of parts) {
+    const [top, left] = [offsets[part.asks], offsets[part.looked_at]];
+    for (let layer = 0; layer < part.layers; layer++)
+      for (let head = 0; head < heads; head++) {
+        const tile = numbers.indexOf(part.numbers[layer]) * heads + head;
+        for (let row = 0; row < part.rows; row++) {
+          const from = ((layer * heads + head) * part.rows + row) * part.columns;
+          const to = (tile * length + top + row) * length + left;
+          cells.set(part.cells.subarray(from, from + part.columns), to);
+        }
+      }
+  }
+  const titles = names.map((name, i) => (i ? sides[name].name.toLowerCase() : sides[name].name));
+  return {
+    kind: "joint", name: `${titles.join(" and ")} in one square`, layers: numbers.length, heads,
+    numbers, rows: length, columns: length, cells, down: offsets, across: offsets,
+    blocks: Object.fromEntries(parts.map((part) => [part.kind, part])),
+  };
+}
+
+/** Whether heads of a kind stand in a part. */
+export const holds = (part, kind) => part.kind === kind || Boolean(part.blocks?.[kind]);
+
+/** The row of a part that a head of one of its kinds stands in, and the other way round: -1 where
+ * that kind has no such layer. */
+export const rowOf = (part, { kind, layer }) =>
+  part.blocks ? part.numbers.indexOf(part.blocks[kind].numbers[layer]) : layer;
+export const layerOf = (part, block, row) =>
+  part.blocks ? block.numbers.indexOf(part.numbers[row]) : row;
+
+/** Where in the order, if there is one, a tile stands, and the tile that stands at a place. */
+export const placeOf = (order, tile) => (order ? order.tiles.indexOf(tile) : tile);
+export const tileAt = (order, place) => (order ? order.tiles[place] : place);
+
+/** A cell by its place in a part; null where the joint square is empty. */
+export function cellOf(part, sides, tile, row, column) {
+  const sideAt = (offsets, at) =>
+    Object.entries(offsets).findLast(([, first]) => first <= at)[0];
+  const [asks, looked] = [sideAt(part.down, row), sideAt(part.across, column)];
+  const block = part.blocks
+    ? Object.values(part.blocks).find((p) => asks in p.down && looked in p.across)
+    : part;
+  if (!block) return null;
+  const [layer, head] = [layerOf(part, block, Math.floor(tile / part.heads)), tile % part.heads];
+  if (layer < 0) return null;
+  return {
+    tile: { kind: block.kind, layer, head },
+    row: { side: asks, index: (row - part.down[asks]) * sides[asks].every },
+    column: { side: looked, index: (column - part.across[looked]) * sides[looked].every },
+  };
+}
+
+/** The head beside one, as the `sections` {part, order} show them; over the edge of a part lies the
+ * next. Null where there is none. */
+export function neighbour(sections, focus, [down, right]) {
+  let at = sections.findIndex(({ part }) => holds(part, focus.kind));
+  if (at < 0) return null;
+  let { part, order } = sections[at];
+  const place = placeOf(order, rowOf(part, focus) * part.heads + focus.head);
+  let [row, column] = [Math.floor(place / part.heads) + down, (place % part.heads) + right];
+  const over = column < 0 || row < 0 ? -1 : column >= part.heads || row >= part.layers ? 1 : 0;
+  if (over) {
+    at += over;
+    if (!sections[at]) return null;
+    ({ part, order } = sections[at]);
+    const last = part.layers - 1;
+    if (right) [row, column] = [Math.min(row, last), over < 0 ? part.heads - 1 : 0];
+    else [row, column] = [over < 0 ? last : 0, Math.min(column, part.heads - 1)];
+  }
+  const tile = tileAt(order, row * part.heads + column);
+  const kind = part.blocks ? focus.kind : part.kind;
+  const block = part.blocks?.[kind] ?? part;
+  const layer = layerOf(part, block, Math.floor(tile / part.heads));
+  return layer < 0 ? null : { kind, layer, head: tile % part.heads };
+}
+
+/** The tiles that are averaged over: the head in focus, its layer, its place in all, or all. */
+export function averaged({ layers, heads }, { focus, average }) {
+  const tiles = [];
+  for (let layer = 0; layer < layers; layer++)
+    for (let head = 0; head < heads; head++) {
+      const among = layer === focus.layer || average === "layers" || average === "both";
+      if (among && (head === focus.head || average === "heads" || average === "both"))
+        tiles.push(layer * heads + head);
+    }
+  return tiles;
+}
+
+/** Mean weights of the query (or, with `asks` false, of the key) at a place of a part. */
+export function meanWeights({ rows, columns, cells }, tiles, at, asks) {
+  const sum = new Float32Array(asks ? columns : rows);
+  for (const tile of tiles)
+    for (let i = 0; i < sum.length; i++)
+      sum[i] += weightOf(cells[tile * rows * columns + (asks ? at * columns + i : i * columns + at)]);
+  return sum.map((weight) => weight / tiles.length);
+}
+
+/** All cells of a part as pixels, row by row, heads beside and layers below each other. `colours`
+ * are 256; weights under `least` are shown as none. */
+export function paintTiles(pixels, { layers, heads, rows, columns, cells }, { scale, least }, colours) {
+  const table = new Uint32Array(256);
+  for (let byte = 1; byte < 256; byte++) {
+    const weight = weightOf(byte);
+    const shown = weight < least ? 0 : scale === "square root" ? Math.sqrt(weight) : weight;
+    table[byte] = colours[Math.round(255 * shown)];
+  }
+  const width = heads * columns;
+  let from = 0;
+  for (let layer = 0; layer < layers; layer++)
+    for (let head = 0; head < heads; head++)
+      for (let row = 0; row < rows; row++) {
+        const to = (layer * rows + row) * width + head * columns;
+        if (scale === "per row") {
+          let top = 2;
+          for (let i = 0; i < columns; i++) top = Math.max(top, cells[from + i]);
+          for (let i = 0; i < columns; i++) {
+            const byte = cells[from + i];
+            const shown = weightOf(byte) < least ? 0 : weightOf(byte) / weightOf(top);
+            if (byte) pixels[to + i] = colours[Math.round(255 * shown)];
+          }
+        } else for (let i = 0; i < columns; i++) pixels[to + i] = table[cells[from + i]];
+        from += columns;
+      }
+}

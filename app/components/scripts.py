@@ -1,0 +1,49 @@
+"""Scripts of the components, joined: a script that is given to Streamlit as text, or stands in a
+page of its own, cannot import another file.
+
+The files are ES modules in one plain style, so that they can be read and linted as they are: an
+import names what it takes, and what is exported says so where it is declared.
+"""
+
+import re
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+IMPORT = re.compile(r'^import \{([\w,\s]+)\} from "([^"]+)";$', re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:const|class|function) (\w+))", re.MULTILINE)
+LEFT = re.compile(r"^(?:import\b.*|export\b(?! default).*)", re.MULTILINE)
+
+
+def read(name: str) -> str:
+    """The text of a file in this folder."""
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+def script(name: str) -> str:
+    """A script of this folder behind all that it imports: each file once, in a scope of its own.
+    Raises ValueError for an import or export in another style."""
+    scopes = {}
+    own = _without_imports(HERE / name, scopes)
+    return "\n".join([*scopes.values(), own])
+
+
+def _without_imports(file: Path, scopes: dict[Path, str]) -> str:
+    """The text of a file that takes what it imports out of `scopes`, which get what is missing."""
+
+    def take(found: re.Match) -> str:
+        other = (file.parent / found[2]).resolve()
+        if other not in scopes:
+            text = _without_imports(other, scopes)
+            names = ", ".join(EXPORT.findall(text))
+            inner = f"{EXPORT.sub('', text)}\nreturn {{ {names} }};"
+            scopes[other] = f"const {_scope(other)} = (() => {{\n{inner}\n}})();"
+        return f"const {{{found[1]}}} = {_scope(other)};"
+
+    text = IMPORT.sub(take, file.read_text(encoding="utf-8"))
+    if left := LEFT.search(EXPORT.sub("", text)):
+        raise ValueError(f"{file.name} cannot be joined because of the line {left[0]!r}")
+    return text
+
+
+def _scope(file: Path) -> str:
+    return "$" + re.sub(r"\W", "_", file.relative_to(HERE).with_suffix("").as_posix())

@@ -1,0 +1,74 @@
+// Matrices as cells in colour: one pixel a cell where there are many, rectangles with their numbers
+// where there is room, and the cell that is under the pointer.
+
+import { isLight } from "./colours.js";
+import { element } from "./dom.js";
+import { short } from "./numbers.js";
+
+/** Gives a canvas so many pixels of the page, as sharp as the screen; its context, which counts in
+ * the page's. `whole` rounds what the screen's pixels cut. */
+export function sized(canvas, width, height, whole = Math.floor) {
+  const sharp = window.devicePixelRatio || 1;
+  canvas.width = whole(width * sharp);
+  canvas.height = whole(height * sharp);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d");
+  context.scale(sharp, sharp);
+  return context;
+}
+
+/** A canvas of one pixel a cell, which `fill` gives their colours row by row. */
+export function pixelSheet(rows, columns, fill) {
+  const canvas = element("canvas", { width: columns, height: rows });
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(columns, rows);
+  fill(new Uint32Array(image.data.buffer));
+  context.putImageData(image, 0, 0);
+  return canvas;
+}
+
+/** Cells {left, top, across, down, rows, columns} as rectangles of `colour(value)`, where `numbers`
+ * with their numbers. What is no number stays blank. */
+export function drawCells(context, cells, values, colour, numbers) {
+  const { left, top, across, down, rows, columns } = cells;
+  const gap = across > 8 && down > 8 ? 1 : 0;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  for (let row = 0; row < rows; row++)
+    for (let column = 0; column < columns; column++) {
+      const value = values[row * columns + column];
+      if (!Number.isFinite(value)) continue;
+      const shown = colour(value);
+      const [red, green, blue] = shown;
+      context.fillStyle = `rgb(${red},${green},${blue})`;
+      const [x, y] = [left + column * across, top + row * down];
+      // Cells narrower than a pixel must not let the page shine through between them.
+      context.fillRect(x, y, Math.max(across - gap, 1), Math.max(down - gap, 1));
+      if (!numbers) continue;
+      context.fillStyle = isLight(shown) ? "#000" : "#fff";
+      context.fillText(short(value), x + across / 2, y + down / 2);
+    }
+}
+
+/** Which of the cells {left, top, across, down, rows, columns} a point is in: [row, column], or
+ * null beside them. */
+export function cellUnder(x, y, { left, top, across, down, rows, columns }) {
+  const [row, column] = [Math.floor((y - top) / down), Math.floor((x - left) / across)];
+  return row >= 0 && row < rows && column >= 0 && column < columns ? [row, column] : null;
+}
+
+/** Where on an element the pointer is. */
+export function pointIn(node, { clientX, clientY }) {
+  const box = node.getBoundingClientRect();
+  return [clientX - box.left, clientY - box.top];
+}
+
+/** Text that is read from below. */
+export function writeTurned(context, text, x, y, widest) {
+  context.save();
+  context.translate(x, y);
+  context.rotate(-Math.PI / 2);
+  context.fillText(text, 0, 0, widest);
+  context.restore();
+}
