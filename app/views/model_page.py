@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import compute, labels, session
+from app import compute, labels, session, theme
 from app.components.model_map import model_map
 from app.pages import PAGES
 
@@ -52,8 +52,8 @@ page = pages.get(block.part, "Inside" if kind_at(block) else "Residual")
 with st.container(key="open_block"):
     st.page_link(
         PAGES[page].file,
-        label=words.open_block(trace, block, page),
+        label=labels.open_block(trace, block, page),
         icon=":material/arrow_forward:",
         icon_position="right",
     )
-st.html(f"<style>{look.always_seen('open_block', st.context.theme.type or 'light')}</style>")
+st.html(f"<style>{theme.always_seen('open_block', st.context.theme.type or 'light')}</style>")

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from plotly.colors import find_intermediate_color, unlabel_rgb
 
-from app import look
+from app import theme
 from app.components import matrices, packing
 from app.components.packing import LARGEST, Part, Side
 from app.components.scripts import HERE, script
 
 pytestmark = pytest.mark.browser
-SCALES = {"weights": look.WEIGHTS, "differences": look.DIFFERENCES}
+SCALES = {"weights": theme.WEIGHTS, "differences": theme.DIFFERENCES}
 random = np.random.default_rng(0)
 
 
@@ -141,7 +141,7 @@ def test_matrices_are_unpacked_as_they_were_packed(page, shape):
         list(matrices.pack([one, one])),
     )
     for title, size, palette, cells in found:
-        assert (title, size, palette) == ("é", list(shape), look.WEIGHTS)
+        assert (title, size, palette) == ("é", list(shape), theme.WEIGHTS)
         assert np.array_equal(np.array(cells, np.float32), values.ravel(), equal_nan=True)
 
 
@@ -372,7 +372,7 @@ def test_pixels_are_the_rounded_colours_of_the_scale(page):
     pixels, colours = page.evaluate(
         """(palette) => [[...new Uint8Array(pixelColours(palette).buffer)],
              Array.from({ length: 256 }, (_, i) => ramp(palette)(i / 255))]""",
-        look.WEIGHTS,
+        theme.WEIGHTS,
     )
     pixels = np.reshape(pixels, (256, 4))
     assert (pixels[:, 3] == 255).all() and len(np.unique(pixels, axis=0)) > 200
