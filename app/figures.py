@@ -89,12 +89,8 @@ def head(
             drawing.write(x, top - 6, short(key.labels[i]), size, turned=True)
         right, tall = left + columns * cell + 2 * FONT, min(max(rows * cell, 120), 300)
         bottom = drawing.legend(right, top, "weight", tall, masked=not weights.all())
-        longest = max(
-            [
-                drawing.width(title, 1.3 * FONT, True),
-                *(drawing.width(line, SMALL) for line in lines),
-            ]
-        )
+        longest = max(drawing.width(line, SMALL) for line in ["", *lines])
+        longest = max(longest, drawing.width(title, 1.3 * FONT, bold=True))
         width = max(right + 6 * FONT, longest + 2 * FONT)
         return drawing.file(width, max(top + rows * cell, bottom) + FONT, note)
 
@@ -173,11 +169,10 @@ def _tiles(
         at = corners[tile] = corner / sharp + (left, top)
         if not weights.all():
             zero = weights == 0
-            boxes = seen.setdefault(zero.tobytes(), None)
-            if boxes is None:
-                boxes = regions(zero) * (across, down, across, down) / sharp
-                seen[zero.tobytes()] = boxes
-            masked.append(boxes + np.array([*at, 0, 0]))
+            key = zero.tobytes()
+            if key not in seen:  # most tiles have the mask of another
+                seen[key] = regions(zero) * (across, down, across, down) / sharp
+            masked.append(seen[key] + np.array([*at, 0, 0]))
     drawing.cells(left, top, picture)
     if masked:
         drawing.hatch(np.concatenate(masked))
@@ -385,11 +380,11 @@ class Sheet:
 
     def _lettered(self, text: str) -> str:
         """The text with letters that no font has written by their code, such as U+4E2D."""
-        known = letters(FAMILY)
-        others = {} if known.issuperset(text) else other_fonts(self.ending == "pdf")
-        return "".join(
-            c if c in known or c in others else code(c) for c in plain(text)
-        )  # fmt: skip
+        text, known = plain(text), letters(FAMILY)
+        if known.issuperset(text):
+            return text
+        others = other_fonts(self.ending == "pdf")
+        return "".join(c if c in known or c in others else code(c) for c in text)
 
     def _font(self, text: str, size: float, bold: bool):
         from matplotlib.font_manager import FontProperties
