@@ -8,7 +8,7 @@ from plotly.colors import find_intermediate_color, unlabel_rgb
 
 from app import theme
 from app.components import matrices, packing
-from app.components.packing import LARGEST, Part, Side
+from app.components.packing import LARGEST, Part, GridText
 from app.components.scripts import HERE, script
 
 pytestmark = pytest.mark.browser
@@ -76,7 +76,7 @@ def weights_of(layers, heads, rows, columns, masked=0.3):
 
 def packed(lengths: dict, parts: list[Part]) -> list[int]:
     sides = {
-        name: Side(name.capitalize(), [f"{name} é {i}" for i in range(n)], [True] * n)
+        name: GridText(name.capitalize(), [f"{name} é {i}" for i in range(n)], [True] * n)
         for name, n in lengths.items()
     }
     return list(packing.pack(sides, parts))
