@@ -178,17 +178,27 @@ def _tiles(
         drawing.hatch(np.concatenate(masked))
     size, step = size / sharp, step / sharp
     drawing.frame([(*at, *size) for at in corners.values()])
-    for tile, (x, y) in corners.items() if part.values else ():
-        name = f"{numbers[tile // heads]}·{tile % heads + 1}  {part.values[tile]}"
-        drawing.write(x, y - 7, name, drawing.fitting(name, step[0], SMALL))
-    if not part.values:
-        for i in range(heads):
-            name, x = f"head {i + 1}", left + i * step[0] + size[0] / 2
-            drawing.write(x, top - 6, name, drawing.fitting(name, step[0], SMALL), "center")
-        for i in range(layers):
-            name, y = f"layer {numbers[i]}", top + i * step[1] + size[1] / 2
-            size_of = drawing.fitting(name, step[1], SMALL)
-            drawing.write(left - 8, y, name, size_of, "center", turned=True)
+    if part.values:
+        names = [
+            f"{numbers[tile // heads]}·{tile % heads + 1}  {value}"
+            for tile, value in enumerate(part.values)
+        ]
+        small = drawing.fitting(names, size[0], SMALL)
+        for tile, (x, y) in corners.items():
+            drawing.write(x, y - 7, names[tile], small)
+    else:
+        over = [f"head {i + 1}" for i in range(heads)]
+        beside = [f"layer {numbers[i]}" for i in range(layers)]
+        small = min(
+            drawing.fitting(over, step[0], SMALL),
+            drawing.fitting(beside, step[1], SMALL),
+        )
+        for i, name in enumerate(over):
+            x = left + i * step[0] + size[0] / 2
+            drawing.write(x, top - 6, name, small, "center")
+        for i, name in enumerate(beside):
+            y = top + i * step[1] + size[1] / 2
+            drawing.write(left - 8, y, name, small, "center", turned=True)
     if part.focus is not None:
         x, y = corners[part.focus]
         drawing.frame([(x - 2, y - 2, size[0] + 4, size[1] + 4)], FOCUS, 4)
@@ -344,9 +354,10 @@ class Sheet:
             (self.width(short(axis.labels[i]), size) for i, size in ticks(axis, cell)), default=0
         )
 
-    def fitting(self, text: str, room: float, size: float) -> float:
-        """`size`, or a smaller one by which the text fits."""
-        return min(size, max(6, size * (room - 3) / self.width(text, size)))
+    def fitting(self, texts: Sequence[str], room: float, size: float) -> float:
+        """`size`, or a smaller one by which each of the texts fits."""
+        widest = max((self.width(text, size) for text in texts), default=0)
+        return min(size, max(6, size * (room - 3) / max(widest, 1)))
 
     def width(self, text: str, size: float, bold: bool = False) -> float:
         text = self._lettered(text)
