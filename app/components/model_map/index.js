@@ -1,7 +1,8 @@
 // The model as in the paper's figure: input at the bottom, output at the top, the stacks beside each
 // other, and bridges from the top of one to every layer of another that attends to it.
 
-import { element, shape } from "../shared/dom.js";
+import { element } from "../shared/dom.js";
+import { shape } from "../shared/svg.js";
 
 function block(one, choose) {
   const button = element("button", { type: "button", "data-part": one.id },

@@ -2,8 +2,9 @@
 // them. Two pictures: a look-up whose vectors are dragged and which is computed here, and a head's
 // queries and keys, which the model has computed and which are only drawn here.
 
-import { element, shape } from "../shared/dom.js";
+import { element } from "../shared/dom.js";
 import { minus, percent, tenths } from "../shared/numbers.js";
+import { shape } from "../shared/svg.js";
 
 const STEP = 0.1; // vectors are dragged from tenth to tenth, so that the digits shown are all there are
 const REACH = 10; // the largest number a dragged vector may hold

@@ -1,8 +1,7 @@
 // Elements, and the mark that a picture is painted.
 
-const SVG = "http://www.w3.org/2000/svg";
-
-function filled(node, attributes, children) {
+/** A node with attributes and children. */
+export function filled(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
   node.append(...children);
   return node;
@@ -10,10 +9,6 @@ function filled(node, attributes, children) {
 
 export const element = (tag, attributes = {}, ...children) =>
   filled(document.createElement(tag), attributes, children);
-
-/** An element of an SVG picture. */
-export const shape = (tag, attributes = {}, ...children) =>
-  filled(document.createElementNS(SVG, tag), attributes, children);
 
 /** Leaves the time in the browser's own record, for whoever measures: the last one of a picture. */
 export function painted(picture, detail = null) {
