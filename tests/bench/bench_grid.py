@@ -81,6 +81,7 @@ def page(length: int):
     """The app with the big model, a target of `length` tokens typed."""
     opened = page_at(f"?model=big&source=a+dog&target={text_of(length - 1)}", ".stMain")
     opened.wait_for_function("performance.getEntriesByName('grid painted').length", timeout=90_000)
+    opened.get_by_label("Source sentence", exact=True).wait_for()  # the sidebar comes last
     opened.wait_for_selector(SETTLED)
     return opened
 

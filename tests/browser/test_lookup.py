@@ -217,7 +217,7 @@ def expect_row(head, trace, asks):
     assert head.words() == [trace.src.tokens[i] for i in order]
     assert np.abs(numbers[:, 2] - weights[order]).max() <= 1e-6
     q, k = trace.query["cross"][1, 2], trace.key["cross"][1, 2]
-    scores = trace.scores("cross", 1, 2)[asks]
+    scores = trace.scores["cross"][1][2][asks]
     plane = principal_plane(np.concatenate([q, k]))
     found = answer(plane, q[asks], k, scores, weights)
     # Another pass than the page's: float32 scores of 10 differ in the sixth decimal.

@@ -1,5 +1,6 @@
 // Elements, and the mark that a picture is painted.
 
+/** A node with attributes and children. */
 export function filled(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
   node.append(...children);

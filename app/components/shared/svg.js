@@ -1,9 +1,8 @@
-// Elements of pictures that are SVG, apart from dom.js: a page that stands alone names no address.
+// Elements of SVG pictures. Apart from dom.js: a page that stands alone holds no address.
 
 import { filled } from "./dom.js";
 
-const SVG = "http://www.w3.org/2000/svg";
+const NAMESPACE = "http://www.w3.org/2000/svg";
 
-/** An element of an SVG picture. */
 export const shape = (tag, attributes = {}, ...children) =>
-  filled(document.createElementNS(SVG, tag), attributes, children);
+  filled(document.createElementNS(NAMESPACE, tag), attributes, children);
