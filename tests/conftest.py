@@ -16,9 +16,28 @@ import torch
 from model import checkpoint, presets
 from model.tokenizer import Tokenizer
 from model.training import snapshots
+from tests import devices
 
 ROOT = Path(__file__).resolve().parent.parent
 LINES = ["the dog sees the cat", "ein Hund sieht die Katze", "a man and a woman walk home"]
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--device",
+        default="cpu",
+        help="where the tests of tests/model put models and tensors: cpu, cuda, cuda:1, …",
+    )
+
+
+def pytest_configure(config):
+    # Before tests are collected: some make their tensors as they are imported.
+    try:
+        device = devices.named(config.getoption("--device"))
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
+    if devices.available(device):
+        devices.use(device)
 
 
 @pytest.fixture(scope="session")

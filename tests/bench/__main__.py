@@ -1,4 +1,5 @@
-"""python -m tests.bench [--only NAME] [--json FILE]: measure every bar, or those named so."""
+"""python -m tests.bench [--only NAME] [--device DEVICE] [--json FILE]: measure every bar, or those
+named so."""
 
 import argparse
 import importlib
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import tests.bench
 from model.memory import keep_freed_memory
+from tests import devices
 from tests.bench.harness import Row, measure, report, table
 
 
@@ -23,10 +25,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--only", default="", metavar="NAME", help="rows whose name holds this")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
+    parser.add_argument("--device", default="cpu", help="cpu (default), cuda, cuda:1, …")
     args = parser.parse_args()
     chosen = [row for row in rows() if args.only in row.name]
     if not chosen:
         parser.error(f"no row is called {args.only!r}; there are {[r.name for r in rows()]}")
+    try:
+        device = devices.named(args.device)
+    except ValueError as error:
+        parser.error(str(error))
+    if not devices.available(device):
+        parser.error(f"--device {device}: PyTorch sees none here")
+    devices.use(device)
+    if device.type != "cpu":
+        left = [row.name for row in chosen if row.cpu_only]
+        chosen = [row for row in chosen if not row.cpu_only]
+        print(f"measured on the CPU alone, and left out: {', '.join(left) or 'none'}")
+        if not chosen:
+            return 0
     keep_freed_memory()  # as training does; for both sides of every row alike
     results = [measure(row) for row in chosen]
     print(table(results))

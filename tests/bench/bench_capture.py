@@ -9,6 +9,7 @@ from model.probing.capture import capture, view
 from model.probing.reference import Reference
 from model.transformer import Config, Transformer
 from tests.bench.harness import Row
+from tests.devices import here
 
 CAUSAL = Masks(src_padding=False, tgt_padding=False, memory_padding=False)
 
@@ -17,9 +18,9 @@ def forward(length: int):
     """The paper's base model with a small vocabulary, so that the generator does not dominate."""
     torch.manual_seed(0)
     config = Config(vocab_size=1000)
-    model = Transformer(config).eval().requires_grad_(False)
+    model = here(Transformer(config).eval().requires_grad_(False))
     own, twin = view(model), Reference(model)
-    src, tgt = torch.randint(3, config.vocab_size, (2, 1, length))
+    src, tgt = here(torch.randint(3, config.vocab_size, (2, 1, length)))
 
     @torch.no_grad()
     def ours():

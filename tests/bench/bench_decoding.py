@@ -7,6 +7,7 @@ import torch
 from model import presets
 from model.decoding.search import beam_search, greedy_decode
 from tests.bench.harness import Row
+from tests.devices import here
 
 TOKENS = 40
 SIZES = dict(vocab_size=6000, d_model=128, n_heads=4, d_ff=256)
@@ -18,7 +19,7 @@ def decode(beam: int):
 
     torch.manual_seed(0)
     depth = dict(n_encoder_layers=4, n_decoder_layers=4)
-    model = presets.build("paper", **SIZES, **depth).eval().requires_grad_(False)
+    model = here(presets.build("paper", **SIZES, **depth).eval().requires_grad_(False))
     config = MarianConfig(
         vocab_size=6000,
         d_model=128,
@@ -34,8 +35,8 @@ def decode(beam: int):
         eos_token_id=2,
         forced_eos_token_id=None,
     )
-    marian = MarianMTModel(config).eval().requires_grad_(False)
-    src = torch.randint(3, 6000, (1, 15))
+    marian = here(MarianMTModel(config).eval().requires_grad_(False))
+    src = here(torch.randint(3, 6000, (1, 15)))
 
     def ours():
         if beam == 1:

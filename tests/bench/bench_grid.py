@@ -219,20 +219,20 @@ MODEL = "random weights, 6+6 layers, 8 heads, d_model 128, target typed, Chromiu
 ROWS = [
     *(
         Row(f"grid {n}", f"Enter → grid painted, {n} tokens, nothing cached ÷ rerun of an empty "
-            f"page; {MODEL}", bar, partial(enter, n), pairs=20)
+            f"page; {MODEL}", bar, partial(enter, n), pairs=20, cpu_only=True)
         for n, bar in ((SHORT, 1.5), (LONG, 2.5))
     ),
     *(
         Row(f"grid alone {n}", f"trace given → grid painted, {n} tokens ÷ rerun of an empty page; "
-            f"{MODEL}", bar, partial(own_share, n), pairs=20)
+            f"{MODEL}", bar, partial(own_share, n), pairs=20, cpu_only=True)
         for n, bar in ((SHORT, 1.25), (LONG, 1.6))
     ),
     Row("grid bertviz", f"Enter → grid painted, {LONG} tokens ÷ stock BertViz model view, weights "
-        f"given → drawn; {MODEL}", 0.1, bertviz, pairs=2, warm_up=1),
+        f"given → drawn; {MODEL}", 0.1, bertviz, pairs=2, warm_up=1, cpu_only=True),
     Row("grid 1024", f"Enter → grid painted, 1,024 tokens ÷ 64 × the same at 128; {MODEL}", 1.0,
-        growth, pairs=3, warm_up=1),
+        growth, pairs=3, warm_up=1, cpu_only=True),
     Row("pointer frame", "pointer move → highlighted frame, median of 200, 144 heads, 128 tokens "
-        "÷ 16 ms", 1.0, partial(pointer, 1, 0.016, 0.5), pairs=3),
+        "÷ 16 ms", 1.0, partial(pointer, 1, 0.016, 0.5), pairs=3, cpu_only=True),
     Row("pointer handler", "the handler of a pointer move, 95th percentile of 200, 144 heads, 128 "
-        "tokens ÷ 2 ms", 1.0, partial(pointer, 0, 0.002, 0.95), pairs=3),
+        "tokens ÷ 2 ms", 1.0, partial(pointer, 0, 0.002, 0.95), pairs=3, cpu_only=True),
 ]  # fmt: skip

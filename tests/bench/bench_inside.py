@@ -48,5 +48,5 @@ def steps():
 
 ROWS = [
     Row("step", f"key → the next of 11 steps of one head painted, {TOKENS} tokens ÷ rerun of an "
-        "empty page", 1.5, steps, pairs=20),
+        "empty page", 1.5, steps, pairs=20, cpu_only=True),
 ]  # fmt: skip

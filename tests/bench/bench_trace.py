@@ -15,6 +15,7 @@ from model.masks import Masks
 from model.training.data import batches, pad
 from tests.bench.harness import Row
 from tests.conftest import ROOT
+from tests.devices import current, here
 
 SENTENCES = 1000
 chance = random.Random(0)
@@ -35,13 +36,14 @@ def whole_file(suffix: str):
     """From texts to the finished file, against forward passes of the same batches, with logits,
     that nobody looks into."""
     held: checkpoint.Checkpoint = load("en-de")
-    lines, one = pairs(), Processes(0, 1, "cpu")
+    here(held.model)
+    lines, one = pairs(), Processes(0, 1, current())
     folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)
     passes = []
     for window in windows(encode(held, lines)):
         for batch in batches([s.texts for s in window], BATCH):
-            src, tgt = (pad(list(side), 0) for side in zip(*batch, strict=True))
+            src, tgt = (here(pad(list(side), 0)) for side in zip(*batch, strict=True))
             passes.append((src, tgt, *Masks().build(held.model, src, tgt)))
 
     def ours():

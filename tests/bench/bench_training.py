@@ -6,6 +6,7 @@ from torch import nn
 from model import presets
 from model.training.train import loss_of
 from tests.bench.harness import Row
+from tests.devices import current, here
 
 SIZES = dict(vocab_size=6000, d_model=128, n_heads=4, d_ff=256, dropout=0.3)
 
@@ -54,7 +55,7 @@ def updates():
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
 
         def run():
-            loss = loss_of(model, bare, batch, 0.1, "cpu")
+            loss = loss_of(model, bare, batch, 0.1, current())
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()
@@ -62,7 +63,8 @@ def updates():
         return run
 
     ours, theirs = (presets.build("pre_norm", **SIZES, **depth).train() for _ in range(2))
-    return update(ours, ours), update(Twin(theirs).train(), ours)
+    ours, twin = here(ours), here(Twin(theirs).train())
+    return update(ours, ours), update(twin, ours)
 
 
 ROWS = [

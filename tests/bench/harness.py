@@ -11,6 +11,8 @@ from importlib.metadata import version
 
 import torch
 
+from tests import devices
+
 Run = Callable[[], object]  # may return its seconds, a float, by a clock of its own
 Sides = Callable[[], tuple[Run, Run]]
 
@@ -25,6 +27,7 @@ class Row:
     sides: Sides
     pairs: int = 30
     warm_up: int = 3
+    cpu_only: bool = False  # as the rows are that drive a browser
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ def _pair(sides: tuple[Run, Run], first: int) -> list[float]:
     for side in (first, 1 - first):
         start = time.perf_counter()
         measured = sides[side]()
+        devices.synchronize()
         elapsed = time.perf_counter() - start
         seconds[side] = measured if isinstance(measured, float) else elapsed
     return seconds
@@ -84,6 +88,7 @@ def report(results: list[Result]) -> dict:
             **{package: version(package) for package in ("torch", "streamlit", "tokenizers")},
         },
         "threads": torch.get_num_threads(),
+        "device": str(devices.current()),
         "rows": [{**asdict(result), "pass": result.passed} for result in results],
     }
 

@@ -8,7 +8,7 @@ from plotly.colors import find_intermediate_color, unlabel_rgb
 
 from app import theme
 from app.components import matrices, packing
-from app.components.packing import LARGEST, Part, GridText
+from app.components.packing import LARGEST, GridText, Part
 from app.components.scripts import HERE, script
 
 pytestmark = pytest.mark.browser

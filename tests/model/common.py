@@ -7,13 +7,14 @@ from dataclasses import fields
 import torch
 from torch import Tensor, nn
 
-from model import presets
-from model.checkpoint import SHIPPED
+from model import checkpoint, presets
+from model.checkpoint import SHIPPED, Checkpoint
 from model.masks import Masks
 from model.probing.run import Run
 from model.probing.trace import Trace, trace
 from model.tokenizer import Encoding, Tokenizer
 from model.transformer import Transformer
+from tests.devices import current, here, within
 
 PRESETS = ["paper", "pre_norm"]  # the encoder-decoders
 SIZES = dict(vocab_size=53, d_model=24, n_heads=4, d_ff=40, dropout=0.1, max_length=40)
@@ -30,7 +31,14 @@ def random_model(preset: str = "paper", seed: int = 0, **sizes) -> Transformer:
     for name, parameter in model.named_parameters():
         if parameter.ndim == 1:
             nn.init.normal_(parameter, mean=float("norm" in name and "weight" in name), std=0.2)
-    return model.requires_grad_(False)
+    return here(model.requires_grad_(False))
+
+
+def load(name) -> Checkpoint:
+    """As checkpoint.load, on the device under test."""
+    loaded = checkpoint.load(name)
+    here(loaded.model)
+    return loaded
 
 
 def depths(preset: str) -> dict[str, int]:
@@ -53,7 +61,7 @@ def random_ids(*lengths: int, vocab_size: int = 53, generator=None) -> Tensor:
     ids = torch.zeros(len(lengths), max(lengths), dtype=torch.long)
     for row, length in zip(ids, lengths, strict=True):
         row[:length] = torch.randint(3, vocab_size, (length,), generator=generator)
-    return ids
+    return here(ids)
 
 
 def encoding(ids: Tensor) -> Encoding:
@@ -81,6 +89,13 @@ def tiny_tokenizer(vocab_size: int = 320) -> Tokenizer:
     """Trained on made-up lines."""
     lines = ["The dog sees the dog.", "A dog and the cat", "Ein Hund sieht die Katze, oder?"]
     return Tokenizer.train(lines * 3, vocab_size)
+
+
+def assert_close(ours, theirs) -> None:
+    """As torch.testing.assert_close, and as close as may be asked of the device."""
+    device = current()
+    loose = {} if device.type == "cpu" else dict(rtol=within(0), atol=within(0))
+    torch.testing.assert_close(ours, theirs, **loose)
 
 
 def max_difference(ours, theirs) -> float:

@@ -6,6 +6,7 @@ from model import presets
 from model.masks import Masks
 from model.presets import build
 from model.provenance import SOURCES
+from tests.devices import here
 from tests.model.common import random_ids, random_model
 
 
@@ -39,7 +40,7 @@ def test_vanilla_s_empty_rows_are_nan_in_its_code_and_zeros_here():
     scores = torch.zeros(1, 4).masked_fill(torch.zeros(1, 4) == 0, float("-inf"))
     assert scores.softmax(dim=-1).isnan().all()
     model, src, tgt = random_model("vanilla"), random_ids(5), random_ids(4)
-    nothing = torch.zeros(1, 1, 1, 5, dtype=torch.bool, device=src.device)
+    nothing = here(torch.zeros(1, 1, 1, 5, dtype=torch.bool))
     _, *others = Masks().build(model, src, tgt)
     assert model(src, tgt, nothing, *others).isfinite().all()
     assert "NaN" in told("vanilla")

@@ -12,6 +12,7 @@ from model.masks import Masks
 from model.presets import build
 from model.probing.capture import capture
 from model.variants import KeyValueAttention
+from tests.devices import here, within
 from tests.model.common import max_difference, random_ids
 
 SYSTEMS = {
@@ -61,7 +62,7 @@ def attention(system, x, y, allowed, weights, name, seen):
             )
         scores = torch.einsum("bqd,bkd->bqk", q, k) / math.sqrt(q.shape[-1])
         fill = {"annotated": -1e9, "hyunwoongko": -1e4, "vanilla": -math.inf, "van_dijck": -1e9}
-        scores = torch.where(allowed, scores, torch.tensor(fill[system]))
+        scores = torch.where(allowed, scores, here(torch.tensor(fill[system])))
         shares = scores.exp() / scores.exp().sum(-1, keepdim=True)
         found.append(shares)
         heads.append(shares @ v)
@@ -70,7 +71,7 @@ def attention(system, x, y, allowed, weights, name, seen):
 
 
 def positions(system, length, d_model, scale):
-    table = torch.zeros(length, d_model)
+    table = here(torch.zeros(length, d_model))
     for place in range(length):
         for i in range(d_model):
             k = i // 2 + (system == "vanilla")
@@ -108,7 +109,7 @@ def by_hand(system, weights, src, tgt, scale=10000.0):
         return part
 
     src_may = (src != 0)[:, None, :]
-    places = torch.arange(tgt.shape[1])
+    places = here(torch.arange(tgt.shape[1]))
     tgt_may = (tgt != 0)[:, None, :] & (places <= places[:, None])
     x = enter(src, "src")
     for i in range(DEPTHS["n_encoder_layers"]):
@@ -136,7 +137,7 @@ def made(system):
     for name, parameter in model.named_parameters():
         if parameter.ndim == 1:
             nn.init.normal_(parameter, mean=float("norm" in name and "weight" in name), std=0.2)
-    return model
+    return here(model)
 
 
 def parameters(model):
@@ -151,10 +152,10 @@ def test_a_system_does_what_its_formulas_say(system):
         logits = model(SRC, TGT, *Masks().build(model, SRC, TGT))
     scale = SYSTEMS[system].get("scale", 10000.0)
     expected, weights = by_hand(system, parameters(model), SRC, TGT, scale)
-    assert max_difference(logits, expected) <= 1e-5 * max(1, expected.abs().max())
+    assert max_difference(logits, expected) <= within(1e-5) * max(1, expected.abs().max())
     assert seen.keys() == weights.keys() and len(seen) == 8
     for name in seen:
-        assert max_difference(seen[name], weights[name]) <= 1e-5, name
+        assert max_difference(seen[name], weights[name]) <= within(1e-5), name
 
 
 @pytest.mark.parametrize(
@@ -178,7 +179,8 @@ def test_key_and_value_may_have_widths_of_their_own():
     theirs = nn.MultiheadAttention(
         512, 8, kdim=256, vdim=256, bias=False, batch_first=True
     ).requires_grad_(False)
-    ours = KeyValueAttention(512, 8, 256, 256).requires_grad_(False)
+    theirs = here(theirs)
+    ours = here(KeyValueAttention(512, 8, 256, 256).requires_grad_(False))
     for name, matrix in (
         ("query", theirs.q_proj_weight),
         ("key", theirs.k_proj_weight),
@@ -186,33 +188,39 @@ def test_key_and_value_may_have_widths_of_their_own():
         ("output", theirs.out_proj.weight),
     ):
         getattr(ours, name).weight.copy_(matrix)
-    query, key, value = torch.randn(2, 5, 512), torch.randn(2, 7, 256), torch.randn(2, 7, 256)
+    query, key, value = (
+        here(torch.randn(2, 5, 512)),
+        here(torch.randn(2, 7, 256)),
+        here(torch.randn(2, 7, 256)),
+    )
     with capture(ours) as seen:
         found = ours(query, key, value)
     expected, weights = theirs(query, key, value, average_attn_weights=False)
-    assert max_difference(found, expected) <= 1e-5
-    assert max_difference(seen["softmax"], weights) <= 1e-5
+    assert max_difference(found, expected) <= within(1e-5)
+    assert max_difference(seen["softmax"], weights) <= within(1e-5)
 
 
 def test_fourth_roots_on_both_sides_are_one_root():
     torch.manual_seed(0)
-    attend = build("bloem", **SIZES, n_encoder_layers=1).encoder.layers[0].self_attn
-    x = torch.randn(2, 7, SIZES["d_model"])
+    attend = here(build("bloem", **SIZES, n_encoder_layers=1).encoder.layers[0].self_attn)
+    x = here(torch.randn(2, 7, SIZES["d_model"]))
     with capture(attend) as seen:
         attend(x, x, x)
     q, k = (attend.split(part(x)) for part in (attend.query, attend.key))
     once = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).softmax(-1)
     assert q.shape[-1] == SIZES["d_model"]
-    assert max_difference(seen["softmax"], once) <= 1e-6
+    assert max_difference(seen["softmax"], once) <= within(1e-6)
 
 
 @pytest.mark.parametrize("system", SYSTEMS.keys() - {"vanilla"})
 def test_a_row_that_may_look_nowhere_looks_everywhere_alike(system):
     model = made(system)
     with capture(model) as seen:
-        model(torch.zeros(1, 5, dtype=torch.long), TGT[:1], torch.zeros(1, 1, 1, 5).bool())
+        model(
+            here(torch.zeros(1, 5, dtype=torch.long)), TGT[:1], here(torch.zeros(1, 1, 1, 5)).bool()
+        )
     shares = seen["encoder.layers.0.self_attn.softmax"]
-    assert max_difference(shares, torch.full_like(shares, 1 / 5)) <= 1e-6
+    assert max_difference(shares, torch.full_like(shares, 1 / 5)) <= within(1e-6)
 
 
 def test_dropout_stands_where_each_system_has_it():

@@ -17,7 +17,15 @@ from model.transformer import (
     PositionalEncoding,
     Transformer,
 )
-from tests.model.common import PRESETS, attentions, max_difference, random_ids, random_model
+from tests.devices import current, here, within
+from tests.model.common import (
+    PRESETS,
+    assert_close,
+    attentions,
+    max_difference,
+    random_ids,
+    random_model,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -27,27 +35,27 @@ def seed():
 
 def random_mask(*shape):
     """A mask that leaves every row something."""
-    mask = torch.rand(*shape) < 0.5
+    mask = here(torch.rand(*shape)) < 0.5
     mask[..., 0] |= ~mask.any(dim=-1)
     return mask
 
 
 def test_weights_sum_to_one_along_key_and_vanish_where_masked():
-    scores, mask = torch.randn(2, 3, 5, 7) * 5, random_mask(2, 1, 5, 7)
+    scores, mask = here(torch.randn(2, 3, 5, 7)) * 5, random_mask(2, 1, 5, 7)
     for allowed in (None, mask):
         weights = MaskedSoftmax()(scores, allowed)
-        torch.testing.assert_close(weights.sum(dim=-1), torch.ones(2, 3, 5))
+        assert_close(weights.sum(dim=-1), here(torch.ones(2, 3, 5)))
     assert not weights[~mask.expand_as(weights)].any()
 
 
 def test_a_row_with_nothing_to_attend_to_is_zero_and_so_is_its_gradient():
-    scores, mask = torch.randn(2, 3, 5, 7, requires_grad=True), random_mask(2, 1, 5, 7)
+    scores, mask = here(torch.randn(2, 3, 5, 7)).requires_grad_(), random_mask(2, 1, 5, 7)
     mask[0, :, 3] = False
     weights = MaskedSoftmax()(scores, mask)
     assert not weights[0, :, 3].any()
-    others = torch.ones(2, 5, dtype=torch.bool)
+    others = here(torch.ones(2, 5, dtype=torch.bool))
     others[0, 3] = False
-    torch.testing.assert_close(weights.sum(dim=-1).transpose(1, 2)[others], torch.ones(9, 3))
+    assert_close(weights.sum(dim=-1).transpose(1, 2)[others], here(torch.ones(9, 3)))
     (weights * torch.randn_like(weights)).sum().backward()
     assert scores.grad.isfinite().all()
     assert not scores.grad[0, :, 3].any()
@@ -56,30 +64,38 @@ def test_a_row_with_nothing_to_attend_to_is_zero_and_so_is_its_gradient():
 
 def test_multi_head_attention_is_the_paper_s_formula():
     d_model, n_heads = 24, 3
-    attention = MultiHeadAttention(d_model, n_heads)
-    x, memory, mask = torch.randn(2, 5, d_model), torch.randn(2, 7, d_model), random_mask(5, 7)
+    attention = here(MultiHeadAttention(d_model, n_heads))
+    x, memory, mask = (
+        here(torch.randn(2, 5, d_model)),
+        here(torch.randn(2, 7, d_model)),
+        random_mask(5, 7),
+    )
     parts = (attention.query(x), attention.key(memory), attention.value(memory))
     q, k, v = (p.reshape(2, -1, n_heads, 8).permute(0, 2, 1, 3) for p in parts)
     heads = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
     expected = attention.output(torch.cat(heads.unbind(1), dim=-1))
-    torch.testing.assert_close(attention(x, memory, memory, mask), expected)
+    assert_close(attention(x, memory, memory, mask), expected)
     unmasked = F.scaled_dot_product_attention(q, k, v)
     expected = attention.output(torch.cat(unmasked.unbind(1), dim=-1))
-    torch.testing.assert_close(attention(x, memory, memory), expected)
+    assert_close(attention(x, memory, memory), expected)
 
 
 def test_feed_forward_is_the_paper_s_formula():
-    part, x = FeedForward(6, 11), torch.randn(2, 5, 6)
+    part, x = here(FeedForward(6, 11)), here(torch.randn(2, 5, 6))
     first, second = part.linear1, part.linear2
     hidden = torch.clamp(x @ first.weight.T + first.bias, min=0)
-    torch.testing.assert_close(part(x), hidden @ second.weight.T + second.bias)
+    assert_close(part(x), hidden @ second.weight.T + second.bias)
 
 
 @pytest.mark.parametrize("preset", ["paper", "pre_norm"])
 def test_layers_add_and_norm_where_their_preset_says(preset):
     model = random_model(preset)
-    layer, x, memory = model.decoder.layers[0], torch.randn(2, 5, 24), torch.randn(2, 7, 24)
-    mask = causal_mask(5)
+    layer, x, memory = (
+        model.decoder.layers[0],
+        here(torch.randn(2, 5, 24)),
+        here(torch.randn(2, 7, 24)),
+    )
+    mask = causal_mask(5, current())
     steps = [
         (layer.norm1, lambda x: layer.self_attn(x, x, x, mask)),
         (layer.norm2, lambda x: layer.cross_attn(x, memory, memory)),
@@ -91,7 +107,7 @@ def test_layers_add_and_norm_where_their_preset_says(preset):
             expected = norm(expected + sublayer(expected))
         else:
             expected = expected + sublayer(norm(expected))
-    torch.testing.assert_close(layer(x, memory, mask), expected)
+    assert_close(layer(x, memory, mask), expected)
     assert isinstance(model.decoder.norm, nn.Identity) == (preset == "paper")
 
 
@@ -102,7 +118,7 @@ def test_positional_encoding_is_the_paper_s_formula(d_model):
         for i in range(d_model):
             angle = position / 10000 ** ((i - i % 2) / d_model)
             expected = math.cos(angle) if i % 2 else math.sin(angle)
-            assert table[position, i].item() == pytest.approx(expected, abs=1e-6)
+            assert table[position, i].item() == pytest.approx(expected, abs=within(1e-6))
 
 
 def test_positions_a_fixed_distance_apart_look_alike():
@@ -110,7 +126,9 @@ def test_positions_a_fixed_distance_apart_look_alike():
     likeness = table @ table.T
     for distance in range(200):
         diagonal = likeness.diagonal(distance)
-        torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal), rtol=0, atol=1e-5)
+        torch.testing.assert_close(
+            diagonal, diagonal[:1].expand_as(diagonal), rtol=0, atol=within(1e-5)
+        )
     assert likeness[0, 0] > likeness[0, 1:].max()
 
 
@@ -120,9 +138,10 @@ def test_a_shorter_table_is_the_beginning_of_a_longer():
 
 
 def test_an_embedding_is_the_scaled_token_plus_its_position():
-    embedding, ids = Embedding(Config(vocab_size=53, d_model=24)).eval(), random_ids(5, 7)
+    embedding = here(Embedding(Config(vocab_size=53, d_model=24)).eval())
+    ids = random_ids(5, 7)
     expected = embedding.token.weight[ids] * math.sqrt(24) + embedding.position.table[:7]
-    torch.testing.assert_close(embedding(ids), expected)
+    assert_close(embedding(ids), expected)
 
 
 @pytest.mark.parametrize("name", ["vocab_size", "d_model", "n_heads", "d_ff", "max_length"])
@@ -139,7 +158,7 @@ def test_config_refuses_heads_that_do_not_divide_d_model():
 @pytest.mark.parametrize("preset", PRESETS)
 def test_initial_weights(preset):
     config = dict(vocab_size=500, d_model=64, n_heads=4, d_ff=96)
-    model = build(preset, **config, n_encoder_layers=1, n_decoder_layers=1)
+    model = here(build(preset, **config, n_encoder_layers=1, n_decoder_layers=1))
     matrices = [m for m in model.modules() if isinstance(m, nn.Linear)]
     for module in matrices:
         if module is model.generator:
@@ -148,7 +167,9 @@ def test_initial_weights(preset):
         assert 0.98 * bound < module.weight.abs().max() <= bound
         assert abs(module.weight.mean()) < 0.05 * bound
         assert not module.bias.any()
-    assert model.src_embedding.token(torch.arange(500)).var().item() == pytest.approx(1, abs=0.05)
+    assert model.src_embedding.token(here(torch.arange(500))).var().item() == pytest.approx(
+        1, abs=0.05
+    )
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -185,12 +206,13 @@ def test_forward_is_the_generator_of_decode_of_encode():
     masks = Masks().build(model, src, tgt)
     memory = model.encode(src, masks[0])
     expected = model.decode(tgt, memory, *masks[1:]) @ model.generator.weight.T
-    torch.testing.assert_close(model(src, tgt, *masks), expected)
+    assert_close(model(src, tgt, *masks), expected)
 
 
 def test_dropout_works_in_training_alone():
     torch.manual_seed(0)
-    layer, x = EncoderLayer(Config(vocab_size=10, d_model=16, n_heads=2)), torch.randn(1, 5, 16)
+    layer = here(EncoderLayer(Config(vocab_size=10, d_model=16, n_heads=2)))
+    x = here(torch.randn(1, 5, 16))
     assert max_difference(layer(x), layer(x)) > 0.01
     layer.eval()
     assert layer(x).equal(layer(x))
@@ -207,4 +229,4 @@ def test_a_later_target_token_changes_earlier_logits_only_without_the_causal_mas
         changed[:, position] = (tgt[:, position] - 3 + 7) % 50 + 3
         change = (model(src, changed, *masks) - before).abs().amax(dim=(0, 2))
         assert change[position:].min() > 1e-4 if causal else change.min() > 1e-4
-        assert change[:position].max() <= 1e-6 or not causal
+        assert change[:position].max() <= within(1e-6) or not causal

@@ -7,6 +7,7 @@ from torch import nn
 from model import presets
 from model.masks import padding_mask
 from model.probing.capture import capture
+from tests.devices import here, within
 
 SIZES = dict(vocab_size=50, d_model=16, n_heads=4, d_ff=64, n_encoder_layers=2, max_length=32)
 
@@ -14,7 +15,7 @@ SIZES = dict(vocab_size=50, d_model=16, n_heads=4, d_ff=64, n_encoder_layers=2, 
 @pytest.fixture
 def model():
     torch.manual_seed(0)
-    return presets.build("bloem", **SIZES, n_classes=3).eval()
+    return here(presets.build("bloem", **SIZES, n_classes=3).eval())
 
 
 @torch.no_grad()
@@ -43,13 +44,13 @@ def notebook(model, ids):
 
 
 def test_bloem_is_the_notebooks(model):
-    ids = torch.randint(1, 50, (5, 11))
+    ids = here(torch.randint(1, 50, (5, 11)))
     with capture(model) as seen:
         ours = model(ids)[:, 0]
     theirs, weights = notebook(model, ids)
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-5)
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=within(1e-5))
     for found, expected in zip(seen.values(), weights, strict=True):
-        torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+        torch.testing.assert_close(found, expected, rtol=0, atol=within(1e-5))
     for layer in model.encoder.layers:
         assert layer.self_attn.query.weight.shape == (4 * 16, 16)
         assert layer.self_attn.query.bias is None
@@ -57,17 +58,17 @@ def test_bloem_is_the_notebooks(model):
 
 def test_padding_changes_no_class(model):
     """Attention and mean leave padding out, which the notebook does not."""
-    ids = torch.randint(1, 50, (3, 7))
+    ids = here(torch.randint(1, 50, (3, 7)))
     padded = nn.functional.pad(ids, (0, 6), value=0)
     found = model(padded, padding_mask(padded, 0))
-    torch.testing.assert_close(found, model(ids), rtol=0, atol=1e-5)
+    torch.testing.assert_close(found, model(ids), rtol=0, atol=within(1e-5))
 
 
 def test_order_matters_through_positions(model):
-    ids = torch.arange(1, 12)[None]
+    ids = here(torch.arange(1, 12))[None]
     assert (model(ids) - model(ids.flip(1))).abs().max() > 1e-4
     model.src_embedding.position.weight.data.zero_()
-    torch.testing.assert_close(model(ids), model(ids.flip(1)), rtol=0, atol=1e-5)
+    torch.testing.assert_close(model(ids), model(ids.flip(1)), rtol=0, atol=within(1e-5))
 
 
 def test_a_classifier_has_no_decoder():

@@ -2,11 +2,18 @@
 
 import pytest
 
-from model import load
 from model.analysis.architecture import blocks
 from model.card import parameter_count
 from model.presets import PRESETS, build
-from tests.model.common import CHECKPOINTS, SIZES, depths, random_model, tiny_tokenizer, traced
+from tests.model.common import (
+    CHECKPOINTS,
+    SIZES,
+    depths,
+    load,
+    random_model,
+    tiny_tokenizer,
+    traced,
+)
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -5,7 +5,6 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from model import load
 from model.analysis.head_metrics import (
     RULES,
     measure,
@@ -13,6 +12,7 @@ from model.analysis.head_metrics import (
     over_sentences,
     rows_that_show,
 )
+from tests.model.common import load
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -6,14 +6,22 @@ import pytest
 import torch
 
 from model.analysis import positions
-from model.checkpoint import load
 from model.masks import Masks
 from model.probing.capture import view
 from model.probing.interventions import replace_positions
 from model.probing.trace import trace
 from model.transformer import Embedding, PositionalEncoding
 from model.variants import LearnedPositions, PositionsFromOne
-from tests.model.common import CHECKPOINTS, encoding, hooks, max_difference, random_ids, run_of
+from tests.devices import here, within
+from tests.model.common import (
+    CHECKPOINTS,
+    encoding,
+    hooks,
+    load,
+    max_difference,
+    random_ids,
+    run_of,
+)
 from tests.model.common import random_model as any_model
 
 ENCODER_DECODERS = ["paper", "pre_norm", "annotated", "hyunwoongko", "vanilla", "van_dijck"]
@@ -42,11 +50,11 @@ def test_products_of_sinusoids_depend_on_distance_alone_and_those_of_a_learned_t
     table = positions.sinusoids(40, 24, 10_000)
     products = positions.products(table)
     found = positions.by_distance(products)
-    assert found.spread <= 1e-6
+    assert found.spread <= within(1e-6)
     frequencies = 10_000.0 ** (-np.arange(0, 24, 2) / 24)
     expected = np.cos(np.arange(40)[:, None] * frequencies).sum(axis=1)
-    assert found.mean == pytest.approx(expected, abs=1e-6)
-    assert products[3, 10] == pytest.approx(expected[7], abs=1e-6)
+    assert found.mean == pytest.approx(expected, abs=within(1e-6))
+    assert products[3, 10] == pytest.approx(expected[7], abs=within(1e-6))
     learned = positions.by_distance(
         positions.products(np.random.default_rng(0).normal(size=(9, 4)))
     )
@@ -60,12 +68,12 @@ def test_sinusoids_further_on_are_turned(pair, k, dtype):
     p, i = torch.arange(1000, dtype=torch.float64)[:, None], torch.arange(12, dtype=torch.float64)
     angle = p * 10_000.0 ** (-i / 12)
     table = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).to(dtype)
-    assert max_difference(table.float(), PositionalEncoding(1000, 24).table) <= 1e-6
+    assert max_difference(table.float(), PositionalEncoding(1000, 24).table) <= within(1e-6)
     found = positions.rotation(table.numpy(), pair, k)
     assert found.error <= (1e-12 if dtype is torch.float64 else 1e-6)
     turn = k * 10_000.0 ** (-pair / 12)
     expected = [[math.cos(turn), math.sin(turn)], [-math.sin(turn), math.cos(turn)]]
-    assert found.matrix == pytest.approx(np.array(expected), abs=1e-6)
+    assert found.matrix == pytest.approx(np.array(expected), abs=within(1e-6))
 
 
 def test_no_rotation_fits_a_learned_table():
@@ -76,13 +84,15 @@ def test_no_rotation_fits_a_learned_table():
 
 def test_replaced_positions_are_added_and_nothing_is_left_after_the_block():
     model, ids = random_model(), random_ids(6, 4)
-    table = torch.randn(40, 24, generator=torch.Generator().manual_seed(1))
+    table = here(torch.randn(40, 24, generator=torch.Generator().manual_seed(1)))
     before = model.src_embedding(ids)
     with replace_positions(model.src_embedding, table):
         assert hooks(model) == 1
         words = model.src_embedding.token(ids)
-        assert max_difference(model.src_embedding(ids), words + table[:6]) <= 1e-6
-        assert max_difference(model.src_embedding(ids[:, :2]), (words + table[:6])[:, :2]) <= 1e-6
+        assert max_difference(model.src_embedding(ids), words + table[:6]) <= within(1e-6)
+        assert max_difference(
+            model.src_embedding(ids[:, :2]), (words + table[:6])[:, :2]
+        ) <= within(1e-6)
         assert model.tgt_embedding(ids).equal(before)  # the same words, its own table
     assert hooks(model) == 0 and model.src_embedding(ids).equal(before)
     with pytest.raises(RuntimeError, match="in the block"), positions.under(model, "none"):
@@ -99,7 +109,7 @@ def test_tables_of_every_kind(own):
     assert kinds[positions.kind_of_table(own)].equal(table)
     assert kinds["none"].eq(0).all() and kinds["shifted"].equal(table[4:])
     for kind in ("sinusoidal", "learned"):
-        assert max_difference(kinds[kind].norm(dim=-1), table.norm(dim=-1)) <= 1e-5
+        assert max_difference(kinds[kind].norm(dim=-1), table.norm(dim=-1)) <= within(1e-5)
         assert kinds[kind].equal(positions.table_of(kind, own, 30))
     assert max_difference(kinds["sinusoidal"], kinds["learned"]) > 0.1
 
@@ -119,9 +129,9 @@ def test_an_effect_is_that_of_a_model_built_with_the_other_table(preset):
         found = positions.effect(model, before, kind, 6)
         for part, moved in found.moved.items():
             expected = np.abs(now.attention[part] - before.attention[part]).sum(-1).mean(-1) / 2
-            assert np.abs(moved - expected).max() <= 1e-6
+            assert np.abs(moved - expected).max() <= within(1e-6)
         expected = positions.answers(now, 0, 2)
-        assert np.abs(found.answers.wanted - expected.wanted).max() <= 1e-6
+        assert np.abs(found.answers.wanted - expected.wanted).max() <= within(1e-6)
         assert np.array_equal(found.answers.best, expected.best)
         is_own = kind == ("learned" if preset == "bloem" else "sinusoidal")
         assert all((moved.max() == 0) == is_own for moved in found.moved.values())
@@ -135,14 +145,14 @@ def test_answers_are_the_traces(path):
     found = positions.answers(seen, 0, 2)
     shares = torch.from_numpy(seen.logits.copy()).softmax(dim=-1).numpy()
     if checkpoint.classes:
-        assert np.abs(found.wanted - shares[0]).max() <= 1e-6
+        assert np.abs(found.wanted - shares[0]).max() <= within(1e-6)
         return
     real = [id for id in seen.tgt.ids if id]
     assert len(found.wanted) == len(found.best) == len(real) < 9
     for row, wanted in enumerate([*real[1:], 2]):
-        assert abs(found.wanted[row] - shares[row, wanted]) <= 1e-6
+        assert abs(found.wanted[row] - shares[row, wanted]) <= within(1e-6)
         assert found.best[row] == shares[row].argmax()
-        assert abs(found.probability[row] - shares[row].max()) <= 1e-6
+        assert abs(found.probability[row] - shares[row].max()) <= within(1e-6)
 
 
 def expect_shuffled_rows(model, pair, pad_to=0):
@@ -153,12 +163,12 @@ def expect_shuffled_rows(model, pair, pad_to=0):
     order = torch.randperm(length, generator=torch.Generator().manual_seed(3)).tolist()
     none = positions.reordered(model, run, order, kind="none")
     own = positions.reordered(model, run, order)
-    assert np.abs(none.after - none.before[list(none.order)]).max() <= 1e-5
-    assert none.largest <= 1e-5 < 1e-3 < own.largest
-    assert none.moved.max() <= 1e-5
-    assert np.diagonal(none.distances[:, list(none.order)]).max() <= 1e-5
+    assert np.abs(none.after - none.before[list(none.order)]).max() <= within(1e-5)
+    assert none.largest <= within(1e-5) < 1e-3 < own.largest
+    assert none.moved.max() <= within(1e-5)
+    assert np.diagonal(none.distances[:, list(none.order)]).max() <= within(1e-5)
     if model.sides()[0].predicts != "next token":  # else what comes next was moved, too
-        assert np.abs(none.answers_after.wanted - none.answers_before.wanted).max() <= 1e-5
+        assert np.abs(none.answers_after.wanted - none.answers_before.wanted).max() <= within(1e-5)
     i, j = 1, 2
     far = np.linalg.norm(own.after[i].astype(float) - own.before[j].astype(float))
     far /= np.linalg.norm(own.before, axis=-1).mean()

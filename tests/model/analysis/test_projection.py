@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from model import load
 from model.analysis.projection import Answer, answer, principal_plane
+from tests.model.common import load
 
 
 @pytest.fixture(scope="module")

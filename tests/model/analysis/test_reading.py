@@ -3,7 +3,6 @@ import itertools
 import numpy as np
 import pytest
 
-from model import load
 from model.analysis.reading import (
     AVERAGES,
     SPECIAL_TOKENS,
@@ -17,6 +16,7 @@ from model.analysis.reading import (
     words,
 )
 from model.tokenizer import SPECIAL, Encoding, special
+from tests.model.common import load
 
 PAD, BOS, EOS = map(special, range(3))
 NOTHING = Encoding((), (), ())

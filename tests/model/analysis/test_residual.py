@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from model.analysis import residual
-from model.checkpoint import load
 from model.masks import Masks
 from model.presets import PRESETS
 from model.probing.capture import capture, view
-from tests.model.common import CHECKPOINTS, depths, encoding, random_ids, random_model, traced
+from tests.devices import here, within
+from tests.model.common import CHECKPOINTS, depths, encoding, load, random_ids, random_model, traced
 
 
 def random_trace(preset, pad_to=0, **sizes):
@@ -26,7 +26,7 @@ def expect_last_is_the_models_own(model, seen):
     assert found.difference <= allowed
     assert (found.rank[-1] == 1).all() and np.array_equal(found.final[-1], found.probability[-1])
     assert np.array_equal(found.best[-1], seen.most_probable(1)[0][:, 0])
-    assert np.abs(found.final[-1] - seen.most_probable(1)[1][:, 0]).max() <= 1e-6
+    assert np.abs(found.final[-1] - seen.most_probable(1)[1][:, 0]).max() <= within(1e-6)
 
 
 @pytest.mark.parametrize("path", CHECKPOINTS, ids=lambda path: path.name)
@@ -44,7 +44,7 @@ def test_stopping_is_leaving_out_the_layers_that_follow(preset, depth):
     model, seen = random_trace(preset, 8, **{name: sizes[name] for name in depths(preset)})
     expect_last_is_the_models_own(model, seen)
     stack = seen.predicted.stack
-    ids = [torch.tensor([text.ids]) for text in seen.texts.values()]
+    ids = [here(torch.tensor([text.ids])) for text in seen.texts.values()]
     stops = list(residual.stopped(model, seen))
     assert len(stops) == len(getattr(model, stack).layers) + 1
     answer = seen.logits.argmax(axis=-1)
@@ -52,12 +52,12 @@ def test_stopping_is_leaving_out_the_layers_that_follow(preset, depth):
     for layers, logits in enumerate(stops):
         shorter = copy.deepcopy(model)
         getattr(shorter, stack).layers = getattr(shorter, stack).layers[:layers]
-        expected = shorter(*ids, *Masks().build(shorter, *ids))[0]
-        assert (logits - expected).abs().max() <= 1e-5
+        expected = shorter(*ids, *Masks().build(shorter, *ids))[0].cpu()
+        assert (logits - expected).abs().max() <= within(1e-5)
         shares = expected.softmax(dim=-1).numpy()
         final = shares[np.arange(len(answer)), answer]
-        assert np.abs(lens.probability[layers] - shares.max(axis=-1)).max() <= 1e-6
-        assert np.abs(lens.final[layers] - final).max() <= 1e-6
+        assert np.abs(lens.probability[layers] - shares.max(axis=-1)).max() <= within(1e-6)
+        assert np.abs(lens.final[layers] - final).max() <= within(1e-6)
         assert np.array_equal(lens.rank[layers], (shares > final[:, None]).sum(axis=-1) + 1)
 
 
@@ -68,16 +68,16 @@ def test_the_stream_is_what_was_captured(preset):
     def wanted(name, module):
         return name.endswith(("embedding", ".norm")) or re.fullmatch(r"\w+\.layers\.\d", name)
 
-    ids = [torch.tensor([text.ids]) for text in seen.texts.values()]
+    ids = [here(torch.tensor([text.ids])) for text in seen.texts.values()]
     with capture(model, wanted) as outputs, torch.no_grad():
         model(*ids, *Masks().build(model, *ids))
     for name, side in seen.sides.items():
         stream, layers = seen.stream[name], len(getattr(model, side.stack).layers)
         assert len(stream) == layers + 1
-        assert np.array_equal(stream[0], outputs[f"{name}_embedding"][0])
+        assert np.array_equal(stream[0], outputs[f"{name}_embedding"][0].cpu())
         for i in range(layers):
-            assert np.array_equal(stream[i + 1], outputs[f"{side.stack}.layers.{i}"][0])
-        assert np.array_equal(seen.final[name], outputs[f"{side.stack}.norm"][0])
+            assert np.array_equal(stream[i + 1], outputs[f"{side.stack}.layers.{i}"][0].cpu())
+        assert np.array_equal(seen.final[name], outputs[f"{side.stack}.norm"][0].cpu())
         normed = residual.has_final_norm(model, side)
         assert normed == (preset in ("pre_norm", "annotated"))
         assert np.array_equal(stream[-1], seen.final[name]) != normed
@@ -88,9 +88,9 @@ def test_the_stream_is_what_was_captured(preset):
 
 def test_lengths_and_likeness_are_torchs():
     x, y = torch.randn(2, 3, 5, 8, generator=torch.Generator().manual_seed(0))
-    assert np.abs(residual.lengths(x.numpy()) - x.norm(dim=-1).numpy()).max() <= 1e-6
+    assert np.abs(residual.lengths(x.numpy()) - x.norm(dim=-1).numpy()).max() <= within(1e-6)
     expected = torch.nn.functional.cosine_similarity(x, y, dim=-1)
-    assert np.abs(residual.cosine(x.numpy(), y.numpy()) - expected.numpy()).max() <= 1e-6
+    assert np.abs(residual.cosine(x.numpy(), y.numpy()) - expected.numpy()).max() <= within(1e-6)
     assert residual.cosine(np.zeros((1, 8)), np.ones((1, 8))) == 0
 
 
@@ -101,7 +101,7 @@ def test_padding_is_left_out_of_the_mean_over_pieces():
     alike = residual.mean_cosine_between_depths(stream, real)
     assert np.allclose(np.diagonal(alike), 1) and np.allclose(alike, alike.T)
     expected = residual.cosine(stream[0, :7], stream[2, :7]).mean()
-    assert alike[0, 2] == pytest.approx(expected, abs=1e-6)
+    assert alike[0, 2] == pytest.approx(expected, abs=within(1e-6))
 
 
 def test_settled_is_the_first_depth_after_which_nothing_changes():

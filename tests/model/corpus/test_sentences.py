@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from model import load
 from model.checkpoint import Checkpoint
 from model.corpus.sentences import Line, Sentence, attend, encode, read, windows
 from model.probing.capture import view
 from model.training.data import DataError
-from tests.model.common import hooks
+from tests.model.common import hooks, load
 
 TEXTS = [
     "A dog runs.",

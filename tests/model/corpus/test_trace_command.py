@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from model import load
 from model.corpus import trace_command as command
 from tests.conftest import ROOT
+from tests.model.common import load
 
 LAUNCH = ["-m", "accelerate.commands.launch", "--num_machines", "1", "--mixed_precision", "no",
           "--dynamo_backend", "no", "--multi_gpu", "--num_processes", "2"]  # fmt: skip

@@ -12,6 +12,7 @@ from model.masks import Masks
 from model.probing.capture import capture, view
 from model.probing.interventions import replace_head
 from model.transformer import MultiHeadAttention
+from tests.devices import here, within
 from tests.model.common import random_ids, random_model
 
 DECODING = [name for name in presets.PRESETS if any(side.writes for side in presets.sides(name))]
@@ -24,13 +25,13 @@ def model(request):
     model = presets.build(request.param, **sizes, n_encoder_layers=2, n_decoder_layers=3).eval()
     # Tied to the embedding, random weights would only repeat the last token.
     model.generator.weight = torch.nn.Parameter(torch.randn(40, 32))
-    return model
+    return here(model)
 
 
 @pytest.fixture(scope="module")
 def src():
     torch.manual_seed(4)
-    src = torch.randint(3, 40, (12, 9))
+    src = here(torch.randint(3, 40, (12, 9)))
     for row, length in enumerate([9, 3, 5, 9, 1, 7, 8, 2, 9, 6, 4, 9]):
         src[row, length - 1] = 2
         src[row, length:] = 0
@@ -67,15 +68,17 @@ def test_logits_by_all_ways(model, src, beam):
         Steps(model, src, Masks(), 12, beam, cached=True),
         FusedSteps(model, src, Masks(), 12, beam),
     ]
-    tgt, sentences = torch.randint(3, 40, (len(src) * beam, 12)), len(src)
+    tgt, sentences = here(torch.randint(3, 40, (len(src) * beam, 12))), len(src)
     for length in range(1, 13):
         logits = [steps(tgt[:, :length]) for steps in ways]
         for other in logits[1:]:
-            torch.testing.assert_close(logits[0], other, rtol=0, atol=1e-5)
+            torch.testing.assert_close(logits[0], other, rtol=0, atol=within(1e-5))
         # Beams change places and sentences end: the caches must follow.
-        rows = torch.arange(sentences)[:, None] * beam + torch.randint(beam, (sentences, beam))
+        rows = here(
+            torch.arange(sentences)[:, None] * beam + torch.randint(beam, (sentences, beam))
+        )
         tgt = tgt[rows.flatten()]
-        kept = torch.randperm(sentences)[: max(sentences - 1, 2)].sort().values
+        kept = here(torch.randperm(sentences)[: max(sentences - 1, 2)].sort().values)
         for steps in ways:
             steps.reorder(rows.flatten())
             steps.keep(kept)
@@ -101,7 +104,7 @@ def test_captures_see_one_query_row_a_step(model, src):
     wanted = ("decoder.layers.1.self_attn", "decoder.layers.1.cross_attn")
     for length in range(1, 4):
         with capture(steps.model, lambda name, part: name.startswith(wanted)) as outputs:
-            steps(torch.full((len(src), length), 5))
+            steps(here(torch.full((len(src), length), 5)))
         own, cross = (outputs[f"{name}.softmax"] for name in wanted)
         assert own.shape == (len(src), 4, 1, length)
         assert cross.shape == (len(src), 4, 1, src.shape[1])
@@ -131,7 +134,7 @@ def test_every_preset_that_writes(preset):
         tgt = random_ids(*[9] * len(src) * beam)
         for length in range(1, 10):
             cached, whole = (steps(tgt[:, :length]) for steps in ways)
-            torch.testing.assert_close(cached, whole, rtol=0, atol=1e-5)
+            torch.testing.assert_close(cached, whole, rtol=0, atol=within(1e-5))
     assert greedy_decode(model, src) == greedy_decode(model, src, use_cache=False)
 
 
@@ -150,7 +153,7 @@ def test_an_attention_that_no_cache_fits_is_decoded_without():
     expected = greedy_decode(model, src)
     own = OwnWay(model.config.d_model, model.config.n_heads)
     own.load_state_dict(model.decoder.layers[0].self_attn.state_dict())
-    model.decoder.layers[0].self_attn = own.to(src.device).eval()
+    model.decoder.layers[0].self_attn = here(own.eval())
     assert not cache.fits(model) and not fused.fits(model)
     assert greedy_decode(model, src) == expected
 
@@ -178,7 +181,7 @@ def test_beam_without_end_is_greedy(model, src):
 @torch.no_grad()
 def log_probability(model, src, ids, alpha):
     """Of one target, eos included, divided as beam search divides."""
-    tgt = torch.tensor([[1, *ids, 2]])
+    tgt = here(torch.tensor([[1, *ids, 2]]))
     masks = Masks().build(model, src, tgt[:, :-1])
     logp = model(src, tgt[:, :-1], *masks).log_softmax(-1)[0]
     return logp.gather(1, tgt[0, 1:, None]).sum().item() / length_penalty(len(ids) + 1, alpha)
@@ -211,6 +214,6 @@ def test_length_is_limited_by_the_model(src):
     torch.manual_seed(0)
     sizes = dict(vocab_size=40, d_model=16, n_heads=2, d_ff=16, dropout=0.0)
     model = presets.build("paper", **sizes, max_length=12, n_encoder_layers=1, n_decoder_layers=1)
-    model.eval()
+    here(model.eval())
     for decode in (greedy_decode, beam_search):
         assert max(map(len, decode(model, src))) <= 11

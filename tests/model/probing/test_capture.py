@@ -3,7 +3,15 @@ import torch
 
 from model.masks import Masks
 from model.probing.capture import capture, view
-from tests.model.common import attentions, hooks, max_difference, random_ids, random_model
+from tests.devices import here, within
+from tests.model.common import (
+    assert_close,
+    attentions,
+    hooks,
+    max_difference,
+    random_ids,
+    random_model,
+)
 
 
 def run(model, src, tgt):
@@ -50,7 +58,7 @@ def test_weights_are_those_that_make_the_output():
         name = names[attention]
         value = attention.split(seen[f"{name}.value"])
         heads = (seen[f"{name}.softmax"] @ value).transpose(1, 2).flatten(2)
-        assert max_difference(attention.output(heads), seen[name]) <= 1e-6
+        assert max_difference(attention.output(heads), seen[name]) <= within(1e-6)
 
 
 def test_weights_are_seen_before_dropout():
@@ -58,7 +66,7 @@ def test_weights_are_seen_before_dropout():
     with capture(model) as seen:
         run(model, random_ids(4, 6), random_ids(5, 3))
     for weights in seen.values():
-        torch.testing.assert_close(weights.sum(dim=-1), torch.ones(weights.shape[:-1]))
+        assert_close(weights.sum(dim=-1), here(torch.ones(weights.shape[:-1])))
 
 
 def test_only_what_is_wanted_is_kept():

@@ -6,6 +6,7 @@ import torch
 from model.masks import causal_mask
 from model.probing.capture import capture, view
 from model.probing.interventions import replace_head, replace_mask, replace_weights
+from tests.devices import current, here, within
 from tests.model.common import hooks, max_difference, random_ids, random_model
 
 HEAD, LAYER = 2, 1
@@ -25,7 +26,7 @@ def attention(model):
 @pytest.fixture
 def run():
     src, tgt = random_ids(4, 6), random_ids(5, 5)
-    return lambda model: model(src, tgt, None, causal_mask(5))
+    return lambda model: model(src, tgt, None, causal_mask(5, current()))
 
 
 def test_a_head_that_is_off_leaves_its_slice_zero(model, attention, run):
@@ -34,7 +35,7 @@ def test_a_head_that_is_off_leaves_its_slice_zero(model, attention, run):
     silent = copy.deepcopy(model)  # the output projection takes nothing from this head
     output = silent.decoder.layers[LAYER].cross_attn.output
     output.weight.unflatten(1, (attention.n_heads, -1))[:, HEAD] = 0
-    assert max_difference(off, run(silent)) <= 1e-5
+    assert max_difference(off, run(silent)) <= within(1e-5)
     assert max_difference(off, run(model)) > 1e-3
 
 
@@ -42,24 +43,24 @@ def test_a_replaced_mask_renormalises_its_rows(model, attention, run):
     with capture(model) as seen:
         run(model)
     before = seen[NAME]
-    hidden = torch.ones(5, 6, dtype=torch.bool)
+    hidden = here(torch.ones(5, 6, dtype=torch.bool))
     hidden[:, 3] = False
     with replace_mask(attention, hidden), capture(model) as seen:
         run(model)
     expected = before.masked_fill(~hidden, 0)
     expected = expected / expected.sum(dim=-1, keepdim=True)
-    assert max_difference(seen[NAME], expected) <= 1e-6
+    assert max_difference(seen[NAME], expected) <= within(1e-6)
 
 
 def test_replaced_weights_are_used_and_seen(model, attention, run):
-    uniform = torch.full((2, 4, 5, 6), 1 / 6)
+    uniform = here(torch.full((2, 4, 5, 6), 1 / 6))
     with replace_weights(attention, lambda weights: uniform), capture(model, _any) as seen:
         run(model)
     assert seen[NAME].equal(uniform)
     name = NAME.removesuffix(".softmax")
     mean = seen[f"{name}.value"].mean(dim=1, keepdim=True)  # every query gets the mean value
     expected = attention.output(mean).expand(-1, 5, -1)
-    assert max_difference(seen[name], expected) <= 1e-6
+    assert max_difference(seen[name], expected) <= within(1e-6)
 
 
 def _any(name, module):
@@ -78,7 +79,7 @@ def test_a_change_gets_its_head_and_touches_no_other(model, attention, run):
     before = into_output()
     with replace_head(attention, HEAD, lambda output: 2 * output):
         after = into_output()
-    factor = torch.ones(attention.n_heads, 1)
+    factor = here(torch.ones(attention.n_heads, 1))
     factor[HEAD] = 2
     assert after.equal(before * factor)
 
@@ -87,7 +88,7 @@ def test_a_change_gets_its_head_and_touches_no_other(model, attention, run):
     "change",
     [
         lambda attention: replace_head(attention, HEAD, torch.zeros_like),
-        lambda attention: replace_mask(attention, torch.ones(5, 6, dtype=torch.bool).tril()),
+        lambda attention: replace_mask(attention, here(torch.ones(5, 6, dtype=torch.bool)).tril()),
         lambda attention: replace_weights(attention, torch.zeros_like),
     ],
     ids=["head", "mask", "weights"],

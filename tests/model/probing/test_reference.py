@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import nn
 
-from model.checkpoint import load
 from model.masks import Masks
 from model.presets import build
 from model.probing.capture import capture, view
@@ -12,6 +11,7 @@ from model.probing.reference import Reference, capture_reference
 from model.probing.run import Run
 from model.probing.trace import trace
 from model.transformer import Transformer
+from tests.devices import here, within
 from tests.model.common import (
     ALL_MASKS,
     CHECKPOINTS,
@@ -20,6 +20,7 @@ from tests.model.common import (
     attentions,
     encoding,
     hooks,
+    load,
     max_difference,
     random_ids,
     random_model,
@@ -44,7 +45,7 @@ def agree(model, masks, src, tgt):
     logits, weights = both(model, masks, src, tgt)
     assert len(weights) == len(list(attentions(model)))
     exact = logits[0].dtype == torch.float64
-    tolerance = 1e-10 if exact else 1e-5
+    tolerance = 1e-10 if exact else within(1e-5)
     largest = 1 if exact else max(1, logits[1].abs().max().item())
     assert max_difference(*logits) <= tolerance * largest
     for ours, theirs in weights:
@@ -85,10 +86,10 @@ def test_traces_agree(preset):
         run = Run((src, tgt), masks, pad_to=12)
         ours = trace(view(model), run)
         theirs = Reference(model).trace(model, run)
-        assert abs(ours.logits - theirs.logits).max() <= 1e-5
+        assert abs(ours.logits - theirs.logits).max() <= within(1e-5)
         assert ours.attention.keys() == theirs.attention.keys()
         for kind in ours.attention:
-            assert abs(ours.attention[kind] - theirs.attention[kind]).max() <= 1e-5
+            assert abs(ours.attention[kind] - theirs.attention[kind]).max() <= within(1e-5)
         for array in (theirs.logits, *theirs.attention.values()):
             with pytest.raises(ValueError, match="read-only"):
                 array[...] = 0
@@ -127,7 +128,7 @@ def swap_feed_forward(model):
 
 
 def swap_norm(model):
-    model.decoder.layers[0].norm2 = nn.RMSNorm(model.config.d_model)
+    model.decoder.layers[0].norm2 = here(nn.RMSNorm(model.config.d_model))
 
 
 def swap_layer(model):

@@ -19,7 +19,8 @@ from model.probing.sites import (
 from model.probing.trace import read_of, trace
 from model.transformer import Embedding
 from tests import odd
-from tests.model.common import encoding, hooks, random_ids, random_model, run_of
+from tests.devices import here
+from tests.model.common import assert_close, encoding, hooks, random_ids, random_model, run_of
 
 ALL = [*PRESETS, odd.NAME]
 
@@ -63,7 +64,7 @@ def test_sites_say_where_queries_and_keys_come_from(model):
         for site in model.sites()
     ]
     lengths = dict(zip(names, (7, 5), strict=False))
-    ids = [torch.randint(3, 53, (1, lengths[name])) for name in names]
+    ids = [here(torch.randint(3, 53, (1, lengths[name]))) for name in names]
     model(*ids, *Masks().build(model, *ids))
     for handle in handles:
         handle.remove()
@@ -73,7 +74,9 @@ def test_sites_say_where_queries_and_keys_come_from(model):
 
 
 def test_a_sites_norm_goes_with_its_attention_and_another_with_what_follows(model):
-    ids = [torch.tensor([text.ids]) for text in read_of(model, run_of(model, *pair())).values()]
+    ids = [
+        here(torch.tensor([text.ids])) for text in read_of(model, run_of(model, *pair())).values()
+    ]
     for site in model.sites():
         block = parts_at(model, site)
         parts = {"attention": block.attention, "norm": block.norm, "next": block.next_norm}
@@ -103,15 +106,15 @@ def test_a_trace_has_what_each_site_and_side_did(model):
     modules = {site: attention_at(model, site).softmax for site in model.sites()}
     seen = trace(model, run)
     with outputs_of(modules) as outputs, torch.no_grad():
-        ids = [torch.tensor([text.ids]) for text in seen.texts.values()]
+        ids = [here(torch.tensor([text.ids])) for text in seen.texts.values()]
         logits = model(*ids, *run.masks.build(model, *ids))
     for kind, sites in kinds_of(model.sites()).items():
         assert seen.kinds[kind] == sites
         for i, site in enumerate(sites):
-            np.testing.assert_array_equal(seen.attention[kind][i], outputs[site][0])
+            np.testing.assert_array_equal(seen.attention[kind][i], outputs[site][0].cpu())
             query, key = seen.texts_of(kind)
             assert seen.scores[kind][i].shape == (site.n_heads, len(query.ids), len(key.ids))
-    np.testing.assert_array_equal(seen.logits, logits[0])
+    np.testing.assert_array_equal(seen.logits, logits[0].cpu())
     assert seen.predicted == predicted_side(model)
     assert hooks(model) == 0
 
@@ -144,9 +147,9 @@ def test_a_decoder_alone_never_looks_ahead_and_is_the_papers_without_cross_atten
         ours.norm2 = torch.nn.Identity()
     paper.tgt_embedding.token.weight.copy_(model.tgt_embedding.token.weight)
     mask = Masks().build(model, ids)[0]
-    memory = torch.zeros(1, 1, 24)
+    memory = here(torch.zeros(1, 1, 24))
     expected = paper.generator(paper.decode(ids, memory, mask))
-    torch.testing.assert_close(model(ids, mask), expected)
+    assert_close(model(ids, mask), expected)
 
 
 class Nothing(torch.nn.Module):

@@ -8,6 +8,7 @@ import torch
 from model.masks import Masks
 from model.probing.capture import view
 from model.probing.trace import TooLong, Trace
+from tests.devices import here, within
 from tests.model import common
 from tests.model.common import PRESETS, attentions, encoding, hooks, random_ids, random_model
 
@@ -39,7 +40,7 @@ def arrays(value):
 
 def raw(model, traced):
     """The same pass by hand: logits, and what every attention was given, by kind and layer."""
-    src, tgt = (torch.tensor([side.ids]) for side in (traced.src, traced.tgt))
+    src, tgt = (here(torch.tensor([side.ids])) for side in (traced.src, traced.tgt))
     given, handles = {}, []
     for kind, layer, attention in attentions(model):
 
@@ -66,27 +67,29 @@ def test_scores_queries_keys_and_values_are_what_the_attention_worked_with(model
             (seen.value, attention.value, memory),
         ]
         for head in range(model.config.n_heads):
-            np.testing.assert_array_equal(seen.scores[kind][layer][head], scores[0, head])
+            np.testing.assert_array_equal(seen.scores[kind][layer][head], scores[0, head].cpu())
             d_head = model.config.d_head
             rows = slice(head * d_head, (head + 1) * d_head)
             for held, projection, into in parts:
                 expected = into[0] @ projection.weight[rows].T + projection.bias[rows]
-                np.testing.assert_allclose(held[kind][layer, head], expected, rtol=0, atol=1e-5)
+                np.testing.assert_allclose(
+                    held[kind][layer, head], expected.cpu(), rtol=0, atol=within(1e-5)
+                )
 
 
 @pytest.mark.parametrize("masks", MASKS, ids=str)
 def test_attention_is_the_masked_softmax_of_the_scores(model, masks):
     seen = traced(model, masks)
-    src, tgt = (torch.tensor([side.ids]) for side in (seen.src, seen.tgt))
+    src, tgt = (here(torch.tensor([side.ids])) for side in (seen.src, seen.tgt))
     built = masks.build(model, src, tgt)
     for kind, mask in zip(("encoder", "decoder", "cross"), built, strict=True):
         for layer, head in np.ndindex(seen.attention[kind].shape[:2]):
             scores = torch.from_numpy(seen.scores[kind][layer][head].copy())
             if mask is not None:
-                scores[~mask[0, 0].expand_as(scores)] = float("-inf")
+                scores[~mask[0, 0].cpu().expand_as(scores)] = float("-inf")
             expected = scores.softmax(dim=-1)
             np.testing.assert_allclose(
-                seen.attention[kind][layer, head], expected, rtol=0, atol=1e-6
+                seen.attention[kind][layer, head], expected, rtol=0, atol=within(1e-6)
             )
 
 
@@ -98,7 +101,7 @@ def test_no_causal_weight_lies_above_the_diagonal(model):
 
 def test_logits_are_the_model_s(model):
     seen = traced(model)
-    np.testing.assert_array_equal(seen.logits, raw(model, seen)[0][0])
+    np.testing.assert_array_equal(seen.logits, raw(model, seen)[0][0].cpu())
 
 
 def test_token_and_table_make_what_is_embedded(model):
@@ -106,21 +109,21 @@ def test_token_and_table_make_what_is_embedded(model):
     for side, read in (("src", seen.src), ("tgt", seen.tgt)):
         np.testing.assert_array_equal(seen.token[side] + seen.table[side], seen.embedded[side])
         weight = model.generator.weight[list(read.ids)] * model.config.d_model**0.5
-        np.testing.assert_allclose(seen.token[side], weight, rtol=1e-6)
+        np.testing.assert_allclose(seen.token[side], weight.cpu(), rtol=1e-6)
 
 
 def test_sublayers_add_up_to_the_layer(model):
     seen, norms = traced(model), model.decoder.layers[1]
-    x = torch.from_numpy(seen.stream["tgt"][1].copy())
+    x = here(torch.from_numpy(seen.stream["tgt"][1].copy()))
     for norm, output in (
         ("norm1", seen.output["decoder"][1]),
         ("norm2", seen.output["cross"][1]),
         ("norm3", seen.feed_forward["tgt"][1]),
     ):
-        x = x + torch.from_numpy(output.copy())
+        x = x + here(torch.from_numpy(output.copy()))
         if type(model.decoder.norm) is torch.nn.Identity:
             x = getattr(norms, norm)(x)
-    np.testing.assert_allclose(seen.stream["tgt"][2], x, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(seen.stream["tgt"][2], x.cpu(), rtol=0, atol=within(1e-5))
 
 
 def test_a_trace_is_frozen(model):
@@ -158,7 +161,7 @@ def test_padding_follows_and_is_masked(model):
     assert padded.src.ids == bare.src.ids + (config.pad_id,) * 6
     assert padded.tgt.ids == bare.tgt.ids + (config.pad_id,) * 3
     assert not padded.attention["cross"][..., 6:].any()
-    np.testing.assert_allclose(padded.logits[:9], bare.logits, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(padded.logits[:9], bare.logits, rtol=0, atol=within(1e-5))
     assert common.traced(model, src, tgt, pad_to=3).src == bare.src
 
 
@@ -206,7 +209,7 @@ def test_a_dataframe_is_small_and_can_be_asked():
     table = traced(random_model(), pad_to=40).to_dataframe()
     assert table.memory_usage(deep=True).sum() / len(table) < 20
     rows = table.groupby(["attention", "layer", "head", "query_position"], observed=True)
-    np.testing.assert_allclose(rows["weight"].sum(), 1, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(rows["weight"].sum(), 1, rtol=0, atol=within(1e-5))
     assert (table.query("attention == 'cross'").query_piece != "</s>").all()
 
 

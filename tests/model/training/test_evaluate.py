@@ -12,6 +12,7 @@ import torch
 from model import card, checkpoint, presets
 from model.tokenizer import Tokenizer
 from model.training import evaluate, tasks
+from tests.model.common import load
 
 DATA = os.environ.get("HEADLIGHT_DATA")
 SIZES = dict(d_model=16, n_heads=2, d_ff=16, n_encoder_layers=1, n_decoder_layers=1)
@@ -41,7 +42,7 @@ def test_bleu_of_a_perfect_translation_is_100():
 
 
 def test_translations_keep_their_order(folder):
-    held = checkpoint.load(folder)
+    held = load(folder)
     texts = ["a b c d e f", "a", "c a b", "b"] * 3
     alone = [held.tokenizer.decode(held.translate(text).ids) for text in texts]
     found = evaluate.translate(held, texts)
@@ -49,7 +50,7 @@ def test_translations_keep_their_order(folder):
 
 
 def test_exact_counts_whole_answers(folder, monkeypatch):
-    held = checkpoint.load(folder)
+    held = load(folder)
     monkeypatch.setattr(evaluate, "translate", lambda held, texts, beam: ["a b", "b", "c"])
     examples = [("a b", "a b"), ("b a", "b a"), ("c", "c")]
     found = evaluate.evaluate(held, tasks.toy("copy"), examples)
@@ -112,7 +113,7 @@ def test_a_classifier_answers_with_probabilities(tmp_path):
     model = presets.build("bloem", vocab_size=len(tokenizer), **sizes).eval()
     about = {"task": "reviews", "classes": list(tasks.CLASSES)}
     checkpoint.save(tmp_path, model, "bloem", tokenizer, about)
-    held = checkpoint.load(tmp_path)
+    held = load(tmp_path)
     texts = ["a good film", "bad", "good " * 12]
     found = [held.classify(text) for text in texts]
     assert all(sum(p.values()) == pytest.approx(1) for p in found)
@@ -148,7 +149,7 @@ def test_shipped_checkpoints_reach_their_bars(name):
         pytest.skip("HEADLIGHT_DATA does not name the folder that holds the data sets")
     if not (checkpoint.SHIPPED / name).is_dir():
         pytest.skip(f"{name} is not shipped yet")
-    held = checkpoint.load(name)
+    held = load(name)
     task = tasks.task(held.card["task"], Path(DATA) / where if where else None)
     for test, floor in floors.items():
         found = evaluate.evaluate(held, task, task.tests()[test], beam=5 if where else 1)

@@ -8,9 +8,10 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from model import checkpoint, load, presets
+from model import checkpoint, presets
 from model.checkpoint import SHIPPED
 from model.training import snapshots, tasks
+from tests.model.common import load
 
 WITHIN = 0.02  # of every attention weight
 EXAMPLES = SHIPPED.parent / "examples"
