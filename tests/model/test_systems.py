@@ -212,7 +212,7 @@ def test_fourth_roots_on_both_sides_are_one_root():
     assert max_difference(seen["softmax"], once) <= within(1e-6)
 
 
-@pytest.mark.parametrize("system", SYSTEMS.keys() - {"vanilla"})
+@pytest.mark.parametrize("system", sorted(SYSTEMS.keys() - {"vanilla"}))
 def test_a_row_that_may_look_nowhere_looks_everywhere_alike(system):
     model = made(system)
     with capture(model) as seen:
