@@ -1,0 +1,36 @@
+"""What the README shows runs as it stands there."""
+
+import re
+
+import torch
+
+import model
+from model.presets import PRESETS
+from tests.conftest import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_the_examples_run():
+    state_dict = {"generator.proj.bias": torch.zeros(1)}  # refused: what it lacks is named
+    assert len(BLOCKS) == 2
+    for block in BLOCKS:
+        try:
+            exec(block, names := {"state_dict": state_dict})
+        except ValueError as error:
+            assert "load_foreign" in block and "src_embed" in str(error)
+    assert names["build"] is model.build
+
+
+def test_what_is_offered_is_there_and_is_what_the_readme_takes():
+    assert all(callable(getattr(model, name)) for name in model.__all__)
+    taken = re.findall(r"^from model import (.*)$", README, flags=re.MULTILINE)
+    assert {name.strip() for line in taken for name in line.split(",")} <= {*model.__all__}
+
+
+def test_every_preset_and_model_that_is_named_exists():
+    for name in re.findall(r"^\| `(\w+)` \| the ", README, flags=re.MULTILINE):
+        assert name in PRESETS
+    for name in re.findall(r"assets/checkpoints/([\w-]+)/README", README):
+        assert (ROOT / "assets/checkpoints" / name / "config.json").is_file()
