@@ -57,6 +57,7 @@ TRAFFIC = """
   window.WebSocket = class extends Socket {
     constructor(...given) {
       super(...given);
+      window.traffic.asked = 0;  // what a closed socket was asked for will not come
       this.addEventListener("message", ({ data }) => {
         const status = data instanceof ArrayBuffer ? field(new Uint8Array(data), 6) : -1;
         if (status >= 0 && status !== 2) window.traffic.ended = performance.now();
@@ -70,9 +71,11 @@ TRAFFIC = """
   };
 """
 IDLE = """
-  () => new Promise((idle) => {
+  () => new Promise((idle, late) => {
+    const until = performance.now() + 30_000;
     const look = () => {
       const { asked, ended } = window.traffic;
+      if (performance.now() > until) return late("the page is not idle after 30 seconds");
       if (ended < asked || !document.querySelector('SETTLED')) return setTimeout(look, 10);
       requestAnimationFrame(() => requestIdleCallback(() => requestIdleCallback(() => {
         if (window.traffic.asked > ended) look();
