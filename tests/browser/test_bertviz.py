@@ -153,10 +153,11 @@ def test_hostile_text_stays_text(visit, view):
 @pytest.mark.parametrize("view", bertviz_html.VIEWS)
 def test_a_hostile_piece_is_shown_and_nothing_is_run_or_asked(chromium, trace, view, kind):
     """As a vocabulary could hold it, in the page by itself."""
-    src, tgt = (
-        replace(side, tokens=(HOSTILE,) * len(side.tokens)) for side in (trace.src, trace.tgt)
-    )
-    html = bertviz_html.page(replace(trace, src=src, tgt=tgt), view, kind, [0, 1], 1, 0)
+    texts = {
+        name: replace(text, tokens=(HOSTILE,) * len(text.tokens))
+        for name, text in trace.texts.items()
+    }
+    html = bertviz_html.page(replace(trace, texts=texts), view, kind, [0, 1], 1, 0)
     visit = Visit(chromium.new_page(), "about:blank")
     said = []
     visit.page.on("console", lambda message: said.append((message.type, message.text)))
