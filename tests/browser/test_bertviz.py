@@ -115,7 +115,7 @@ def test_neuron_view(visit, trace, kind):
     assert pieces.all_text_contents() == list(sides(trace, kind)[0])
     pieces.nth(row).hover(force=True)
     scores = seen.rows("#dotproducts", ".dotproduct")[0]
-    assert np.allclose(scores, trace.scores(kind, layer - 1, 2)[row], atol=1e-4)
+    assert np.allclose(scores, trace.scores[kind][layer - 1][2][row], atol=1e-4)
     hidden = seen.frame.locator("#product .vector").evaluate_all(
         "vectors => vectors.map((vector) => vector.style.opacity === '0')"
     )
@@ -222,7 +222,8 @@ def test_link_and_theme_and_projector(chromium, app):
         visit.page.get_by_role("option", name="3", exact=True).click()
         visit.settle()
         assert "leave_out=3" in visit.page.url and "bertviz=model" in visit.page.url
-        visit.open(visit.page.url.removeprefix(f"{app}/")).switch("Draw")
+        assert "draw=true" in visit.page.url
+        visit.open(visit.page.url.removeprefix(f"{app}/"))
         seen = drawn(visit)
         assert seen.frame.locator(".attn_background").count() == 4 * 4
         expect(seen.frame.get_by_text("Layer 5, Head 2")).to_be_visible()
