@@ -14,8 +14,9 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
 
-from app import catalog, compute, settings
+from app import catalog, compute, settings, theme
 from app.catalog import ModelView
+from app.components.packing import Look, order_by
 from app.pages import HOME, PAGES, TAKE_AWAY
 from app.settings import ABSENT, AVERAGES, MASKS, SETTINGS, Context, Limits, Setting
 from model.analysis.reading import Reading
@@ -224,6 +225,25 @@ def reading() -> Reading:
     """What is done to weights before they are shown."""
     chosen = values()
     return Reading(AVERAGES[chosen["average"]], chosen["words"], chosen["special"], chosen["least"])
+
+
+def look(model_view: ModelView, run: Run) -> Look:
+    """How all heads are looked at; what their order needs is computed here."""
+    chosen, read_as = values(), reading()
+    return Look(
+        focus=vars(focus()),
+        show=chosen["show"],
+        scale=chosen["scale"],
+        order=order_by(
+            chosen["order"],
+            lambda: compute.measured_of(model_view, run),
+            lambda: compute.change_of(model_view, run),
+        ),
+        average=read_as.average,
+        least=read_as.least,
+        palette=theme.WEIGHTS,
+        colour=theme.FOCUS,
+    )
 
 
 # Links and files

@@ -70,16 +70,16 @@ def models(tmp_path_factory) -> Path:
 
 
 @contextmanager
-def serve(models: Path, script: str = "app/main.py", **environment: str):
-    """The address of a running app, as `streamlit run` starts it."""
+def serve(models: Path, script: str = "app/main.py", cwd: Path = ROOT, **environment: str):
+    """The address of a running app, as `streamlit run` starts it in the folder `cwd`."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", script]
+    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / script)]
     command += ["--server.port", str(port), "--server.headless", "true"]
     server = subprocess.Popen(
         [*command, "--", "--models", str(models)],
-        cwd=ROOT,
+        cwd=cwd,
         env=os.environ | environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

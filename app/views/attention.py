@@ -5,10 +5,10 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from app import charts, compute, labels, session, theme
+from app import charts, compute, labels, session
 from app.components.figure import figure
 from app.components.head_grid import head_grid
-from app.components.packing import Look, order_by, pack_trace
+from app.components.packing import pack_trace
 from model.analysis.reading import as_table
 
 MOST_PROBABLE = 5
@@ -35,20 +35,7 @@ packed = compute.cached(
 )
 head_grid(
     packed,
-    Look(
-        focus=vars(focus),
-        show=chosen["show"],
-        scale=chosen["scale"],
-        order=order_by(
-            chosen["order"],
-            lambda: compute.measured_of(model, run),
-            lambda: compute.change_of(model, run),
-        ),
-        average=reading.average,
-        least=reading.least,
-        palette=theme.WEIGHTS,
-        colour=theme.FOCUS,
-    ),
+    session.look(model, run),
     on_focus=lambda tile: session.focus_on(**tile),
     fresh=session.is_new("grid", hash(packed)),
 )

@@ -4,8 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import catalog, compute, evidence, exports, labels, session, theme
-from app.components.packing import Look, order_by
+from app import catalog, compute, evidence, exports, labels, session
 from app.pages import PAGES
 from app.settings import ONE, SETTINGS
 
@@ -72,25 +71,12 @@ if refused := session.memo().get("refused"):
 run = session.run()
 own = session.view(run)
 trace = compute.trace_of(own, run)
-chosen, focus, reading = session.values(), session.focus(), session.reading()
+focus, reading = session.focus(), session.reading()
 view = exports.View(
     trace,
     session.to_share(),
     reading,
-    Look(
-        focus=vars(focus),
-        show=chosen["show"],
-        scale=chosen["scale"],
-        order=order_by(
-            chosen["order"],
-            lambda: compute.measured_of(own, run),
-            lambda: compute.change_of(own, run),
-        ),
-        average=reading.average,
-        least=reading.least,
-        palette=theme.WEIGHTS,
-        colour=theme.FOCUS,
-    ),
+    session.look(own, run),
     session.last_page(),
 )
 model = evidence.Model(view.settings["model"], *catalog.sha256(run.checkpoint, run.step))

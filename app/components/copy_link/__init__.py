@@ -12,7 +12,7 @@ _mount = st.components.v2.component(
 <button type="button">Copy link to this view</button>
 <span role="status"></span>
 """,
-    css=read("copy_link/style.css"),
+    css=read("shared/button.css") + read("copy_link/style.css"),
     js=script("copy_link/index.js"),
 )
 

@@ -13,7 +13,7 @@ from model.analysis.projection import Answer, Plane
 
 _mount = st.components.v2.component(
     "headlight_plane",
-    css=read("plane/style.css"),
+    css=read("shared/button.css") + read("plane/style.css"),
     js=script("plane/index.js"),
 )
 
