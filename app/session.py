@@ -12,7 +12,8 @@ from types import MappingProxyType
 from typing import Any
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app import catalog, compute, settings, theme
 from app.catalog import ModelView
@@ -53,20 +54,22 @@ def memo() -> dict:
 
 @contextmanager
 def running(page: str) -> Iterator[None]:
-    """One run of the script, for a page. Where the one before was stopped in its midst, as it is
-    when the connection breaks, the browser may have forgotten what stood in its widgets: then it
-    is told again."""
-    notes = memo()
-    notes["tell"], notes["stopped"] = notes.get("stopped", False), True
+    """One run of the script, for a page. After a broken connection the browser may have missed
+    the end of a run, and forgotten what stood in its widgets: then it is told again."""
+    notes, connection = memo(), _connection()
+    notes["tell"] = notes.setdefault("connection", connection) is not connection
     settle(page)
-    try:
-        yield
-    except StopException:
-        raise
-    except BaseException:
-        notes["stopped"] = False
-        raise
-    notes |= {"tell": False, "stopped": False, "reads": values()["model"]}
+    yield
+    notes |= {"connection": connection, "reads": values()["model"]}
+
+
+def _connection() -> object:
+    """What leads to this session's browser just now; None where it is away, or where there is no
+    server."""
+    context = get_script_run_ctx()
+    if context is None or not runtime.exists():
+        return None
+    return runtime.get_instance().get_client(context.session_id)
 
 
 def settle(page: str) -> None:
@@ -131,7 +134,7 @@ def draw(key: str, box=st, look: Mapping = MappingProxyType({}), **limits):
     setting = SETTINGS[key]
     allowed = replace(setting.limits(context()), **limits)
     value = _value(key, allowed)
-    told = memo().get("tell") and value != allowed.default
+    told = memo()["tell"] and value != allowed.default
     if told or value != st.session_state.get(key, allowed.default):
         st.session_state[key] = value
     shown = _widget(setting, allowed, box, look)
