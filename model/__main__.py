@@ -23,7 +23,10 @@ def main(arguments: list[str] | None = None) -> None:
         print("\n".join(f"  {name:{width}}  {does}" for name, (_, does) in COMMANDS.items()))
         print("\npython -m model COMMAND --help explains each.")
     elif name in COMMANDS:
-        import_module(COMMANDS[name][0]).main(rest)
+        try:
+            import_module(COMMANDS[name][0]).main(rest)
+        except ModuleNotFoundError as error:
+            sys.exit(f"{error.name} is missing here: pip install {error.name}")
     else:
         sys.exit(f"There is no command {name!r}; there are {', '.join(COMMANDS)}.")
 

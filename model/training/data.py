@@ -2,18 +2,16 @@
 
 import argparse
 import gzip
-import hashlib
 import os
 import sys
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
 
 import torch
 from torch import Tensor
+
+from model.transformer import Config, Side
 
 Pair = tuple[list[int], list[int]]
 
@@ -85,59 +83,23 @@ def cache_folder(name: str) -> Path:
     return Path(root) / name
 
 
-def sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def fetch(name: str, folder: Path | None = None, address: str | None = None) -> Path:
-    """Download what is missing of a data set and check it. A broken-off download resumes."""
+    """Download what is missing of a data set and check it. Each download has a file of its own
+    until it is whole."""
+    import pooch  # part of the extra `train`: what reads files does without
+
     source = DATA_SETS[name]
     folder = folder or cache_folder(name)
-    folder.mkdir(parents=True, exist_ok=True)
+    pooch.get_logger().setLevel("WARNING")
     for file, expected in source.files.items():
-        if not (folder / file).exists() or sha256(folder / file) != expected:
-            _download((address or source.address) + file, folder / file, expected)
-    return folder
-
-
-def _download(url: str, path: Path, expected: str) -> None:
-    part = path.with_name(path.name + ".part")
-    # What an earlier try left may be wrong: then once more from the start.
-    for resumed in (part.exists(), False):
-        if not resumed:
-            part.unlink(missing_ok=True)
+        url = (address or source.address) + file
         try:
-            _append(url, part)
-        except (HTTPException, OSError) as error:
-            reason = getattr(error, "reason", None) or error
-            raise DataError(f"{url} could not be read ({reason}). Run it again to go on.") from None
-        if sha256(part) == expected:
-            part.replace(path)
-            return
-        if not resumed:
-            break
-    part.unlink()
-    raise DataError(f"{url} is not the file it should be: its SHA-256 differs.")
-
-
-def _append(url: str, part: Path) -> None:
-    """Get what comes after the bytes in `part`."""
-    have = part.stat().st_size if part.exists() else 0
-    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
-    try:
-        answer = urllib.request.urlopen(request, timeout=60)
-    except urllib.error.HTTPError as error:
-        if error.code == 416:  # nothing comes after: the SHA-256 says whether it is all
-            return
-        raise
-    with answer, open(part, "ab" if answer.status == 206 else "wb") as file:
-        expected = answer.length
-        got = 0
-        while chunk := answer.read(1 << 16):
-            got += file.write(chunk)
-    if expected is not None and got < expected:
-        raise OSError(f"the connection ended after {got:,} of {expected:,} bytes")
+            pooch.retrieve(url, expected, file, folder)
+        except OSError as error:  # those of requests are of this kind
+            raise DataError(f"{url} could not be read ({error}).") from None
+        except ValueError:
+            raise DataError(f"{url} is not the file it should be: its SHA-256 differs.") from None
+    return folder
 
 
 def find(name: str, folder: Path | None) -> Path:
@@ -194,10 +156,26 @@ def read_tsv(path: Path) -> list[tuple[str, str]]:
     return pairs
 
 
+def with_special_ids(side: Side, ids: Iterable[int], config: Config) -> list[int]:
+    """The ids of a text between bos and eos, as its side has them."""
+    return [*[config.bos_id] * side.begins, *ids, *[config.eos_id] * side.ends]
+
+
 def pad(sequences: list[list[int]], value: int) -> Tensor:
     """(batch, length), filled up with `value` at the end."""
     length = max(map(len, sequences))
     return torch.tensor([ids + [value] * (length - len(ids)) for ids in sequences])
+
+
+def pad_ids(sequences: list[list[int]], config: Config) -> Tensor:
+    """Texts as one batch, (batch, length). Raises DataError where they differ in length and the
+    model has no padding token."""
+    if config.pad_id < 0 and len(set(map(len, sequences))) > 1:
+        raise DataError(
+            f"This model has no padding token (its pad_id is {config.pad_id}), so texts of "
+            "different lengths cannot be read together."
+        )
+    return pad(sequences, config.pad_id)
 
 
 def batches(
