@@ -75,7 +75,9 @@ class ModelView:
 def folders() -> dict[str, Path]:
     """Name → folder of every trained model."""
     parser = argparse.ArgumentParser(prog="streamlit run app/main.py --", allow_abbrev=False)
-    parser.add_argument("--models", type=Path, help="a folder of folders that model.train wrote")
+    parser.add_argument(
+        "--models", type=Path, help="a folder of folders that `python -m model train` wrote"
+    )
     more = parser.parse_known_args(sys.argv[1:])[0].models
     parents = [SHIPPED, *([more] if more else [])]
     paths = [folder for parent in parents for folder in sorted(parent.glob("*")) if _is_one(folder)]
@@ -174,7 +176,7 @@ def _card(name: str) -> str:
 @st.cache_resource(max_entries=16, show_spinner="Reading the model …")
 def _shared(name: str, step: str, device: str) -> ModelView:
     """Weights on a device, and their twin, for all sessions. Hook none of it: take another view.
-    Raises Unreadable."""
+    Raises UnreadableModel."""
     try:
         return _read(name, step, device)
     except Exception as error:  # see above
@@ -203,7 +205,7 @@ def _read(name: str, step: str, device: str) -> ModelView:
 
 
 def view_of(name: str, step: str, device: str) -> ModelView:
-    """A new view of a model's weights. Raises Unreadable."""
+    """A new view of a model's weights. Raises UnreadableModel."""
     return _shared(name, step, device).again()
 
 

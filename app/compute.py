@@ -37,12 +37,16 @@ FEW = 10_000  # bytes: about what numbers a head come to
 def threads(tokens: int) -> Iterator[None]:
     """One core for a short text. More would wait for each other at every small product, and for
     long where the browser, on the same machine, is drawing."""
-    before = torch.get_num_threads()
     torch.set_num_threads(1 if tokens < SHORT else CORES)
     try:
         yield
-    finally:
-        torch.set_num_threads(before)
+    finally:  # not what it was before: that may be the one core of another session
+        torch.set_num_threads(CORES)
+
+
+def _length(run: Run) -> int:
+    """In tokens, all its texts together."""
+    return sum(len(text.ids) for text in run.texts)
 
 
 @st.cache_resource
@@ -54,7 +58,7 @@ def cached(view: ModelView, run: Run, name, make: Callable, size: Callable):
     """The result of `make` for a run and `name`, computed once; `size` of it in bytes."""
 
     def once():
-        with threads(sum(len(text.ids) for text in run.texts)):
+        with threads(_length(run)):
             return make()
 
     return _results().get((name, view.device, run), once, size)
@@ -106,7 +110,8 @@ def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, head_metric
     """Numbers of all heads, over several runs of one model."""
 
     def make():
-        with st.spinner("Measuring the heads on the example sentences …"):
+        longest = max(map(_length, runs), default=0)
+        with threads(longest), st.spinner("Measuring the heads on the example sentences …"):
             each = [head_metrics.measured(trace(view.model, run)) for run in runs]
             return {
                 kind: head_metrics.over_sentences([measured[kind] for measured in each])
@@ -179,14 +184,20 @@ def effect_of(view: ModelView, run: Run, kind: str, shift: int) -> positions.Eff
     )
 
 
-def written_under(view: ModelView, run: Run, text: str, kind: str, shift: int) -> str:
+def written_under(view: ModelView, text: str, kind: str, shift: int) -> str:
     """What the model itself writes for a text under positions of another kind."""
+    shift = shift if kind == "shifted" else 0
 
     def make():
-        with st.spinner("Writing the target …"), positions.under(view.model, kind, shift):
+        with (
+            threads(len(view.tokenizer.encode(text).ids)),
+            st.spinner("Writing the target …"),
+            positions.under(view.model, kind, shift),
+        ):
             return view.tokenizer.decode(view.checkpoint.translate(text).ids)
 
-    return cached(view, run, ("written", text, kind, shift), make, len)
+    key = ("written", view.name, view.step, view.device, text, kind, shift)
+    return _results().get(key, make, len)
 
 
 def reordered_of(

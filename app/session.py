@@ -30,7 +30,7 @@ VIEWS = 8  # models that a session keeps its view of; a large one is 0.25 GB
 
 
 class NothingToShow(Exception):
-    """Ends a page, or the sidebar, after it has shown why. st.stop() would end the whole run."""
+    """Ends a page after it has shown why. st.stop() would end the whole run."""
 
 
 @dataclass(frozen=True)
@@ -80,21 +80,26 @@ def settle(page: str) -> None:
     context = get_script_run_ctx()
     back = context is not None and context.is_history_navigation
     asked = {}
-    if "values" not in notes or back:
+    if "context" not in notes or back:
         asked = {key: st.query_params.get_all(key) for key in SETTINGS if key in st.query_params}
         notes["address"] = dict(asked)  # for what only its page can read
     notes["corrections"] = notes.pop("corrected", {})
     for key, value in notes["corrections"].items():
         st.session_state[key] = value
-    chosen = dict(notes.get("values", {}))
-    chosen |= {key: st.session_state[key] for key in SETTINGS if key in st.session_state}
+    chosen = _chosen()
     if back:  # Streamlit takes what the address has for its widgets, else their defaults
         mine = ("", page)
         chosen = {key: value for key, value in chosen.items() if SETTINGS[key].page not in mine}
-        chosen["device"] = notes["values"]["device"]
+        chosen["device"] = values()["device"]
     _follow_the_model(chosen, notes.get("reads"))
-    notes["values"] = settings.valid(chosen, catalog, asked)
-    notes.setdefault("reads", notes["values"]["model"])
+    notes["context"] = settings.valid(chosen, catalog, asked)
+    notes.setdefault("reads", values()["model"])
+
+
+def _chosen() -> dict:
+    """The last valid values, and over them what the widgets say by now."""
+    before = values() if "context" in memo() else {}
+    return {**before, **{key: st.session_state[key] for key in SETTINGS if key in st.session_state}}
 
 
 def _follow_the_model(chosen: dict, before: str | None) -> None:
@@ -118,13 +123,14 @@ def spare_the_collector() -> None:
     gc.freeze()
 
 
-def values() -> Mapping[str, Any]:
-    """Every setting of the sidebar, and what is known of the pages' own."""
-    return memo()["values"]
-
-
 def context() -> Context:
-    return Context(memo()["values"], catalog)
+    """One for a whole run: what it asked of a model is not asked again."""
+    return memo()["context"]
+
+
+def values() -> dict[str, Any]:
+    """Every setting of the sidebar, and what is known of the pages' own."""
+    return context().values
 
 
 def draw(key: str, box=st, look: Mapping = MappingProxyType({}), **limits):
@@ -146,14 +152,14 @@ def draw(key: str, box=st, look: Mapping = MappingProxyType({}), **limits):
 
 def _value(key: str, allowed: Limits):
     """A setting's value within its limits, which is then the one that is known of it."""
-    notes = memo()
-    value = st.session_state.get(key, notes["values"].get(key, ABSENT))
+    known = values()
+    value = st.session_state.get(key, known.get(key, ABSENT))
     if not SETTINGS[key].page:
-        value = notes["values"][key]
-    elif value is ABSENT and (texts := notes.get("address", {}).pop(key, None)):
+        value = known[key]
+    elif value is ABSENT and (texts := memo().get("address", {}).pop(key, None)):
         value = SETTINGS[key].parse(texts)
-    notes["values"][key] = allowed.default if value is ABSENT else allowed.nearest(value)
-    return notes["values"][key]
+    known[key] = allowed.default if value is ABSENT else allowed.nearest(value)
+    return known[key]
 
 
 def _correct(key: str, value) -> None:
@@ -204,24 +210,25 @@ def _widget(setting: Setting, allowed: Limits, box, look: Mapping):
 
 
 def choose(**chosen) -> None:
-    """Set settings, in a callback."""
+    """Set settings, in a callback. They are noted too: a run that breaks off before it has drawn
+    their widgets would lose what stands in these alone."""
     st.session_state.update(chosen)
+    values().update({key: value for key, value in chosen.items() if key in SETTINGS})
 
 
 def focus_on(kind: str, layer: int, head: int) -> None:
-    """Choose the head that the pages show, in a callback; as Focus counts."""
-    choose(kind=kind, layer=_layers(kind)[layer], head=head + 1)
+    """Choose the head that the pages show, in a callback; as Focus counts. A late message of the
+    browser may be of a head that the model of by now does not have."""
+    structure = context().structure
+    sites = structure.kinds.get(kind, ()) if structure else ()
+    if layer < len(sites):
+        choose(kind=kind, layer=sites[layer].layer + 1, head=head + 1)
 
 
 def focus() -> Focus:
     chosen = values()
-    layer = _layers(chosen["kind"]).index(chosen["layer"])
-    return Focus(chosen["kind"], layer, chosen["head"] - 1)
-
-
-def _layers(kind: str) -> list[int]:
-    """What the layers of a kind are called."""
-    return [site.layer + 1 for site in context().structure.kinds[kind]]
+    numbers = [site.layer + 1 for site in context().structure.kinds[chosen["kind"]]]
+    return Focus(chosen["kind"], numbers.index(chosen["layer"]), chosen["head"] - 1)
 
 
 def reading() -> Reading:
@@ -276,10 +283,10 @@ def restore(wanted: Mapping, page: str) -> None:
         if not setting.address or setting.page not in ("", page):
             continue
         if key in wanted:
-            st.session_state[key] = wanted[key]
+            choose(**{key: wanted[key]})
         else:
             st.session_state.pop(key, None)
-            notes["values"].pop(key, None)
+            values().pop(key, None)
     notes["reads"] = wanted["model"]  # its texts come along
     notes["last page"] = page if page in PAGES else HOME
 
@@ -359,23 +366,28 @@ def _texts(model_view: ModelView, line: str, target: str) -> tuple[Encoding, ...
         return (source,)
     if target:
         return source, model_view.tokenizer.encode(target)
-    writer = catalog.trained(model_view.name)
-    other = model_view if writer == model_view.name else _view(writer, FINAL, model_view.device)
-    return source, compute.target_of(other, line)
+    return source, compute.target_of(_writer(model_view), line)
+
+
+def _writer(model_view: ModelView) -> ModelView:
+    """Who writes the targets of a model: itself, or for an untrained one a trained model."""
+    name = catalog.trained(model_view.name)
+    return model_view if name == model_view.name else _view(name, FINAL, model_view.device)
 
 
 def translate_under_masks() -> None:
-    """Put what the model writes under the current masks and padding into the target box."""
+    """Put what the model writes under the current masks and padding into the target box, in a
+    callback."""
+    # A text typed just before the click comes with it.
+    memo()["context"] = settings.valid(_chosen(), catalog)
     chosen = values()
     if not chosen["line"]:
         return
-    model_view = view()
-    writer = catalog.trained(model_view.name)
-    other = model_view if writer == model_view.name else _view(writer, FINAL, model_view.device)
     try:
-        target = compute.target_of(other, chosen["line"], masks(), chosen["pad_to"])
-    except TooLong:
-        return  # the page that is drawn next says so
+        model_view = view()
+        target = compute.target_of(_writer(model_view), chosen["line"], masks(), chosen["pad_to"])
+    except (NothingToShow, TooLong):
+        return  # the page that is drawn next says why
     choose(target=model_view.tokenizer.decode(target.ids))
 
 

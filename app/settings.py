@@ -671,7 +671,7 @@ SETTINGS = {
 MASKS = tuple(Masks.__dataclass_fields__)
 
 
-def valid(chosen: Mapping, catalog: Catalog, address: Mapping[str, Sequence[str]] = {}) -> dict:
+def valid(chosen: Mapping, catalog: Catalog, address: Mapping[str, Sequence[str]] = {}) -> Context:
     """All settings of the sidebar, and what is known of the pages' own, each as it may be given
     those before it. What was chosen is clamped; what the address asks for in vain is ignored, as
     Streamlit does."""
@@ -689,7 +689,7 @@ def valid(chosen: Mapping, catalog: Catalog, address: Mapping[str, Sequence[str]
             value = asked if limits.allows(asked) else limits.default
         concerns = setting.concerns(context)
         context.values[key] = limits.nearest(value) if concerns else limits.default
-    return context.values
+    return context
 
 
 def shared(values: Mapping, page: str) -> dict:
@@ -702,12 +702,6 @@ def shared(values: Mapping, page: str) -> dict:
         and setting.address
         and (not setting.page or (setting.page == page and values[key] != setting.default))
     }
-
-
-def complete(chosen: Mapping, page: str = "") -> dict:
-    """What a file holds where only some settings were chosen."""
-    defaults = {key: setting.default for key, setting in SETTINGS.items() if not setting.page}
-    return shared(defaults | dict(chosen), page)
 
 
 def headers(values: Mapping) -> list[str]:

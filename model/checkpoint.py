@@ -13,7 +13,7 @@ from safetensors.torch import save as to_bytes
 
 from model import presets
 from model.card import markdown
-from model.decoding.search import greedy_decode
+from model.decoding.search import first_token, greedy_decode
 from model.files import replace_file
 from model.masks import Masks
 from model.probing.run import Run
@@ -88,11 +88,13 @@ class Checkpoint:
     def translate(self, text: str, masks: Masks = Masks(), pad_to: int = 0) -> Encoding:
         """The model's own target for `text`, greedy; empty for a model that writes none.
 
-        `pad_to` pads the source, so that masks have padding to hide or to show. Raises TooLong.
+        `pad_to` pads the source, so that masks have padding to hide or to show. Raises TooLong, and
+        ValueError where the model has no token that a target begins with.
         """
         nothing = Encoding((), (), ())
         if not self.writes:
             return nothing
+        first_token(self.model.config)  # says why, where there is none to decode from
         run = Run((self.tokenizer.encode(text), nothing), pad_to=pad_to)
         read = read_of(self.model, run)
         src = ids_of(self.model, read)[0]

@@ -321,6 +321,6 @@ def main(arguments: list[str] | None = None) -> None:
     model = build(name, **sizes)
     for parameter, tensor in model.named_parameters():
         print(f"{parameter:44}  {' × '.join(map(str, tensor.shape)):>14}  {tensor.numel():>11,}")
-    said = ", ".join(f"{key} {value:,}" for key, value in sizes.items())
+    listed = ", ".join(f"{key} {value:,}" for key, value in sizes.items())
     whose = PRESETS[name].whose_sizes
-    print(f"{parameter_count(model):,} parameters at {whose}: {said}")
+    print(f"{parameter_count(model):,} parameters at {whose}: {listed}")

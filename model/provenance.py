@@ -123,10 +123,9 @@ SOURCES = {
         ),
         (
             Repair(
-                "The target's padding mask hides rows (who asks) in place of columns (who is "
-                "looked at).",
-                "Padding may not be looked at. Behind a causal mask no real word could see padding "
-                "at the end anyway, so logits of real words stay the same.",
+                "The target's padding mask hides rows (queries) in place of columns (keys).",
+                "No query may attend to padding. Behind a causal mask no real word could see "
+                "padding at the end anyway, so logits of real words stay the same.",
             ),
         ),
     ),
@@ -161,8 +160,8 @@ SOURCES = {
                 "table.",
             ),
             Repair(
-                "Masked scores are −∞ and nothing else is done, so that a row that may look at "
-                "nothing is NaN, which the next layers spread.",
+                "Masked scores are −∞ and nothing else is done, so that a row that may attend "
+                "to nothing is NaN, which the next layers spread.",
                 "Such a row is all zeros, as in the paper's model here.",
             ),
         ),
@@ -266,7 +265,7 @@ SOURCES = {
                 "mean over positions",
                 "over the sequence",
                 "over padding too, which attention sees as well",
-                "over words alone, and nobody looks at padding",
+                "over words alone, and no token attends to padding",
             ),
             Disagreement(
                 "a stack of layers without positions",

@@ -81,7 +81,7 @@ class Tokenizer:
         return [encoding.ids for encoding in self._backend.encode_batch_fast(texts)]
 
     def encoding(self, ids: Iterable[int]) -> Encoding:
-        """Pieces of these ids without special tokens, and offsets in the text that `decode` gives.
+        """Tokens of these ids without special ones, and offsets in the text that `decode` gives.
 
         Bytes that are no UTF-8 stand as one lone surrogate each, so that none is lost.
         """
@@ -99,7 +99,7 @@ class Tokenizer:
             # As the backend does: a token's spaces do not count, nor does the added leading one.
             start += len(text[start:end]) - len(text[start:end].lstrip(" "))
             offsets.append((max(start - added, 0), max(end - added, 0)))
-        return Encoding(ids, _pieces(text.removeprefix(" "), offsets), tuple(offsets))
+        return Encoding(ids, _names(text.removeprefix(" "), offsets), tuple(offsets))
 
     def token(self, token_id: int) -> str:
         """What to call one token by itself, special tokens too."""
@@ -122,7 +122,7 @@ def _byte_alphabet() -> dict[str, int]:
 _BYTE = _byte_alphabet()
 
 
-def _pieces(text: str, offsets) -> tuple[str, ...]:
+def _names(text: str, offsets) -> tuple[str, ...]:
     """What to call each token: its characters, with a dot before what continues a word; a
     token that is part of a character is called by the character and its share, as in 🙂 1/4;
     spaces and control characters by a visible stand-in."""

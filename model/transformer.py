@@ -45,7 +45,7 @@ class Config:
     n_decoder_layers: int = 6
     dropout: float = 0.1
     max_length: int = 1024  # longest sentence in tokens, special tokens included
-    pad_id: int = 0
+    pad_id: int = 0  # these three: -1 where the vocabulary has no such token
     bos_id: int = 1
     eos_id: int = 2
 
@@ -310,8 +310,7 @@ class Site:
 
     kind        sites of one kind stand in layers above each other: "encoder", "decoder", "cross"
     layer       the layer it stands in, from 0
-    name        of its module; `block` and `norm` those of the layer around it, and of the norm
-                that goes with it
+    name        of its module
     query_side, key_side   names of the texts that queries and keys come from
     title       its kind in words
     masks       which switches of Masks concern it
@@ -321,8 +320,6 @@ class Site:
     kind: str
     layer: int
     name: str
-    block: str
-    norm: str
     query_side: str
     key_side: str
     title: str
@@ -339,9 +336,8 @@ def sites_of(
     sites = []
     for i, layer in enumerate(layers):
         if attention in layer.sublayers:
-            block, heads = f"{stack}.layers.{i}", layer.get_submodule(attention).n_heads
-            names = f"{block}.{attention}", block, f"{block}.{layer.sublayers[attention]}"
-            sites.append(Site(kind, i, *names, *sides, title, masks, heads, heads))
+            name, heads = f"{stack}.layers.{i}.{attention}", layer.get_submodule(attention).n_heads
+            sites.append(Site(kind, i, name, *sides, title, masks, heads, heads))
     return sites
 
 
@@ -374,10 +370,13 @@ class Transformer(nn.Module):
             for name, stack in (("encoder", self.encoder), ("decoder", self.decoder))
         )
         return (
-            Side("src", "source", "encoder", "src_embedding", encoder, "encoder.norm", ends=True),
+            Side(
+                "src", "source", "encoder", "src_embedding", encoder, "encoder.norm",
+                ends=self.config.eos_id >= 0,
+            ),
             Side(
                 "tgt", "target", "decoder", "tgt_embedding", decoder, "decoder.norm",
-                begins=True, writes=True, predicts="next token",
+                begins=self.config.bos_id >= 0, writes=True, predicts="next token",
             ),
         )  # fmt: skip
 

@@ -153,7 +153,8 @@ class SlicedLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         slices = x.chunk(len(self.heads), dim=-1)
-        return torch.cat([head(own) for head, own in zip(self.heads, slices, strict=True)], dim=-1)
+        outputs = [head(part) for head, part in zip(self.heads, slices, strict=True)]
+        return torch.cat(outputs, dim=-1)
 
 
 class SlicedAttention(MultiHeadAttention):
@@ -251,7 +252,7 @@ class Classifier(nn.Module):
     def sides(self) -> tuple[Side, ...]:
         layers = tuple(f"encoder.layers.{i}" for i in range(len(self.encoder.layers)))
         text = "src", "source", "encoder", "src_embedding", layers, "encoder.norm"
-        return (Side(*text, ends=True, predicts="class"),)
+        return (Side(*text, ends=self.config.eos_id >= 0, predicts="class"),)
 
     def sites(self) -> tuple[Site, ...]:
         return tuple(
@@ -317,7 +318,7 @@ class DecoderOnly(nn.Module):
     def sides(self) -> tuple[Side, ...]:
         layers = tuple(f"decoder.layers.{i}" for i in range(len(self.decoder.layers)))
         text = "tgt", "text", "decoder", "tgt_embedding", layers, "decoder.norm"
-        return (Side(*text, begins=True, predicts="next token"),)
+        return (Side(*text, begins=self.config.bos_id >= 0, predicts="next token"),)
 
     def sites(self) -> tuple[Site, ...]:
         return tuple(

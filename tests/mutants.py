@@ -1,5 +1,6 @@
 """python -m tests.mutants: does a test notice a fault? One-line faults are planted in model/, one
-at a time, in a copy of the tree; the nearest tests run first, and stop at the first that fails.
+at a time, in a copy of the tree. The tests that run the line come first, the quickest of them
+before the others, and stop at the first that fails.
 
 Which faults there are is fixed: an operator, a comparison, a number or a truth value changed on one
 line of a function's body; a seeded sample is taken, of every module alike. EXCUSED are those that
@@ -13,21 +14,28 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
+from xml.etree import ElementTree
+
+import coverage
 
 ROOT = Path(__file__).resolve().parent.parent
-SEED, EACH, WORKERS, LONGEST = 0, 10, 2, 300  # seconds that the tests of one fault may take
+SEED, EACH, WORKERS = 0, 10, 2
+BAR = 0.95  # of the faults are noticed
+START, PATIENCE = 60, 3  # seconds to begin, and times what the tests take without a fault
 SWAPPED = {
     ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "*", ast.Pow: "*",
     ast.Lt: ">=", ast.LtE: ">", ast.Gt: "<=", ast.GtE: "<", ast.Eq: "!=", ast.NotEq: "==",
     ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in",
     ast.And: "or", ast.Or: "and", ast.BitAnd: "|", ast.BitOr: "&",
 }  # fmt: skip
+HANGS = "it hangs"
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+REPORT = "report.xml"
 # (file, line without its indent, what stands there instead) → why nothing changes
 EXCUSED: dict[tuple[str, str, str], str] = {}
 
@@ -77,11 +85,11 @@ def _edits(tree: ast.AST, source: str) -> Iterator[tuple]:
         if inside:
             match node:
                 case ast.BinOp(left=left, op=op, right=right) if type(op) in SWAPPED:
-                    yield *place(node), f"{text(left)} {SWAPPED[type(op)]} {text(right)}"
+                    yield *place(node), f"(({text(left)}) {SWAPPED[type(op)]} ({text(right)}))"
                 case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in SWAPPED:
-                    yield *place(node), f"{text(left)} {SWAPPED[type(op)]} {text(right)}"
+                    yield *place(node), f"(({text(left)}) {SWAPPED[type(op)]} ({text(right)}))"
                 case ast.BoolOp(op=op, values=[left, right]):
-                    yield *place(node), f"{text(left)} {SWAPPED[type(op)]} {text(right)}"
+                    yield *place(node), f"(({text(left)}) {SWAPPED[type(op)]} ({text(right)}))"
                 case ast.UnaryOp(op=ast.Not(), operand=operand):
                     yield *place(node), f"({text(operand)})"
                 case ast.Constant(value=bool(value)):
@@ -105,47 +113,86 @@ def sample(each: int, seed: int) -> list[Fault]:
     return chosen
 
 
-def tests_for(file: str) -> list[str]:
-    """The tests of a module, those named like it first."""
-    stem = Path(file).stem
-    every = sorted(
-        path.relative_to(ROOT).as_posix() for path in (ROOT / "tests/model").rglob("test_*.py")
-    )
-    words = {f"from model.{'.'.join(Path(file).with_suffix('').parts[1:])} ", f" {stem}"}
+@dataclass(frozen=True)
+class Coverage:
+    """What each test runs, and how long it takes."""
 
-    def distance(test):
-        text = (ROOT / test).read_text(encoding="utf-8")
-        named = Path(test).stem == f"test_{stem}"
-        beside = Path(test).parent.name == Path(file).parent.name
-        return not named, not any(word in text for word in words), not beside, len(text)
+    tests: dict[str, dict[int, list[str]]]  # file → line → tests that run it
+    seconds: dict[str, float]
 
-    return sorted(every, key=distance)
+    @classmethod
+    def measured(cls, tree: Path) -> "Coverage":
+        """Run the tests of model/ as they are. Raises ValueError where one fails."""
+        command = [*PYTEST, "-n", str(WORKERS), "--cov=model", "--cov-context=test"]
+        command += ["--cov-report=", f"--junitxml={tree / REPORT}", "tests/model"]
+        if subprocess.run(command, cwd=tree, check=False).returncode:
+            raise ValueError("A test fails without any fault.")
+        data = coverage.CoverageData(tree / ".coverage")
+        data.read()
+        tests = {}
+        for file in data.measured_files():
+            contexts = data.contexts_by_lineno(file)
+            tests[Path(file).relative_to(tree).as_posix()] = {
+                line: sorted({name.rpartition("|")[0] for name in names} - {""})
+                for line, names in contexts.items()
+            }
+        seconds = {
+            f"{case.get('classname').replace('.', '/')}.py::{case.get('name')}": float(
+                case.get("time")
+            )
+            for case in ElementTree.parse(tree / REPORT).iter("testcase")
+        }
+        return cls(tests, seconds)
+
+    def groups(self, fault: Fault) -> list[list[str]]:
+        """The tests that may notice a fault: those that run its line, the quickest first; then the
+        files they stand in, whose tests may share what one of them made."""
+        here = self.tests.get(fault.file, {}).get(fault.number, [])
+        near = sorted(here, key=lambda test: self.seconds.get(test, 0))
+        files = sorted({test.partition("::")[0] for test in near}) or ["tests/model"]
+        return [near, files] if near else [files]
+
+    def limit(self, tests: list[str]) -> float:
+        """Seconds after which tests, or files and folders of them, hang."""
+        return START + PATIENCE * sum(
+            seconds for test, seconds in self.seconds.items() if test.startswith(tuple(tests))
+        )
 
 
-def noticed(fault: Fault, tree: Path) -> str:
+def run_tests(tests: list[str], tree: Path, limit: float) -> str:
+    """What the first test that failed says; empty where all pass."""
+    command = [*PYTEST, "-x", *tests]
+    try:
+        done = subprocess.run(
+            command, cwd=tree, capture_output=True, text=True, timeout=limit, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return HANGS
+    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return (failed or ["it cannot be run"])[0] if done.returncode else ""
+
+
+def noticed(fault: Fault, tree: Path, baseline: Coverage) -> str:
     """How the tests noticed a fault; empty if they did not."""
     path = tree / fault.file
     original = path.read_text(encoding="utf-8")
     lines = original.splitlines(keepends=True)
     lines[fault.number - 1] = fault.planted + "\n"
     path.write_text("".join(lines), encoding="utf-8")
-    near, far = (lambda tests: (tests[:3], tests[3:]))(tests_for(fault.file))
-    start = time.monotonic()
     try:
-        for group in (near, far):
-            command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *group]
-            left = LONGEST - (time.monotonic() - start)
-            try:
-                done = subprocess.run(
-                    command, cwd=tree, capture_output=True, text=True, timeout=left, check=False
-                )
-            except subprocess.TimeoutExpired:
-                return "it takes too long"
-            if done.returncode:
-                return (done.stdout.strip().splitlines() or ["it cannot be run"])[-1]
-        return ""
+        messages = (
+            run_tests(tests, tree, baseline.limit(tests)) for tests in baseline.groups(fault)
+        )
+        return next(filter(None, messages), "")
     finally:
         path.write_text(original, encoding="utf-8")
+
+
+def copies(folder: Path) -> Iterator[Path]:
+    """A copy of the tree for each worker."""
+    ignored = shutil.ignore_patterns(".git", ".venv", "__pycache__", "runs", "screenshots")
+    for number in range(WORKERS):
+        yield Path(shutil.copytree(ROOT, folder / str(number), ignore=ignored))
 
 
 def main() -> int:
@@ -156,34 +203,38 @@ def main() -> int:
     args = parser.parse_args()
     chosen = [fault for fault in sample(args.each, args.seed) if args.only in fault.file]
     trees: Queue[Path] = Queue()
-    survivors = []
+    survivors, hanging = [], 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(WORKERS) as pool:
-        for number in range(WORKERS):
-            tree = Path(folder) / str(number)
-            ignored = shutil.ignore_patterns(".git", ".venv", "__pycache__", "runs", "screenshots")
-            shutil.copytree(ROOT, tree, ignore=ignored)
+        for tree in copies(Path(folder)):
             trees.put(tree)
+        try:
+            baseline = Coverage.measured(Path(folder) / "0")
+        except ValueError as error:
+            print(error)
+            return 2
 
         def one(fault):
             tree = trees.get()
             try:
-                return fault, noticed(fault, tree)
+                return fault, noticed(fault, tree, baseline)
             finally:
                 trees.put(tree)
 
-        for fault, how in pool.map(one, chosen):
+        for fault, message in pool.map(one, chosen):
             where = f"{fault.file}:{fault.number}"
-            if not how and fault.key not in EXCUSED:
-                survivors.append(fault)
-                print(
-                    f"SURVIVED {where}\n  {fault.line.strip()}\n  {fault.planted.strip()}",
-                    flush=True,
-                )
+            hanging += message == HANGS
+            if message or fault.key in EXCUSED:
+                print(f"noticed  {where}  {message or EXCUSED[fault.key]}"[:120], flush=True)
             else:
-                print(f"noticed  {where}  {how or EXCUSED[fault.key]}"[:120], flush=True)
+                survivors.append(fault)
+                planted = f"  {fault.line.strip()}\n  {fault.planted.strip()}"
+                print(f"SURVIVED {where}\n{planted}", flush=True)
     share = 1 - len(survivors) / max(1, len(chosen))
-    print(f"{share:.1%} of {len(chosen)} faults noticed; {len(survivors)} survived.")
-    return len(survivors) > 0.05 * len(chosen)
+    print(
+        f"{share:.1%} of {len(chosen)} faults noticed, {hanging} of them because the tests hang; "
+        f"{len(survivors)} survived."
+    )
+    return int(share < BAR)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FAULTS = {  # contract → a file, and an import that breaks it alone
     "model: from commands": ("model/masks.py", "import model.variants"),
     "app: from pages": ("app/theme.py", "import app.session"),
+    "app.export: from the bundle": ("app/export/view.py", "import app.export.tables"),
     "knows nothing of the app": ("model/card.py", "import plotly"),
     "needs PyTorch alone": ("model/transformer.py", "import numpy"),
     "needs no Streamlit": ("app/charts.py", "import streamlit"),
@@ -36,6 +37,11 @@ def imports(file):
 def linted(folder):
     command = [Path(sys.executable).parent / "lint-imports", "--no-logo", "--no-cache"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_no_contract_is_broken():
+    done = linted(ROOT)
+    assert not done.returncode and "BROKEN" not in done.stdout, done.stdout
 
 
 @pytest.mark.parametrize(("contract", "fault"), FAULTS.items(), ids=FAULTS)

@@ -20,6 +20,8 @@ def test_the_examples_run():
             exec(block, names := {"state_dict": state_dict})
         except ValueError as error:
             assert "load_foreign" in block and "src_embed" in str(error)
+        else:
+            assert "load_foreign" not in block
     assert names["build"] is model.build
 
 
@@ -30,7 +32,7 @@ def test_what_is_offered_is_there_and_is_what_the_readme_takes():
 
 
 def test_every_preset_and_model_that_is_named_exists():
-    for name in re.findall(r"^\| `(\w+)` \| the ", README, flags=re.MULTILINE):
-        assert name in PRESETS
+    presets = re.findall(r"^\| `(\w+)` \| ", README, flags=re.MULTILINE)
+    assert len(presets) == 5 and {*presets} <= {*PRESETS}
     for name in re.findall(r"assets/checkpoints/([\w-]+)/README", README):
         assert (ROOT / "assets/checkpoints" / name / "config.json").is_file()

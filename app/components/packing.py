@@ -1,5 +1,5 @@
-"""What head_grid/ draws, as bytes, and how to look at it; no Streamlit: pages that stand alone
-are made of the same."""
+"""What head_grid/ draws, as bytes, and how to look at it. No Streamlit: a page of its own is built
+from the same."""
 
 import hashlib
 import json
@@ -17,7 +17,8 @@ LARGEST = 256  # cells along a side of one head; more are not seen in a tile
 
 @dataclass(frozen=True)
 class GridText:
-    """A text as the grid shows it: its name, a label a piece, whether a space stands before."""
+    """A text as the grid shows it: its name; for each token a label, and whether a space stands
+    before it."""
 
     name: str
     labels: Sequence[str]
@@ -26,16 +27,15 @@ class GridText:
 
 @dataclass(frozen=True)
 class Part:
-    """One kind of attention: who asks (rows) and who is looked at (columns), both names of
-    sides; weights (layers, heads, query, key); `numbers` are what the layers are called, 1, 2, …
-    where none are given."""
+    """One kind of attention. `query` and `key` are names of sides, weights (layers, heads, query,
+    key); `numbers` are what the layers are called."""
 
     kind: str
     name: str
-    asks: str
-    looked_at: str
+    query: str
+    key: str
     weights: np.ndarray
-    numbers: Sequence[int] = ()
+    numbers: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,12 @@ def order_by(name: str, measured: Callable[[], dict], change: Callable[[], dict]
     computed."""
     if name in ("entropy", "distance"):
         text = {"entropy": "{:.1f} bits", "distance": "{:.1f} away"}[name]
-        return {kind: order(found.numbers[name], text) for kind, found in measured().items()}
+        return {kind: order(heads.numbers[name], text) for kind, heads in measured().items()}
     if name == "change":
-        moved = change().items()
-        return {kind: order(far, "{:.0%} moved", largest_first=True) for kind, far in moved}
+        return {
+            kind: order(shares, "{:.0%} moved", largest_first=True)
+            for kind, shares in change().items()
+        }
     return {}
 
 
@@ -96,16 +98,16 @@ def pack_trace(trace: Trace, reading: Reading) -> bytes:
 
 def pack(sides: Mapping[str, GridText], parts: Sequence[Part]) -> bytes:
     """Length of the header (4 bytes, little-endian), header (JSON), then a byte a cell: 0 where
-    the query may not look, else 1 + 254 × weight. Of a long text each cell stands for several,
+    the query may not attend, else 1 + 254 × weight. Of a long text each cell stands for several,
     and holds their largest weight."""
     every = {key: -(-len(side.labels) // LARGEST) or 1 for key, side in sides.items()}
-    shrunk = [shrink(p.weights, every[p.asks], every[p.looked_at]) for p in parts]
+    shrunk = [shrink(p.weights, every[p.query], every[p.key]) for p in parts]
     cells = b"".join(to_bytes(weights).tobytes() for weights in shrunk)
     header = {
         "sides": {key: vars(side) | {"every": every[key]} for key, side in sides.items()},
         "parts": [
             vars(part)
-            | {"weights": None, "numbers": list(part.numbers or range(1, len(weights) + 1))}
+            | {"weights": None, "numbers": list(part.numbers)}
             | dict(zip(("layers", "heads", "rows", "columns"), weights.shape, strict=True))
             for part, weights in zip(parts, shrunk, strict=True)
         ],

@@ -23,21 +23,21 @@ def script(name: str) -> str:
     """A script of this folder behind all that it imports: each file once, in a scope of its own.
     Raises ValueError for an import or export in another style."""
     scopes = {}
-    own = _without_imports(HERE / name, scopes)
-    return "\n".join([*scopes.values(), own])
+    text = _without_imports(HERE / name, scopes)
+    return "\n".join([*scopes.values(), text])
 
 
 def _without_imports(file: Path, scopes: dict[Path, str]) -> str:
     """The text of a file that takes what it imports out of `scopes`, which get what is missing."""
 
-    def take(found: re.Match) -> str:
-        other = (file.parent / found[2]).resolve()
+    def take(match: re.Match) -> str:
+        other = (file.parent / match[2]).resolve()
         if other not in scopes:
             text = _without_imports(other, scopes)
             names = ", ".join(EXPORT.findall(text))
             inner = f"{EXPORT.sub('', text)}\nreturn {{ {names} }};"
             scopes[other] = f"const {_scope(other)} = (() => {{\n{inner}\n}})();"
-        return f"const {{{found[1]}}} = {_scope(other)};"
+        return f"const {{{match[1]}}} = {_scope(other)};"
 
     text = IMPORT.sub(take, file.read_text(encoding="utf-8"))
     if left := LEFT.search(EXPORT.sub("", text)):

@@ -318,9 +318,7 @@ def others(lab: Lab) -> None:
     answers_table(lab, before, effect.answers, "own", kind)
     if view.checkpoint.writes and not catalog.random_weights(view.name):
         text = session.text()
-        usual, anew = (
-            compute.written_under(view, run, text, name, shift) for name in (own_kind, kind)
-        )
+        usual, anew = (compute.written_under(view, text, name, shift) for name in (own_kind, kind))
         st.markdown(
             f"A target that it writes by itself, with its own positions: "
             f"**{labels.escaped(usual) or '(nothing)'}**  \n"

@@ -2,8 +2,9 @@
 
 import streamlit as st
 
-from app import bertviz_html, compute, labels, session, theme
+from app import compute, labels, session, theme
 from app.components.html_frame import html_frame
+from app.export import bertviz_html
 
 MANY = 100_000  # lines and boxes: more take a browser seconds
 MOST = 1_000_000  # more than anybody waits for

@@ -5,7 +5,7 @@ import streamlit as st
 
 from app import charts, compute, labels, session
 from app.components.figure import figure
-from app.components.pieces import pieces
+from app.components.token_line import token_line
 from app.views._positions_lab import LAB, Lab
 
 st.markdown(
@@ -21,7 +21,7 @@ sides = {side.title: side.name for side in trace.sides.values()}
 title = session.draw("side", options=list(sides), default=next(iter(sides)))
 side = sides[title]
 encoding = trace.texts[side]
-pieces(title.capitalize(), encoding)
+token_line(title.capitalize(), encoding)
 position = charts.Axis("position", [f"{i} {piece}" for i, piece in enumerate(encoding.tokens)])
 
 chosen = session.draw("lab")

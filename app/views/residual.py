@@ -6,8 +6,9 @@ import streamlit as st
 
 from app import charts, compute, labels, session
 from app.components.figure import figure
-from app.components.pieces import pieces
+from app.components.token_line import token_line
 from model.analysis import residual
+from model.probing.sites import has_final_norm
 
 MOST_ROWS = 200  # of the lens
 
@@ -26,13 +27,13 @@ predicted, projector = trace.predicted, session.values()["projector"]
 stack = session.draw("stack", options=list(stacks), default=predicted.stack)
 side = stacks[stack]
 encoding = trace.texts[side.name]
-pieces(side.title.capitalize(), encoding)
+token_line(side.title.capitalize(), encoding)
 
 stream = trace.stream[side.name]
 depths = ["in", *(f"layer {i}" for i in range(1, len(stream)))]
 position = charts.Axis("piece", encoding.tokens)
 after = charts.Axis("after", depths)
-normed = residual.has_final_norm(model.model, side)
+normed = has_final_norm(model.model, side)
 
 st.subheader("How long each vector is")
 st.caption(
@@ -80,7 +81,7 @@ lens, read = compute.lens_of(model, run), predicted.stack
 depths = ["in", *(f"layer {i}" for i in range(1, len(lens.best)))]
 through = (
     "the final norm and the generator"
-    if residual.has_final_norm(model.model, predicted)
+    if has_final_norm(model.model, predicted)
     else "the generator (post-norm: there is no final norm)"
 )
 of_text = predicted.predicts == "class"

@@ -4,19 +4,21 @@ from functools import partial
 
 import streamlit as st
 
-from app import catalog, compute, evidence, exports, labels, session
+from app import catalog, compute, labels, session
+from app.export import bundle, pictures, tables
+from app.export.view import View, settings_json, stem
 from app.pages import PAGES
 from app.settings import ONE, SETTINGS
 
 PICTURES = {  # label → ending, type, what writes it, what its name says beside the model
     f"{what} as {ending.upper()}": (ending, kind, partial(make, ending=ending), name)
-    for what, make, name in (("Head", exports.head, ""), ("All heads", exports.grid, "all-heads"))
+    for what, make, name in (("Head", pictures.head, ""), ("All heads", pictures.grid, "all-heads"))
     for ending, kind in (("png", "image/png"), ("svg", "image/svg+xml"), ("pdf", "application/pdf"))
-} | {"Both as a web page": ("html", "text/html", exports.page, "page")}
+} | {"Both as a web page": ("html", "text/html", pictures.page, "page")}
 TABLES = {
-    "CSV": ("csv", "text/csv", exports.csv),
-    "Parquet": ("parquet", "application/vnd.apache.parquet", exports.parquet),
-    "NPZ": ("npz", "application/octet-stream", exports.npz),
+    "CSV": ("csv", "text/csv", tables.csv),
+    "Parquet": ("parquet", "application/vnd.apache.parquet", tables.parquet),
+    "NPZ": ("npz", "application/octet-stream", tables.npz),
 }
 PREVIEW = 420  # pixels
 
@@ -29,7 +31,7 @@ def take_pack() -> None:
     if (file := st.session_state["pack"]) is None:
         return
     try:
-        pack = evidence.read(file.getvalue())
+        pack = bundle.read(file.getvalue())
         session.restore(pack.settings, pack.page)
     except ValueError as error:
         notes["refused"] = str(error)
@@ -61,7 +63,7 @@ st.file_uploader(
     "zip",
     key="pack",
     on_change=take_pack,
-    max_upload_size=evidence.LARGEST_PACK // 2**20,
+    max_upload_size=bundle.LARGEST_BUNDLE // 2**20,
     label_visibility="collapsed",
 )
 verdict = st.container(key="verdict")
@@ -69,17 +71,17 @@ if refused := session.memo().get("refused"):
     verdict.error(f"This pack was not opened. {labels.escaped(refused)}")
 
 run = session.run()
-own = session.view(run)
-trace = compute.trace_of(own, run)
+model_view = session.view(run)
+trace = compute.trace_of(model_view, run)
 focus, reading = session.focus(), session.reading()
-view = exports.View(
+view = View(
     trace,
     session.to_share(),
     reading,
-    session.look(own, run),
+    session.look(model_view, run),
     session.last_page(),
 )
-model = evidence.Model(view.settings["model"], *catalog.sha256(run.checkpoint, run.step))
+model = bundle.Model(view.settings["model"], *catalog.sha256(run.checkpoint, run.step))
 
 if pack := session.memo().get("pack"):
     moved = [
@@ -99,8 +101,8 @@ if pack := session.memo().get("pack"):
                 args=(pack.settings, pack.page),
             )
         else:
-            agreement = evidence.compare(pack, trace, model)
-            said = labels.escaped(" ".join(agreement.says))
+            agreement = bundle.compare(pack, trace, model)
+            said = labels.escaped(" ".join(agreement.explanation))
             show = {"identical": st.success, "different": st.warning}.get(
                 agreement.verdict, st.info
             )
@@ -111,17 +113,17 @@ with files:
     st.subheader("Pictures")
     with st.container(horizontal=True):
         for label, (ending, kind, make, what) in PICTURES.items():
-            file_button(label, partial(make, view), f"{exports.stem(view, what)}.{ending}", kind)
+            file_button(label, partial(make, view), f"{stem(view, what)}.{ending}", kind)
     st.caption(
         "On white paper. SVG can be scaled and edited, PDF goes into a paper. Letters that no font "
         "of this machine has stand in a PNG or PDF by their code, such as U+4E2D. The web page "
         "needs no internet; pointing and clicking work as here."
     )
     preview = compute.cached(
-        own,
+        model_view,
         run,
         ("preview", focus, reading),
-        lambda: exports.head(view, "svg").decode("utf-8"),
+        lambda: pictures.head(view, "svg").decode("utf-8"),
         len,
     )
     st.image(preview, width=PREVIEW, alt=f"Preview: {view.name}")
@@ -129,14 +131,14 @@ with files:
     st.subheader("Numbers")
     one = session.draw("weights_of") == ONE
     with st.container(horizontal=True):
-        name = exports.stem(view, "" if one else "all-heads")
-        sizes = {ending: exports.size(view, ending, one) for ending, *_ in TABLES.values()}
+        name = stem(view, "" if one else "all-heads")
+        sizes = {ending: tables.size(view, ending, one) for ending, *_ in TABLES.values()}
         for label, (ending, kind, make) in TABLES.items():
-            large = sizes[ending] > exports.LARGEST_FILE
+            large = sizes[ending] > tables.LARGEST_FILE
             file_button(
                 label, partial(make, view, one), f"{name}.{ending}", kind, disabled=large
             )  # fmt: skip
-        settings = partial(exports.settings_json, view)
+        settings = partial(settings_json, view)
         file_button("Settings (JSON)", settings, f"{name}.settings.json", "application/json")
     said = ", ".join(f"{label} {labels.size(sizes[TABLES[label][0]])}" for label in TABLES)
     st.caption(
@@ -144,17 +146,17 @@ with files:
         "goes with the settings file. In a CSV a piece that a spreadsheet would take for a "
         "formula begins with an apostrophe; pandas reads it with `keep_default_na=False`."
     )
-    if max(sizes.values()) > exports.LARGEST_FILE:
+    if max(sizes.values()) > tables.LARGEST_FILE:
         st.info(
-            f"Files of more than {labels.size(exports.LARGEST_FILE)} are not made here. Take the "
+            f"Files of more than {labels.size(tables.LARGEST_FILE)} are not made here. Take the "
             f"{ONE} alone, or write them with `python -m model trace`."
         )
 
     st.subheader("Evidence pack")
-    name = f"{exports.stem(view)}-evidence.zip"
-    make = partial(evidence.make, view, model)
+    name = f"{stem(view)}-evidence.zip"
+    make = partial(bundle.make, view, model)
     file_button("Evidence pack (ZIP)", make, name, "application/zip", type="primary")
-    _, left_out, _ = evidence.contents(view)
+    _, left_out, _ = bundle.contents(view)
     st.caption(
         " ".join(
             [

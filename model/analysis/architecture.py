@@ -5,7 +5,14 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from model.probing.sites import embedding_of, final_norm_of, layers_of, predicted_side, sublayers_of
+from model.probing.sites import (
+    embedding_of,
+    final_norm_of,
+    has_final_norm,
+    layers_of,
+    predicted_side,
+    sublayers_of,
+)
 
 OUTPUT = "output"
 
@@ -57,9 +64,8 @@ def blocks(model: nn.Module, lengths: dict[str, int]) -> list[Block]:
             for part, sublayer, norm in sublayers_of(layer):
                 site = sites.get(f"{name}.{part}")
                 add(stack, i, part, [sublayer, norm], shape, site)
-        norm = final_norm_of(model, side)
-        if not isinstance(norm, nn.Identity):
-            add(stack, None, "norm", [norm], shape)
+        if has_final_norm(model, side):
+            add(stack, None, "norm", [final_norm_of(model, side)], shape)
     predicted = predicted_side(model)
     rows = lengths[predicted.name] if predicted.predicts == "next token" else 1
     add(OUTPUT, None, "generator", [model.generator], (rows, model.generator.out_features))

@@ -43,7 +43,7 @@ NORMS: dict[str, Callable[[int], nn.Module]] = {
 def members(vocab_size: int, max_length: int, seed: int = 0) -> dict[str, nn.Module]:
     """Every preset with random weights from `seed`, in eval mode. Draws from PyTorch's one
     generator: nobody else may meanwhile."""
-    found = {}
+    models = {}
     for name, preset in PRESETS.items():
         sizes = dict(vocab_size=vocab_size, max_length=max_length) | SIZES
         # A stack that a system does not have keeps its Config's own depth, none.
@@ -51,18 +51,18 @@ def members(vocab_size: int, max_length: int, seed: int = 0) -> dict[str, nn.Mod
         sizes |= {name: LAYERS for name, depth in depths.items() if depth}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            found[name] = build(name, **sizes).eval().requires_grad_(False)
+            models[name] = build(name, **sizes).eval().requires_grad_(False)
     # The same weights, norms moved: only the place of the norm is left to differ.
-    found["pre_norm"].load_state_dict(found["paper"].state_dict(), strict=False)
-    return found
+    models["pre_norm"].load_state_dict(models["paper"].state_dict(), strict=False)
+    return models
 
 
 def lengths(model: nn.Module, src: Tensor) -> list[float]:
     """Mean length of the first stack's vectors: as they enter layer 1, then after each layer."""
-    own, (side, *_) = view(model), model.sides()
-    modules = [embedding_of(own, side), *layers_of(own, side)]
+    model, (side, *_) = view(model), model.sides()
+    modules = [embedding_of(model, side), *layers_of(model, side)]
     with outputs_of(dict(enumerate(modules))) as outputs:
-        first_stack(own, src)
+        first_stack(model, src)
     return [outputs[i].norm(dim=-1).mean().item() for i in range(len(modules))]
 
 
@@ -98,7 +98,7 @@ def first_attention(model: nn.Module) -> MultiHeadAttention:
 
 
 def sharing(model: nn.Module, ids: Tensor) -> float:
-    """Mean cosine between a piece's vector as a source and as a target."""
+    """Mean cosine between a token's vector as a source and as a target."""
     sides = (embedding.token.weight[ids] for embedding in embeddings_of(model))
     return nn.functional.cosine_similarity(*sides, dim=-1).mean().item()
 
@@ -109,7 +109,7 @@ def first_wave(model: nn.Module, length: int) -> list[float]:
 
 
 def nothing_to_see(length: int) -> dict[str, float]:
-    """The weight on each of `length` keys in a row that may look at none of them."""
+    """The weight on each of `length` keys in a row that may attend to none of them."""
     scores, mask = torch.zeros(1, 1, 1, length), torch.zeros(1, 1, 1, length, dtype=torch.bool)
     softmax = {
         "paper": MaskedSoftmax(),
@@ -120,17 +120,17 @@ def nothing_to_see(length: int) -> dict[str, float]:
 
 
 def reach(model: nn.Module, src: Tensor) -> float:
-    """How much the first head's weights change when every word keeps only the first of
+    """How much the first head's weights change when every token keeps only the first of
     `n_heads` slices of its vector: the largest difference. 0: the head never read the rest."""
     attention, x = view(first_attention(model)), first_embedding(model)(src)
     only = torch.zeros_like(x)
     width = x.shape[-1] // attention.n_heads
     only[..., :width] = x[..., :width]
     weights = []
-    for words in (x, only):
-        with capture(attention) as seen:
-            attention(words, words, words)
-        weights.append(seen["softmax"][:, 0])
+    for inputs in (x, only):
+        with capture(attention) as outputs:
+            attention(inputs, inputs, inputs)
+        weights.append(outputs["softmax"][:, 0])
     return (weights[0] - weights[1]).abs().max().item()
 
 
@@ -138,11 +138,11 @@ def fourth_roots(model: nn.Module, src: Tensor) -> float:
     """Queries and keys each divided by the fourth root of the head size, against scores divided
     once by its root: the largest difference of the first layer's weights."""
     attention, x = view(first_attention(model)), first_embedding(model)(src)
-    with capture(attention) as seen:
+    with capture(attention) as outputs:
         attention(x, x, x)
     q, k = attention.split(attention.query(x)), attention.split(attention.key(x))
     once = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).softmax(dim=-1)
-    return (seen["softmax"] - once).abs().max().item()
+    return (outputs["softmax"] - once).abs().max().item()
 
 
 def biases(model: nn.Module) -> int:
@@ -187,12 +187,12 @@ def padded_mean(model: nn.Module, src: Tensor, padding: int) -> tuple[float, flo
 
 def normalized_entropy(model: nn.Module, src: Tensor) -> float:
     """Mean entropy of the rows of all heads of the first stack, as a share of the largest there
-    can be: 1 looks at everything alike."""
-    own = view(model)
-    kind, *_ = kinds_of(own.sites()).values()
-    softmax = {site.layer: attention_at(own, site).softmax for site in kind}
+    can be: 1 attends to all keys alike."""
+    model = view(model)
+    kind, *_ = kinds_of(model.sites()).values()
+    softmax = {site.layer: attention_at(model, site).softmax for site in kind}
     with outputs_of(softmax) as outputs:
-        first_stack(own, src)
+        first_stack(model, src)
     weights = torch.cat(list(outputs.values()))
     entropy = torch.special.entr(weights).sum(dim=-1).mean().item()
     return entropy / math.log(src.shape[1]) if src.shape[1] > 1 else 1.0

@@ -139,28 +139,28 @@ def _share(number: str, where: str) -> Rule:
 
 # At equal scores the upper name is nearer.
 RULES = {
-    "previous token": _share("previous", "on the piece before"),
-    "next token": _share("next", "on the piece after"),
-    "itself": _share("itself", "on the piece itself"),
-    "diagonal": _share("diagonal", "on the piece at the same place in the source"),
+    "previous token": _share("previous", "on the token before"),
+    "next token": _share("next", "on the token after"),
+    "itself": _share("itself", "on the token itself"),
+    "diagonal": _share("diagonal", "on the token at the same place in the source"),
     "alignment": Rule(
         "coverage",
-        "its rows look at different pieces and cover {number:.0%} of what they could "
+        "its rows attend to different tokens and cover {number:.0%} of what they could "
         "(a uniform head: {uniform:.0%})",
     ),
-    "same piece": _share("same_piece", "on other copies of the same piece"),
+    "same piece": _share("same_piece", "on other copies of the same token"),
     "end-of-sentence sink": _share("end", f"on {END}"),
-    "first-token sink": _share("first", "on the first piece"),
+    "first-token sink": _share("first", "on the first token"),
     "punctuation": _share("punctuation", "on punctuation"),
     "local": Rule(
         "distance",
-        "its weight lies {number:.1f} pieces from its own place on average "
+        "its weight lies {number:.1f} tokens from its own place on average "
         "(a uniform head: {uniform:.1f})",
         one=0.0,
     ),
     "broad": Rule(
         "breadth",
-        "its weight is spread {number:.0%} of the way from one piece to all alike",
+        "its weight is spread {number:.0%} of the way from one token to all alike",
         zero=0.0,
         one=None,
     ),

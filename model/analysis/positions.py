@@ -142,7 +142,8 @@ class Answers:
     """What a model answers in one pass. Rows are positions of the predicted side without padding.
 
     wanted             probability of the token that comes next in it, (row,), eos behind the
-                       last; where a class is predicted the probability of each, (class,)
+                       last (NaN for a model without eos); where a class is predicted the
+                       probability of each, (class,)
     best, probability  the likeliest answer and its probability, (row,)
     """
 
@@ -155,9 +156,12 @@ def answers(trace: Trace, pad_id: int, eos_id: int) -> Answers:
     logits = torch.from_numpy(trace.logits.copy())
     side = trace.predicted
     if side.predicts == "next token":
-        read = [id for id in trace.texts[side.name].ids if id != pad_id]
-        shares = logits[: len(read)].softmax(dim=-1)
-        wanted = shares.gather(1, torch.tensor([*read[1:], eos_id])[:, None])[:, 0]
+        ids = [id for id in trace.texts[side.name].ids if id != pad_id]
+        shares = logits[: len(ids)].softmax(dim=-1)
+        following = [*ids[1:], eos_id] if eos_id >= 0 else ids[1:]
+        wanted = torch.full((len(ids),), math.nan)
+        columns = torch.tensor(following, dtype=torch.long)[:, None]
+        wanted[: len(following)] = shares[: len(following)].gather(1, columns)[:, 0]
     else:
         shares = logits.softmax(dim=-1)
         wanted = shares[0]

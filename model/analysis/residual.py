@@ -10,7 +10,6 @@ from torch import nn
 
 from model.probing.sites import device_of, final_norm_of, predicted_side
 from model.probing.trace import Trace
-from model.transformer import Side
 
 
 def lengths(x: np.ndarray) -> np.ndarray:
@@ -88,8 +87,3 @@ def stopped(model: nn.Module, trace: Trace) -> Iterator[torch.Tensor]:
     ids = torch.tensor([trace.texts[side.name].ids], device=device)
     for x in trace.stream[side.name]:
         yield model.logits(norm(torch.tensor(x[None], device=device)), ids)[0].float().cpu()
-
-
-def has_final_norm(model: nn.Module, side: Side) -> bool:
-    """Whether a norm of its own follows the last layer, as pre-norm stacks need."""
-    return not isinstance(final_norm_of(model, side), nn.Identity)

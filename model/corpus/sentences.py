@@ -13,11 +13,11 @@ from model.corpus.tables import together
 from model.decoding.search import greedy_decode
 from model.masks import Masks
 from model.probing.capture import outputs_of
-from model.probing.sites import attention_at, device_of, kinds_of
-from model.probing.trace import TooLong
-from model.tokenizer import Encoding, special
-from model.training.data import DataError, batches, pad, read_lines
-from model.transformer import Config, Side, Site
+from model.probing.sites import attention_at, device_of, kinds_of, sides_of
+from model.probing.trace import TooLong, with_special_tokens
+from model.tokenizer import Encoding
+from model.training.data import DataError, batches, pad_ids, read_lines, with_special_ids
+from model.transformer import Side, Site
 
 BATCH = 1024  # tokens of a batch, on either side, with padding
 WINDOW = 2**15  # weights of one head
@@ -83,17 +83,20 @@ def encode(checkpoint: Checkpoint, lines: list[Line]) -> list[Sentence]:
             raise DataError(f"{where}This model reads one text and no target.")
         texts = []
         for side, of_side in zip(sides, ids, strict=False):
-            text = between(side, of_side, config)
+            text = with_special_ids(side, of_side, config)
+            missing = side.writes and line.target is None
+            if missing and not side.begins:
+                raise DataError(
+                    f"{where}This model needs a target: it has no token that one begins with "
+                    f"(its bos_id is {config.bos_id}), so it cannot write one."
+                )
+            if not text:
+                raise DataError(f"{where}The {side.title} is empty.")
             if len(text) > config.max_length:
                 raise DataError(f"{where}{TooLong(side.title, len(text), config.max_length)}")
-            texts.append(None if side.writes and line.target is None else text)
+            texts.append(None if missing else text)
         sentences.append(Sentence(line.number, tuple(texts)))
     return sentences
-
-
-def between(side: Side, ids: list[int], config: Config) -> list[int]:
-    """The ids of a text between bos and eos, as its side has them."""
-    return [*[config.bos_id] * side.begins, *ids, *[config.eos_id] * side.ends]
 
 
 def windows(sentences: list[Sentence], most: int = WINDOW) -> Iterator[list[Sentence]]:
@@ -109,10 +112,12 @@ def write_targets(checkpoint: Checkpoint, sentences: list[Sentence]) -> list[Sen
     """The same sentences, each with a target: its own, else the model's, greedy."""
     model, written = checkpoint.model, list(sentences)
     missing = [(s.texts[0], s.texts[0], i) for i, s in enumerate(sentences) if None in s.texts]
-    for batch in batches(missing, BATCH) if missing else ():
+    for batch in _batches(checkpoint, missing) if missing else ():
         src = _padded(checkpoint, [src for src, _, _ in batch])
         for (source, _, i), ids in zip(batch, greedy_decode(model, src), strict=True):
-            target = between(model.sides()[1], ids, model.config)
+            # Special tokens that a model wrote are no text, as in Checkpoint.translate.
+            target = checkpoint.tokenizer.encoding(ids).ids
+            target = with_special_ids(model.sides()[1], target, model.config)
             written[i] = replace(sentences[i], texts=(source, target))
     return written
 
@@ -121,12 +126,12 @@ def attend(checkpoint: Checkpoint, sentences: list[Sentence]) -> list[SentenceAt
     """The attention weights of each sentence, in their order, under the standard masks. Those
     of similar length go through the model together."""
     results: list[SentenceAttention | None] = [None] * len(sentences)
-    sides, sites = {side.name: side for side in checkpoint.model.sides()}, checkpoint.model.sites()
+    sides, sites = sides_of(checkpoint.model), checkpoint.model.sites()
     # Batches are of pairs: a single text is its own second.
     pairs = [
         (s.texts[0], s.texts[-1], i) for i, s in enumerate(write_targets(checkpoint, sentences))
     ]
-    for batch in batches(pairs, BATCH):
+    for batch in _batches(checkpoint, pairs):
         ids = [_padded(checkpoint, [pair[n] for pair in batch]) for n in range(len(sides))]
         attention = attention_of(checkpoint.model, sites, ids)
         for row, (*pair, i) in enumerate(batch):
@@ -161,11 +166,14 @@ def attention_of(
 
 
 def _encoding(checkpoint: Checkpoint, side: Side, ids: list[int]) -> Encoding:
-    inner = ids[side.begins : len(ids) - side.ends]
-    before, behind = ids[: side.begins], ids[len(ids) - side.ends :]
-    parts = [*map(special, before), checkpoint.tokenizer.encoding(inner), *map(special, behind)]
-    return sum(parts[1:], parts[0])
+    text = checkpoint.tokenizer.encoding(ids[side.begins : len(ids) - side.ends])
+    return with_special_tokens(side, text, checkpoint.model.config)
+
+
+def _batches(checkpoint: Checkpoint, pairs: list[tuple]) -> Iterator[list[tuple]]:
+    """Pairs of similar length, or each alone where the model has no token to pad them with."""
+    return batches(pairs, BATCH if checkpoint.model.config.pad_id >= 0 else 1)
 
 
 def _padded(checkpoint: Checkpoint, ids: list[list[int]]) -> Tensor:
-    return pad(ids, checkpoint.model.config.pad_id).to(device_of(checkpoint.model))
+    return pad_ids(ids, checkpoint.model.config).to(device_of(checkpoint.model))

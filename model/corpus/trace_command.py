@@ -1,11 +1,11 @@
-"""What every head looks at, in numbers: `python -m model trace MODEL TEXT --out FILE`.
+"""What every head attends to, in numbers: `python -m model trace MODEL TEXT --out FILE`.
 
     python -m model trace en-de "A dog runs." --out weights.csv
     python -m model trace en-de --file sentences.txt --out weights.parquet
 
 The file holds one sentence a line, or source and target with a tab between; without a target the
 model writes its own. FILE ends in .csv or .parquet (a row for each weight; a spreadsheet does not
-take a piece like "=" for a formula, because an apostrophe goes before it) or in .npz (the arrays
+take a token like "=" for a formula, because an apostrophe goes before it) or in .npz (the arrays
 "7/cross" … of line 7). Sentences, layers, heads and positions count from 1.
 
 Several processes, GPUs or machines share a file of sentences: put `accelerate launch` in front,

@@ -1,9 +1,9 @@
 """A key-value cache as swapped parts of a model, which itself knows of none.
 
 A target that grows by one token needs no new pass over what is before it: earlier keys and values
-stay what they were, as nobody looks ahead. `OneByOne(model, capacity).model` takes the newest
-token alone. Its attentions keep keys and values, and its positional table goes on where it
-stopped. All else, hooks and weights included, is the model's own, so that whoever captures or
+stay what they were, as no token attends to later ones. `OneByOne(model, capacity).model` takes
+the newest token alone. Its attentions keep keys and values, and its positional table goes on where
+it stopped. All else, hooks and weights included, is the model's own, so that whoever captures or
 changes a view of it sees each step: one query row.
 """
 
@@ -21,11 +21,10 @@ KeysValues = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 def fits(model: Transformer) -> bool:
     """Whether all the attentions of the target take keys and values from `keys_values`, where a
     cache can stand."""
-    found = [attention_at(model, site) for site in _sites(model)]
     return all(
         isinstance(attention, MultiHeadAttention)
         and type(attention).forward is MultiHeadAttention.forward
-        for attention in found
+        for attention in (attention_at(model, site) for site in _sites(model))
     )
 
 
@@ -37,12 +36,15 @@ class OneByOne:
         self.fixed: list[FixedKeysValues] = []  # to the source
         parts: dict[str, nn.Module] = {}
         for site in _sites(model):
-            attention = copy.copy(attention_at(model, site))
+            original = attention_at(model, site)
+            # Not the copy's own `keys_values`: it would hold the copy that holds the cache, and a
+            # cycle waits for the garbage collector.
+            project, attention = original.keys_values, copy.copy(original)
             if site.key_side == site.query_side:
-                cache = GrowingKeysValues(attention.keys_values, capacity)
+                cache = GrowingKeysValues(project, capacity)
                 self.growing.append(cache)
             else:
-                cache = FixedKeysValues(attention.keys_values)
+                cache = FixedKeysValues(project)
                 self.fixed.append(cache)
             attention.keys_values = cache
             parts[site.name] = attention

@@ -71,16 +71,16 @@ class _Layer:
     """A decoder layer's step, on (row, d_model)."""
 
     def __init__(self, layer: DecoderLayer, memory: Tensor):
-        own, cross, forward = layer.self_attn, layer.cross_attn, layer.feed_forward
-        query, parts = own.query, (own.key, own.value)
-        self.n_heads = own.n_heads
-        scale = (query.out_features // own.n_heads) ** -0.5  # folded into the queries
-        self.own = (
+        attention, cross, forward = layer.self_attn, layer.cross_attn, layer.feed_forward
+        query, parts = attention.query, (attention.key, attention.value)
+        self.n_heads = attention.n_heads
+        scale = (query.out_features // attention.n_heads) ** -0.5  # folded into the queries
+        self.projections = (
             torch.cat([query.bias * scale, *(part.bias for part in parts)]),
             torch.cat([query.weight * scale, *(part.weight for part in parts)]).T.contiguous(),
         )
-        self.own_output = own.output.weight, own.output.bias
-        self.cross = cross.query.weight * scale, cross.query.bias * scale
+        self.output = attention.output.weight, attention.output.bias
+        self.cross_query = cross.query.weight * scale, cross.query.bias * scale
         self.cross_output = cross.output.weight, cross.output.bias
         key, value = cross.keys_values(memory, memory)
         self.memory = key.contiguous(), value.contiguous()
@@ -103,18 +103,18 @@ class _Layer:
         return layer_norm(x + self.feed(x), *norm3)
 
     def attend(self, x: Tensor, cache: Tensor, step: int) -> Tensor:
-        bias, weight = self.own
+        bias, weight = self.projections
         torch.addmm(bias, x, weight, out=cache[step])
         # each (row, heads, step, d_head)
-        seen = cache[: step + 1].view(step + 1, len(x), 3, self.n_heads, -1)
-        query, key, value = seen.permute(2, 1, 3, 0, 4)
+        projected = cache[: step + 1].view(step + 1, len(x), 3, self.n_heads, -1)
+        query, key, value = projected.permute(2, 1, 3, 0, 4)
         heads = scaled_dot_product_attention(query[:, :, step:], key, value, scale=1.0)
-        return linear(heads.reshape(len(x), -1), *self.own_output)
+        return linear(heads.reshape(len(x), -1), *self.output)
 
     def attend_memory(self, x: Tensor, beam: int, mask: Tensor | None) -> Tensor:
         key, value = self.memory
         # Beams of one sentence are several queries to it: (sentence, heads, beam, d_head).
-        query = linear(x, *self.cross).view(len(key), beam, self.n_heads, -1).transpose(1, 2)
+        query = linear(x, *self.cross_query).view(len(key), beam, self.n_heads, -1).transpose(1, 2)
         heads = scaled_dot_product_attention(query, key, value, mask, scale=1.0)
         return linear(heads.transpose(1, 2).reshape(len(x), -1), *self.cross_output)
 

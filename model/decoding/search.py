@@ -69,8 +69,8 @@ def first_token(config: Config) -> int:
     """What a target begins with. Raises ValueError for a system that has no such token."""
     if config.bos_id < 0:
         raise ValueError(
-            "this model has no token that a target begins with (its bos_id is "
-            f"{config.bos_id}), so it cannot write one"
+            "This model has no token that a target begins with (its bos_id is "
+            f"{config.bos_id}), so it cannot write one."
         )
     return config.bos_id
 
@@ -88,14 +88,14 @@ def greedy_decode(
     masks: Masks = Masks(),
     use_cache: bool = True,
 ) -> list[list[int]]:
-    """The most probable next token, again and again, until eos: (batch, src) → ids, without
-    bos and eos, one list a sentence."""
+    """The most probable next token, again and again, until eos, or `max_length` tokens where none
+    comes: (batch, src) → ids, without bos and eos, one list a sentence."""
     config, bos = model.config, first_token(model.config)
     max_length = longest(config, src.shape[1]) if max_length is None else max_length
     steps = steps_for(model, src, masks, max_length, 1, use_cache)
     tgt = src.new_full((len(src), 1), bos)
     going = list(range(len(src)))  # row → sentence
-    found: list[list[int]] = [[] for _ in going]
+    targets: list[list[int]] = [[] for _ in going]
     for _ in range(max_length):
         best = steps(tgt).argmax(dim=-1)
         tokens = best.tolist()
@@ -103,14 +103,14 @@ def greedy_decode(
         if not rows:
             break
         for row in rows:
-            found[going[row]].append(tokens[row])
+            targets[going[row]].append(tokens[row])
         if len(rows) < len(going):
             going = [going[row] for row in rows]
-            kept = torch.tensor(rows, device=src.device)
-            steps.keep(kept)
-            tgt, best = tgt[kept], best[kept]
+            remaining = torch.tensor(rows, device=src.device)
+            steps.keep(remaining)
+            tgt, best = tgt[remaining], best[remaining]
         tgt = torch.cat([tgt, best[:, None]], dim=1)
-    return found
+    return targets
 
 
 def length_penalty(length: int, alpha: float) -> float:
@@ -156,24 +156,24 @@ def beam_search(
             ended[going[row]].append((best[row, rank].item() / penalty, ids))
         grown, chosen = best.masked_fill(eos, -torch.inf).topk(beam)
         first = torch.arange(len(going), device=src.device)[:, None] * beam
-        rows = (parent.gather(1, chosen) + first).flatten()
-        tgt = torch.cat([tgt[rows], token.gather(1, chosen).view(-1, 1)], dim=1)
-        steps.reorder(rows)
+        parents = (parent.gather(1, chosen) + first).flatten()
+        tgt = torch.cat([tgt[parents], token.gather(1, chosen).view(-1, 1)], dim=1)
+        steps.reorder(parents)
 
         hope = (grown[:, 0] / penalty).tolist()
-        keep = []
+        rows = []
         for row, sentence in enumerate(going):
             ended[sentence] = sorted(ended[sentence], reverse=True)[:beam]
             if len(ended[sentence]) < beam or ended[sentence][-1][0] < hope[row]:
-                keep.append(row)
-        if not keep:
+                rows.append(row)
+        if not rows:
             break
-        if len(keep) < len(going):
-            going = [going[row] for row in keep]
-            kept = torch.tensor(keep, device=src.device)
-            grown = grown[kept]
-            steps.keep(kept)
-            tgt = tgt.view(-1, beam, tgt.shape[1])[kept].flatten(0, 1)
+        if len(rows) < len(going):
+            going = [going[row] for row in rows]
+            remaining = torch.tensor(rows, device=src.device)
+            grown = grown[remaining]
+            steps.keep(remaining)
+            tgt = tgt.view(-1, beam, tgt.shape[1])[remaining].flatten(0, 1)
     for row, sentence in enumerate(going):  # out of room: what has grown so far counts too
         ended[sentence].append((grown[row, 0].item() / penalty, tgt[row * beam, 1:].tolist()))
-    return [max(found)[1] for found in ended]
+    return [max(targets)[1] for targets in ended]

@@ -6,7 +6,7 @@ each reader works on a `view`: modules of its own over shared weights.
 
 import copy
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
 from torch import Tensor, nn
@@ -52,12 +52,10 @@ def outputs_of(modules: Mapping[Key, nn.Module]) -> Iterator[dict[Key, Tensor]]:
     def record(key):
         return lambda module, inputs, output: outputs.__setitem__(key, output)
 
-    handles = [module.register_forward_hook(record(key)) for key, module in modules.items()]
-    try:
+    with ExitStack() as hooks:
+        for key, module in modules.items():
+            hooks.enter_context(module.register_forward_hook(record(key)))
         yield outputs
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 @contextmanager
@@ -68,9 +66,7 @@ def inputs_of(modules: Mapping[Key, nn.Module]) -> Iterator[dict[Key, tuple]]:
     def record(key):
         return lambda module, arguments: inputs.__setitem__(key, arguments)
 
-    handles = [module.register_forward_pre_hook(record(key)) for key, module in modules.items()]
-    try:
+    with ExitStack() as hooks:
+        for key, module in modules.items():
+            hooks.enter_context(module.register_forward_pre_hook(record(key)))
         yield inputs
-    finally:
-        for handle in handles:
-            handle.remove()

@@ -5,8 +5,7 @@ values, concatenation, output projection, residual and norm, feed-forward. `head
 model once and records them all, with steps ablated if asked.
 """
 
-import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -131,7 +130,8 @@ def head_steps(
     q, k, v = (attention.split(outputs[name])[0, head] for name in ("query", "key", "value"))
     # The first sublayer of layer 1 reads the embeddings.
     reads_embeddings = site.layer == 0 and block.norm is sublayers_of(block.layer)[0][2]
-    one_by_one = _head_by_head(attention, query_input, key_input, mask, "scaling" in ablated)
+    scores = unscaled if "scaling" in ablated else attention.scores
+    one_by_one = _head_by_head(attention, query_input, key_input, mask, scores)
     arrays = {
         "token": outputs["token"][0] if reads_embeddings else None,
         "table": outputs["table"][: residual.shape[1]] if reads_embeddings else None,
@@ -182,19 +182,23 @@ def _ablate(stack: ExitStack, model: nn.Module, block: LayerParts, ablated) -> N
             stack.enter_context(replace_positions(embedding, nothing))
     if "residual" in ablated:
         before = []  # the stream, if the norm reads it before attention does
-        handles = [
-            norm.register_forward_pre_hook(lambda _, inputs: before.append(inputs[0])),
-            # The layer adds the stream to what it is given here.
+        stack.enter_context(
+            norm.register_forward_pre_hook(lambda _, inputs: before.append(inputs[0]))
+        )
+        # The layer adds the stream to what it is given here.
+        stack.enter_context(
             attention.register_forward_hook(
                 lambda _, inputs, output: output - (before[0] if before else inputs[0])
-            ),
-        ]
-        for handle in handles:
-            stack.callback(handle.remove)
+            )
+        )
 
 
 def _head_by_head(
-    attention: MultiHeadAttention, query: Tensor, key: Tensor, mask, unscaled: bool
+    attention: MultiHeadAttention,
+    query: Tensor,
+    key: Tensor,
+    mask: Tensor | None,
+    scores: Callable[[Tensor, Tensor], Tensor],
 ) -> Tensor | None:
     """Every head by itself, with its rows of the projections, then put side by side:
     (batch, query, heads · d_head)."""
@@ -209,7 +213,7 @@ def _head_by_head(
             nn.functional.linear(x, p.weight[rows], None if p.bias is None else p.bias[rows])
             for x, p in zip((query, key, key), projections, strict=True)
         )
-        scores = q @ k.transpose(-2, -1) / (1 if unscaled else math.sqrt(width))
         head_mask = mask if mask is None or mask.shape[1] == 1 else mask[:, head : head + 1]
-        heads.append(attention.softmax(scores[:, None], head_mask)[:, 0] @ v)
+        weights = attention.softmax(scores(q[:, None], k[:, None]), head_mask)
+        heads.append(weights[:, 0] @ v)
     return torch.cat(heads, dim=-1)

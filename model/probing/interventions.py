@@ -20,13 +20,8 @@ def replace_scores(
 ) -> Iterator[None]:
     """Use `change(q, k)` for the scores: (batch, heads, query, d_head) and (batch, heads, key,
     d_head) → (batch, heads, query, key)."""
-    handle = attention.scores.register_forward_hook(
-        lambda module, inputs, scores: change(*inputs),
-    )
-    try:
+    with attention.scores.register_forward_hook(lambda module, inputs, scores: change(*inputs)):
         yield
-    finally:
-        handle.remove()
 
 
 def unscaled(q: Tensor, k: Tensor) -> Tensor:
@@ -37,13 +32,8 @@ def unscaled(q: Tensor, k: Tensor) -> Tensor:
 @contextmanager
 def replace_mask(attention: MultiHeadAttention, mask: Tensor | None) -> Iterator[None]:
     """Attend under `mask`, which broadcasts to (batch, heads, query, key), True = may attend."""
-    handle = attention.softmax.register_forward_pre_hook(
-        lambda module, inputs: (inputs[0], mask),
-    )
-    try:
+    with attention.softmax.register_forward_pre_hook(lambda module, inputs: (inputs[0], mask)):
         yield
-    finally:
-        handle.remove()
 
 
 @contextmanager
@@ -51,13 +41,8 @@ def replace_weights(
     attention: MultiHeadAttention, change: Callable[[Tensor], Tensor]
 ) -> Iterator[None]:
     """Use `change(weights)` for the weights, (batch, heads, query, key)."""
-    handle = attention.softmax.register_forward_hook(
-        lambda module, inputs, weights: change(weights)
-    )
-    try:
+    with attention.softmax.register_forward_hook(lambda module, inputs, weights: change(weights)):
         yield
-    finally:
-        handle.remove()
 
 
 @contextmanager
@@ -72,21 +57,14 @@ def replace_head(
         heads[..., head, :] = change(heads[..., head, :])
         return (heads.flatten(-2),)
 
-    handle = attention.output.register_forward_pre_hook(swap)
-    try:
+    with attention.output.register_forward_pre_hook(swap):
         yield
-    finally:
-        handle.remove()
 
 
 @contextmanager
 def replace_positions(embedding: Embedding, table: Tensor) -> Iterator[None]:
     """Add the rows of `table`, (position, d_model), to the words instead of the model's own."""
-
-    handle = embedding.position.register_forward_hook(
-        lambda module, inputs, output: table[: inputs[0]],
-    )
-    try:
+    with embedding.position.register_forward_hook(
+        lambda module, inputs, output: table[: inputs[0]]
+    ):
         yield
-    finally:
-        handle.remove()

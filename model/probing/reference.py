@@ -4,7 +4,7 @@ PyTorch's masks say the opposite of ours: there, True = may not attend. This fil
 place that turns them round. Where a row may attend to nothing PyTorch has NaN and we zeros.
 """
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -134,30 +134,26 @@ def capture_reference(transformer: nn.Transformer):
     (batch, heads, query, key)."""
     captured: dict[str, list[Tensor]] = {}
 
-    def ask(module, args, kwargs):
+    def with_weights(module, args, kwargs):
         # Without a Python hook and need_weights, eval() takes a fused path that keeps no weights.
         return args, kwargs | {"need_weights": True, "average_attn_weights": False}
 
-    def keep(kind):
+    def record(kind):
         return lambda module, inputs, output: captured.setdefault(kind, []).append(output[1])
 
-    handles = []
     twins = {
         "encoder": [layer.self_attn for layer in transformer.encoder.layers],
         "decoder": [layer.self_attn for layer in transformer.decoder.layers],
         "cross": [layer.multihead_attn for layer in transformer.decoder.layers],
     }
-    for kind, attentions in twins.items():
-        for attention in attentions:
-            handles += [
-                attention.register_forward_pre_hook(ask, with_kwargs=True),
-                attention.register_forward_hook(keep(kind)),
-            ]
-    try:
+    with ExitStack() as hooks:
+        for kind, attentions in twins.items():
+            for attention in attentions:
+                hooks.enter_context(
+                    attention.register_forward_pre_hook(with_weights, with_kwargs=True)
+                )
+                hooks.enter_context(attention.register_forward_hook(record(kind)))
         yield captured
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def without_counterpart(model: nn.Module) -> list[str]:

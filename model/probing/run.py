@@ -18,7 +18,6 @@ class Run:
     pad_to      tokens that each side is padded to; 0: no padding
     checkpoint  the model, by the name that its reader knows it by; empty for one without a name
     step        the training step of its weights
-    changes     what is changed inside the model while it runs
     """
 
     texts: tuple[Encoding, ...]
@@ -26,4 +25,3 @@ class Run:
     pad_to: int = 0
     checkpoint: str = ""
     step: str = FINAL
-    changes: tuple = ()

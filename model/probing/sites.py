@@ -54,6 +54,11 @@ def final_norm_of(model: nn.Module, side: Side) -> nn.Module:
     return model.get_submodule(side.norm)
 
 
+def has_final_norm(model: nn.Module, side: Side) -> bool:
+    """Whether a norm of its own follows the last layer, as pre-norm stacks need."""
+    return not isinstance(final_norm_of(model, side), nn.Identity)
+
+
 def device_of(model: nn.Module):
     """Where its weights are."""
     return next(model.parameters()).device
@@ -72,10 +77,12 @@ class LayerParts:
 
 
 def parts_at(model: nn.Module, site: Site) -> LayerParts:
-    layer, norm = model.get_submodule(site.block), model.get_submodule(site.norm)
-    norms = [sublayer_norm for _, _, sublayer_norm in sublayers_of(layer)]
-    next_norm = norms[[one is norm for one in norms].index(True) + 1]
-    return LayerParts(layer, attention_at(model, site), norm, next_norm, layer.feed_forward)
+    layer_name, _, name = site.name.rpartition(".")
+    layer = model.get_submodule(layer_name)
+    sublayers = sublayers_of(layer)
+    i = [sublayer_name for sublayer_name, _, _ in sublayers].index(name)
+    (_, attention, norm), (_, _, next_norm) = sublayers[i : i + 2]
+    return LayerParts(layer, attention, norm, next_norm, layer.feed_forward)
 
 
 def sublayers_of(layer: nn.Module) -> list[tuple[str, nn.Module, nn.Module]]:

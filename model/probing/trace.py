@@ -19,9 +19,12 @@ from model.probing.sites import (
     final_norm_of,
     kinds_of,
     layers_of,
+    sides_of,
 )
 from model.tokenizer import SPECIAL, Encoding, special
-from model.transformer import Side, Site
+from model.transformer import Config, Side, Site
+
+PAD, BOS, EOS = SPECIAL
 
 
 class TooLong(ValueError):
@@ -149,19 +152,32 @@ def _arrays(value) -> Iterator[np.ndarray]:
 
 def read_of(model: nn.Module, run: Run) -> dict[str, Encoding]:
     """Side → what the model reads of it: the text between bos and eos, as the side has them, then
-    padding. Raises TooLong."""
+    padding. Raises TooLong, and ValueError for a text of no token at all and for padding where the
+    model has no token for it."""
     config = model.config
-    pad, bos, eos = map(special, (config.pad_id, config.bos_id, config.eos_id), SPECIAL)
+    pad = special(config.pad_id, PAD)
     texts = {}
     for side, text in zip(model.sides(), run.texts, strict=True):
-        text = (
-            bos * (side.begins and bos.ids[0] >= 0) + text + eos * (side.ends and eos.ids[0] >= 0)
-        )
+        text = with_special_tokens(side, text, config)
         length = max(len(text.ids), run.pad_to)
         if length > config.max_length:
             raise TooLong(side.title, length, config.max_length)
-        texts[side.name] = text + pad * (length - len(text.ids))
+        if not length:
+            raise ValueError(f"The {side.title} is empty; this model reads at least one token.")
+        padding = length - len(text.ids)
+        if padding and config.pad_id < 0:
+            raise ValueError(
+                f"The {side.title} cannot be padded to {length:,} tokens: this model has no "
+                f"padding token (its pad_id is {config.pad_id})."
+            )
+        texts[side.name] = text + pad * padding
     return texts
+
+
+def with_special_tokens(side: Side, text: Encoding, config: Config) -> Encoding:
+    """A text between bos and eos, as its side has them."""
+    bos, eos = special(config.bos_id, BOS), special(config.eos_id, EOS)
+    return bos * side.begins + text + eos * side.ends
 
 
 def ids_of(model: nn.Module, texts: dict[str, Encoding]) -> list[torch.Tensor]:
@@ -176,7 +192,7 @@ def trace(model: nn.Module, run: Run) -> Trace:
     `model` must be the caller's own view. Raises TooLong before any tensor is made.
     """
     texts = read_of(model, run)
-    sides, sites = {side.name: side for side in model.sides()}, model.sites()
+    sides, sites = sides_of(model), model.sites()
     ids = ids_of(model, texts)
     with outputs_of(_modules(model, sides.values(), sites)) as outputs:
         logits = model(*ids, *run.masks.build(model, *ids))

@@ -19,14 +19,16 @@ from model.training.tasks import Example, Task
 
 
 def in_batches(model, tokenizer, texts: list[str], answer, size: int = 100) -> list:
-    """`answer(src)` for all texts, in their order; texts of similar length go together."""
-    config = model.config
-    sources = [[*ids, config.eos_id] for ids in tokenizer.encode_batch(texts)]
+    """`answer(src)` for all texts, in their order; texts of similar length go together, each alone
+    where no token can pad them."""
+    config, side = model.config, model.sides()[0]
+    size = size if config.pad_id >= 0 else 1
+    sources = [data.with_special_ids(side, ids, config) for ids in tokenizer.encode_batch(texts)]
     order = sorted(range(len(texts)), key=lambda i: len(sources[i]))
     answers = {}
     for start in range(0, len(order), size):
         chosen = order[start : start + size]
-        src = data.pad([sources[i] for i in chosen], config.pad_id)
+        src = data.pad_ids([sources[i] for i in chosen], config)
         answers |= zip(chosen, answer(src.to(device_of(model))), strict=True)
     return [answers[i] for i in range(len(texts))]
 
@@ -50,7 +52,7 @@ def classify(checkpoint: Checkpoint, texts: list[str]) -> list[str]:
         return logits[:, 0].argmax(dim=-1).tolist()
 
     chosen = in_batches(checkpoint.model, checkpoint.tokenizer, texts, decide)
-    return [checkpoint.card["classes"][i] for i in chosen]
+    return [checkpoint.classes[i] for i in chosen]
 
 
 def bleu_and_chrf(translations: list[str], references: list[str]) -> dict:

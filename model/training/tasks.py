@@ -75,16 +75,24 @@ class Task:
         return Tokenizer.train(texts, self.vocab_size)
 
     def encode(self, tokenizer: Tokenizer, examples: Iterable[Example], config: Config):
-        """Examples as ids: source + eos; bos + target + eos, or bos + the number of the class."""
+        """Examples as ids: source + eos; bos + target + eos, or bos + the number of the class.
+        Raises DataError for a model that lacks a token of a target, and for an example that is too
+        long."""
+        if not self.classes and min(config.bos_id, config.eos_id) < 0:
+            raise DataError(
+                "A model learns to write a target between a token that begins it and one that "
+                f"ends it; this one has bos_id {config.bos_id} and eos_id {config.eos_id}."
+            )
+        ends = [config.eos_id] * (config.eos_id >= 0)
         examples = list(examples)
         sources = tokenizer.encode_batch([source for source, _ in examples])
         if self.classes:
             targets = [[self.classes.index(target)] for _, target in examples]
         else:
             targets = tokenizer.encode_batch([target for _, target in examples])
-            targets = [[*ids, config.eos_id] for ids in targets]
+            targets = [[*ids, *ends] for ids in targets]
         pairs: list[Pair] = [
-            ([*source, config.eos_id], [config.bos_id, *target])
+            ([*source, *ends], [config.bos_id, *target])
             for source, target in zip(sources, targets, strict=True)
         ]
         for number, pair in enumerate(pairs, start=1):

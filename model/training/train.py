@@ -37,7 +37,7 @@ from model.masks import Masks
 from model.memory import keep_freed_memory
 from model.tokenizer import Tokenizer
 from model.training import tasks
-from model.training.data import DataError, Pair, batches, pad
+from model.training.data import DataError, Pair, batches, pad, pad_ids
 from model.training.snapshots import MARKS
 from model.training.tasks import Example, Recipe, Task
 
@@ -65,9 +65,8 @@ def loss_of(
     answers are apart is added (Liang et al. 2021, divided by 2 so that it is of one reading).
     """
     readings = 2 if r_drop else 1
-    pad_id = bare.config.pad_id
-    src = pad([src for src, _ in batch] * readings, pad_id).to(device)
-    inputs = pad([tgt[:-1] for _, tgt in batch] * readings, pad_id).to(device)
+    src = pad_ids([src for src, _ in batch] * readings, bare.config).to(device)
+    inputs = pad_ids([tgt[:-1] for _, tgt in batch] * readings, bare.config).to(device)
     labels = pad([tgt[1:] for _, tgt in batch] * readings, IGNORED).to(device)
     # A target's padding comes last: the causal mask already hides it from what counts.
     ids = (src, inputs)[: len(bare.sides())]

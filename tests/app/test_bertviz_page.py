@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.bertviz_html import ADAPTED
+from app.export.bertviz_html import ADAPTED
 
 PAGE = "views/bertviz_page.py"
 

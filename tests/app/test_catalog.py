@@ -104,6 +104,22 @@ def test_a_broken_folder_fails_alone_and_says_so(page, broken, what):
     assert not page.exception and not page.error
 
 
+def test_a_model_that_cannot_be_read_is_tried_once_for_all_settings(page, broken, monkeypatch):
+    broken(BROKEN["weights that are none"])
+    page.query_params.update(model="bad", source="the dog")
+    page.run()
+    tried = []
+
+    def read(*which):
+        tried.append(which)
+        raise ValueError("broken")
+
+    monkeypatch.setattr(catalog, "_read", read)
+    page.run()
+    assert page.error[0].value.startswith("The model “bad” cannot be read (")
+    assert len(tried) == 2  # by the settings, and by the page, which says why
+
+
 @pytest.mark.parametrize("what", ODD)
 def test_an_odd_folder_is_read_all_the_same(page, broken, what):
     broken(ODD[what])
@@ -134,6 +150,7 @@ def test_a_folder_whose_name_is_no_text_can_be_sent_to_a_browser(models, tmp_pat
         pytest.skip("this file system takes no such name")
     monkeypatch.setattr("sys.argv", ["main.py", "--models", str(tmp_path)])
     catalog.folders.clear()
+    assert "caf?" in catalog.models()
     for name in catalog.models():
         name.encode("utf-8")
     catalog.folders.clear()

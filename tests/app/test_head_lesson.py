@@ -17,7 +17,6 @@ from model.checkpoint import SHIPPED, untrained
 from model.masks import Masks
 from model.presets import PRESETS
 from model.probing.head_steps import ABLATIONS, head_steps
-from model.probing.sites import parts_at
 from model.probing.trace import trace
 from model.transformer import MultiHeadAttention
 from tests.model.common import hooks, random_model, run_of, tiny_tokenizer
@@ -87,7 +86,8 @@ def test_every_picture_is_the_traces_or_computed_from_it(seen):
             close(shown["position"], whole.table[side])
             close(shown["x, what asks"], whole.embedded[side])
         if not inside.pre_norm:
-            norm = parts_at(model, inside.site).norm
+            layer = model.get_submodule(inside.site.name.rpartition(".")[0])
+            norm = layer.norm2 if kind == "cross" else layer.norm1
             close(shown["norm"], norm(torch.from_numpy(inside.added.copy())).numpy())
     assert hooks(model) == 0
 

@@ -10,18 +10,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app import bertviz_html, evidence, exports
-from app.evidence import Model
+from app.export import bertviz_html, bundle, pictures, tables
+from app.export.bundle import Model
 from app.notebook import show
 from app.pages import PAGES
-from app.settings import LAB, STEPS, complete
+from app.settings import LAB, STEPS
 from model import checkpoint, load, presets
 from model.corpus.trace_command import main as trace_command
 from model.presets import PRESETS
 from model.probing.head_steps import ABLATIONS
 from model.tokenizer import Tokenizer
 from tests import odd
-from tests.app.test_exports import view_of
+from tests.app.common import complete, view_of
 from tests.conftest import LINES
 from tests.model.common import random_model
 
@@ -140,7 +140,9 @@ def test_bertviz_draws_every_kind(models, name):
     for kind, weights in seen.attention.items():
         for view in bertviz_html.VIEWS:
             page = bertviz_html.page(seen, view, kind, range(len(weights)), 0, 1)
-            assert seen.texts_of(kind)[0].tokens[0].replace("<", "\\u003c") in page
+            for side, text in zip(("left", "right"), seen.texts_of(kind), strict=True):
+                tokens = json.dumps(text.tokens, separators=(",", ":")).replace("<", "\\u003c")
+                assert f'"{side}_text":{tokens}' in page
 
 
 @every_model
@@ -150,8 +152,8 @@ def test_a_pack_comes_back(page, models, name):
     chosen = complete({"model": name, "source": TEXT, "kind": kind, "layer": layers[-1], "head": 2})
     view = replace(view_of(seen, kind, len(layers) - 1, 1), settings=chosen)
     sha256 = hashlib.sha256((models / name / "model.safetensors").read_bytes()).hexdigest()
-    packed = evidence.make(view, Model(name, "model.safetensors", sha256))
-    assert set(evidence.read(packed).attention) == set(SHAPES[name][1])
+    packed = bundle.make(view, Model(name, "model.safetensors", sha256))
+    assert set(bundle.read(packed).attention) == set(SHAPES[name][1])
     page.run()
     page.switch_page("views/take_away.py").run()
     page.file_uploader(key="pack").set_value(("pack.zip", packed, "application/zip")).run()
@@ -167,15 +169,15 @@ def test_every_export(models, name):
         view = view_of(seen, kind, len(layers) - 1, 1)
         assert f"layer {layers[-1]}, head 2" in view.name
         for ending in ("svg", "png", "pdf"):
-            assert exports.head(view, ending) and exports.grid(view, ending)
-        assert exports.page(view)
-        one = pd.read_csv(io.BytesIO(exports.csv(view, one=True)), keep_default_na=False)
+            assert pictures.head(view, ending) and pictures.grid(view, ending)
+        assert pictures.page(view)
+        one = pd.read_csv(io.BytesIO(tables.csv(view, one=True)), keep_default_na=False)
         assert set(one.attention) == {kind} and set(one.layer) == {layers[-1]}
-        arrays = np.load(io.BytesIO(exports.npz(view)))
+        arrays = np.load(io.BytesIO(tables.npz(view)))
         np.testing.assert_array_equal(arrays[kind], seen.attention[kind])
         titles = {side.title for side in seen.sides.values()}
         assert set(arrays) == {*SHAPES[name][1], *titles, "settings"}
-        table = pd.read_parquet(io.BytesIO(exports.parquet(view)))
+        table = pd.read_parquet(io.BytesIO(tables.parquet(view)))
         assert set(table.attention) == set(SHAPES[name][1])
 
 

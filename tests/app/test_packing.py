@@ -33,11 +33,13 @@ def sides(source, target):
 
 
 def parts(source, target, layers=(2, 3)):
+    encoder = rows_of_weights(layers[0], 2, source, source)
     causal = np.tril(rows_of_weights(layers[1], 2, target, target))
+    cross = rows_of_weights(layers[1], 2, target, source)
     return [
-        Part("encoder", "E", "source", "source", rows_of_weights(layers[0], 2, source, source)),
-        Part("decoder", "D", "target", "target", causal),
-        Part("cross", "C", "target", "source", rows_of_weights(layers[1], 2, target, source)),
+        Part("encoder", "E", "source", "source", encoder, range(1, layers[0] + 1)),
+        Part("decoder", "D", "target", "target", causal, range(1, layers[1] + 1)),
+        Part("cross", "C", "target", "source", cross, range(1, layers[1] + 1)),
     ]
 
 
@@ -63,7 +65,7 @@ def test_same_pictures_have_the_same_id_and_others_another():
 
 @pytest.mark.parametrize("length", [1, LARGEST, LARGEST + 1, 1024])
 def test_of_a_long_text_each_cell_is_the_largest_it_stands_for(length):
-    part = Part("cross", "C", "target", "source", rows_of_weights(1, 1, 3, length))
+    part = Part("cross", "C", "target", "source", rows_of_weights(1, 1, 3, length), [1])
     header, found = unpack(pack(sides(length, 3), [part]))
     every = header["sides"]["source"]["every"]
     cells = found["cross"][0, 0]

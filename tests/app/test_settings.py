@@ -7,6 +7,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from app import settings
 from app.pages import PAGES
 from app.settings import (
     ABSENT,
@@ -14,11 +15,10 @@ from app.settings import (
     MASKS,
     SETTINGS,
     Structure,
-    complete,
     headers,
     lines_of,
-    valid,
 )
+from tests.app.common import complete
 from tests.conftest import ROOT
 from tests.model.common import random_model
 
@@ -50,6 +50,10 @@ class Here:
 
 
 HERE = Here()
+
+
+def valid(*given) -> dict:
+    return settings.valid(*given).values
 
 
 def test_a_fresh_start_is_as_trained_for_every_model():
@@ -134,8 +138,8 @@ def test_lines(text, lines):
 # In the app
 
 
-def opened(page, **settings):
-    page.query_params.update(settings)
+def opened(page, **chosen):
+    page.query_params.update(chosen)
     return page.run()
 
 
@@ -145,7 +149,7 @@ def test_a_step_that_another_model_does_not_have_becomes_final(page):
     for name in ("short", "paper, untrained", "classifier", "bloem, untrained", "en-de"):
         page.selectbox(key="model").set_value(name).run()
         assert not page.exception and not page.error, name
-        assert page.session_state["_memo"]["values"]["step"] == FINAL
+        assert page.session_state["_memo"]["context"]["step"] == FINAL
 
 
 @pytest.mark.parametrize("name", ["short", "paper, untrained"])
@@ -169,7 +173,7 @@ def test_an_untrained_model_takes_its_target_from_the_trained_one(page):
 def test_a_mask_that_does_not_concern_the_model_is_not_lost(page):
     opened(page, model="uneven", causal="false", source="the dog", target="ein Hund")
     page.selectbox(key="model").set_value("classifier").run()
-    assert page.session_state["_memo"]["values"]["causal"] is True
+    assert page.session_state["_memo"]["context"]["causal"] is True
     assert not [toggle for toggle in page.toggle if toggle.key == "causal"]
     page.selectbox(key="model").set_value("uneven").run()
     assert page.toggle(key="causal").value is False
@@ -196,6 +200,40 @@ def test_a_link_holds_the_pages_controls(page):
     assert page.segmented_control(key="side").value == "target"
     page.segmented_control(key="lab").set_value("Swap two words").run()
     assert not page.exception and page.selectbox(key="first").value == "1 dog"
+
+
+def test_a_text_typed_just_before_the_click_is_the_one_that_is_translated(page):
+    from model import load
+
+    opened(page, model="en-de", source="A dog runs.")
+    page.text_area(key="source").set_value("Two men sleep.")
+    again = next(button for button in page.button if button.label.startswith("Translate again"))
+    again.click().run()
+    en_de = load("en-de")
+    written = en_de.tokenizer.decode(en_de.translate("Two men sleep.").ids)
+    assert not page.exception and page.text_input(key="target").value == written
+
+
+LOST = """
+import streamlit as st
+
+from app import session
+
+session.settle("Attention")
+session.focus_on("cross", 2, 1)
+for key in ("kind", "layer", "head"):
+    del st.session_state[key]  # as Streamlit does where a run breaks off before their widgets
+session.focus_on("self", 0, 0)  # a late message, of another model
+session.settle("Attention")
+st.session_state["focus"] = vars(session.focus())
+"""
+
+
+def test_what_was_chosen_outlives_a_run_that_broke_off(models, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["main.py", "--models", str(models)])
+    page = AppTest.from_string(LOST, default_timeout=60).run()
+    assert not page.exception
+    assert page.session_state["focus"] == {"kind": "cross", "layer": 2, "head": 1}
 
 
 TWO_RUNS = """
@@ -253,6 +291,12 @@ def test_the_number_of_threads_is_given_back(monkeypatch):
             assert torch.get_num_threads() == 1
         with pytest.raises(RuntimeError), compute.threads(10):
             raise RuntimeError
+        assert torch.get_num_threads() == 2
+        short, long = compute.threads(10), compute.threads(compute.SHORT)
+        short.__enter__()
+        long.__enter__()  # another session, before the first one is done
+        short.__exit__(None, None, None)
+        long.__exit__(None, None, None)
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(1)

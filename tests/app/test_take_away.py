@@ -9,13 +9,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app import evidence
-from app.evidence import Model
-from app.settings import complete, shared
+from app.export import bundle
+from app.export.bundle import Model
+from app.export.view import permalink
+from app.settings import shared
 from model import Masks, load
 from model.checkpoint import parameters_sha256, untrained
-from tests.app.test_evidence import BROKEN, recorded, set_to
-from tests.app.test_exports import view_of
+from tests.app.common import complete, files_of, view_of
+from tests.app.export.test_bundle import BROKEN, recorded, set_to
 
 PAGE = "views/take_away.py"
 SEEN = {
@@ -34,18 +35,13 @@ def packed(models, **changes) -> bytes:
         chosen["source"], chosen["target"], Masks(causal=chosen["causal"]), chosen["pad_to"]
     )
     view = replace(view_of(trace, "decoder", 4, 2), settings=chosen)
-    return evidence.make(view, Model(chosen["model"], "model.safetensors", sha))
+    return bundle.make(view, Model(chosen["model"], "model.safetensors", sha))
 
 
 def inside_of(content) -> dict:
     """The settings of a pack, and controls of the page Inside."""
     controls = {"at": "Softmax", "without": ["scaling"], "follow": "2 ei"}
-    return json.loads(content[evidence.RECORD])["settings"] | controls
-
-
-def files_of(pack: bytes) -> dict[str, bytes]:
-    with zipfile.ZipFile(io.BytesIO(pack)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
+    return json.loads(content[bundle.RECORD])["settings"] | controls
 
 
 @pytest.fixture
@@ -101,9 +97,10 @@ def test_a_pack_is_of_the_page_one_was_on_before(page):
     page.run()
     page.switch_page("views/inside.py").run()
     page.switch_page("views/take_away.py").run()
-    values, notes = page.session_state["_memo"]["values"], page.session_state["_memo"]
+    notes = page.session_state["_memo"]
+    values = notes["context"].values
     assert notes["last page"] == "Inside" and values["at"] == "Softmax"
-    assert evidence.exports.permalink(shared(values, "Inside"), "Inside").startswith("inside?")
+    assert permalink(shared(values, "Inside"), "Inside").startswith("inside?")
 
 
 def test_a_changed_view_is_not_compared_until_it_is_restored(take_away, models):
@@ -122,12 +119,12 @@ def test_a_changed_view_is_not_compared_until_it_is_restored(take_away, models):
 
 def test_other_numbers_are_named(take_away, models):
     content = files_of(packed(models))
-    with np.load(io.BytesIO(content[evidence.NUMBERS])) as held:
+    with np.load(io.BytesIO(content[bundle.NUMBERS])) as held:
         arrays = {name: held[name] for name in held}
     arrays["cross"][3, 1] = arrays["cross"][3, 1][::-1]
     made = io.BytesIO()
     np.savez(made, **arrays)
-    content[evidence.NUMBERS] = made.getvalue()
+    content[bundle.NUMBERS] = made.getvalue()
     again = io.BytesIO()
     with zipfile.ZipFile(again, "w") as archive:
         for name, value in content.items():
@@ -159,7 +156,7 @@ def test_untrained_weights_agree_by_their_parameters(page):
     page.query_params["model"] = "short"
     page.run()
     page.switch_page(PAGE).run()
-    drop(page, evidence.make(view, Model("bloem, untrained", "its parameters", sha)))
+    drop(page, bundle.make(view, Model("bloem, untrained", "its parameters", sha)))
     assert "**identical**" in page.success[0].value
     assert "SHA" not in page.success[0].value
 
@@ -191,8 +188,8 @@ def test_a_text_too_long_leaves_a_way_back(take_away, models):
 
 
 def test_a_large_view_says_what_is_left_out(page, monkeypatch):
-    monkeypatch.setattr("app.exports.LARGEST_FILE", 100_000)
-    monkeypatch.setattr("app.evidence.LARGEST_TABLE", 100_000)
+    monkeypatch.setattr("app.export.tables.LARGEST_FILE", 100_000)
+    monkeypatch.setattr("app.export.bundle.LARGEST_TABLE", 100_000)
     page.query_params.update(model="uneven", source="the dog sees " * 8, target="ein Hund")
     page.run()
     page.switch_page(PAGE).run()

@@ -110,6 +110,7 @@ def test_permalink_restores_the_view(visit):
     other.page.reload()
     other.settle()
     assert other.cells("comparison_figure") == shown
+    other.expect_well()
 
 
 def test_out_of_range_link_falls_back_and_is_written_back(visit):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app import bertviz_html
+from app.export import bertviz_html
 from model import checkpoint, load
-from tests.browser.conftest import SCREENSHOTS, Visit
+from tests.browser.conftest import Visit
 
 pytestmark = pytest.mark.browser
 SOURCE, TARGET = "the dog sees the cat", "ein Hund sieht"
@@ -235,7 +235,6 @@ def test_link_and_theme_and_projector(chromium, app):
         theirs = visit.page.locator(".stApp").evaluate("a => getComputedStyle(a).backgroundColor")
         assert look[:2] == [scheme, theirs]
         sizes[scheme] = look[2]
-        SCREENSHOTS.mkdir(exist_ok=True)
         visit.screenshot(f"bertviz-{scheme}")
         visit.expect_well()
         context.close()

@@ -56,7 +56,7 @@ class Grid:
         return self.said()
 
     def said(self):
-        return self.page.locator(".said").inner_text()
+        return self.page.locator(".message").inner_text()
 
     def press(self, *keys):
         for key in keys:
@@ -269,6 +269,16 @@ def visit_cells(grid):
     return np.array(grid.visit.cells("head_figure"), dtype=float)
 
 
+def test_a_model_without_the_kind_in_focus(grid):
+    """The weights of a model come before its look, while cross-attention is still in focus."""
+    grid.page.get_by_role("combobox", name="Model").click()
+    grid.page.get_by_role("option", name="classifier", exact=True).click()
+    grid.visit.settle()
+    assert grid.picture("grid.drawn.map(({ part }) => part.kind)") == ["encoder"]
+    assert "Encoder self-attention, layer 2 head 3 is in focus" in grid.said()
+    assert grid.visit.errors == []
+
+
 def test_a_row_of_the_table_is_a_head(visit):
     visit.open("heads?kind=cross&layer=2&head=3")
     box = visit.page.locator(".st-key-here_table canvas").first.bounding_box()
@@ -290,6 +300,6 @@ def test_words_and_special_tokens(grid):
 def test_longest_text_is_drawn(grid):
     """1,000 pieces: pooled tiles, a title for each kind, and the page still answers."""
     grid.visit.open("?kind=encoder").type("dog " * 999)
-    assert grid.picture("grid.held.sides.source.every") == 4
+    assert grid.picture("grid.data.sides.source.every") == 4
     grid.page.locator(".source span").nth(500).hover()
     assert "looks most at" in grid.said()

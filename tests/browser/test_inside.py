@@ -13,7 +13,7 @@ READ = ["q", "weights", "what the layer gives on"]
 # Of pictures what is said under the pointer, all over them: [row, column, number] per cell.
 SHOWN = """(titles) => {
   const said = [...document.querySelectorAll(".st-key-pictures *")]
-    .map((node) => node.shadowRoot ?? node).map((root) => root.querySelector(".said"))
+    .map((node) => node.shadowRoot ?? node).map((root) => root.querySelector(".message"))
     .find(Boolean);
   const pictures = [...said.parentElement.querySelectorAll("canvas")];
   const titleOf = (canvas) => canvas.getAttribute("aria-label").match(/^(.*): \\d+ rows/)[1];

@@ -61,7 +61,7 @@ def background(frame) -> str:
 
 def test_a_file_of_its_own_answers_the_pointer(page, tmp_path, trace):
     opened(page, tmp_path, show(trace).page)
-    said = page.locator(".said")
+    said = page.locator(".message")
     expect(said).to_have_text(re.compile("^Cross-attention, layer 1 head 1 is in focus"))
     expect(page.locator(".source span")).to_have_text(list(trace.src.tokens))
     assert background(page) == (DARK if page.theme == "dark" else LIGHT)
@@ -84,7 +84,7 @@ def test_a_file_of_its_own_answers_the_pointer(page, tmp_path, trace):
 
 def test_grids_in_one_notebook_do_not_meet(page, tmp_path, trace):
     first, second = show(trace), show(trace, "encoder", 2, 2)
-    notebook = "<style>body {{ color: {} }} .said, canvas {{ display: none }}</style>{}<p>{}"
+    notebook = "<style>body {{ color: {} }} .message, canvas {{ display: none }}</style>{}<p>{}"
     letters = "#eee" if page.theme == "light" else "#111"  # the notebook's theme is its own
     body = notebook.format(letters, first._repr_html_(), second._repr_html_())
     opened(page, tmp_path, "<!doctype html>" + body)

@@ -90,8 +90,10 @@ def attention(source, target, layers=(2, 3, 3), numbers=((), (), ())):
     names = (("source", "source"), ("target", "target"), ("target", "source"))
     kinds = zip(("encoder", "decoder", "cross"), names, shapes, layers, numbers, strict=True)
     return [
-        Part(kind, kind, *sides, weights_of(depth, 2, *shape), number)
-        for kind, sides, shape, depth, number in kinds
+        Part(
+            kind, kind, *sides, weights_of(depth, 2, *shape), numbered or list(range(1, depth + 1))
+        )
+        for kind, sides, shape, depth, numbered in kinds
     ]
 
 
@@ -107,7 +109,7 @@ def test_the_grid_is_unpacked_as_it_was_packed(page, source, target):
     )
     every = {"source": -(-source // LARGEST) or 1, "target": -(-target // LARGEST) or 1}
     for part, cells in zip(parts, found, strict=True):
-        shrunk = packing.shrink(part.weights, every[part.asks], every[part.looked_at])
+        shrunk = packing.shrink(part.weights, every[part.query], every[part.key])
         assert cells == packing.to_bytes(shrunk).ravel().tolist()
 
 
@@ -151,14 +153,13 @@ def test_matrices_are_unpacked_as_they_were_packed(page, shape):
 def square(parts, lengths):
     """Straight from the definition: for each layer and head, every cell of every kind in place."""
     first = {"source": 0, "target": lengths["source"]}
-    numbers = {part.kind: part.numbers or range(1, len(part.weights) + 1) for part in parts}
-    layers = sorted({number for of_kind in numbers.values() for number in of_kind})
+    layers = sorted({number for part in parts for number in part.numbers})
     length = sum(lengths.values())
     cells = np.zeros((len(layers), parts[0].weights.shape[1], length, length), np.uint8)
     for part in parts:
-        for number, weights in zip(numbers[part.kind], part.weights, strict=True):
+        for number, weights in zip(part.numbers, part.weights, strict=True):
             for (head, row, column), byte in np.ndenumerate(packing.to_bytes(weights)):
-                at = first[part.asks] + row, first[part.looked_at] + column
+                at = first[part.query] + row, first[part.key] + column
                 cells[(layers.index(number), head, *at)] = byte
     return layers, cells
 
@@ -196,7 +197,7 @@ def test_what_does_not_fit_together_makes_no_square(page):
     assert made([encoder, decoder, cross], source=3, target=4)
     assert not made([encoder], source=3, target=0)  # one text alone
     assert not made([encoder, encoder, cross], source=3, target=4)  # two kinds in one place
-    other = Part("cross", "C", "target", "source", weights_of(3, 5, 4, 3))
+    other = Part("cross", "C", "target", "source", weights_of(3, 5, 4, 3), [1, 2, 3])
     assert not made([encoder, decoder, other], source=3, target=4)  # unequal heads
 
 
@@ -220,7 +221,7 @@ def test_cells_rows_and_layers_of_the_square_go_both_ways(page, layers, numbers)
         packed(lengths, parts),
     )
     texts = [("source", 0), ("source", 1), ("target", 0), ("target", 1), ("target", 2)]
-    called = {part.kind: list(part.numbers or range(1, len(part.weights) + 1)) for part in parts}
+    called = {part.kind: list(part.numbers) for part in parts}
     all_numbers = sorted({number for some in called.values() for number in some})
     kinds = {("source", "source"): "encoder", ("target", "target"): "decoder"}
     kinds["target", "source"] = "cross"
@@ -334,7 +335,7 @@ def test_means_are_over_heads_and_layers(page, average):
     rows, columns = page.evaluate(
         f"""([packed, look]) => {{ {PACKED}
           const part = grid.parts[2], tiles = averaged(part, look);
-          const of = (at, asks) => [...meanWeights(part, tiles, at, asks)];
+          const of = (at, asQuery) => [...meanWeights(part, tiles, at, asQuery)];
           return [[0, 1, 2].map((at) => of(at, true)), [0, 1, 2, 3].map((at) => of(at, false))];
         }}""",
         [packed({"source": 4, "target": 3}, parts), {"focus": focus, "average": average}],

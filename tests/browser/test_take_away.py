@@ -11,7 +11,7 @@ from PIL import Image
 from playwright.sync_api import expect
 from pypdf import PdfReader
 
-from app import evidence
+from app.export import bundle
 from model import load
 from model.corpus.tables import spreadsheet_safe
 from tests.browser.conftest import Visit
@@ -71,9 +71,9 @@ def test_every_file_is_taken_and_read(visit, tmp_path):
         assert np.abs(found["cross"] - trace.attention["cross"]).max() <= 1e-6
     settings = json.loads(files["Settings (JSON)"].read_text(encoding="utf-8"))
     assert settings["source"] == TEXT and settings["layer"] == 3
-    pack = evidence.read(files["Evidence pack (ZIP)"].read_bytes())
+    pack = bundle.read(files["Evidence pack (ZIP)"].read_bytes())
     assert pack.settings == settings
-    assert evidence.compare(pack, trace, pack.model).verdict == "identical"
+    assert bundle.compare(pack, trace, pack.model).verdict == "identical"
 
 
 def test_pictures_open_in_a_browser_and_run_nothing(visit, chromium, tmp_path):
@@ -116,9 +116,16 @@ def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path
       return [box.left + left + 0.5 * cell, box.top + top + 1.5 * cell];
     }""")
     page.mouse.move(*place)
-    said = page.locator(".said")
+    said = page.locator(".message")
     expect(said).to_contain_text(f"{trace.tgt.tokens[1]} looks")
     expect(said).to_contain_text(f"at {trace.src.tokens[0]}")
+    page.evaluate("""() => {
+      const paint = window.focused.sheet;
+      window.sheets = 0;
+      window.focused.sheet = function (part) { window.sheets++; return paint.call(this, part); };
+    }""")
+    page.mouse.move(place[0], place[1] + 20)
+    assert page.evaluate("window.sheets") == 0  # the pointer changes no cell
     place = page.evaluate("""() => {
       const { drawn } = window.grid;
       const section = drawn[0], box = section.over.canvas.getBoundingClientRect();
@@ -129,6 +136,7 @@ def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path
         page.get_by_role("heading", name="Encoder self-attention, layer 1, head 1")
     ).to_be_visible()
     assert np.abs(focused() - trace.attention["encoder"][0, 0].ravel()).max() <= 0.5 / 254 + 1e-6
+    assert page.evaluate("window.sheets") == 1
     assert page.title() == "en-de: what every head looks at"
     assert asked == [file.as_uri()] and not errors
     page.context.close()
@@ -176,7 +184,7 @@ def test_the_link_in_a_pack_leads_to_its_page_and_controls(visit, tmp_path):
     visit.open("inside?kind=encoder&layer=2&at=Softmax&without=scaling").type("A man.")
     visit.go("Take away")
     with zipfile.ZipFile(io.BytesIO(take_any(visit, tmp_path).read_bytes())) as archive:
-        record = json.loads(archive.read(evidence.RECORD))
+        record = json.loads(archive.read(bundle.RECORD))
     assert record["permalink"].startswith("inside?")
     visit.open(record["permalink"])
     expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
@@ -196,8 +204,8 @@ def test_the_link_in_a_pack_leads_to_its_page_and_controls(visit, tmp_path):
 def test_the_link_in_a_pack_brings_the_view_back(visit, tmp_path):
     visit.open(f"{HERE}&special=hide&least=0.1&pad_to=20").type("A man & a dog?")
     with zipfile.ZipFile(io.BytesIO(take_any(visit, tmp_path).read_bytes())) as archive:
-        record = json.loads(archive.read(evidence.RECORD))
+        record = json.loads(archive.read(bundle.RECORD))
     visit.open(record["permalink"]).go("Take away")
     with zipfile.ZipFile(io.BytesIO(take_any(visit, tmp_path).read_bytes())) as archive:
-        again = json.loads(archive.read(evidence.RECORD))
+        again = json.loads(archive.read(bundle.RECORD))
     assert again == record

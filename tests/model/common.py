@@ -65,7 +65,7 @@ def random_ids(*lengths: int, vocab_size: int = 53, generator=None) -> Tensor:
 
 
 def encoding(ids: Tensor) -> Encoding:
-    """One sentence of ids under made-up pieces."""
+    """One sentence of ids under made-up tokens."""
     ids = tuple(ids.flatten().tolist())
     return Encoding(ids, tuple(map(str, ids)), tuple((i, i + 1) for i in range(len(ids))))
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from tests import devices
+from tests.model.common import tiny_tokenizer
 
 HERE = Path(__file__).parent
 SKIPPED = pytest.StashKey[int]()
@@ -37,3 +38,8 @@ def one_thread_an_operation():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def tokenizer():
+    return tiny_tokenizer()

@@ -4,15 +4,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from model.checkpoint import load, save
+from model.checkpoint import Checkpoint, load, save
 from model.masks import Masks
 from model.probing.trace import TooLong
-from tests.model.common import CHECKPOINTS, PRESETS, random_model, tiny_tokenizer, traced
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return tiny_tokenizer()
+from tests.model.common import CHECKPOINTS, PRESETS, random_model, traced
 
 
 @pytest.fixture(params=PRESETS)
@@ -96,6 +91,14 @@ def test_a_trace_without_a_target_is_over_the_model_s_own(saved):
     best = torch.from_numpy(seen.logits.copy()).argmax(dim=-1)
     written = [i for i in best.tolist()[: len(own.ids)] if i > 2]
     assert written == list(own.ids)
+
+
+def test_a_model_that_cannot_begin_a_target_is_given_one(tokenizer):
+    model = random_model(vocab_size=len(tokenizer), bos_id=-1)
+    checkpoint = Checkpoint(model, tokenizer, {}, "paper")
+    assert checkpoint.trace("the dog", "der Hund").tgt == tokenizer.encode("der Hund")
+    with pytest.raises(ValueError, match=r"^This model has no token that a target begins with"):
+        checkpoint.trace("the dog")
 
 
 @pytest.mark.parametrize("folder", CHECKPOINTS, ids=lambda folder: folder.name)

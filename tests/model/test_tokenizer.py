@@ -3,7 +3,6 @@ import random
 import pytest
 
 from model.tokenizer import SPECIAL, Tokenizer, special
-from tests.model.common import tiny_tokenizer
 
 ORDINARY = [
     "The dog sees the dog.",
@@ -14,11 +13,6 @@ ORDINARY = [
     "hund's (katze)",
     "naïve café: 3.14!",
 ]
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return tiny_tokenizer()
 
 
 def random_texts(count):
@@ -49,7 +43,7 @@ def test_offsets_cover_every_character_that_is_no_space(tokenizer):
 
 @pytest.mark.parametrize("text", ORDINARY)
 def test_offsets_are_those_of_the_library(tokenizer, text):
-    """On ordinary text; where one character is several pieces the library leaves some empty."""
+    """On ordinary text; where one character is several tokens the library leaves some empty."""
     theirs = tokenizer._backend.encode(text)
     ours = tokenizer.encode(text)
     assert list(ours.ids) == theirs.ids
@@ -57,21 +51,21 @@ def test_offsets_are_those_of_the_library(tokenizer, text):
     assert [ours.offsets[i] for i in solid] == [theirs.offsets[i] for i in solid]
 
 
-def test_a_word_is_one_piece_wherever_it_stands(tokenizer):
+def test_a_word_is_one_token_wherever_it_stands(tokenizer):
     encoding = tokenizer.encode("the dog the")
     assert encoding.tokens == ("the", "dog", "the")
     assert encoding.ids[0] == encoding.ids[2]
     assert encoding.offsets == ((0, 3), (4, 7), (8, 11))
 
 
-def test_pieces_inside_a_word_carry_a_dot(tokenizer):
+def test_tokens_inside_a_word_carry_a_dot(tokenizer):
     encoding = tokenizer.encode("the dogged")
     assert encoding.tokens[1] == "dog"
     assert all(token.startswith("·") for token in encoding.tokens[2:])
     assert "".join(encoding.tokens[1:]).replace("·", "") == "dogged"
 
 
-def test_pieces_of_one_character_say_which_share_they_are(tokenizer):
+def test_tokens_of_one_character_say_which_share_they_are(tokenizer):
     tokens = [token for token in tokenizer.encode("🙂🙂").tokens if token != "␣"]
     assert tokens == [f"🙂 {i}/4" for i in (1, 2, 3, 4)] * 2
 
@@ -83,7 +77,7 @@ def test_special_tokens_typed_by_the_user_are_ordinary_text(tokenizer):
         assert len(encoding.ids) > 3
 
 
-def test_any_ids_have_pieces_and_offsets_in_what_they_decode_to(tokenizer):
+def test_any_ids_have_tokens_and_offsets_in_what_they_decode_to(tokenizer):
     """A model may write bytes that are no UTF-8, and begin without a space."""
     draw = random.Random(1)
     for _ in range(500):

@@ -1,4 +1,4 @@
-"""All heads in one HTML file that needs nobody: no server, no network."""
+"""All heads in one HTML file that needs no server and no network."""
 
 import base64
 import html
@@ -35,7 +35,7 @@ def grid_page(
         "title": html.escape(title),
         "css": read("head_grid/style.css"),
         "js": script("grid_page/index.js"),
-        "look": json.dumps(settings).replace("<", "\\u003c"),  # no piece of a text ends the script
+        "look": json.dumps(settings).replace("<", "\\u003c"),  # no token ends the script
         "weights": base64.b64encode(packed).decode("ascii"),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], read("grid_page/page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], read("grid_page/page.html"))

@@ -1,4 +1,4 @@
-// The head in focus, large and with its pieces; it follows the grid of the same page.
+// The head in focus, large and with its tokens; it follows the grid of the same page.
 
 import { averaged, meanWeights } from "../head_grid/cells.js";
 import { pixelColours } from "../shared/colours.js";
@@ -48,10 +48,10 @@ export class Focus {
     const state = JSON.stringify([grid.look.focus, grid.ink, pointed, pinned]);
     if (state === this.drawn) return;
     this.drawn = state;
-    const said = this.name(part);
-    this.heading.textContent = said;
-    this.canvas.setAttribute("aria-label", said);
-    const sides = [part.asks, part.looked_at].map((name) => grid.held.sides[name]);
+    const name = this.name(part);
+    this.heading.textContent = name;
+    this.canvas.setAttribute("aria-label", name);
+    const sides = [part.query, part.key].map((side) => grid.data.sides[side]);
     const counts = [part.rows, part.columns];
     const cell = Math.max(2, Math.min(LARGEST_CELL, Math.floor(ROOM / Math.max(...counts))));
     const [labels, everies] = [[], []];
@@ -71,7 +71,7 @@ export class Focus {
     const [width, height] = [left + part.columns * cell + 4, top + part.rows * cell + 4];
     sized(this.canvas, width, height);
     Object.assign(this, { part, cell, left, top });
-    context.drawImage(this.sheet(part), left, top, part.columns * cell, part.rows * cell);
+    context.drawImage(this.cells(part), left, top, part.columns * cell, part.rows * cell);
     context.fillStyle = grid.ink;
     labels[0].forEach((label, at) => {
       context.font = `${sizes[0]}px ${grid.family}`;
@@ -85,14 +85,22 @@ export class Focus {
     };
     labels[1].forEach((label, at) =>
       turned(label, left + (at + 0.5) * cell + 0.35 * sizes[1], top - 6, sizes[1], "left"));
-    turned(`who asks (${part.asks})`, 16, top + (part.rows * cell) / 2, 15, "center");
+    turned(`who asks (${part.query})`, 16, top + (part.rows * cell) / 2, 15, "center");
     context.font = `15px ${grid.family}`;
     context.textAlign = "left";
-    context.fillText(`who is looked at (${part.looked_at})`, left, 16);
+    context.fillText(`who is looked at (${part.key})`, left, 16);
     this.mark(context, pointed ?? pinned);
   }
 
-  /** One pixel a cell. A row that may look at nothing is blank. */
+  /** The cells as a picture, painted once: the pointer changes neither weights nor look. */
+  cells(part) {
+    const { data, look } = this.grid;
+    if (this.painted?.data !== data || this.painted.look !== look)
+      this.painted = { data, look, sheet: this.sheet(part) };
+    return this.painted.sheet;
+  }
+
+  /** One pixel a cell, enlarged. A row that may attend to nothing is blank. */
   sheet(part) {
     const { rows, columns } = part;
     const { palette, least } = this.grid.look;
@@ -115,14 +123,14 @@ export class Focus {
 
   mark(context, pointed) {
     const { grid, part, cell, left, top } = this;
-    const [row, column] = pointed?.piece ? [pointed.piece, pointed.piece]
+    const [row, column] = pointed?.token ? [pointed.token, pointed.token]
       : [pointed?.row, pointed?.column];
     context.strokeStyle = grid.look.colour;
     context.lineWidth = 2;
-    const at = (found) => Math.floor(found.index / grid.held.sides[found.side].every) * cell;
-    if (row?.side === part.asks)
+    const at = ({ side, index }) => Math.floor(index / grid.data.sides[side].every) * cell;
+    if (row?.side === part.query)
       context.strokeRect(left, top + at(row), part.columns * cell, cell);
-    if (column?.side === part.looked_at)
+    if (column?.side === part.key)
       context.strokeRect(left + at(column), top, cell, part.rows * cell);
   }
 

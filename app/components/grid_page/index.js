@@ -1,10 +1,10 @@
-// The grid in a page that needs nobody; its weights and its settings stand in the page.
+// The grid in a page of its own; its weights and its settings stand in the page.
 
 import { Grid } from "../head_grid/grid.js";
 import { Focus } from "./focus.js";
 
-const held = (id) => document.getElementById(id).textContent;
-const { look, theme, themes, large } = JSON.parse(held("look"));
+const textOf = (id) => document.getElementById(id).textContent;
+const { look, theme, themes, large } = JSON.parse(textOf("look"));
 const main = document.querySelector("main");
 const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 const frame = window.frameElement; // in a notebook; null where this is a page of its own
@@ -27,7 +27,7 @@ function paint() {
 const grid = new Grid();
 grid.mount(main);
 if (large) new Focus(grid, main);
-grid.setWeights(Uint8Array.from(atob(held("weights")), (letter) => letter.charCodeAt(0)));
+grid.setWeights(Uint8Array.from(atob(textOf("weights")), (letter) => letter.charCodeAt(0)));
 grid.setLook(look);
 paint();
 systemIsDark.addEventListener("change", paint);

@@ -1,6 +1,6 @@
 // The weights of the grid and where they stand: nothing here draws or listens.
 //
-// A part is one kind of attention; its cells are bytes: 0 where the query may not look, else
+// A part is one kind of attention; its cells are bytes: 0 where the query may not attend, else
 // 1 + 254 × weight. A place is where a tile stands on the screen, a tile is layer × heads + head.
 
 import { headerOf } from "../shared/packed.js";
@@ -15,8 +15,8 @@ export function unpack(bytes) {
     const size = part.layers * part.heads * part.rows * part.columns;
     part.cells = bytes.subarray(start, start + size);
     start += size;
-    part.down = { [part.asks]: 0 }; // side → its first row
-    part.across = { [part.looked_at]: 0 }; // side → its first column
+    part.down = { [part.query]: 0 }; // side → its first row
+    part.across = { [part.key]: 0 }; // side → its first column
   }
   return header;
 }
@@ -25,9 +25,9 @@ export function unpack(bytes) {
  * of the square holds those that stand in it. Null where the kinds do not fit together. */
 export function joint(parts, sides) {
   const size = {};
-  for (const part of parts) Object.assign(size, { [part.asks]: part.rows, [part.looked_at]: part.columns });
+  for (const part of parts) Object.assign(size, { [part.query]: part.rows, [part.key]: part.columns });
   const names = Object.keys(sides).filter((name) => size[name]);
-  const places = new Set(parts.map((part) => `${part.asks} ${part.looked_at}`));
+  const places = new Set(parts.map((part) => `${part.query} ${part.key}`));
   const { heads } = parts[0];
   if (names.length < 2 || places.size < parts.length || parts.some((part) => part.heads !== heads))
     return null;
@@ -40,7 +40,7 @@ export function joint(parts, sides) {
   const numbers = [...new Set(parts.flatMap((part) => part.numbers))].sort((a, b) => a - b);
   const cells = new Uint8Array(numbers.length * heads * length * length);
   for (const part of parts) {
-    const [top, left] = [offsets[part.asks], offsets[part.looked_at]];
+    const [top, left] = [offsets[part.query], offsets[part.key]];
     for (let layer = 0; layer < part.layers; layer++)
       for (let head = 0; head < heads; head++) {
         const tile = numbers.indexOf(part.numbers[layer]) * heads + head;
@@ -77,17 +77,17 @@ export const tileAt = (order, place) => (order ? order.tiles[place] : place);
 export function cellOf(part, sides, tile, row, column) {
   const sideAt = (offsets, at) =>
     Object.entries(offsets).findLast(([, first]) => first <= at)[0];
-  const [asks, looked] = [sideAt(part.down, row), sideAt(part.across, column)];
+  const [query, key] = [sideAt(part.down, row), sideAt(part.across, column)];
   const block = part.blocks
-    ? Object.values(part.blocks).find((p) => asks in p.down && looked in p.across)
+    ? Object.values(part.blocks).find((p) => query in p.down && key in p.across)
     : part;
   if (!block) return null;
   const [layer, head] = [layerOf(part, block, Math.floor(tile / part.heads)), tile % part.heads];
   if (layer < 0) return null;
   return {
     tile: { kind: block.kind, layer, head },
-    row: { side: asks, index: (row - part.down[asks]) * sides[asks].every },
-    column: { side: looked, index: (column - part.across[looked]) * sides[looked].every },
+    row: { side: query, index: (row - part.down[query]) * sides[query].every },
+    column: { side: key, index: (column - part.across[key]) * sides[key].every },
   };
 }
 
@@ -127,12 +127,13 @@ export function averaged({ layers, heads }, { focus, average }) {
   return tiles;
 }
 
-/** Mean weights of the query (or, with `asks` false, of the key) at a place of a part. */
-export function meanWeights({ rows, columns, cells }, tiles, at, asks) {
-  const sum = new Float32Array(asks ? columns : rows);
+/** Mean weights of the query (or, with `asQuery` false, of the key) at a place of a part. */
+export function meanWeights({ rows, columns, cells }, tiles, at, asQuery) {
+  const sum = new Float32Array(asQuery ? columns : rows);
   for (const tile of tiles)
     for (let i = 0; i < sum.length; i++)
-      sum[i] += weightOf(cells[tile * rows * columns + (asks ? at * columns + i : i * columns + at)]);
+      sum[i] += weightOf(
+        cells[tile * rows * columns + (asQuery ? at * columns + i : i * columns + at)]);
   return sum.map((weight) => weight / tiles.length);
 }
 

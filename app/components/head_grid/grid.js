@@ -15,7 +15,7 @@ const LARGEST_TILE = 18;
 const GAP = 6;
 
 export class Grid {
-  held = null; // what unpack() gave
+  data = null; // what unpack() gave
   look = null; // what the small mount gave
   pointed = null; // {row: {side, index}, column: {side, index}, tile: {kind, layer, head}}
   pinned = null;
@@ -26,7 +26,7 @@ export class Grid {
     if (this.root === root) return;
     this.root = root;
     this.text = element("div", { class: "text" });
-    this.said = element("p", { class: "said", "aria-hidden": "true" });
+    this.message = element("p", { class: "message", "aria-hidden": "true" });
     this.live = element("p", { class: "live", role: "status" });
     this.sections = element("div", { class: "sections" });
     this.stage = element("div", {
@@ -34,29 +34,33 @@ export class Grid {
       "aria-label": "All heads. Arrow keys walk from head to head, Shift and arrow keys from " +
         "cell to cell, Home to the first cell. The sentence below says what is there.",
     }, this.sections);
-    this.frame = element("div", { class: "frame" }, this.text, this.said, this.stage, this.live);
+    this.frame = element("div", { class: "frame" }, this.text, this.message, this.stage, this.live);
     root.append(this.frame);
     this.stage.onkeydown = (event) => this.key(event);
     this.stage.onpointermove = (event) => this.hover(this.cellAt(event));
     this.stage.onpointerleave = () => this.hover(null);
     this.stage.onclick = (event) => this.choose(this.cellAt(event)?.tile, 0);
-    this.text.onpointermove = (event) => this.hover(this.pieceAt(event));
+    this.text.onpointermove = (event) => this.hover(this.tokenAt(event));
     this.text.onpointerleave = () => this.hover(null);
-    this.text.onclick = (event) => this.pin(this.pieceAt(event));
+    this.text.onclick = (event) => this.pin(this.tokenAt(event));
     this.observer?.disconnect();
     this.observer = new ResizeObserver(() => {
       if (Math.abs(this.frame.clientWidth - this.width) > 1) this.draw();
     });
     this.observer.observe(this.frame);
-    this.worded = null; // a new place on the page, after another page was shown
+    this.textOf = null; // a new place on the page, after another page was shown
     this.draw();
   }
 
   setWeights(bytes) {
-    const held = unpack(bytes);
-    if (this.held?.id === held.id) return;
-    this.held = held;
+    const data = unpack(bytes);
+    if (this.data?.id === data.id) return;
+    this.data = data;
     this.pointed = this.pinned = null;
+    if (this.look && !this.part(this.look.focus.kind)) {
+      clearTimeout(this.rest); // the head that a key chose is not in this model
+      this.rest = 0;
+    }
     this.draw();
   }
 
@@ -68,20 +72,20 @@ export class Grid {
     if (this.rest && before) look = { ...look, focus: before.focus };
     this.look = look;
     const rest = (l) => JSON.stringify({ ...l, focus: null });
-    if (before && rest(before) === rest(look)) this.point();
+    if (this.drawn && before && rest(before) === rest(look)) this.point();
     else this.draw();
   }
 
   part(kind) {
-    return this.held.parts.find((part) => part.kind === kind);
+    return this.data.parts.find((part) => part.kind === kind);
   }
 
   shown() {
     const { show, focus } = this.look;
-    const all = this.held.parts.filter((part) => part.rows && part.columns);
+    const all = this.data.parts.filter((part) => part.rows && part.columns);
     if (show === "joint" && all.length) {
-      if (this.held.joint === undefined) this.held.joint = joint(all, this.held.sides);
-      if (this.held.joint) return [this.held.joint];
+      if (this.data.joint === undefined) this.data.joint = joint(all, this.data.sides);
+      if (this.data.joint) return [this.data.joint];
     }
     return show === "one kind" ? all.filter((part) => part.kind === focus.kind) : all;
   }
@@ -89,7 +93,10 @@ export class Grid {
   // Drawing
 
   draw() {
-    if (!this.root || !this.held || !this.look) return;
+    this.drawn = null;
+    if (!this.root || !this.data || !this.look) return;
+    // The weights of another model come before its look, whose focus may be of a kind it lacks.
+    if (!this.part(this.look.focus.kind)) return;
     const style = getComputedStyle(this.frame);
     this.font = parseFloat(style.fontSize);
     this.ink = style.color;
@@ -110,7 +117,7 @@ export class Grid {
     this.drawn = parts.map((part) => this.section(part, room, left));
     this.sections.replaceChildren(...this.drawn.map((section) => section.box));
     this.point();
-    requestAnimationFrame(() => painted("grid", this.held.id));
+    requestAnimationFrame(() => painted("grid", this.data.id));
   }
 
   section(part, room, left) {
@@ -181,13 +188,13 @@ export class Grid {
       paintTiles(pixels, part, this.look, pixelColours(this.look.palette)));
   }
 
-  /** The text, a span for each piece, as it was typed. */
+  /** The text, a span for each token, as it was typed. */
   words() {
-    if (this.worded === this.held) return;
-    this.worded = this.held;
+    if (this.textOf === this.data) return;
+    this.textOf = this.data;
     this.spans = {};
     this.text.replaceChildren();
-    for (const [side, { labels, spaced, name }] of Object.entries(this.held.sides)) {
+    for (const [side, { labels, spaced, name }] of Object.entries(this.data.sides)) {
       if (!labels.length) continue;
       this.spans[side] = labels.map((label, index) => {
         const span = element("span", { dir: "auto" }, label);
@@ -195,8 +202,8 @@ export class Grid {
         if (spaced[index]) span.classList.add("spaced");
         return span;
       });
-      const pieces = this.spans[side].flatMap((span) => [span, element("wbr")]);
-      this.text.append(element("div", { class: side }, element("b", {}, name), ...pieces));
+      const spans = this.spans[side].flatMap((span) => [span, element("wbr")]);
+      this.text.append(element("div", { class: side }, element("b", {}, name), ...spans));
     }
   }
 
@@ -221,12 +228,12 @@ export class Grid {
   }
 
   cell(part, tile, row, column) {
-    return cellOf(part, this.held.sides, tile, row, column);
+    return cellOf(part, this.data.sides, tile, row, column);
   }
 
-  pieceAt(event) {
+  tokenAt(event) {
     const { side, index } = event.composedPath()[0] ?? {};
-    return side ? { piece: { side, index } } : null;
+    return side ? { token: { side, index } } : null;
   }
 
   hover(pointed) {
@@ -234,9 +241,9 @@ export class Grid {
     this.point();
   }
 
-  pin(found) {
-    const same = JSON.stringify(found) === JSON.stringify(this.pinned);
-    this.pinned = same ? null : found;
+  pin(pointed) {
+    const same = JSON.stringify(pointed) === JSON.stringify(this.pinned);
+    this.pinned = same ? null : pointed;
     this.point();
   }
 
@@ -255,6 +262,7 @@ export class Grid {
   }
 
   key(event) {
+    if (!this.drawn?.length) return;
     const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     const move = event.key === "Home" ? [0, 0] : step[event.key];
     if (event.key === "Escape") this.pinned = null;
@@ -269,8 +277,8 @@ export class Grid {
     const { focus } = this.look;
     const part = this.part(focus.kind);
     const { row, column } = this.pinned?.row ? this.pinned : { row: null, column: null };
-    const { every: rowEvery } = this.held.sides[part.asks];
-    const { every: columnEvery } = this.held.sides[part.looked_at];
+    const { every: rowEvery } = this.data.sides[part.query];
+    const { every: columnEvery } = this.data.sides[part.key];
     const moved = (at, by, every, count) =>
       Math.min(count - 1, Math.max(0, (at && (down || right) ? at.index / every : 0) + (at ? by : 0)));
     this.pinned = this.cell(part, focus.layer * part.heads + focus.head,
@@ -287,9 +295,9 @@ export class Grid {
     this.mark(pointed);
     this.shade(pointed);
     const sentence = this.sentence(pointed);
-    this.said.replaceChildren(...sentence);
+    this.message.replaceChildren(...sentence);
     clearTimeout(this.speaking);
-    this.speaking = setTimeout(() => (this.live.textContent = this.said.textContent), REST);
+    this.speaking = setTimeout(() => (this.live.textContent = this.message.textContent), REST);
   }
 
   mark(pointed) {
@@ -300,15 +308,15 @@ export class Grid {
       const { heads } = part;
       over.clearRect(0, 0, over.canvas.width, over.canvas.height);
       const bands = [];
-      const { piece } = pointed ?? {};
-      const [row, column] = piece ? [piece, piece] : [pointed?.row, pointed?.column];
-      for (const [isRow, found, offsets, length, size] of [
+      const { token } = pointed ?? {};
+      const [row, column] = token ? [token, token] : [pointed?.row, pointed?.column];
+      for (const [isRow, marked, offsets, length, size] of [
         [true, row, part.down, height, part.rows],
         [false, column, part.across, width, part.columns],
       ]) {
-        if (!found || !(found.side in offsets)) continue;
-        const { every } = this.held.sides[found.side];
-        const index = offsets[found.side] + Math.floor(found.index / every);
+        if (!marked || !(marked.side in offsets)) continue;
+        const { every } = this.data.sides[marked.side];
+        const index = offsets[marked.side] + Math.floor(marked.index / every);
         bands.push([isRow, (index * length) / size - thin / 2, length / size + thin]);
       }
       over.strokeStyle = colour;
@@ -329,14 +337,15 @@ export class Grid {
     }
   }
 
-  /** Weights between a piece and all pieces of the other side, in the head in focus or the mean. */
-  between(piece, asks) {
+  /** Weights between a token, as a query or as a key, and all tokens of the other side, in the head
+   * in focus or the mean. */
+  between(token, asQuery) {
     const part = this.part(this.look.focus.kind);
-    if (!part || piece.side !== (asks ? part.asks : part.looked_at)) return null;
-    const at = Math.floor(piece.index / this.held.sides[piece.side].every);
+    if (!part || token.side !== (asQuery ? part.query : part.key)) return null;
+    const at = Math.floor(token.index / this.data.sides[token.side].every);
     return {
-      side: asks ? part.looked_at : part.asks,
-      weights: meanWeights(part, averaged(part, this.look), at, asks),
+      side: asQuery ? part.key : part.query,
+      weights: meanWeights(part, averaged(part, this.look), at, asQuery),
     };
   }
 
@@ -347,28 +356,28 @@ export class Grid {
       span.style.removeProperty("--looked");
     }
     this.shaded = [];
-    const set = (piece, name, value) => {
-      const span = this.spans[piece.side]?.[piece.index];
+    const set = (token, name, value) => {
+      const span = this.spans[token.side]?.[token.index];
       if (!span) return;
       if (name === "here") span.classList.add("here");
       else span.style.setProperty(name, value);
       this.shaded.push(span);
     };
-    const piece = pointed?.piece ?? pointed?.row;
-    if (!piece) return;
-    set(piece, "here");
-    for (const [asks, name] of [[true, "--looks"], [false, "--looked"]]) {
-      const found = this.between(piece, asks);
-      found?.weights.forEach((weight, i) => {
-        const { every } = this.held.sides[found.side];
+    const token = pointed?.token ?? pointed?.row;
+    if (!token) return;
+    set(token, "here");
+    for (const [asQuery, name] of [[true, "--looks"], [false, "--looked"]]) {
+      const others = this.between(token, asQuery);
+      others?.weights.forEach((weight, i) => {
+        const { every } = this.data.sides[others.side];
         for (let k = 0; k < every && weight > 0.004; k++)
-          set({ side: found.side, index: i * every + k }, name, `${Math.round(100 * weight)}%`);
+          set({ side: others.side, index: i * every + k }, name, `${Math.round(100 * weight)}%`);
       });
     }
   }
 
   label({ side, index }) {
-    const { labels, every } = this.held.sides[side];
+    const { labels, every } = this.data.sides[side];
     if (every === 1) return element("em", {}, labels[index]);
     const last = labels[Math.min(labels.length, index + every) - 1];
     return element("em", {}, `${labels[index]} … ${last}`);
@@ -385,11 +394,11 @@ export class Grid {
     if (pointed.tile) {
       const { tile, row, column } = pointed;
       const part = this.part(tile.kind);
-      const [i, j] = [row, column].map(({ side, index }) => index / this.held.sides[side].every);
+      const [i, j] = [row, column].map(({ side, index }) => index / this.data.sides[side].every);
       const byte = part.cells[((tile.layer * part.heads + tile.head) * part.rows + i) * part.columns + j];
       const start = [element("b", {}, name(tile)), ": ", this.label(row)];
       if (!byte) return [...start, " may not look at ", this.label(column), "."];
-      const atMost = Math.max(this.held.sides[row.side].every, this.held.sides[column.side].every) > 1;
+      const atMost = Math.max(this.data.sides[row.side].every, this.data.sides[column.side].every) > 1;
       const share = (atMost ? "up to " : "") + percent(weightOf(byte));
       return [...start, ` looks ${share} at `, this.label(column), "."];
     }
@@ -397,19 +406,19 @@ export class Grid {
     const over = { heads: `mean over the heads of layer ${number}`,
       layers: `mean of head ${focus.head + 1} over the layers`, both: "mean over all heads" };
     const head = average ? `${this.part(focus.kind).name}, ${over[average]}` : name(focus);
-    const parts = [element("b", {}, head), ": ", this.label(pointed.piece)];
-    let said = 0;
-    for (const [asks, verb] of [[true, " looks most at "], [false, " is looked at most by "]]) {
-      const found = this.between(pointed.piece, asks);
-      if (!found) continue;
-      const best = [...found.weights.keys()].filter((i) => found.weights[i] > 0.004)
-        .sort((a, b) => found.weights[b] - found.weights[a]).slice(0, 3);
-      parts.push(said++ ? ";" : "", verb);
+    const parts = [element("b", {}, head), ": ", this.label(pointed.token)];
+    let roles = 0; // it is a query, a key, or both
+    for (const [asQuery, verb] of [[true, " looks most at "], [false, " is looked at most by "]]) {
+      const others = this.between(pointed.token, asQuery);
+      if (!others) continue;
+      const best = [...others.weights.keys()].filter((i) => others.weights[i] > 0.004)
+        .sort((a, b) => others.weights[b] - others.weights[a]).slice(0, 3);
+      parts.push(roles++ ? ";" : "", verb);
       if (!best.length) parts.push("nothing");
       best.forEach((i, rank) => parts.push(rank ? ", " : "",
-        this.label({ side: found.side, index: i * this.held.sides[found.side].every }),
-        ` (${percent(found.weights[i])})`));
+        this.label({ side: others.side, index: i * this.data.sides[others.side].every }),
+        ` (${percent(others.weights[i])})`));
     }
-    return said ? [...parts, "."] : [...parts, " plays no part in this kind of attention."];
+    return roles ? [...parts, "."] : [...parts, " plays no part in this kind of attention."];
   }
 }

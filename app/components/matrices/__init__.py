@@ -19,14 +19,15 @@ _mount = st.components.v2.component(
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix (row, column) and what its sides are called. `rows` and `columns`: a label each, or
-    empty for numbers that have no name. `bands`: into how many heads its columns (or, with
-    `across` false, its rows) fall, and which one is in focus. NaN is left blank."""
+    """A matrix (row, column); `row_name` and `column_name`: what its rows and columns are. `rows`
+    and `columns`: a label for each, or empty for numbers that have no name. `bands`: into how many
+    heads its columns (or, with `across` false, its rows) fall, and which one is in focus. NaN is
+    left blank."""
 
     title: str
     values: np.ndarray
-    asks: str
-    looked_at: str
+    row_name: str
+    column_name: str
     rows: Sequence[str] = ()
     columns: Sequence[str] = ()
     weights: bool = False  # from 0 to 1, on the scale of weights

@@ -26,9 +26,9 @@ function unpack(bytes) {
 class Matrices {
   constructor(header, root) {
     Object.assign(this, header);
-    this.said = element("p", { class: "said" });
+    this.message = element("p", { class: "message" });
     this.all = element("div", { class: "all" });
-    this.frame = element("div", { class: "frame" }, this.said, this.all);
+    this.frame = element("div", { class: "frame" }, this.message, this.all);
     root.querySelector(".frame")?.remove(); // the style beside it stays
     root.append(this.frame);
     for (const one of this.matrices) this.add(one);
@@ -39,9 +39,9 @@ class Matrices {
   add(one) {
     const [rows, columns] = one.values;
     one.canvas = element("canvas", { role: "img", "aria-label":
-      `${one.title}: ${rows} rows (${one.asks}), ${columns} columns (${one.looked_at})` });
+      `${one.title}: ${rows} rows (${one.row_name}), ${columns} columns (${one.column_name})` });
     one.canvas.onpointermove = (event) => this.point(one, event);
-    one.canvas.onpointerleave = () => (this.said.textContent = "");
+    one.canvas.onpointerleave = () => (this.message.textContent = "");
     const title = element("h4", {}, one.title, element("small", {}, ` ${rows} × ${columns}`));
     this.all.append(element("div", { class: "one" }, title, one.canvas));
     let largest = 0;
@@ -154,14 +154,14 @@ class Matrices {
   point(one, event) {
     const under = cellUnder(...pointIn(one.canvas, event), this.box(one));
     if (!under) {
-      this.said.textContent = "";
+      this.message.textContent = "";
       return;
     }
     const [row, column] = under;
     const name = (labels, index, side) => (labels.length ? `“${labels[index]}”` : `${side} ${index + 1}`);
     const value = one.cells[row * one.values[1] + column];
-    this.said.textContent = `${one.title}: ${name(one.rows, row, one.asks)}, ` +
-      `${name(one.columns, column, one.looked_at)}: ` +
+    this.message.textContent = `${one.title}: ${name(one.rows, row, one.row_name)}, ` +
+      `${name(one.columns, column, one.column_name)}: ` +
       (Number.isFinite(value) ? exact(value) : "masked");
   }
 }

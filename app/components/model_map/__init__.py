@@ -47,7 +47,7 @@ def model_map(
                 if block.kind
                 else NAMES[block.part],
                 "colour": colours.get(block.kind, ""),
-                "said": _said(block),
+                "description": _description(block),
             }
             for block in shown
         ],
@@ -76,7 +76,7 @@ def _id(block: Block) -> str:
     return f"{block.stack}.{'' if block.layer is None else block.layer}.{block.part}"
 
 
-def _said(block: Block) -> str:
+def _description(block: Block) -> str:
     """Its parameters and shapes for this sentence."""
     count = f"{block.parameters:,} parameters" if block.parameters else ""
     shared = f"shared with {block.shares}" if block.shares else ""

@@ -6,7 +6,7 @@ import { shape } from "../shared/svg.js";
 
 function block(one, choose) {
   const button = element("button", { type: "button", "data-part": one.id },
-    element("b", {}, one.name), element("span", {}, one.said));
+    element("b", {}, one.name), element("span", {}, one.description));
   button.onclick = () => choose(one.id);
   if (one.colour) button.style.setProperty("--kind", one.colour);
   return button;

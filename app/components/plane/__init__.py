@@ -45,11 +45,11 @@ def head(
     on_choose: Callable[[int], None],
 ) -> None:
     """Queries and keys of one head, `vectors` (query, d_head) and (key, d_head) with their
-    `axes`, and what the `chosen` query finds. `on_choose` hears of another one."""
+    `axes`, and the `answer` to the `chosen` query. `on_choose` hears of another one."""
     named = zip(("queries", "keys"), vectors, axes, strict=True)
     sides = {
-        side: {"name": axis.title, "labels": list(axis.labels), "points": plane.put(own).tolist()}
-        for side, own, axis in named
+        side: {"name": axis.title, "labels": list(axis.labels), "points": plane.put(rows).tolist()}
+        for side, rows, axis in named
     }
     _mount(
         data=sides

@@ -9,12 +9,12 @@ import { shape } from "../shared/svg.js";
 const STEP = 0.1; // vectors are dragged from tenth to tenth, so that the digits shown are all there are
 const REACH = 10; // the largest number a dragged vector may hold
 const REST = 150; // ms without a key before the server, or a screen reader, hears of it
-const MOST_LABELS = 48; // with more pieces than that, only keys that have weight are named
+const MOST_LABELS = 48; // with more tokens than that, only keys that have weight are named
 const LEAST_ARROW = 0.01; // keys of less weight are dots alone
 
 const pair = ([x, y]) => `(${tenths(x)}, ${tenths(y)})`;
 
-/** Scores q·k, the same divided, weights, and the values so weighted: model.family.look_up. */
+/** Scores q·k, the same divided, weights, and the values so weighted: look_up of model.analysis.family. */
 function lookUp(query, keys, values, divisor) {
   const scores = keys.map((key) => query[0] * key[0] + query[1] * key[1]);
   const scaled = scores.map((score) => score / divisor);
@@ -100,22 +100,22 @@ class Sheet {
     const power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].find((times) => times * power >= rough) * power;
     const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-    const found = [];
+    const drawn = [];
     for (const [i, room] of [[0, this.width], [1, this.height]]) {
       const most = Math.ceil(room / this.unit / step);
       for (let n = -most; n <= most; n++) {
         const place = Math.round(this.at([n * step, n * step])[i]) + 0.5;
         if (place < 0 || place > room) continue;
         const line = i ? `M0 ${place}H${this.width}` : `M${place} 0V${this.height}`;
-        found.push(shape("path", { d: line, class: n ? "" : "axis" }));
+        drawn.push(shape("path", { d: line, class: n ? "" : "axis" }));
         if (!n || place < 2 * this.font || place > room - 2 * this.font) continue;
         const [x, y] = this.at([0, 0]);
         const where = i ? { x: x - 0.3 * this.font, y: place + 0.35 * this.font, "text-anchor": "end" }
           : { x: place, y: y + 1.1 * this.font, "text-anchor": "middle" };
-        found.push(shape("text", where, minus((n * step).toFixed(digits))));
+        drawn.push(shape("text", where, minus((n * step).toFixed(digits))));
       }
     }
-    return found;
+    return drawn;
   }
 
   titles([across, up]) {
@@ -243,13 +243,13 @@ class LookUp extends Picture {
       group.focus({ preventScroll: true });
       // The tip stays under the pointer as it was taken, it does not jump to it.
       const [x, y] = this.sheet.from(event);
-      this.held = [vector.at[0] - x, vector.at[1] - y];
+      this.offset = [vector.at[0] - x, vector.at[1] - y];
       event.preventDefault();
     };
     group.onpointermove = (event) => {
       if (!group.hasPointerCapture(event.pointerId)) return;
       const [x, y] = this.sheet.from(event);
-      this.move(vector, [x + this.held[0], y + this.held[1]]);
+      this.move(vector, [x + this.offset[0], y + this.offset[1]]);
     };
     group.onkeydown = (event) => {
       const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
@@ -276,8 +276,8 @@ class LookUp extends Picture {
     const edge = REACH * 1.06;
     sheet.fit([-edge, edge, -edge, edge], Math.min(width, height), Math.min(width, height));
     const [query, ...keys] = vectors.map(({ at }) => at);
-    this.found = lookUp(query, keys, data.values, data.divisor);
-    const { weights } = this.found;
+    this.result = lookUp(query, keys, data.values, data.divisor);
+    const { weights } = this.result;
     vectors.forEach(({ at }, i) => {
       const { group, body, grip } = this.handles[i];
       const tip = sheet.at(at);
@@ -295,7 +295,7 @@ class LookUp extends Picture {
   }
 
   tell() {
-    const { data, found } = this;
+    const { data, result } = this;
     const [query, ...keys] = this.vectors;
     const scaled = data.divisor !== 1;
     const head = ["word", "key", "q·k", ...(scaled ? [data.divided] : []), "weight", "value"];
@@ -303,17 +303,17 @@ class LookUp extends Picture {
       element("span", {}, "q: ", element("b", {}, query.name), ` = ${pair(query.at)}`),
       head,
       keys.map(({ name, at }, i) => ({
-        share: found.weights[i],
-        cells: [name, pair(at), number(found.scores[i], 2),
-          ...(scaled ? [number(found.scaled[i], 4)] : []),
-          number(found.weights[i], 4), tenths(data.values[i])],
+        share: result.weights[i],
+        cells: [name, pair(at), number(result.scores[i], 2),
+          ...(scaled ? [number(result.scaled[i], 4)] : []),
+          number(result.weights[i], 4), tenths(data.values[i])],
       }))));
     const sum = keys.flatMap((_, i) => {
       const value = data.values[i];
-      return [i ? " + " : "", number(found.weights[i], 4), " · ",
+      return [i ? " + " : "", number(result.weights[i], 4), " · ",
         value < 0 ? `(${tenths(value)})` : tenths(value)];
     });
-    this.answer.replaceChildren("Answer: ", element("b", {}, number(found.answer, 4)));
+    this.answer.replaceChildren("Answer: ", element("b", {}, number(result.answer, 4)));
     this.sum.replaceChildren("= ", ...sum);
   }
 
@@ -327,25 +327,25 @@ class LookUp extends Picture {
     const y = 2.6 * font;
     this.line.setAttribute("width", width);
     this.line.setAttribute("height", 5 * font);
-    const x = place(this.found.answer);
+    const x = place(this.result.answer);
     this.line.replaceChildren(
       shape("path", { class: "axis", d: `M0 ${y}H${width}M${place(0)} ${y - 0.3 * font}v${0.6 * font}` }),
       ...data.values.flatMap((value, i) => [
         shape("circle", { class: "value", cx: place(value), cy: y,
-          r: (0.2 + 0.7 * Math.sqrt(this.found.weights[i])) * font }),
+          r: (0.2 + 0.7 * Math.sqrt(this.result.weights[i])) * font }),
         shape("text", { x: place(value), y: y + 2 * font, "text-anchor": "middle" }, tenths(value)),
       ]),
       shape("path", { class: "here", d: `M${x} ${y - 0.2 * font}l${-0.5 * font} ${-0.9 * font}h${font}Z` }),
       shape("text", { class: "here", x: Math.min(width - 3 * font, Math.max(3 * font, x)), y: font,
-        "text-anchor": "middle" }, `answer ${minus(this.found.answer.toFixed(2))}`),
+        "text-anchor": "middle" }, `answer ${minus(this.result.answer.toFixed(2))}`),
     );
   }
 
   sentence() {
     const [query, ...keys] = this.vectors;
-    const parts = keys.map(({ name }, i) => `${name} ${percent(this.found.weights[i], 1)}`);
+    const parts = keys.map(({ name }, i) => `${name} ${percent(this.result.weights[i], 1)}`);
     return `${query.name} ${pair(query.at)}: ${parts.join(", ")}. ` +
-      `Answer ${minus(this.found.answer.toFixed(2))}.`;
+      `Answer ${minus(this.result.answer.toFixed(2))}.`;
   }
 }
 
@@ -388,15 +388,15 @@ class Head extends Picture {
   words() {
     const { labels, name } = this.data.queries;
     this.strip.setAttribute("aria-label", `Query, a piece of the ${name}`);
-    this.pieces = labels.map((label, index) => Object.assign(
+    this.tokens = labels.map((label, index) => Object.assign(
       element("span", { role: "radio", dir: "auto" }, label), { index }));
-    this.strip.replaceChildren(element("b", { "aria-hidden": "true" }, "Query"), ...this.pieces);
+    this.strip.replaceChildren(element("b", { "aria-hidden": "true" }, "Query"), ...this.tokens);
   }
 
   mark() {
-    this.pieces.forEach((piece, i) => {
-      piece.setAttribute("aria-checked", i === this.chosen);
-      piece.setAttribute("tabindex", i === this.chosen ? 0 : -1);
+    this.tokens.forEach((token, i) => {
+      token.setAttribute("aria-checked", i === this.chosen);
+      token.setAttribute("tabindex", i === this.chosen ? 0 : -1);
     });
     // Numbers of another query are not those of the chosen one.
     this.frame.classList.toggle("old", this.chosen !== this.data.chosen);
@@ -407,9 +407,9 @@ class Head extends Picture {
       Home: -Infinity, End: Infinity };
     const way = ways[event.key];
     if (!way) return;
-    const last = this.pieces.length - 1;
+    const last = this.tokens.length - 1;
     this.choose(Math.min(last, Math.max(0, this.chosen + way)), REST);
-    this.pieces[this.chosen].focus();
+    this.tokens[this.chosen].focus();
     event.preventDefault();
   }
 
@@ -461,7 +461,7 @@ class Head extends Picture {
       drawn.push(Object.assign(diamond, { index: i, label: `query ${queries.labels[i]}` }));
     });
     const tip = sheet.at(queries.points[chosen]);
-    drawn.push(shape("path", { class: "asks", d: arrow(sheet.zero, tip, 0.25 * font) }));
+    drawn.push(shape("path", { class: "query", d: arrow(sheet.zero, tip, 0.25 * font) }));
     sheet.drawing.replaceChildren(...drawn);
     const dots = keys.points.filter((_, i) => weights[i] >= 0.05).map((point) => {
       const [x, y] = sheet.at(point);
@@ -471,7 +471,7 @@ class Head extends Picture {
       ({ at: side.points[i], text: side.labels[i], gap, ...more });
     const short = queries.points.length + keys.points.length <= MOST_LABELS;
     sheet.write([
-      label(queries, chosen, 0.4 * font, { must: true, class: "asks" }),
+      label(queries, chosen, 0.4 * font, { must: true, class: "query" }),
       ...byWeight.filter((i) => short || weights[i] >= LEAST_ARROW)
         .map((i) => label(keys, i, radius(weights[i]) + 2, {})),
       ...queries.points.map((_, i) => label(queries, i, half, { class: "other" }))

@@ -1,4 +1,4 @@
-// Scales of colours. Their stops, "#rrggbb" and evenly spaced, come from look.py.
+// Scales of colours. Their stops, "#rrggbb" and evenly spaced, come from theme.py.
 
 /** The colour [red, green, blue] at a share of 0 to 1 of the scale. */
 export function ramp(palette) {

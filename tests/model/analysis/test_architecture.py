@@ -11,7 +11,6 @@ from tests.model.common import (
     depths,
     load,
     random_model,
-    tiny_tokenizer,
     traced,
 )
 
@@ -58,8 +57,7 @@ def test_shapes_are_those_of_a_pass(folder):
             assert whole.embedded[side].shape == block.shape
 
 
-def test_every_attention_of_the_capture_has_a_block():
-    tokenizer = tiny_tokenizer()
+def test_every_attention_of_the_capture_has_a_block(tokenizer):
     model = random_model("pre_norm", vocab_size=len(tokenizer))
     whole = traced(model, tokenizer.encode("The dog"), tokenizer.encode("Ein Hund"))
     found = {(b.kind, b.layer) for b in blocks(model, {"src": 5, "tgt": 5}) if b.kind}

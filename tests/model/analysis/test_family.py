@@ -99,7 +99,7 @@ def test_first_waves(measured):
     )
 
 
-def test_a_row_that_may_look_nowhere(measured):
+def test_a_row_that_may_attend_to_nothing(measured):
     assert measured["nothing_to_see"] == pytest.approx(
         {"paper": 0, "annotated": 1 / LENGTH, "hyunwoongko": 1 / LENGTH}
     )
@@ -142,7 +142,7 @@ def test_flatness_is_a_share(measured):
     assert all(0 < share <= 1 for share in measured["normalized_entropy"].values())
 
 
-def test_one_piece_can_be_measured(models, tgt):
+def test_one_token_can_be_measured(models, tgt):
     with torch.no_grad():
         measured = family.measure(models, torch.tensor([[5]]), tgt)
     assert measured["normalized_entropy"]["paper"] == 1

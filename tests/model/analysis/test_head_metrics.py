@@ -224,7 +224,7 @@ def test_half_the_way_from_uniform_to_the_textbook_scores_one_half():
     found = nearest_names(measure(mixed, LONG, LONG, True), 0, 0)
     assert found[0].name == "previous token"
     assert found[0].score == pytest.approx(0.5)
-    assert found[0].reason == ("54 % of its weight is on the piece before (a uniform head: 8 %)")
+    assert found[0].reason == ("54 % of its weight is on the token before (a uniform head: 8 %)")
 
 
 def test_scores_lie_between_0_and_1_and_fall(case):
@@ -239,7 +239,7 @@ def test_scores_lie_between_0_and_1_and_fall(case):
 
 def test_rows_that_show_a_name_are_those_beyond_a_uniform_head():
     head = np.tri(6) / np.tri(6).sum(-1, keepdims=True)
-    for i in (1, 3, 5):  # all on the previous piece, of 2, 4 and 6 keys
+    for i in (1, 3, 5):  # all on the previous token, of 2, 4 and 6 keys
         head[i] = np.eye(6)[i - 1]
     query = ("<s>", *"abcde")
     weights = synthetic("decoder", query, query, head)

@@ -168,13 +168,32 @@ def expect_shuffled_rows(model, pair, pad_to=0):
     assert none.moved.max() <= within(1e-5)
     assert np.diagonal(none.distances[:, list(none.order)]).max() <= within(1e-5)
     if model.sides()[0].predicts != "next token":  # else what comes next was moved, too
-        assert np.abs(none.answers_after.wanted - none.answers_before.wanted).max() <= within(1e-5)
+        change = np.abs(none.answers_after.wanted - none.answers_before.wanted)
+        assert np.nanmax(change) <= within(1e-5)
     i, j = 1, 2
     far = np.linalg.norm(own.after[i].astype(float) - own.before[j].astype(float))
     far /= np.linalg.norm(own.before, axis=-1).mean()
     assert own.distances[i, j] == pytest.approx(far, rel=1e-5)
     behind = length + model.sides()[0].begins
     assert list(none.order[behind:]) == list(range(behind, len(none.before)))
+
+
+def test_what_follows_the_last_token_is_unknown_to_a_model_without_eos():
+    pair = random_pair()
+    for bos_id, ids in ((1, (1, *pair[1].ids)), (-1, pair[1].ids)):
+        model = random_model(bos_id=bos_id, eos_id=-1)
+        seen = trace(model, run_of(model, *pair))
+        found = positions.answers(seen, 0, -1)
+        shares = torch.from_numpy(seen.logits.copy()).softmax(dim=-1).numpy()
+        assert len(found.wanted) == len(found.best) == len(ids)
+        assert found.wanted[:-1] == pytest.approx(shares[range(len(ids) - 1), ids[1:]])
+        assert np.isnan(found.wanted[-1])
+
+
+@pytest.mark.parametrize("tokens", [dict(bos_id=-1), dict(eos_id=-1), dict(bos_id=-1, eos_id=-1)])
+@pytest.mark.parametrize("preset", ["paper", "bloem", "decoder_only"])
+def test_a_model_without_special_tokens_shuffles_the_whole_text(preset, tokens):
+    expect_shuffled_rows(random_model(preset, **tokens), random_pair())
 
 
 @pytest.mark.parametrize("pad_to", [0, 12])

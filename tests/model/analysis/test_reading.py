@@ -112,7 +112,7 @@ def test_words_are_what_people_expect(tokenizer, text, expected):
     assert len(groups) == len(labels)
 
 
-def test_groups_hold_every_piece_once_and_in_order(tokenizer, key):
+def test_groups_hold_every_token_once_and_in_order(tokenizer, key):
     for encoding in [key, tokenizer.encode(" \t 🙂 é..'s\n\n "), NOTHING]:
         groups, _ = words(encoding)
         tokens = [i for start, stop in groups for i in range(start, stop)]
@@ -120,7 +120,7 @@ def test_groups_hold_every_piece_once_and_in_order(tokenizer, key):
         assert all(start < stop for start, stop in groups)
 
 
-def test_a_compound_is_all_its_pieces_and_an_emoji_its_bytes(tokenizer):
+def test_a_compound_is_all_its_tokens_and_an_emoji_its_bytes(tokenizer):
     encoding = tokenizer.encode(SOURCE)
     by_label = {}
     for (start, stop), label in zip(*words(encoding), strict=True):
@@ -170,7 +170,7 @@ def test_merged_rows_still_sum_to_one_or_to_nothing(tokenizer):
     close(word_empty[:, 1:].sum(axis=-1), 1)
 
 
-def test_pieces_that_are_words_stay_as_they_are():
+def test_tokens_that_are_words_stay_as_they_are():
     weights = random_weights(3, 5, 4)
     close(merge(weights, [(i, i + 1) for i in range(5)], [(i, i + 1) for i in range(4)]), weights)
 

@@ -9,6 +9,7 @@ from model.analysis import residual
 from model.masks import Masks
 from model.presets import PRESETS
 from model.probing.capture import capture, view
+from model.probing.sites import has_final_norm
 from tests.devices import here, within
 from tests.model.common import CHECKPOINTS, depths, encoding, load, random_ids, random_model, traced
 
@@ -78,7 +79,7 @@ def test_the_stream_is_what_was_captured(preset):
         for i in range(layers):
             assert np.array_equal(stream[i + 1], outputs[f"{side.stack}.layers.{i}"][0].cpu())
         assert np.array_equal(seen.final[name], outputs[f"{side.stack}.norm"][0].cpu())
-        normed = residual.has_final_norm(model, side)
+        normed = has_final_norm(model, side)
         assert normed == (preset in ("pre_norm", "annotated"))
         assert np.array_equal(stream[-1], seen.final[name]) != normed
     one = {"bloem": ["encoder"], "decoder_only": ["decoder"]}
@@ -94,7 +95,7 @@ def test_lengths_and_likeness_are_torchs():
     assert residual.cosine(np.zeros((1, 8)), np.ones((1, 8))) == 0
 
 
-def test_padding_is_left_out_of_the_mean_over_pieces():
+def test_padding_is_left_out_of_the_mean_over_tokens():
     _, seen = random_trace("paper", 20)
     stream, real = seen.stream["src"], residual.real(seen, "src", 0)
     assert real.sum() == 7 and len(real) == 20

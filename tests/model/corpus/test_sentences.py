@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+import torch
 
 from model.checkpoint import Checkpoint
 from model.corpus.sentences import Line, Sentence, attend, encode, read, windows
+from model.decoding.search import greedy_decode
 from model.probing.capture import view
 from model.training.data import DataError
-from tests.model.common import hooks, load
+from tests.devices import here
+from tests.model.common import hooks, load, random_model
 
 TEXTS = [
     "A dog runs.",
@@ -46,6 +49,41 @@ def test_a_classifier_has_no_target():
         same(seen, reviews.trace(line.source))
     with pytest.raises(DataError, match="reads one text and no target"):
         encode(reviews, [Line(1, "a film", "good")])
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        dict(pad_id=-1),
+        dict(bos_id=-1),
+        dict(pad_id=-1, bos_id=-1, eos_id=-1),
+        dict(pad_id=1, bos_id=2, eos_id=3),  # hyunwoongko's
+    ],
+    ids=str,
+)
+def test_special_tokens_are_those_of_the_model(tokenizer, tokens):
+    model = random_model(vocab_size=len(tokenizer), **tokens)
+    checkpoint = Checkpoint(model, tokenizer, {}, "paper")
+    lines = [Line(1, "the dog", "ein"), Line(2, "a", "ein Hund"), Line(3, "the dog and", "die")]
+    for line, seen in zip(lines, attend(checkpoint, encode(checkpoint, lines)), strict=True):
+        same(seen, checkpoint.trace(line.source, line.target))
+    without = [Line(1, "the dog", "ein"), Line(2, "a")]
+    if model.config.bos_id >= 0:
+        assert len(attend(checkpoint, encode(checkpoint, without))) == 2
+        return
+    with pytest.raises(DataError, match=r"^Line 2: This model needs a target.*-1"):
+        encode(checkpoint, without)
+    with pytest.raises(DataError, match=r"^The target is empty\.$"):
+        encode(checkpoint, [Line(1, "a", "")])
+
+
+def test_special_tokens_that_a_model_writes_are_left_out(tokenizer):
+    model = random_model("annotated", vocab_size=len(tokenizer))
+    model.generator.bias[:2] += 2
+    checkpoint = Checkpoint(model, tokenizer, {}, "annotated")
+    assert any(token < 2 for token in greedy_decode(model, here(torch.tensor([[5, 2]])))[0])
+    [seen] = attend(checkpoint, encode(checkpoint, [Line(1, "the dog")]))
+    same(seen, checkpoint.trace("the dog"))
 
 
 def test_the_logits_are_not_made(en_de, monkeypatch):

@@ -202,7 +202,13 @@ def test_a_signal_leaves_the_old_file_and_nothing_else(tmp_path, number):
     file, out = tmp_path / "many.txt", tmp_path / "w.csv"
     file.write_text("\n".join([f"{' '.join(WORDS * 5)}\tein Hund"] * 3000))
     out.write_text("old")
-    process = subprocess.Popen(command_of(file, out), cwd=ROOT, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command_of(file, out),
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        # What a shell starts in the background inherits a SIGINT that is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
     while process.poll() is None and len(list(tmp_path.iterdir())) < 3:
         time.sleep(0.01)  # until it writes
     time.sleep(0.2)

@@ -1,5 +1,8 @@
 """Greedy and beam search say the same with and without a cache, alone and in a batch."""
 
+import gc
+import weakref
+
 import pytest
 import torch
 
@@ -122,6 +125,21 @@ def test_a_cache_leaves_the_model_as_it_is(model, src):
     assert found.keys() == ours.keys() and all(found[name] is ours[name] for name in ours)
 
 
+@torch.inference_mode()
+def test_a_cache_dies_with_its_view(model, src):
+    """At once: a cycle would keep keys and values until the garbage collector comes."""
+    gc.disable()
+    try:
+        steps = Steps(view(model), src, Masks(), 4, 1, cached=True)
+        steps(here(torch.full((len(src), 1), 5)))
+        caches = [*map(weakref.ref, (*steps.one_by_one.growing, *steps.one_by_one.fixed))]
+        assert len(caches) == 6 and all(cache() for cache in caches)
+        del steps
+        assert not any(cache() for cache in caches)
+    finally:
+        gc.enable()
+
+
 @pytest.mark.parametrize("preset", DECODING)
 @torch.inference_mode()
 def test_every_preset_that_writes(preset):
@@ -162,6 +180,12 @@ def test_an_attention_that_no_cache_fits_is_decoded_without():
 def test_a_system_without_a_first_token_is_told_so(decode):
     with pytest.raises(ValueError, match=r"no token that a target begins with.*-1"):
         decode(random_model(bos_id=-1), random_ids(5))
+
+
+@pytest.mark.parametrize("decode", [greedy_decode, beam_search])
+def test_a_system_without_a_last_token_writes_until_there_is_no_room(decode):
+    targets = decode(random_model(eos_id=-1), random_ids(5, 3), max_length=7)
+    assert [len(ids) for ids in targets] == [7, 7]
 
 
 @pytest.mark.parametrize("decode", [greedy_decode, beam_search])

@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 import torch
 
+from model import presets
 from model.masks import Masks
 from model.probing.capture import view
 from model.probing.trace import TooLong, Trace
+from model.tokenizer import Encoding
 from tests.devices import here, within
 from tests.model import common
 from tests.model.common import PRESETS, attentions, encoding, hooks, random_ids, random_model
@@ -181,6 +183,37 @@ def test_too_long_is_refused_with_both_numbers_before_any_tensor_is_made(model):
     assert hooks(model) == 0
 
 
+@pytest.mark.parametrize(("bos_id", "eos_id"), [(1, 2), (4, -1), (-1, 4), (-1, -1)])
+@pytest.mark.parametrize("preset", presets.PRESETS)
+def test_a_model_reads_the_special_tokens_that_it_has(preset, bos_id, eos_id):
+    model = random_model(preset, bos_id=bos_id, eos_id=eos_id)
+    src, tgt = encoding(random_ids(5)), encoding(random_ids(8))
+    texts = common.traced(model, src, tgt).texts
+    if "src" in texts:
+        eos = [eos_id] * (eos_id >= 0)
+        assert texts["src"].ids == (*src.ids, *eos)
+        assert texts["src"].tokens == (*src.tokens, *["</s>"] * len(eos))
+    if "tgt" in texts:
+        text = src if len(texts) == 1 else tgt
+        bos = [bos_id] * (bos_id >= 0)
+        assert texts["tgt"].ids == (*bos, *text.ids)
+        assert texts["tgt"].tokens == (*["<s>"] * len(bos), *text.tokens)
+
+
+def test_a_model_without_a_padding_token_is_not_padded():
+    model, text = random_model(pad_id=-1), encoding(random_ids(5))
+    assert common.traced(model, text, text, pad_to=6).src.ids == (*text.ids, 2)
+    with pytest.raises(ValueError, match=r"^The source cannot be padded to 7 tokens: .*-1\)\.$"):
+        common.traced(model, text, text, pad_to=7)
+
+
+def test_a_text_of_no_token_is_refused():
+    model, text, nothing = random_model(eos_id=-1), encoding(random_ids(5)), Encoding((), (), ())
+    assert common.traced(model, text, nothing).tgt.tokens == ("<s>",)
+    with pytest.raises(ValueError, match=r"^The source is empty"):
+        common.traced(model, nothing, text)
+
+
 def test_depths_may_differ():
     seen = traced(random_model(n_encoder_layers=2, n_decoder_layers=5))
     assert {kind: len(weights) for kind, weights in seen.attention.items()} == {
@@ -190,7 +223,7 @@ def test_depths_may_differ():
     }
 
 
-def test_a_dataframe_holds_every_weight_with_its_place_and_its_pieces():
+def test_a_dataframe_holds_every_weight_with_its_place_and_its_tokens():
     model = random_model(n_encoder_layers=2, n_decoder_layers=3)
     seen = traced(model, pad_to=0)
     table = seen.to_dataframe()
@@ -199,10 +232,10 @@ def test_a_dataframe_holds_every_weight_with_its_place_and_its_pieces():
     sides["cross"] = (seen.tgt, seen.src)
     row = table.itertuples(index=False)
     for kind, weights in seen.attention.items():
-        asks, looked_at = sides[kind]
+        queries, keys = sides[kind]
         for (layer, head, query, key), weight in np.ndenumerate(weights):
-            expected = (kind, layer + 1, head + 1, query + 1, asks.tokens[query], key + 1)
-            assert tuple(next(row)) == (*expected, looked_at.tokens[key], weight)
+            expected = (kind, layer + 1, head + 1, query + 1, queries.tokens[query], key + 1)
+            assert tuple(next(row)) == (*expected, keys.tokens[key], weight)
 
 
 def test_a_dataframe_is_small_and_can_be_asked():

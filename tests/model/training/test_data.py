@@ -17,10 +17,12 @@ from model.training.data import (
     batches,
     fetch,
     pad,
+    pad_ids,
     read_lines,
     read_multi30k,
     read_tsv,
 )
+from model.transformer import Config
 
 CONTENT = bytes(range(256)) * 2000
 
@@ -174,3 +176,11 @@ def test_a_pair_longer_than_a_batch_is_a_batch():
 
 def test_pad():
     assert pad([[1], [2, 3]], 0).tolist() == [[1, 0], [2, 3]]
+    assert pad_ids([[1], [2, 3]], Config(9, pad_id=4)).tolist() == [[1, 4], [2, 3]]
+
+
+def test_texts_of_one_length_need_no_padding_token():
+    config = Config(9, pad_id=-1)
+    assert pad_ids([[1, 2], [2, 3]], config).tolist() == [[1, 2], [2, 3]]
+    with pytest.raises(DataError, match=r"^This model has no padding token .*-1.* lengths"):
+        pad_ids([[1], [2, 3]], config)

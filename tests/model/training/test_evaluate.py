@@ -12,7 +12,7 @@ import torch
 from model import card, checkpoint, presets
 from model.tokenizer import Tokenizer
 from model.training import evaluate, tasks
-from tests.model.common import load
+from tests.model.common import load, random_model
 
 DATA = os.environ.get("HEADLIGHT_DATA")
 SIZES = dict(d_model=16, n_heads=2, d_ff=16, n_encoder_layers=1, n_decoder_layers=1)
@@ -104,6 +104,15 @@ def test_headline():
     assert card.headline({"scores": scores}) == "31.3 BLEU, lowercased (beam 5)"
     exact = {"set": "unseen", "decode": "greedy", "exact": 100.0, "examples": 1000}
     assert card.headline({"scores": [exact]}) == "100.0 % exact (greedy)"
+
+
+@pytest.mark.parametrize("tokens", [dict(pad_id=-1), dict(pad_id=-1, eos_id=-1)], ids=str)
+def test_a_classifier_without_special_tokens(tokenizer, tokens):
+    model = random_model("bloem", vocab_size=len(tokenizer), **tokens)
+    held = checkpoint.Checkpoint(model, tokenizer, {"classes": ["no", "yes"]}, "bloem")
+    texts = ["the dog", "a", "the dog and the cat", "a dog"]
+    probabilities = [held.classify(text) for text in texts]
+    assert evaluate.classify(held, texts) == [max(p, key=p.get) for p in probabilities]
 
 
 def test_a_classifier_answers_with_probabilities(tmp_path):

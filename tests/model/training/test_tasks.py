@@ -13,6 +13,7 @@ import pytest
 from model.tokenizer import SPECIAL
 from model.training import tasks, train
 from model.training.data import DataError
+from model.transformer import Config
 
 WORDS = ["ein", "der", "hund", "mann", "frau", "läuft", "springt", "sitzt", "rot", "blau"]
 
@@ -183,6 +184,15 @@ def test_encoding_of_examples(snippets):
     assert tgt == [config.bos_id, 1]
     with pytest.raises(DataError, match="reads at most 8"):
         task.encode(tokenizer, [("ein " * 20, "negative")], config)
+
+
+def test_a_model_without_the_tokens_of_a_target_cannot_learn_to_write_one(snippets, tokenizer):
+    for tokens in (dict(bos_id=-1), dict(eos_id=-1)):
+        config = Config(len(tokenizer), **tokens)
+        with pytest.raises(DataError, match=r"learns to write .* -1"):
+            tasks.toy("copy").encode(tokenizer, [("a b", "a b")], config)
+        ((src, _),) = tasks.reviews(snippets).encode(tokenizer, [("a b", "positive")], config)
+        assert src == [*tokenizer.encode("a b").ids, *[2] * (config.eos_id == 2)]
 
 
 def test_unknown_task_and_missing_file():

@@ -1,4 +1,5 @@
-"""The evidence pack: one ZIP with a view, its numbers, and what is needed to get them again.
+"""The bundle (on screen: evidence pack): one ZIP with a view, its numbers, and what is needed to
+get them again.
 
 Opening one reads memory and writes nothing: files are looked up by their known names, unpacked up
 to a known size, and numbers are read as numbers.
@@ -18,8 +19,8 @@ from platform import python_version
 
 import numpy as np
 
-from app import exports
-from app.exports import View
+from app.export import pictures, tables
+from app.export.view import View, permalink
 from app.labels import head_name, kind_name, size
 from app.pages import PAGES
 from app.settings import SETTINGS
@@ -31,15 +32,15 @@ IDENTICAL, OTHER_HARDWARE = 1e-6, 1e-4
 RECORD, NUMBERS, README = "evidence.json", "weights.npz", "README.txt"
 PICTURES = {
     f"{draw.__name__}.{ending}": partial(draw, ending=ending)
-    for draw in (exports.head, exports.grid)
+    for draw in (pictures.head, pictures.grid)
     for ending in ("png", "svg", "pdf")
 } | {
-    "page.html": exports.page,
+    "page.html": pictures.page,
 }
 TABLES = ("weights.csv", "weights.parquet")
-MAY_HOLD = {RECORD, NUMBERS, README, *PICTURES, *TABLES}
+FILES = {RECORD, NUMBERS, README, *PICTURES, *TABLES}
 
-LARGEST_PACK = 100 * 2**20  # bytes, as in app/.streamlit/config.toml
+LARGEST_BUNDLE = 100 * 2**20  # bytes, as in app/.streamlit/config.toml
 LARGEST_NUMBERS = 48 * 2**20
 LARGEST_TABLE = 32 * 2**20
 LARGEST_RECORD = 2**20
@@ -51,7 +52,7 @@ END = struct.Struct("<4s4H2LH")  # the end of a ZIP: signature, disks, entries, 
 
 
 class Unreadable(ValueError):
-    """A pack that is not opened, and why."""
+    """A bundle that is not opened, and why."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,10 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Pack:
-    """What was in a pack. `attention`: kind → (layers, heads, query, key), or of the `head` (kind,
-    layer, head from 0) alone its (1, 1, query, key); `pieces`: by the title of their text, "source"
-    and "target"; `page`: where the view was, whose own controls are among the `settings`."""
+class Bundle:
+    """What a bundle held. `attention`: kind → (layers, heads, query, key), or of the `head` (kind,
+    layer, head from 0) alone its (1, 1, query, key); `tokens`: by the title of their text, "source"
+    and "target"; `page`: where the view was; its controls are among the `settings`."""
 
     settings: Mapping
     page: str
@@ -82,17 +83,17 @@ class Pack:
 
 
 def contents(view: View) -> tuple[list[str], list[str], bool]:
-    """The files that a pack will hold, a sentence on each thing left out, and whether it has the
+    """The files that a bundle will hold, a sentence on each thing left out, and whether it has the
     numbers of the head in focus alone."""
     files, left_out = [RECORD, README, NUMBERS, *PICTURES], []
-    one = exports.size(view, "npz", one=False) > LARGEST_NUMBERS
+    one = tables.size(view, "npz", one=False) > LARGEST_NUMBERS
     if one:
         left_out.append(
-            f"All weights together are about {size(exports.size(view, 'npz', one=False))}: the "
+            f"All weights together are about {size(tables.size(view, 'npz', one=False))}: the "
             "pack has those of the head in focus alone."
         )
     for name in TABLES:
-        large = exports.size(view, name.rpartition(".")[2], one)
+        large = tables.size(view, name.rpartition(".")[2], one)
         if large <= LARGEST_TABLE:
             files.append(name)
         else:
@@ -103,9 +104,9 @@ def contents(view: View) -> tuple[list[str], list[str], bool]:
 
 
 def make(view: View, model: Model) -> bytes:
-    """The pack of a view; `model` is whose weights it was seen with."""
+    """The bundle of a view; `model` says which weights it was computed with."""
     files, left_out, one = contents(view)
-    link = exports.permalink(view.settings, view.page)
+    link = permalink(view.settings, view.page)
     head = dict(zip(("kind", "layer", "head"), view.head, strict=True)) if one else None
     record = {
         "format": FORMAT,
@@ -120,39 +121,39 @@ def make(view: View, model: Model) -> bytes:
         },
         "numbers_of": head,
     }
-    made = {
+    contents_of = {
         RECORD: json.dumps(record, indent=2, ensure_ascii=False).encode("utf-8"),
         README: _readme(view, model, link, files, left_out).encode("utf-8"),
-        NUMBERS: exports.npz(view, one),
+        NUMBERS: tables.npz(view, one),
     }
     if "weights.csv" in files:
-        made["weights.csv"] = exports.csv(view, one)
+        contents_of["weights.csv"] = tables.csv(view, one)
     if "weights.parquet" in files:
-        made["weights.parquet"] = exports.parquet(view, one)
-    made |= {name: draw(view) for name, draw in PICTURES.items()}
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=4) as archive:
+        contents_of["weights.parquet"] = tables.parquet(view, one)
+    contents_of |= {name: draw(view) for name, draw in PICTURES.items()}
+    bundle = io.BytesIO()
+    with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED, compresslevel=4) as archive:
         for name in files:
             entry = zipfile.ZipInfo(name)  # without the time of day: the same view, the same bytes
             entry.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(entry, made[name])
-    return packed.getvalue()
+            archive.writestr(entry, contents_of[name])
+    return bundle.getvalue()
 
 
 def versions() -> dict[str, str]:
-    found = {"python": python_version()}
+    numbers = {"python": python_version()}
     for name in LIBRARIES:
         try:
-            found[name] = version(name)
+            numbers[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return numbers
 
 
 def _readme(view, model: Model, link: str, files: list[str], left_out: list[str]) -> str:
     kind, *_ = view.head
     texts = " and ".join(f'"{side.title}"' for side in view.trace.sides.values())
-    holds = {
+    about = {
         RECORD: "every setting, the model's SHA-256 and the versions of the libraries",
         NUMBERS: f'the weights: numpy.load("weights.npz")["{kind}"][layer, head, query, key],\n'
         f"    counted from 0, and the pieces of each text as {texts}",
@@ -168,9 +169,9 @@ def _readme(view, model: Model, link: str, files: list[str], left_out: list[str]
         "grid.pdf": "the same, for a paper",
         "page.html": "both in a browser, without internet: point and click",
     }
-    listed = "\n".join(f"{name}\n    {holds[name]}" for name in files if name in holds)
-    said = "".join(f"\n{sentence}" for sentence in left_out)
-    used = "\n".join(f"{name} {number}" for name, number in versions().items())
+    listed = "\n".join(f"{name}\n    {about[name]}" for name in files if name in about)
+    omissions = "".join(f"\n{sentence}" for sentence in left_out)
+    libraries = "\n".join(f"{name} {number}" for name, number in versions().items())
     return f"""Headlight evidence pack
 
 What the attention heads of a Transformer looked at, and how to see it again.
@@ -187,28 +188,28 @@ Or put this behind the address of the app, such as http://localhost:8501/
 
 Files
 {listed}
-{said}
+{omissions}
 In every picture a row is a piece that asks and a column a piece that is looked at. The tables hold
 the weights as the model used them, whatever the pictures hide or merge.
 
 Made with
-{used}
+{libraries}
 """
 
 
 # Opening one
 
 
-def read(data: bytes) -> Pack:
-    """What is in a pack. Raises Unreadable, with a sentence for the person who gave it."""
-    if len(data) > LARGEST_PACK:
-        raise Unreadable(f"It has {size(len(data))}; packs have at most {size(LARGEST_PACK)}.")
+def read(data: bytes) -> Bundle:
+    """What is in a bundle. Raises Unreadable, with a sentence for the person who gave it."""
+    if len(data) > LARGEST_BUNDLE:
+        raise Unreadable(f"It has {size(len(data))}; packs have at most {size(LARGEST_BUNDLE)}.")
     archive = _archive(data, "It")
     for name in archive.namelist():
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
             raise Unreadable(f"It holds a path that leads out of it: {_quoted(name)}.")
-        if name not in MAY_HOLD:
+        if name not in FILES:
             raise Unreadable(f"It holds a file that is no part of a pack: {_quoted(name)}.")
     for name in (RECORD, NUMBERS):
         if name not in archive.namelist():
@@ -218,9 +219,11 @@ def read(data: bytes) -> Pack:
     head = _head(record["numbers_of"], kinds)
     texts = {title for sides in kinds.values() for title in sides}
     arrays = _arrays(_member(archive, NUMBERS, LARGEST_NUMBERS + LARGEST_RECORD), kinds, texts)
-    pieces = {title: tuple(arrays.pop(title).tolist()) for title in texts & arrays.keys()}
-    _check_shapes(arrays, pieces, kinds, head)
-    return Pack(settings, record["page"], record["model"], record["versions"], arrays, pieces, head)
+    tokens = {title: tuple(arrays.pop(title).tolist()) for title in texts & arrays.keys()}
+    _check_shapes(arrays, tokens, kinds, head)
+    return Bundle(
+        settings, record["page"], record["model"], record["versions"], arrays, tokens, head
+    )
 
 
 def _archive(data: bytes, what: str) -> zipfile.ZipFile:
@@ -270,12 +273,12 @@ def _record(content: bytes) -> dict:
         raise Unreadable(f"{RECORD} in it does not say that it is a {FORMAT}.")
     if record.get("version") != VERSION:
         raise Unreadable("It was made by another version of Headlight, which writes other packs.")
-    settings, model, made_with = (record.get(key) for key in ("settings", "model", "versions"))
+    settings, model, versions_there = (record.get(key) for key in ("settings", "model", "versions"))
     if not isinstance(settings, dict):
         raise Unreadable(f"{RECORD} in it has no settings.")
     if (page := record.get("page")) not in list(PAGES):
         raise Unreadable(f"{RECORD} in it does not say which page it is of.")
-    for key, setting in _held(page).items():
+    for key, setting in _settings_of(page).items():
         if key not in settings:
             if setting.page:  # not every control of a page is always there
                 continue
@@ -298,13 +301,13 @@ def _record(content: bytes) -> dict:
         )
     if set(kinds) & {title for sides in kinds.values() for title in sides}:
         raise Unreadable(f"{RECORD} in it has one name for a text and an attention.")
-    if not isinstance(made_with, dict):
+    if not isinstance(versions_there, dict):
         raise Unreadable(f"{RECORD} in it does not name the versions it was made with.")
     return {
         "page": page,
-        "settings": {key: settings[key] for key in _held(page) if key in settings},
+        "settings": {key: settings[key] for key in _settings_of(page) if key in settings},
         "model": Model(*(model[key] for key in ("name", "of", "sha256"))),
-        "versions": {str(name): str(number) for name, number in made_with.items()},
+        "versions": {str(name): str(number) for name, number in versions_there.items()},
         "attention": kinds,
         "numbers_of": record.get("numbers_of"),
     }
@@ -316,8 +319,8 @@ def _is_kind(kind: str, sides) -> bool:
     return len(texts) == 3 and all(isinstance(t, str) and NAME.fullmatch(t) for t in texts)
 
 
-def _held(page: str) -> dict:
-    """The settings that a pack holds."""
+def _settings_of(page: str) -> dict:
+    """The settings that a bundle of a page holds."""
     return {
         key: setting
         for key, setting in SETTINGS.items()
@@ -325,11 +328,11 @@ def _held(page: str) -> dict:
     }
 
 
-def _head(found, kinds: Mapping) -> tuple[str, int, int] | None:
-    if found is None:
+def _head(record, kinds: Mapping) -> tuple[str, int, int] | None:
+    if record is None:
         return None
-    if isinstance(found, dict):
-        kind, layer, head = (found.get(key) for key in ("kind", "layer", "head"))
+    if isinstance(record, dict):
+        kind, layer, head = (record.get(key) for key in ("kind", "layer", "head"))
         counted = all(type(i) is int and 0 <= i < 1000 for i in (layer, head))
         if isinstance(kind, str) and kind in kinds and counted:
             return kind, layer, head
@@ -337,21 +340,21 @@ def _head(found, kinds: Mapping) -> tuple[str, int, int] | None:
 
 
 def _arrays(content: bytes, kinds: Mapping, texts: set[str]) -> dict[str, np.ndarray]:
-    """The arrays of weights.npz: weights and pieces, each with the type and size it must have."""
+    """The arrays of weights.npz: weights and tokens, each with the type and size it must have."""
     archive = _archive(content, NUMBERS)
-    found = {}
+    arrays = {}
     for file in archive.namelist():
         name = file.removesuffix(".npy")
         if name == "settings":  # evidence.json says the same
             continue
         if name not in kinds and name not in texts:
             raise Unreadable(f"{NUMBERS} in it holds an array that is no part of a pack.")
-        found[name] = _array(_member(archive, file, LARGEST_NUMBERS), name, name in kinds)
-    return found
+        arrays[name] = _array(_member(archive, file, LARGEST_NUMBERS), name, name in kinds)
+    return arrays
 
 
 def _array(content: bytes, name: str, weights: bool) -> np.ndarray:
-    """One array, of weights or of pieces. Its header is read first, so that nothing is made that
+    """One array, of weights or of tokens. Its header is read first, so that nothing is made that
     the file does not hold."""
     file = io.BytesIO(content)
     try:
@@ -365,8 +368,8 @@ def _array(content: bytes, name: str, weights: bool) -> np.ndarray:
             f"The array “{name}” in {NUMBERS} is a pickle, which could run programs, and is not "
             "read."
         )
-    right = dtype == np.float32 if weights else dtype.kind == "U" and dtype.isnative
-    if not right or fortran or len(shape) != (4 if weights else 1):
+    expected = dtype == np.float32 if weights else dtype.kind == "U" and dtype.isnative
+    if not expected or fortran or len(shape) != (4 if weights else 1):
         raise Unreadable(
             f"The array “{name}” in {NUMBERS} should be "
             + ("float32 with four axes" if weights else "a list of pieces")
@@ -390,14 +393,14 @@ def _array(content: bytes, name: str, weights: bool) -> np.ndarray:
     return array
 
 
-def _check_shapes(arrays: dict, pieces: dict, kinds: Mapping, head: tuple | None) -> None:
+def _check_shapes(arrays: dict, tokens: dict, kinds: Mapping, head: tuple | None) -> None:
     if not arrays:
         raise Unreadable(f"{NUMBERS} in it holds no weights.")
     for kind, weights in arrays.items():
         names = kinds[kind]
-        if not all(name in pieces for name in names):
+        if not all(name in tokens for name in names):
             raise Unreadable(f"{NUMBERS} in it holds weights without their pieces.")
-        expected = tuple(len(pieces[name]) for name in names)
+        expected = tuple(len(tokens[name]) for name in names)
         if weights.shape[2:] != expected:
             raise Unreadable(
                 f"The weights “{kind}” in {NUMBERS} are {weights.shape[2]} × {weights.shape[3]}; "
@@ -417,77 +420,77 @@ def _quoted(text: str) -> str:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How well the numbers of a pack and of a trace agree. `verdict`: "identical", "same model,
-    other hardware" or "different"; `says`: sentences; `largest`: the largest difference of a
+    """How well the numbers of a bundle and of a trace agree. `verdict`: "identical", "same model,
+    other hardware" or "different"; `explanation`: sentences; `largest`: the largest difference of a
     weight, None where the two cannot be compared."""
 
     verdict: str
-    says: list[str]
+    explanation: list[str]
     largest: float | None = None
 
 
-def compare(pack: Pack, trace: Trace, model: Model) -> Agreement:
-    """`trace` is what was seen here with the settings of the pack, `model` whose weights."""
-    says = []
-    same = model.sha256 == pack.model.sha256
+def compare(bundle: Bundle, trace: Trace, model: Model) -> Agreement:
+    """`trace` is the one computed here with the settings of the bundle, `model` its weights."""
+    explanation = []
+    same = model.sha256 == bundle.model.sha256
     if not same:
-        says.append(
-            f"The model is another one: the SHA-256 of {pack.model.of[:40]} begins with "
-            f"{pack.model.sha256[:12]} in the pack, that of {model.of} with {model.sha256[:12]} "
+        explanation.append(
+            f"The model is another one: the SHA-256 of {bundle.model.of[:40]} begins with "
+            f"{bundle.model.sha256[:12]} in the pack, that of {model.of} with {model.sha256[:12]} "
             "here."
         )
-    if said := _other_pieces(pack, trace):
-        return Agreement("different", [*says, said])
+    if message := _other_tokens(bundle, trace):
+        return Agreement("different", [*explanation, message])
     pairs = {}
-    for kind, theirs in pack.attention.items():
+    for kind, theirs in bundle.attention.items():
         ours = trace.attention.get(kind)
-        if pack.head and ours is not None:
-            _, layer, head = pack.head
+        if bundle.head and ours is not None:
+            _, layer, head = bundle.head
             ours = ours[layer : layer + 1, head : head + 1]
         if ours is None or ours.shape != theirs.shape:
             here = "none" if ours is None else f"{ours.shape[0]} layers of {ours.shape[1]} heads"
             there = f"{theirs.shape[0]} layers of {theirs.shape[1]} heads"
             name = kind_name(trace, kind) if kind in trace.kinds else f"The attention “{kind}”"
-            said = f"{name} has {there} in the pack and {here} here."
-            return Agreement("different", [*says, said])
+            message = f"{name} has {there} in the pack and {here} here."
+            return Agreement("different", [*explanation, message])
         pairs[kind] = np.abs(ours - theirs).max(axis=(2, 3))
-    if missing := [] if pack.head else [kind for kind in trace.attention if kind not in pairs]:
+    if missing := [] if bundle.head else [kind for kind in trace.attention if kind not in pairs]:
         names = " and ".join(trace.kinds[kind][0].title for kind in missing)
-        said = f"The pack has no weights of {names}."
-        return Agreement("different", [*says, said])
+        message = f"The pack has no weights of {names}."
+        return Agreement("different", [*explanation, message])
     kind = max(pairs, key=lambda kind: pairs[kind].max())
     largest = float(pairs[kind].max())
     layer, head = np.unravel_index(pairs[kind].argmax(), pairs[kind].shape)
-    if pack.head:
-        _, layer, head = pack.head
+    if bundle.head:
+        _, layer, head = bundle.head
     where = head_name(trace, kind, int(layer), int(head))
-    count = sum(theirs.size for theirs in pack.attention.values())
+    count = sum(theirs.size for theirs in bundle.attention.values())
     if largest <= IDENTICAL:
         verdict = "identical"
-        said = f"All {count:,} weights agree {f'to {largest:.0e}' if largest else 'exactly'}."
+        message = f"All {count:,} weights agree {f'to {largest:.0e}' if largest else 'exactly'}."
     elif largest <= OTHER_HARDWARE:
         verdict = "same model, other hardware"
-        said = f"The {count:,} weights agree to {largest:.0e}, as rounding does ({where})."
+        message = f"The {count:,} weights agree to {largest:.0e}, as rounding does ({where})."
     else:
         verdict = "different"
         heads = sum(int((far > OTHER_HARDWARE).sum()) for far in pairs.values())
         total = sum(far.size for far in pairs.values())
-        said = (
+        message = (
             f"{heads} of {total} heads differ by more than {OTHER_HARDWARE:g}, most of all "
             f"{where}: a weight there differs by {largest:.2g}."
         )
     if not same and verdict != "different":
-        said += " Yet the numbers of this text agree."
-    if verdict != "identical" and (others := _other_versions(pack)):
-        said += f" {others}"
-    return Agreement(verdict, [*says, said], largest)
+        message += " Yet the numbers of this text agree."
+    if verdict != "identical" and (others := _other_versions(bundle)):
+        message += f" {others}"
+    return Agreement(verdict, [*explanation, message], largest)
 
 
-def _other_pieces(pack: Pack, trace: Trace) -> str:
-    """A sentence on the first piece that is another one."""
+def _other_tokens(bundle: Bundle, trace: Trace) -> str:
+    """A sentence on the first token that differs."""
     for side in trace.sides.values():
         name, here = side.title, trace.texts[side.name].tokens
-        there = pack.tokens.get(name, ())
+        there = bundle.tokens.get(name, ())
         if tuple(there) == tuple(here):
             continue
         at = next(
@@ -502,11 +505,11 @@ def _other_pieces(pack: Pack, trace: Trace) -> str:
     return ""
 
 
-def _other_versions(pack: Pack) -> str:
+def _other_versions(bundle: Bundle) -> str:
     here = versions()
     others = [
-        f"{name} {pack.versions[name][:20]} there, {number} here"
+        f"{name} {bundle.versions[name][:20]} there, {number} here"
         for name, number in here.items()
-        if name in pack.versions and pack.versions[name] != number
+        if name in bundle.versions and bundle.versions[name] != number
     ]
     return f"Versions differ: {'; '.join(others)}." if others else ""

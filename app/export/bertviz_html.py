@@ -23,7 +23,7 @@ from model.probing.trace import Trace
 
 VIEWS = ("head", "model", "neuron")
 HERE = Path(__file__).resolve().parent
-VENDOR = HERE.parent / "assets" / "vendor"
+VENDOR = HERE.parents[1] / "assets" / "vendor"
 DIGITS = 4  # kept of a weight; queries and keys are sent as they are
 WIDTH = 960  # of the model view; every view is then scaled to the page
 LETTER = 0.6  # mean width of a letter ÷ its size
@@ -135,7 +135,7 @@ def _page(
 ) -> str:
     libraries = [_read(VENDOR / f"{name}.min.js") for name in ("jquery", "d3")]
     scripts = [*libraries, _read(HERE / "bertviz_html.js"), script]
-    # Only these scripts may run, and nothing may be fetched, whatever the pieces say.
+    # Only these scripts may run, and nothing may be fetched, whatever the tokens say.
     hashes = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}"
     data = json.dumps(params, separators=(",", ":")).replace("<", "\\u003c")
@@ -163,7 +163,7 @@ def _read(path: Path) -> str:
 
 
 def _sizes(view: str, letters: int, larger: float) -> tuple[dict[str, float], float]:
-    """Constants of BertViz's script by name, for pieces of so many letters, and the width of
+    """Constants of BertViz's script by name, for tokens of so many letters, and the width of
     the drawing, in units that are scaled to the page."""
     text = round(17 * larger)
     box = round(min(max(letters, 7), 17) * text * LETTER + text)

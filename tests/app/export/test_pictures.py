@@ -1,5 +1,4 @@
-"""What is taken away, read back by those it is for: pandas, NumPy, Pillow, a reader of PDF and one
-of XML."""
+"""Pictures and the page of HTML, read back by Pillow, a reader of PDF and one of XML."""
 
 import base64
 import io
@@ -12,20 +11,18 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
-import pandas as pd
 import pytest
 from PIL import Image
-from pyarrow import parquet
 from pypdf import PdfReader
 
-from app import exports, figures, labels, theme
+from app import labels, theme
 from app.charts import Axis
-from app.components.packing import Look, order
-from app.settings import complete
+from app.components.packing import order
+from app.export import figures, pictures
 from model import load
 from model.analysis.reading import Reading
 from model.masks import Masks
-from model.tokenizer import Encoding
+from tests.app.common import view_of
 from tests.conftest import ROOT
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -33,57 +30,6 @@ HREF = "{http://www.w3.org/1999/xlink}href"
 DESCRIPTION = ".//{http://purl.org/dc/elements/1.1/}description"
 ENDINGS = ("svg", "png", "pdf")
 NEAR = 1.5 / 255  # neighbours among the 256 colours may be equal
-HOSTILE = [
-    "</script><img src=x onerror=alert(1)>",
-    "=1+1",
-    "]]>&amp;\"'",
-    "שלום",
-    "🙂",
-    "\x00\x08\x1b",
-    "a,b\n\"c\"",
-    "\u202egnp",
-    "NA",
-    "$x^2$",
-    "\\alpha_1^2",
-    "中文",
-    "e\u0301\u0323",
-    "\u0301",
-    "مرحبا",
-    "\ufffe\x85",
-]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def trace():
-    return load("en-de").trace("A man in a blue shirt is standing on a ladder.")
-
-
-def view_of(trace, kind="cross", layer=2, head=1, reading=Reading(), **looks) -> exports.View:
-    chosen = {"kind": kind, "layer": layer + 1, "head": head + 1, "model": "en-de", "source": "A"}
-    seen = {"show": "all", "scale": "linear", "order": {}} | looks
-    focus = {"kind": kind, "layer": layer, "head": head}
-    shown = Look(
-        focus=focus, average=reading.average, least=reading.least, palette=theme.WEIGHTS,
-        colour=theme.FOCUS, **seen,
-    )  # fmt: skip
-    return exports.View(trace, complete(chosen), reading, shown)
-
-
-@pytest.fixture(scope="module")
-def view(trace):
-    return view_of(trace)
-
-
-@pytest.fixture(scope="module")
-def hostile(trace):
-    """The same weights, of pieces that nobody tokenised so."""
-
-    def side(name, encoding):
-        first = 0 if name == "src" else 7
-        pieces = [HOSTILE[(first + i) % len(HOSTILE)] for i in range(len(encoding.ids))]
-        return Encoding(encoding.ids, tuple(pieces), encoding.offsets)
-
-    return view_of(replace(trace, texts={name: side(name, t) for name, t in trace.texts.items()}))
 
 
 def weight_of(colour) -> np.ndarray:
@@ -147,12 +93,13 @@ def pdf_text(pdf: bytes) -> str:
 
 
 def test_nobody_needs_streamlit_for_them_nor_matplotlib_before():
-    code = "import sys, app.evidence; sys.exit(bool({'streamlit', 'matplotlib'} & {*sys.modules}))"
+    slow = {"streamlit", "matplotlib"}
+    code = f"import sys, app.export.bundle; sys.exit(bool({slow} & {{*sys.modules}}))"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
 def test_the_head_as_svg_has_its_weights_pieces_and_settings(trace, view):
-    svg = exports.head(view, "svg")
+    svg = pictures.head(view, "svg")
     root = ElementTree.fromstring(svg)
     (cells, _), (scale, _) = images_of(svg)
     weights = trace.attention["cross"][2, 1]
@@ -172,8 +119,8 @@ def test_the_head_as_svg_has_its_weights_pieces_and_settings(trace, view):
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_the_head_as_png_has_its_weights_and_settings(trace, kind):
     view = view_of(trace, kind)
-    (_, (x, y, width, height)), *_ = images_of(exports.head(view, "svg"))
-    image = Image.open(io.BytesIO(exports.head(view, "png")))
+    (_, (x, y, width, height)), *_ = images_of(pictures.head(view, "svg"))
+    image = Image.open(io.BytesIO(pictures.head(view, "png")))
     assert json.loads(image.text["headlight"]) == view.settings
     assert image.text["Title"] == view.name
     box = np.array([x, y, x + width, y + height]) * figures.SHARP
@@ -193,7 +140,7 @@ def test_the_head_as_png_has_its_weights_and_settings(trace, kind):
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_the_head_as_pdf_has_its_weights_pieces_and_settings(trace, kind):
     view = view_of(trace, kind)
-    pdf = exports.head(view, "pdf")
+    pdf = pictures.head(view, "pdf")
     reader = PdfReader(io.BytesIO(pdf))
     assert reader.metadata.title == view.name
     assert json.loads(reader.metadata.subject) == view.settings
@@ -220,22 +167,22 @@ def test_the_head_as_pdf_has_its_weights_pieces_and_settings(trace, kind):
         assert "/FontFile2" in inner.get_object()["/FontDescriptor"]
 
 
-@pytest.mark.parametrize("scale", exports.LEGENDS)
+@pytest.mark.parametrize("scale", pictures.LEGENDS)
 def test_the_grid_has_every_head_where_its_name_says(trace, scale):
-    svg = exports.grid(view_of(trace, scale=scale), "svg")
+    svg = pictures.grid(view_of(trace, scale=scale), "svg")
     *parts, _ = images_of(svg)
     assert len(parts) == len(trace.attention)
     boxes = np.concatenate(hatched(svg))
     for (pixels, place), heads in zip(parts, trace.attention.values(), strict=True):
         for (x, y, width, height), tile, weights in tiles_of(pixels, place, heads):
             seen = cells_of(tile, *weights.shape)
-            expected = exports._scaled(weights, scale, 0)
+            expected = pictures._scaled(weights, scale, 0)
             assert np.abs(np.nan_to_num(seen) - expected).max() <= NEAR
             assert (np.isnan(seen) == (weights == 0)).all()
             masked = hatched_cells(boxes, (x, y, width, height), *weights.shape)
             assert (masked == (weights == 0)).all()
     texts = shown_texts(svg)
-    assert exports.LEGENDS[scale] in texts and "masked" in texts
+    assert pictures.LEGENDS[scale] in texts and "masked" in texts
     assert "Hatched: masked, may not look there." in texts
     assert {"layer 4", "head 4", "Cross-attention", "Decoder self-attention"} <= {*texts}
     assert "rows: who asks (target) · columns: who is looked at (source)" in texts
@@ -259,7 +206,7 @@ def test_the_grid_keeps_its_order_and_one_kind(trace):
     values = np.arange(16.0)[::-1].reshape(4, 4)
     chosen = {"cross": order(values, "{:.1f} bits")}
     view = view_of(trace, show="one kind", order=chosen)
-    svg = exports.grid(view, "svg")
+    svg = pictures.grid(view, "svg")
     (pixels, place), _ = images_of(svg)
     backwards = trace.attention["cross"][::-1, ::-1]
     above = round(1.5 * figures.SMALL)
@@ -277,7 +224,7 @@ def test_the_grid_keeps_its_order_and_one_kind(trace):
 
 def test_layers_are_called_as_the_model_calls_them():
     weights = np.full((2, 2, 3, 3), 1 / 3)
-    part = figures.Tiles("Self-attention", "text", "text", weights, range(4), numbers=[3, 6])
+    part = figures.Tiles("Self-attention", "text", "text", weights, [3, 6], range(4))
     svg = figures.grid("svg", "", "All", [], [part], {}, "weight")
     assert {"layer 3", "layer 6"} <= {*shown_texts(svg)} and "layer 1" not in shown_texts(svg)
 
@@ -285,7 +232,7 @@ def test_layers_are_called_as_the_model_calls_them():
 def test_what_is_hidden_is_said_and_is_not_masked(trace):
     reading = Reading(average="heads", words=True, special="hide", least=0.1)
     seen = view_of(trace, reading=reading)
-    svg = exports.head(seen, "svg")
+    svg = pictures.head(seen, "svg")
     texts = " ".join(shown_texts(svg))
     assert "mean over its heads" in texts and "Pieces are merged into words" in texts
     assert "</s>" not in texts and "Weights under 0.1 are not shown" in texts
@@ -294,22 +241,22 @@ def test_what_is_hidden_is_said_and_is_not_masked(trace):
     assert np.abs(cells_of(pixels, *picture.weights.shape) - picture.weights).max() <= NEAR
     assert not hatched(svg)
     decoder = view_of(trace, kind="decoder", reading=Reading(least=0.1), show="one kind")
-    for make in (exports.head, exports.grid):
+    for make in (pictures.head, pictures.grid):
         svg = make(decoder, "svg")
         weights = trace.attention["decoder"]
         (pixels, place), _ = images_of(svg)
-        layer, head = (2, 1) if make is exports.head else (0, 0)
-        if make is exports.grid:
+        layer, head = (2, 1) if make is pictures.head else (0, 0)
+        if make is pictures.grid:
             place, pixels, _ = next(tiles_of(pixels, place, weights))
         clear = np.isnan(cells_of(pixels, *weights.shape[2:]))
         assert (clear == (weights[layer, head] == 0)).all()
         boxes = np.concatenate(hatched(svg))
         assert (hatched_cells(boxes, place, *weights.shape[2:]) == clear).all()
-    assert "drawn as 0" in " ".join(shown_texts(exports.grid(decoder, "svg")))
+    assert "drawn as 0" in " ".join(shown_texts(pictures.grid(decoder, "svg")))
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("make", [exports.head, exports.grid])
+@pytest.mark.parametrize("make", [pictures.head, pictures.grid])
 def test_the_same_view_is_the_same_file_from_any_session(trace, make, ending):
     view, other = view_of(trace), view_of(trace, "decoder", scale="per row")
     expected = make(view, ending)
@@ -321,7 +268,7 @@ def test_the_same_view_is_the_same_file_from_any_session(trace, make, ending):
 def test_a_row_that_may_look_at_nothing_is_hatched():
     nothing = load("en-de").trace("A dog.", "Ein Hund.", Masks(causal=False), pad_to=8)
     empty = {"cross": nothing.attention["cross"] * (np.arange(8) > 2)[:, None]}
-    svg = exports.head(view_of(replace(nothing, attention=empty)), "svg")
+    svg = pictures.head(view_of(replace(nothing, attention=empty)), "svg")
     (pixels, place), _ = images_of(svg)
     weights = empty["cross"][2, 1]
     clear = np.isnan(cells_of(pixels, *weights.shape))
@@ -329,7 +276,7 @@ def test_a_row_that_may_look_at_nothing_is_hatched():
     path, _ = hatched(svg)  # and that of the legend
     assert (hatched_cells(path, place, *weights.shape) == clear).all()
     for ending in ENDINGS:
-        assert exports.grid(view_of(replace(nothing, attention=empty)), ending)
+        assert pictures.grid(view_of(replace(nothing, attention=empty)), ending)
 
 
 def test_masked_regions_are_few_rectangles():
@@ -345,54 +292,9 @@ def test_masked_regions_are_few_rectangles():
     assert (found == chance).all()
 
 
-@pytest.mark.parametrize("one", [False, True])
-def test_tables_say_the_same_as_the_trace(trace, view, one):
-    expected = trace.to_dataframe()
-    if one:
-        of = (expected.attention == "cross") & (expected.layer == 3) & (expected["head"] == 2)
-        expected = expected[of].reset_index(drop=True)
-    as_csv = pd.read_csv(io.BytesIO(exports.csv(view, one)), keep_default_na=False)
-    as_parquet = pd.read_parquet(io.BytesIO(exports.parquet(view, one)))
-    for found, tolerance in ((as_csv, 1e-8), (as_parquet, 0)):
-        assert (found.pop("sentence") == 1).all()
-        assert list(found) == list(expected)
-        for column in expected:
-            if column == "weight":
-                assert np.abs(found[column] - expected[column]).max() <= tolerance
-            else:
-                assert found[column].tolist() == expected[column].tolist()
-    held = parquet.read_metadata(io.BytesIO(exports.parquet(view, one))).metadata
-    assert json.loads(held[b"headlight"]) == view.settings
-
-
-def test_numpy_reads_weights_pieces_and_settings(trace, view):
-    with np.load(io.BytesIO(exports.npz(view)), allow_pickle=False) as found:
-        assert set(found) == {*trace.attention, "source", "target", "settings"}
-        for kind, weights in trace.attention.items():
-            assert (found[kind] == weights).all() and found[kind].dtype == np.float32
-        assert tuple(found["source"]) == trace.src.tokens
-        assert json.loads(str(found["settings"])) == view.settings
-    with np.load(io.BytesIO(exports.npz(view, one=True)), allow_pickle=False) as found:
-        assert (found["cross"] == trace.attention["cross"][2:3, 1:2]).all()
-        assert "encoder" not in found
-
-
-def test_settings_and_names(view):
-    assert json.loads(exports.settings_json(view)) == view.settings
-    assert exports.stem(view) == "en-de-cross-layer-3-head-2"
-    early = replace(view, settings=view.settings | {"model": "paper, untrained", "step": "10"})
-    assert exports.stem(early, "all-heads") == "paper-untrained-step-10-all-heads"
-    climbing = replace(view, settings=view.settings | {"model": "../../etc"})
-    assert exports.stem(climbing).startswith("etc-cross")
-    mean = replace(view, reading=Reading(average="heads"))
-    assert exports.stem(mean) == "en-de-cross-layer-3-mean-over-heads"
-    changed = replace(view, settings=view.settings | {"causal": False, "pad_to": 9})
-    assert exports.about(changed) == ["Model en-de · without the causal mask · padded to 9 tokens"]
-
-
 def test_hostile_pieces_are_text_in_pictures(hostile):
     named = replace(hostile, settings=hostile.settings | {"model": "<b>$x$\x00&", "source": "\x85"})
-    for make in (exports.head, exports.grid):
+    for make in (pictures.head, pictures.grid):
         svg = make(named, "svg")
         root = ElementTree.fromstring(svg)
         drawn = {element.tag.removeprefix(SVG) for element in root.iter() if SVG in element.tag}
@@ -414,19 +316,8 @@ def test_hostile_pieces_are_text_in_pictures(hostile):
             assert piece in text
 
 
-def test_hostile_pieces_are_text_in_tables(hostile):
-    expected = list(hostile.trace.src.tokens)
-    found = pd.read_parquet(io.BytesIO(exports.parquet(hostile, one=True)))
-    assert found.key_piece[: len(expected)].tolist() == expected
-    table = exports.csv(view_of(hostile.trace), one=True)
-    assert b",=1+1," not in table and b",'=1+1," in table
-    text = pd.read_csv(io.BytesIO(table), keep_default_na=False, lineterminator="\n")
-    safe = ["'=1+1" if token == "=1+1" else token.replace("\0", "") for token in expected]
-    assert text.key_piece[: len(expected)].tolist() == safe
-
-
 def test_hostile_pieces_are_data_in_the_page(hostile):
-    page = exports.page(hostile).decode()
+    page = pictures.page(hostile).decode()
     assert "onerror" not in page and page.count("<script") == 3
     assert not any(f"{scheme}://" in page for scheme in ("http", "https"))
     data = page.partition('id="weights">')[2].partition("<")[0]
@@ -476,7 +367,7 @@ def test_a_long_text_in_the_grid_shows_its_largest_weights():
     size = len(trace.src.tokens)
     every = -(-size // figures.MOST_CELLS)
     assert every > 1
-    svg = exports.grid(view_of(trace, "encoder", show="one kind"), "svg")
+    svg = pictures.grid(view_of(trace, "encoder", show="one kind"), "svg")
     assert f"a cell stands for up to {every} × {every} weights" in " ".join(shown_texts(svg))
     (pixels, place), _ = images_of(svg)
     _, tile, weights = next(tiles_of(pixels, place, trace.attention["encoder"]))
@@ -494,17 +385,9 @@ def test_many_heads_are_small_enough():
     """12 layers of 12 heads, 64 tokens: pictures and one hatched path, not cell by cell."""
     rows = np.random.default_rng(0).dirichlet(np.full(64, 0.1), (12, 12, 64)) * np.tri(64) + 1e-9
     weights = rows * np.tri(64)
-    part = figures.Tiles("Self-attention", "text", "text", weights, range(144))
+    part = figures.Tiles("Self-attention", "text", "text", weights, range(1, 13), range(144))
     svg = figures.grid("svg", "", "All", [], [part], {}, "weight")
     assert len(images_of(svg)) == 2 and len(hatched(svg)) == 2 and len(svg) < 3e6
     axis = Axis("text", [f"word{i}" for i in range(64)])
     for ending in ENDINGS:
         assert len(figures.head(ending, "", "One", [], weights[0, 0], axis, axis)) < 3e5
-
-
-def test_sizes_are_foreseen(view):
-    for one in (False, True):
-        for ending, make in (("csv", exports.csv), ("npz", exports.npz)):
-            foreseen, real = exports.size(view, ending, one), len(make(view, one))
-            assert 0.5 < real / foreseen < 2 or real < 10_000
-    assert labels.size(3_400_000) == "3 MB" and labels.size(12_300) == "12 kB"

@@ -26,6 +26,7 @@ LEAST_TILE, LARGEST_TILE, TILE_GAP = 56, 170, 6  # smaller tiles are stacked ins
 MOST_CELLS = 128  # along a side of a tile; more would not be seen
 TILES_LEFT = 3 * FONT  # room for the names of layers
 LONGEST_LABEL, MOST_LINES = 32, 4  # characters; lines of a text below the grid
+HATCHED = "Hatched: masked, may not look there."
 FAMILY = "DejaVu Sans"  # comes with Matplotlib
 WRITTEN = {  # text stays text, and the same view has the same bytes
     "font.sans-serif": [FAMILY, "Verdana", "Arial"],  # of who opens an SVG
@@ -39,18 +40,18 @@ ONE_AT_A_TIME = threading.Lock()  # Matplotlib's settings are those of the proce
 
 @dataclass(frozen=True)
 class Tiles:
-    """All heads of one kind, (layers, heads, query, key) from 0 to 1; `places`: tile (layer ×
-    heads + head) → where it stands; `values`: a text a tile, or nothing. `focus` is a tile;
-    `numbers` are what the layers are called, 1, 2, … where none are given."""
+    """All heads of one kind, (layers, heads, query, key) from 0 to 1; `query` and `key` are names
+    of texts, `numbers` what the layers are called. `places`: tile (layer × heads + head) → where
+    it stands; `values`: a text for each tile, or nothing. `focus` is a tile."""
 
     name: str
-    asks: str
-    looked_at: str
+    query: str
+    key: str
     weights: np.ndarray
+    numbers: Sequence[int]
     places: Sequence[int]
     values: Sequence[str] = ()
     focus: int | None = None
-    numbers: Sequence[int] = ()
 
 
 # What is drawn
@@ -58,20 +59,24 @@ class Tiles:
 
 def head(
     ending: str,
-    note: str,
+    metadata: str,
     title: str,
-    said: Sequence[str],
+    notes: Sequence[str],
     weights: np.ndarray,
     query: Axis,
     key: Axis,
 ) -> bytes:
-    """One picture, (query, key), with its pieces; `note` goes into the file's metadata."""
+    """One picture, (query, key), with its tokens and `notes` below the title; `metadata` goes into
+    the file."""
     rows, columns = weights.shape
+    masked = weights == 0
     cell = int(np.clip(HEAD_ROOM // max(rows, columns, 1), 1, LARGEST_CELL))
     with sheet(ending, title) as drawing:
         left = round(2.5 * FONT + drawing.widest(query, cell) + 8)
         drawing.write(FONT, 2.2 * FONT, title, 1.3 * FONT, bold=True)
-        lines = drawing.wrapped(said, max(columns * cell + left, 30 * FONT), SMALL)
+        lines = drawing.wrapped(
+            _with_hatching(notes, masked.any()), max(columns * cell + left, 30 * FONT), SMALL
+        )
         top = drawing.paragraph(FONT, 2.2 * FONT, lines) + 2.2 * FONT
         drawing.write(left + columns * cell / 2, top, key.title, align="center")
         top = round(top + drawing.widest(key, cell) + 16)
@@ -79,7 +84,7 @@ def head(
             1.6 * FONT, top + rows * cell / 2, query.title, align="center", turned=True
         )  # fmt: skip
         drawing.cells(left, top, enlarged(shades(weights), cell * SHARP, cell * SHARP))
-        drawing.hatch(regions(weights == 0) * cell + (left, top, 0, 0))
+        drawing.hatch(regions(masked) * cell + (left, top, 0, 0))
         drawing.frame([(left, top, columns * cell, rows * cell)])
         for i, size in ticks(query, cell):
             y = top + (i + 0.5) * cell + 0.35 * size
@@ -88,23 +93,24 @@ def head(
             x = left + (i + 0.5) * cell + 0.35 * size
             drawing.write(x, top - 6, short(key.labels[i]), size, turned=True)
         right, tall = left + columns * cell + 2 * FONT, min(max(rows * cell, 120), 300)
-        bottom = drawing.legend(right, top, "weight", tall, masked=not weights.all())
+        bottom = drawing.legend(right, top, "weight", tall, masked.any())
         longest = max(drawing.width(line, SMALL) for line in ["", *lines])
         longest = max(longest, drawing.width(title, 1.3 * FONT, bold=True))
         width = max(right + 6 * FONT, longest + 2 * FONT)
-        return drawing.file(width, max(top + rows * cell, bottom) + FONT, note)
+        return drawing.file(width, max(top + rows * cell, bottom) + FONT, metadata)
 
 
 def grid(
     ending: str,
-    note: str,
+    metadata: str,
     title: str,
-    said: Sequence[str],
+    notes: Sequence[str],
     parts: Sequence[Tiles],
     texts: Mapping[str, Sequence[str]],
     legend: str,
 ) -> bytes:
-    """All heads, one block a kind, below them the pieces of each text."""
+    """All heads, one block a kind, below them the tokens of each text."""
+    masked = any((part.weights == 0).any() for part in parts)
 
     def width(beside):
         heads = max((part.weights.shape[1] for part in parts), default=1)
@@ -117,7 +123,7 @@ def grid(
     tiles = sum(len(part.places) for part in parts)
     with sheet(ending, title, SHARP if tiles * wide**2 < MOST_SHARP else 1) as drawing:
         drawing.write(FONT, 2.2 * FONT, title, 1.3 * FONT, bold=True)
-        lines = drawing.wrapped(said, GRID_ROOM, SMALL)
+        lines = drawing.wrapped(_with_hatching(notes, masked), GRID_ROOM, SMALL)
         first = top = drawing.paragraph(FONT, 2.2 * FONT, lines) + FONT
         right = 40 * FONT
         for start in range(0, len(parts), beside):
@@ -126,17 +132,20 @@ def grid(
                 left, bottom = _tiles(drawing, part, left, top + 2 * FONT, wide)
                 below = max(below, bottom)
             top, right = below, max(right, left)
-        masked = not all(part.weights.all() for part in parts)
         bottom = drawing.legend(right + 2 * FONT, first + 4 * FONT, legend, 240, masked)
         top = max(top, bottom)
-        for name, pieces in texts.items():
+        for name, tokens in texts.items():
             # What does not break holds the two spaces apart, and ends no line.
-            text = f"{name}: " + "\N{NO-BREAK SPACE} ".join(pieces)
+            text = f"{name}: " + "\N{NO-BREAK SPACE} ".join(tokens)
             lines = drawing.wrapped([text], right - FONT, SMALL)
             if len(lines) > MOST_LINES:
                 lines = [*lines[: MOST_LINES - 1], lines[MOST_LINES - 1][:-1] + "…"]
             top = drawing.paragraph(FONT, top, lines) + 0.5 * SMALL
-        return drawing.file(right + 9 * FONT, top + FONT, note)
+        return drawing.file(right + 9 * FONT, top + FONT, metadata)
+
+
+def _with_hatching(notes: Sequence[str], masked: bool) -> list[str]:
+    return [*notes, *([HATCHED] if masked else [])]
 
 
 def _tiles(
@@ -145,9 +154,8 @@ def _tiles(
     """Draws a part, its tiles about `width` pixels wide; gives its right and lower end."""
     layers, heads, rows, columns = part.weights.shape
     sharp = drawing.sharp
-    numbers = part.numbers or range(1, layers + 1)
     drawing.write(left, top, part.name, 1.1 * FONT, bold=True)
-    sides = f"rows: who asks ({part.asks}) · columns: who is looked at ({part.looked_at})"
+    sides = f"rows: who asks ({part.query}) · columns: who is looked at ({part.key})"
     lines = drawing.wrapped([sides], max(heads * width, 14 * FONT), SMALL)
     top = drawing.paragraph(left, top, lines)
     left = round(left + TILES_LEFT - FONT)
@@ -160,7 +168,7 @@ def _tiles(
     above = round(1.5 * SMALL) if part.values else 0
     step = size + sharp * np.array([TILE_GAP, TILE_GAP + above])
     picture = np.zeros((layers * step[1], heads * step[0], 4), np.uint8)
-    corners, masked, seen = {}, [], {}
+    corners, masked, regions_of = {}, [], {}
     for tile, place in enumerate(part.places):
         weights = part.weights[tile // heads, tile % heads]
         corner = step * (place % heads, place // heads) + (0, sharp * above)
@@ -169,10 +177,10 @@ def _tiles(
         at = corners[tile] = corner / sharp + (left, top)
         if not weights.all():
             zero = weights == 0
-            key = zero.tobytes()
-            if key not in seen:  # most tiles have the mask of another
-                seen[key] = regions(zero) * (across, down, across, down) / sharp
-            masked.append(seen[key] + np.array([*at, 0, 0]))
+            mask = zero.tobytes()
+            if mask not in regions_of:  # most tiles have the mask of another
+                regions_of[mask] = regions(zero) * (across, down, across, down) / sharp
+            masked.append(regions_of[mask] + np.array([*at, 0, 0]))
     drawing.cells(left, top, picture)
     if masked:
         drawing.hatch(np.concatenate(masked))
@@ -180,7 +188,7 @@ def _tiles(
     drawing.frame([(*at, *size) for at in corners.values()])
     if part.values:
         names = [
-            f"{numbers[tile // heads]}·{tile % heads + 1}  {value}"
+            f"{part.numbers[tile // heads]}·{tile % heads + 1}  {value}"
             for tile, value in enumerate(part.values)
         ]
         small = drawing.fitting(names, size[0], SMALL)
@@ -188,7 +196,7 @@ def _tiles(
             drawing.write(x, y - 7, names[tile], small)
     else:
         over = [f"head {i + 1}" for i in range(heads)]
-        beside = [f"layer {numbers[i]}" for i in range(layers)]
+        beside = [f"layer {part.numbers[i]}" for i in range(layers)]
         small = min(
             drawing.fitting(over, step[0], SMALL),
             drawing.fitting(beside, step[1], SMALL),
@@ -408,17 +416,17 @@ class Sheet:
             families.append("sans-serif")
         return FontProperties(family=families, size=size, weight="bold" if bold else "normal")
 
-    def file(self, width: float, height: float, note: str) -> bytes:
-        """The sheet, cut to that size, with `note` in the metadata."""
+    def file(self, width: float, height: float, metadata: str) -> bytes:
+        """The sheet, cut to that size, with `metadata` in it."""
         from matplotlib.backends import backend_agg, backend_pdf, backend_svg
 
         width, height = int(np.ceil(width)), int(np.ceil(height))
         self.figure.set_size_inches(width / 72, height / 72)
         self.axes.set(xlim=(0, width), ylim=(height, 0))
         canvas, about = {
-            "png": (backend_agg.FigureCanvasAgg, {"headlight": note}),
-            "svg": (backend_svg.FigureCanvasSVG, {"Description": note, "Date": None}),
-            "pdf": (backend_pdf.FigureCanvasPdf, {"Subject": note, "CreationDate": None}),
+            "png": (backend_agg.FigureCanvasAgg, {"headlight": metadata}),
+            "svg": (backend_svg.FigureCanvasSVG, {"Description": metadata, "Date": None}),
+            "pdf": (backend_pdf.FigureCanvasPdf, {"Subject": metadata, "CreationDate": None}),
         }[self.ending]
         file = io.BytesIO()
         canvas(self.figure).print_figure(
@@ -455,7 +463,7 @@ def other_fonts(truetype: bool) -> dict[str, str]:
     from matplotlib.font_manager import fontManager
     from matplotlib.ft2font import FT2Font
 
-    found: dict[str, str] = {}
+    families: dict[str, str] = {}
     for font in fontManager.ttflist:
         upright = font.style == "normal" and font.weight == 400 and font.stretch == "normal"
         if not upright or "LastResort" in font.fname or font.name.startswith("."):
@@ -463,10 +471,10 @@ def other_fonts(truetype: bool) -> dict[str, str]:
         try:
             if not (truetype and _postscript(font.fname)):
                 for number in FT2Font(font.fname).get_charmap():
-                    found.setdefault(chr(number), font.name)
+                    families.setdefault(chr(number), font.name)
         except (OSError, RuntimeError):
             continue  # removed since, or broken
-    return found
+    return families
 
 
 def _postscript(path: str) -> bool:

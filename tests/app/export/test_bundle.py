@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from app import evidence, exports
-from app.evidence import MAY_HOLD, NUMBERS, RECORD, Model, Unreadable, compare, make, read
+from app.export import bundle as bundles
+from app.export.bundle import FILES, NUMBERS, RECORD, Model, Unreadable, compare, make, read
+from app.export.view import permalink
 from model import load
 from model.checkpoint import parameters_sha256, untrained
-from tests.app.test_exports import view_of
+from tests.app.common import files_of, view_of
 
 MODEL = Model("en-de", "model.safetensors", "0123456789abcdef" * 4)
 
@@ -32,8 +33,7 @@ def pack(trace) -> bytes:
 
 @pytest.fixture(scope="module")
 def files(pack) -> dict[str, bytes]:
-    with zipfile.ZipFile(io.BytesIO(pack)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
+    return files_of(pack)
 
 
 def zipped(files, compression=zipfile.ZIP_DEFLATED) -> bytes:
@@ -45,11 +45,11 @@ def zipped(files, compression=zipfile.ZIP_DEFLATED) -> bytes:
 
 
 def test_a_pack_holds_everything_and_says_so(pack, files, trace):
-    assert set(files) == MAY_HOLD
+    assert set(files) == FILES
     record = json.loads(files[RECORD])
     assert record["settings"] == view_of(trace).settings
     assert record["model"] == vars(MODEL) and record["versions"]["torch"]
-    assert record["permalink"] == exports.permalink(record["settings"], record["page"])
+    assert record["permalink"] == permalink(record["settings"], record["page"])
     assert "http" not in record["permalink"]
     readme = files["README.txt"].decode()
     assert all(name in readme for name in files if name != "README.txt")
@@ -86,33 +86,35 @@ def test_agreement_has_three_degrees(pack, trace, by, verdict):
     agreement = compare(read(pack), moved(trace, by), MODEL)
     assert agreement.verdict == verdict
     assert agreement.largest == pytest.approx(by, rel=0.2)
-    named = "Cross-attention, layer 2, head 3" in agreement.says[-1]
+    named = "Cross-attention, layer 2, head 3" in agreement.explanation[-1]
     assert named == (verdict != "identical")
 
 
 def test_what_differs_is_said(pack, trace):
     found = read(pack)
     other = compare(found, trace, replace(MODEL, sha256="f" * 64))
-    assert "SHA-256" in other.says[0] and "ffffffffffff" in other.says[0]
+    assert "SHA-256" in other.explanation[0] and "ffffffffffff" in other.explanation[0]
     tgt = replace(trace.tgt, tokens=(*trace.tgt.tokens[:2], "Katze", *trace.tgt.tokens[3:]))
     other = compare(found, replace(trace, texts=trace.texts | {"tgt": tgt}), MODEL)
     assert other.verdict == "different"
-    assert "position 3 stands “Hund” in the pack and “Katze” here" in other.says[0] or (
-        "position 3" in other.says[0] and "“Katze” here" in other.says[0]
+    assert "position 3 stands “Hund” in the pack and “Katze” here" in other.explanation[0] or (
+        "position 3" in other.explanation[0] and "“Katze” here" in other.explanation[0]
     )
     fewer = {kind: weights[:2] for kind, weights in trace.attention.items()}
     shapes = compare(found, replace(trace, attention=fewer), MODEL)
-    assert "has 4 layers of 4 heads in the pack and 2 layers of 4 heads here" in shapes.says[0]
+    assert (
+        "has 4 layers of 4 heads in the pack and 2 layers of 4 heads here" in shapes.explanation[0]
+    )
     more = replace(found, attention={"cross": found.attention["cross"]})
-    assert "no weights of encoder" in compare(more, trace, MODEL).says[0]
+    assert "no weights of encoder" in compare(more, trace, MODEL).explanation[0]
 
 
 def test_a_large_view_is_packed_in_part(trace, monkeypatch):
-    monkeypatch.setattr(evidence, "LARGEST_NUMBERS", 1000)
-    monkeypatch.setattr(evidence, "LARGEST_TABLE", 500)
-    monkeypatch.setattr(evidence, "LARGEST_RECORD", 2**16)
+    monkeypatch.setattr(bundles, "LARGEST_NUMBERS", 1000)
+    monkeypatch.setattr(bundles, "LARGEST_TABLE", 500)
+    monkeypatch.setattr(bundles, "LARGEST_RECORD", 2**16)
     view = view_of(trace, layer=1, head=2)
-    kept, left_out, one = evidence.contents(view)
+    kept, left_out, one = bundles.contents(view)
     assert one and "weights.csv" not in kept and len(left_out) == 2
     content = make(view, MODEL)
     monkeypatch.undo()
@@ -121,7 +123,7 @@ def test_a_large_view_is_packed_in_part(trace, monkeypatch):
     assert found.attention["cross"].shape == (1, 1, *trace.attention["cross"].shape[2:])
     assert compare(found, trace, MODEL).verdict == "identical"
     seen = compare(found, moved(trace, 0.01), MODEL)
-    assert seen.verdict == "different" and "layer 2, head 3" in seen.says[-1]
+    assert seen.verdict == "different" and "layer 2, head 3" in seen.explanation[-1]
 
 
 def test_random_weights_have_a_sum_of_their_own():
@@ -222,7 +224,7 @@ BROKEN = {
     "text": (lambda p, f: b"hello" * 100, "not a ZIP"),
     "cut in half": (lambda p, f: p[: len(p) // 2], "cut off"),
     "cut at the end": (lambda p, f: p[:-1], "cut off"),
-    "too large": (lambda p, f: b"PK" + bytes(evidence.LARGEST_PACK), "at most"),
+    "too large": (lambda p, f: b"PK" + bytes(bundles.LARGEST_BUNDLE), "at most"),
     "list of files broken": (lambda p, f: flipped(p, p.rindex(b"PK\x01\x02")), "cannot be read"),
     "many files": (lambda p, f: many_entries(), "more files"),
     "two of one name": (lambda p, f: twice(f), "two files of one name"),

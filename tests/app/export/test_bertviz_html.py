@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from app import bertviz_html
-from app.bertviz_html import VENDOR, VIEWS, CannotDraw, page, size
+from app.export import bertviz_html
+from app.export.bertviz_html import VENDOR, VIEWS, CannotDraw, page, size
 from model import presets
 from model.masks import Masks
 from model.probing.trace import Trace
@@ -176,7 +176,7 @@ def test_weights_that_are_not_numbers_are_refused_in_words(seen):
 def test_bertviz_itself_is_never_imported():
     code = """
 import sys
-from app.bertviz_html import page
+from app.export.bertviz_html import page
 from model import load
 trace = load("reverse").trace("a b c")
 page(trace, "head", "cross", [0], 0, 0)

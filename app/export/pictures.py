@@ -1,0 +1,102 @@
+"""The head in focus and the grid of all heads as pictures, and both as a page of HTML.
+
+Each function takes a View and gives bytes; every file carries the settings it was made with.
+"""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+
+from app import labels, settings
+from app.components.grid_page import grid_page
+from app.components.packing import pack_trace, shrink
+from app.export import figures
+from app.export.view import View
+
+LEGENDS = {
+    "linear": "weight",
+    "square root": "√weight",
+    "per row": "÷ row’s largest",
+}
+
+
+def about(view: View) -> list[str]:
+    """Sentences below the title of a picture: the model, and what was changed."""
+    model = f"Model {view.settings['model']}"
+    return [" · ".join([model, *settings.headers(view.settings)])]
+
+
+def head(view: View, ending: str) -> bytes:
+    """The head in focus with its tokens, as "svg", "png" or "pdf"."""
+    picture, (kind, layer, number) = view.picture, view.head
+    query, key = labels.axes(view.trace, kind)
+    query, key = replace(query, labels=picture.query), replace(key, labels=picture.key)
+    whole = replace(view.reading, least=0.0)  # a small weight is hidden, but not masked
+    attention, texts = view.trace.attention[kind], view.trace.texts_of(kind)
+    weights = whole.apply(attention, layer, number, *texts).weights
+    weights = _scaled(weights, "linear", view.reading.least)
+    notes = [*about(view), *picture.notes]
+    return figures.head(ending, _settings(view), view.name, notes, weights, query, key)
+
+
+def grid(view: View, ending: str) -> bytes:
+    """All heads, or those of the kind in focus where the grid shows no others."""
+    focus, layer, head = view.head
+    shown = replace(view.reading, average="", least=0.0)
+    least = view.reading.least
+    parts, texts, notes = [], {}, []
+    for kind, weights in view.trace.attention.items():
+        if view.look.show == "one kind" and kind != focus:
+            continue
+        picture = shown.each(weights, *view.trace.texts_of(kind))
+        notes = picture.notes
+        if least:
+            notes = [*notes, f"Weights under {least:g} are drawn as 0."]
+        query, key = (side.title for side in view.trace.sides_of(kind))
+        texts |= {query.capitalize(): picture.query, key.capitalize(): picture.key}
+        every = [-(-size // figures.MOST_CELLS) or 1 for size in picture.weights.shape[2:]]
+        if max(every) > 1:
+            notes = [*notes, f"Of this long text a cell stands for up to {every[0]} × {every[1]} "
+                    "weights and shows the largest."]  # fmt: skip
+        order = view.look.order.get(kind)
+        tiles = order["tiles"] if order else range(weights.shape[0] * weights.shape[1])
+        parts.append(
+            figures.Tiles(
+                name=labels.kind_name(view.trace, kind),
+                query=query,
+                key=key,
+                weights=_scaled(shrink(picture.weights, *every), view.look.scale, least),
+                places=np.argsort(tiles).tolist(),
+                values=order["values"] if order else (),
+                focus=layer * weights.shape[1] + head if kind == focus else None,
+                numbers=[site.layer + 1 for site in view.trace.kinds[kind]],
+            )
+        )
+    title = "What every head looks at"
+    legend = LEGENDS[view.look.scale]
+    notes = [*about(view), *notes]
+    return figures.grid(ending, _settings(view), title, notes, parts, texts, legend)
+
+
+def _settings(view: View) -> str:
+    """The settings for a file's metadata, of letters that all of them take."""
+    return json.dumps(dict(view.settings))
+
+
+def _scaled(weights: np.ndarray, scale: str, least: float) -> np.ndarray:
+    """What is 0 stays so and was masked; what is under `least` becomes nearly 0."""
+    weights = np.where((weights > 0) & (weights < least), 1e-9, weights)
+    if scale == "square root":
+        return np.sqrt(weights)
+    if scale == "per row":
+        largest = weights.max(axis=-1, keepdims=True, initial=0)
+        return weights / np.where(largest > 0, largest, 1)
+    return weights
+
+
+def page(view: View) -> bytes:
+    """The grid and the head in focus as one HTML file that needs no server and no network."""
+    title = f"{view.settings['model']}: what every head looks at"
+    packed = pack_trace(view.trace, view.reading)
+    return grid_page(packed, view.look, title, focus=True).encode("utf-8")

@@ -1,0 +1,72 @@
+"""The weights as tables, as the model used them, whatever the pictures hide or merge.
+
+Each function takes a View and gives bytes. Parquet and NPZ carry the settings; a CSV file, which
+has no place for them, goes with `settings_json`.
+"""
+
+import io
+
+import numpy as np
+
+from app.export.view import View, settings_json
+from model.corpus.tables import CsvFile, NpzFile, ParquetFile
+from model.probing.rows import KindWeights, kind_weights, tokens_of
+
+# Bytes that a weight takes in each kind of file, roughly, and how many bytes a file may have.
+BYTES = {"csv": 45, "parquet": 5, "npz": 4}
+LARGEST_FILE = 256 * 2**20
+
+
+def weights_of(view: View, one: bool) -> list[KindWeights]:
+    """All weights, or with `one` those of the head in focus."""
+    if not one:
+        return list(kind_weights([view.trace], [1]))
+    kind, layer, head = view.head
+    query, key = (text.tokens for text in view.trace.texts_of(kind))
+    weights = view.trace.attention[kind][layer : layer + 1, head : head + 1]
+    layers = [view.trace.kinds[kind][layer].layer]
+    return [KindWeights(1, kind, layers, weights, query, key, head)]
+
+
+def size(view: View, ending: str, one: bool) -> int:
+    """About how many bytes a table will have."""
+    kind, *_ = view.head
+    attention = view.trace.attention
+    count = sum(w.size for w in attention.values())
+    return BYTES[ending] * (attention[kind][0, 0].size if one else count)
+
+
+def csv(view: View, one: bool = False) -> bytes:
+    """See model.corpus.tables.CsvFile; it opens safely in a spreadsheet."""
+    file = io.BytesIO()
+    CsvFile(file).write(weights_of(view, one))
+    return file.getvalue()
+
+
+def parquet(view: View, one: bool = False) -> bytes:
+    """See model.corpus.tables.ParquetFile. The settings are JSON in the file's metadata, under
+    "headlight"."""
+    file = io.BytesIO()
+    table = ParquetFile(file)
+    table.write(weights_of(view, one))
+    table.writer.add_key_value_metadata({"headlight": settings_json(view).decode()})
+    table.close()
+    return file.getvalue()
+
+
+def npz(view: View, one: bool = False) -> bytes:
+    """For np.load: "encoder", "decoder", "cross" (layers, heads, query, key), "source" and
+    "target" (tokens), "settings" (JSON). Of one head: its (1, 1, query, key)."""
+    file = io.BytesIO()
+    arrays = NpzFile(file)
+    attention = view.trace.attention
+    if one:
+        (head,) = weights_of(view, one)
+        attention = {head.kind: head.weights}
+    for name, weights in attention.items():
+        arrays.write(name, weights)
+    for name, tokens in tokens_of(view.trace).items():
+        arrays.write(name, tokens)
+    arrays.write("settings", np.array(settings_json(view).decode()))
+    arrays.close()
+    return file.getvalue()

@@ -1,0 +1,69 @@
+"""A trace and how it is looked at: what every exported file is made from. No Streamlit."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from app import labels, settings
+from app.components.packing import Look
+from app.pages import HOME, PAGES
+from model.analysis.reading import LabelledWeights, Reading
+from model.probing.trace import Trace
+
+
+@dataclass(frozen=True)
+class View:
+    """A trace and how it is looked at. `settings` are those of the sidebar and of `page`, the one
+    that a link leads to; `look` holds the head in focus, counted from 0."""
+
+    trace: Trace
+    settings: Mapping
+    reading: Reading
+    look: Look
+    page: str = HOME
+
+    @property
+    def head(self) -> tuple[str, int, int]:
+        """Kind, layer and head in focus."""
+        return self.look.focus["kind"], self.look.focus["layer"], self.look.focus["head"]
+
+    @property
+    def name(self) -> str:
+        return labels.picture_name(self.trace, *self.head, self.reading.average)
+
+    @property
+    def picture(self) -> LabelledWeights:
+        """The head in focus, or the mean, as it is read."""
+        kind, layer, head = self.head
+        weights = self.trace.attention[kind]
+        return self.reading.apply(weights, layer, head, *self.trace.texts_of(kind))
+
+
+def stem(view: View, what: str = "") -> str:
+    """The name of a file without its ending: model, then `what`, else kind, layer and head."""
+    model, step = view.settings["model"], view.settings["step"]
+    kind, layer, head = view.head
+    number = labels.layer_number(view.trace, kind, layer)
+    parts = {
+        "": f"layer-{number}-head-{head + 1}",
+        "heads": f"layer-{number}-mean-over-heads",
+        "layers": f"head-{head + 1}-mean-over-layers",
+        "both": "mean-over-all-heads",
+    }
+    step = f"-step-{step}" if step.isdecimal() else ""
+    name = f"{model}{step}-{what or f'{kind}-{parts[view.reading.average]}'}"
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-.") or "headlight"
+
+
+def settings_json(view: View) -> bytes:
+    return json.dumps(dict(view.settings), indent=2, ensure_ascii=False).encode("utf-8")
+
+
+def permalink(chosen: Mapping, page: str) -> str:
+    """What follows the app's address to come back to the view."""
+    as_text = {
+        key: settings.SETTINGS[key].as_text(value) for key, value in chosen.items() if value != ""
+    }
+    return f"{PAGES[page].path}?{urlencode(as_text, doseq=True)}"

@@ -1,0 +1,21 @@
+"""What a view is called in files, and its settings."""
+
+import json
+from dataclasses import replace
+
+from app.export import pictures
+from app.export.view import settings_json, stem
+from model.analysis.reading import Reading
+
+
+def test_settings_and_names(view):
+    assert json.loads(settings_json(view)) == view.settings
+    assert stem(view) == "en-de-cross-layer-3-head-2"
+    early = replace(view, settings=view.settings | {"model": "paper, untrained", "step": "10"})
+    assert stem(early, "all-heads") == "paper-untrained-step-10-all-heads"
+    climbing = replace(view, settings=view.settings | {"model": "../../etc"})
+    assert stem(climbing).startswith("etc-cross")
+    mean = replace(view, reading=Reading(average="heads"))
+    assert stem(mean) == "en-de-cross-layer-3-mean-over-heads"
+    changed = replace(view, settings=view.settings | {"causal": False, "pad_to": 9})
+    assert pictures.about(changed) == ["Model en-de · without the causal mask · padded to 9 tokens"]
