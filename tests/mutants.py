@@ -37,7 +37,20 @@ HANGS = "it hangs"
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 REPORT = "report.xml"
 # (file, line without its indent, what stands there instead) → why nothing changes
-EXCUSED: dict[tuple[str, str, str], str] = {}
+EXCUSED: dict[tuple[str, str, str], str] = {
+    (
+        "model/corpus/trace_command.py",
+        "with replacing(out) as file, ThreadPoolExecutor(1) as pool, "
+        "progress(len(sentences)) as bar:",
+        "with replacing(out) as file, ThreadPoolExecutor(2) as pool, "
+        "progress(len(sentences)) as bar:",
+    ): "what was submitted has ended before the next is: a second thread never has work",
+    (
+        "model/decoding/search.py",
+        "best, where = total.topk(min(2 * beam, total.shape[1]))",
+        "best, where = total.topk(min(3 * beam, total.shape[1]))",
+    ): "at most `beam` of the best are eos, so the first 2 · beam hold those that go on",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -82,6 +95,8 @@ def _edits(tree: ast.AST, source: str) -> Iterator[tuple]:
     def visit(node, inside):
         if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.arguments):
             return
+        if isinstance(node, ast.keyword) and node.arg == "strict":
+            return  # an assertion too: that zip's arguments are equally long
         if inside:
             match node:
                 case ast.BinOp(left=left, op=op, right=right) if type(op) in SWAPPED:
@@ -169,7 +184,8 @@ def run_tests(tests: list[str], tree: Path, limit: float) -> str:
     except subprocess.TimeoutExpired:
         return HANGS
     failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return (failed or ["it cannot be run"])[0] if done.returncode else ""
+    # Where pytest could not find a test by its name, its file is run next.
+    return failed[0] if done.returncode and failed else ""
 
 
 def noticed(fault: Fault, tree: Path, baseline: Coverage) -> str:

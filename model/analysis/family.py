@@ -110,13 +110,13 @@ def first_wave(model: nn.Module, length: int) -> list[float]:
 
 def nothing_to_see(length: int) -> dict[str, float]:
     """The weight on each of `length` keys in a row that may attend to none of them."""
-    scores, mask = torch.zeros(1, 1, 1, length), torch.zeros(1, 1, 1, length, dtype=torch.bool)
+    scores, mask = torch.zeros(length), torch.zeros(length, dtype=torch.bool)
     softmax = {
         "paper": MaskedSoftmax(),
         "annotated": FilledSoftmax(-1e9),
         "hyunwoongko": FilledSoftmax(-1e4),
     }
-    return {name: part(scores, mask)[0, 0, 0, 0].item() for name, part in softmax.items()}
+    return {name: part(scores, mask)[0].item() for name, part in softmax.items()}
 
 
 def reach(model: nn.Module, src: Tensor) -> float:
@@ -253,7 +253,7 @@ def three_words(seed: int = 0) -> ThreeWords:
     with capture(attention) as outputs:
         attention(x, x, x)
     weights = outputs["softmax"][0, 0]
-    return ThreeWords(embedding.token(ids)[0], embedding.position(3), x[0], weights)
+    return ThreeWords(embedding.token(ids)[0], embedding.position(len(x[0])), x[0], weights)
 
 
 def look_up(query: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:

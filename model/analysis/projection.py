@@ -30,8 +30,8 @@ def principal_plane(vectors: np.ndarray) -> Plane:
     # A direction is as good as its opposite: always the one whose largest number is positive.
     largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
     axes = np.where(largest < 0, -axes, axes)
-    missing = max(0, 2 - len(axes))  # one vector alone, or vectors of one number
-    axes, variance = np.pad(axes, ((0, missing), (0, 0))), np.pad(variance, (0, missing))
+    # One vector alone, or vectors of one number, have a single axis: the second is zero.
+    axes, variance = np.pad(axes, ((0, 1), (0, 0))), np.pad(variance, (0, 1))
     # Without any variance there is none to lose.
     total = variance.sum()
     return Plane(axes[:2], variance[:2] / total if total else np.array([1.0, 0.0]))

@@ -4,7 +4,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from model.checkpoint import Checkpoint, load, save
+from model.checkpoint import Checkpoint, load, save, write_card
 from model.masks import Masks
 from model.probing.trace import TooLong
 from tests.model.common import CHECKPOINTS, PRESETS, random_model, traced
@@ -61,6 +61,13 @@ def test_weights_of_another_model_are_refused(saved, spoil):
     save_file(weights, folder / "model.safetensors")
     with pytest.raises(ValueError, match="weights are not those of preset"):
         load(folder)
+
+
+def test_a_card_can_be_read_in_its_file(saved):
+    _, folder = saved
+    write_card(folder, {"title": "English → German"})
+    for name in ("config.json", "README.md"):
+        assert "English → German" in (folder / name).read_text(encoding="utf-8")
 
 
 def test_an_unknown_preset_is_refused_with_what_there_is(saved):

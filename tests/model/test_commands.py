@@ -28,3 +28,9 @@ def test_a_package_that_is_missing(monkeypatch):
     monkeypatch.setitem(door.COMMANDS, "train", ("nosuchpackage.train", ""))
     with pytest.raises(SystemExit, match="nosuchpackage is missing here: pip install nosuchp"):
         door.main(["train"])
+
+
+def test_its_arguments_are_those_of_the_command_line(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["model", "tarin", "train"])
+    with pytest.raises(SystemExit, match="'tarin'"):
+        door.main()

@@ -46,6 +46,18 @@ def test_what_is_written_aside_never_replaces_what_is_there(tmp_path, monkeypatc
 def test_a_new_file_has_the_permissions_of_the_umask(tmp_path, umask):
     replace_file(tmp_path / "new", "")
     assert permissions(tmp_path / "new") == 0o640
+    os.umask(0)
+    replace_file(tmp_path / "open", "")
+    assert permissions(tmp_path / "open") == 0o666
+
+
+def test_what_cannot_be_created_says_why(tmp_path, monkeypatch):
+    def refuse(*args, **given):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(PermissionError):
+        replace_file(tmp_path / "new", "")
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o664, 0o444, 0o755])

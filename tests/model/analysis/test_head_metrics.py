@@ -11,6 +11,7 @@ from model.analysis.head_metrics import (
     nearest_names,
     over_sentences,
     rows_that_show,
+    total_variation,
 )
 from tests.model.common import load
 
@@ -320,3 +321,14 @@ def test_a_head_that_translates_aligns():
     best = max(found, key=lambda match: match.score)
     assert best.name == "alignment"
     assert best.score > 0.5
+
+
+def test_total_variation_is_half_of_what_moved_in_each_row():
+    random = np.random.default_rng(0)
+    now, before = random.dirichlet(np.ones(6), size=(2, 2, 3, 4))  # (layers, heads, query, key)
+    moved = total_variation(now, before)
+    assert moved.shape == (2, 3)
+    by_hand = [sum(abs(now[1, 2, row] - before[1, 2, row])) / 2 for row in range(4)]
+    assert moved[1, 2] == pytest.approx(np.mean(by_hand))
+    ends = np.eye(6)[None, None, :1], np.eye(6)[None, None, 3:4]
+    assert total_variation(*ends) == 1

@@ -174,6 +174,8 @@ def expect_shuffled_rows(model, pair, pad_to=0):
     far = np.linalg.norm(own.after[i].astype(float) - own.before[j].astype(float))
     far /= np.linalg.norm(own.before, axis=-1).mean()
     assert own.distances[i, j] == pytest.approx(far, rel=1e-5)
+    in_place = [own.distances[i, j] for i, j in enumerate(own.order)]
+    assert np.allclose(own.moved, in_place, rtol=1e-4)
     behind = length + model.sides()[0].begins
     assert list(none.order[behind:]) == list(range(behind, len(none.before)))
 

@@ -49,6 +49,8 @@ def test_equals_pytorchs_principal_components_up_to_sign(cloud):
     assert np.allclose(plane.explained, (singular**2 / (singular**2).sum()).numpy()[:2], atol=1e-9)
     mirrored = principal_plane(-cloud)
     assert np.allclose(mirrored.axes, plane.axes)  # the sign does not depend on chance
+    for axis in plane.axes:  # but on its largest number
+        assert axis[np.abs(axis).argmax()] > 0
 
 
 def test_what_lies_in_a_plane_through_zero_loses_nothing():
@@ -67,6 +69,8 @@ def test_too_little_for_a_plane_is_still_a_picture(shape):
         plane = principal_plane(given)
         assert plane.axes.shape == (2, shape[1]) and plane.put(given).shape == (shape[0], 2)
         assert np.isfinite(plane.axes).all() and plane.explained.sum() == pytest.approx(1)
+        if min(shape) == 1:  # there is no second direction
+            assert not plane.axes[1].any()
 
 
 @pytest.mark.parametrize("name", ["en-de", "reviews"])

@@ -382,3 +382,10 @@ def test_a_real_trace_reads_in_words():
     assert picture.query == ("Ein", "Hund", "läuft", "nicht", ".")
     assert picture.key == ("A", "dog", "isn't", "running", ".")
     close(picture.weights.sum(axis=-1), 1)
+
+
+def test_of_no_weight_nothing_is_left_out():
+    weights, text = np.zeros((1, 1, 2, 2)), Encoding((5, 6), ("a", "b"), ((0, 1), (2, 3)))
+    picture = Reading(least=0.1).apply(weights, 0, 0, text, text)
+    (note,) = picture.notes
+    assert note.endswith("are not shown: 0 % of all weight.")

@@ -100,7 +100,10 @@ def test_npz_holds_the_arrays_of_each_and_no_pickles(traces):
             assert tuple(read[f"{number}/target"]) == seen.tgt.tokens
             for kind, weights in seen.attention.items():
                 np.testing.assert_array_equal(read[f"{number}/{kind}"], weights)
-    assert zipfile.ZipFile(file).testzip() is None
+    archive = zipfile.ZipFile(file)
+    assert archive.testzip() is None
+    zip64 = 45  # the version that an entry of more than 2 GiB needs
+    assert all(entry.extract_version >= zip64 for entry in archive.infolist())
 
 
 def test_a_long_sentence_is_written_in_parts(traces, monkeypatch):

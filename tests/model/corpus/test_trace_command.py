@@ -131,6 +131,10 @@ def refused(capsys, arguments) -> str:
     return capsys.readouterr().err
 
 
+def test_without_a_place_to_write_to_nothing_is_done(capsys):
+    assert "required: --out" in refused(capsys, ["en-de", "A dog."])
+
+
 @pytest.mark.parametrize(("arguments", "said"), BAD.values(), ids=BAD)
 def test_bad_input_is_one_sentence(here, capsys, arguments, said):
     before = sorted(here.rglob("*"))

@@ -10,7 +10,15 @@ from model import presets
 from model.decoding import cache, fused
 from model.decoding.cache import OneByOne
 from model.decoding.fused import FusedSteps
-from model.decoding.search import Steps, beam_search, greedy_decode, length_penalty
+from model.decoding.search import (
+    Steps,
+    beam_search,
+    first_token,
+    greedy_decode,
+    length_penalty,
+    longest,
+    steps_for,
+)
 from model.masks import Masks
 from model.probing.capture import capture, view
 from model.probing.interventions import replace_head
@@ -182,6 +190,10 @@ def test_a_system_without_a_first_token_is_told_so(decode):
         decode(random_model(bos_id=-1), random_ids(5))
 
 
+def test_the_first_token_may_be_the_first_of_all():
+    assert first_token(random_model(bos_id=0, pad_id=3).config) == 0
+
+
 @pytest.mark.parametrize("decode", [greedy_decode, beam_search])
 def test_a_system_without_a_last_token_writes_until_there_is_no_room(decode):
     targets = decode(random_model(eos_id=-1), random_ids(5, 3), max_length=7)
@@ -241,3 +253,17 @@ def test_length_is_limited_by_the_model(src):
     here(model.eval())
     for decode in (greedy_decode, beam_search):
         assert max(map(len, decode(model, src))) <= 11
+
+
+def test_length_grows_with_the_source():
+    config = random_model().config
+    assert longest(config, 3) == min(26, config.max_length - 1)
+    assert longest(config, 10**6) == config.max_length - 1
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_a_cache_is_used_where_one_is_asked_for(model, src, cached):
+    steps = steps_for(model, src, Masks(), 12, 1, cached)
+    assert isinstance(steps, Steps) is not cached
+    if not cached:
+        assert not steps.one_by_one
