@@ -92,6 +92,11 @@ IDLE = """
     look();
   })
 """.replace("SETTLED", SETTLED)
+VIEWPORT = {"width": 1280, "height": 900}
+BACK = """(path) => {
+  history.pushState(null, "", path);
+  dispatchEvent(new PopStateEvent("popstate"));
+}"""
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-background-networking",
@@ -120,7 +125,7 @@ def context(tmp_path_factory):
             tmp_path_factory.mktemp("browser"),
             executable_path=executable(),
             args=ARGUMENTS,
-            viewport={"width": 1280, "height": 900},
+            viewport=VIEWPORT,
         )
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         yield context
@@ -139,14 +144,36 @@ class Visit:
     def __init__(self, page: Page, address: str):
         self.page, self.address = page, address
         self.requests, self.errors, self.loading = [], [], set()
-        page.add_init_script(TRAFFIC)
-        page.on("request", lambda request: self.loading.add(request))
-        page.on("requestfinished", lambda request: self.loading.discard(request))
-        page.on("requestfailed", lambda request: self.loading.discard(request))
-        page.on("request", lambda request: self.requests.append(request.url))
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.heard = {
+            "request": self._asks,
+            "requestfinished": self.loading.discard,
+            "requestfailed": self.loading.discard,
+            "pageerror": lambda error: self.errors.append(str(error)),
+        }
+        for event, hear in self.heard.items():
+            page.on(event, hear)
+        if page.url == "about:blank":
+            page.add_init_script(TRAFFIC)
+
+    def _asks(self, request) -> None:
+        self.loading.add(request)
+        self.requests.append(request.url)
+
+    def end(self) -> None:
+        for event, hear in self.heard.items():
+            self.page.remove_listener(event, hear)
 
     def open(self, path: str = "") -> "Visit":
+        """Go to an address of the app. Where it is open already, as the Back key does: Streamlit's
+        scripts take seconds to load. What a session remembers of pages stays, apart from the one
+        that is opened."""
+        if self.page.url.startswith(self.address):
+            self.page.evaluate(BACK, f"/{path}")
+            return self.settle()
+        return self.load(path)
+
+    def load(self, path: str = "") -> "Visit":
+        """The same in a session of its own."""
         self.page.goto(f"{self.address}/{path}")
         self.page.wait_for_selector(BEGUN, timeout=60_000)  # before its first run a page is idle
         return self.idle()
@@ -222,10 +249,36 @@ class Visit:
         return [url for url in self.requests if not url.startswith(local)]
 
 
+@pytest.fixture(scope="session")
+def tabs() -> list[Page]:
+    """The page that visits share, one after the other; none at first."""
+    return []
+
+
 @pytest.fixture
-def visit(context, app):
-    visit = Visit(context.new_page(), app)
+def visit(context, app, tabs, request):
+    failed = request.session.testsfailed
+    page = tabs.pop() if tabs else context.new_page()
+    visit = Visit(page, app)
     yield visit
     visit.expect_well()
-    for page in context.pages:
+    visit.end()
+    page.set_viewport_size(VIEWPORT)
+    page.emulate_media(color_scheme="light")
+    for other in context.pages:
+        if other is not page:
+            other.close()
+    if request.session.testsfailed == failed:
+        tabs.append(page)
+    else:
         page.close()
+
+
+@pytest.fixture
+def alone(context, app):
+    """A visit in a page of its own."""
+    page = context.new_page()
+    visit = Visit(page, app)
+    yield visit
+    visit.expect_well()
+    page.close()

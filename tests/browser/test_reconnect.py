@@ -19,24 +19,25 @@ CLOSE = """after => new Promise(done => setTimeout(() => {
 }, after))"""
 
 
-@pytest.mark.parametrize("after", [0, 50, 100, 200, 300, 500])
-def test_what_was_typed_outlives_a_socket_closed_during_the_run(visit, after):
-    visit.page.add_init_script(SOCKETS)
-    visit.open("?kind=encoder&layer=2")
-    text = "A dog runs on the beach . " * 60 + str(after)
-    box = visit.page.get_by_label("Source sentence", exact=True)
-    box.fill(text)
-    box.press("Control+Enter")
-    visit.page.wait_for_selector(RUNNING)
-    visit.page.evaluate(CLOSE, after)
-    visit.page.wait_for_function("() => window.sockets.at(-1).readyState === WebSocket.OPEN")
-    visit.page.wait_for_timeout(1000)
-    visit.settle()
-    expect(visit.page.locator(".source span").nth(5)).to_have_text("beach")
-    expect(box).to_have_value(text)
-    assert f"beach+.+{after}" in visit.page.url and "layer=2" in visit.page.url
-    heading = visit.page.get_by_role("heading", name="Encoder self-attention, layer 2")
-    expect(heading).to_be_visible()
+def test_what_was_typed_outlives_a_socket_closed_during_the_run(alone):
+    page = alone.page
+    page.add_init_script(SOCKETS)
+    alone.load("?kind=encoder&layer=2")
+    box = page.get_by_label("Source sentence", exact=True)
+    heading = page.get_by_role("heading", name="Encoder self-attention, layer 2")
+    for after in (0, 50, 100, 200, 300, 500):
+        text = "A dog runs on the beach . " * 60 + str(after)
+        box.fill(text)
+        box.press("Control+Enter")
+        page.wait_for_selector(RUNNING)
+        page.evaluate(CLOSE, after)
+        page.wait_for_function("() => window.sockets.at(-1).readyState === WebSocket.OPEN")
+        page.wait_for_timeout(1000)
+        alone.settle()
+        expect(page.locator(".source span").nth(5)).to_have_text("beach")
+        expect(box).to_have_value(text)
+        assert f"beach+.+{after}" in page.url and "layer=2" in page.url
+        expect(heading).to_be_visible()
 
 
 def test_going_back_brings_the_view_back(visit):
