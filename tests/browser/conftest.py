@@ -146,8 +146,8 @@ class Visit:
         self.requests, self.errors, self.loading = [], [], set()
         self.heard = {
             "request": self._asks,
-            "requestfinished": self.loading.discard,
-            "requestfailed": self.loading.discard,
+            "requestfinished": lambda request: self.loading.discard(request),
+            "requestfailed": lambda request: self.loading.discard(request),
             "pageerror": lambda error: self.errors.append(str(error)),
         }
         for event, hear in self.heard.items():
