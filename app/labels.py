@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from model.analysis.head_metrics import Measured, measure, nearest_names, rows_t
 from model.analysis.projection import Answer, Plane
 from model.analysis.reading import Reading
 from model.probing.reference import without_counterpart
-from model.probing.sites import embeddings_of, sides_of
+from model.probing.run import Run
+from model.probing.sites import embeddings_of, predicted_side, sides_of
 from model.probing.trace import Trace
 from model.provenance import Source
 from model.tokenizer import Encoding
@@ -463,3 +464,19 @@ def first_undefined(attention: dict[str, np.ndarray], trace: Trace) -> str | Non
                 "can be compared."
             )
     return None
+
+
+LANGUAGES = {"de": "German", "en": "English", "es": "Spanish", "fr": "French"}
+
+
+def output(view, run: Run, trace: Callable[[], Trace]) -> tuple[str, str]:
+    """What a model's output is called, and the output as plain text; `trace` of the run."""
+    predicted = predicted_side(view.model)
+    if len(run.texts) > 1:
+        direction = view.checkpoint.card.get("direction") or ["", ""]
+        text = view.tokenizer.decode(run.texts[-1].ids)
+        return LANGUAGES.get(direction[-1], direction[-1]) or "Output", text
+    ids, probabilities = (array[-1, 0] for array in trace().most_probable(1))
+    title = {"class": "Class", "next token": "Next token"}[predicted.predicts]
+    (answer,) = view.checkpoint.outputs([ids])
+    return title, f"{answer}, {percent(float(probabilities))}"

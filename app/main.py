@@ -15,34 +15,37 @@ if sys.path[0] != str(ROOT):
 
 from app import catalog, session, theme  # noqa: E402
 from app.pages import HOME, PAGES  # noqa: E402
-from app.sidebar import sidebar  # noqa: E402
+from app.top_bar import top_bar  # noqa: E402
 
 ICON = ROOT / "assets" / "icon.svg"  # a file of ours: a named icon comes from a font server
 st.set_page_config(page_title="Headlight", page_icon=str(ICON), layout="wide")
 
-page = st.navigation(
-    [
+st.logo(ROOT / "assets" / "logo.svg", size="large")
+
+groups = {}
+for entry in PAGES.values():
+    groups.setdefault(entry.group, []).append(
         st.Page(
             HERE / entry.file,
             title=entry.title,
             url_path=entry.path,
             help=entry.help,
-            default=entry.title == HOME,
+            default=entry.key == HOME,
         )
-        for entry in PAGES.values()
-    ],
-    position="top",
-)
+    )
+chosen_page = st.navigation(groups, position="top")
+page = PAGES[chosen_page.url_path or HOME]
+bar = st.container(key="top_bar")
 # The settings are valid before anything is drawn, so the page, which is what matters, comes first.
-with session.running(page.title):
+with session.running(page.key):
     try:
         chosen = session.values()
-        st.html(f"<style>{theme.STYLE}{theme.PROJECTOR_STYLE * chosen['projector']}</style>")
-        st.header(page.title, anchor=False)
+        st.html(f"<style>{theme.style(chosen['projector'], st.context.theme.type)}</style>")
         if message := catalog.random_weights(chosen["model"]):
             st.info(message)
         with session.answered():
-            page.run()
+            chosen_page.run()
     finally:
-        sidebar()
+        with bar:
+            top_bar(page)
 session.spare_the_collector()

@@ -5,12 +5,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Page:
-    """`script` is its file in views/, `path` its place in the address, `help` its one sentence."""
+    """`path` is its place in the address, `script` its file in views/, `group` the part of the menu
+    it stands in, `help` its one sentence. `head`: whether it shows the selected head; `reading`:
+    whether the display options change it."""
 
     title: str
+    group: str
     script: str
     path: str
     help: str
+    head: bool = False
+    reading: bool = False
+
+    @property
+    def key(self) -> str:
+        """Its name in code and in files."""
+        return self.path or HOME
 
     @property
     def file(self) -> str:
@@ -18,78 +28,99 @@ class Page:
         return f"views/{self.script}.py"
 
 
-HOME, TAKE_AWAY = "Attention", "Take away"
+HOME, EXPORT = "attention", "take-away"
+SEE, UNDERSTAND, CHECK, SHARE = "See", "Understand", "Check", "Share"
 PAGES = {
-    page.title: page
+    page.key: page
     for page in (
         Page(
-            HOME,
+            "Attention",
+            SEE,
             "attention",
             "",
-            "Where every head of every layer looks, for your sentence.",
+            "What every head of every layer attends to, for your sentence.",
+            head=True,
+            reading=True,
         ),
         Page(
             "Heads",
+            SEE,
             "heads",
             "heads",
-            "Every head in numbers, and the textbook names it is nearest to.",
+            "Every head in numbers, and the patterns it is nearest to.",
+            head=True,
         ),
         Page(
-            "Model",
+            "Architecture",
+            UNDERSTAND,
             "model_page",
             "model",
             "The whole model in one picture, with its parameters and shapes.",
+            head=True,
         ),
         Page(
-            "Inside",
+            "Inside a head",
+            UNDERSTAND,
             "inside",
             "inside",
             "One head step by step: formula, numbers and code.",
+            head=True,
         ),
         Page(
-            "Positions",
+            "Query–key–value",
+            UNDERSTAND,
+            "lookup",
+            "lookup",
+            "Attention as a dictionary that answers by similarity: vectors to drag, then the "
+            "queries and keys of a head.",
+            head=True,
+        ),
+        Page(
+            "Positional encoding",
+            UNDERSTAND,
             "positions",
             "positions",
             "How the model knows the order of words: the positional encodings it adds.",
         ),
         Page(
-            "Look-up",
-            "lookup",
-            "lookup",
-            "Attention as a dictionary that answers by similarity: vectors to drag, then the "
-            "queries and keys of a head.",
-        ),
-        Page(
-            "Residual",
+            "Residual stream",
+            UNDERSTAND,
             "residual",
             "residual",
-            "Each piece's vector from layer to layer, and what the model would answer there.",
+            "Each token's vector from layer to layer, and what the model would predict there.",
         ),
         Page(
-            "Compare",
+            "PyTorch",
+            CHECK,
             "compare",
             "compare",
             "The same weights in torch.nn.Transformer, side by side.",
+            head=True,
         ),
         Page(
-            "Family",
+            "Implementations",
+            CHECK,
             "family",
             "family",
-            "The systems that describe a Transformer from scratch, and what each does its own way, "
+            "Systems that describe a Transformer from scratch, and what each does its own way, "
             "measured on your sentence.",
         ),
         Page(
             "BertViz",
+            CHECK,
             "bertviz_page",
             "bertviz",
             "BertViz's head, model and neuron view, without internet.",
+            head=True,
         ),
         Page(
-            TAKE_AWAY,
+            "Export",
+            SHARE,
             "take_away",
             "take-away",
-            "Pictures, tables and a page of your own, and one ZIP that holds all of it and can be "
-            "checked.",
+            "Pictures, tables and a web page, and one ZIP that holds all of it and can be checked.",
+            head=True,
+            reading=True,
         ),
     )
 }

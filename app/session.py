@@ -18,7 +18,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from app import catalog, compute, settings, theme
 from app.catalog import ModelView
 from app.components.packing import Look, order_by
-from app.pages import HOME, PAGES, TAKE_AWAY
+from app.pages import EXPORT, HOME, PAGES
 from app.settings import ABSENT, AVERAGES, MASKS, SETTINGS, Context, Limits, Setting
 from model.analysis.reading import Reading
 from model.masks import Masks
@@ -75,7 +75,7 @@ def _connection() -> object:
 def settle(page: str) -> None:
     """Make all settings valid together, before anything is drawn."""
     notes = memo()
-    if page != TAKE_AWAY:
+    if page != EXPORT:
         notes["last page"] = page
     context = get_script_run_ctx()
     back = context is not None and context.is_history_navigation
@@ -129,7 +129,7 @@ def context() -> Context:
 
 
 def values() -> dict[str, Any]:
-    """Every setting of the sidebar, and what is known of the pages' own."""
+    """Every setting of the top bar, and what is known of the pages' own."""
     return context().values
 
 
@@ -216,6 +216,11 @@ def choose(**chosen) -> None:
     values().update({key: value for key, value in chosen.items() if key in SETTINGS})
 
 
+def reset(key: str) -> None:
+    """Set a setting to its default, in a callback."""
+    choose(**{key: SETTINGS[key].limits(context()).default})
+
+
 def focus_on(kind: str, layer: int, head: int) -> None:
     """Choose the head that the pages show, in a callback; as Focus counts. A late message of the
     browser may be of a head that the model of by now does not have."""
@@ -260,12 +265,12 @@ def look(model_view: ModelView, run: Run) -> Look:
 
 
 def last_page() -> str:
-    """The page one was on before Take away."""
+    """The page one was on before Export."""
     return memo()["last page"]
 
 
 def to_share() -> dict:
-    """The settings that a file holds: the sidebar's, and those of the page one was on. What does
+    """The settings that a file holds: the top bar's, and those of the page one was on. What does
     not concern the model is as nobody chose it."""
     here = context()
     return {
@@ -311,7 +316,7 @@ def _view(name: str, step: str, device: str) -> ModelView:
         try:
             views[name, step, device] = catalog.view_of(name, step, device)
         except catalog.UnreadableModel as error:
-            st.error(f"{error} Choose another one on the left, or train it again.")
+            st.error(f"{error} Choose another one above, or train it again.")
             raise NothingToShow from error
         if len(views) > VIEWS:
             del views[next(iter(views))]
@@ -321,7 +326,7 @@ def _view(name: str, step: str, device: str) -> ModelView:
 def text() -> str:
     """The line that the model reads. Without one the page ends."""
     if not (line := values()["line"]):
-        st.info("Type a sentence into the box on the left to see what the heads look at.")
+        st.info("Type a sentence into the box above to see what the heads look at.")
         raise NothingToShow
     return line
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
-from app.pages import HOME, TAKE_AWAY
+from app.pages import EXPORT, HOME
 from model.analysis import positions
 from model.analysis.reading import SPECIAL_TOKENS
 from model.masks import Masks
@@ -150,12 +150,13 @@ class Setting:
     among     where `options` is a function: what it can give at all
     opens     the default in a Context, where it depends on one
     concerns  whether it means anything in a Context; where not, it is not drawn and has its default
-    page      whose control it is; empty: the sidebar's. What its options are may then depend on
+    page      whose control it is; empty: the top bar's. What its options are may then depend on
               the text, and the page gives them when it draws it
     name      what it is called in a sentence
     run       whether a run depends on it
     address   whether it is in the address
     header    how a value that is not the default reads in the header of a file
+    badge     how it reads on top of the page, where it is not as the model was trained
     format    how an option is written, on the screen and in the address
     item      what a list is of
     look      what else its widget is told
@@ -177,6 +178,7 @@ class Setting:
     run: bool = False
     address: bool = True
     header: str = ""
+    badge: str = ""
     format: str = "{}"
     item: type = str
     look: Mapping = field(default_factory=dict)
@@ -264,6 +266,7 @@ def _mask(key: str, label: str, name: str, help: str) -> Setting:
         name=name,
         run=True,
         header=f"without {name}",
+        badge=f"{label} off",
     )
 
 
@@ -303,6 +306,7 @@ SETTINGS = {
             name="the training step",
             run=True,
             header="step {}",
+            badge="Step {}",
         ),
         Setting(
             "source",
@@ -338,6 +342,7 @@ SETTINGS = {
             concerns=lambda context: context.writes,
             name="the target",
             run=True,
+            badge="Target typed",
         ),
         _mask(
             "causal",
@@ -362,14 +367,14 @@ SETTINGS = {
         ),
         _mask(
             "memory_padding",
-            "Cross-attention padding mask",
+            "Cross padding mask",
             "the cross-attention padding mask",
             "Cross-attention: no target token may look at source padding. Pad the sentence to see "
             "it.",
         ),
         Setting(
             "pad_to",
-            "Pad to N tokens",
+            "Pad to",
             0,
             "number",
             "Adds padding to source and target, so that the padding masks have something to do.",
@@ -377,6 +382,7 @@ SETTINGS = {
             name="the padding",
             run=True,
             header="padded to {} tokens",
+            badge="Padding {}",
         ),
         Setting(
             "kind",
@@ -476,25 +482,26 @@ SETTINGS = {
             "toggle",
             "Large letters and thick lines, to be read from the last row.",
         ),
-        Setting("numbers", "The same in numbers", False, "expander", page=HOME),
+        Setting("numbers", "The weights as a table", False, "expander", page=HOME),
+        Setting("zoom", "The weights with zoom and hover", False, "expander", page=HOME),
         Setting(
             "at",
             "Step",
             STEPS[0],
             "segmented",
             options=STEPS,
-            page="Inside",
+            page="inside",
             look={"label_visibility": "collapsed"},
         ),
         Setting(
-            "follow", "Follow who asks", SECOND_TOKEN, "select", page="Inside", look={"width": 260}
+            "follow", "Follow who asks", SECOND_TOKEN, "select", page="inside", look={"width": 260}
         ),
         Setting(
             "to",
             "to who is looked at",
             MOST_LOOKED_AT,
             "select",
-            page="Inside",
+            page="inside",
             look={"width": 260},
         ),
         Setting(
@@ -504,7 +511,7 @@ SETTINGS = {
             "pills",
             "Positions are left out of the whole model, the others of this attention.",
             options=ABLATIONS,
-            page="Inside",
+            page="inside",
         ),
         Setting(
             "side",
@@ -512,7 +519,7 @@ SETTINGS = {
             "source",
             "segmented",
             "The encoder reads the source, the decoder the target.",
-            page="Positions",
+            page="positions",
         ),
         Setting(
             "lab",
@@ -522,7 +529,7 @@ SETTINGS = {
             "The table and what it is added to; what is in the table; what the model does without "
             "it.",
             options=LAB,
-            page="Positions",
+            page="positions",
         ),
         Setting(
             "base",
@@ -533,7 +540,7 @@ SETTINGS = {
             "own.",
             options=BASES,
             format="{:,}",
-            page="Positions",
+            page="positions",
         ),
         Setting(
             "pair",
@@ -542,7 +549,7 @@ SETTINGS = {
             "slider",
             "Pair 0 is dimensions 0 and 1, the quickest hand.",
             most=MOST_TOKENS,
-            page="Positions",
+            page="positions",
         ),
         Setting(
             "k",
@@ -552,7 +559,7 @@ SETTINGS = {
             "How far apart the two positions are.",
             least=1,
             most=MOST_TOKENS,
-            page="Positions",
+            page="positions",
         ),
         Setting(
             "instead",
@@ -562,7 +569,7 @@ SETTINGS = {
             "What is added to source and target in the place of the model's own table. The words, "
             "weights and masks stay.",
             options=positions.KINDS,
-            page="Positions",
+            page="positions",
         ),
         Setting(
             "shift",
@@ -572,7 +579,7 @@ SETTINGS = {
             "The first row that is used.",
             least=1,
             most=100,
-            page="Positions",
+            page="positions",
         ),
         Setting(
             "first",
@@ -580,7 +587,7 @@ SETTINGS = {
             "",
             "select",
             "A piece of the source. The target stays.",
-            page="Positions",
+            page="positions",
         ),
         Setting(
             "second",
@@ -588,7 +595,7 @@ SETTINGS = {
             "",
             "select",
             "A piece of the source. The target stays.",
-            page="Positions",
+            page="positions",
         ),
         Setting(
             "scaled",
@@ -596,7 +603,7 @@ SETTINGS = {
             True,
             "toggle",
             "√ of how many numbers a vector has. Off: the same order, but sharper.",
-            page="Look-up",
+            page="lookup",
             look={"width": "content"},
         ),
         Setting(
@@ -608,7 +615,7 @@ SETTINGS = {
             "the arrow keys.",
             least=1,
             most=MOST_TOKENS,
-            page="Look-up",
+            page="lookup",
             look={"width": 200},
         ),
         Setting(
@@ -617,9 +624,9 @@ SETTINGS = {
             "decoder",
             "segmented",
             "The encoder reads the source, the decoder the target.",
-            page="Residual",
+            page="residual",
         ),
-        Setting("ranks", "Its rank", False, "expander", page="Residual"),
+        Setting("ranks", "Its rank", False, "expander", page="residual"),
         Setting(
             "system",
             "System",
@@ -627,7 +634,7 @@ SETTINGS = {
             "segmented",
             "Text, code and ours side by side, and what was built as meant.",
             options=tuple(PRESETS),
-            page="Family",
+            page="family",
         ),
         Setting(
             "bertviz",
@@ -637,7 +644,7 @@ SETTINGS = {
             "Head: one layer, its heads over each other. Model: all heads small. Neuron: how "
             "queries and keys make the weights of one head.",
             options=BERTVIZ,
-            page="BertViz",
+            page="bertviz",
         ),
         Setting(
             "leave_out",
@@ -646,7 +653,7 @@ SETTINGS = {
             "several",
             "Fewer layers are drawn sooner.",
             item=int,
-            page="BertViz",
+            page="bertviz",
             look={"placeholder": "none", "width": 300},
         ),
         Setting(
@@ -655,7 +662,7 @@ SETTINGS = {
             False,
             "toggle",
             "BertViz draws every weight as a line.",
-            page="BertViz",
+            page="bertviz",
         ),
         Setting(
             "weights_of",
@@ -664,7 +671,7 @@ SETTINGS = {
             "segmented",
             "As the model used them, whatever the pictures hide or merge.",
             options=(ALL, ONE),
-            page=TAKE_AWAY,
+            page=EXPORT,
         ),
     )
 }
@@ -672,7 +679,7 @@ MASKS = tuple(Masks.__dataclass_fields__)
 
 
 def valid(chosen: Mapping, catalog: Catalog, address: Mapping[str, Sequence[str]] = {}) -> Context:
-    """All settings of the sidebar, and what is known of the pages' own, each as it may be given
+    """All settings of the top bar, and what is known of the pages' own, each as it may be given
     those before it. What was chosen is clamped; what the address asks for in vain is ignored, as
     Streamlit does."""
     context = Context({}, catalog)
@@ -693,7 +700,7 @@ def valid(chosen: Mapping, catalog: Catalog, address: Mapping[str, Sequence[str]
 
 
 def shared(values: Mapping, page: str) -> dict:
-    """The settings that a link or a file holds: those of the sidebar, and of one page's own what
+    """The settings that a link or a file holds: those of the top bar, and of one page's own what
     was chosen there."""
     return {
         key: values[key]
@@ -702,6 +709,15 @@ def shared(values: Mapping, page: str) -> dict:
         and setting.address
         and (not setting.page or (setting.page == page and values[key] != setting.default))
     }
+
+
+def badges(context: Context) -> list[tuple[str, str]]:
+    """Key and a few words for each setting that makes the model other than it was trained."""
+    return [
+        (key, setting.badge.format(context[key]))
+        for key, setting in SETTINGS.items()
+        if setting.badge and setting.concerns(context) and context[key] != setting.default
+    ]
 
 
 def headers(values: Mapping) -> list[str]:

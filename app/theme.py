@@ -21,17 +21,38 @@ FONT = 16  # pixels
 PROJECTOR = 1.5  # how many times larger letters and lines are in projector mode
 PAGE = 17  # pixels of the page's own text, as in app/.streamlit/config.toml
 
-# A projector has few pixels: spend them on pictures. Grey captions cannot be read from it, and
-# pages that do not fit above are hidden in a menu.
+# A projector has few pixels: spend them on pictures. Grey captions cannot be read from it.
 STYLE = """
-.stMainBlockContainer { padding: 3.5rem 2rem 2rem; }
+.stMainBlockContainer { padding: 3.75rem 1rem 2rem; }
 [data-testid="stCaptionContainer"] { opacity: 0.85; }
-[data-testid="stTopNavLink"] { padding: 0 0.2rem; gap: 0.25rem; }
+.st-key-top_bar { gap: 0.25rem; }
+.st-key-top_bar h1 { font-size: 1.4rem; padding: 0; white-space: nowrap; }
+.st-key-top_bar p { white-space: nowrap; }
+.st-key-top_bar .stMarkdown { display: flex; align-items: center; height: 2.5rem; }
+.st-key-top_bar [data-testid="stMarkdownContainer"] { margin-bottom: 0; }
+.st-key-top_bar textarea {
+  field-sizing: content; min-height: 0; height: auto !important; max-height: 5.5rem;
+  padding-block: 0.5rem;
+}
+.st-key-top_bar input::placeholder { color: inherit; opacity: 1; }
+.st-key-top_bar .stButton button { white-space: nowrap; }
 """
 PROJECTOR_STYLE = f"""
 html {{ font-size: {PAGE * 1.3:.0f}px !important; }}
-[data-testid="stSidebar"] {{ min-width: 20rem; }}
+.st-key-top_bar {{ zoom: {1 / 1.3:.2f}; }}
 """
+
+
+def style(projector: bool, theme: str | None) -> str:
+    """Style of every page. Sticky is the wrapper of the bar: the bar itself would scroll away
+    (Streamlit 1.67)."""
+    bar = f"""
+[data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{
+  position: sticky; top: 3.75rem; z-index: 5; padding-bottom: 0.25rem;
+  background: {PAPER[theme or "light"]};
+}}
+"""
+    return STYLE + bar + PROJECTOR_STYLE * projector
 
 
 def always_seen(key: str, theme: str) -> str:

@@ -18,11 +18,22 @@ LARGEST = 256  # cells along a side of one head; more are not seen in a tile
 @dataclass(frozen=True)
 class GridText:
     """A text as the grid shows it: its name; for each token a label, and whether a space stands
-    before it."""
+    before it. `predicts`: whether the row of a token predicts the next one."""
 
     name: str
     labels: Sequence[str]
     spaced: Sequence[bool]
+    predicts: bool = False
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a model predicts from each row of a side, or of a whole text in one row: answers with
+    their probabilities, best first. `title` is what they are."""
+
+    side: str
+    title: str
+    rows: Sequence[Sequence[tuple[str, float]]]
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,7 @@ def order(values: np.ndarray, text: str, largest_first: bool = False) -> dict:
 
 
 def order_by(name: str, measured: Callable[[], dict], change: Callable[[], dict]) -> dict:
-    """`Look.order` of all kinds, by the name the sidebar has for it; only what that needs is
+    """`Look.order` of all kinds, by the name of its setting; only what that needs is
     computed."""
     if name in ("entropy", "distance"):
         text = {"entropy": "{:.1f} bits", "distance": "{:.1f} away"}[name]
@@ -75,9 +86,23 @@ def order_by(name: str, measured: Callable[[], dict], change: Callable[[], dict]
     return {}
 
 
-def pack_trace(trace: Trace, reading: Reading) -> bytes:
-    """All heads of a trace, read as `reading` says. The browser takes the mean and leaves small
-    weights out by itself."""
+MOST_PROBABLE = 5
+
+
+def answers_of(trace: Trace, outputs: Callable[[Sequence[int]], Sequence[str]]) -> Answers:
+    """What is predicted in a trace; `outputs` names answers by their ids."""
+    side = trace.predicted
+    title = {"class": "Class", "next token": "Next token"}[side.predicts]
+    rows = [
+        list(zip(outputs(ids), (round(float(share), 4) for share in shares), strict=True))
+        for ids, shares in zip(*trace.most_probable(MOST_PROBABLE), strict=True)
+    ]
+    return Answers(side.title, title, rows)
+
+
+def pack_trace(trace: Trace, reading: Reading, answers: Answers | None = None) -> bytes:
+    """All heads of a trace, read as `reading` says, and perhaps what is predicted. The browser
+    takes the mean and leaves small weights out by itself."""
     shown = replace(reading, average="", least=0.0)
     parts = [
         Part(
@@ -90,13 +115,21 @@ def pack_trace(trace: Trace, reading: Reading) -> bytes:
         for kind, weights in trace.attention.items()
     ]
     sides = {
-        side.title: GridText(side.title.capitalize(), *labels.side_labels(trace.texts[name], shown))
+        side.title: GridText(
+            side.title.capitalize(),
+            *labels.side_labels(trace.texts[name], shown),
+            predicts=side.predicts == "next token",
+        )
         for name, side in trace.sides.items()
     }
-    return pack(sides, parts)
+    # Rows that were merged or left out predict nothing by themselves.
+    whole = answers and len(answers.rows) in (1, len(sides[answers.side].labels))
+    return pack(sides, parts, answers if whole else None)
 
 
-def pack(sides: Mapping[str, GridText], parts: Sequence[Part]) -> bytes:
+def pack(
+    sides: Mapping[str, GridText], parts: Sequence[Part], answers: Answers | None = None
+) -> bytes:
     """Length of the header (4 bytes, little-endian), header (JSON), then a byte a cell: 0 where
     the query may not attend, else 1 + 254 × weight. Of a long text each cell stands for several,
     and holds their largest weight."""
@@ -111,6 +144,7 @@ def pack(sides: Mapping[str, GridText], parts: Sequence[Part]) -> bytes:
             | dict(zip(("layers", "heads", "rows", "columns"), weights.shape, strict=True))
             for part, weights in zip(parts, shrunk, strict=True)
         ],
+        "answers": answers and vars(answers),
     }
     text = json.dumps(header, separators=(",", ":"))
     header["id"] = hashlib.blake2b(text.encode() + cells, digest_size=8).hexdigest()

@@ -111,7 +111,6 @@ def make(view: View, model: Model) -> bytes:
     record = {
         "format": FORMAT,
         "version": VERSION,
-        "page": view.page,
         "settings": dict(view.settings),
         "permalink": link,
         "model": vars(model),
@@ -276,7 +275,10 @@ def _record(content: bytes) -> dict:
     settings, model, versions_there = (record.get(key) for key in ("settings", "model", "versions"))
     if not isinstance(settings, dict):
         raise Unreadable(f"{RECORD} in it has no settings.")
-    if (page := record.get("page")) not in list(PAGES):
+    link = record.get("permalink")
+    paths = {page.path: page.key for page in PAGES.values()}
+    page = paths.get(link.partition("?")[0]) if isinstance(link, str) else None
+    if page is None:
         raise Unreadable(f"{RECORD} in it does not say which page it is of.")
     for key, setting in _settings_of(page).items():
         if key not in settings:

@@ -15,7 +15,7 @@ from model.probing.trace import Trace
 
 @dataclass(frozen=True)
 class View:
-    """A trace and how it is looked at. `settings` are those of the sidebar and of `page`, the one
+    """A trace and how it is looked at. `settings` are those of the top bar and of `page`, the one
     that a link leads to; `look` holds the head in focus, counted from 0."""
 
     trace: Trace

@@ -23,7 +23,7 @@ compared = compute.reference_of(view, run)
 if compared is None:
     st.info(
         f"torch.nn.Transformer has no counterpart for this model's {labels.odd_parts(view.model)}. "
-        "Choose another model on the left to compare."
+        "Choose another model above to compare."
     )
     raise session.NothingToShow
 reference, timing = compared

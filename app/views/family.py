@@ -10,7 +10,7 @@ from model.presets import PRESETS, parameters
 from model.provenance import SOURCES
 
 st.markdown(
-    "Eight ways to build the same idea. Each can be chosen on the left as a model, “…, "
+    "Eight ways to build the same idea. Each can be chosen above as a model, “…, "
     "untrained”. Here all of them read your sentence at one size "
     f"({LAYERS} layers a stack, {SIZES['n_heads']} heads, {SIZES['d_model']} numbers a "
     "piece) with random weights, the same every time, so that what you see is how they are built.  "

@@ -4,7 +4,7 @@ import streamlit as st
 
 from app import compute, labels, session, theme
 from app.components.model_map import model_map
-from app.pages import PAGES
+from app.pages import HOME, PAGES
 
 st.markdown(
     "Three attentions: the **encoder**'s looks from source to source, the **decoder**'s from "
@@ -47,12 +47,12 @@ def chosen():
 
 block = chosen()
 model_map(shown, trace, block, choose)
-pages = {"embedding": "Positions", "generator": "Attention", "norm": "Residual"}
-page = pages.get(block.part, "Inside" if kind_at(block) else "Residual")
+pages = {"embedding": "positions", "generator": HOME, "norm": "residual"}
+page = pages.get(block.part, "inside" if kind_at(block) else "residual")
 with st.container(key="open_block"):
     st.page_link(
         PAGES[page].file,
-        label=labels.open_block(trace, block, page),
+        label=labels.open_block(trace, block, PAGES[page].title),
         icon=":material/arrow_forward:",
         icon_position="right",
     )

@@ -48,9 +48,9 @@ def file_button(label: str, make, name: str, kind: str, **more) -> None:
 
 
 st.markdown(
-    "What is on the screen, as files: the head in focus on the left, read as “Pictures” there "
-    "says. Each is made when you ask for it.  \n*Try: take the evidence pack, change everything, "
-    "and drop the pack below: the view comes back, and the numbers are checked.*"
+    "What is on the screen, as files: the selected head, read as “Display” above says. Each is "
+    "made when you ask for it.  \n*Try: take the evidence pack, change everything, and drop the "
+    "pack below: the view comes back, and the numbers are checked.*"
 )
 files = st.container(key="files")
 st.subheader("Open an evidence pack")
@@ -107,7 +107,7 @@ if pack := session.memo().get("pack"):
                 agreement.verdict, st.info
             )
             show(f"The view is restored. The numbers: **{agreement.verdict}**. {said}")
-        st.page_link(PAGES[pack.page].file, label=f"Back to the page {pack.page}")
+        st.page_link(PAGES[pack.page].file, label=f"Back to the page {PAGES[pack.page].title}")
 
 with files:
     st.subheader("Pictures")

@@ -60,7 +60,6 @@ def test_mean_over_heads_is_said_and_numbers_add_up(page):
     page.query_params["source"] = "A dog runs."
     page.run()
     page.segmented_control(key="average").set_value("heads").run()
-    assert any("mean over its heads" in heading.value for heading in page.subheader)
     assert any("Mean over the 4 heads of layer 1." in said.value for said in page.caption)
 
 
@@ -81,8 +80,7 @@ def test_what_does_not_fit_is_refused_on_every_page(page):
         page.switch_page(f"views/{view}.py").run()
         assert not page.exception
         assert "at most 12" in page.error[0].value
-    again = next(button for button in page.button if button.label.startswith("Translate again"))
-    again.click().run()
+    page.button(key="translate_again").click().run()
     assert not page.exception and "at most 12" in page.error[0].value
     page.text_area(key="source").set_value("the dog").run()
     assert not page.error
@@ -91,11 +89,12 @@ def test_what_does_not_fit_is_refused_on_every_page(page):
 def test_an_earlier_training_step_has_other_weights(page):
     page.query_params["model"] = "uneven"
     page.query_params["source"], page.query_params["target"] = "the dog", "ein Hund"
+    page.query_params["numbers"] = "true"
     page.run()
     final = page.dataframe[0].value
     page.select_slider(key="step").set_value("1000").run()
     assert not page.exception
-    assert any("1000.0 BLEU" in caption.value for caption in page.caption)
+    assert page.button(key="badge_step").label.startswith("Step 1000: 1000.0 BLEU")
     assert not page.dataframe[0].value.equals(final)
 
 
@@ -103,9 +102,7 @@ def test_a_classifier_gives_probabilities_and_asks_for_no_target(page):
     page.query_params["model"] = "classifier"
     page.query_params["source"] = "the dog"
     page.run()
-    table = page.dataframe[0].value
-    assert set(table["class"]) == {"bad", "good"}
-    assert table["probability"].sum() == pytest.approx(1)
+    assert any(text.value.startswith(("bad\\,", "good\\,")) for text in page.markdown)
     assert [box.key for box in page.text_input] == []
     assert {"src_padding"} == {toggle.key for toggle in page.toggle} & set(MASKS)
     assert page.segmented_control(key="kind").options == ["encoder"]

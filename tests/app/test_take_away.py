@@ -82,9 +82,13 @@ def test_a_pack_restores_the_view_and_the_numbers_agree(take_away, models):
 
 def test_a_pack_brings_back_the_page_it_was_of_and_its_controls(take_away, models):
     content = files_of(packed(models))
-    page = drop(take_away, recorded(content, page="Inside", settings=inside_of(content)))
+    page = drop(take_away, recorded(content, permalink="inside?", settings=inside_of(content)))
     assert page.success and "identical" in page.success[0].value
-    assert [link for link in page.get("page_link") if "Back to the page Inside" in link.proto.label]
+    assert [
+        link
+        for link in page.get("page_link")
+        if "Back to the page Inside a head" in link.proto.label
+    ]
     page.switch_page("views/inside.py").run()
     assert not page.exception and page.segmented_control(key="at").value == "Softmax"
     assert page.button_group(key="without").value == ["scaling"]
@@ -99,8 +103,8 @@ def test_a_pack_is_of_the_page_one_was_on_before(page):
     page.switch_page("views/take_away.py").run()
     notes = page.session_state["_memo"]
     values = notes["context"].values
-    assert notes["last page"] == "Inside" and values["at"] == "Softmax"
-    assert permalink(shared(values, "Inside"), "Inside").startswith("inside?")
+    assert notes["last page"] == "inside" and values["at"] == "Softmax"
+    assert permalink(shared(values, "inside"), "inside").startswith("inside?")
 
 
 def test_a_changed_view_is_not_compared_until_it_is_restored(take_away, models):

@@ -1,34 +1,23 @@
 """A real Chromium, and the words in which the tests speak to the app."""
 
-import re
 import shutil
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
+from app import pages
+
 expect.set_options(timeout=30_000)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 DRAWN = (  # of any page
-    ".js-plotly-plot, .stDataFrame, .st-key-pictures, .st-key-head_plane, .st-key-files, "
-    ".st-key-model_map"
+    ".st-key-head_grid, .js-plotly-plot, .stDataFrame, .st-key-pictures, .st-key-head_plane, "
+    ".st-key-files, .st-key-model_map"
 )
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
-BEGUN = '[data-testid="stSidebarUserContent"] [data-testid="stElementContainer"]'
-PAGES = {  # title → path
-    "Attention": "",
-    "Heads": "heads",
-    "Model": "model",
-    "Inside": "inside",
-    "Positions": "positions",
-    "Look-up": "lookup",
-    "Residual": "residual",
-    "Compare": "compare",
-    "Family": "family",
-    "BertViz": "bertviz",
-    "Take away": "take-away",
-}
+BEGUN = '.st-key-texts [data-testid="stElementContainer"]'
+PAGES = {page.title: page.path for page in pages.PAGES.values()}
 # Notes when the page last asked the server for a run, and when the last run ended: fields 11 of
 # Streamlit 1.67's BackMsg and 6 of its ForwardMsg, whose value 2 means that another run follows.
 TRAFFIC = """
@@ -208,19 +197,23 @@ class Visit:
         return self.idle()
 
     def go(self, title: str) -> "Visit":
-        link = self.page.get_by_role("link", name=title).first  # a page may have one too
-        more = self.page.get_by_text(re.compile(r"^\d+ more$"))  # pages that do not fit above
-        expect(link.or_(more).first).to_be_visible()
-        if link.is_visible():
-            link.click()
-        else:
-            more.click()
-            self.page.get_by_role("menuitem", name=title).click()
+        group = next(page.group for page in pages.PAGES.values() if page.title == title)
+        self.page.locator('[data-testid="stTopNavSection"]', has_text=group).click()
+        self.page.get_by_role("menuitem", name=title, exact=True).click()
         expect(self.page.get_by_role("heading", name=title, exact=True)).to_be_visible()
         return self.idle()
 
+    def zoom(self) -> "Visit":
+        """Open the selected head as a figure of Plotly's."""
+        if not self.page.locator(".st-key-head_figure").is_visible():
+            self.page.get_by_text("The weights with zoom and hover").click()
+            self.idle()
+        return self
+
     def cells(self, key: str, trace: int = 0) -> list[list[float]]:
         """The numbers that a figure shows, blank ones as None."""
+        if key == "head_figure":
+            self.zoom()
         figure = self.page.locator(f".st-key-{key} .js-plotly-plot")
         expect(figure).to_be_visible()
         return figure.evaluate(
@@ -230,6 +223,8 @@ class Visit:
         )
 
     def labels(self, key: str, axis: str) -> list[str]:
+        if key == "head_figure":
+            self.zoom()
         figure = self.page.locator(f".st-key-{key} .js-plotly-plot")
         return figure.evaluate("(plot, axis) => plot._fullLayout[axis].ticktext", axis)
 

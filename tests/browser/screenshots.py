@@ -18,7 +18,7 @@ HEAD = "kind=cross&layer=3&head=2&at=Softmax"
 def main() -> None:
     with serve(ROOT) as address, sync_playwright() as playwright, launch(playwright) as browser:
         for (page, path), (way, looks) in itertools.product(PAGES.items(), WAYS.items()):
-            if way and page != "Attention":
+            if way and path:
                 continue
             width, scheme, projector = looks
             size = {"width": width, "height": width * 3 // 4}
@@ -27,10 +27,10 @@ def main() -> None:
             visit = Visit(context.new_page(), address).open(address_of)
             if page == "BertViz":
                 visit.switch("Draw")
-            if page == "Attention":
+            if not path:
                 visit.page.locator(".target span").nth(4).click()
             visit.page.wait_for_timeout(1000)
-            file = ROOT / "assets" / "screenshots" / f"{page.lower().replace(' ', '-')}{way}.png"
+            file = ROOT / "assets" / "screenshots" / f"{path or 'attention'}{way}.png"
             visit.page.screenshot(path=file)
             context.close()
 

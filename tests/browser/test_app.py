@@ -12,7 +12,7 @@ pytestmark = pytest.mark.browser
 MASKS = {  # switch → the attention it changes
     "Causal mask": "decoder",
     "Source padding mask": "encoder",
-    "Cross-attention padding mask": "cross",
+    "Cross padding mask": "cross",
 }
 BAD_TEXTS = {
     "markup": "<script>window.broken = 1</script> </script> <b>bold</b> $x$ **bold** `code`",
@@ -72,12 +72,12 @@ def test_target_padding_mask_shows_without_the_causal_one(visit):
 def test_pages_follow_the_same_settings(visit):
     visit.open("?source=the+dog+the&kind=encoder&layer=2&head=3&causal=false&pad_to=6")
     weights = visit.cells("head_figure")
-    visit.go("Compare")
+    visit.go("PyTorch")
     assert np.allclose(visit.cells("comparison_figure", 0), weights, atol=1e-7)
     assert np.allclose(visit.cells("comparison_figure", 1), weights, atol=1e-5)
     expect(visit.page.get_by_text("PASS: the two agree")).to_be_visible()
     visit.screenshot("compare")
-    visit.go("Positions")
+    visit.go("Positional encoding")
     table = np.array(visit.cells("table_figure"))
     assert table.shape[0] == 6 and np.allclose(table[0, 0::2], 0) and np.allclose(table[0, 1::2], 1)
     embedding, added = visit.cells("token_figure"), visit.cells("added_figure")
@@ -98,7 +98,7 @@ def test_repeated_pieces_keep_their_own_rows(visit):
 def test_permalink_restores_the_view(visit):
     visit.open().type("Two dogs run.").type("Zwei Hunde rennen.", "Target")
     visit.choose("kind", "decoder").choose("layer", 3).choose("head", 2).switch("Causal mask")
-    visit.go("Compare")
+    visit.go("PyTorch")
     shown, address = visit.cells("comparison_figure"), visit.page.url
     visit.page.get_by_role("button", name="Copy link").click()
     expect(visit.page.get_by_text("Copied.")).to_be_visible()
@@ -116,7 +116,8 @@ def test_permalink_restores_the_view(visit):
 def test_out_of_range_link_falls_back_and_is_written_back(visit):
     visit.open("?kind=sideways&layer=99&head=0&pad_to=100000&causal=perhaps&model=nobody")
     assert np.allclose(np.sum(visit.cells("head_figure"), axis=1), 1, atol=1e-5)
-    visit.page.wait_for_function("!location.search")  # written back a moment after the drawing
+    # Written back a moment after the drawing.
+    visit.page.wait_for_function("!/(kind|layer|head|pad_to|causal|model)=/.test(location.search)")
 
 
 def test_depth_of_another_model_clamps_the_layer(visit):
@@ -156,7 +157,7 @@ def test_too_long_text_is_refused_with_both_numbers_and_kept(visit):
     said = visit.page.get_by_test_id("stAlert").inner_text()
     assert "2,001" in said and "1,024" in said
     assert visit.page.get_by_label("Source sentence", exact=True).input_value() == text
-    for page in ("Compare", "Positions"):
+    for page in ("PyTorch", "Positional encoding"):
         visit.go(page)
         expect(visit.page.get_by_test_id("stAlert")).to_be_visible()
 
@@ -184,6 +185,6 @@ def test_translate_again_under_masks(visit):
     visit.settle()
     box = visit.page.get_by_label("Target", exact=True)
     assert box.input_value() == expected
-    visit.page.get_by_role("button", name="Let the model write it").click()
+    visit.page.get_by_role("button", name="Target typed ×").click()
     visit.settle()
     assert box.input_value() == ""

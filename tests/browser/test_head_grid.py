@@ -106,7 +106,7 @@ def test_pointing_at_a_cell_says_its_weight_and_marks_every_head(grid, trace):
     row, column = 2, 1
     said = grid.point("encoder", 1, 2, row, column)
     weight = trace.attention["encoder"][0, 1, row, column]
-    assert "layer 1 head 2" in said and f"looks {percent(weight)} at" in said
+    assert "layer 1 head 2" in said and f"attends {percent(weight)} to" in said
     assert trace.src.tokens[row] in said and trace.src.tokens[column] in said
     marked = """grid.drawn.map(({ over }) =>
       over.getImageData(0, 0, over.canvas.width, over.canvas.height).data
@@ -119,7 +119,7 @@ def test_pointing_at_a_cell_says_its_weight_and_marks_every_head(grid, trace):
 
 
 def test_what_may_not_be_looked_at_is_said(grid):
-    assert "may not look at" in grid.point("decoder", 1, 1, 1, 4)
+    assert "may not attend to" in grid.point("decoder", 1, 1, 1, 4)
 
 
 def test_click_makes_a_head_the_focus_on_every_page(grid, trace):
@@ -130,7 +130,7 @@ def test_click_makes_a_head_the_focus_on_every_page(grid, trace):
         trace.attention["decoder"][3, 0],
         atol=1e-6,
     )
-    grid.visit.go("Compare")
+    grid.visit.go("PyTorch")
     heading = "Decoder self-attention, layer 4, head 1"
     expect(grid.page.get_by_role("heading", name=heading)).to_be_visible()
     assert "kind=decoder" in grid.page.url and "layer=4" in grid.page.url
@@ -145,14 +145,14 @@ def test_a_piece_shades_the_text_by_the_head_in_focus(grid, trace):
     )
     assert np.allclose(np.array(shades) / 100, weights, atol=0.01)
     said, best = grid.said(), trace.src.tokens[weights.argmax()]
-    assert re.search(rf"looks most at {re.escape(best)} \({percent(weights.max())}\)", said)
+    assert re.search(rf"attends most to {re.escape(best)} \({percent(weights.max())}\)", said)
     grid.page.locator(".source span").nth(1).click()
     looked = grid.page.locator(".target span").evaluate_all(
         "spans => spans.map((span) => parseFloat(span.style.getPropertyValue('--looked')) || 0)"
     )
     assert np.allclose(np.array(looked) / 100, trace.attention["cross"][1, 2, :, 1], atol=0.01)
     grid.page.mouse.move(5, 5)
-    assert "is looked at most by" in grid.said()  # a clicked piece stays
+    assert "is attended to most by" in grid.said()  # a clicked piece stays
 
 
 def test_keyboard_alone_chooses_a_head_reads_a_cell_and_changes_a_mask(grid, trace):
@@ -164,7 +164,7 @@ def test_keyboard_alone_chooses_a_head_reads_a_cell_and_changes_a_mask(grid, tra
     assert "layer=4" in page.url and "head=2" in page.url
     said = grid.press("Home", "Shift+ArrowDown", "Shift+ArrowRight", "Shift+ArrowRight")
     weight = trace.attention["cross"][3, 1, 1, 2]
-    share = re.search(rf"looks (\d+) % at {re.escape(trace.src.tokens[2])}", said)[1]
+    share = re.search(rf"attends (\d+) % to {re.escape(trace.src.tokens[2])}", said)[1]
     assert abs(int(share) - 100 * weight) <= 0.7  # a cell is a byte, then rounded
     expect(page.locator(".live")).to_have_text(said)  # what a screen reader is told
     # From layer 1 of cross-attention up, over its edge: the last layer of the decoder.
@@ -187,7 +187,7 @@ def test_keyboard_alone_chooses_a_head_reads_a_cell_and_changes_a_mask(grid, tra
 def test_a_focus_change_sends_no_weights_again(visit):
     frames = []
     visit.page.on("websocket", lambda s: s.on("framereceived", lambda f: frames.append(len(f))))
-    visit.open("?kind=encoder&source=" + "+".join(["dog", "man", "girl", "boy"] * 10))
+    visit.load("?kind=encoder&source=" + "+".join(["dog", "man", "girl", "boy"] * 10))
     assert max(frames) > 16 * 41 * 41  # the weights of the encoder, at least
     frames.clear()
     visit.choose("layer", 3)
@@ -195,7 +195,7 @@ def test_a_focus_change_sends_no_weights_again(visit):
 
 
 def test_hover_over_the_one_head_names_both_pieces(visit):
-    visit.open("?kind=encoder&source=the+dog+the+%3Cb%3E").page.locator(
+    visit.open("?kind=encoder&source=the+dog+the+%3Cb%3E").zoom().page.locator(
         ".st-key-head_figure"
     ).scroll_into_view_if_needed()
     box = visit.page.locator(".st-key-head_figure .nsewdrag").bounding_box()
@@ -249,7 +249,7 @@ def test_it_is_there_again_after_another_page(grid):
     drawn = "Array.from(grid.drawn[0].box.querySelector('canvas').getContext('2d')" \
             ".getImageData(0, 0, 300, 200).data).reduce((a, b) => a + b)"  # fmt: skip
     before = grid.picture(drawn)
-    grid.visit.go("Compare").go("Attention")
+    grid.visit.go("PyTorch").go("Attention")
     assert grid.page.locator(".target span").count() == len(grid.picture("grid.spans.target"))
     assert grid.page.locator(".sections canvas").count() == 6
     assert grid.picture(drawn) == before
@@ -275,7 +275,7 @@ def test_a_model_without_the_kind_in_focus(grid):
     grid.page.get_by_role("option", name="classifier", exact=True).click()
     grid.visit.settle()
     assert grid.picture("grid.drawn.map(({ part }) => part.kind)") == ["encoder"]
-    assert "Encoder self-attention, layer 2 head 3 is in focus" in grid.said()
+    assert "Encoder self-attention, layer 2 head 3 is selected" in grid.said()
     assert grid.visit.errors == []
 
 
@@ -302,4 +302,4 @@ def test_longest_text_is_drawn(grid):
     grid.visit.open("?kind=encoder").type("dog " * 999)
     assert grid.picture("grid.data.sides.source.every") == 4
     grid.page.locator(".source span").nth(500).hover()
-    assert "looks most at" in grid.said()
+    assert "attends most to" in grid.said()

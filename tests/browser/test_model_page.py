@@ -36,20 +36,22 @@ def pressed(visit):
 def test_a_block_is_chosen_and_its_page_opens_at_its_layer(visit):
     visit.open("model?model=uneven&source=the+dog&target=ein+Hund")
     visit.page.locator('[data-part="decoder.3.cross_attn"]').click()
-    expect(link(visit)).to_contain_text("Open Inside at Cross-attention, layer 4")
+    expect(link(visit)).to_contain_text("Open Inside a head at Cross-attention, layer 4")
     visit.settle()
     expect(pressed(visit)).to_have_attribute("data-part", "decoder.3.cross_attn")
     link(visit).click()
     expect(
         visit.page.get_by_role("heading", name="Cross-attention, layer 4, head 1")
     ).to_be_visible()
-    visit.settle().go("Model")
-    expect(link(visit)).to_contain_text("Open Inside at Cross-attention, layer 4")
+    visit.settle().go("Architecture")
+    expect(link(visit)).to_contain_text("Open Inside a head at Cross-attention, layer 4")
     visit.page.locator('[data-part="encoder..embedding"]').click()
-    expect(link(visit)).to_contain_text("Open Positions")
+    expect(link(visit)).to_contain_text("Open Positional encoding")
     visit.settle()
     link(visit).click()
-    expect(visit.page.get_by_role("heading", name="Positions", exact=True)).to_be_visible()
+    expect(
+        visit.page.get_by_role("heading", name="Positional encoding", exact=True)
+    ).to_be_visible()
 
 
 def test_keys_choose_a_block_and_follow_the_link(visit):
@@ -60,7 +62,7 @@ def test_keys_choose_a_block_and_follow_the_link(visit):
     expect(link(visit)).to_be_focused()
     visit.page.locator('[data-part="encoder.1.feed_forward"]').focus()
     visit.page.keyboard.press("Enter")
-    expect(link(visit)).to_contain_text("Open Inside at Feed-forward, encoder layer 2")
+    expect(link(visit)).to_contain_text("Open Inside a head at Feed-forward, encoder layer 2")
     visit.settle()
     expect(pressed(visit)).to_be_focused()
     link(visit).focus()
@@ -72,11 +74,11 @@ def test_keys_choose_a_block_and_follow_the_link(visit):
 
 def test_the_link_follows_the_sidebar_too(visit):
     visit.open("model?model=uneven&source=the+dog&kind=encoder&layer=1")
-    expect(link(visit)).to_contain_text("Open Inside at Encoder self-attention, layer 1")
+    expect(link(visit)).to_contain_text("Open Inside a head at Encoder self-attention, layer 1")
     visit.page.locator('[data-part="encoder.1.feed_forward"]').click()
-    expect(link(visit)).to_contain_text("Open Inside at Feed-forward, encoder layer 2")
+    expect(link(visit)).to_contain_text("Open Inside a head at Feed-forward, encoder layer 2")
     visit.settle().choose("layer", 1)
-    expect(link(visit)).to_contain_text("Open Inside at Encoder self-attention, layer 1")
+    expect(link(visit)).to_contain_text("Open Inside a head at Encoder self-attention, layer 1")
 
 
 def test_a_classifier_is_one_stack(visit):

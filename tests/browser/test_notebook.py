@@ -11,7 +11,7 @@ from tests.browser.conftest import Visit
 
 pytestmark = pytest.mark.browser
 GRID = "window.grid"
-MADE = "const grid = new Grid();"  # in the script of the page
+MADE = "const grid = new Grid(large);"  # in the script of the page
 DARK, LIGHT = "rgb(23, 22, 20)", "rgb(255, 255, 255)"
 
 
@@ -62,7 +62,7 @@ def background(frame) -> str:
 def test_a_file_of_its_own_answers_the_pointer(page, tmp_path, trace):
     opened(page, tmp_path, show(trace).page)
     said = page.locator(".message")
-    expect(said).to_have_text(re.compile("^Cross-attention, layer 1 head 1 is in focus"))
+    expect(said).to_have_text(re.compile("^Cross-attention, layer 1 head 1 is selected"))
     expect(page.locator(".source span")).to_have_text(list(trace.src.tokens))
     assert background(page) == (DARK if page.theme == "dark" else LIGHT)
     canvas = page.locator(".section").nth(0).locator("canvas").last
@@ -70,16 +70,16 @@ def test_a_file_of_its_own_answers_the_pointer(page, tmp_path, trace):
     canvas.hover(position={"x": x, "y": y})
     weight = round(100 * trace.attention["encoder"][2, 3, 1, 0])
     expect(said).to_have_text(
-        re.compile(rf"^Encoder self-attention, layer 3 head 4: dog looks {weight} % at the\.$")
+        re.compile(rf"^Encoder self-attention, layer 3 head 4: dog attends {weight} % to the\.$")
     )
     canvas.click(position={"x": x, "y": y})
     page.mouse.move(2, 2)
-    expect(said).to_have_text(re.compile("^Encoder self-attention, layer 3 head 4 is in focus"))
+    expect(said).to_have_text(re.compile("^Encoder self-attention, layer 3 head 4 is selected"))
     page.locator(".target span").nth(1).hover()
     expect(said).to_have_text(re.compile("plays no part in this kind of attention"))
     page.locator(".stage").press("ArrowUp")
     page.mouse.move(2, 2)
-    expect(said).to_have_text(re.compile("^Encoder self-attention, layer 2 head 4 is in focus"))
+    expect(said).to_have_text(re.compile("^Encoder self-attention, layer 2 head 4 is selected"))
 
 
 def test_grids_in_one_notebook_do_not_meet(page, tmp_path, trace):

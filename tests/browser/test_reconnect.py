@@ -41,7 +41,7 @@ def test_what_was_typed_outlives_a_socket_closed_during_the_run(alone):
 
 
 def test_going_back_brings_the_view_back(visit):
-    visit.open("?kind=encoder&layer=2").go("Compare").choose("layer", 1)
+    visit.open("?kind=encoder&layer=2").go("PyTorch").choose("layer", 1)
     visit.page.go_back()
     visit.settle()
     heading = visit.page.get_by_role("heading", name="Encoder self-attention, layer 2")

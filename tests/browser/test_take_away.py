@@ -100,8 +100,9 @@ def within_reach(file, *made):
 def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path):
     visit.open(HERE).type(TEXT)
     file = take(visit, "Both as a web page", tmp_path)
-    within_reach(file, ("grid", "new Grid()"), ("focused", "new Focus(grid, main)"))
+    within_reach(file, ("grid", "new Grid(large)"))
     page, asked, errors = alone(chromium, file)
+    page.evaluate("window.focused = window.grid.selected")
     expect(page.get_by_role("heading", name="Cross-attention, layer 3, head 2")).to_be_visible()
     trace = load("en-de").trace(TEXT)
 
@@ -117,12 +118,12 @@ def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path
     }""")
     page.mouse.move(*place)
     said = page.locator(".message")
-    expect(said).to_contain_text(f"{trace.tgt.tokens[1]} looks")
-    expect(said).to_contain_text(f"at {trace.src.tokens[0]}")
+    expect(said).to_contain_text(f"{trace.tgt.tokens[1]} attends")
+    expect(said).to_contain_text(f"to {trace.src.tokens[0]}")
     page.evaluate("""() => {
-      const paint = window.focused.sheet;
+      const { paint } = window.focused;
       window.sheets = 0;
-      window.focused.sheet = function (part) { window.sheets++; return paint.call(this, part); };
+      window.focused.paint = function (part) { window.sheets++; return paint.call(this, part); };
     }""")
     page.mouse.move(place[0], place[1] + 20)
     assert page.evaluate("window.sheets") == 0  # the pointer changes no cell
@@ -182,7 +183,7 @@ def take_any(visit: Visit, folder):
 
 def test_the_link_in_a_pack_leads_to_its_page_and_controls(visit, tmp_path):
     visit.open("inside?kind=encoder&layer=2&at=Softmax&without=scaling").type("A man.")
-    visit.go("Take away")
+    visit.go("Export")
     with zipfile.ZipFile(io.BytesIO(take_any(visit, tmp_path).read_bytes())) as archive:
         record = json.loads(archive.read(bundle.RECORD))
     assert record["permalink"].startswith("inside?")
@@ -205,7 +206,7 @@ def test_the_link_in_a_pack_brings_the_view_back(visit, tmp_path):
     visit.open(f"{HERE}&special=hide&least=0.1&pad_to=20").type("A man & a dog?")
     with zipfile.ZipFile(io.BytesIO(take_any(visit, tmp_path).read_bytes())) as archive:
         record = json.loads(archive.read(bundle.RECORD))
-    visit.open(record["permalink"]).go("Take away")
+    visit.open(record["permalink"]).go("Export")
     with zipfile.ZipFile(io.BytesIO(take_any(visit, tmp_path).read_bytes())) as archive:
         again = json.loads(archive.read(bundle.RECORD))
     assert again == record

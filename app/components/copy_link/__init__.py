@@ -9,7 +9,7 @@ LONGEST = 6000  # characters; some mail programs and servers cut longer ones
 _mount = st.components.v2.component(
     "headlight_copy_link",
     html="""
-<button type="button">Copy link to this view</button>
+<button type="button">Copy link</button>
 <span role="status"></span>
 """,
     css=read("shared/button.css") + read("copy_link/style.css"),

@@ -1,7 +1,6 @@
 // The grid in a page of its own; its weights and its settings stand in the page.
 
 import { Grid } from "../head_grid/grid.js";
-import { Focus } from "./focus.js";
 
 const textOf = (id) => document.getElementById(id).textContent;
 const { look, theme, themes, large } = JSON.parse(textOf("look"));
@@ -24,9 +23,8 @@ function paint() {
   grid.draw();
 }
 
-const grid = new Grid();
+const grid = new Grid(large);
 grid.mount(main);
-if (large) new Focus(grid, main);
 grid.setWeights(Uint8Array.from(atob(textOf("weights")), (letter) => letter.charCodeAt(0)));
 grid.setLook(look);
 paint();

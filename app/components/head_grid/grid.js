@@ -2,17 +2,20 @@
 
 import { pixelColours } from "../shared/colours.js";
 import { element, painted } from "../shared/dom.js";
-import { cellUnder, pixelSheet, pointIn, sized, writeTurned } from "../shared/heatmap.js";
+import { cellUnder, hatching, pixelSheet, pointIn, sized, writeTurned } from "../shared/heatmap.js";
 import { percent } from "../shared/numbers.js";
 import {
   averaged, cellOf, holds, joint, meanWeights, neighbour, paintTiles, placeOf, rowOf, tileAt,
   unpack, weightOf,
 } from "./cells.js";
+import { SelectedHead } from "./selected.js";
 
 const REST = 150; // ms without a key before the server hears of it
-const LEAST_TILE = 3.5; // in letters; smaller tiles are stacked instead
-const LARGEST_TILE = 18;
-const GAP = 6;
+const LEAST_TILE = 56; // px; where they would be smaller, kinds are stacked instead
+const WIDE = 1000; // px; a narrower frame has the selected head below the tiles
+const LARGEST_TILE = 18; // in letters
+const HIGHEST = 0.42; // of the window, for all layers together
+const GAP = 4;
 
 export class Grid {
   data = null; // what unpack() gave
@@ -21,6 +24,11 @@ export class Grid {
   pinned = null;
   rest = 0;
   report = () => {};
+
+  /** `large`: with the selected head in full beside its tile. */
+  constructor(large = false) {
+    this.large = large;
+  }
 
   mount(root) {
     if (this.root === root) return;
@@ -31,10 +39,13 @@ export class Grid {
     this.sections = element("div", { class: "sections" });
     this.stage = element("div", {
       class: "stage", tabindex: "0", role: "application",
-      "aria-label": "All heads. Arrow keys walk from head to head, Shift and arrow keys from " +
+      "aria-label": "All heads. Arrow keys select the next head, Shift and arrow keys walk from " +
         "cell to cell, Home to the first cell. The sentence below says what is there.",
     }, this.sections);
-    this.frame = element("div", { class: "frame" }, this.text, this.message, this.stage, this.live);
+    this.aside = element("div", { class: "selected" });
+    const both = element("div", { class: "both" }, this.stage, this.aside);
+    this.frame = element("div", { class: "frame" }, this.text, this.message, both, this.live);
+    this.selected = this.large ? new SelectedHead(this, this.aside) : null;
     root.append(this.frame);
     this.stage.onkeydown = (event) => this.key(event);
     this.stage.onpointermove = (event) => this.hover(this.cellAt(event));
@@ -45,7 +56,7 @@ export class Grid {
     this.text.onclick = (event) => this.pin(this.tokenAt(event));
     this.observer?.disconnect();
     this.observer = new ResizeObserver(() => {
-      if (Math.abs(this.frame.clientWidth - this.width) > 1) this.draw();
+      if (Math.abs(this.frame.clientWidth - this.frameWidth) > 1) this.draw();
     });
     this.observer.observe(this.frame);
     this.textOf = null; // a new place on the page, after another page was shown
@@ -101,16 +112,20 @@ export class Grid {
     this.font = parseFloat(style.fontSize);
     this.ink = style.color;
     this.family = style.fontFamily;
-    this.width = this.frame.clientWidth;
+    this.frameWidth = this.frame.clientWidth;
+    const wide = this.large && this.frameWidth >= WIDE;
+    this.frame.classList.toggle("wide", wide);
+    this.width = this.stage.clientWidth;
+    this.hatching = hatching(this.ink);
     this.frame.style.setProperty("--hl-focus", this.look.colour);
     this.words();
     const parts = this.shown();
     this.drawn = [];
     if (!parts.length) return this.sections.replaceChildren("With this reading, nothing is left.");
     const ordered = parts.every((part) => part.kind in this.look.order);
-    const left = (ordered ? 0.2 : 1.6) * this.font;
+    const left = (ordered ? 0.2 : 1.35) * this.font;
     const fits = (count) =>
-      (this.width / count - left) / parts[0].heads - GAP >= LEAST_TILE * this.font;
+      (this.width / count - left) / parts[0].heads - GAP >= LEAST_TILE;
     let beside = parts.length;
     while (beside > 1 && !fits(beside)) beside--;
     const room = (this.width - (beside - 1) * this.font) / beside - 1;
@@ -126,8 +141,10 @@ export class Grid {
     const { layers, heads } = part;
     const top = order ? 0 : 1.5 * font;
     const above = order ? 1.25 * font : 0; // a line of its own over every tile
-    const width = Math.min((room - left) / heads - GAP, LARGEST_TILE * font);
     const ratio = Math.min(1.6, Math.max(0.6, part.rows / part.columns));
+    const highest = Math.max(LEAST_TILE, (HIGHEST * window.innerHeight) / layers);
+    const largest = Math.min(LARGEST_TILE * font, this.large ? highest / ratio : Infinity);
+    const width = Math.min((room - left) / heads - GAP, largest);
     const height = width * ratio;
     const section = { part, left, top: top + above, width, height, order, above };
     section.stepX = width + GAP;
@@ -151,6 +168,9 @@ export class Grid {
     for (let tile = 0; tile < layers * heads; tile++) {
       const { x, y } = this.corner(section, placeOf(section.order, tile));
       const [layer, head] = [Math.floor(tile / heads), tile % heads];
+      base.fillStyle = this.hatching; // what is masked is no pixel of the sheet
+      base.fillRect(x, y, width, height);
+      base.fillStyle = this.ink;
       base.drawImage(sheet, head * part.columns, layer * part.rows, part.columns, part.rows,
         x, y, width, height);
       if (order) {
@@ -167,7 +187,7 @@ export class Grid {
           0.95 * font);
       for (let layer = 0; layer < layers; layer++) {
         const { y } = this.corner(section, layer * heads);
-        writeTurned(base, `layer ${part.numbers[layer]}`, 0.95 * font, y + height / 2);
+        writeTurned(base, `layer ${part.numbers[layer]}`, 0.95 * font, y + height / 2, height);
       }
     }
     return section;
@@ -294,6 +314,7 @@ export class Grid {
     if (pointed && pointed === this.pinned && pointed.tile) pointed.tile = this.look.focus;
     this.mark(pointed);
     this.shade(pointed);
+    this.selected?.draw();
     const sentence = this.sentence(pointed);
     this.message.replaceChildren(...sentence);
     clearTimeout(this.speaking);
@@ -389,7 +410,7 @@ export class Grid {
       `${this.part(kind).name}, layer ${this.part(kind).numbers[layer]} head ${head + 1}`;
     if (!pointed) {
       const where = element("b", {}, name(focus));
-      return [where, " is in focus. Point at a piece or a cell; click a tile to choose its head."];
+      return [where, " is selected. Point at a token or a cell; click a tile to select its head."];
     }
     if (pointed.tile) {
       const { tile, row, column } = pointed;
@@ -397,10 +418,10 @@ export class Grid {
       const [i, j] = [row, column].map(({ side, index }) => index / this.data.sides[side].every);
       const byte = part.cells[((tile.layer * part.heads + tile.head) * part.rows + i) * part.columns + j];
       const start = [element("b", {}, name(tile)), ": ", this.label(row)];
-      if (!byte) return [...start, " may not look at ", this.label(column), "."];
+      if (!byte) return [...start, " may not attend to ", this.label(column), "."];
       const atMost = Math.max(this.data.sides[row.side].every, this.data.sides[column.side].every) > 1;
       const share = (atMost ? "up to " : "") + percent(weightOf(byte));
-      return [...start, ` looks ${share} at `, this.label(column), "."];
+      return [...start, ` attends ${share} to `, this.label(column), "."];
     }
     const number = this.part(focus.kind).numbers[focus.layer];
     const over = { heads: `mean over the heads of layer ${number}`,
@@ -408,7 +429,7 @@ export class Grid {
     const head = average ? `${this.part(focus.kind).name}, ${over[average]}` : name(focus);
     const parts = [element("b", {}, head), ": ", this.label(pointed.token)];
     let roles = 0; // it is a query, a key, or both
-    for (const [asQuery, verb] of [[true, " looks most at "], [false, " is looked at most by "]]) {
+    for (const [asQuery, verb] of [[true, " attends most to "], [false, " is attended to most by "]]) {
       const others = this.between(pointed.token, asQuery);
       if (!others) continue;
       const best = [...others.weights.keys()].filter((i) => others.weights[i] > 0.004)

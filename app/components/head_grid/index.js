@@ -5,7 +5,7 @@ import { meeting } from "./meeting.js";
 
 export default function ({ data, parentElement, setTriggerValue }) {
   if (!data) return;
-  meeting.grid ??= new Grid();
+  meeting.grid ??= new Grid(true);
   meeting.grid.mount(parentElement);
   meeting.grid.report = (tile) => setTriggerValue("focus", tile);
   meeting.grid.setWeights(data instanceof ArrayBuffer ? new Uint8Array(data) : data);

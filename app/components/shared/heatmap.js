@@ -72,3 +72,17 @@ export function writeTurned(context, text, x, y, widest) {
   context.fillText(text, 0, 0, widest);
   context.restore();
 }
+
+/** Fills what is masked: thin lines in an ink, on nothing. */
+export function hatching(ink) {
+  const canvas = element("canvas", { width: 6, height: 6 });
+  const context = canvas.getContext("2d");
+  context.strokeStyle = ink;
+  context.globalAlpha = 0.45;
+  for (const shift of [-6, 0, 6]) {
+    context.moveTo(shift, 6);
+    context.lineTo(shift + 6, 0);
+  }
+  context.stroke();
+  return context.createPattern(canvas, "repeat");
+}

@@ -49,7 +49,7 @@ def test_a_pack_holds_everything_and_says_so(pack, files, trace):
     record = json.loads(files[RECORD])
     assert record["settings"] == view_of(trace).settings
     assert record["model"] == vars(MODEL) and record["versions"]["torch"]
-    assert record["permalink"] == permalink(record["settings"], record["page"])
+    assert record["permalink"] == permalink(record["settings"], "attention")
     assert "http" not in record["permalink"]
     readme = files["README.txt"].decode()
     assert all(name in readme for name in files if name != "README.txt")

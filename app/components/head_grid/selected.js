@@ -1,0 +1,171 @@
+// The selected head in full, with its tokens, and what the model predicts at the row one looks at.
+
+import { pixelColours } from "../shared/colours.js";
+import { element } from "../shared/dom.js";
+import { cellUnder, pixelSheet, pointIn, sized, writeTurned } from "../shared/heatmap.js";
+import { percent } from "../shared/numbers.js";
+import { averaged, meanWeights } from "./cells.js";
+
+const LARGEST_CELL = 34; // px
+const TALLEST = 0.32; // of the window, for cells: tiles and head are seen without scrolling
+const LEAST_LETTERS = 11; // px
+const LONGEST_LABEL = 24; // characters
+
+export class SelectedHead {
+  constructor(grid, root) {
+    this.grid = grid;
+    this.heading = element("h3");
+    this.canvas = element("canvas", { role: "img" });
+    this.box = element("div", { class: "cells" }, this.canvas);
+    this.answers = element("div", { class: "answers" });
+    this.root = root;
+    root.append(this.heading, this.box, this.answers);
+    this.canvas.onpointermove = (event) => grid.hover(this.cellAt(event));
+    this.canvas.onpointerleave = () => grid.hover(null);
+    this.canvas.onclick = (event) => grid.pin(this.cellAt(event));
+  }
+
+  /** What is shown, row by row: one head, or the mean over some. */
+  rows(part) {
+    const tiles = averaged(part, this.grid.look);
+    return Array.from({ length: part.rows }, (_, row) => meanWeights(part, tiles, row, true));
+  }
+
+  name(part) {
+    const { focus, average } = this.grid.look;
+    const number = part.numbers[focus.layer];
+    const which = { heads: `layer ${number}, mean over its heads`,
+      layers: `head ${focus.head + 1}, mean over the layers`, both: "mean over all heads" };
+    return `${part.name}, ` +
+      (which[average] ?? `layer ${number}, head ${focus.head + 1}`);
+  }
+
+  draw() {
+    const { grid } = this;
+    const part = grid.part(grid.look.focus.kind);
+    this.root.toggleAttribute("hidden", !part?.rows || !part.columns);
+    if (this.root.hidden) return;
+    const { pointed, pinned, frameWidth } = grid;
+    const state = JSON.stringify([grid.data.id, grid.look, grid.ink, frameWidth, pointed, pinned]);
+    if (state === this.drawn) return;
+    this.drawn = state;
+    this.heading.textContent = this.name(part);
+    this.canvas.setAttribute("aria-label", this.name(part));
+    const context = this.canvas.getContext("2d");
+    const [down, across] = [part.query, part.key].map((name) => grid.data.sides[name]);
+    const labels = [this.rowLabels(part, down), this.labels(across, part.columns)];
+    const tallest = Math.max(200, TALLEST * window.innerHeight);
+    const letters = Math.min(0.85 * grid.font, Math.max(LEAST_LETTERS, tallest / part.rows));
+    context.font = `${letters}px ${grid.family}`;
+    const [widest, highest] = labels.map((some) =>
+      Math.max(...some.map((label) => context.measureText(label).width)));
+    const title = 1.6 * letters;
+    const [left, top] = [title + Math.min(widest, 0.4 * this.box.clientWidth) + 6,
+      title + highest + 6];
+    const cell = Math.max(2, Math.min(LARGEST_CELL,
+      Math.floor((this.box.clientWidth - left - 4) / part.columns),
+      Math.floor(tallest / part.rows)));
+    sized(this.canvas, left + part.columns * cell + 4, top + part.rows * cell + 4);
+    Object.assign(this, { part, cell, left, top });
+    context.fillStyle = grid.hatching;
+    context.fillRect(left, top, part.columns * cell, part.rows * cell);
+    context.drawImage(this.sheet(part), left, top, part.columns * cell, part.rows * cell);
+    context.fillStyle = grid.ink;
+    const every = Math.ceil((1.05 * letters) / cell);
+    context.font = `${letters}px ${grid.family}`;
+    context.textAlign = "right";
+    labels[0].forEach((label, at) => at % every || context.fillText(
+      label, left - 6, top + (at + 0.5) * cell + 0.35 * letters, left - title - 6));
+    context.textAlign = "left";
+    labels[1].forEach((label, at) => at % every ||
+      writeTurned(context, label, left + (at + 0.5) * cell + 0.35 * letters, top - 6));
+    context.fillText(`key (${part.key})`, left, letters);
+    context.textAlign = "center";
+    writeTurned(context, `query (${part.query})`, letters, top + (part.rows * cell) / 2);
+    this.mark(context, pointed ?? pinned);
+    this.answer(pointed ?? pinned);
+  }
+
+  labels(side, count) {
+    return Array.from({ length: count }, (_, at) =>
+      side.labels[at * side.every].slice(0, LONGEST_LABEL));
+  }
+
+  /** A row of the text that is predicted says what is read and what follows: its weights make
+   * that prediction. */
+  rowLabels(part, side) {
+    const labels = this.labels(side, part.rows);
+    if (!side.predicts || side.every > 1) return labels;
+    const last = this.grid.data.answers?.rows[labels.length - 1]?.[0][0] ?? "…";
+    return labels.map((label, at) => `${label} → ${labels[at + 1] ?? last}`);
+  }
+
+  /** The cells in their size. What is pointed at does not change them. */
+  sheet(part) {
+    const { grid, cell, painted } = this;
+    if (painted?.data !== grid.data || painted.look !== grid.look || painted.cell !== cell)
+      this.painted = { data: grid.data, look: grid.look, cell, sheet: this.paint(part) };
+    return this.painted.sheet;
+  }
+
+  /** One pixel a cell, then enlarged; what is masked is left out. */
+  paint(part) {
+    const { grid, cell } = this;
+    const { rows, columns, cells } = part;
+    const { palette, least } = grid.look;
+    const colours = pixelColours(palette);
+    const tiles = averaged(part, grid.look);
+    const sheet = pixelSheet(rows, columns, (pixels) =>
+      this.rows(part).forEach((weights, row) => weights.forEach((weight, column) => {
+        const at = row * columns + column;
+        if (!tiles.some((tile) => cells[tile * rows * columns + at])) return;
+        pixels[at] = colours[Math.round(255 * (weight < least ? 0 : weight))];
+      })));
+    const large = element("canvas", { width: columns * cell, height: rows * cell });
+    const enlarged = large.getContext("2d");
+    enlarged.imageSmoothingEnabled = false;
+    enlarged.drawImage(sheet, 0, 0, large.width, large.height);
+    return large;
+  }
+
+  mark(context, pointed) {
+    const { grid, part, cell, left, top } = this;
+    const [row, column] = pointed?.token ? [pointed.token, pointed.token]
+      : [pointed?.row, pointed?.column];
+    context.strokeStyle = grid.look.colour;
+    context.lineWidth = 2;
+    const at = (token) => Math.floor(token.index / grid.data.sides[token.side].every) * cell;
+    if (row?.side === part.query)
+      context.strokeRect(left, top + at(row), part.columns * cell, cell);
+    if (column?.side === part.key)
+      context.strokeRect(left + at(column), top, cell, part.rows * cell);
+  }
+
+  /** The most probable next tokens (or classes) at the row that is pointed at, as bars. */
+  answer(pointed) {
+    const { answers, sides } = this.grid.data;
+    if (!answers) return;
+    const token = pointed?.token ?? pointed?.row;
+    const read = token?.side === answers.side ? token.index : answers.rows.length - 1;
+    const row = answers.rows.length === 1 ? 0 : Math.min(read, answers.rows.length - 1);
+    if (this.answered?.[0] === answers && this.answered[1] === row) return;
+    this.answered = [answers, row];
+    const title = answers.rows.length === 1 && answers.title === "Class" ? "Class of the text"
+      : `${answers.title} after “${sides[answers.side].labels[row]}”`;
+    const bars = answers.rows[row].map(([label, share]) => element("div", { class: "bar" },
+      element("span", { dir: "auto" }, label),
+      element("span", { class: "length", style: `--share: ${100 * share}%` }),
+      element("span", {}, percent(share))));
+    this.answers.replaceChildren(element("h4", {}, title), ...bars);
+  }
+
+  cellAt(event) {
+    const { part, cell, left, top, canvas, grid } = this;
+    const { rows, columns } = part;
+    const under = cellUnder(...pointIn(canvas, event),
+      { left, top, across: cell, down: cell, rows, columns });
+    if (!under) return null;
+    const { layer, head } = grid.look.focus;
+    return grid.cell(part, layer * part.heads + head, ...under);
+  }
+}
