@@ -23,7 +23,8 @@ def bertviz(page):
 
 def drawn(page) -> bool:
     assert not page.exception
-    return any(element.type == "bidi_component" for element in page.main)
+    shown = [element for element in page.main if element.type == "bidi_component"]
+    return any("html_frame" in element.proto.component_name for element in shown)
 
 
 @pytest.mark.parametrize("view", ADAPTED)

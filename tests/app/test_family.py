@@ -49,9 +49,9 @@ def test_every_preset_reads_the_users_sentence_on_every_page(app, preset):
 def test_the_target_of_an_untrained_model_is_the_trained_ones(app):
     app.switch_page("views/attention.py").run()
     app.selectbox(key="model").set_value("annotated, untrained").run()
-    after = app.dataframe[0].value["after"].tolist()
     en_de = load("en-de")
-    assert after[1:] == list(en_de.translate(TEXT).tokens)
+    written = en_de.tokenizer.decode(en_de.translate(TEXT).ids)
+    assert app.text_input(key="target").proto.placeholder == written
 
 
 def test_what_was_typed_outlives_a_change_of_model(app):
@@ -99,6 +99,7 @@ def test_a_text_that_cannot_be_read_is_answered(app, text):
     app.switch_page("views/family.py").run()
     app.text_area(key="source").set_value(text).run()
     assert not app.exception
-    assert [*app.info, *app.error][0].value.startswith(("Type a sentence", "The source is 2,001"))
+    answers = [one.value for one in (*app.info, *app.error)]
+    assert any(one.startswith(("Type a sentence", "The source is 2,001")) for one in answers)
     app.text_area(key="source").set_value(TEXT).run()
     assert not app.error

@@ -65,8 +65,12 @@ def well(page):
 @every_model
 def test_every_page_for_every_kind_of_attention(page, name):
     _, kinds = SHAPES[name]
-    for view in (entry.script for entry in PAGES.values()):
+    for entry in PAGES.values():
+        view = entry.script
         opened(page, view, name)
+        if not entry.head:
+            assert well(page), view
+            continue
         control = page.segmented_control(key="kind")
         assert control.options == list(kinds)
         for kind, layers in kinds.items():
@@ -128,9 +132,7 @@ def test_a_decoder_alone_reads_one_text(page):
     opened(page, "attention", "alone")
     assert [box.key for box in page.text_input] == []
     assert page.text_area(key="source").value == TEXT
-    after = page.dataframe[0].value["after"].tolist()
-    assert after[0] == "<s>" and after[1:] == ["the", "dog", "the"]
-    assert "For each text piece" in " ".join(caption.value for caption in page.caption)
+    assert any(text.value == "**Next token**" for text in page.markdown)
 
 
 @every_model
