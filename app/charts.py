@@ -60,7 +60,7 @@ def attention(weights: np.ndarray, query: Axis, key: Axis, numbers: bool = False
 
 def mask(allowed: np.ndarray, query: Axis, key: Axis) -> go.Figure:
     """Which query may attend to which key, (query, key) of booleans."""
-    figure = go.Figure(_cells(allowed.astype(float), query, key, "may look"))
+    figure = go.Figure(_cells(allowed.astype(float), query, key, "may attend"))
     figure.update_traces(
         text=np.where(allowed, "yes", "no"), texttemplate="%{text}", textfont={"size": FONT}
     )

@@ -243,14 +243,14 @@ def _members(vocab_size: int, max_length: int) -> dict[str, torch.nn.Module]:
 
 def family_of(view: ModelView, run: Run) -> dict:
     """What the presets do differently, measured on the texts of a run (see
-    model/analysis/family.py); with the number of `pieces`. Raises TooLong."""
+    model/analysis/family.py); with the number of `tokens`. Raises TooLong."""
     config = view.model.config
 
     def make():
         src, tgt = ids_of(view.model, read_of(view.model, run))
         models = _members(len(view.tokenizer), config.max_length)
         with st.spinner("Measuring the differences …"), SEEDED, torch.no_grad():
-            return family.measure(models, src, tgt) | {"pieces": src.shape[1]}
+            return family.measure(models, src, tgt) | {"tokens": src.shape[1]}
 
     return cached(view, run, "family", make, lambda result: 10 * FEW)
 

@@ -94,7 +94,7 @@ class Lesson:
             hand += f"**{steps.residual[row, 0]:.2f}**."
         if self.query_side != self.key_side:
             read = f"the {self.key_side.stack}'s output"
-            pictures.append(self._of_key(f"what is looked at: {read}", steps.key_input))
+            pictures.append(self._of_key(f"key: {read}", steps.key_input))
             explanation += f" It asks; what it looks at is {read}, the same in every layer."
         if steps.pre_norm:
             pictures.append(self._of_query("norm(x), which attention reads", steps.query_input))
@@ -185,16 +185,16 @@ class Lesson:
         hidden = int((~steps.mask).sum())
         return Step(
             name,
-            r"s'_{ij} = -\infty \;\text{ where } i \text{ may not look at } j",
-            f"Pairs that may not look at each other: {hidden} of {steps.mask.size}, left blank.",
+            r"s'_{ij} = -\infty \;\text{ where } i \text{ may not attend to } j",
+            f"Pairs that may not attend to each other: {hidden} of {steps.mask.size}, left blank.",
             self._shape("mask", "query", "key"),
             [
-                self._weights_like("who may look at whom", steps.mask.astype(np.float32), True),
+                self._weights_like("who may attend to whom", steps.mask.astype(np.float32), True),
                 self._weights_like("masked scores", masked),
             ],
             self._code((type(self.attention.softmax).forward, "mask")),
             f"{self.pair}: “{labels.escaped(self.query[self.row])}” **{may}** look there; of "
-            f"{steps.mask.shape[1]} keys it may look at {int(steps.mask[self.row].sum())}.",
+            f"{steps.mask.shape[1]} keys it may attend to {int(steps.mask[self.row].sum())}.",
         )
 
     def _softmax(self, name: str) -> Step:
@@ -338,7 +338,7 @@ class Lesson:
         return Step(
             name,
             r"\max(0,\, x W_1 + b_1)\, W_2 + b_2",
-            "Each piece by itself: widened, cut at 0, and brought back to the width of x; added, "
+            "Each token by itself: widened, cut at 0, and brought back to the width of x; added, "
             f"and the layer is done.{between}",
             self._shape("hidden", "query", "d_ff"),
             [
@@ -381,19 +381,19 @@ class Lesson:
 
     def _of_query(self, title: str, values: np.ndarray) -> Matrix:
         return Matrix(
-            title, values, f"who asks ({self.query_title})", "number", self.query, follow=self.row
+            title, values, f"query ({self.query_title})", "number", self.query, follow=self.row
         )
 
     def _of_key(self, title: str, values: np.ndarray) -> Matrix:
-        row_title = f"who is looked at ({self.key_title})"
+        row_title = f"key ({self.key_title})"
         return Matrix(title, values, row_title, "number", self.key, follow=self.column)
 
     def _weights_like(self, title: str, values: np.ndarray, weights: bool = False) -> Matrix:
         return Matrix(
             title,
             values,
-            f"who asks ({self.query_title})",
-            f"who is looked at ({self.key_title})",
+            f"query ({self.query_title})",
+            f"key ({self.key_title})",
             self.query,
             self.key,
             weights,

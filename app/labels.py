@@ -27,7 +27,7 @@ SHARES = {  # numbers of Measured that are shares → on what
     "first": "first",
     "end": "</s>",
     "punctuation": "punctuation",
-    "same_piece": "same piece",
+    "same_piece": "same token",
     "diagonal": "the diagonal",
 }
 
@@ -36,8 +36,8 @@ def axes(trace: Trace, kind: str) -> tuple[Axis, Axis]:
     """Queries (rows) and keys (columns)."""
     (query_side, key_side), (query, key) = trace.sides_of(kind), trace.texts_of(kind)
     return (
-        Axis(f"who asks ({query_side.title})", query.tokens),
-        Axis(f"who is looked at ({key_side.title})", key.tokens),
+        Axis(f"query ({query_side.title})", query.tokens),
+        Axis(f"key ({key_side.title})", key.tokens),
     )
 
 
@@ -91,12 +91,12 @@ def card(trace: Trace, kind: str, layer: int, head: int) -> str:
     measured = measure(weights, query, key, self_attention)
     numbers = _numbers(measured, 0, 0)
     if "entropy" not in numbers:
-        return "Too few pieces to measure: no row has a choice."
+        return "Too few tokens to measure: no row has a choice."
     shares = ", ".join(
         f"{label} {percent(numbers[name])}" for name, label in SHARES.items() if name in numbers
     )
     lines = [
-        f"Entropy {numbers['entropy']:.1f} bits · mean distance {numbers['distance']:.1f} pieces · "
+        f"Entropy {numbers['entropy']:.1f} bits · mean distance {numbers['distance']:.1f} tokens · "
         f"share of weight on: {shares}\n"
     ]
     for match in nearest_names(measured, 0, 0):
@@ -118,7 +118,7 @@ def size(count: int) -> str:
     return f"{count / 1e6:,.0f} MB" if count >= 2e6 else f"{count / 1e3:,.0f} kB"
 
 
-UNITS = {"entropy": "bits", "distance": "pieces"}
+UNITS = {"entropy": "bits", "distance": "tokens"}
 
 
 def head_table(measured: dict[str, Measured], trace: Trace) -> list[dict]:
@@ -189,7 +189,7 @@ def empty_rows(weights: np.ndarray, query: Axis) -> str | None:
         " …" if len(empty) > 8 else ""
     )
     return (
-        f"Under these masks {len(empty)} of {len(query.labels)} rows may look at nothing and are "
+        f"Under these masks {len(empty)} of {len(query.labels)} rows may attend to nothing and are "
         f"left blank: {which}. Their weights are all zero."
     )
 
@@ -210,7 +210,7 @@ def in_plane(plane: Plane, answer: Answer, sides: tuple[str, str], width: int) -
     )
     off = answer.off()
     if not off.size:
-        return f"{text}Under these masks this query may look at nothing: its weights are all zero."
+        return f"{text}Under these masks it may attend to nothing: its weights are all zero."
     return (
         f"{text}Dot products in the plane are only approximate: for this query q·k ÷ √{width} is "
         f"off by {off.mean():.2f} on average and at most {off.max():.2f}, and weights made of them "
@@ -261,7 +261,7 @@ def token_title(model) -> str:
 def differences(measured: dict) -> str:
     """A Markdown table: what the presets do differently, which ones do, and what it comes to on the
     sentence that was `measured` (see model/analysis/family.py)."""
-    m, n_tokens = measured, measured["pieces"]
+    m, n_tokens = measured, measured["tokens"]
     grows = {name: f"{m['lengths'][name][-1]:.1f}" for name in m["lengths"]}
     ratio = {
         name: f"{word:.1f} : {position:.1f}"
@@ -301,7 +301,7 @@ def differences(measured: dict) -> str:
             "What is shared",
             "one matrix: both embeddings and generator",
             "nothing: annotated, hyunwoongko, van_dijck",
-            "likeness of a piece as source and as target (cosine): "
+            "cosine similarity of a token as source and as target: "
             + _each(
                 {
                     name: f"{m['sharing'][name]:.2f}"
@@ -319,8 +319,8 @@ def differences(measured: dict) -> str:
             "Masked scores",
             "−∞",
             "−1e9: annotated, van_dijck; −10000: hyunwoongko; −∞: vanilla, whose own code then has "
-            "NaN where nothing may be looked at (zeros here, as in paper)",
-            f"a row that may look at none of your {n_tokens} pieces gives each "
+            "NaN where nothing may be attended to (zeros here, as in paper)",
+            f"a row that may attend to none of your {n_tokens} tokens gives each "
             + _each({name: f"{weight:.3f}" for name, weight in m["nothing_to_see"].items()}),
         ),
         (
@@ -360,7 +360,7 @@ def differences(measured: dict) -> str:
             "Dropout",
             "sublayers, sums of embeddings, weights",
             "feed-forward alone: vanilla; none: van_dijck and bloem's notebook (our bloem can drop "
-            "weights, sublayers and whole pieces); not on weights: hyunwoongko",
+            "weights, sublayers and whole tokens); not on weights: hyunwoongko",
             "in training a rate of 0.1 moves the encoder's output by "
             + _each(
                 {
@@ -433,7 +433,7 @@ def model_in_numbers(model, shown: Sequence[Block], trace: Trace) -> str:
         name: sum(block.parameters for block in shown if counts(block)) / total
         for name, counts in parts.items()
     }
-    read = " and ".join(f"{len(trace.texts[side.name].ids)} {side.title} pieces" for side in sides)
+    read = " and ".join(f"{len(trace.texts[side.name].ids)} {side.title} tokens" for side in sides)
     alone = ""
     if len(sides) == 1:
         other = "no decoder" if next(iter(sides)).stack == "encoder" else "no encoder"
@@ -459,7 +459,7 @@ def first_undefined(attention: dict[str, np.ndarray], trace: Trace) -> str | Non
             return (
                 f"PyTorch's weights are NaN from {trace.kinds[kind][0].title}, layer "
                 f"{layer_number(trace, kind, layer)}, row "
-                f"“{axes(trace, kind)[0].labels[row]}” on: that row may look at nothing, and "
+                f"“{axes(trace, kind)[0].labels[row]}” on: that row may attend to nothing, and "
                 "softmax of nothing is undefined. Ours is zero there. Before that layer the two "
                 "can be compared."
             )

@@ -68,5 +68,5 @@ def show(
         palette=WEIGHTS,
         colour=FOCUS,
     )
-    name = "What every head looks at"
+    name = "What every head attends to"
     return Shown(name, grid_page(pack_trace(trace, reading), chosen, name, theme))

@@ -326,7 +326,7 @@ def _view(name: str, step: str, device: str) -> ModelView:
 def text() -> str:
     """The line that the model reads. Without one the page ends."""
     if not (line := values()["line"]):
-        st.info("Type a sentence into the box above to see what the heads look at.")
+        st.info("Type a sentence into the box above to see what the heads attend to.")
         raise NothingToShow
     return line
 

@@ -41,8 +41,8 @@ STEPS = (
 )
 LAB = ("What is added", "Wavelengths", "Distance", "Rotation", "Other positions", "Swap two words")
 BERTVIZ = ("head", "model", "neuron")
-ALL, ONE = "all heads", "head in focus"
-SECOND_TOKEN, MOST_LOOKED_AT = "the second piece", "most looked at"
+ALL, ONE = "all heads", "selected head"
+SECOND_TOKEN, MOST_LOOKED_AT = "the second token", "largest weight"
 
 LONGEST_TEXT = 100_000  # characters; no model reads as much
 MANY = 1000  # layers or heads
@@ -348,29 +348,29 @@ SETTINGS = {
             "causal",
             "Causal mask",
             "the causal mask",
-            "Decoder self-attention: no target token may look at a later one. Off: it can see what "
+            "Decoder self-attention: no target token may attend to a later one. Off: it sees what "
             "it is asked to predict.",
         ),
         _mask(
             "src_padding",
             "Source padding mask",
             "the source padding mask",
-            "Encoder self-attention: nobody may look at source padding. Pad the sentence to see "
+            "Encoder self-attention: nobody may attend to source padding. Pad the sentence to see "
             "it.",
         ),
         _mask(
             "tgt_padding",
             "Target padding mask",
             "the target padding mask",
-            "Decoder self-attention: nobody may look at target padding. With the causal mask on, "
+            "Decoder self-attention: nobody may attend to target padding. With the causal mask on, "
             "only padding itself could.",
         ),
         _mask(
             "memory_padding",
             "Cross padding mask",
             "the cross-attention padding mask",
-            "Cross-attention: no target token may look at source padding. Pad the sentence to see "
-            "it.",
+            "Cross-attention: no target token may attend to source padding. Pad the sentence to "
+            "see it.",
         ),
         Setting(
             "pad_to",
@@ -389,8 +389,8 @@ SETTINGS = {
             "Attention",
             "cross",
             "segmented",
-            "Encoder: source looks at source. Decoder: target looks at target. Cross: target looks "
-            "at source.",
+            "Encoder: source attends to source. Decoder: target to target. Cross: target to "
+            "source.",
             options=_kinds,
             opens=lambda context: _kinds(context)[-1],
         ),
@@ -447,7 +447,7 @@ SETTINGS = {
             "Mean over",
             "one head",
             "segmented",
-            "The head in focus by itself, or the mean over the heads of its layer, over its head "
+            "The selected head by itself, or the mean over the heads of its layer, over its head "
             "number in all layers, or over both. For the picture in full and for the shaded text.",
             options=tuple(AVERAGES),
         ),
@@ -464,7 +464,7 @@ SETTINGS = {
             "Whole words",
             False,
             "toggle",
-            "Pieces of a word are merged: rows averaged, columns summed.",
+            "Tokens of a word are merged: rows averaged, columns summed.",
         ),
         Setting(
             "least",
@@ -493,12 +493,10 @@ SETTINGS = {
             page="inside",
             look={"label_visibility": "collapsed"},
         ),
-        Setting(
-            "follow", "Follow who asks", SECOND_TOKEN, "select", page="inside", look={"width": 260}
-        ),
+        Setting("follow", "Query", SECOND_TOKEN, "select", page="inside", look={"width": 260}),
         Setting(
             "to",
-            "to who is looked at",
+            "Key",
             MOST_LOOKED_AT,
             "select",
             page="inside",
@@ -586,7 +584,7 @@ SETTINGS = {
             "Swap",
             "",
             "select",
-            "A piece of the source. The target stays.",
+            "A token of the source. The target stays.",
             page="positions",
         ),
         Setting(
@@ -594,7 +592,7 @@ SETTINGS = {
             "with",
             "",
             "select",
-            "A piece of the source. The target stays.",
+            "A token of the source. The target stays.",
             page="positions",
         ),
         Setting(
@@ -608,10 +606,10 @@ SETTINGS = {
         ),
         Setting(
             "asks",
-            "Which piece asks",
+            "Query",
             2,
             "number",
-            "Its place in the sentence, counted from 1. Or click a piece below, or walk there with "
+            "Its place in the sentence, counted from 1. Or click a token below, or walk there with "
             "the arrow keys.",
             least=1,
             most=MOST_TOKENS,

@@ -84,13 +84,13 @@ class Bundle:
 
 def contents(view: View) -> tuple[list[str], list[str], bool]:
     """The files that a bundle will hold, a sentence on each thing left out, and whether it has the
-    numbers of the head in focus alone."""
+    numbers of the selected head alone."""
     files, left_out = [RECORD, README, NUMBERS, *PICTURES], []
     one = tables.size(view, "npz", one=False) > LARGEST_NUMBERS
     if one:
         left_out.append(
             f"All weights together are about {size(tables.size(view, 'npz', one=False))}: the "
-            "pack has those of the head in focus alone."
+            "pack has those of the selected head alone."
         )
     for name in TABLES:
         large = tables.size(view, name.rpartition(".")[2], one)
@@ -155,10 +155,10 @@ def _readme(view, model: Model, link: str, files: list[str], left_out: list[str]
     about = {
         RECORD: "every setting, the model's SHA-256 and the versions of the libraries",
         NUMBERS: f'the weights: numpy.load("weights.npz")["{kind}"][layer, head, query, key],\n'
-        f"    counted from 0, and the pieces of each text as {texts}",
+        f"    counted from 0, and the tokens of each text as {texts}",
         "weights.csv": "the same as a table, positions counted from 1:\n"
         '    pandas.read_csv("weights.csv", keep_default_na=False)\n'
-        "    (a piece that a spreadsheet would take for a formula begins with an apostrophe)",
+        "    (a token that a spreadsheet would take for a formula begins with an apostrophe)",
         "weights.parquet": 'the same table: pandas.read_parquet("weights.parquet")',
         "head.png": f"{view.name}, as a picture",
         "head.svg": "the same, to be scaled and edited",
@@ -179,7 +179,7 @@ Model: {model.name}
 SHA-256 of its {model.of}: {model.sha256}
 View: {view.name}
 
-To check it: start Headlight (streamlit run app/main.py), open the page "Take away" and drop this
+To check it: start Headlight (streamlit run app/main.py), open the page "Export" and drop this
 ZIP there. The app restores the view, runs the model again and says how well the numbers agree.
 
 Or put this behind the address of the app, such as http://localhost:8501/
@@ -188,7 +188,7 @@ Or put this behind the address of the app, such as http://localhost:8501/
 Files
 {listed}
 {omissions}
-In every picture a row is a piece that asks and a column a piece that is looked at. The tables hold
+In every picture a row is a query and a column a key. The tables hold
 the weights as the model used them, whatever the pictures hide or merge.
 
 Made with
@@ -374,7 +374,7 @@ def _array(content: bytes, name: str, weights: bool) -> np.ndarray:
     if not expected or fortran or len(shape) != (4 if weights else 1):
         raise Unreadable(
             f"The array “{name}” in {NUMBERS} should be "
-            + ("float32 with four axes" if weights else "a list of pieces")
+            + ("float32 with four axes" if weights else "a list of tokens")
             + f", and is {dtype} with {len(shape)}."
         )
     needed = dtype.itemsize
@@ -401,12 +401,12 @@ def _check_shapes(arrays: dict, tokens: dict, kinds: Mapping, head: tuple | None
     for kind, weights in arrays.items():
         names = kinds[kind]
         if not all(name in tokens for name in names):
-            raise Unreadable(f"{NUMBERS} in it holds weights without their pieces.")
+            raise Unreadable(f"{NUMBERS} in it holds weights without their tokens.")
         expected = tuple(len(tokens[name]) for name in names)
         if weights.shape[2:] != expected:
             raise Unreadable(
                 f"The weights “{kind}” in {NUMBERS} are {weights.shape[2]} × {weights.shape[3]}; "
-                f"there are {expected[0]} × {expected[1]} pieces."
+                f"there are {expected[0]} × {expected[1]} tokens."
             )
     if head and (list(arrays) != [head[0]] or arrays[head[0]].shape[:2] != (1, 1)):
         raise Unreadable(f"{NUMBERS} in it is not of the head that {RECORD} names.")
@@ -501,7 +501,7 @@ def _other_tokens(bundle: Bundle, trace: Trace) -> str:
         )
         shown = [_quoted(side[at]) if at < len(side) else "nothing" for side in (there, here)]
         return (
-            f"The {name} is read as other pieces: at position {at + 1} stands {shown[0]} in the "
+            f"The {name} is read as other tokens: at position {at + 1} stands {shown[0]} in the "
             f"pack and {shown[1]} here."
         )
     return ""

@@ -26,7 +26,7 @@ LEAST_TILE, LARGEST_TILE, TILE_GAP = 56, 170, 6  # smaller tiles are stacked ins
 MOST_CELLS = 128  # along a side of a tile; more would not be seen
 TILES_LEFT = 3 * FONT  # room for the names of layers
 LONGEST_LABEL, MOST_LINES = 32, 4  # characters; lines of a text below the grid
-HATCHED = "Hatched: masked, may not look there."
+HATCHED = "Hatched: masked, may not attend there."
 FAMILY = "DejaVu Sans"  # comes with Matplotlib
 WRITTEN = {  # text stays text, and the same view has the same bytes
     "font.sans-serif": [FAMILY, "Verdana", "Arial"],  # of who opens an SVG
@@ -155,7 +155,7 @@ def _tiles(
     layers, heads, rows, columns = part.weights.shape
     sharp = drawing.sharp
     drawing.write(left, top, part.name, 1.1 * FONT, bold=True)
-    sides = f"rows: who asks ({part.query}) · columns: who is looked at ({part.key})"
+    sides = f"rows: query ({part.query}) · columns: key ({part.key})"
     lines = drawing.wrapped([sides], max(heads * width, 14 * FONT), SMALL)
     top = drawing.paragraph(left, top, lines)
     left = round(left + TILES_LEFT - FONT)

@@ -1,4 +1,4 @@
-"""The head in focus and the grid of all heads as pictures, and both as a page of HTML.
+"""The selected head and the grid of all heads as pictures, and both as a page of HTML.
 
 Each function takes a View and gives bytes; every file carries the settings it was made with.
 """
@@ -28,7 +28,7 @@ def about(view: View) -> list[str]:
 
 
 def head(view: View, ending: str) -> bytes:
-    """The head in focus with its tokens, as "svg", "png" or "pdf"."""
+    """The selected head with its tokens, as "svg", "png" or "pdf"."""
     picture, (kind, layer, number) = view.picture, view.head
     query, key = labels.axes(view.trace, kind)
     query, key = replace(query, labels=picture.query), replace(key, labels=picture.key)
@@ -41,7 +41,7 @@ def head(view: View, ending: str) -> bytes:
 
 
 def grid(view: View, ending: str) -> bytes:
-    """All heads, or those of the kind in focus where the grid shows no others."""
+    """All heads, or those of the selected kind where the grid shows no others."""
     focus, layer, head = view.head
     shown = replace(view.reading, average="", least=0.0)
     least = view.reading.least
@@ -73,7 +73,7 @@ def grid(view: View, ending: str) -> bytes:
                 numbers=[site.layer + 1 for site in view.trace.kinds[kind]],
             )
         )
-    title = "What every head looks at"
+    title = "What every head attends to"
     legend = LEGENDS[view.look.scale]
     notes = [*about(view), *notes]
     return figures.grid(ending, _settings(view), title, notes, parts, texts, legend)
@@ -96,7 +96,7 @@ def _scaled(weights: np.ndarray, scale: str, least: float) -> np.ndarray:
 
 
 def page(view: View) -> bytes:
-    """The grid and the head in focus as one HTML file that needs no server and no network."""
-    title = f"{view.settings['model']}: what every head looks at"
+    """The grid and the selected head as one HTML file that needs no server and no network."""
+    title = f"{view.settings['model']}: what every head attends to"
     packed = pack_trace(view.trace, view.reading)
     return grid_page(packed, view.look, title, focus=True).encode("utf-8")

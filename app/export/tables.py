@@ -18,7 +18,7 @@ LARGEST_FILE = 256 * 2**20
 
 
 def weights_of(view: View, one: bool) -> list[KindWeights]:
-    """All weights, or with `one` those of the head in focus."""
+    """All weights, or with `one` those of the selected head."""
     if not one:
         return list(kind_weights([view.trace], [1]))
     kind, layer, head = view.head

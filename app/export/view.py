@@ -16,7 +16,7 @@ from model.probing.trace import Trace
 @dataclass(frozen=True)
 class View:
     """A trace and how it is looked at. `settings` are those of the top bar and of `page`, the one
-    that a link leads to; `look` holds the head in focus, counted from 0."""
+    that a link leads to; `look` holds the selected head, counted from 0."""
 
     trace: Trace
     settings: Mapping
@@ -26,7 +26,7 @@ class View:
 
     @property
     def head(self) -> tuple[str, int, int]:
-        """Kind, layer and head in focus."""
+        """Kind, layer and selected head."""
         return self.look.focus["kind"], self.look.focus["layer"], self.look.focus["head"]
 
     @property
@@ -35,7 +35,7 @@ class View:
 
     @property
     def picture(self) -> LabelledWeights:
-        """The head in focus, or the mean, as it is read."""
+        """The selected head, or the mean, as it is read."""
         kind, layer, head = self.head
         weights = self.trace.attention[kind]
         return self.reading.apply(weights, layer, head, *self.trace.texts_of(kind))

@@ -39,8 +39,8 @@ def van_dijck(three: ThreeWords, projector: bool) -> None:
     figure(
         charts.attention(
             three.weights.numpy(),
-            charts.Axis("who asks", THREE),
-            charts.Axis("who is looked at", THREE),
+            charts.Axis("query", THREE),
+            charts.Axis("key", THREE),
             numbers=True,
         ),
         key="three_weights_figure",
@@ -70,7 +70,7 @@ def van_dijck(three: ThreeWords, projector: bool) -> None:
 
     st.markdown(f"**The causal mask** of “{CAUSAL}”: a word sees itself and what came before it.")
     may = causal_mask(len(CAUSAL.split())).numpy().reshape(len(CAUSAL.split()), -1)
-    axes = (charts.Axis(name, CAUSAL.split()) for name in ("who asks", "who is looked at"))
+    axes = (charts.Axis(name, CAUSAL.split()) for name in ("query", "key"))
     figure(
         charts.mask(may, *axes),
         key="causal_figure",
@@ -84,14 +84,14 @@ def self_attention_without_parameters(encoding: Encoding, x: np.ndarray, project
     weights, blended = plain_self_attention(torch.from_numpy(x))
     st.markdown(
         "**Self-attention with no parameters at all**: weights softmax(x·xᵀ) of the chosen "
-        "model's own vectors of your pieces. A piece looks at what is like it, most of all at "
+        "model's own vectors of your tokens. A token looks at what is like it, most of all at "
         "itself; nothing is learned here but the vectors."
     )
     figure(
         charts.attention(
             weights.numpy(),
-            charts.Axis("who asks", encoding.tokens),
-            charts.Axis("who is looked at", encoding.tokens),
+            charts.Axis("query", encoding.tokens),
+            charts.Axis("key", encoding.tokens),
             numbers=True,
         ),
         key="plain_figure",
@@ -99,13 +99,13 @@ def self_attention_without_parameters(encoding: Encoding, x: np.ndarray, project
         projector=projector,
     )
     st.markdown("Times x: the vectors before, and blended.")
-    position = charts.Axis("piece", encoding.tokens)
+    position = charts.Axis("token", encoding.tokens)
     largest = float(np.abs(x).max())
     for name, vectors in {"x": x, "softmax(x·xᵀ)·x": blended.numpy()}.items():
         st.caption(name)
         figure(
             charts.vectors(vectors, position, largest),
             key=f"plain_{'before' if name == 'x' else 'after'}_figure",
-            alt=f"{name}: a vector a piece",
+            alt=f"{name}: a vector a token",
             projector=projector,
         )

@@ -70,7 +70,7 @@ def wavelengths(lab: Lab) -> None:
     st.caption(
         f"Two neighbouring dimensions are a pair: a hand that turns as one walks along the "
         f"sentence. Of {whose} the quickest takes **{turn[0]:,.1f}** positions for a turn, the "
-        f"slowest **{turn[-1]:,.0f}**; over your {length} pieces that one turns by "
+        f"slowest **{turn[-1]:,.0f}**; over your {length} tokens that one turns by "
         f"**{360 * length / turn[-1]:,.2f}°**."
         + ("" if sinusoidal else " This model's own table was learned: no waves.")
     )
@@ -257,7 +257,7 @@ def others(lab: Lab) -> None:
         "mean over rows and heads.  \n*Try: the model sort. Does it need positions?*"
     )
     title = trace.predicted.title
-    rows, probability_column = [], f"the {title}'s pieces"
+    rows, probability_column = [], f"the {title}'s tokens"
     for name in kinds:
         effect = compute.effect_of(view, run, name, shift)
         row = {"positions": f"{name} (its own)" if name == own_kind else name}
@@ -279,7 +279,7 @@ def others(lab: Lab) -> None:
                 format="percent", help=f"Mean probability of {probability_column}."
             ),
             "answers that change": st.column_config.NumberColumn(
-                help=f"Likeliest next pieces that are others now, of {len(before.best)}."
+                help=f"Likeliest next tokens that are others now, of {len(before.best)}."
             ),
         },
         key="kinds_table",
@@ -312,7 +312,7 @@ def others(lab: Lab) -> None:
         answers_of_classes(view.classes, {"own positions": before, kind: effect.answers})
         return
     st.caption(
-        f"Probability of the {title}'s next piece, and the likeliest next piece, with the model's "
+        f"Probability of the {title}'s next token, and the likeliest next token, with the model's "
         f"own positions and with “{kind}”."
     )
     answers_table(lab, before, effect.answers, "own", kind)
@@ -366,7 +366,7 @@ def answers_table(
             if name.startswith("its probability")
         },
         key="answers_table",
-        alt="What the model answers after each target piece, before and after",
+        alt="What the model answers after each target token, before and after",
     )
 
 
@@ -381,7 +381,7 @@ def swap(lab: Lab) -> None:
         return
     places = list(range(min(length, MOST_SWAPPED)))
     if len(places) < length:
-        st.info(f"The first {len(places)} of {length:,} pieces can be swapped and are drawn.")
+        st.info(f"The first {len(places)} of {length:,} tokens can be swapped and are drawn.")
     options = [f"{i} {text.tokens[i]}" for i in places]
     defaults = options[1 if len(places) > 2 else 0], options[-2 if len(places) > 3 else -1]
     picked = [
@@ -389,7 +389,7 @@ def swap(lab: Lab) -> None:
         for column, key, default in zip(st.columns(2), ("first", "second"), defaults, strict=True)
     ]
     if text.ids[picked[0]] == text.ids[picked[1]]:
-        st.info("These two are the same piece: choose two that differ.")
+        st.info("These two are the same token: choose two that differ.")
         return
     swaps = {
         f"with positions ({lab.kind_of_table})": compute.reordered_of(view, lab.run, *picked),
@@ -398,12 +398,12 @@ def swap(lab: Lab) -> None:
     with_positions, without = swaps.values()
     switches = next(iter(trace.kinds.values()))[0].masks
     causal = (
-        " The causal mask tells places apart, too: the first piece sees itself alone."
+        " The causal mask tells places apart, too: the first token sees itself alone."
         if "causal" in switches and trace.masks.causal
         else ""
     )
     st.caption(
-        f"The {side.stack}'s output for the swapped sentence, each piece against its own row of "
+        f"The {side.stack}'s output for the swapped sentence, each token against its own row of "
         "before: with positions the largest difference of a number is "
         f"**{with_positions.largest:.2g}**, without **{without.largest:.1e}** "
         + (
@@ -432,15 +432,15 @@ def swap(lab: Lab) -> None:
     )
     st.caption(
         "Zero, the darkest, is the very same row. Without positions every row has its twin: where "
-        "the two pieces stand, off the diagonal, elsewhere on it. A piece that occurs twice has "
+        "the two tokens stand, off the diagonal, elsewhere on it. A token that occurs twice has "
         "two."
     )
-    st.subheader("How far each piece moved")
+    st.subheader("How far each token moved")
     far = {name: one.moved[rows] for name, one in swaps.items()}
     figure(
         charts.lines(far, new, "moved").update_xaxes(tickangle=-90),
         key="followed_figure",
-        alt=f"How far the {side.stack}'s row of each piece moves",
+        alt=f"How far the {side.stack}'s row of each token moves",
         projector=projector,
     )
     st.subheader("What the model answers")

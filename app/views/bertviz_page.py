@@ -1,4 +1,4 @@
-"""BertViz's three views of the attention in focus."""
+"""BertViz's three views of the selected attention."""
 
 import streamlit as st
 
@@ -11,15 +11,15 @@ MOST = 1_000_000  # more than anybody waits for
 A_SECOND = 40_000  # drawn by Chromium on one busy core
 ABOUT = {
     "head": "Colours are heads: a coloured square switches its head off and on, a double click "
-    "shows that head alone, or all again. Point at a piece to see its lines alone.",
+    "shows that head alone, or all again. Point at a token to see its lines alone.",
     "model": "Every head of every layer. Click a tile to see it large, click again to close it.",
-    "neuron": "Point at a piece on the left: its query, times every key number by number, and "
+    "neuron": "Point at a token on the left: its query, times every key number by number, and "
     "the sum, q ∙ k / √d_head before the softmax. Blue is above zero, orange below.",
 }
 
 st.markdown(
     "The views of [BertViz](https://github.com/jessevig/bertviz), for this model and sentence. "
-    "A line leads from the piece that asks, on the left, to the piece that is looked at; the "
+    "A line leads from the query, on the left, to the key; the "
     "stronger the line, the larger the weight.  \n"
     "*Try: find a head in the model view, then see in the neuron view how it comes about.*"
 )

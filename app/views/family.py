@@ -13,7 +13,7 @@ st.markdown(
     "Eight ways to build the same idea. Each can be chosen above as a model, “…, "
     "untrained”. Here all of them read your sentence at one size "
     f"({LAYERS} layers a stack, {SIZES['n_heads']} heads, {SIZES['d_model']} numbers a "
-    "piece) with random weights, the same every time, so that what you see is how they are built.  "
+    "token) with random weights, the same every time, so that what you see is how they are built.  "
     "\n*Try: a longer sentence. Which numbers move, and which belong to the system?*"
 )
 
@@ -23,10 +23,10 @@ measured = compute.family_of(*session.default_run())
 st.subheader("What they do differently, and what it does to your sentence")
 st.markdown(labels.differences(measured))
 
-st.subheader("Norm before or after: how long a piece's vector becomes")
+st.subheader("Norm before or after: how long a token's vector becomes")
 st.caption(
     "Mean length of the encoder's vectors (of decoder_only, the decoder's) as they enter layer 1 "
-    "and after each layer. A norm after the sum sets every piece back to one length, √d_model; one "
+    "and after each layer. A norm after the sum sets every token back to one length, √d_model; one "
     "before the sublayer leaves the sum to grow. paper and pre_norm have the same weights."
 )
 layers = [*("in", *(f"layer {i + 1}" for i in range(LAYERS)))]
@@ -42,7 +42,7 @@ st.caption(
     "The paper's quickest wave turns one radian a position; vanilla's first frequency is its "
     "second, k = 1; bloem's table is learned and random before training."
 )
-positions = [str(i) for i in range(measured["pieces"])]
+positions = [str(i) for i in range(measured["tokens"])]
 figure(
     charts.lines(measured["first_waves"], charts.Axis("position", positions), "value"),
     key="waves_figure",

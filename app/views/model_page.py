@@ -35,7 +35,7 @@ def choose(block) -> None:
 
 
 def chosen():
-    """The block that was clicked, while its layer is in focus, else the attention in focus."""
+    """The block that was clicked, while its layer is in focus, else the selected attention."""
     settings, clicked = session.values(), session.memo().get("block")
     focus = settings["kind"], settings["layer"] - 1
     for block in shown:

@@ -22,7 +22,7 @@ title = session.draw("side", options=list(sides), default=next(iter(sides)))
 side = sides[title]
 encoding = trace.texts[side]
 token_line(title.capitalize(), encoding)
-position = charts.Axis("position", [f"{i} {piece}" for i, piece in enumerate(encoding.tokens)])
+position = charts.Axis("position", [f"{i} {token}" for i, token in enumerate(encoding.tokens)])
 
 chosen = session.draw("lab")
 if chosen in LAB:
@@ -43,7 +43,7 @@ else:
         (
             "token",
             labels.token_title(view.model),
-            "What the words bring along: the same row wherever the piece stands.",
+            "What the words bring along: the same row wherever the token stands.",
             token,
             largest,
         ),

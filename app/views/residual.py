@@ -13,10 +13,10 @@ from model.probing.sites import has_final_norm
 MOST_ROWS = 200  # of the lens
 
 st.markdown(
-    "A piece is one **vector** from bottom to top: every layer reads it and adds to it. Here is "
+    "A token is one **vector** from bottom to top: every layer reads it and adds to it. Here is "
     "how long it is after each layer, how much it turns, and what the model would answer if it "
     "stopped there.  \n"
-    "*Try: find the piece whose answer changes last. Which layer changed the model's mind?*"
+    "*Try: find the token whose answer changes last. Which layer changed the model's mind?*"
 )
 
 run = session.run()
@@ -31,7 +31,7 @@ token_line(side.title.capitalize(), encoding)
 
 stream = trace.stream[side.name]
 depths = ["in", *(f"layer {i}" for i in range(1, len(stream)))]
-position = charts.Axis("piece", encoding.tokens)
+position = charts.Axis("token", encoding.tokens)
 after = charts.Axis("after", depths)
 normed = has_final_norm(model.model, side)
 
@@ -44,14 +44,14 @@ lengths = residual.lengths(stream).T
 figure(
     charts.matrix(lengths, position, after, "length", (0, float(lengths.max())), ".1f"),
     key="lengths_figure",
-    alt=f"Length of each piece's vector through the {stack}",
+    alt=f"Length of each token's vector through the {stack}",
     projector=projector,
 )
 
 if len(stream) > 1:
     st.subheader("How much a layer turns it")
     st.caption(
-        "Cosine between what enters a layer and what leaves it, for each piece: 1 is the same "
+        "Cosine between what enters a layer and what leaves it, for each token: 1 is the same "
         "direction, 0 a right angle."
     )
     step = charts.Axis("through", depths[1:])
@@ -59,12 +59,12 @@ if len(stream) > 1:
     figure(
         charts.matrix(turned, position, step, "cosine", (min(0.0, float(turned.min())), 1.0)),
         key="turned_figure",
-        alt=f"Cosine of each piece's vector before and after each layer of the {stack}",
+        alt=f"Cosine of each token's vector before and after each layer of the {stack}",
         projector=projector,
     )
     st.subheader("How alike the layers are")
     st.caption(
-        "The same cosine between any two depths, mean over the pieces without padding. Near 1 far "
+        "The same cosine between any two depths, mean over the tokens without padding. Near 1 far "
         "from the diagonal: the layers between changed little."
     )
     real = residual.real(trace, side.name, model.model.config.pad_id)
@@ -85,7 +85,7 @@ through = (
     else "the generator (post-norm: there is no final norm)"
 )
 of_text = predicted.predicts == "class"
-whole = "the mean over its real pieces, " if of_text else ""
+whole = "the mean over its real tokens, " if of_text else ""
 st.caption(
     f"The {read}'s vectors at each depth, {whole}straight through {through}, as if no layer "
     "followed. The last layer's is the model's answer itself: largest difference from the trace's "

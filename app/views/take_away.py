@@ -142,8 +142,8 @@ with files:
         file_button("Settings (JSON)", settings, f"{name}.settings.json", "application/json")
     said = ", ".join(f"{label} {labels.size(sizes[TABLES[label][0]])}" for label in TABLES)
     st.caption(
-        f"About {said}. Pieces come along in each; Parquet and NPZ hold the settings too, a CSV "
-        "goes with the settings file. In a CSV a piece that a spreadsheet would take for a "
+        f"About {said}. Tokens come along in each; Parquet and NPZ hold the settings too, a CSV "
+        "goes with the settings file. In a CSV a token that a spreadsheet would take for a "
         "formula begins with an apostrophe; pandas reads it with `keep_default_na=False`."
     )
     if max(sizes.values()) > tables.LARGEST_FILE:

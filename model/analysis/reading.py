@@ -105,7 +105,7 @@ class Reading:
         if self.words:
             (query_groups, rows), (key_groups, columns) = words(query), words(key)
             weights = merge(weights, query_groups, key_groups)
-            notes.append("Pieces are merged into words: rows averaged, columns summed.")
+            notes.append("Tokens are merged into words: rows averaged, columns summed.")
         if self.least > 0:
             total = np.nansum(weights)
             share = weights[weights < self.least].sum() / total if total else 0

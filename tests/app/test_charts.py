@@ -13,7 +13,7 @@ def rows_of_weights(*shape):
 
 
 def test_equal_labels_stay_apart_and_tags_are_text():
-    axis = Axis("who asks", ["the", "<b>dog</b> & co", "the"])
+    axis = Axis("query", ["the", "<b>dog</b> & co", "the"])
     figure = charts.attention(rows_of_weights(3, 3), axis, axis)
     for side in (figure.layout.xaxis, figure.layout.yaxis):
         assert list(side.tickvals) == [0, 1, 2]

@@ -73,7 +73,7 @@ def test_the_page_shows_what_is_measured(app):
     models = family.members(len(en_de.tokenizer), 1024)
     with torch.no_grad():
         measured = family.measure(models, src, tgt)
-    assert table == labels.differences(measured | {"pieces": src.shape[1]})
+    assert table == labels.differences(measured | {"tokens": src.shape[1]})
     assert f"**{measured['lengths']['pre_norm'][-1]:.1f}**" in table
     assert "none: van_dijck and bloem's notebook" in table and "padding's is never trained" in table
     assert "vanilla, whose own code then has NaN" in table

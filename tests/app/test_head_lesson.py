@@ -78,7 +78,9 @@ def test_every_picture_is_the_traces_or_computed_from_it(seen):
         width = q.shape[1]
         own = shown["all heads, side by side"][:, head * width : (head + 1) * width]
         close(own, shown["h = w·v"])
-        assert np.array_equal(shown["who may look at whom"] == 0, np.isnan(shown["masked scores"]))
+        assert np.array_equal(
+            shown["who may attend to whom"] == 0, np.isnan(shown["masked scores"])
+        )
         if inside.one_by_one is not None:
             close(inside.one_by_one, inside.concatenated)
         if layer == 0 and kind != "cross":

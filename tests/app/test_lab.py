@@ -155,7 +155,7 @@ def test_other_positions(lab, kind):
     kinds, answers = (table.value for table in page.dataframe)
     row = kinds[kinds["positions"].str.startswith(kind)].iloc[0]
     assert row["cross moved"] == pytest.approx(expected.moved["cross"].mean(), abs=1e-6)
-    assert row["the target's pieces"] == pytest.approx(expected.answers.wanted.mean(), abs=1e-6)
+    assert row["the target's tokens"] == pytest.approx(expected.answers.wanted.mean(), abs=1e-6)
     own = positions.answers(before, 0, 2)
     assert row["answers that change"] == (own.best != expected.answers.best).sum()
     assert np.abs(answers["its probability, own"] - own.wanted).max() <= 1e-6
@@ -182,11 +182,11 @@ def test_swapped_words(lab):
     assert bold(page, r"without ") <= 1e-5 and "**cannot tell**" in said(page)
     assert np.asarray(traces(page, "swap_figure")[1]["z"])[1, 5] <= 1e-5
     page.selectbox(key="second").select_index(1).run()
-    assert "the same piece" in said(page)
+    assert "the same token" in said(page)
     page.text_area(key="source").set_value("dog").run()
     assert not page.exception and "nothing to swap" in said(page)
     page.text_area(key="source").set_value("dog " * 90).run()
-    assert not page.exception and "first 64 of 90 pieces" in said(page)
+    assert not page.exception and "first 64 of 90 tokens" in said(page)
 
 
 def test_the_residual_page_shows_the_trace(app):

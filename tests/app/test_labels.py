@@ -76,7 +76,7 @@ def test_table_of_heads_has_every_head_and_what_could_be_measured(seen):
         own = numbers[row["attention"]].numbers
         layer, head = row["layer"] - 1, row["head"] - 1
         assert row["entropy"] == pytest.approx(own["entropy"][layer, head])
-        # No piece of the decoder can look at the next one, and only cross has a diagonal.
+        # No token of the decoder can look at the next one, and only cross has a diagonal.
         assert (row["next"] is None) == (row["attention"] != "encoder")
         assert (row["the diagonal"] is None) == (row["attention"] != "cross")
 
@@ -93,7 +93,7 @@ def test_card_says_the_same_numbers_and_two_names(seen):
 def test_card_of_a_text_of_one_piece(tokenizer):
     model = presets.build("paper", vocab_size=len(tokenizer), d_model=16, n_heads=2, d_ff=16)
     one = traced(model.eval(), tokenizer.encode("a"), tokenizer.encode(""))
-    assert "Too few pieces" in labels.card(one, "decoder", 0, 0)
+    assert "Too few tokens" in labels.card(one, "decoder", 0, 0)
 
 
 def test_text_in_markdown_is_shown_as_typed():

@@ -164,7 +164,7 @@ def test_masks_are_the_traces(page):
 def test_a_query_that_may_look_at_nothing_is_told_so():
     plane = principal_plane(np.eye(3))
     text = labels.in_plane(plane, Answer(np.ones(3), np.zeros(3), np.zeros(3)), ("source",) * 2, 3)
-    assert "may look at nothing" in text and "off by" not in text
+    assert "may attend to nothing" in text and "off by" not in text
 
 
 def test_a_shorter_sentence_keeps_the_query_in_range(page):

@@ -51,7 +51,7 @@ def test_a_frame_holds_the_page_as_it_is(en_de):
     tag = re.fullmatch(r"<iframe [^<>]*></iframe>", shown._repr_html_())
     assert tag, "something in the page ends the frame"
     assert html.unescape(re.search('srcdoc="([^"]*)"', tag[0])[1]) == shown.page
-    assert repr(shown) == "<What every head looks at>"
+    assert repr(shown) == "<What every head attends to>"
 
 
 class Scripts(HTMLParser):
@@ -65,7 +65,7 @@ class Scripts(HTMLParser):
 
 
 def test_no_text_ends_a_script(en_de):
-    """Pieces travel with the weights, as base64."""
+    """Tokens travel with the weights, as base64."""
     plain, awkward = (
         show(en_de.trace(text)).page for text in ("a", "</script><script>alert(1)</script><!--")
     )

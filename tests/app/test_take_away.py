@@ -67,7 +67,7 @@ def test_every_model_can_be_taken_away(page, name):
     assert not page.exception and not page.error
     assert len(page.download_button) == 12
     assert not any(button.disabled for button in page.download_button)
-    page.segmented_control(key="weights_of").set_value("head in focus").run()
+    page.segmented_control(key="weights_of").set_value("selected head").run()
     assert not page.exception
 
 
@@ -200,5 +200,5 @@ def test_a_large_view_says_what_is_left_out(page, monkeypatch):
     disabled = {button.label for button in page.download_button if button.disabled}
     assert disabled == {"CSV"} and "are not made here" in page.info[0].value
     assert any("weights.csv would be about" in said.value for said in page.caption)
-    page.segmented_control(key="weights_of").set_value("head in focus").run()
+    page.segmented_control(key="weights_of").set_value("selected head").run()
     assert not any(button.disabled for button in page.download_button)

@@ -62,7 +62,7 @@ TRAFFIC = """
 IDLE = """
   () => new Promise((idle, late) => {
     let stage;
-    setTimeout(() => late(`the page is not idle after 30 seconds: waiting for ${stage}`), 30_000);
+    setTimeout(() => late(`the page is not idle after a minute: waiting for ${stage}`), 60_000);
     const look = () => {
       stage = "the end of a run";
       const { asked, ended } = window.traffic;

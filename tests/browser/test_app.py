@@ -24,7 +24,7 @@ BAD_TEXTS = {
 }
 
 
-def pieces(visit, side):
+def tokens(visit, side):
     return visit.page.locator(f".{side.lower()} span").all_text_contents()
 
 
@@ -33,27 +33,27 @@ def test_opens_on_an_example_with_its_picture(visit):
     weights = np.array(visit.cells("head_figure"))
     assert np.allclose(weights.sum(axis=1), 1, atol=1e-5)
     assert visit.labels("head_figure", "yaxis") == [
-        piece.replace("<", "&lt;").replace(">", "&gt;") for piece in pieces(visit, "Target")
+        token.replace("<", "&lt;").replace(">", "&gt;") for token in tokens(visit, "Target")
     ]
     visit.screenshot("attention")
 
 
 def test_typed_sentence_is_read(visit):
     visit.open().type("Two dogs run.")
-    assert pieces(visit, "Source") == ["Two", "dogs", "run", ".", "</s>"]
+    assert tokens(visit, "Source") == ["Two", "dogs", "run", ".", "</s>"]
     assert len(visit.cells("head_figure")[0]) == 5
 
 
 def test_each_mask_changes_its_picture(visit):
     visit.open("?pad_to=24")
-    target = pieces(visit, "Target")
+    target = tokens(visit, "Target")
     for label, kind in MASKS.items():
         visit.choose("kind", kind)
         on = visit.cells("head_figure")
         visit.switch(label)
         off = visit.cells("head_figure")
         assert not np.allclose(on, off, atol=1e-3), label
-        assert pieces(visit, "Target") == target
+        assert tokens(visit, "Target") == target
         visit.screenshot(f"without-{kind}-mask")
         visit.switch(label)
         assert np.allclose(on, visit.cells("head_figure"), atol=1e-6)
@@ -63,7 +63,7 @@ def test_target_padding_mask_shows_without_the_causal_one(visit):
     """Padding stands at the end: under the causal mask no real token could see it anyway."""
     visit.open("?pad_to=24&kind=decoder").switch("Causal mask")
     on = np.array(visit.cells("head_figure"))
-    real = len([p for p in pieces(visit, "Target") if p != "<pad>"])
+    real = len([p for p in tokens(visit, "Target") if p != "<pad>"])
     assert np.all(on[:, real:] == 0)
     visit.switch("Target padding mask")
     assert np.array(visit.cells("head_figure"))[:, real:].max() > 0
@@ -136,7 +136,7 @@ def test_odd_text_is_shown_as_typed(visit, name):
     text = BAD_TEXTS[name]
     visit.open().type(text)
     assert visit.page.get_by_label("Source sentence", exact=True).input_value() == text
-    joined = "".join(pieces(visit, "Source"))
+    joined = "".join(tokens(visit, "Source"))
     if name == "markup":
         assert "$" in joined and "**" in joined.replace("·", "") and "<b>" in joined
     assert visit.page.evaluate("window.broken") is None
@@ -148,7 +148,7 @@ def test_blank_text_is_answered_in_words(visit, text):
     visit.open().type(text)
     expect(visit.page.get_by_text("Type a sentence")).to_be_visible()
     visit.type("A man.")
-    assert pieces(visit, "Source")[0] == "A"
+    assert tokens(visit, "Source")[0] == "A"
 
 
 def test_too_long_text_is_refused_with_both_numbers_and_kept(visit):
@@ -164,11 +164,11 @@ def test_too_long_text_is_refused_with_both_numbers_and_kept(visit):
 
 def test_lines_are_offered_as_a_list(visit):
     visit.open().type("Two dogs run.\n\nA man sleeps.")
-    assert pieces(visit, "Source")[0] == "Two"
+    assert tokens(visit, "Source")[0] == "Two"
     visit.page.get_by_role("combobox", name="Which line").click()
     visit.page.get_by_role("option", name="A man sleeps.").click()
     visit.settle()
-    assert pieces(visit, "Source")[:2] == ["A", "man"]
+    assert tokens(visit, "Source")[:2] == ["A", "man"]
     shown, address = visit.cells("head_figure"), visit.page.url
     visit.open(address.removeprefix(visit.address + "/"))
     assert visit.cells("head_figure") == shown

@@ -72,7 +72,7 @@ def test_head_view(visit, trace, kind):
     visible += "+(+l.getAttribute('stroke-opacity') > 0) : -1)"
     opacity = np.array(seen.frame.locator(":root").evaluate(f"() => {visible}"))
     opacity = opacity.reshape(trace.attention[kind][layer - 1].shape)
-    assert (opacity[2] != 0).all()  # the head in focus, and no other
+    assert (opacity[2] != 0).all()  # the selected head, and no other
     assert (np.delete(opacity, 2, axis=0) < 1).all()
     assert seen.frame.locator("#layer option").all_text_contents() == [
         str(i + 1) for i in range(layer)
@@ -111,9 +111,9 @@ def test_neuron_view(visit, trace, kind):
     assert np.allclose(seen.rows("#expanded .qk-line-group", "path"), weights, atol=DIGITS)
     expect(seen.frame.locator("#expanded")).to_have_attribute("visibility", "visible")
     row = 1
-    pieces = seen.frame.locator("#expanded #leftText .token")
-    assert pieces.all_text_contents() == list(sides(trace, kind)[0])
-    pieces.nth(row).hover(force=True)
+    tokens = seen.frame.locator("#expanded #leftText .token")
+    assert tokens.all_text_contents() == list(sides(trace, kind)[0])
+    tokens.nth(row).hover(force=True)
     scores = seen.rows("#dotproducts", ".dotproduct")[0]
     assert np.allclose(scores, trace.scores[kind][layer - 1][2][row], atol=1e-4)
     hidden = seen.frame.locator("#product .vector").evaluate_all(

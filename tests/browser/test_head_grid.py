@@ -112,7 +112,7 @@ def test_pointing_at_a_cell_says_its_weight_and_marks_every_head(grid, trace):
       over.getImageData(0, 0, over.canvas.width, over.canvas.height).data
         .reduce((n, value, i) => n + (i % 4 === 3 && value > 0), 0))"""
     encoder, decoder, cross = grid.picture(marked)
-    assert encoder > 1000 and cross > 1000  # the column is a source piece, looked at from there
+    assert encoder > 1000 and cross > 1000  # the column is a source token, looked at from there
     assert decoder == 0
     grid.page.mouse.move(5, 5)
     assert grid.picture(marked)[0] < encoder
@@ -152,7 +152,7 @@ def test_a_piece_shades_the_text_by_the_head_in_focus(grid, trace):
     )
     assert np.allclose(np.array(looked) / 100, trace.attention["cross"][1, 2, :, 1], atol=0.01)
     grid.page.mouse.move(5, 5)
-    assert "is attended to most by" in grid.said()  # a clicked piece stays
+    assert "is attended to most by" in grid.said()  # a clicked token stays
 
 
 def test_keyboard_alone_chooses_a_head_reads_a_cell_and_changes_a_mask(grid, trace):
@@ -204,8 +204,8 @@ def test_hover_over_the_one_head_names_both_pieces(visit):
         box["x"] + box["width"] * 1.5 / rows, box["y"] + box["height"] * 2.5 / rows
     )
     said = visit.page.locator(".st-key-head_figure .hoverlayer")
-    expect(said).to_contain_text("who asks (source): the")
-    expect(said).to_contain_text("who is looked at (source): dog")
+    expect(said).to_contain_text("query (source): the")
+    expect(said).to_contain_text("key (source): dog")
 
 
 def test_one_rest_one_report(grid):
@@ -294,11 +294,11 @@ def test_words_and_special_tokens(grid):
     shown = grid.page.locator(".source span").all_text_contents()
     assert shown == ["A", "Huntsman", "runs", "."]
     assert grid.visit.labels("head_figure", "yaxis") == shown
-    expect(grid.page.get_by_text("Pieces are merged into words")).to_be_visible()
+    expect(grid.page.get_by_text("Tokens are merged into words")).to_be_visible()
 
 
 def test_longest_text_is_drawn(grid):
-    """1,000 pieces: pooled tiles, a title for each kind, and the page still answers."""
+    """1,000 tokens: pooled tiles, a title for each kind, and the page still answers."""
     grid.visit.open("?kind=encoder").type("dog " * 999)
     assert grid.picture("grid.data.sides.source.every") == 4
     grid.page.locator(".source span").nth(500).hover()

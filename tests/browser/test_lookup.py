@@ -239,12 +239,12 @@ def test_a_query_is_chosen_by_click_in_text_or_plane_and_is_in_the_link(head, tr
     head.visit.settle()
     expect_row(head, trace, 4)
     assert "asks=5" in head.page.url
-    expect(head.page.get_by_role("spinbutton", name="Which piece asks")).to_have_value("5")
+    expect(head.page.get_by_role("spinbutton", name="Query")).to_have_value("5")
     diamond = head.part.locator("path.other").nth(1)
     diamond.scroll_into_view_if_needed()
     diamond.dispatch_event("click")
     head.visit.settle()
-    expect(head.page.get_by_role("spinbutton", name="Which piece asks")).to_have_value("2")
+    expect(head.page.get_by_role("spinbutton", name="Query")).to_have_value("2")
     expect_row(head, trace, 1)
 
 
@@ -261,7 +261,7 @@ def test_a_query_is_chosen_by_keys(head, trace):
     head.page.keyboard.press("ArrowLeft")  # there is none before the first
     head.visit.settle()
     expect_row(head, trace, 0)
-    expect(head.part.get_by_role("status")).to_contain_text("looks most at")
+    expect(head.part.get_by_role("status")).to_contain_text("attends most to")
 
 
 def test_a_dot_says_its_name(head, trace):

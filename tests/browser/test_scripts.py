@@ -386,7 +386,7 @@ def test_tiles_are_painted_byte_by_byte(page, scale, least):
     """`colours` are their own numbers here, so that a pixel tells which one was taken."""
     shape = dict(layers=2, heads=3, rows=4, columns=5)
     weights = weights_of(*shape.values())
-    weights[0, 0, 1] = 0  # a row that may look at nothing
+    weights[0, 0, 1] = 0  # a row that may attend to nothing
     cells = packing.to_bytes(weights)
     found = page.evaluate(
         """([part, look]) => {

@@ -138,7 +138,7 @@ def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path
     ).to_be_visible()
     assert np.abs(focused() - trace.attention["encoder"][0, 0].ravel()).max() <= 0.5 / 254 + 1e-6
     assert page.evaluate("window.sheets") == 1
-    assert page.title() == "en-de: what every head looks at"
+    assert page.title() == "en-de: what every head attends to"
     assert asked == [file.as_uri()] and not errors
     page.context.close()
 

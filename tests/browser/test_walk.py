@@ -63,4 +63,4 @@ def test_nothing_serious_and_nothing_wider_than_the_page(visit, scheme):
                 continue
             for width in (1920, 1280):
                 visit.page.set_viewport_size({"width": width, "height": 900})
-                visit.page.wait_for_function(FITS, arg=PICTURES.get(title, 0), timeout=10_000)
+                visit.page.wait_for_function(FITS, arg=PICTURES.get(title, 0), timeout=30_000)

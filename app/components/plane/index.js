@@ -355,7 +355,7 @@ class Head extends Picture {
     super(root, { role: "img" });
     this.side.append(element("p", { class: "hint" },
       element("span", { class: "dot" }), " key, as large and its arrow as thick as its weight " +
-      "(hollow: may not be looked at) · ",
+      "(hollow: masked) · ",
       element("span", { class: "diamond" }), " query, click it to ask from there · point at one " +
       "without a name to read it"));
     this.strip = element("div", { class: "strip", role: "radiogroup" });
@@ -387,7 +387,7 @@ class Head extends Picture {
 
   words() {
     const { labels, name } = this.data.queries;
-    this.strip.setAttribute("aria-label", `Query, a piece of the ${name}`);
+    this.strip.setAttribute("aria-label", `Query, a token of the ${name}`);
     this.tokens = labels.map((label, index) => Object.assign(
       element("span", { role: "radio", dir: "auto" }, label), { index }));
     this.strip.replaceChildren(element("b", { "aria-hidden": "true" }, "Query"), ...this.tokens);
@@ -507,7 +507,7 @@ class Head extends Picture {
         share: weights[i],
         cells: [keys.labels[i], String(i + 1), number(scores[i], 4), number(inPlane[i], 4),
           weights[i] ? number(weights[i], 4)
-            : element("span", {}, number(0, 0), element("small", {}, " may not look"))],
+            : element("span", {}, number(0, 0), element("small", {}, " may not attend"))],
       }))));
     this.numbers.replaceChildren(box);
   }
@@ -516,8 +516,8 @@ class Head extends Picture {
     const { queries, keys, weights, chosen } = this.data;
     const best = [...weights.keys()].filter((i) => weights[i] > 0)
       .sort((a, b) => weights[b] - weights[a]).slice(0, 3);
-    if (!best.length) return `${queries.labels[chosen]} may look at nothing.`;
-    return `${queries.labels[chosen]} looks most at ` +
+    if (!best.length) return `${queries.labels[chosen]} may attend to nothing.`;
+    return `${queries.labels[chosen]} attends most to ` +
       `${best.map((i) => `${keys.labels[i]}, ${percent(weights[i], 1)}`).join("; ")}.`;
   }
 }

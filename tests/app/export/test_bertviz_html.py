@@ -44,7 +44,7 @@ def large() -> Trace:
     weights /= weights.sum(axis=-1, keepdims=True)
     vectors = rng.normal(size=(6, 8, 64, 16)).astype(np.float32)
     kinds = ("encoder", "decoder", "cross")
-    text = Encoding(tuple(range(64)), tuple(f"piece{i}" for i in range(64)), ((0, 0),) * 64)
+    text = Encoding(tuple(range(64)), tuple(f"token{i}" for i in range(64)), ((0, 0),) * 64)
     same = dict.fromkeys(kinds, vectors)
     small = random_model(n_encoder_layers=6, n_decoder_layers=6)
     return replace(

@@ -107,12 +107,12 @@ def test_the_head_as_svg_has_its_weights_pieces_and_settings(trace, view):
     assert np.diff(cells_of(scale, 64, 1)[:, 0]).max() < 0  # the legend, 1 above and 0 below
     texts = shown_texts(svg)
     assert texts[0] == root.find(f"{SVG}title").text == "Cross-attention, layer 3, head 2"
-    assert "who asks (target)" in texts and "who is looked at (source)" in texts
+    assert "query (target)" in texts and "key (source)" in texts
     assert "Model en-de" in texts and "weight" in texts
     assert "masked" not in texts and not hatched(svg)
-    pieces = [*trace.tgt.tokens, *trace.src.tokens]
+    tokens = [*trace.tgt.tokens, *trace.src.tokens]
     at = texts.index(trace.tgt.tokens[0])
-    assert texts[at : at + len(pieces)] == pieces
+    assert texts[at : at + len(tokens)] == tokens
     assert json.loads(root.find(DESCRIPTION).text) == view.settings
 
 
@@ -149,9 +149,9 @@ def test_the_head_as_pdf_has_its_weights_pieces_and_settings(trace, kind):
     asks, looked_at = trace.texts_of(kind)
     for shown in (view.name, "Model en-de", *(axis.title for axis in labels.axes(trace, kind))):
         assert shown in text
-    assert ("Hatched: masked, may not look there." in text) == (kind == "decoder")
-    for piece in {*asks.tokens, *looked_at.tokens}:
-        assert piece in " ".join(text).split(" ")
+    assert ("Hatched: masked, may not attend there." in text) == (kind == "decoder")
+    for token in {*asks.tokens, *looked_at.tokens}:
+        assert token in " ".join(text).split(" ")
     (page,) = reader.pages
     drawn = page.get_contents().get_data().decode("latin-1").partition("/I1 Do")[0]
     *_, placed, _ = re.findall(r"((?:-?[\d.]+ ){6})cm", f"{drawn} 0 0 0 0 0 0 cm")
@@ -183,9 +183,9 @@ def test_the_grid_has_every_head_where_its_name_says(trace, scale):
             assert (masked == (weights == 0)).all()
     texts = shown_texts(svg)
     assert pictures.LEGENDS[scale] in texts and "masked" in texts
-    assert "Hatched: masked, may not look there." in texts
+    assert "Hatched: masked, may not attend there." in texts
     assert {"layer 4", "head 4", "Cross-attention", "Decoder self-attention"} <= {*texts}
-    assert "rows: who asks (target) · columns: who is looked at (source)" in texts
+    assert "rows: query (target) · columns: key (source)" in texts
     assert "Source: " + "\u00a0 ".join(trace.src.tokens) in texts
 
 
@@ -234,7 +234,7 @@ def test_what_is_hidden_is_said_and_is_not_masked(trace):
     seen = view_of(trace, reading=reading)
     svg = pictures.head(seen, "svg")
     texts = " ".join(shown_texts(svg))
-    assert "mean over its heads" in texts and "Pieces are merged into words" in texts
+    assert "mean over its heads" in texts and "Tokens are merged into words" in texts
     assert "</s>" not in texts and "Weights under 0.1 are not shown" in texts
     (pixels, _), _ = images_of(svg)
     picture = seen.picture
@@ -302,9 +302,9 @@ def test_hostile_pieces_are_text_in_pictures(hostile):
         assert drawn <= {*allowed.split()}
         assert not any(name.startswith("on") for element in root.iter() for name in element.attrib)
         shown = "".join(shown_texts(svg))
-        for piece in ("</script><img", "שלום", "U+0000", "$x^2$", "\\alpha_1^2", "中文", "مرحبا",
+        for token in ("</script><img", "שלום", "U+0000", "$x^2$", "\\alpha_1^2", "中文", "مرحبا",
                       "e\u0301\u0323", "U+202Egnp", "U+FFFE", "Model <b>$x$U+0000&"):  # fmt: skip
-            assert piece in shown
+            assert token in shown
         assert json.loads(root.find(DESCRIPTION).text) == named.settings
         image = Image.open(io.BytesIO(make(named, "png")))
         assert json.loads(image.text["headlight"]) == named.settings
@@ -312,8 +312,8 @@ def test_hostile_pieces_are_text_in_pictures(hostile):
         pdf = make(named, "pdf")
         assert json.loads(PdfReader(io.BytesIO(pdf)).metadata.subject) == named.settings
         text = pdf_text(pdf)
-        for piece in ("</script><img", "U+0000", "$x^2$", "\\alpha_1^2", "Model <b>$x$U+0000&"):
-            assert piece in text
+        for token in ("</script><img", "U+0000", "$x^2$", "\\alpha_1^2", "Model <b>$x$U+0000&"):
+            assert token in text
 
 
 def test_hostile_pieces_are_data_in_the_page(hostile):
@@ -331,7 +331,7 @@ def test_letters_without_a_font_are_written_by_their_code():
             assert drawing._lettered("a\U000f5555") == "aU+F5555"
             others = figures.other_fonts(ending == "pdf")
             assert drawing._lettered("a가") == ("a가" if "가" in others else shown)
-    axis = Axis("who asks", ["a가"])
+    axis = Axis("query", ["a가"])
     weights = np.ones((1, 1), np.float32)
     assert "a가" in shown_texts(figures.head("svg", "", "", [], weights, axis, axis))
 
@@ -343,7 +343,7 @@ def test_a_font_that_has_the_letters_is_chosen():
         letter = next(c for c in sorted(others) if others[c] not in (figures.FAMILY, "LastResort")
                       and c not in figures.letters(figures.FAMILY) and c.isprintable())  # fmt: skip
         assert drawing._font(letter, 12, False).get_family() == [figures.FAMILY, others[letter]]
-    axis = Axis("who asks", [f"x{letter}"])
+    axis = Axis("query", [f"x{letter}"])
     weights = np.ones((1, 1), np.float32)
     assert f"x{letter}" in pdf_text(figures.head("pdf", "", "", [], weights, axis, axis))
 
@@ -351,7 +351,7 @@ def test_a_font_that_has_the_letters_is_chosen():
 def test_long_texts_are_drawn_whole_and_small_enough():
     """1,024 × 1,024 weights, each still there."""
     random = np.random.default_rng(0).random((1024, 1024), dtype=np.float32)
-    axis = Axis("who asks", [f"word{i}" for i in range(1024)])
+    axis = Axis("query", [f"word{i}" for i in range(1024)])
     svg = figures.head("svg", "", "long", [], random, axis, axis)
     (pixels, _), _ = images_of(svg)
     seen = weight_of(pixels[1 :: 64 * 2, 1 :: 64 * 2, :3])

@@ -338,7 +338,7 @@ def test_what_is_said_holds_the_right_numbers():
         == [
             "Special tokens are hidden; what they received, up to 60 % of a row, is left out, and "
             "rows are scaled to 1 again.",
-            "Pieces are merged into words: rows averaged, columns summed.",
+            "Tokens are merged into words: rows averaged, columns summed.",
         ]
     )
     assert [sentences[0] for sentences in said] == [
