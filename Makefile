@@ -20,7 +20,7 @@ serve: $(VENV)/app.installed
 	$(STREAMLIT) --server.address 0.0.0.0 --server.headless true --browser.serverAddress $$(hostname)
 
 test: $(VENV)/test.installed lint chromium
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-long: $(VENV)/test.installed chromium
 	HEADLIGHT_DATA=$(DATA) $(BIN)/python -m pytest -m long

@@ -89,7 +89,7 @@ def _examples() -> None:
         key="example",
         on_change=_take_example,
         label_visibility="collapsed",
-        width=130,
+        width=150,
     )
     st.button(
         "",
