@@ -82,10 +82,6 @@ IDLE = """
   })
 """.replace("SETTLED", SETTLED)
 VIEWPORT = {"width": 1280, "height": 900}
-BACK = """(path) => {
-  history.pushState(null, "", path);
-  dispatchEvent(new PopStateEvent("popstate"));
-}"""
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-background-networking",
@@ -153,16 +149,7 @@ class Visit:
             self.page.remove_listener(event, hear)
 
     def open(self, path: str = "") -> "Visit":
-        """Go to an address of the app. Where it is open already, as the Back key does: Streamlit's
-        scripts take seconds to load. What a session remembers of pages stays, apart from the one
-        that is opened."""
-        if self.page.url.startswith(self.address):
-            self.page.evaluate(BACK, f"/{path}")
-            return self.settle()
-        return self.load(path)
-
-    def load(self, path: str = "") -> "Visit":
-        """The same in a session of its own."""
+        """Go to an address of the app, in a session of its own."""
         self.page.goto(f"{self.address}/{path}")
         self.page.wait_for_selector(BEGUN, timeout=60_000)  # before its first run a page is idle
         return self.idle()

@@ -38,7 +38,7 @@ class Drawn:
 def open_at(visit: Visit, view: str, **settings) -> Drawn:
     settings = {"model": "uneven", "source": SOURCE, "target": TARGET, **settings}
     query = "&".join(f"{key}={value}" for key, value in settings.items()).replace(" ", "+")
-    visit.load(f"bertviz?bertviz={view}&{query}")
+    visit.open(f"bertviz?bertviz={view}&{query}")
     expect(visit.page.locator("iframe")).to_have_count(0)  # not before it is asked for
     return drawn(visit.switch("Draw"))
 
@@ -223,7 +223,7 @@ def test_link_and_theme_and_projector(chromium, app):
         visit.settle()
         assert "leave_out=3" in visit.page.url and "bertviz=model" in visit.page.url
         assert "draw=true" in visit.page.url
-        visit.load(visit.page.url.removeprefix(f"{app}/"))
+        visit.open(visit.page.url.removeprefix(f"{app}/"))
         seen = drawn(visit)
         assert seen.frame.locator(".attn_background").count() == 4 * 4
         expect(seen.frame.get_by_text("Layer 5, Head 2")).to_be_visible()

@@ -187,7 +187,7 @@ def test_keyboard_alone_chooses_a_head_reads_a_cell_and_changes_a_mask(grid, tra
 def test_a_focus_change_sends_no_weights_again(visit):
     frames = []
     visit.page.on("websocket", lambda s: s.on("framereceived", lambda f: frames.append(len(f))))
-    visit.load("?kind=encoder&source=" + "+".join(["dog", "man", "girl", "boy"] * 10))
+    visit.open("?kind=encoder&source=" + "+".join(["dog", "man", "girl", "boy"] * 10))
     assert max(frames) > 16 * 41 * 41  # the weights of the encoder, at least
     frames.clear()
     visit.choose("layer", 3)

@@ -50,7 +50,7 @@ def shown(visit):
 
 
 def test_every_step_is_drawn_by_keyboard_alone(visit):
-    visit.load(LINK)
+    visit.open(LINK)
     trace = load("en-de").trace("A dog runs.", "Ein Hund rennt.")
     seen = {}
     for number, name in enumerate(STEPS, start=1):
@@ -69,7 +69,7 @@ def test_every_step_is_drawn_by_keyboard_alone(visit):
 
 
 def test_a_step_can_be_linked_to(visit):
-    visit.load(LINK + "&at=Softmax&without=scaling")
+    visit.open(LINK + "&at=Softmax&without=scaling")
     expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
     expect(visit.page.get_by_text("Left out: scaling.")).to_be_visible()
     address = visit.page.url
@@ -79,7 +79,7 @@ def test_a_step_can_be_linked_to(visit):
 
 
 def test_what_is_under_the_pointer_is_said(visit):
-    visit.load(LINK + "&at=Softmax")
+    visit.open(LINK + "&at=Softmax")
     visit.settle()
     canvas = visit.page.get_by_role("img", name="weights: 5 rows")
     box = canvas.bounding_box()

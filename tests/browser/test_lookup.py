@@ -97,7 +97,7 @@ class Dictionary(Plane):
 
 @pytest.fixture
 def dictionary(visit):
-    return Dictionary(visit.load("lookup"))
+    return Dictionary(visit.open("lookup"))
 
 
 def test_opens_on_the_vectors_of_the_text(dictionary):
@@ -204,7 +204,7 @@ def trace():
 @pytest.fixture
 def head(visit):
     address = f"lookup?source={SENTENCE.replace(' ', '+')}&kind=cross&layer=2&head=3&asks=3"
-    return Plane(visit.load(address), "head_plane")
+    return Plane(visit.open(address), "head_plane")
 
 
 def expect_row(head, trace, asks):
@@ -273,7 +273,7 @@ def test_a_dot_says_its_name(head, trace):
 
 
 def test_a_link_to_a_query_that_is_not_there_falls_back(visit):
-    plane = Plane(visit.load("lookup?source=Hi&kind=encoder&asks=99"), "head_plane")
+    plane = Plane(visit.open("lookup?source=Hi&kind=encoder&asks=99"), "head_plane")
     assert len(plane.words()) == plane.part.get_by_role("radio").count() < 99
     assert "asks=99" not in visit.page.url
 
@@ -283,7 +283,7 @@ def test_a_link_to_a_query_that_is_not_there_falls_back(visit):
 def test_labels_hide_no_label(chromium, app, source, scheme):
     context = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
     visit = Visit(context.new_page(), app)
-    visit.load(f"lookup?source={source.replace(' ', '+')}&kind=encoder")
+    visit.open(f"lookup?source={source.replace(' ', '+')}&kind=encoder")
     plane = Plane(visit, "head_plane")
     labels = plane.labels()
     assert 1 <= len(labels) <= 48

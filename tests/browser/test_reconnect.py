@@ -22,7 +22,7 @@ CLOSE = """after => new Promise(done => setTimeout(() => {
 def test_what_was_typed_outlives_a_socket_closed_during_the_run(alone):
     page = alone.page
     page.add_init_script(SOCKETS)
-    alone.load("?kind=encoder&layer=2")
+    alone.open("?kind=encoder&layer=2")
     box = page.get_by_label("Source sentence", exact=True)
     heading = page.get_by_role("heading", name="Encoder self-attention, layer 2")
     for after in (0, 50, 100, 200, 300, 500):

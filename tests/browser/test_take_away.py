@@ -55,7 +55,7 @@ def alone(chromium, file):
 
 
 def test_every_file_is_taken_and_read(visit, tmp_path):
-    visit.load(HERE).type(TEXT)
+    visit.open(HERE).type(TEXT)
     files = {label: take(visit, label, tmp_path) for label in BUTTONS}
     trace = load("en-de").trace(TEXT)
     for label in ("Head as PNG", "All heads as PNG"):
@@ -77,7 +77,7 @@ def test_every_file_is_taken_and_read(visit, tmp_path):
 
 
 def test_pictures_open_in_a_browser_and_run_nothing(visit, chromium, tmp_path):
-    visit.load(HERE).type(TEXT)
+    visit.open(HERE).type(TEXT)
     for label in ("Head as SVG", "All heads as SVG"):
         file = take(visit, label, tmp_path)
         page, asked, errors = alone(chromium, file)
@@ -98,7 +98,7 @@ def within_reach(file, *made):
 
 
 def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path):
-    visit.load(HERE).type(TEXT)
+    visit.open(HERE).type(TEXT)
     file = take(visit, "Both as a web page", tmp_path)
     within_reach(file, ("grid", "new Grid(large)"))
     page, asked, errors = alone(chromium, file)
@@ -144,7 +144,7 @@ def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path
 
 
 def test_a_pack_opens_on_another_start_of_the_app(visit, chromium, models, tmp_path):
-    visit.load(f"{HERE}&words=true&scale=per+row&causal=false").type("A man is running home.")
+    visit.open(f"{HERE}&words=true&scale=per+row&causal=false").type("A man is running home.")
     file = take(visit, "Evidence pack (ZIP)", tmp_path)
     with serve(models) as address:
         other = Visit(chromium.new_context().new_page(), address).open("take-away?model=uneven")
@@ -163,7 +163,7 @@ def test_a_pack_opens_on_another_start_of_the_app(visit, chromium, models, tmp_p
 
 
 def test_a_broken_pack_is_refused_and_the_session_goes_on(visit, tmp_path):
-    visit.load("take-away").type("A dog.")
+    visit.open("take-away").type("A dog.")
     file = take_any(visit, tmp_path)
     broken = tmp_path / "broken.zip"
     broken.write_bytes(file.read_bytes()[:5000])
@@ -182,15 +182,15 @@ def take_any(visit: Visit, folder):
 
 
 def test_the_link_in_a_pack_leads_to_its_page_and_controls(visit, tmp_path):
-    visit.load("inside?kind=encoder&layer=2&at=Softmax&without=scaling").type("A man.")
+    visit.open("inside?kind=encoder&layer=2&at=Softmax&without=scaling").type("A man.")
     visit.go("Export")
     with zipfile.ZipFile(io.BytesIO(take_any(visit, tmp_path).read_bytes())) as archive:
         record = json.loads(archive.read(bundle.RECORD))
     assert record["permalink"].startswith("inside?")
-    visit.load(record["permalink"])
+    visit.open(record["permalink"])
     expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
     expect(visit.page.get_by_text("Left out: scaling.")).to_be_visible()
-    visit.load("take-away?model=reverse")
+    visit.open("take-away?model=reverse")
     visit.page.locator("input[type=file]").set_input_files(tmp_path / "pack.zip")
     back = visit.page.get_by_role("link", name="Back to the page Inside")
     expect(back).to_be_visible()
@@ -203,10 +203,10 @@ def test_the_link_in_a_pack_leads_to_its_page_and_controls(visit, tmp_path):
 
 
 def test_the_link_in_a_pack_brings_the_view_back(visit, tmp_path):
-    visit.load(f"{HERE}&special=hide&least=0.1&pad_to=20").type("A man & a dog?")
+    visit.open(f"{HERE}&special=hide&least=0.1&pad_to=20").type("A man & a dog?")
     with zipfile.ZipFile(io.BytesIO(take_any(visit, tmp_path).read_bytes())) as archive:
         record = json.loads(archive.read(bundle.RECORD))
-    visit.load(record["permalink"]).go("Export")
+    visit.open(record["permalink"]).go("Export")
     with zipfile.ZipFile(io.BytesIO(take_any(visit, tmp_path).read_bytes())) as archive:
         again = json.loads(archive.read(bundle.RECORD))
     assert again == record

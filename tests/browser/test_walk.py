@@ -50,7 +50,7 @@ def serious(visit) -> dict:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_serious_and_nothing_wider_than_the_page(visit, scheme):
     visit.page.emulate_media(color_scheme=scheme)
-    visit.load()
+    visit.open()
     for projector in (False, True) if scheme == "light" else (False,):
         if projector:
             visit.open("?projector=true")
