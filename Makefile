@@ -1,6 +1,6 @@
 # make app    install and start the app          make test        every test but the long ones
 # make serve  the same, for a whole class        make test-long   the rest: data sets, hours
-# make bench  speed bars, as ratios              make lint        ruff, oxlint
+# make bench  speed bars, as ratios              make lint        ruff, imports, oxlint
 PORT ?= 8501
 PYTHON ?= python3
 DATA ?= data

@@ -69,7 +69,7 @@ def _arrays(by_kind: dict[str, np.ndarray]) -> int:
 
 
 def trace_of(view: ModelView, run: Run) -> Trace:
-    """One pass. Raises TooLong."""
+    """One pass. Raises CannotRead."""
 
     def make():
         with st.spinner("Running the model …"):  # shown after half a second
@@ -79,7 +79,7 @@ def trace_of(view: ModelView, run: Run) -> Trace:
 
 
 def target_of(view: ModelView, text: str, masks: Masks = Masks(), pad_to: int = 0) -> Encoding:
-    """What the model writes for a text. Raises TooLong."""
+    """What the model writes for a text. Raises CannotRead."""
     return _written(view, view.name, view.step, view.device, text, masks, pad_to)
 
 
@@ -243,7 +243,7 @@ def _members(vocab_size: int, max_length: int) -> dict[str, torch.nn.Module]:
 
 def family_of(view: ModelView, run: Run) -> dict:
     """What the presets do differently, measured on the texts of a run (see
-    model/analysis/family.py); with the number of `tokens`. Raises TooLong."""
+    model/analysis/family.py); with the number of `tokens`. Raises CannotRead."""
     config = view.model.config
 
     def make():

@@ -40,7 +40,8 @@ bar = st.container(key="top_bar")
 with session.running(page.key):
     try:
         chosen = session.values()
-        st.html(f"<style>{theme.style(chosen['projector'], st.context.theme.type)}</style>")
+        style = theme.style(chosen["projector"], st.context.theme.type or "light")
+        st.html(f"<style>{style}</style>")
         if message := catalog.random_weights(chosen["model"]):
             st.info(message)
         with session.answered():

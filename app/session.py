@@ -23,7 +23,7 @@ from app.settings import ABSENT, AVERAGES, MASKS, SETTINGS, Context, Limits, Set
 from model.analysis.reading import Reading
 from model.masks import Masks
 from model.probing.run import FINAL, Run
-from model.probing.trace import TooLong
+from model.probing.trace import CannotRead
 from model.tokenizer import Encoding
 
 VIEWS = 8  # models that a session keeps its view of; a large one is 0.25 GB
@@ -336,7 +336,7 @@ def masks() -> Masks:
 
 
 def run() -> Run:
-    """What the settings ask for. Raises TooLong."""
+    """What the settings ask for. Raises CannotRead."""
     chosen, model_view = values(), view()
     target = chosen["target"].strip()
     return Run(
@@ -350,7 +350,7 @@ def run() -> Run:
 
 def default_run() -> tuple[ModelView, Run]:
     """The same texts as the default model reads them, with all its masks, on the CPU. Raises
-    TooLong."""
+    CannotRead."""
     model_view = _view(catalog.DEFAULT_MODEL, FINAL, "cpu")
     texts = _texts(model_view, text(), values()["target"].strip())
     return model_view, Run(texts, checkpoint=model_view.name, step=model_view.step)
@@ -391,7 +391,7 @@ def translate_under_masks() -> None:
     try:
         model_view = view()
         target = compute.target_of(_writer(model_view), chosen["line"], masks(), chosen["pad_to"])
-    except (NothingToShow, TooLong):
+    except (NothingToShow, CannotRead):
         return  # the page that is drawn next says why
     choose(target=model_view.tokenizer.decode(target.ids))
 
@@ -403,8 +403,8 @@ def answered() -> Iterator[None]:
         yield
     except NothingToShow:
         pass
-    except TooLong as error:
-        st.error(f"{error} Your text is still in the box: shorten it there.")
+    except CannotRead as error:
+        st.error(f"{error} Your text is still in the box.")
 
 
 def is_new(name: str, value) -> bool:

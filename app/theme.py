@@ -43,22 +43,18 @@ html {{ font-size: {PAGE * 1.3:.0f}px !important; }}
 """
 
 
-def style(projector: bool, theme: str | None) -> str:
-    """Style of every page. Sticky is the wrapper of the bar: the bar itself would scroll away
-    (Streamlit 1.67)."""
-    bar = f"""
-[data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{
-  position: sticky; top: 3.75rem; z-index: 5; padding-bottom: 0.25rem;
-  background: {PAPER[theme or "light"]};
-}}
-"""
-    return STYLE + bar + PROJECTOR_STYLE * projector
+def style(projector: bool, theme: str) -> str:
+    """Style of every page, its bar included."""
+    return (
+        STYLE + sticky("top_bar", "top: 3.75rem; z-index: 5", theme) + PROJECTOR_STYLE * projector
+    )
 
 
-def always_seen(key: str, theme: str) -> str:
-    """Style that keeps the last container of a page, by its key, at the bottom of the window."""
+def sticky(key: str, edge: str, theme: str) -> str:
+    """Style that keeps a container, by its key, at an edge of the window. On the container itself
+    it would scroll away with what it stands in (Streamlit 1.67)."""
     return f"""
 [data-testid="stLayoutWrapper"]:has(> .st-key-{key}) {{
-  position: sticky; bottom: 0; z-index: 1; padding: 0.5rem 0; background: {PAPER[theme]};
+  position: sticky; {edge}; padding: 0.25rem 0; background: {PAPER[theme]};
 }}
 """

@@ -10,7 +10,7 @@ from app import catalog, compute, labels, session, settings
 from app.components.copy_link import copy_link
 from app.pages import Page
 from app.settings import MASKS, SETTINGS
-from model.probing.trace import TooLong
+from model.probing.trace import CannotRead
 
 FEW = 3  # badges that are shown; the others stand behind them
 READING = ("show", "scale", "order", "average", "special", "words", "least")
@@ -138,7 +138,7 @@ def _output() -> tuple[str, str]:
         run = session.run()
         view = session.view(run)
         return labels.output(view, run, lambda: compute.trace_of(view, run))
-    except (session.NothingToShow, TooLong):
+    except (session.NothingToShow, CannotRead):
         return "", ""  # the page says why
 
 

@@ -88,8 +88,8 @@ class Checkpoint:
     def translate(self, text: str, masks: Masks = Masks(), pad_to: int = 0) -> Encoding:
         """The model's own target for `text`, greedy; empty for a model that writes none.
 
-        `pad_to` pads the source, so that masks have padding to hide or to show. Raises TooLong, and
-        ValueError where the model has no token that a target begins with.
+        `pad_to` pads the source, so that masks have padding to hide or to show. Raises CannotRead:
+        TooLong, or a model that has no token that a target begins with.
         """
         nothing = Encoding((), (), ())
         if not self.writes:
@@ -107,8 +107,8 @@ class Checkpoint:
     ) -> Trace:
         """A pass over `text` and `target`; without a target, over the model's own.
 
-        Raises TooLong when either is longer than the model reads, and ValueError for a target of
-        a model that reads one text.
+        Raises CannotRead, TooLong where either is longer than the model reads, and ValueError for
+        a target of a model that reads one text.
         """
         return trace(self.model, self.run(text, target, masks, pad_to))
 

@@ -263,7 +263,7 @@ def others(lab: Lab) -> None:
         row = {"positions": f"{name} (its own)" if name == own_kind else name}
         row |= {f"{part} moved": float(far.mean()) for part, far in effect.moved.items()}
         if not lab.of_text:
-            row[probability_column] = float(effect.answers.wanted.mean())
+            row[probability_column] = float(np.nanmean(effect.answers.wanted))
         row["answers that change"] = int((effect.answers.best != before.best).sum())
         rows.append(row)
     st.dataframe(
@@ -347,9 +347,11 @@ def answers_table(
         st.info(f"The first {shown} of {len(before.best):,} {side.title} positions are shown.")
     read = lab.trace.texts[side.name].tokens[: len(before.best)]
     token = lab.view.tokenizer.token
+    eos_id = lab.view.model.config.eos_id
+    end = token(eos_id) if eos_id >= 0 else ""
     table = {
         "after": read,
-        f"next in the {side.title}": [*read[1:], token(lab.view.model.config.eos_id)],
+        f"next in the {side.title}": [*read[1:], end],
         f"its probability, {first}": before.wanted,
         f"its probability, {second}": after.wanted,
         f"likeliest, {first}": [token(id) for id in before.best],
@@ -445,7 +447,7 @@ def swap(lab: Lab) -> None:
     )
     st.subheader("What the model answers")
     apart = {
-        name: float(np.abs(one.answers_after.wanted - one.answers_before.wanted).max())
+        name: float(np.nanmax(np.abs(one.answers_after.wanted - one.answers_before.wanted)))
         for name, one in swaps.items()
     }
     st.markdown(

@@ -56,4 +56,5 @@ with st.container(key="open_block"):
         icon=":material/arrow_forward:",
         icon_position="right",
     )
-st.html(f"<style>{theme.always_seen('open_block', st.context.theme.type or 'light')}</style>")
+style = theme.sticky("open_block", "bottom: 0; z-index: 1", st.context.theme.type or "light")
+st.html(f"<style>{style}</style>")

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from model.decoding import cache, fused
 from model.masks import Masks
+from model.probing.trace import CannotRead
 from model.transformer import Config, Transformer
 
 
@@ -66,9 +67,9 @@ def steps_for(model, src: Tensor, masks: Masks, capacity: int, beam: int, cached
 
 
 def first_token(config: Config) -> int:
-    """What a target begins with. Raises ValueError for a system that has no such token."""
+    """What a target begins with. Raises CannotRead for a system that has no such token."""
     if config.bos_id < 0:
-        raise ValueError(
+        raise CannotRead(
             "This model has no token that a target begins with (its bos_id is "
             f"{config.bos_id}), so it cannot write one."
         )

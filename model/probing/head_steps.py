@@ -89,7 +89,7 @@ def head_steps(
     model: nn.Module, run: Run, site: Site, head: int, ablated: Collection[str] = ()
 ) -> HeadSteps:
     """One pass. `ablated`: of ABLATIONS; positions are ablated in the whole model, the others in
-    this attention. `model` must be the caller's own view. Raises TooLong before any tensor is
+    this attention. `model` must be the caller's own view. Raises CannotRead before any tensor is
     made."""
     ids = ids_of(model, read_of(model, run))
     block, side = parts_at(model, site), sides_of(model)[site.query_side]

@@ -27,7 +27,11 @@ from model.transformer import Config, Side, Site
 PAD, BOS, EOS = SPECIAL
 
 
-class TooLong(ValueError):
+class CannotRead(ValueError):
+    """A text that this model cannot read, in a sentence."""
+
+
+class TooLong(CannotRead):
     """A text longer than the model reads."""
 
     def __init__(self, side: str, length: int, max_length: int):
@@ -152,7 +156,7 @@ def _arrays(value) -> Iterator[np.ndarray]:
 
 def read_of(model: nn.Module, run: Run) -> dict[str, Encoding]:
     """Side → what the model reads of it: the text between bos and eos, as the side has them, then
-    padding. Raises TooLong, and ValueError for a text of no token at all and for padding where the
+    padding. Raises CannotRead: TooLong, a text of no token at all, or padding where the
     model has no token for it."""
     config = model.config
     pad = special(config.pad_id, PAD)
@@ -163,10 +167,10 @@ def read_of(model: nn.Module, run: Run) -> dict[str, Encoding]:
         if length > config.max_length:
             raise TooLong(side.title, length, config.max_length)
         if not length:
-            raise ValueError(f"The {side.title} is empty; this model reads at least one token.")
+            raise CannotRead(f"The {side.title} is empty; this model reads at least one token.")
         padding = length - len(text.ids)
         if padding and config.pad_id < 0:
-            raise ValueError(
+            raise CannotRead(
                 f"The {side.title} cannot be padded to {length:,} tokens: this model has no "
                 f"padding token (its pad_id is {config.pad_id})."
             )
@@ -189,7 +193,7 @@ def ids_of(model: nn.Module, texts: dict[str, Encoding]) -> list[torch.Tensor]:
 def trace(model: nn.Module, run: Run) -> Trace:
     """Run the model once over its texts and record what happens.
 
-    `model` must be the caller's own view. Raises TooLong before any tensor is made.
+    `model` must be the caller's own view. Raises CannotRead before any tensor is made.
     """
     texts = read_of(model, run)
     sides, sites = sides_of(model), model.sites()

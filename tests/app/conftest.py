@@ -4,6 +4,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from app import catalog, compute
+from model import load
 from tests.conftest import ROOT
 
 
@@ -16,6 +17,11 @@ def page(models, monkeypatch):
         st.cache_resource.clear()
         st.cache_data.clear()
     return AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
+
+
+@pytest.fixture(scope="session")
+def en_de():
+    return load("en-de")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -14,17 +14,11 @@ from nbclient import NotebookClient
 from app.components.packing import pack_trace
 from app.notebook import show
 from app.theme import PRIMARY
-from model import load
 from model.analysis.reading import Reading
 from tests.conftest import ROOT
 from tests.model.common import encoding, random_ids, random_model, traced
 
 LESSON = ROOT / "assets" / "headlight.ipynb"
-
-
-@pytest.fixture(scope="module")
-def en_de():
-    return load("en-de")
 
 
 def test_the_lesson_runs_and_is_shipped_without_its_outputs():

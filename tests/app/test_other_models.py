@@ -223,6 +223,43 @@ def test_a_decoder_alone_reads_no_target(models, tmp_path, capsys):
         load(models / "alone").trace("a", "b")
 
 
+def without_ids(folder, preset, *ids):
+    """A model of a tokenizer that lacks some special tokens."""
+    tokenizer = Tokenizer.train(LINES, vocab_size=300)
+    lacking = dict.fromkeys(ids, -1)
+    model = random_model(preset, vocab_size=len(tokenizer), **lacking)
+    checkpoint.save(folder / "bare", model, preset, tokenizer, {})
+
+
+def test_a_model_without_special_tokens_opens_every_page(models, page):
+    without_ids(models, "decoder_only", "pad_id", "bos_id", "eos_id")
+    for entry in PAGES.values():
+        opened(page, entry.script, "bare")
+    opened(page, "positions", "bare")
+    for section in LAB:
+        page.segmented_control(key="lab").set_value(section).run()
+        assert well(page), section
+    page.number_input(key="pad_to").set_value(9).run()
+    assert not page.exception
+    assert [error.value for error in page.error if "has no padding token" in error.value]
+    assert page.text_area(key="source").value == TEXT
+
+
+def test_a_model_that_cannot_write_says_so_and_reads_a_target_that_is_typed(models, page):
+    without_ids(models, "paper", "bos_id")
+    page.query_params.update(model="bare", source=TEXT)
+    page.run()
+    for entry in PAGES.values():
+        page.switch_page(f"views/{entry.script}.py").run()
+        assert not page.exception, entry
+    page.switch_page("views/attention.py").run()
+    assert "no token that a target begins with" in page.error[0].value
+    page.button(key="translate_again").click().run()
+    assert not page.exception and page.text_area(key="source").value == TEXT
+    page.text_input(key="target").set_value("ein Hund").run()
+    assert well(page)
+
+
 def test_decoder_only_is_a_preset_as_any_other(page, capsys):
     presets.main([])
     assert "decoder_only" in capsys.readouterr().out

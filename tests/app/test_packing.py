@@ -5,7 +5,19 @@ import json
 import numpy as np
 import pytest
 
-from app.components.packing import LARGEST, GridText, Part, order, pack, shrink, to_bytes
+from app.components.packing import (
+    LARGEST,
+    MOST_PROBABLE,
+    GridText,
+    Part,
+    answers_of,
+    order,
+    pack,
+    pack_trace,
+    shrink,
+    to_bytes,
+)
+from model.analysis.reading import Reading
 
 
 def rows_of_weights(*shape):
@@ -83,3 +95,25 @@ def test_order_is_by_value():
         "values": ["3.0", "1.0", "2.0", "0.5"],
     }
     assert order(values, "{}", largest_first=True)["tiles"] == [0, 2, 1, 3]
+
+
+def test_the_most_probable_next_tokens_are_the_softmax_of_the_logits(en_de):
+    trace = en_de.trace("a dog runs .")
+    answers = answers_of(trace, lambda ids: [str(id) for id in ids])
+    logits = trace.logits.astype(np.float64)
+    shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    shares /= shares.sum(axis=-1, keepdims=True)
+    assert answers.side == "target" and len(answers.rows) == len(trace.texts["tgt"].tokens)
+    for row, expected in zip(answers.rows, shares, strict=True):
+        best = np.argsort(-expected)[:MOST_PROBABLE]
+        assert [name for name, _ in row] == [str(id) for id in best]
+        assert [share for _, share in row] == pytest.approx(expected[best], abs=1e-4)
+    header, _ = unpack(pack_trace(trace, Reading(), answers))
+    assert [[tuple(one) for one in row] for row in header["answers"]["rows"]] == answers.rows
+
+
+def test_of_merged_rows_nothing_is_predicted(en_de):
+    trace = en_de.trace("a dog runs .")
+    answers = answers_of(trace, lambda ids: [str(id) for id in ids])
+    for reading in (Reading(words=True), Reading(special="hide")):
+        assert unpack(pack_trace(trace, reading, answers))[0]["answers"] is None

@@ -81,7 +81,6 @@ IDLE = """
     look();
   })
 """.replace("SETTLED", SETTLED)
-VIEWPORT = {"width": 1280, "height": 900}
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-background-networking",
@@ -110,7 +109,7 @@ def context(tmp_path_factory):
             tmp_path_factory.mktemp("browser"),
             executable_path=executable(),
             args=ARGUMENTS,
-            viewport=VIEWPORT,
+            viewport={"width": 1280, "height": 900},
         )
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         yield context
@@ -129,24 +128,12 @@ class Visit:
     def __init__(self, page: Page, address: str):
         self.page, self.address = page, address
         self.requests, self.errors, self.loading = [], [], set()
-        self.heard = {
-            "request": self._asks,
-            "requestfinished": lambda request: self.loading.discard(request),
-            "requestfailed": lambda request: self.loading.discard(request),
-            "pageerror": lambda error: self.errors.append(str(error)),
-        }
-        for event, hear in self.heard.items():
-            page.on(event, hear)
-        if page.url == "about:blank":
-            page.add_init_script(TRAFFIC)
-
-    def _asks(self, request) -> None:
-        self.loading.add(request)
-        self.requests.append(request.url)
-
-    def end(self) -> None:
-        for event, hear in self.heard.items():
-            self.page.remove_listener(event, hear)
+        page.add_init_script(TRAFFIC)
+        page.on("request", lambda request: self.loading.add(request))
+        page.on("requestfinished", lambda request: self.loading.discard(request))
+        page.on("requestfailed", lambda request: self.loading.discard(request))
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
 
     def open(self, path: str = "") -> "Visit":
         """Go to an address of the app, in a session of its own."""
@@ -231,36 +218,12 @@ class Visit:
         return [url for url in self.requests if not url.startswith(local)]
 
 
-@pytest.fixture(scope="session")
-def tabs() -> list[Page]:
-    """The page that visits share, one after the other; none at first."""
-    return []
-
-
 @pytest.fixture
-def visit(context, app, tabs, request):
-    failed = request.session.testsfailed
-    page = tabs.pop() if tabs else context.new_page()
-    visit = Visit(page, app)
+def visit(context, app):
+    before = context.pages  # one is left open: without any Chromium ends
+    visit = Visit(context.new_page(), app)
     yield visit
     visit.expect_well()
-    visit.end()
-    page.set_viewport_size(VIEWPORT)
-    page.emulate_media(color_scheme="light")
-    for other in context.pages:
-        if other is not page:
-            other.close()
-    if request.session.testsfailed == failed:
-        tabs.append(page)
-    else:
-        page.close()
-
-
-@pytest.fixture
-def alone(context, app):
-    """A visit in a page of its own."""
-    page = context.new_page()
-    visit = Visit(page, app)
-    yield visit
-    visit.expect_well()
-    page.close()
+    for page in context.pages:
+        if page not in before:
+            page.close()

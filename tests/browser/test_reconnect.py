@@ -19,10 +19,10 @@ CLOSE = """after => new Promise(done => setTimeout(() => {
 }, after))"""
 
 
-def test_what_was_typed_outlives_a_socket_closed_during_the_run(alone):
-    page = alone.page
+def test_what_was_typed_outlives_a_socket_closed_during_the_run(visit):
+    page = visit.page
     page.add_init_script(SOCKETS)
-    alone.open("?kind=encoder&layer=2")
+    visit.open("?kind=encoder&layer=2")
     box = page.get_by_label("Source sentence", exact=True)
     heading = page.get_by_role("heading", name="Encoder self-attention, layer 2")
     for after in (0, 50, 100, 200, 300, 500):
@@ -33,7 +33,7 @@ def test_what_was_typed_outlives_a_socket_closed_during_the_run(alone):
         page.evaluate(CLOSE, after)
         page.wait_for_function("() => window.sockets.at(-1).readyState === WebSocket.OPEN")
         page.wait_for_timeout(1000)
-        alone.settle()
+        visit.settle()
         expect(page.locator(".source span").nth(5)).to_have_text("beach")
         expect(box).to_have_value(text)
         assert f"beach+.+{after}" in page.url and "layer=2" in page.url

@@ -15,8 +15,9 @@ export class SelectedHead {
   constructor(grid, root) {
     this.grid = grid;
     this.heading = element("h3");
-    this.canvas = element("canvas", { role: "img" });
-    this.box = element("div", { class: "cells" }, this.canvas);
+    this.picture = element("canvas", { role: "img" });
+    this.canvas = element("canvas", { "aria-hidden": "true" }); // marks, and what the pointer meets
+    this.box = element("div", { class: "cells" }, this.picture, this.canvas);
     this.answers = element("div", { class: "answers" });
     this.root = root;
     root.append(this.heading, this.box, this.answers);
@@ -40,18 +41,26 @@ export class SelectedHead {
       (which[average] ?? `layer ${number}, head ${focus.head + 1}`);
   }
 
+  /** The picture is drawn when what it shows has changed; the marks follow the pointer. */
   draw() {
-    const { grid } = this;
-    const part = grid.part(grid.look.focus.kind);
+    const { data, look, ink, frameWidth, pointed, pinned } = this.grid;
+    const part = this.grid.part(look.focus.kind);
     this.root.toggleAttribute("hidden", !part?.rows || !part.columns);
     if (this.root.hidden) return;
-    const { pointed, pinned, frameWidth } = grid;
-    const state = JSON.stringify([grid.data.id, grid.look, grid.ink, frameWidth, pointed, pinned]);
-    if (state === this.drawn) return;
-    this.drawn = state;
+    const shown = [data, look, ink, frameWidth];
+    if (!shown.every((value, i) => value === this.shown?.[i])) {
+      this.shown = shown;
+      this.paint(part);
+    }
+    this.mark(pointed ?? pinned);
+    this.answer(pointed ?? pinned);
+  }
+
+  paint(part) {
+    const { grid } = this;
     this.heading.textContent = this.name(part);
-    this.canvas.setAttribute("aria-label", this.name(part));
-    const context = this.canvas.getContext("2d");
+    this.picture.setAttribute("aria-label", this.name(part));
+    const context = this.picture.getContext("2d");
     const [down, across] = [part.query, part.key].map((name) => grid.data.sides[name]);
     const labels = [this.rowLabels(part, down), this.labels(across, part.columns)];
     const tallest = Math.max(200, TALLEST * window.innerHeight);
@@ -65,10 +74,13 @@ export class SelectedHead {
     const cell = Math.max(2, Math.min(LARGEST_CELL,
       Math.floor((this.box.clientWidth - left - 4) / part.columns),
       Math.floor(tallest / part.rows)));
-    sized(this.canvas, left + part.columns * cell + 4, top + part.rows * cell + 4);
+    const size = [left + part.columns * cell + 4, top + part.rows * cell + 4];
+    sized(this.picture, ...size);
+    this.marks = sized(this.canvas, ...size);
     Object.assign(this, { part, cell, left, top });
     context.fillStyle = grid.hatching;
     context.fillRect(left, top, part.columns * cell, part.rows * cell);
+    context.imageSmoothingEnabled = false;
     context.drawImage(this.sheet(part), left, top, part.columns * cell, part.rows * cell);
     context.fillStyle = grid.ink;
     const every = Math.ceil((1.05 * letters) / cell);
@@ -82,8 +94,6 @@ export class SelectedHead {
     context.fillText(`key (${part.key})`, left, letters);
     context.textAlign = "center";
     writeTurned(context, `query (${part.query})`, letters, top + (part.rows * cell) / 2);
-    this.mark(context, pointed ?? pinned);
-    this.answer(pointed ?? pinned);
   }
 
   labels(side, count) {
@@ -100,36 +110,23 @@ export class SelectedHead {
     return labels.map((label, at) => `${label} → ${labels[at + 1] ?? last}`);
   }
 
-  /** The cells in their size. What is pointed at does not change them. */
+  /** One pixel a cell; what is masked is left out. */
   sheet(part) {
-    const { grid, cell, painted } = this;
-    if (painted?.data !== grid.data || painted.look !== grid.look || painted.cell !== cell)
-      this.painted = { data: grid.data, look: grid.look, cell, sheet: this.paint(part) };
-    return this.painted.sheet;
-  }
-
-  /** One pixel a cell, then enlarged; what is masked is left out. */
-  paint(part) {
-    const { grid, cell } = this;
     const { rows, columns, cells } = part;
-    const { palette, least } = grid.look;
+    const { palette, least } = this.grid.look;
     const colours = pixelColours(palette);
-    const tiles = averaged(part, grid.look);
-    const sheet = pixelSheet(rows, columns, (pixels) =>
+    const tiles = averaged(part, this.grid.look);
+    return pixelSheet(rows, columns, (pixels) =>
       this.rows(part).forEach((weights, row) => weights.forEach((weight, column) => {
         const at = row * columns + column;
         if (!tiles.some((tile) => cells[tile * rows * columns + at])) return;
         pixels[at] = colours[Math.round(255 * (weight < least ? 0 : weight))];
       })));
-    const large = element("canvas", { width: columns * cell, height: rows * cell });
-    const enlarged = large.getContext("2d");
-    enlarged.imageSmoothingEnabled = false;
-    enlarged.drawImage(sheet, 0, 0, large.width, large.height);
-    return large;
   }
 
-  mark(context, pointed) {
-    const { grid, part, cell, left, top } = this;
+  mark(pointed) {
+    const { grid, part, cell, left, top, marks: context } = this;
+    context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     const [row, column] = pointed?.token ? [pointed.token, pointed.token]
       : [pointed?.row, pointed?.column];
     context.strokeStyle = grid.look.colour;
@@ -144,7 +141,10 @@ export class SelectedHead {
   /** The most probable next tokens (or classes) at the row that is pointed at, as bars. */
   answer(pointed) {
     const { answers, sides } = this.grid.data;
-    if (!answers) return;
+    if (!answers) {
+      this.answered = null;
+      return this.answers.replaceChildren();
+    }
     const token = pointed?.token ?? pointed?.row;
     const read = token?.side === answers.side ? token.index : answers.rows.length - 1;
     const row = answers.rows.length === 1 ? 0 : Math.min(read, answers.rows.length - 1);
