@@ -1,8 +1,11 @@
 """The eleven steps of one head as a lesson: for each its formula, pictures, shapes, the lines of
 code that do it, and one query followed through by hand. Nothing here draws."""
 
+import ast
 import inspect
+import itertools
 import math
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -69,10 +72,10 @@ class Lesson:
 
     def _input(self, name: str) -> Step:
         steps, row = self.steps, self.row
-        pictures = [self._of_query("x, what asks", steps.residual)]
+        pictures = [self._of_query("x, for the queries", steps.residual)]
         hand = f"**{self.token}** enters as {steps.residual.shape[1]} numbers, the first of them "
         explanation = (
-            f"What layer {self.site.layer} gives on enters layer {self.site.layer + 1}."
+            f"The output of layer {self.site.layer} enters layer {self.site.layer + 1}."
             if self._is_first and self.site.layer
             else "What comes out of the attention before it in this layer."
         )
@@ -94,8 +97,8 @@ class Lesson:
             hand += f"**{steps.residual[row, 0]:.2f}**."
         if self.query_side != self.key_side:
             read = f"the {self.key_side.stack}'s output"
-            pictures.append(self._of_key(f"key: {read}", steps.key_input))
-            explanation += f" It asks; what it looks at is {read}, the same in every layer."
+            pictures.append(self._of_key(f"{read}, for the keys", steps.key_input))
+            explanation += f" Queries come from it, keys and values from {read} in every layer."
         if steps.pre_norm:
             pictures.append(self._of_query("norm(x), which attention reads", steps.query_input))
             formula += r",\quad \mathrm{norm}(x)"
@@ -112,8 +115,8 @@ class Lesson:
         return Step(
             name,
             r"q = x W^Q + b^Q,\quad k = y W^K + b^K,\quad v = y W^V + b^V",
-            "Three matrices make of each vector what it asks (q), what it is found by (k), and "
-            f"what it gives (v). Queries come from the {self.query_title}, keys and values from "
+            "Three matrices make of each vector a query (q), a key (k) and a value (v). "
+            f"Queries come from the {self.query_title}, keys and values from "
             f"the {self.key_title}.",
             self._shape("q", "query", "d_head") + self._shape("; k and v", "key", "d_head"),
             [
@@ -140,7 +143,7 @@ class Lesson:
         return Step(
             name,
             r"s = q\,k^{\mathsf T}",
-            "How alike are what one asks and what the other is found by? A dot product.",
+            "How well does a query match a key? Their dot product says.",
             self._shape("s", "query", "key"),
             [self._weights_like("q·kᵀ", steps.scores)],
             self._code(
@@ -160,8 +163,8 @@ class Lesson:
             texts, result = by_hand(lambda s: s[0] / root, [[before]])
             hand = f"{self.pair}: {texts[0]} ÷ √{self.width} = **{result}**."
         explanation = (
-            "Sums of many products are large, and softmax of large numbers looks at one key alone. "
-            "Dividing by the root of their number keeps them in size."
+            "Sums of many products are large, and softmax of large numbers puts all weight on one "
+            "key. Dividing by the root of their number keeps them in size."
         )
         if isinstance(self.attention.scores, FourthRootScores):
             explanation += (
@@ -183,18 +186,17 @@ class Lesson:
         masked = np.where(steps.mask, steps.scaled, np.nan)
         may = "may" if steps.mask[self.row, self.column] else "may not"
         hidden = int((~steps.mask).sum())
+        visible = np.flatnonzero(steps.mask[self.row])
+        only = " The only key it may attend to gets all its weight." if len(visible) == 1 else ""
         return Step(
             name,
             r"s'_{ij} = -\infty \;\text{ where } i \text{ may not attend to } j",
-            f"Pairs that may not attend to each other: {hidden} of {steps.mask.size}, left blank.",
+            f"Pairs that may not attend to each other: {hidden} of {steps.mask.size}, hatched.",
             self._shape("mask", "query", "key"),
-            [
-                self._weights_like("who may attend to whom", steps.mask.astype(np.float32), True),
-                self._weights_like("masked scores", masked),
-            ],
+            [self._weights_like("masked scores", masked)],
             self._code((type(self.attention.softmax).forward, "mask")),
-            f"{self.pair}: “{labels.escaped(self.query[self.row])}” **{may}** look there; of "
-            f"{steps.mask.shape[1]} keys it may attend to {int(steps.mask[self.row].sum())}.",
+            f"{self.pair}: the query **{may}** attend to this key; of {steps.mask.shape[1]} keys "
+            f"it may attend to {len(visible)}.{only}",
         )
 
     def _softmax(self, name: str) -> Step:
@@ -204,7 +206,11 @@ class Lesson:
             r"w_{ij} = \frac{e^{s'_{ij}}}{\sum_j e^{s'_{ij}}}",
             "Each row becomes shares of 1: e to the score, of the sum of all in the row.",
             self._shape("w", "query", "key"),
-            [self._weights_like("weights", steps.weights, True)],
+            [
+                self._weights_like(
+                    "weights", np.where(steps.mask, steps.weights, np.nan), weights=True
+                )
+            ],
             self._code((type(self.attention.softmax).forward, ".softmax(")),
             self._share(),
         )
@@ -344,7 +350,7 @@ class Lesson:
             [
                 self._of_query("hidden, after the ReLU", steps.hidden),
                 self._of_query("feed-forward", steps.forward),
-                self._of_query("what the layer gives on", steps.layer_output),
+                self._of_query("output of the layer", steps.layer_output),
             ],
             self._code(
                 (type(self.layer.feed_forward).forward, "return"),
@@ -497,13 +503,14 @@ def _call(compute: Callable, terms: Sequence[Sequence[float]]) -> float:
 
 
 def code_lines(function: Callable, *marks: str) -> str:
-    """The lines of a function's source that hold one of `marks`, to the end of their statement,
-    under its name; the whole function if none does."""
-    source = inspect.getsource(function).rstrip().splitlines()
-    lines, open_brackets = [], 0
-    for line in source[1:]:
-        if open_brackets or (any(mark in line for mark in marks) and '"""' not in line):
-            lines.append(line)
-            open_brackets += sum(line.count(c) for c in "([{") - sum(line.count(c) for c in ")]}")
-    head = f"# {function.__qualname__}"
-    return "\n".join([head, *(inspect.cleandoc("\n" + "\n".join(lines or source)).split("\n"))])
+    """The statements of a function's source that hold one of `marks`, with the comments above
+    them, under its name; the whole body if none does."""
+    source = inspect.cleandoc("\n" + inspect.getsource(function))
+    lines = source.splitlines()
+    body = ast.parse(source).body[0].body
+    if ast.get_docstring(ast.parse(source).body[0]):
+        body = body[1:]
+    ends = [body[0].lineno - 1, *(statement.end_lineno for statement in body)]
+    parts = ["\n".join(lines[start:end]) for start, end in itertools.pairwise(ends)]
+    chosen = [part for part in parts if any(mark in part for mark in marks)] or parts
+    return f"# {function.__qualname__}\n" + textwrap.dedent("\n".join(chosen)).strip("\n")

@@ -5,11 +5,12 @@ page asks here once for the run, its view and what it draws, and passes them on.
 """
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
+from uuid import uuid4
 
 import streamlit as st
 from streamlit import runtime
@@ -49,7 +50,9 @@ class Focus:
 def memo() -> dict:
     """What is remembered from run to run, by no widget: the last valid values, so that a run that
     broke off or a page that is not shown loses nothing, and a few notes of the pages."""
-    return st.session_state.setdefault("_memo", {"last page": HOME})
+    if "_memo" not in st.session_state:
+        st.session_state["_memo"] = {"last page": HOME, "session": uuid4().hex, "heard": 0}
+    return st.session_state["_memo"]
 
 
 @contextmanager
@@ -88,8 +91,7 @@ def settle(page: str) -> None:
         st.session_state[key] = value
     chosen = _chosen()
     if back:  # Streamlit takes what the address has for its widgets, else their defaults
-        mine = ("", page)
-        chosen = {key: value for key, value in chosen.items() if SETTINGS[key].page not in mine}
+        chosen = {k: value for k, value in chosen.items() if not SETTINGS[k].stands_on(page)}
         chosen["device"] = values()["device"]
     _follow_the_model(chosen, notes.get("reads"))
     notes["context"] = settings.valid(chosen, catalog, asked)
@@ -154,7 +156,7 @@ def _value(key: str, allowed: Limits):
     """A setting's value within its limits, which is then the one that is known of it."""
     known = values()
     value = st.session_state.get(key, known.get(key, ABSENT))
-    if not SETTINGS[key].page:
+    if not SETTINGS[key].pages:
         value = known[key]
     elif value is ABSENT and (texts := memo().get("address", {}).pop(key, None)):
         value = SETTINGS[key].parse(texts)
@@ -221,13 +223,30 @@ def reset(key: str) -> None:
     choose(**{key: SETTINGS[key].limits(context()).default})
 
 
-def focus_on(kind: str, layer: int, head: int) -> None:
-    """Choose the head that the pages show, in a callback; as Focus counts. A late message of the
-    browser may be of a head that the model of by now does not have."""
+def focus_on(kind: str, layer: int, head: int, count: int) -> None:
+    """Choose the head that the pages show, in a callback; as Focus counts. It is the browser's
+    selection number `count`. A late message may be of a head that the model of by now does not
+    have."""
+    memo()["heard"] = count
     structure = context().structure
     sites = structure.kinds.get(kind, ()) if structure else ()
     if layer < len(sites):
         choose(kind=kind, layer=sites[layer].layer + 1, head=head + 1)
+
+
+def follow(row: int) -> None:
+    """Follow a query of the selected head on the pages that follow one, in a callback. Of merged or
+    hidden tokens a row is none of the text."""
+    if not values()["words"] and values()["special"] == SETTINGS["special"].default:
+        choose(follow=f"{row + 1} ")
+
+
+def draw_token(key: str, tokens: Sequence[str], first: str) -> int | None:
+    """Draw a choice of one of the tokens and give its place; None for the option `first`, which is
+    always there."""
+    options = [first, *(f"{i + 1} {token}" for i, token in enumerate(tokens))]
+    chosen = options.index(draw(key, options=options))
+    return chosen - 1 if chosen else None
 
 
 def focus() -> Focus:
@@ -258,6 +277,8 @@ def look(model_view: ModelView, run: Run) -> Look:
         least=read_as.least,
         palette=theme.WEIGHTS,
         colour=theme.FOCUS,
+        session=memo()["session"],
+        heard=memo()["heard"],
     )
 
 
@@ -285,7 +306,7 @@ def restore(wanted: Mapping, page: str) -> None:
         raise ValueError(message)
     notes = memo()
     for key, setting in SETTINGS.items():
-        if not setting.address or setting.page not in ("", page):
+        if not setting.address or not setting.stands_on(page):
             continue
         if key in wanted:
             choose(**{key: wanted[key]})

@@ -42,7 +42,7 @@ STEPS = (
 LAB = ("What is added", "Wavelengths", "Distance", "Rotation", "Other positions", "Swap two words")
 BERTVIZ = ("head", "model", "neuron")
 ALL, ONE = "all heads", "selected head"
-SECOND_TOKEN, MOST_LOOKED_AT = "the second token", "largest weight"
+SECOND_TOKEN, LARGEST_WEIGHT = "the second token", "largest weight"
 
 LONGEST_TEXT = 100_000  # characters; no model reads as much
 MANY = 1000  # layers or heads
@@ -150,7 +150,7 @@ class Setting:
     among     where `options` is a function: what it can give at all
     opens     the default in a Context, where it depends on one
     concerns  whether it means anything in a Context; where not, it is not drawn and has its default
-    page      whose control it is; empty: the top bar's. What its options are may then depend on
+    pages     whose control it is; empty: the top bar's. What its options are may then depend on
               the text, and the page gives them when it draws it
     name      what it is called in a sentence
     run       whether a run depends on it
@@ -173,7 +173,7 @@ class Setting:
     most: float = 0
     opens: Callable[[Context], Any] | None = None
     concerns: Callable[[Context], bool] = lambda context: True
-    page: str = ""
+    pages: tuple[str, ...] = ()
     name: str = ""
     run: bool = False
     address: bool = True
@@ -182,6 +182,10 @@ class Setting:
     format: str = "{}"
     item: type = str
     look: Mapping = field(default_factory=dict)
+
+    def stands_on(self, page: str) -> bool:
+        """Whether it is drawn there: by the top bar, or by the page."""
+        return not self.pages or page in self.pages
 
     def limits(self, context: Context) -> Limits:
         """What it may be in a context."""
@@ -482,24 +486,32 @@ SETTINGS = {
             "toggle",
             "Large letters and thick lines, to be read from the last row.",
         ),
-        Setting("numbers", "The weights as a table", False, "expander", page=HOME),
-        Setting("zoom", "The weights with zoom and hover", False, "expander", page=HOME),
+        Setting("numbers", "The weights as a table", False, "expander", pages=(HOME,)),
+        Setting("zoom", "The weights with zoom and hover", False, "expander", pages=(HOME,)),
         Setting(
             "at",
             "Step",
             STEPS[0],
             "segmented",
             options=STEPS,
-            page="inside",
+            pages=("inside",),
             look={"label_visibility": "collapsed"},
         ),
-        Setting("follow", "Query", SECOND_TOKEN, "select", page="inside", look={"width": 260}),
+        Setting(
+            "follow",
+            "Query",
+            SECOND_TOKEN,
+            "select",
+            "The query that is followed. A token that is selected on the page Attention is too.",
+            pages=("inside", "lookup"),
+            look={"width": 260},
+        ),
         Setting(
             "to",
             "Key",
-            MOST_LOOKED_AT,
+            LARGEST_WEIGHT,
             "select",
-            page="inside",
+            pages=("inside",),
             look={"width": 260},
         ),
         Setting(
@@ -509,7 +521,7 @@ SETTINGS = {
             "pills",
             "Positions are left out of the whole model, the others of this attention.",
             options=ABLATIONS,
-            page="inside",
+            pages=("inside",),
         ),
         Setting(
             "side",
@@ -517,7 +529,7 @@ SETTINGS = {
             "source",
             "segmented",
             "The encoder reads the source, the decoder the target.",
-            page="positions",
+            pages=("positions",),
         ),
         Setting(
             "lab",
@@ -527,7 +539,7 @@ SETTINGS = {
             "The table and what it is added to; what is in the table; what the model does without "
             "it.",
             options=LAB,
-            page="positions",
+            pages=("positions",),
         ),
         Setting(
             "base",
@@ -538,7 +550,7 @@ SETTINGS = {
             "own.",
             options=BASES,
             format="{:,}",
-            page="positions",
+            pages=("positions",),
         ),
         Setting(
             "pair",
@@ -547,7 +559,7 @@ SETTINGS = {
             "slider",
             "Pair 0 is dimensions 0 and 1, the quickest hand.",
             most=MOST_TOKENS,
-            page="positions",
+            pages=("positions",),
         ),
         Setting(
             "k",
@@ -557,7 +569,7 @@ SETTINGS = {
             "How far apart the two positions are.",
             least=1,
             most=MOST_TOKENS,
-            page="positions",
+            pages=("positions",),
         ),
         Setting(
             "instead",
@@ -567,7 +579,7 @@ SETTINGS = {
             "What is added to source and target in the place of the model's own table. The words, "
             "weights and masks stay.",
             options=positions.KINDS,
-            page="positions",
+            pages=("positions",),
         ),
         Setting(
             "shift",
@@ -577,7 +589,7 @@ SETTINGS = {
             "The first row that is used.",
             least=1,
             most=100,
-            page="positions",
+            pages=("positions",),
         ),
         Setting(
             "first",
@@ -585,7 +597,7 @@ SETTINGS = {
             "",
             "select",
             "A token of the source. The target stays.",
-            page="positions",
+            pages=("positions",),
         ),
         Setting(
             "second",
@@ -593,7 +605,7 @@ SETTINGS = {
             "",
             "select",
             "A token of the source. The target stays.",
-            page="positions",
+            pages=("positions",),
         ),
         Setting(
             "scaled",
@@ -601,20 +613,8 @@ SETTINGS = {
             True,
             "toggle",
             "√ of how many numbers a vector has. Off: the same order, but sharper.",
-            page="lookup",
+            pages=("lookup",),
             look={"width": "content"},
-        ),
-        Setting(
-            "asks",
-            "Query",
-            2,
-            "number",
-            "Its place in the sentence, counted from 1. Or click a token below, or walk there with "
-            "the arrow keys.",
-            least=1,
-            most=MOST_TOKENS,
-            page="lookup",
-            look={"width": 200},
         ),
         Setting(
             "stack",
@@ -622,9 +622,9 @@ SETTINGS = {
             "decoder",
             "segmented",
             "The encoder reads the source, the decoder the target.",
-            page="residual",
+            pages=("residual",),
         ),
-        Setting("ranks", "Its rank", False, "expander", page="residual"),
+        Setting("ranks", "Its rank", False, "expander", pages=("residual",)),
         Setting(
             "system",
             "System",
@@ -632,7 +632,7 @@ SETTINGS = {
             "segmented",
             "Text, code and ours side by side, and what was built as meant.",
             options=tuple(PRESETS),
-            page="family",
+            pages=("family",),
         ),
         Setting(
             "bertviz",
@@ -642,7 +642,7 @@ SETTINGS = {
             "Head: one layer, its heads over each other. Model: all heads small. Neuron: how "
             "queries and keys make the weights of one head.",
             options=BERTVIZ,
-            page="bertviz",
+            pages=("bertviz",),
         ),
         Setting(
             "leave_out",
@@ -651,7 +651,7 @@ SETTINGS = {
             "several",
             "Fewer layers are drawn sooner.",
             item=int,
-            page="bertviz",
+            pages=("bertviz",),
             look={"placeholder": "none", "width": 300},
         ),
         Setting(
@@ -660,7 +660,7 @@ SETTINGS = {
             False,
             "toggle",
             "BertViz draws every weight as a line.",
-            page="bertviz",
+            pages=("bertviz",),
         ),
         Setting(
             "weights_of",
@@ -669,7 +669,7 @@ SETTINGS = {
             "segmented",
             "As the model used them, whatever the pictures hide or merge.",
             options=(ALL, ONE),
-            page=EXPORT,
+            pages=(EXPORT,),
         ),
     )
 }
@@ -684,7 +684,7 @@ def valid(chosen: Mapping, catalog: Catalog, address: Mapping[str, Sequence[str]
     for key, setting in SETTINGS.items():
         value = chosen.get(key, ABSENT)
         asked = setting.parse(address[key]) if value is ABSENT and key in address else ABSENT
-        if setting.page:
+        if setting.pages:
             value = asked if value is ABSENT else value
             if value is not ABSENT and setting.could_be(value):
                 context.values[key] = value
@@ -705,7 +705,7 @@ def shared(values: Mapping, page: str) -> dict:
         for key, setting in SETTINGS.items()
         if key in values
         and setting.address
-        and (not setting.page or (setting.page == page and values[key] != setting.default))
+        and (not setting.pages or (page in setting.pages and values[key] != setting.default))
     }
 
 

@@ -20,34 +20,41 @@ PRIMARY = {"light": "#0b5cad", "dark": "#7cc0ff"}  # as in app/.streamlit/config
 FONT = 16  # pixels
 PROJECTOR = 1.5  # how many times larger letters and lines are in projector mode
 PAGE = 17  # pixels of the page's own text, as in app/.streamlit/config.toml
+LARGER = 1.3  # how many times larger that is in projector mode
+HEADER = 3.75  # rem: Streamlit's header, with the logo and the menu
+CONTROLS = 0.82, 0.92  # how large controls are beside the page's text, and in projector mode
 
 # A projector has few pixels: spend them on pictures. Grey captions cannot be read from it.
-STYLE = """
-.stMainBlockContainer { padding: 3.75rem 1rem 2rem; }
-[data-testid="stCaptionContainer"] { opacity: 0.85; }
-.st-key-top_bar { gap: 0.25rem; }
-.st-key-top_bar h1 { font-size: 1.4rem; padding: 0; white-space: nowrap; }
-.st-key-top_bar p { white-space: nowrap; }
-.st-key-top_bar .stMarkdown { display: flex; align-items: center; height: 2.5rem; }
-.st-key-top_bar [data-testid="stMarkdownContainer"] { margin-bottom: 0; }
-.st-key-top_bar textarea {
+STYLE = f"""
+.stMainBlockContainer {{ padding: {HEADER}rem 1rem 2rem; }}
+[data-testid="stCaptionContainer"] {{ opacity: 0.85; }}
+.st-key-top_bar {{ gap: 0.25rem; }}
+.st-key-top_bar, .st-key-controls {{ zoom: {CONTROLS[0]}; }}
+.st-key-top_bar h1 {{ font-size: 1.4rem; padding: 0; white-space: nowrap; }}
+.st-key-top_bar p {{ white-space: nowrap; }}
+.st-key-top_bar .stMarkdown {{ display: flex; align-items: center; height: 2.5rem; }}
+.st-key-top_bar [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
+.st-key-top_bar textarea {{
   field-sizing: content; min-height: 0; height: auto !important; max-height: 5.5rem;
   padding-block: 0.5rem;
-}
-.st-key-top_bar input::placeholder { color: inherit; opacity: 1; }
-.st-key-top_bar .stButton button { white-space: nowrap; }
+}}
+.st-key-top_bar input::placeholder {{ color: inherit; opacity: 1; }}
+.st-key-top_bar .stButton button {{ white-space: nowrap; }}
+.st-key-controls {{ gap: 0.4rem; }}
 """
 PROJECTOR_STYLE = f"""
-html {{ font-size: {PAGE * 1.3:.0f}px !important; }}
-.st-key-top_bar {{ zoom: {1 / 1.3:.2f}; }}
+html {{ font-size: {PAGE * LARGER:.0f}px !important; }}
+[data-testid="stHeader"] {{ zoom: {1 / LARGER:.2f}; }}
+.stMainBlockContainer {{ padding-top: {HEADER / LARGER:.2f}rem; }}
+.st-key-top_bar, .st-key-controls {{ zoom: {CONTROLS[1] / LARGER:.2f}; }}
 """
 
 
 def style(projector: bool, theme: str) -> str:
     """Style of every page, its bar included."""
-    return (
-        STYLE + sticky("top_bar", "top: 3.75rem; z-index: 5", theme) + PROJECTOR_STYLE * projector
-    )
+    header = HEADER / LARGER if projector else HEADER
+    bar = sticky("top_bar", f"top: {header:.2f}rem; z-index: 5", theme)
+    return STYLE + bar + PROJECTOR_STYLE * projector
 
 
 def sticky(key: str, edge: str, theme: str) -> str:

@@ -53,7 +53,7 @@ class Part:
 class Look:
     """How the grid is looked at. `focus` is kind, layer and head, counted from 0. `order` is
     empty, or for each kind the tiles (layer × heads + head) in their order and a text for each
-    tile."""
+    tile. `heard`: how many selections made in the browser `focus` knows of, in this `session`."""
 
     focus: Mapping
     show: str
@@ -63,6 +63,8 @@ class Look:
     least: float
     palette: Sequence[str]
     colour: str
+    session: str = ""
+    heard: int = 0
 
 
 def order(values: np.ndarray, text: str, largest_first: bool = False) -> dict:

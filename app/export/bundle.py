@@ -282,7 +282,7 @@ def _record(content: bytes) -> dict:
         raise Unreadable(f"{RECORD} in it does not say which page it is of.")
     for key, setting in _settings_of(page).items():
         if key not in settings:
-            if setting.page:  # not every control of a page is always there
+            if setting.pages:  # not every control of a page is always there
                 continue
             raise Unreadable(f"{RECORD} in it lacks the setting “{key}”.")
         if not setting.could_be(settings[key]):
@@ -326,7 +326,7 @@ def _settings_of(page: str) -> dict:
     return {
         key: setting
         for key, setting in SETTINGS.items()
-        if setting.address and setting.page in ("", page)
+        if setting.address and setting.stands_on(page)
     }
 
 

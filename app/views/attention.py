@@ -34,6 +34,7 @@ head_grid(
     packed,
     session.look(model, run),
     on_focus=lambda tile: session.focus_on(**tile),
+    on_query=session.follow,
     fresh=session.is_new("grid", hash(packed)),
 )
 

@@ -6,6 +6,7 @@ import streamlit as st
 from app import compute, labels, session
 from app.charts import Axis
 from app.components import plane
+from app.settings import SECOND_TOKEN
 from app.views._little_examples import KEYS, QUERY, VALUES
 from model.analysis.projection import answer, principal_plane
 
@@ -37,7 +38,8 @@ query, key = (vectors[kind][layer, head] for vectors in (trace.query, trace.key)
 texts, titles = trace.texts_of(kind), tuple(side.title for side in trace.sides_of(kind))
 
 st.subheader(labels.head_name(trace, kind, layer, head))
-chosen = session.draw("asks", most=len(query), default=min(2, len(query))) - 1
+chosen = session.draw_token("follow", texts[0].tokens, SECOND_TOKEN)
+chosen = min(1, len(query) - 1) if chosen is None else chosen
 
 pca_plane = principal_plane(np.concatenate([query, key]))
 result = answer(
@@ -54,5 +56,5 @@ plane.head(
     tuple(Axis(title, text.tokens) for title, text in zip(titles, texts, strict=True)),
     chosen,
     result,
-    on_choose=lambda index: session.choose(asks=index + 1),
+    on_choose=lambda index: session.choose(follow=f"{index + 1} "),
 )

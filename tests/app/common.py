@@ -12,7 +12,7 @@ from model.analysis.reading import Reading
 
 def complete(chosen) -> dict:
     """The settings that a file holds where only some were chosen."""
-    defaults = {key: setting.default for key, setting in SETTINGS.items() if not setting.page}
+    defaults = {key: setting.default for key, setting in SETTINGS.items() if not setting.pages}
     return shared(defaults | dict(chosen), "")
 
 

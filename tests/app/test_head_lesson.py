@@ -5,6 +5,7 @@ import importlib.util
 import json
 import math
 import re
+import textwrap
 
 import numpy as np
 import pytest
@@ -69,24 +70,23 @@ def test_every_picture_is_the_traces_or_computed_from_it(seen):
         close(shown["v"], v)
         close(shown["q·kᵀ"], scores)
         close(shown["s ÷ √d_head"], scores / math.sqrt(q.shape[1]))
-        close(shown["weights"], weights)
+        close(np.nan_to_num(shown["weights"]), weights)
         close(shown["h = w·v"], weights @ v)
         close(shown["o"], whole.output[kind][layer])
-        close(shown["x + o"], shown["x, what asks"] + shown["o"])
+        close(shown["x + o"], shown["x, for the queries"] + shown["o"])
         close(shown["feed-forward"], whole.feed_forward[side][layer])
-        close(shown["what the layer gives on"], whole.stream[side][layer + 1])
+        close(shown["output of the layer"], whole.stream[side][layer + 1])
         width = q.shape[1]
         own = shown["all heads, side by side"][:, head * width : (head + 1) * width]
         close(own, shown["h = w·v"])
-        assert np.array_equal(
-            shown["who may attend to whom"] == 0, np.isnan(shown["masked scores"])
-        )
+        assert np.array_equal(inside.mask, ~np.isnan(shown["masked scores"]))
+        assert np.array_equal(inside.mask, ~np.isnan(shown["weights"]))
         if inside.one_by_one is not None:
             close(inside.one_by_one, inside.concatenated)
         if layer == 0 and kind != "cross":
             close(shown["word"], whole.token[side])
             close(shown["position"], whole.table[side])
-            close(shown["x, what asks"], whole.embedded[side])
+            close(shown["x, for the queries"], whole.embedded[side])
         if not inside.pre_norm:
             layer = model.get_submodule(inside.site.name.rpartition(".")[0])
             norm = layer.norm2 if kind == "cross" else layer.norm1
@@ -137,6 +137,7 @@ def test_every_step_shows_lines_of_code(seen):
     for _, lesson in lessons(seen):
         for number in range(1, 12):
             code = lesson.step(number).code
+            compile("def f(self):\n" + textwrap.indent(code, "    "), "shown", "exec")
             assert len([line for line in code.splitlines() if not line.startswith("#")]) >= 1
             assert len(code.splitlines()) <= 16, "the whole function, because no mark was found"
 

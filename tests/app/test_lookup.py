@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import compute, labels
+from app.settings import SECOND_TOKEN
 from app.views._little_examples import KEYS, QUERY, VALUES
 from model import Masks, load
 from model.analysis.projection import Answer, answer, principal_plane
@@ -47,7 +48,9 @@ def started(models):
 def page(started):
     """The page with its settings as they are at first, but for the sentence."""
     started.switch_page("views/lookup.py").run()
-    first = dict(target="", kind="cross", layer=1, head=1, pad_to=0, asks=2, scaled=True)
+    first = dict(
+        target="", kind="cross", layer=1, head=1, pad_to=0, follow=SECOND_TOKEN, scaled=True
+    )
     return look(started, model="en-de", source=TEXT, **first)
 
 
@@ -60,6 +63,12 @@ def look(page, **settings):
     page.run()
     assert not page.exception
     return page
+
+
+def follow(page, number):
+    """The query at a place of its text, counted from 1."""
+    page.selectbox(key="follow").select_index(number).run()
+    assert not page.exception
 
 
 def own_trace():
@@ -104,7 +113,7 @@ def test_every_number_is_the_traces(page, kind, layer, head):
     trace = load("en-de").trace(TEXT)
     look(page, kind=kind, layer=layer, head=head)
     for asks in (0, 3):
-        page.number_input(key="asks").set_value(asks + 1).run()
+        follow(page, asks + 1)
         check(page, trace, kind, layer - 1, head - 1, asks)
     assert f"come from the {'source' if kind == 'encoder' else 'target'}" in said(page)
 
@@ -152,7 +161,8 @@ def test_a_long_text_is_shown_whole(page):
 
 
 def test_masks_are_the_traces(page):
-    look(page, kind="decoder", asks=1)
+    look(page, kind="decoder")
+    follow(page, 1)
     assert given(page, "head")["weights"] == [1] + [0] * (len(load("en-de").translate(TEXT).ids))
     look(page, pad_to=20, kind="encoder")
     page.toggle(key="src_padding").set_value(False).run()
@@ -168,10 +178,12 @@ def test_a_query_that_may_look_at_nothing_is_told_so():
 
 
 def test_a_shorter_sentence_keeps_the_query_in_range(page):
-    page.number_input(key="asks").set_value(8).run()
+    follow(page, 6)
+    assert given(page, "head")["chosen"] == 5
     look(page, target="Hund")
-    assert page.session_state["asks"] == len(given(page, "head")["queries"]["labels"]) < 8
-    assert given(page, "head")["chosen"] == page.session_state["asks"] - 1
+    assert len(given(page, "head")["queries"]["labels"]) < 6
+    assert page.session_state["follow"] == SECOND_TOKEN
+    assert given(page, "head")["chosen"] == 1
 
 
 def test_the_dictionary_is_the_texts_and_its_scaling_a_switch(page):

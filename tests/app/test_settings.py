@@ -85,7 +85,7 @@ def test_what_is_valid_stays_as_it_is():
         chosen = {key: chance.choice([*odd, setting.default]) for key, setting in SETTINGS.items()}
         found = valid(chosen, HERE)
         assert valid(found, HERE) == found
-        assert set(found) >= {key for key, setting in SETTINGS.items() if not setting.page}
+        assert set(found) >= {key for key, setting in SETTINGS.items() if not setting.pages}
         for key, value in found.items():
             assert type(value) is type(SETTINGS[key].default), key
 
@@ -121,7 +121,7 @@ def test_a_header_says_what_is_not_as_trained():
 def test_what_a_run_depends_on_has_a_name_and_pages_exist():
     for setting in SETTINGS.values():
         assert bool(setting.name) == setting.run, setting.key
-        assert setting.page in ("", *PAGES), setting.key
+        assert set(setting.pages) <= set(PAGES), setting.key
     assert [key for key, setting in SETTINGS.items() if not setting.address] == ["device"]
     run = {key for key, setting in SETTINGS.items() if setting.run}
     assert run == {"model", "step", "source", "line", "target", *MASKS, "pad_to"}

@@ -141,14 +141,14 @@ def test_a_piece_shades_the_text_by_the_head_in_focus(grid, trace):
     target.nth(2).hover()
     weights = trace.attention["cross"][1, 2, 2]
     shades = grid.page.locator(".source span").evaluate_all(
-        "spans => spans.map((span) => parseFloat(span.style.getPropertyValue('--looks')) || 0)"
+        "spans => spans.map((span) => parseFloat(span.style.getPropertyValue('--attends')) || 0)"
     )
     assert np.allclose(np.array(shades) / 100, weights, atol=0.01)
     said, best = grid.said(), trace.src.tokens[weights.argmax()]
     assert re.search(rf"attends most to {re.escape(best)} \({percent(weights.max())}\)", said)
     grid.page.locator(".source span").nth(1).click()
     looked = grid.page.locator(".target span").evaluate_all(
-        "spans => spans.map((span) => parseFloat(span.style.getPropertyValue('--looked')) || 0)"
+        "spans => spans.map((span) => parseFloat(span.style.getPropertyValue('--attended')) || 0)"
     )
     assert np.allclose(np.array(looked) / 100, trace.attention["cross"][1, 2, :, 1], atol=0.01)
     grid.page.mouse.move(5, 5)

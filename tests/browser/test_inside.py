@@ -9,7 +9,7 @@ from model import load
 
 pytestmark = pytest.mark.browser
 LINK = "inside?kind=cross&layer=3&head=2&source=A+dog+runs.&target=Ein+Hund+rennt."
-READ = ["q", "weights", "what the layer gives on"]
+READ = ["q", "weights", "output of the layer"]
 # Of pictures what is said under the pointer, all over them: [row, column, number] per cell.
 SHOWN = """(titles) => {
   const said = [...document.querySelectorAll(".st-key-pictures *")]
@@ -62,7 +62,7 @@ def test_every_step_is_drawn_by_keyboard_alone(visit):
     # Six decimals are said.
     assert np.allclose(seen["weights"], trace.attention["cross"][2, 1], atol=2e-6)
     assert np.allclose(seen["q"], trace.query["cross"][2, 1], atol=2e-6)
-    assert np.allclose(seen["what the layer gives on"], trace.stream["tgt"][3], atol=1e-5)
+    assert np.allclose(seen["output of the layer"], trace.stream["tgt"][3], atol=1e-5)
     expect(visit.page.get_by_role("heading", name=f"11. {STEPS[-1]}")).to_be_visible()
     visit.page.keyboard.press("ArrowLeft")
     expect(visit.page.get_by_role("heading", name=f"10. {STEPS[-2]}")).to_be_visible()
@@ -71,7 +71,8 @@ def test_every_step_is_drawn_by_keyboard_alone(visit):
 def test_a_step_can_be_linked_to(visit):
     visit.open(LINK + "&at=Softmax&without=scaling")
     expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
-    expect(visit.page.get_by_text("Left out: scaling.")).to_be_visible()
+    expect(visit.page.get_by_text("Without scaling:")).to_be_visible()
+    expect(visit.page.get_by_text("With scaling")).to_be_visible()
     address = visit.page.url
     visit.page.keyboard.press("ArrowRight")
     expect(visit.page.get_by_role("heading", name="7. Values")).to_be_visible()
@@ -88,3 +89,20 @@ def test_what_is_under_the_pointer_is_said(visit):
     said = visit.page.get_by_text("weights: “.”, “</s>”")
     expect(said).to_be_visible()
     assert float(said.inner_text().rpartition(": ")[2]) == pytest.approx(float(weight), abs=1e-6)
+
+
+def test_every_press_counts(visit):
+    visit.open(LINK)
+    for _ in range(10):
+        visit.page.keyboard.press("ArrowRight")
+        visit.page.wait_for_timeout(50)
+    expect(visit.page.get_by_role("heading", name=f"11. {STEPS[-1]}")).to_be_visible()
+    visit.settle()
+    visit.page.get_by_role("radio", name="Scores").click()
+    expect(visit.page.get_by_role("heading", name=f"3. {STEPS[2]}")).to_be_visible()
+    visit.settle()
+    for _ in range(2):  # the click left the keyboard on the choice of steps
+        visit.page.keyboard.press("ArrowRight")
+    expect(visit.page.get_by_role("heading", name=f"5. {STEPS[4]}")).to_be_visible()
+    visit.settle()
+    assert "at=Mask" in visit.page.url

@@ -203,7 +203,7 @@ def trace():
 
 @pytest.fixture
 def head(visit):
-    address = f"lookup?source={SENTENCE.replace(' ', '+')}&kind=cross&layer=2&head=3&asks=3"
+    address = f"lookup?source={SENTENCE.replace(' ', '+')}&kind=cross&layer=2&head=3&follow=3+Hund"
     return Plane(visit.open(address), "head_plane")
 
 
@@ -234,17 +234,21 @@ def test_the_heads_own_weights_stand_beside_the_picture(head, trace):
     head.visit.screenshot("lookup")
 
 
+def query_of(head):
+    return head.page.get_by_test_id("stSelectbox").filter(has_text="Query").locator("[value]")
+
+
 def test_a_query_is_chosen_by_click_in_text_or_plane_and_is_in_the_link(head, trace):
     head.part.get_by_role("radio").nth(4).click()
     head.visit.settle()
     expect_row(head, trace, 4)
-    assert "asks=5" in head.page.url
-    expect(head.page.get_by_role("spinbutton", name="Query")).to_have_value("5")
+    assert "follow=5+" in head.page.url
+    expect(query_of(head)).to_have_text(f"5 {trace.tgt.tokens[4]}")
     diamond = head.part.locator("path.other").nth(1)
     diamond.scroll_into_view_if_needed()
     diamond.dispatch_event("click")
     head.visit.settle()
-    expect(head.page.get_by_role("spinbutton", name="Query")).to_have_value("2")
+    expect(query_of(head)).to_have_text(f"2 {trace.tgt.tokens[1]}")
     expect_row(head, trace, 1)
 
 
@@ -257,7 +261,7 @@ def test_a_query_is_chosen_by_keys(head, trace):
     head.page.keyboard.press("Home")
     head.visit.settle()
     expect_row(head, trace, 0)
-    assert "asks=1" in head.page.url
+    assert "follow=1+" in head.page.url
     head.page.keyboard.press("ArrowLeft")  # there is none before the first
     head.visit.settle()
     expect_row(head, trace, 0)
@@ -273,9 +277,9 @@ def test_a_dot_says_its_name(head, trace):
 
 
 def test_a_link_to_a_query_that_is_not_there_falls_back(visit):
-    plane = Plane(visit.open("lookup?source=Hi&kind=encoder&asks=99"), "head_plane")
+    plane = Plane(visit.open("lookup?source=Hi&kind=encoder&follow=99+x"), "head_plane")
     assert len(plane.words()) == plane.part.get_by_role("radio").count() < 99
-    assert "asks=99" not in visit.page.url
+    assert "follow=99" not in visit.page.url
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -22,14 +22,24 @@ _mount = st.components.v2.component(
 _mount_look = st.components.v2.component("headlight_head_grid_look", js=script("head_grid/look.js"))
 
 
-def head_grid(packed: bytes, look: Look, on_focus: Callable[[Mapping], None], fresh: bool) -> None:
-    """The grid. `on_focus` hears of a head that was chosen, as `Look.focus`; `fresh`: whether the
-    browser does not have these weights yet."""
+def head_grid(
+    packed: bytes,
+    look: Look,
+    on_focus: Callable[[Mapping], None],
+    on_query: Callable[[int], None],
+    fresh: bool,
+) -> None:
+    """The grid. `on_focus` hears of a head that was selected, as `Look.focus`, with the count of
+    such selections; `on_query` of a query that was, by its row; `fresh`: whether the browser does
+    not have these weights yet."""
 
-    def chosen():
+    def focus():
         on_focus(st.session_state["head_grid"].focus)
 
-    _mount(data=packed, key="head_grid", on_focus_change=chosen)
+    def query():
+        on_query(st.session_state["head_grid"].query)
+
+    _mount(data=packed, key="head_grid", on_focus_change=focus, on_query_change=query)
     # Apart, because it changes with every click, and the weights are large.
     _mount_look(data=asdict(look), key="head_grid_look", height=1)
     if fresh:

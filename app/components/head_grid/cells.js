@@ -127,14 +127,62 @@ export function averaged({ layers, heads }, { focus, average }) {
   return tiles;
 }
 
-/** Mean weights of the query (or, with `asQuery` false, of the key) at a place of a part. */
-export function meanWeights({ rows, columns, cells }, tiles, at, asQuery) {
+/** Weights of the queries at some places of a part, their mean, or with `asQuery` false of the
+ * keys, their sum; mean over tiles. Either is at most 1. */
+export function meanWeights({ rows, columns, cells }, tiles, places, asQuery) {
   const sum = new Float32Array(asQuery ? columns : rows);
   for (const tile of tiles)
-    for (let i = 0; i < sum.length; i++)
-      sum[i] += weightOf(
-        cells[tile * rows * columns + (asQuery ? at * columns + i : i * columns + at)]);
-  return sum.map((weight) => weight / tiles.length);
+    for (const at of places)
+      for (let i = 0; i < sum.length; i++)
+        sum[i] += weightOf(
+          cells[tile * rows * columns + (asQuery ? at * columns + i : i * columns + at)]);
+  const count = tiles.length * (asQuery ? places.length : 1);
+  return sum.map((weight) => weight / count);
+}
+
+/** Where tokens stand among the rows or columns of a side, those of other sides left out. */
+export const placesOf = (tokens, side, sides) => [...new Set(tokens
+  .filter((token) => token.side === side)
+  .map((token) => Math.floor(token.index / sides[side].every)))];
+
+/** What is selected after a click on a token: `tokens`, and behind a second click `to`, what they
+ * are linked to. With `extend` the token joins the last of the two; one that is selected leaves. */
+export function select(selected, token, extend) {
+  const isSame = ({ side, index }) => side === token.side && index === token.index;
+  const { tokens = [], to = [] } = selected ?? {};
+  if ([...tokens, ...to].some(isSame)) {
+    const [first, second] = [tokens, to].map((some) => some.filter((one) => !isSame(one)));
+    if (!first.length && !second.length) return null;
+    return first.length ? { tokens: first, to: second } : { tokens: second, to: [] };
+  }
+  if (extend && to.length) return { tokens, to: [...to, token] };
+  if (extend) return { tokens: [...tokens, token], to };
+  return tokens.length && !to.length ? { tokens, to: [token] } : { tokens: [token], to: [] };
+}
+
+/** The heads with the most weight between two groups of tokens, in either direction: the keys of a
+ * group count together, and of its queries the mean. */
+export function links(parts, sides, { tokens, to }, most = 5) {
+  const found = [];
+  for (const part of parts)
+    for (const [queries, keys] of [[tokens, to], [to, tokens]]) {
+      const rows = placesOf(queries, part.query, sides);
+      const columns = placesOf(keys, part.key, sides);
+      if (!rows.length || !columns.length) continue;
+      for (let tile = 0; tile < part.layers * part.heads; tile++) {
+        const weights = meanWeights(part, [tile], rows, true);
+        const weight = columns.reduce((sum, column) => sum + weights[column], 0);
+        const [layer, head] = [Math.floor(tile / part.heads), tile % part.heads];
+        if (weight > 0) found.push({ kind: part.kind, layer, head, queries, keys, weight });
+      }
+    }
+  return found.sort((a, b) => b.weight - a.weight).slice(0, most);
+}
+
+/** How many keys a row of a head may attend to. */
+export function visibleKeys({ rows, columns, cells, heads }, { layer, head }, row) {
+  const start = ((layer * heads + head) * rows + row) * columns;
+  return cells.subarray(start, start + columns).filter(Boolean).length;
 }
 
 /** All cells of a part as pixels, row by row, heads beside and layers below each other. `colours`

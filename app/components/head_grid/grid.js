@@ -5,12 +5,13 @@ import { element, painted } from "../shared/dom.js";
 import { cellUnder, hatching, pixelSheet, pointIn, sized, writeTurned } from "../shared/heatmap.js";
 import { percent } from "../shared/numbers.js";
 import {
-  averaged, cellOf, holds, joint, meanWeights, neighbour, paintTiles, placeOf, rowOf, tileAt,
-  unpack, weightOf,
+  averaged, cellOf, holds, joint, meanWeights, neighbour, paintTiles, placeOf, placesOf, rowOf,
+  select, tileAt, unpack, visibleKeys, weightOf,
 } from "./cells.js";
 import { SelectedHead } from "./selected.js";
 
 const REST = 150; // ms without a key before the server hears of it
+const PATIENCE = 5000; // ms in which the server's answer to a selection comes, or is lost
 const LEAST_TILE = 56; // px; where they would be smaller, kinds are stacked instead
 const WIDE = 1000; // px; a narrower frame has the selected head below the tiles
 const LARGEST_TILE = 18; // in letters
@@ -20,10 +21,14 @@ const GAP = 4;
 export class Grid {
   data = null; // what unpack() gave
   look = null; // what the small mount gave
-  pointed = null; // {row: {side, index}, column: {side, index}, tile: {kind, layer, head}}
+  // A cell {row, column, tile: {kind, layer, head}}, or {tokens, to}, see select(); a token is
+  // {side, index}. What is pinned stays while nothing is pointed at.
+  pointed = null;
   pinned = null;
   rest = 0;
+  count = 0; // of the selections made here; the server says which it has heard of
   report = () => {};
+  reportQuery = () => {};
 
   /** `large`: with the selected head in full beside its tile. */
   constructor(large = false) {
@@ -53,7 +58,11 @@ export class Grid {
     this.stage.onclick = (event) => this.choose(this.cellAt(event)?.tile, 0);
     this.text.onpointermove = (event) => this.hover(this.tokenAt(event));
     this.text.onpointerleave = () => this.hover(null);
-    this.text.onclick = (event) => this.pin(this.tokenAt(event));
+    this.text.onclick = (event) => {
+      const token = this.tokenAt(event)?.tokens[0];
+      const extend = event.shiftKey || event.ctrlKey || event.metaKey;
+      if (token) this.setPin(select(this.pinned, token, extend));
+    };
     this.observer?.disconnect();
     this.observer = new ResizeObserver(() => {
       if (Math.abs(this.frame.clientWidth - this.frameWidth) > 1) this.draw();
@@ -79,8 +88,10 @@ export class Grid {
     if (look === this.given) return;
     const before = this.look;
     this.given = look;
-    // A key is pressed: what the server answers to an earlier one must not move the focus back.
-    if (this.rest && before) look = { ...look, focus: before.focus };
+    if (look.session !== this.session) [this.session, this.count] = [look.session, 0];
+    // What the server answers to an earlier selection must not undo a later one.
+    const late = look.heard < this.count && performance.now() - this.when < PATIENCE;
+    if (late && before) look = { ...look, focus: before.focus };
     this.look = look;
     const rest = (l) => JSON.stringify({ ...l, focus: null });
     if (this.drawn && before && rest(before) === rest(look)) this.point();
@@ -253,7 +264,7 @@ export class Grid {
 
   tokenAt(event) {
     const { side, index } = event.composedPath()[0] ?? {};
-    return side ? { token: { side, index } } : null;
+    return side ? { tokens: [{ side, index }], to: [] } : null;
   }
 
   hover(pointed) {
@@ -263,7 +274,14 @@ export class Grid {
 
   pin(pointed) {
     const same = JSON.stringify(pointed) === JSON.stringify(this.pinned);
-    this.pinned = same ? null : pointed;
+    this.setPin(same ? null : pointed);
+  }
+
+  /** The query that is pinned is followed on the other pages too. */
+  setPin(pinned) {
+    this.pinned = pinned;
+    const query = pinned?.row ?? pinned?.tokens[0];
+    if (query?.side === this.part(this.look.focus.kind).query) this.reportQuery(query.index);
     this.point();
   }
 
@@ -271,13 +289,15 @@ export class Grid {
   choose(tile, rest) {
     if (!tile) return;
     this.look = { ...this.look, focus: tile };
+    this.count++;
+    this.when = performance.now();
     if (this.look.show === "one kind" && !this.drawn.some((s) => s.part.kind === tile.kind))
       this.draw();
     else this.point();
     clearTimeout(this.rest);
     this.rest = setTimeout(() => {
       this.rest = 0;
-      this.report(tile);
+      this.report({ ...tile, count: this.count });
     }, rest);
   }
 
@@ -286,6 +306,8 @@ export class Grid {
     const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     const move = event.key === "Home" ? [0, 0] : step[event.key];
     if (event.key === "Escape") this.pinned = null;
+    else if (event.key === "Enter" && this.pinned?.row)
+      this.pinned = { tokens: [this.pinned.row], to: [this.pinned.column] };
     else if (!move) return;
     else if (event.shiftKey || event.key === "Home") this.walkCells(move);
     else this.choose(neighbour(this.drawn, this.look.focus, move), REST);
@@ -329,17 +351,14 @@ export class Grid {
       const { heads } = part;
       over.clearRect(0, 0, over.canvas.width, over.canvas.height);
       const bands = [];
-      const { token } = pointed ?? {};
-      const [row, column] = token ? [token, token] : [pointed?.row, pointed?.column];
+      const { rows, columns } = this.marked(pointed);
       for (const [isRow, marked, offsets, length, size] of [
-        [true, row, part.down, height, part.rows],
-        [false, column, part.across, width, part.columns],
-      ]) {
-        if (!marked || !(marked.side in offsets)) continue;
-        const { every } = this.data.sides[marked.side];
-        const index = offsets[marked.side] + Math.floor(marked.index / every);
-        bands.push([isRow, (index * length) / size - thin / 2, length / size + thin]);
-      }
+        [true, rows, part.down, height, part.rows],
+        [false, columns, part.across, width, part.columns],
+      ])
+        for (const [side, first] of Object.entries(offsets))
+          for (const place of placesOf(marked, side, this.data.sides))
+            bands.push([isRow, ((first + place) * length) / size - thin / 2, length / size + thin]);
       over.strokeStyle = colour;
       over.lineWidth = thin;
       for (let tile = 0; bands.length && tile < part.layers * heads; tile++) {
@@ -358,23 +377,31 @@ export class Grid {
     }
   }
 
-  /** Weights between a token, as a query or as a key, and all tokens of the other side, in the head
-   * in focus or the mean. */
-  between(token, asQuery) {
+  /** The tokens whose rows and whose columns are marked. */
+  marked(pointed) {
+    if (!pointed) return { rows: [], columns: [] };
+    if (pointed.row) return { rows: [pointed.row], columns: [pointed.column] };
+    const all = [...pointed.tokens, ...pointed.to];
+    return { rows: all, columns: all };
+  }
+
+  /** Weights between tokens, as queries or as keys, and all tokens of the other side, in the
+   * selected head or the mean. */
+  between(tokens, asQuery) {
     const part = this.part(this.look.focus.kind);
-    if (!part || token.side !== (asQuery ? part.query : part.key)) return null;
-    const at = Math.floor(token.index / this.data.sides[token.side].every);
+    const places = part ? placesOf(tokens, asQuery ? part.query : part.key, this.data.sides) : [];
+    if (!places.length) return null;
     return {
       side: asQuery ? part.key : part.query,
-      weights: meanWeights(part, averaged(part, this.look), at, asQuery),
+      weights: meanWeights(part, averaged(part, this.look), places, asQuery),
     };
   }
 
   shade(pointed) {
     for (const span of this.shaded ?? []) {
       span.classList.remove("here");
-      span.style.removeProperty("--looks");
-      span.style.removeProperty("--looked");
+      span.style.removeProperty("--attends");
+      span.style.removeProperty("--attended");
     }
     this.shaded = [];
     const set = (token, name, value) => {
@@ -384,11 +411,10 @@ export class Grid {
       else span.style.setProperty(name, value);
       this.shaded.push(span);
     };
-    const token = pointed?.token ?? pointed?.row;
-    if (!token) return;
-    set(token, "here");
-    for (const [asQuery, name] of [[true, "--looks"], [false, "--looked"]]) {
-      const others = this.between(token, asQuery);
+    const tokens = pointed?.tokens ?? (pointed ? [pointed.row] : []);
+    for (const token of [...tokens, ...(pointed?.to ?? [])]) set(token, "here");
+    for (const [asQuery, name] of [[true, "--attends"], [false, "--attended"]]) {
+      const others = this.between(tokens, asQuery);
       others?.weights.forEach((weight, i) => {
         const { every } = this.data.sides[others.side];
         for (let k = 0; k < every && weight > 0.004; k++)
@@ -397,19 +423,24 @@ export class Grid {
     }
   }
 
-  label({ side, index }) {
+  labelText({ side, index }) {
     const { labels, every } = this.data.sides[side];
-    if (every === 1) return element("em", {}, labels[index]);
-    const last = labels[Math.min(labels.length, index + every) - 1];
-    return element("em", {}, `${labels[index]} … ${last}`);
+    if (every === 1) return labels[index];
+    return `${labels[index]} … ${labels[Math.min(labels.length, index + every) - 1]}`;
+  }
+
+  label(token) {
+    return element("em", {}, this.labelText(token));
+  }
+
+  name({ kind, layer, head }) {
+    return `${this.part(kind).name}, layer ${this.part(kind).numbers[layer]} head ${head + 1}`;
   }
 
   sentence(pointed) {
     const { focus, average } = this.look;
-    const name = ({ kind, layer, head }) =>
-      `${this.part(kind).name}, layer ${this.part(kind).numbers[layer]} head ${head + 1}`;
     if (!pointed) {
-      const where = element("b", {}, name(focus));
+      const where = element("b", {}, this.name(focus));
       return [where, " is selected. Point at a token or a cell; click a tile to select its head."];
     }
     if (pointed.tile) {
@@ -417,20 +448,22 @@ export class Grid {
       const part = this.part(tile.kind);
       const [i, j] = [row, column].map(({ side, index }) => index / this.data.sides[side].every);
       const byte = part.cells[((tile.layer * part.heads + tile.head) * part.rows + i) * part.columns + j];
-      const start = [element("b", {}, name(tile)), ": ", this.label(row)];
+      const start = [element("b", {}, this.name(tile)), ": ", this.label(row)];
       if (!byte) return [...start, " may not attend to ", this.label(column), "."];
       const atMost = Math.max(this.data.sides[row.side].every, this.data.sides[column.side].every) > 1;
       const share = (atMost ? "up to " : "") + percent(weightOf(byte));
-      return [...start, ` attends ${share} to `, this.label(column), "."];
+      const only = visibleKeys(part, tile, i) === 1 ? ", the only key it may attend to." : ".";
+      return [...start, ` attends ${share} to `, this.label(column), only];
     }
     const number = this.part(focus.kind).numbers[focus.layer];
     const over = { heads: `mean over the heads of layer ${number}`,
       layers: `mean of head ${focus.head + 1} over the layers`, both: "mean over all heads" };
-    const head = average ? `${this.part(focus.kind).name}, ${over[average]}` : name(focus);
-    const parts = [element("b", {}, head), ": ", this.label(pointed.token)];
+    const head = average ? `${this.part(focus.kind).name}, ${over[average]}` : this.name(focus);
+    const parts = [element("b", {}, head), ": "];
+    pointed.tokens.forEach((token, i) => parts.push(i ? " + " : "", this.label(token)));
     let roles = 0; // it is a query, a key, or both
     for (const [asQuery, verb] of [[true, " attends most to "], [false, " is attended to most by "]]) {
-      const others = this.between(pointed.token, asQuery);
+      const others = this.between(pointed.tokens, asQuery);
       if (!others) continue;
       const best = [...others.weights.keys()].filter((i) => others.weights[i] > 0.004)
         .sort((a, b) => others.weights[b] - others.weights[a]).slice(0, 3);

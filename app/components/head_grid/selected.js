@@ -4,11 +4,15 @@ import { pixelColours } from "../shared/colours.js";
 import { element } from "../shared/dom.js";
 import { cellUnder, pixelSheet, pointIn, sized, writeTurned } from "../shared/heatmap.js";
 import { percent } from "../shared/numbers.js";
-import { averaged, meanWeights } from "./cells.js";
+import { averaged, links, meanWeights, placesOf } from "./cells.js";
 
 const LARGEST_CELL = 34; // px
-const TALLEST = 0.32; // of the window, for cells: tiles and head are seen without scrolling
-const LEAST_LETTERS = 11; // px
+// For its cells, so that tiles and head are seen without scrolling: of the window, and of what is
+// left of it below so many letters.
+const TALLEST = 0.32;
+const ABOVE = 25;
+const LEAST = 160; // px
+const LEAST_LETTERS = 0.7; // of the page's
 const LONGEST_LABEL = 24; // characters
 
 export class SelectedHead {
@@ -19,8 +23,9 @@ export class SelectedHead {
     this.canvas = element("canvas", { "aria-hidden": "true" }); // marks, and what the pointer meets
     this.box = element("div", { class: "cells" }, this.picture, this.canvas);
     this.answers = element("div", { class: "answers" });
+    this.linked = element("div", { class: "answers" });
     this.root = root;
-    root.append(this.heading, this.box, this.answers);
+    root.append(this.heading, this.box, this.linked, this.answers);
     this.canvas.onpointermove = (event) => grid.hover(this.cellAt(event));
     this.canvas.onpointerleave = () => grid.hover(null);
     this.canvas.onclick = (event) => grid.pin(this.cellAt(event));
@@ -29,7 +34,7 @@ export class SelectedHead {
   /** What is shown, row by row: one head, or the mean over some. */
   rows(part) {
     const tiles = averaged(part, this.grid.look);
-    return Array.from({ length: part.rows }, (_, row) => meanWeights(part, tiles, row, true));
+    return Array.from({ length: part.rows }, (_, row) => meanWeights(part, tiles, [row], true));
   }
 
   name(part) {
@@ -44,6 +49,7 @@ export class SelectedHead {
   /** The picture is drawn when what it shows has changed; the marks follow the pointer. */
   draw() {
     const { data, look, ink, frameWidth, pointed, pinned } = this.grid;
+    this.link(data, pinned);
     const part = this.grid.part(look.focus.kind);
     this.root.toggleAttribute("hidden", !part?.rows || !part.columns);
     if (this.root.hidden) return;
@@ -63,8 +69,10 @@ export class SelectedHead {
     const context = this.picture.getContext("2d");
     const [down, across] = [part.query, part.key].map((name) => grid.data.sides[name]);
     const labels = [this.rowLabels(part, down), this.labels(across, part.columns)];
-    const tallest = Math.max(200, TALLEST * window.innerHeight);
-    const letters = Math.min(0.85 * grid.font, Math.max(LEAST_LETTERS, tallest / part.rows));
+    const { innerHeight } = window;
+    const tallest = Math.max(LEAST, Math.min(TALLEST * innerHeight, innerHeight - ABOVE * grid.font));
+    const letters = grid.font *
+      Math.min(0.85, Math.max(LEAST_LETTERS, tallest / part.rows / grid.font));
     context.font = `${letters}px ${grid.family}`;
     const [widest, highest] = labels.map((some) =>
       Math.max(...some.map((label) => context.measureText(label).width)));
@@ -127,15 +135,13 @@ export class SelectedHead {
   mark(pointed) {
     const { grid, part, cell, left, top, marks: context } = this;
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
-    const [row, column] = pointed?.token ? [pointed.token, pointed.token]
-      : [pointed?.row, pointed?.column];
     context.strokeStyle = grid.look.colour;
     context.lineWidth = 2;
-    const at = (token) => Math.floor(token.index / grid.data.sides[token.side].every) * cell;
-    if (row?.side === part.query)
-      context.strokeRect(left, top + at(row), part.columns * cell, cell);
-    if (column?.side === part.key)
-      context.strokeRect(left + at(column), top, cell, part.rows * cell);
+    const { rows, columns } = grid.marked(pointed);
+    for (const row of placesOf(rows, part.query, grid.data.sides))
+      context.strokeRect(left, top + row * cell, part.columns * cell, cell);
+    for (const column of placesOf(columns, part.key, grid.data.sides))
+      context.strokeRect(left + column * cell, top, cell, part.rows * cell);
   }
 
   /** The most probable next tokens (or classes) at the row that is pointed at, as bars. */
@@ -145,7 +151,7 @@ export class SelectedHead {
       this.answered = null;
       return this.answers.replaceChildren();
     }
-    const token = pointed?.token ?? pointed?.row;
+    const token = pointed?.tokens?.[0] ?? pointed?.row;
     const read = token?.side === answers.side ? token.index : answers.rows.length - 1;
     const row = answers.rows.length === 1 ? 0 : Math.min(read, answers.rows.length - 1);
     if (this.answered?.[0] === answers && this.answered[1] === row) return;
@@ -157,6 +163,32 @@ export class SelectedHead {
       element("span", { class: "length", style: `--share: ${100 * share}%` }),
       element("span", {}, percent(share))));
     this.answers.replaceChildren(element("h4", {}, title), ...bars);
+  }
+
+  /** The heads that link two groups of tokens, each a click away; they stand in the place of the
+   * bars. */
+  link(data, pinned) {
+    const shown = pinned?.to?.length ? pinned : null;
+    if (this.shownLinks?.[0] === data && this.shownLinks[1] === shown) return;
+    this.shownLinks = [data, shown];
+    this.answers.toggleAttribute("hidden", Boolean(shown));
+    this.linked.replaceChildren();
+    if (!shown) return;
+    const { grid } = this;
+    const best = links(data.parts, data.sides, shown);
+    const name = (tokens) => tokens.map((token) => grid.labelText(token)).join(" + ");
+    const buttons = best.map(({ kind, layer, head, queries, keys, weight }) => {
+      const button = element("button", { class: "bar", type: "button" },
+        element("span", {}, grid.name({ kind, layer, head })),
+        element("span", { class: "length", style: `--share: ${100 * weight}%` }),
+        element("span", {}, percent(weight)));
+      button.title = `${name(queries)} attends to ${name(keys)}`;
+      button.onclick = () => grid.choose({ kind, layer, head }, 0);
+      return button;
+    });
+    this.linked.append(
+      element("h4", {}, `Heads between “${name(shown.tokens)}” and “${name(shown.to)}”`),
+      ...(buttons.length ? buttons : ["No head may attend from one to the other."]));
   }
 
   cellAt(event) {

@@ -3,12 +3,13 @@
 
 import { ramp } from "../shared/colours.js";
 import { element, painted } from "../shared/dom.js";
-import { cellUnder, drawCells, pointIn, sized, writeTurned } from "../shared/heatmap.js";
+import { cellUnder, drawCells, hatching, pointIn, sized, writeTurned } from "../shared/heatmap.js";
 import { exact } from "../shared/numbers.js";
 import { headerOf } from "../shared/packed.js";
 
 const LEAST_NUMBER = 2.4; // in letters: the narrowest cell that holds a number
 const TALL = 26; // rows up to which each gets the height of a letter
+const TALLEST = 0.45; // of the window, for rows that fit there
 
 /** The bytes of pack(). */
 function unpack(bytes) {
@@ -28,7 +29,7 @@ class Matrices {
     Object.assign(this, header);
     this.message = element("p", { class: "message" });
     this.all = element("div", { class: "all" });
-    this.frame = element("div", { class: "frame" }, this.message, this.all);
+    this.frame = element("div", { class: "frame" }, this.all, this.message);
     root.querySelector(".frame")?.remove(); // the style beside it stays
     root.append(this.frame);
     for (const one of this.matrices) this.add(one);
@@ -74,7 +75,8 @@ class Matrices {
     one.top = one.columns.length ? widest(one.columns) + letter * 0.6 : letter * 1.4;
     const room = this.width - one.left - 4;
     one.across_ = Math.min(room / columns, letter * 3.2);
-    one.down = rows <= TALL ? letter * 1.5 : Math.max(2, (letter * 1.5 * TALL) / rows);
+    one.down = rows > TALL ? Math.max(2, (letter * 1.5 * TALL) / rows)
+      : Math.min(1.5 * letter, Math.max(1.05 * letter, (TALLEST * window.innerHeight) / rows));
     const [width, height] = [one.left + one.across_ * columns + 4, one.top + one.down * rows + 4];
     sized(one.canvas, width, height, Math.round);
     this.cells(one, context);
@@ -85,6 +87,8 @@ class Matrices {
   cells(one, context) {
     const numbers = one.across_ >= this.letter * LEAST_NUMBER && one.down >= this.letter * 1.2;
     context.font = this.font(this.letter * 0.85);
+    context.fillStyle = hatching(this.ink); // what is no number is masked
+    context.fillRect(one.left, one.top, one.across_ * one.values[1], one.down * one.values[0]);
     drawCells(context, this.box(one), one.cells, one.colour, numbers);
   }
 
