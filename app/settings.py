@@ -626,6 +626,14 @@ SETTINGS = {
         ),
         Setting("ranks", "Its rank", False, "expander", page="residual"),
         Setting(
+            "all_layers",
+            "All layers",
+            False,
+            "toggle",
+            "Off: layers that are built alike are drawn once, with N × beside them.",
+            page="model",
+        ),
+        Setting(
             "system",
             "System",
             "paper",
