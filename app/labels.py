@@ -456,6 +456,7 @@ def block_in_numbers(trace: Trace, block: Block, depth: int) -> str:
 def block_explained(model, trace: Trace, block: Block) -> str:
     """What a block does, in a sentence or two."""
     config = model.config
+    learned = isinstance(embeddings_of(model)[0].position, LearnedPositions)
     if block.kind:
         _, key = trace.sides_of(block.kind)
         keys = {
@@ -471,7 +472,8 @@ def block_explained(model, trace: Trace, block: Block) -> str:
         )
     return {
         "embedding": f"{token_title(model)}: one learned vector per token.",
-        "position": positions(model),
+        "position": "Added to the embeddings, for attention by itself knows no order: "
+        + ("one learned vector per position." if learned else "sines and cosines of the position."),
         "feed_forward": f"Two linear maps, {config.d_model:,} → {config.d_ff:,} → "
         f"{config.d_model:,}, with a ReLU between; at each position alone.",
         "add_norm": "The residual connection: what entered the sublayer is added to what leaves "

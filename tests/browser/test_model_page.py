@@ -11,6 +11,7 @@ PRE_NORM = [
     "feed_forward.norm", "feed_forward.feed_forward",
 ]  # fmt: skip
 MAP = ".st-key-model_map"
+MODELS = "en-de", "uneven", "classifier"
 
 
 def parts(visit, stack=""):
@@ -113,8 +114,7 @@ def test_keys_choose_a_block_and_follow_the_link(visit):
     assert "layer=2" in visit.page.url and "kind=encoder" in visit.page.url
 
 
-# Where parts of the page end, in pixels: of the figure, whether it has to scroll, and the bottoms
-# of its details.
+# Where the figure is, in pixels, whether it scrolls, and how high its smallest letters are.
 PLACES = """(map) => {
   const root = map.querySelector(".frame") ?? [...map.querySelectorAll("*")]
     .map((node) => node.shadowRoot?.querySelector(".frame")).find(Boolean);
@@ -131,8 +131,13 @@ PLACES = """(map) => {
 }"""
 
 
-@pytest.mark.parametrize("projector", [False, True])
-@pytest.mark.parametrize("model", ["en-de", "uneven", "classifier"])
+@pytest.mark.parametrize(
+    ("model", "projector"),
+    [
+        *[(model, projector) for model in MODELS for projector in (False, True)],
+        ("pre_norm, untrained", False),
+    ],
+)
 def test_the_whole_figure_and_the_details_are_in_the_first_view(visit, model, projector):
     visit.page.set_viewport_size({"width": 1280, "height": 720})
     visit.open(f"model?model={model}&source=the+dog&projector={str(projector).lower()}")
