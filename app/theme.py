@@ -37,7 +37,7 @@ STYLE = """
 .st-key-top_bar input::placeholder { color: inherit; opacity: 1; }
 .st-key-top_bar .stButton button { white-space: nowrap; }
 .st-key-block p { font-size: 0.87rem; line-height: 1.45; }
-.st-key-block a { height: auto; padding-inline: 0; }
+.st-key-block a { height: auto; padding: 0; }
 .st-key-block a p { white-space: normal; }
 """
 PROJECTOR_STYLE = f"""

@@ -48,11 +48,10 @@ with details, st.container(key="block", gap="xsmall"):
     repeated = any(len(run) > 1 for stack in sides for run in alike(shown, stack))
     all_layers = repeated and session.draw("all_layers")
     depth = len(sides[block.stack].layers) if block.stack in sides else 0
-    name, numbers = labels.block_name(trace, block), labels.block_in_numbers(trace, block, depth)
-    st.markdown(f"**{name}**  \n{numbers}")
     pages = {"embedding": "positions", "position": "positions", "softmax": HOME}
     pages |= {"log_softmax": HOME, "generator": HOME}
     page = PAGES[pages.get(block.part, "inside" if kind_at(block) else "residual")]
+    st.markdown(f"**{labels.block_name(trace, block)}**")
     with st.container(key="open_block"):
         st.page_link(
             page.file,
@@ -60,6 +59,7 @@ with details, st.container(key="block", gap="xsmall"):
             icon=":material/arrow_forward:",
             icon_position="right",
         )
+    st.markdown(labels.block_in_numbers(trace, block, depth))
     st.markdown(labels.block_explained(view.model, trace, block))
 with figure:
     model_map(

@@ -21,8 +21,8 @@ const FORK = 46; // from the stem to its outer tines
 
 const SMALLEST = 0.75; // px per unit; the frame scrolls before letters get smaller
 const LARGEST = 2;
+const LOWEST = 280; // px; in a lower window the page scrolls
 const BAR = 16; // px of a scroll bar
-const PHONE = 0.6; // of the window, at most, where the margins are given up
 
 const ruler = element("canvas").getContext("2d");
 
@@ -60,9 +60,27 @@ class Figure {
 
   draw() {
     this.family = getComputedStyle(this.frame).fontFamily;
-    this.width = this.room();
+    [this.width, this.highest] = this.room();
+    this.layout(this.width);
+    // Made smaller to fit the height, it leaves room at its sides: for wider boxes.
+    const scale = this.scale();
+    if (scale < 1 && scale * this.size[0] < this.width) this.layout(this.width / scale);
+    const [width, height] = this.size;
+    this.svg.setAttribute("viewBox", `0 ${2 - height} ${width} ${height}`);
+    this.svg.style.width = `${Math.floor(this.scale() * width)}px`;
+    this.svg.style.height = `${Math.floor(this.scale() * height)}px`;
+    this.frame.style.maxHeight = `${this.highest}px`;
+    const focused = this.root.getRootNode().activeElement?.dataset?.part;
+    this.svg.replaceChildren(...this.lines, ...this.nodes);
+    this.mark(this.chosen);
+    if (focused) this.node(focused)?.focus({ preventScroll: true });
+    if (this.all) this.reveal(true);
+  }
+
+  /** Everything, in a width. */
+  layout(width) {
     const count = this.stacks.length;
-    const room = (margin) => (this.width - (count - 1) * CHANNEL) / count - margin - RESIDUAL - 14;
+    const room = (margin) => (width - (count - 1) * CHANNEL) / count - margin - RESIDUAL - 14;
     this.wide = room(MARGIN) >= LEAST;
     this.margin = this.wide ? MARGIN : 0;
     this.box = this.wide ? Math.min(room(MARGIN), WIDEST) : Math.max(room(0) / 0.85, 140);
@@ -75,13 +93,6 @@ class Figure {
     for (const bridge of this.bridges) this.bridge(bridge, columns);
     const top = Math.min(...columns.map(({ top }) => top)) - 2;
     this.size = [count * this.step - CHANNEL, 2 - top];
-    this.svg.setAttribute("viewBox", `0 ${top} ${this.size.join(" ")}`);
-    const focused = this.root.getRootNode().activeElement?.dataset?.part;
-    this.svg.replaceChildren(...this.lines, ...this.nodes);
-    this.mark(this.chosen);
-    if (focused) this.node(focused)?.focus({ preventScroll: true });
-    this.fit();
-    if (this.all) this.reveal(true);
   }
 
   column(stack, index) {
@@ -326,26 +337,23 @@ class Figure {
 
   // Where it stands
 
-  /** Its width, whether or not a scroll bar is there now. */
+  /** Width and height that there are, whether or not a scroll bar is there now. */
   room() {
-    return Math.max(this.frame.offsetWidth - BAR, 100);
+    const above = this.frame.getBoundingClientRect().top + (this.page?.scrollTop ?? 0);
+    const below = Math.floor(Math.max(window.innerHeight - above - 6, LOWEST));
+    return [Math.max(this.frame.offsetWidth - BAR, 100), below];
   }
 
-  /** As large as there is room: all of it in the window, unless it has all layers. */
-  fit() {
-    if (this.room() !== this.width) return this.draw();
-    const scrolled = this.page?.scrollTop ?? 0;
-    const above = this.frame.getBoundingClientRect().top + scrolled;
-    const share = this.wide ? 1 : PHONE;
-    const room = Math.floor(Math.max(Math.min(window.innerHeight - above - 6,
-      share * window.innerHeight), 280));
+  /** Pixels per unit: all of it in the window, unless it has all layers or is on a phone. */
+  scale() {
     const [width, height] = this.size;
     const across = Math.min(this.width / width, LARGEST);
-    const scale = this.all || !this.wide
-      ? across : Math.max(Math.min(across, room / height), Math.min(SMALLEST, across));
-    this.svg.style.width = `${Math.floor(scale * width)}px`;
-    this.svg.style.height = `${Math.floor(scale * height)}px`;
-    this.frame.style.maxHeight = `${room}px`;
+    if (this.all || !this.wide) return across;
+    return Math.max(Math.min(across, this.highest / height), Math.min(SMALLEST, across));
+  }
+
+  fit() {
+    if (this.room().some((size, i) => size !== [this.width, this.highest][i])) this.draw();
   }
 
   /** Brings the chosen block into the frame. */
