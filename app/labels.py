@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from app.charts import Axis
-from model.analysis.architecture import Block
+from model.analysis.architecture import EMBEDDINGS, LAYERS, OUTPUT, Block
 from model.analysis.head_metrics import Measured, measure, nearest_names, rows_that_show, tokens_of
 from model.analysis.projection import Answer, Plane
 from model.analysis.reading import Reading
@@ -411,13 +411,103 @@ def repairs(source: Source) -> str:
     return _table(("Found", "Ours"), [(r.found, r.changes) for r in source.repairs])
 
 
+BLOCKS = {  # part of a Block → its name in the paper's figure
+    "embedding": "Embedding",
+    "position": "Positional Encoding",
+    "feed_forward": "Feed Forward",
+    "add_norm": "Add & Norm",
+    "norm": "Norm",
+    "mean": "Mean over Positions",
+    "generator": "Linear",
+    "softmax": "Softmax",
+    "log_softmax": "Log-Softmax",
+}
+
+
+def block_name(trace: Trace, block: Block) -> str:
+    """As the paper's figure has it; attention is masked while its causal mask is on."""
+    if not block.kind:
+        return BLOCKS[block.part]
+    masked = "causal" in block.site.masks and trace.masks.causal
+    return f"{'Masked ' * masked}Multi-Head Attention"
+
+
+def times(shape: Sequence[int]) -> str:
+    return " × ".join(f"{size:,}" for size in shape)
+
+
+def block_in_numbers(trace: Trace, block: Block, depth: int) -> str:
+    """Markdown: where a block stands, in a stack of so many layers, its shapes and parameters."""
+    of_text = block.stack == OUTPUT and trace.predicted.predicts == "class"
+    lines = [f"Output: **{times(block.shape)}** ({'text' if of_text else 'tokens'} × width)"]
+    if block.weights:
+        lines.append(f"Weights: **{times(block.weights)}** (head × query × key)")
+    lines.append(f"Parameters: **{f'{block.parameters:,}' if block.parameters else 'none'}**")
+    if block.shares:
+        lines[-1] += f", shared with the {block.shares}"
+    if block.layer is not None:
+        title = kind_name(trace, block.kind) if block.kind else block.stack.capitalize()
+        lines.insert(0, f"{title}, layer {block.layer + 1} of {depth}")
+    elif block.stack != OUTPUT:
+        lines.insert(0, block.stack.capitalize())
+    return "  \n".join(lines)
+
+
+def block_explained(model, trace: Trace, block: Block) -> str:
+    """What a block does, in a sentence or two."""
+    config = model.config
+    learned = isinstance(embeddings_of(model)[0].position, LearnedPositions)
+    if block.kind:
+        _, key = trace.sides_of(block.kind)
+        keys = {
+            "": "all from this stack",
+            LAYERS: f"queries from this stack, keys and values from the {key.stack}'s output",
+            EMBEDDINGS: f"queries from this stack, keys and values from the {key.title}'s "
+            "embeddings",
+        }[block.keys]
+        masked = "causal" in block.site.masks and trace.masks.causal
+        return (
+            "Each head compares queries with keys, and its output is the mean of the values by "
+            f"these weights: {keys}." + " No token may attend to a later one." * masked
+        )
+    return {
+        "embedding": f"{token_title(model)}: one learned vector per token.",
+        "position": "Added to the embeddings, for attention by itself knows no order: "
+        + ("one learned vector per position." if learned else "sines and cosines of the position."),
+        "feed_forward": f"Two linear maps, {config.d_model:,} → {config.d_ff:,} → "
+        f"{config.d_model:,}, with a ReLU between; at each position alone.",
+        "add_norm": "The residual connection: what entered the sublayer is added to what leaves "
+        "it; then the norm (post-norm, as in the paper).",
+        "norm": "Pre-norm: the sublayer reads normed vectors; what goes around it and is added at "
+        "⊕ is not normed."
+        if block.sublayer
+        else "The sum of all that the layers have added, normed once at the end, as a pre-norm "
+        "stack needs.",
+        "mean": "One vector for the whole text: the mean over all tokens but padding.",
+        "generator": "A score, the logit, for each class."
+        if trace.predicted.predicts == "class"
+        else "A score, the logit, for each token of the vocabulary.",
+        "softmax": "Makes probabilities of the logits, which add up to 1 in each row.",
+        "log_softmax": "Makes logarithms of probabilities of the logits.",
+    }[block.part]
+
+
+def most_probable(checkpoint, trace: Trace) -> tuple[str, list[str]]:
+    """What the softmax's largest probabilities stand for, row by row, and what they are called."""
+    ids, probabilities = trace.most_probable(1)
+    answers = checkpoint.outputs(ids[:, 0])
+    if trace.predicted.predicts == "class":
+        return "Class", [f"{answers[0]}, {percent(float(probabilities[0, 0]))}"]
+    return "Most probable", answers
+
+
 def open_block(trace: Trace, block: Block, page: str) -> str:
     """What the link to a block's page says."""
     if block.layer is None:
         return f"Open {page}"
     if block.kind:
         return f"Open {page} at {kind_name(trace, block.kind)}, layer {block.layer + 1}"
-    return f"Open {page} at Feed-forward, {block.stack} layer {block.layer + 1}"
+    return f"Open {page} at {BLOCKS[block.part]}, {block.stack} layer {block.layer + 1}"
 
 
 def model_in_numbers(model, shown: Sequence[Block], trace: Trace) -> str:
@@ -427,7 +517,9 @@ def model_in_numbers(model, shown: Sequence[Block], trace: Trace) -> str:
     parts = {
         "attention": lambda block: block.kind,
         "feed-forward": lambda block: block.part == "feed_forward",
-        "embeddings and generator": lambda block: block.part in ("embedding", "generator"),
+        "embeddings and generator": lambda block: (
+            block.part in ("embedding", "position", "generator")
+        ),
     }
     shares = {
         name: sum(block.parameters for block in shown if counts(block)) / total

@@ -55,7 +55,7 @@ PAGES = {
             UNDERSTAND,
             "model_page",
             "model",
-            "The whole model in one picture, with its parameters and shapes.",
+            "The paper's figure 1 of this model, with the shapes and parameters of its blocks.",
             head=True,
         ),
         Page(

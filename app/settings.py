@@ -626,6 +626,14 @@ SETTINGS = {
         ),
         Setting("ranks", "Its rank", False, "expander", pages=("residual",)),
         Setting(
+            "all_layers",
+            "All layers",
+            False,
+            "toggle",
+            "Off: layers that are built alike are drawn once, with N × beside them.",
+            pages=("model",),
+        ),
+        Setting(
             "system",
             "System",
             "paper",

@@ -41,6 +41,9 @@ STYLE = f"""
 .st-key-top_bar input::placeholder {{ color: inherit; opacity: 1; }}
 .st-key-top_bar .stButton button {{ white-space: nowrap; }}
 .st-key-controls {{ gap: 0.4rem; }}
+.st-key-block p {{ font-size: 0.87rem; line-height: 1.45; }}
+.st-key-block a {{ height: auto; padding: 0; }}
+.st-key-block a p {{ white-space: normal; }}
 """
 PROJECTOR_STYLE = f"""
 html {{ font-size: {PAGE * LARGER:.0f}px !important; }}

@@ -198,6 +198,7 @@ class EncoderLayer(nn.Module):
 
     # Each with its norm, in the order of the forward pass.
     sublayers: ClassVar = {"self_attn": "norm1", "feed_forward": "norm2"}
+    norm_first: ClassVar = False  # whether a sublayer's norm comes before it, not after the sum
 
     def __init__(self, config: Config):
         super().__init__()
@@ -216,6 +217,7 @@ class DecoderLayer(nn.Module):
     """Causal self-attention, attention to the encoder's output, feed-forward (section 3.1)."""
 
     sublayers: ClassVar = {"self_attn": "norm1", "cross_attn": "norm2", "feed_forward": "norm3"}
+    norm_first: ClassVar = False
 
     def __init__(self, config: Config):
         super().__init__()

@@ -171,6 +171,8 @@ class SlicedAttention(MultiHeadAttention):
 class PreNormEncoderLayer(EncoderLayer):
     """Norm before each sublayer, inside the residual branch (Xiong et al. 2020)."""
 
+    norm_first = True
+
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         y = self.norm1(x)
         x = x + self.dropout(self.self_attn(y, y, y, mask))
@@ -179,6 +181,8 @@ class PreNormEncoderLayer(EncoderLayer):
 
 class PreNormDecoderLayer(DecoderLayer):
     """Norm before each sublayer, inside the residual branch (Xiong et al. 2020)."""
+
+    norm_first = True
 
     def forward(
         self,

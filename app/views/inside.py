@@ -53,7 +53,7 @@ def lesson() -> None:
         names = " and ".join(ablated)
         for box, title, shown, name in zip(
             st.columns(2),
-            (f"With {names}", f"Without {names}: {moved} of its weight moves"),
+            ("As it is", f"Without {names}: {moved} moves"),
             (step_of(as_it_is), step),
             ("as_it_is", "pictures"),
             strict=True,

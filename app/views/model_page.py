@@ -1,60 +1,80 @@
-"""The whole model in one picture: encoder, decoder, and the bridge between them."""
+"""The whole model as the paper's figure 1, and what each of its blocks does."""
 
 import streamlit as st
 
-from app import compute, labels, session, theme
+from app import compute, labels, session
 from app.components.model_map import model_map
 from app.pages import HOME, PAGES
-
-st.markdown(
-    "Three attentions: the **encoder**'s looks from source to source, the **decoder**'s from "
-    "target to target, **cross-attention** from target to source, over the bridge. Input is at the "
-    "bottom, output at the top; a click chooses a block, the link below opens it at its layer.  \n"
-    "*Try: count the parameters. Where are most of them?*"
-)
+from model.analysis.architecture import alike
 
 run = session.run()
 view = session.view(run)
 trace, shown = compute.trace_of(view, run), compute.blocks_of(view, run)
-st.markdown(labels.model_in_numbers(view.model, shown, trace))
+in_focus = session.values()["kind"], session.values()["layer"] - 1
 
 
 def kind_at(block) -> str:
-    """The attention that shows a block: of a feed-forward, the last one of its layer."""
-    place = block.stack, block.layer
-    kinds = [one.kind for one in shown if one.kind and (one.stack, one.layer) == place]
-    return block.kind or next(reversed(kinds), "")
+    """The attention that shows a block: of one that is none, the last of its layer before it."""
+    if block.layer is None:
+        return ""
+    layer = [one for one in shown if (one.stack, one.layer) == (block.stack, block.layer)]
+    kinds = {one.sublayer: one.kind for one in layer if one.kind}
+    return kinds.get(block.sublayer) or next(reversed(kinds.values()), "")
 
 
 def choose(block) -> None:
     """A block of a layer brings its layer into focus, on every page."""
     if kind := kind_at(block):
         session.choose(kind=kind, layer=block.layer + 1, head=1)
-        session.choose(at="Input" if block.kind else "Feed-forward")
-    session.memo()["block"] = block.stack, block.layer, block.part
+        norm = "Feed-forward" if block.sublayer == "feed_forward" else "Residual, norm"
+        session.choose(at="Input" if block.kind else norm)
+    session.memo()["block"] = block.stack, block.layer, block.sublayer, block.part
 
 
 def chosen():
     """The block that was clicked, while its layer is in focus, else the selected attention."""
-    settings, clicked = session.values(), session.memo().get("block")
-    focus = settings["kind"], settings["layer"] - 1
+    clicked = session.memo().get("block")
     for block in shown:
-        at_focus = not kind_at(block) or (kind_at(block), block.layer) == focus
-        if (block.stack, block.layer, block.part) == clicked and at_focus:
+        at_focus = not kind_at(block) or (kind_at(block), block.layer) == in_focus
+        if (block.stack, block.layer, block.sublayer, block.part) == clicked and at_focus:
             return block
-    return next(block for block in shown if (block.kind, block.layer) == focus)
+    return next(block for block in shown if (block.kind, block.layer) == in_focus)
 
 
 block = chosen()
-model_map(shown, trace, block, choose)
-pages = {"embedding": "positions", "generator": HOME, "norm": "residual"}
-page = pages.get(block.part, "inside" if kind_at(block) else "residual")
-with st.container(key="open_block"):
-    st.page_link(
-        PAGES[page].file,
-        label=labels.open_block(trace, block, PAGES[page].title),
-        icon=":material/arrow_forward:",
-        icon_position="right",
+sides = {side.stack: side for side in trace.sides.values()}
+figure, details = st.columns([5, 2], gap="small")
+with details, st.container(key="block", gap="xsmall"):
+    repeated = any(len(run) > 1 for stack in sides for run in alike(shown, stack))
+    all_layers = repeated and session.draw("all_layers")
+    depth = len(sides[block.stack].layers) if block.stack in sides else 0
+    pages = {"embedding": "positions", "position": "positions", "softmax": HOME}
+    pages |= {"log_softmax": HOME, "generator": HOME}
+    page = PAGES[pages.get(block.part, "inside" if kind_at(block) else "residual")]
+    st.markdown(f"**{labels.block_name(trace, block)}**")
+    with st.container(key="open_block"):
+        st.page_link(
+            page.file,
+            label=labels.open_block(trace, block, page.title),
+            icon=":material/arrow_forward:",
+            icon_position="right",
+        )
+    st.markdown(labels.block_in_numbers(trace, block, depth))
+    st.markdown(labels.block_explained(view.model, trace, block))
+with figure:
+    model_map(
+        shown,
+        trace,
+        labels.most_probable(view.checkpoint, trace),
+        block,
+        in_focus[1],
+        all_layers,
+        on_choose=choose,
+        on_all_layers=lambda value: session.choose(all_layers=value),
     )
-style = theme.sticky("open_block", "bottom: 0; z-index: 1", st.context.theme.type or "light")
-st.html(f"<style>{style}</style>")
+st.markdown(labels.model_in_numbers(view.model, shown, trace))
+st.markdown(
+    "Read it from the bottom: a text comes in as tokens, each becomes a vector, and every layer "
+    "adds to it; at the top stands what the model expects. A block shows the shape of its output "
+    "and its parameters. *Try: count the parameters. Where are most of them?*"
+)

@@ -1,7 +1,9 @@
-"""A model as the blocks of the paper's figure 1, with their parameters and what they do to one
-run's texts."""
+"""A model as the blocks of the paper's figure 1, with their parameters and what they give for the
+texts of one run."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 from torch import nn
 
@@ -13,60 +15,113 @@ from model.probing.sites import (
     predicted_side,
     sublayers_of,
 )
+from model.transformer import Site
+from model.variants import LogSoftmaxLinear
 
 OUTPUT = "output"
+EMBEDDINGS, LAYERS = "embeddings", "output of the layers"  # of a stack: what others attend to
 
 
 @dataclass(frozen=True)
 class Block:
-    """One block. stack: Side.stack, or OUTPUT; layer counts from 0, None
-    outside of layers; part: "embedding", the name of a sublayer, "norm" or "generator"; kind: of
-    attention, else empty. `parameters` counts what no block before it has: what is shared counts
-    once, and `shares` says with whom. `shape` is that of its output."""
+    """One block.
+
+    stack       Side.stack, or OUTPUT
+    layer       from 0; None outside of layers
+    part        "embedding", "position", the name of a sublayer, "add_norm" (of a sublayer's input
+                and output), "norm" (before a sublayer, or behind the last layer), "mean" (over
+                positions), "generator", "softmax" or "log_softmax"
+    shape       of its output
+    sublayer    the sublayer that it is or that its norm goes with; empty outside of layers
+    site        of an attention
+    weights     of an attention: (heads, query, key)
+    keys        of an attention to another stack: what it attends to, EMBEDDINGS or LAYERS
+    parameters  what no block before it has: what is shared counts once, and `shares` says with whom
+    """
 
     stack: str
     layer: int | None
     part: str
-    kind: str
-    parameters: int
-    shares: str
     shape: tuple[int, ...]
-    weights: tuple[int, ...] = ()  # of an attention: (heads, query, key)
+    sublayer: str = ""
+    site: Site | None = None
+    weights: tuple[int, ...] = ()
+    keys: str = ""
+    parameters: int = 0
+    shares: str = ""
+
+    @property
+    def kind(self) -> str:
+        """Of attention, else empty."""
+        return self.site.kind if self.site else ""
 
 
 def blocks(model: nn.Module, lengths: dict[str, int]) -> list[Block]:
-    """Every block that has parameters, and the norms within the sublayers they belong to, from
-    the first side's embedding to the generator. lengths: side → tokens."""
+    """Every block, in the order of the forward pass within its stack. lengths: side → tokens."""
     owner: dict[int, str] = {}
     listed = []
 
-    def add(stack, layer, part, modules, shape, site=None):
-        count, others = 0, set()
-        name = " ".join(filter(None, (stack, part))) if layer is None else f"{stack} {layer + 1}"
-        for module in modules:
-            for parameter in module.parameters():
-                if id(parameter) in owner and owner[id(parameter)] != name:
-                    others.add(owner[id(parameter)])
-                elif id(parameter) not in owner:
-                    owner[id(parameter)] = name
-                    count += parameter.numel()
-        weights = (site.n_heads, lengths[site.query_side], lengths[site.key_side]) if site else ()
-        shares = ", ".join(sorted(others))
-        kind = site.kind if site else ""
-        listed.append(Block(stack, layer, part, kind, count, shares, shape, weights))
+    def add(block: Block, parameters: Sequence[nn.Parameter] = ()):
+        place = block.part if block.layer is None else f"layer {block.layer + 1}"
+        name = f"{block.stack} {place}"
+        new = [parameter for parameter in parameters if id(parameter) not in owner]
+        owner.update((id(parameter), name) for parameter in new)
+        others = {owner[id(parameter)] for parameter in parameters} - {name}
+        count, shares = sum(parameter.numel() for parameter in new), ", ".join(sorted(others))
+        listed.append(replace(block, parameters=count, shares=shares))
 
-    d_model = model.config.d_model
     sites = {site.name: site for site in model.sites()}
+    order = [side.name for side in model.sides()]
     for side in model.sides():
-        stack, shape = side.stack, (lengths[side.name], d_model)
-        add(stack, None, "embedding", [embedding_of(model, side)], shape)
+        stack, shape = side.stack, (lengths[side.name], model.config.d_model)
+        embedding = embedding_of(model, side)
+        positions = list(embedding.position.parameters())
+        rest = [p for p in embedding.parameters() if all(p is not other for other in positions)]
+        add(Block(stack, None, "embedding", shape), rest)
+        add(Block(stack, None, "position", shape), positions)
         for i, (name, layer) in enumerate(zip(side.layers, layers_of(model, side), strict=True)):
             for part, sublayer, norm in sublayers_of(layer):
-                site = sites.get(f"{name}.{part}")
-                add(stack, i, part, [sublayer, norm], shape, site)
+                block = Block(stack, i, part, shape, part)
+                if site := sites.get(f"{name}.{part}"):
+                    weights = site.n_heads, lengths[site.query_side], lengths[site.key_side]
+                    block = replace(block, site=site, weights=weights, keys=_keys(site, order))
+                name_of_norm = "norm" if layer.norm_first else "add_norm"
+                both = [(block, sublayer), (Block(stack, i, name_of_norm, shape, part), norm)]
+                for block, module in reversed(both) if layer.norm_first else both:
+                    add(block, list(module.parameters()))
         if has_final_norm(model, side):
-            add(stack, None, "norm", [final_norm_of(model, side)], shape)
-    predicted = predicted_side(model)
+            norm = final_norm_of(model, side)
+            add(Block(stack, None, "norm", shape), list(norm.parameters()))
+    predicted, generator = predicted_side(model), model.generator
     rows = lengths[predicted.name] if predicted.predicts == "next token" else 1
-    add(OUTPUT, None, "generator", [model.generator], (rows, model.generator.out_features))
+    if predicted.predicts == "class":
+        add(Block(OUTPUT, None, "mean", (rows, model.config.d_model)))
+    shape = rows, generator.out_features
+    add(Block(OUTPUT, None, "generator", shape), list(generator.parameters()))
+    softmax = "log_softmax" if isinstance(generator, LogSoftmaxLinear) else "softmax"
+    add(Block(OUTPUT, None, softmax, shape))
     return listed
+
+
+def _keys(site: Site, order: Sequence[str]) -> str:
+    """What an attention to another side attends to: a stack that runs later has given nothing yet
+    but its embeddings."""
+    if site.query_side == site.key_side:
+        return ""
+    return LAYERS if order.index(site.key_side) < order.index(site.query_side) else EMBEDDINGS
+
+
+def alike(shown: Sequence[Block], stack: str) -> list[list[int]]:
+    """The layers of a stack in runs of layers that are built alike: the figure's N ×."""
+    layers: dict[int, list[Block]] = {}
+    for block in shown:
+        if block.stack == stack and block.layer is not None:
+            layers.setdefault(block.layer, []).append(block)
+
+    def build(layer: int) -> list[Block]:
+        return [
+            replace(block, layer=None, site=block.site and replace(block.site, layer=0, name=""))
+            for block in layers[layer]
+        ]
+
+    return [list(run) for _, run in groupby(layers, build)]

@@ -72,7 +72,7 @@ def test_a_step_can_be_linked_to(visit):
     visit.open(LINK + "&at=Softmax&without=scaling")
     expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
     expect(visit.page.get_by_text("Without scaling:")).to_be_visible()
-    expect(visit.page.get_by_text("With scaling")).to_be_visible()
+    expect(visit.page.get_by_text("As it is")).to_be_visible()
     address = visit.page.url
     visit.page.keyboard.press("ArrowRight")
     expect(visit.page.get_by_role("heading", name="7. Values")).to_be_visible()

@@ -12,6 +12,7 @@ OURS = [  # Streamlit answers for its own widgets
     ".st-key-copy_link",
     ".st-key-look_up",
     ".st-key-head_plane",
+    ".st-key-model_map",
     ".hl-tokens",
     "[class*=_figure]",
     ".stMarkdown",

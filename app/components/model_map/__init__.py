@@ -1,21 +1,25 @@
-"""The whole model as one picture whose blocks can be chosen."""
+"""The model as the paper's figure 1, whose blocks can be chosen."""
 
 from collections.abc import Callable, Sequence
 from itertools import cycle
 
 import streamlit as st
 
-from app import theme
+from app import labels, theme
 from app.components.scripts import read, script
-from model.analysis.architecture import Block
+from model.analysis.architecture import LAYERS, OUTPUT, Block, alike
 from model.probing.trace import Trace
 
-NAMES = {
-    "embedding": "word + position",
-    "feed_forward": "feed-forward",
-    "norm": "norm",
-    "generator": "generator",
+COLOURS = {  # of what is no attention, whose kinds take theirs from the other end
+    "embedding": theme.LINES[8],
+    "position": theme.LINES[8],
+    "feed_forward": theme.LINES[6],
+    "generator": theme.LINES[4],
+    "softmax": theme.LINES[7],
+    "log_softmax": theme.LINES[7],
 }
+NORMS = theme.LINES[10]
+SHOWN = 100  # tokens of a text; more have no room
 
 _mount = st.components.v2.component(
     "headlight_model_map",
@@ -25,64 +29,112 @@ _mount = st.components.v2.component(
 
 
 def model_map(
-    shown: Sequence[Block], trace: Trace, chosen: Block, on_choose: Callable[[Block], None]
+    shown: Sequence[Block],
+    trace: Trace,
+    output: tuple[str, Sequence[str]],
+    chosen: Block,
+    layer: int,
+    all_layers: bool,
+    on_choose: Callable[[Block], None],
+    on_all_layers: Callable[[bool], None],
 ) -> None:
-    """`shown` are the blocks of the model that `trace` is of. `on_choose` hears of another block
-    than the `chosen` one."""
-    by_id = {_id(block): block for block in shown}
+    """`shown` are the blocks of the model that `trace` is of, `output` what its `most_probable` are
+    called and what they are. Layers that are alike are drawn once, unless `all_layers`; a block of
+    such layers stands for that of `layer`, if it is among them. `on_choose` hears of another block
+    than the `chosen` one, `on_all_layers` of the other way to draw them."""
+    runs = {side.stack: alike(shown, side.stack) for side in trace.sides.values()}
+    drawn = {
+        stack: [[one] for run in of_stack for one in run] if all_layers else of_stack
+        for stack, of_stack in runs.items()
+    }
+
+    def together(block: Block) -> list[int]:
+        """The layers that are drawn as the block's."""
+        return next((run for run in drawn.get(block.stack, ()) if block.layer in run), [])
+
+    def name(block: Block) -> str:
+        first = together(block)[0] if block.layer is not None else ""
+        return ".".join([block.stack, str(first), block.sublayer, block.part])
+
+    by_name = {}
+    for block in shown:
+        if name(block) not in by_name or block.layer == layer:
+            by_name[name(block)] = block
 
     def hear():
-        if block := by_id.get(st.session_state["model_map"].chosen):
-            on_choose(block)
+        told = st.session_state["model_map"]
+        if told.chosen in by_name:
+            on_choose(by_name[told.chosen])
+        elif told.all_layers is not None:
+            on_all_layers(told.all_layers)
 
-    sides = trace.sides.values()
-    colours = dict(zip(trace.kinds, cycle(theme.LINES), strict=False))
-    titles = {kind: sites[0].title for kind, sites in trace.kinds.items()}
+    colours = COLOURS | dict(zip(trace.kinds, cycle(theme.LINES), strict=False))
+
+    def drawing(block: Block) -> dict:
+        count = len(together(block)) or 1
+        title, numbers = labels.block_name(trace, block), labels.times(block.shape)
+        if block.parameters:
+            numbers += f" · {f'{count} × ' * (count > 1)}{block.parameters:,}"
+        elif block.shares:
+            numbers += " · shared"
+        return {
+            "id": name(block),
+            "part": block.part,
+            "sublayer": block.sublayer,
+            "name": title,
+            "numbers": numbers,
+            "label": f"{title}, {block.stack}{_of_layers(together(block))}: output {numbers}"
+            + " parameters" * bool(block.parameters),
+            "colour": colours.get(block.kind or block.part, NORMS),
+            "attends": bool(block.kind),
+            # a stack, and whether it gives the output of its layers, or its embeddings
+            "keys": block.keys and [trace.sides_of(block.kind)[1].stack, block.keys == LAYERS],
+        }
+
+    def frame(run: list[int], side) -> dict:
+        depth, many = len(side.layers), len(run) > 1
+        blocks = [b for b in shown if b.stack == side.stack and b.layer == run[0]]
+        several = len(runs[side.stack]) < depth
+        title = f"{len(run)} ×" if many or depth == 1 else f"layer {run[0] + 1}"
+        label = f"{side.stack}, {title}: " + (
+            "draw layers that are alike once" if all_layers else "draw all layers"
+        )
+        return {
+            "title": title,
+            "label": label if several and (many or all_layers) else "",
+            "blocks": [drawing(block) for block in blocks],
+        }
+
+    predicted = trace.predicted.stack
     data = {
-        "blocks": [
-            vars(block)
-            | {
-                "id": _id(block),
-                "name": titles[block.kind].removeprefix(f"{block.stack} ")
-                if block.kind
-                else NAMES[block.part],
-                "colour": colours.get(block.kind, ""),
-                "description": _description(block),
-            }
-            for block in shown
-        ],
         "stacks": [
             {
                 "name": side.stack,
-                "title": f"{side.stack.capitalize()}: reads the {side.title}",
-                "output": bool(side.predicts),
+                "title": side.stack.capitalize(),
+                "input": [side.title.capitalize(), trace.texts[side.name].tokens[:SHOWN]],
+                "before": [drawing(b) for b in _outside(shown, side.stack) if b.part != "norm"],
+                "frames": [frame(run, side) for run in drawn[side.stack]],
+                "after": [drawing(b) for b in _outside(shown, side.stack) if b.part == "norm"],
+                "answers": [drawing(b) for b in shown if b.stack == OUTPUT]
+                if side.stack == predicted
+                else [],
+                "output": [output[0], list(output[1][:SHOWN])],
             }
-            for side in sides
+            for side in trace.sides.values()
         ],
-        "bridges": [
-            (key.stack, _id(block))
-            for block in shown
-            if block.kind
-            for query, key in [trace.sides_of(block.kind)]
-            if query != key
-        ],
+        "all": all_layers,
         "focus": theme.FOCUS,
-        "chosen": _id(chosen),
+        "chosen": name(chosen),
     }
-    _mount(data=data, key="model_map", on_chosen_change=hear)
+    _mount(data=data, key="model_map", on_chosen_change=hear, on_all_layers_change=hear)
 
 
-def _id(block: Block) -> str:
-    return f"{block.stack}.{'' if block.layer is None else block.layer}.{block.part}"
+def _outside(shown: Sequence[Block], stack: str) -> list[Block]:
+    """The blocks of a stack that stand in no layer."""
+    return [block for block in shown if block.stack == stack and block.layer is None]
 
 
-def _description(block: Block) -> str:
-    """Its parameters and shapes for this sentence."""
-    count = f"{block.parameters:,} parameters" if block.parameters else ""
-    shared = f"shared with {block.shares}" if block.shares else ""
-    weights = f"weights {_times(block.weights)}" if block.weights else ""
-    return " · ".join(filter(None, (count, shared, weights, f"gives {_times(block.shape)}")))
-
-
-def _times(shape: Sequence[int]) -> str:
-    return " × ".join(f"{size:,}" for size in shape)
+def _of_layers(run: Sequence[int]) -> str:
+    if not run:
+        return ""
+    return f" layer {run[0] + 1}" if len(run) == 1 else f" layers {run[0] + 1} to {run[-1] + 1}"
