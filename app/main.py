@@ -13,7 +13,7 @@ if sys.path[0] != str(ROOT):
     others = [entry for entry in sys.path if Path(entry).resolve() not in (HERE, ROOT)]
     sys.path[:] = [str(ROOT), *others]
 
-from app import catalog, session, theme  # noqa: E402
+from app import session, theme  # noqa: E402
 from app.pages import HOME, PAGES  # noqa: E402
 from app.top_bar import top_bar  # noqa: E402
 
@@ -42,8 +42,6 @@ with session.running(page.key):
         chosen = session.values()
         style = theme.style(chosen["projector"], st.context.theme.type or "light")
         st.html(f"<style>{style}</style>")
-        if message := catalog.random_weights(chosen["model"]):
-            st.info(message)
         with session.answered():
             chosen_page.run()
     finally:

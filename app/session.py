@@ -392,13 +392,17 @@ def _texts(model_view: ModelView, line: str, target: str) -> tuple[Encoding, ...
         return (source,)
     if target:
         return source, model_view.tokenizer.encode(target)
-    return source, compute.target_of(_writer(model_view), line)
+    step = FINAL if values()["hold"] else model_view.step
+    return source, compute.target_of(_writer(model_view, step), line)
 
 
-def _writer(model_view: ModelView) -> ModelView:
-    """Who writes the targets of a model: itself, or for an untrained one a trained model."""
+def _writer(model_view: ModelView, step: str) -> ModelView:
+    """Who writes the targets of a model: itself at a step, or for an untrained one a trained
+    model."""
     name = catalog.trained(model_view.name)
-    return model_view if name == model_view.name else _view(name, FINAL, model_view.device)
+    if (name, step) == (model_view.name, model_view.step):
+        return model_view
+    return _view(name, step if name == model_view.name else FINAL, model_view.device)
 
 
 def translate_under_masks() -> None:
@@ -411,7 +415,8 @@ def translate_under_masks() -> None:
         return
     try:
         model_view = view()
-        target = compute.target_of(_writer(model_view), chosen["line"], masks(), chosen["pad_to"])
+        writer = _writer(model_view, model_view.step)
+        target = compute.target_of(writer, chosen["line"], masks(), chosen["pad_to"])
     except (NothingToShow, CannotRead):
         return  # the page that is drawn next says why
     choose(target=model_view.tokenizer.decode(target.ids))

@@ -313,6 +313,18 @@ SETTINGS = {
             badge="Step {}",
         ),
         Setting(
+            "hold",
+            "Hold the translation",
+            True,
+            "toggle",
+            "The decoder reads what the final model writes, at every step, so that steps compare. "
+            "Off: it reads what this step writes.",
+            concerns=lambda context: context.writes and context["step"] != FINAL,
+            name="whether the translation is held",
+            run=True,
+            header="with its own translation",
+        ),
+        Setting(
             "source",
             "Source sentence",
             "",

@@ -31,7 +31,7 @@ STYLE = f"""
 .st-key-top_bar {{ gap: 0.25rem; }}
 .st-key-top_bar, .st-key-controls {{ zoom: {CONTROLS[0]}; }}
 .st-key-top_bar h1 {{ font-size: 1.4rem; padding: 0; white-space: nowrap; }}
-.st-key-top_bar p {{ white-space: nowrap; }}
+.st-key-top_bar p {{ white-space: nowrap; margin: 0; }}
 .st-key-top_bar .stMarkdown {{ display: flex; align-items: center; height: 2.5rem; }}
 .st-key-top_bar [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
 .st-key-top_bar textarea {{
@@ -54,17 +54,13 @@ html {{ font-size: {PAGE * LARGER:.0f}px !important; }}
 
 
 def style(projector: bool, theme: str) -> str:
-    """Style of every page, its bar included."""
+    """Style of every page, its bar included. Sticky is the wrapper of the bar: the bar itself would
+    scroll away (Streamlit 1.67)."""
     header = HEADER / LARGER if projector else HEADER
-    bar = sticky("top_bar", f"top: {header:.2f}rem; z-index: 5", theme)
-    return STYLE + bar + PROJECTOR_STYLE * projector
-
-
-def sticky(key: str, edge: str, theme: str) -> str:
-    """Style that keeps a container, by its key, at an edge of the window. On the container itself
-    it would scroll away with what it stands in (Streamlit 1.67)."""
-    return f"""
-[data-testid="stLayoutWrapper"]:has(> .st-key-{key}) {{
-  position: sticky; {edge}; padding: 0.25rem 0; background: {PAPER[theme]};
+    bar = f"""
+[data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{
+  position: sticky; top: {header:.2f}rem; z-index: 5; padding: 0.25rem 0;
+  background: {PAPER[theme]};
 }}
 """
+    return STYLE + bar + PROJECTOR_STYLE * projector

@@ -8,6 +8,7 @@ import streamlit as st
 
 from app import catalog, compute, labels, session, settings
 from app.components.copy_link import copy_link
+from app.components.player import player
 from app.pages import Page
 from app.settings import MASKS, SETTINGS
 from model.probing.trace import CannotRead
@@ -32,7 +33,7 @@ def top_bar(page: Page) -> None:
         st.markdown(SETTINGS["pad_to"].label, width="content")
         session.draw("pad_to", look={"width": 110, "label_visibility": "collapsed"})
         if _concerns("step"):
-            session.draw("step", look={"width": 180, "label_visibility": "collapsed"})
+            _steps()
     with _line("page"):
         st.title(page.title, anchor=False, width="content")
         if page.head:
@@ -45,6 +46,13 @@ def top_bar(page: Page) -> None:
                 for key in READING:
                     session.draw(key)
         copy_link()
+
+
+def _steps() -> None:
+    chosen = session.values()
+    steps = list(catalog.steps(chosen["model"]))
+    player(steps, chosen["step"], on_step=lambda step: session.choose(step=step))
+    session.draw("step", look={"width": 160, "label_visibility": "collapsed"})
 
 
 def _line(key: str):
@@ -125,6 +133,8 @@ def _answer() -> None:
                 help="Decodes with the masks as they are; the decoder reads the result.",
                 key="translate_again",
             )
+            if _concerns("hold"):
+                session.draw("hold", look={"width": "content"})
         elif text:
             st.markdown(labels.escaped(text), width="content")
         _badges()
@@ -137,16 +147,17 @@ def _output() -> tuple[str, str]:
     try:
         run = session.run()
         view = session.view(run)
-        return labels.output(view, run, lambda: compute.trace_of(view, run))
+        title, text = labels.output(view, run, lambda: compute.trace_of(view, run))
+        held = _concerns("hold") and session.values()["hold"] and not session.values()["target"]
+        return f"{title}, final step" if held else title, text
     except (session.NothingToShow, CannotRead):
         return "", ""  # the page says why
 
 
 def _badges() -> None:
+    if message := catalog.random_weights(session.values()["model"]):
+        st.badge("Random weights", icon=":material/casino:", color="orange", help=message)
     badges = settings.badges(session.context())
-    chosen = session.values()
-    if score := catalog.steps(chosen["model"]).get(chosen["step"]):
-        badges = [(key, f"{label}: {score}" if key == "step" else label) for key, label in badges]
     for key, label in badges[:FEW]:
         _badge(key, label)
     if more := badges[FEW:]:
@@ -156,11 +167,13 @@ def _badges() -> None:
 
 
 def _badge(key: str, label: str) -> None:
+    chosen = session.values()
+    score = catalog.steps(chosen["model"]).get(chosen["step"], "") if key == "step" else ""
     st.button(
         f"{label} ×",
         on_click=session.reset,
         args=(key,),
-        help="As the model was trained",
+        help=f"{score}  \nAs the model was trained" if score else "As the model was trained",
         key=f"badge_{key}",
         type="primary",
         wrap=False,

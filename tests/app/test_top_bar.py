@@ -45,3 +45,16 @@ def test_the_output_is_edited_as_the_target(bar):
     bar.button(key="badge_target").click().run()
     assert bar.text_input(key="target").value == ""
     assert bar.text_input(key="target").placeholder == written
+
+
+def test_an_earlier_step_reads_the_final_translation_unless_it_is_let_go(page):
+    page.query_params.update(model="uneven", source="the dog")
+    page.run()
+    final = page.text_input(key="target").placeholder
+    assert "hold" not in [toggle.key for toggle in page.toggle]
+    page.select_slider(key="step").set_value("10").run()
+    assert page.text_input(key="target").placeholder == final
+    assert any("final step" in text.value for text in page.markdown)
+    page.toggle(key="hold").set_value(False).run()
+    assert page.text_input(key="target").placeholder != final
+    assert not any("final step" in text.value for text in page.markdown)

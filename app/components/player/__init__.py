@@ -1,0 +1,28 @@
+"""A button that plays through the training steps."""
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from app.components.scripts import read, script
+
+_mount = st.components.v2.component(
+    "headlight_player",
+    html='<button type="button"></button>',
+    css=read("shared/button.css"),
+    js=script("player/index.js"),
+)
+
+
+def player(steps: Sequence[str], step: str, on_step: Callable[[str], None]) -> None:
+    """At one of the steps; `on_step` hears of the next, and after the last of the first."""
+
+    def hear():
+        on_step(st.session_state["player"].step)
+
+    _mount(
+        data={"steps": list(steps), "step": step},
+        key="player",
+        on_step_change=hear,
+        width="content",
+    )
