@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from app.pages import EXPORT, HOME
 from model.analysis import positions
+from model.analysis.head_metrics import ANY, RULES, THRESHOLD
 from model.analysis.reading import SPECIAL_TOKENS
 from model.masks import Masks
 from model.presets import PRESETS
@@ -42,7 +43,8 @@ STEPS = (
 LAB = ("What is added", "Wavelengths", "Distance", "Rotation", "Other positions", "Swap two words")
 BERTVIZ = ("head", "model", "neuron")
 ALL, ONE = "all heads", "selected head"
-SECOND_TOKEN, MOST_LOOKED_AT = "the second token", "largest weight"
+THIS_SENTENCE, EXAMPLES = "This sentence", "Example sentences"
+SECOND_TOKEN, LARGEST_WEIGHT = "the second token", "largest weight"
 
 LONGEST_TEXT = 100_000  # characters; no model reads as much
 MANY = 1000  # layers or heads
@@ -476,6 +478,15 @@ SETTINGS = {
             look={"step": 0.01},
         ),
         Setting(
+            "pattern",
+            "Pattern",
+            ANY,
+            "select",
+            f"Only heads that have it: {THRESHOLD:.0%} or more of the way from a head that attends "
+            "to all tokens alike to the head of the textbook.",
+            options=(ANY, *RULES),
+        ),
+        Setting(
             "projector",
             "Projector",
             False,
@@ -484,6 +495,16 @@ SETTINGS = {
         ),
         Setting("numbers", "The weights as a table", False, "expander", page=HOME),
         Setting("zoom", "The weights with zoom and hover", False, "expander", page=HOME),
+        Setting(
+            "measured_on",
+            "Measured on",
+            THIS_SENTENCE,
+            "segmented",
+            "The numbers of the table: of this sentence, or means over the example sentences of "
+            "this model. Pictures and card are of this sentence.",
+            options=(THIS_SENTENCE, EXAMPLES),
+            page="heads",
+        ),
         Setting(
             "at",
             "Step",
@@ -497,7 +518,7 @@ SETTINGS = {
         Setting(
             "to",
             "Key",
-            MOST_LOOKED_AT,
+            LARGEST_WEIGHT,
             "select",
             page="inside",
             look={"width": 260},

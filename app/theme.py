@@ -5,6 +5,7 @@ every eye; differences have one that is symmetric around zero, red against blue.
 is orange everywhere, and nothing else is.
 """
 
+import numpy as np
 from plotly.colors import diverging, qualitative, sequential, unlabel_rgb
 
 WEIGHTS = sequential.Viridis  # from 0 to 1, evenly spaced
@@ -41,6 +42,14 @@ PROJECTOR_STYLE = f"""
 html {{ font-size: {PAGE * 1.3:.0f}px !important; }}
 .st-key-top_bar {{ zoom: {1 / 1.3:.2f}; }}
 """
+
+
+def ramp(palette: list[str], count: int) -> np.ndarray:
+    """So many colours of a scale from end to end, bytes (count, rgb)."""
+    stops = np.array([[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in palette])
+    places = np.linspace(0, len(stops) - 1, count)
+    channels = [np.interp(places, range(len(stops)), channel) for channel in stops.T]
+    return np.rint(np.stack(channels, axis=-1)).astype(np.uint8)
 
 
 def style(projector: bool, theme: str) -> str:

@@ -5,7 +5,7 @@ import streamlit as st
 from app import compute, labels, session
 from app.components.matrices import matrices
 from app.head_lesson import Lesson
-from app.settings import MOST_LOOKED_AT, SECOND_TOKEN, STEPS
+from app.settings import LARGEST_WEIGHT, SECOND_TOKEN, STEPS
 from model.analysis.head_metrics import total_variation
 
 st.markdown(
@@ -40,7 +40,7 @@ def lesson() -> None:
         st.button("Back", icon=":material/arrow_back:", on_click=walk, args=(-1,), shortcut="Left")
         st.button("On", icon=":material/arrow_forward:", on_click=walk, args=(1,), shortcut="Right")
         row = followed("follow", query, SECOND_TOKEN)
-        column = followed("to", key, MOST_LOOKED_AT)
+        column = followed("to", key, LARGEST_WEIGHT)
         ablated = session.draw("without")
     at = session.draw("at")
     steps = compute.head_steps_of(view, run, *where, ablated)
