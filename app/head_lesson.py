@@ -69,10 +69,10 @@ class Lesson:
 
     def _input(self, name: str) -> Step:
         steps, row = self.steps, self.row
-        pictures = [self._of_query("x, what asks", steps.residual)]
+        pictures = [self._of_query("x, one row a query", steps.residual)]
         hand = f"**{self.token}** enters as {steps.residual.shape[1]} numbers, the first of them "
         explanation = (
-            f"What layer {self.site.layer} gives on enters layer {self.site.layer + 1}."
+            f"The output of layer {self.site.layer} is the input of layer {self.site.layer + 1}."
             if self._is_first and self.site.layer
             else "What comes out of the attention before it in this layer."
         )
@@ -95,7 +95,9 @@ class Lesson:
         if self.query_side != self.key_side:
             read = f"the {self.key_side.stack}'s output"
             pictures.append(self._of_key(f"key: {read}", steps.key_input))
-            explanation += f" It asks; what it looks at is {read}, the same in every layer."
+            explanation += (
+                f" Queries come from x, keys and values from {read}, the same in every layer."
+            )
         if steps.pre_norm:
             pictures.append(self._of_query("norm(x), which attention reads", steps.query_input))
             formula += r",\quad \mathrm{norm}(x)"
@@ -112,9 +114,9 @@ class Lesson:
         return Step(
             name,
             r"q = x W^Q + b^Q,\quad k = y W^K + b^K,\quad v = y W^V + b^V",
-            "Three matrices make of each vector what it asks (q), what it is found by (k), and "
-            f"what it gives (v). Queries come from the {self.query_title}, keys and values from "
-            f"the {self.key_title}.",
+            "Three matrices make of each vector a query (q), a key (k) and a value (v): what it "
+            f"matches, what it is matched by, and what it gives. Queries come from the "
+            f"{self.query_title}, keys and values from the {self.key_title}.",
             self._shape("q", "query", "d_head") + self._shape("; k and v", "key", "d_head"),
             [
                 self._of_query("q", steps.q),
@@ -140,7 +142,7 @@ class Lesson:
         return Step(
             name,
             r"s = q\,k^{\mathsf T}",
-            "How alike are what one asks and what the other is found by? A dot product.",
+            "How well does a query match a key? Their dot product says.",
             self._shape("s", "query", "key"),
             [self._weights_like("q·kᵀ", steps.scores)],
             self._code(
@@ -160,7 +162,7 @@ class Lesson:
             texts, result = by_hand(lambda s: s[0] / root, [[before]])
             hand = f"{self.pair}: {texts[0]} ÷ √{self.width} = **{result}**."
         explanation = (
-            "Sums of many products are large, and softmax of large numbers looks at one key alone. "
+            "Sums of many products are large, and softmax of large numbers leaves one key alone. "
             "Dividing by the root of their number keeps them in size."
         )
         if isinstance(self.attention.scores, FourthRootScores):
@@ -189,11 +191,13 @@ class Lesson:
             f"Pairs that may not attend to each other: {hidden} of {steps.mask.size}, left blank.",
             self._shape("mask", "query", "key"),
             [
-                self._weights_like("who may attend to whom", steps.mask.astype(np.float32), True),
+                self._weights_like(
+                    "which query may attend to which key", steps.mask.astype(np.float32), True
+                ),
                 self._weights_like("masked scores", masked),
             ],
             self._code((type(self.attention.softmax).forward, "mask")),
-            f"{self.pair}: “{labels.escaped(self.query[self.row])}” **{may}** look there; of "
+            f"{self.pair}: “{labels.escaped(self.query[self.row])}” **{may}** attend to it; of "
             f"{steps.mask.shape[1]} keys it may attend to {int(steps.mask[self.row].sum())}.",
         )
 
@@ -344,7 +348,7 @@ class Lesson:
             [
                 self._of_query("hidden, after the ReLU", steps.hidden),
                 self._of_query("feed-forward", steps.forward),
-                self._of_query("what the layer gives on", steps.layer_output),
+                self._of_query("output of the layer", steps.layer_output),
             ],
             self._code(
                 (type(self.layer.feed_forward).forward, "return"),

@@ -419,7 +419,7 @@ def differences(measured: dict) -> str:
             "First weights",
             "Xavier uniform",
             "Kaiming uniform: hyunwoongko; PyTorch's own: vanilla, van_dijck, bloem",
-            "how evenly heads look before training (100 %: at everything alike): "
+            "how evenly heads attend before training (100 %: to all tokens alike): "
             + _each({name: percent(share) for name, share in m["normalized_entropy"].items()}),
         ),
     ]
@@ -447,7 +447,7 @@ def disagreements(source: Source) -> str:
 
 def repairs(source: Source) -> str:
     """A Markdown table: what was built as meant, and what that changes."""
-    return _table(("Found", "Ours"), [(r.found, r.changes) for r in source.repairs])
+    return _table(("Found", "Ours"), [(r.mistake, r.changes) for r in source.repairs])
 
 
 def open_block(trace: Trace, block: Block, page: str) -> str:

@@ -251,7 +251,7 @@ def reading() -> Reading:
 
 
 def look(model_view: ModelView, run: Run) -> Look:
-    """How all heads are looked at; what their order needs is computed here."""
+    """How all heads are shown; what their order needs is computed here."""
     chosen, read_as = values(), reading()
     return Look(
         focus=vars(focus()),

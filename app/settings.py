@@ -350,8 +350,8 @@ SETTINGS = {
             "causal",
             "Causal mask",
             "the causal mask",
-            "Decoder self-attention: no target token may attend to a later one. Off: it sees what "
-            "it is asked to predict.",
+            "Decoder self-attention: no target token may attend to a later one. Off: it attends "
+            "to the token that it is to predict.",
         ),
         _mask(
             "src_padding",
@@ -422,8 +422,8 @@ SETTINGS = {
             "Grid",
             "all",
             "segmented",
-            "Encoder, decoder and cross-attention together; the one in focus alone; or source and "
-            "target in one square.",
+            "Encoder, decoder and cross-attention together; that of the selected head alone; or "
+            "source and target in one square.",
             options=SHOWN,
         ),
         Setting(
@@ -440,8 +440,8 @@ SETTINGS = {
             "Order of heads",
             "layer and head",
             "select",
-            "Entropy: the most pointed head first. Distance: the nearest-looking first. Change: "
-            "the head that the masks change most comes first.",
+            "Entropy: the lowest first. Distance: the nearest first. Change: the head that the "
+            "masks change most comes first.",
             options=ORDERS,
         ),
         Setting(

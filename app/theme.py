@@ -1,7 +1,7 @@
 """The visual language: every colour and size of the figures, in one place.
 
 Weights have a scale that is perceptually uniform and falls in the same order of lightness to
-every eye; differences have one that is symmetric around zero, red against blue. What is in focus
+every eye; differences have one that is symmetric around zero, red against blue. What is selected
 is orange everywhere, and nothing else is.
 """
 

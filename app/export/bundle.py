@@ -173,7 +173,7 @@ def _readme(view, model: Model, link: str, files: list[str], left_out: list[str]
     libraries = "\n".join(f"{name} {number}" for name, number in versions().items())
     return f"""Headlight evidence pack
 
-What the attention heads of a Transformer looked at, and how to see it again.
+What the attention heads of a Transformer attended to, and how to see it again.
 
 Model: {model.name}
 SHA-256 of its {model.of}: {model.sha256}

@@ -82,5 +82,5 @@ with card:
         "have a choice: rows with one key alone, and padding, are left out."
     )
     st.markdown(
-        "*Try: click the column entropy to sort. Are the most pointed heads in the first layers?*"
+        "*Try: click the column entropy to sort. Do the first layers have the sharpest heads?*"
     )

@@ -9,7 +9,7 @@ from app.settings import LARGEST_WEIGHT, SECOND_TOKEN, STEPS
 from model.analysis.head_metrics import total_variation
 
 st.markdown(
-    "From what enters the attention to what its layer gives on: eleven steps, each with its "
+    "From what enters the attention to the output of its layer: eleven steps, each with its "
     "formula, its numbers, and the lines of code that computed them. The keys ← and → walk.  \n"
     "*Try: at Softmax, leave the scaling out. Why is it there?*"
 )

@@ -7,7 +7,7 @@ from app.components.model_map import model_map
 from app.pages import HOME, PAGES
 
 st.markdown(
-    "Three attentions: the **encoder**'s looks from source to source, the **decoder**'s from "
+    "Three attentions: the **encoder**'s goes from source to source, the **decoder**'s from "
     "target to target, **cross-attention** from target to source, over the bridge. Input is at the "
     "bottom, output at the top; a click chooses a block, the link below opens it at its layer.  \n"
     "*Try: count the parameters. Where are most of them?*"
@@ -35,7 +35,7 @@ def choose(block) -> None:
 
 
 def chosen():
-    """The block that was clicked, while its layer is in focus, else the selected attention."""
+    """The block that was clicked, while its layer is selected, else the selected attention."""
     settings, clicked = session.values(), session.memo().get("block")
     focus = settings["kind"], settings["layer"] - 1
     for block in shown:

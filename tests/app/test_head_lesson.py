@@ -72,21 +72,21 @@ def test_every_picture_is_the_traces_or_computed_from_it(seen):
         close(shown["weights"], weights)
         close(shown["h = w·v"], weights @ v)
         close(shown["o"], whole.output[kind][layer])
-        close(shown["x + o"], shown["x, what asks"] + shown["o"])
+        close(shown["x + o"], shown["x, one row a query"] + shown["o"])
         close(shown["feed-forward"], whole.feed_forward[side][layer])
-        close(shown["what the layer gives on"], whole.stream[side][layer + 1])
+        close(shown["output of the layer"], whole.stream[side][layer + 1])
         width = q.shape[1]
         own = shown["all heads, side by side"][:, head * width : (head + 1) * width]
         close(own, shown["h = w·v"])
         assert np.array_equal(
-            shown["who may attend to whom"] == 0, np.isnan(shown["masked scores"])
+            shown["which query may attend to which key"] == 0, np.isnan(shown["masked scores"])
         )
         if inside.one_by_one is not None:
             close(inside.one_by_one, inside.concatenated)
         if layer == 0 and kind != "cross":
             close(shown["word"], whole.token[side])
             close(shown["position"], whole.table[side])
-            close(shown["x, what asks"], whole.embedded[side])
+            close(shown["x, one row a query"], whole.embedded[side])
         if not inside.pre_norm:
             layer = model.get_submodule(inside.site.name.rpartition(".")[0])
             norm = layer.norm2 if kind == "cross" else layer.norm1

@@ -9,7 +9,7 @@ from model import load
 
 pytestmark = pytest.mark.browser
 LINK = "inside?kind=cross&layer=3&head=2&source=A+dog+runs.&target=Ein+Hund+rennt."
-READ = ["q", "weights", "what the layer gives on"]
+READ = ["q", "weights", "output of the layer"]
 # Of pictures what is said under the pointer, all over them: [row, column, number] per cell.
 SHOWN = """(titles) => {
   const said = [...document.querySelectorAll(".st-key-pictures *")]
@@ -62,7 +62,7 @@ def test_every_step_is_drawn_by_keyboard_alone(visit):
     # Six decimals are said.
     assert np.allclose(seen["weights"], trace.attention["cross"][2, 1], atol=2e-6)
     assert np.allclose(seen["q"], trace.query["cross"][2, 1], atol=2e-6)
-    assert np.allclose(seen["what the layer gives on"], trace.stream["tgt"][3], atol=1e-5)
+    assert np.allclose(seen["output of the layer"], trace.stream["tgt"][3], atol=1e-5)
     expect(visit.page.get_by_role("heading", name=f"11. {STEPS[-1]}")).to_be_visible()
     visit.page.keyboard.press("ArrowLeft")
     expect(visit.page.get_by_role("heading", name=f"10. {STEPS[-2]}")).to_be_visible()
