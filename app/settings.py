@@ -482,8 +482,8 @@ SETTINGS = {
             "Pattern",
             ANY,
             "select",
-            f"Only heads that have it: {THRESHOLD:.0%} or more of the way from a head that attends "
-            "to all tokens alike to the head of the textbook.",
+            f"Only heads with a score of {THRESHOLD:.0%} or more for it; 100% is the head of the "
+            "textbook.",
             options=(ANY, *RULES),
         ),
         Setting(

@@ -77,9 +77,9 @@ with card:
     if rows and selected not in heads:
         st.caption(f"Not in the table: it does not have the pattern “{pattern}”.")
     st.caption(
-        "Score: 0 % attends to all tokens alike, 100 % is the head of the textbook; from "
-        f"{labels.percent(THRESHOLD)} on a head has the pattern. Shares are means over rows that "
-        "have a choice: rows with one key alone, and padding, are left out."
+        "Score: 100 % is the head of the textbook, 0 % attends to all tokens alike (for “broad”: "
+        f"to one). From {labels.percent(THRESHOLD)} on a head has the pattern. Shares are means "
+        "over rows with a choice, without padding."
     )
     st.markdown(
         "*Try: click the column entropy to sort. Do the first layers have the sharpest heads?*"
