@@ -222,7 +222,7 @@ def lens_of(view: ModelView, run: Run) -> residual.Lens:
     traced = trace_of(view, run)
 
     def make():
-        with st.spinner("Asking every layer …"):
+        with st.spinner("Reading the residual stream …"):
             return residual.lens(view.model, traced)
 
     return cached(view, run, "lens", make, lambda result: result.nbytes)

@@ -2,13 +2,22 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from app.charts import Axis
 from model.analysis.architecture import EMBEDDINGS, LAYERS, OUTPUT, Block
-from model.analysis.head_metrics import Measured, measure, nearest_names, rows_that_show, tokens_of
+from model.analysis.head_metrics import (
+    ANY,
+    Measured,
+    heads_with,
+    measure,
+    nearest_names,
+    rows_that_show,
+    tokens_of,
+    with_one_key,
+)
 from model.analysis.projection import Answer, Plane
 from model.analysis.reading import Reading
 from model.probing.reference import without_counterpart
@@ -20,6 +29,8 @@ from model.tokenizer import Encoding
 from model.transformer import TokenEmbedding
 from model.variants import LearnedPositions, PositionsFromOne
 
+MOST_ROWS = 8  # that a sentence names
+
 SHARES = {  # numbers of Measured that are shares → on what
     "itself": "itself",
     "previous": "previous",
@@ -27,7 +38,7 @@ SHARES = {  # numbers of Measured that are shares → on what
     "first": "first",
     "end": "</s>",
     "punctuation": "punctuation",
-    "same_piece": "same token",
+    "same_token": "same token",
     "diagonal": "the diagonal",
 }
 
@@ -84,14 +95,15 @@ def head_name(trace: Trace, kind: str, layer: int, head: int) -> str:
 
 
 def card(trace: Trace, kind: str, layer: int, head: int) -> str:
-    """Markdown on one head: a line of plain numbers, then the textbook names it is nearest to,
-    each with its rule and the rows that show it."""
+    """Markdown on one head: a line of plain numbers, the patterns it is nearest to, each with its
+    rule and the rows that show it, and which rows have no choice."""
     query, key, self_attention = tokens_of(trace, kind)
     weights = trace.attention[kind][layer : layer + 1, head : head + 1]
     measured = measure(weights, query, key, self_attention)
     numbers = _numbers(measured, 0, 0)
+    alone = _only_one_key(query, with_one_key(trace.attention[kind]))
     if "entropy" not in numbers:
-        return "Too few tokens to measure: no row has a choice."
+        return "\n\n".join(filter(None, ["Too few tokens to measure: no row has a choice.", alone]))
     shares = ", ".join(
         f"{label} {percent(numbers[name])}" for name, label in SHARES.items() if name in numbers
     )
@@ -103,10 +115,21 @@ def card(trace: Trace, kind: str, layer: int, head: int) -> str:
         line = f"- **{match.name}** {percent(match.score)}: {match.reason}"
         rows = rows_that_show(weights, query, key, self_attention, 0, 0, match.name)
         if rows and match.score > 0:
-            tokens = ", ".join(f"“{escaped(query[row])}”" for row in rows)
-            line += f"; seen best in the rows {tokens}"
+            line += f"; clearest in the rows {_quoted(query, rows)}"
         lines.append(line + ".")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(["", alone] if alone else [])])
+
+
+def _only_one_key(query: Sequence[str], rows: Sequence[int]) -> str:
+    if not rows:
+        return ""
+    which = f"{_quoted(query, rows[:MOST_ROWS])}{' …' if len(rows) > MOST_ROWS else ''}"
+    row, has = ("Row", "has its") if len(rows) == 1 else ("Rows", "have their")
+    return f"{row} {which} {has} whole weight, 1, on one token: only one key is visible."
+
+
+def _quoted(tokens: Sequence[str], rows: Sequence[int]) -> str:
+    return ", ".join(f"“{escaped(tokens[row])}”" for row in rows)
 
 
 def percent(share: float) -> str:
@@ -118,24 +141,40 @@ def size(count: int) -> str:
     return f"{count / 1e6:,.0f} MB" if count >= 2e6 else f"{count / 1e3:,.0f} kB"
 
 
+SCORE = "score"  # of the pattern that the table is filtered by
+PERCENTAGES = (SCORE, "nearest, score", "second, score", *SHARES.values())  # of head_table
 UNITS = {"entropy": "bits", "distance": "tokens"}
 
 
-def head_table(measured: dict[str, Measured], trace: Trace) -> list[dict]:
-    """One row for every head: its two nearest names with their scores, then its numbers. `trace`
-    is any of the same model."""
+def head_table(
+    measured: Mapping[str, Measured],
+    trace: Trace,
+    pictures: Mapping[str, Sequence[Sequence[str]]],
+    pattern: str = ANY,
+) -> list[dict]:
+    """One row for every head: its picture, its two nearest patterns with their scores, its numbers.
+    Of one pattern the heads that have it, with the score first and the best on top. Shares and
+    scores are in percent; `trace` is any of the same model."""
     rows = []
-    for kind, numbers in measured.items():
-        for layer, head in np.ndindex(numbers.rows["entropy"].shape):
+    for kind, heads in heads_with(measured, pattern).items():
+        numbers = measured[kind]
+        for layer, head in heads:
             number = layer_number(trace, kind, layer)
-            row = {"attention": kind, "layer": number, "head": head + 1}
+            row = {"weights": pictures[kind][layer][head]}
+            row |= {"attention": kind, "layer": number, "head": head + 1}
+            if pattern != ANY:
+                row[SCORE] = 100 * float(numbers.scores[pattern][layer, head])
             matches = nearest_names(numbers, layer, head)
             for place, match in zip(("nearest", "second"), matches, strict=False):
-                row |= {place: match.name, f"{place}, score": match.score}
-            numbers_of_head = _numbers(numbers, layer, head)
-            row |= {SHARES.get(name, name): numbers_of_head.get(name) for name in (*UNITS, *SHARES)}
+                row |= {place: match.name, f"{place}, score": 100 * match.score}
+            known = _numbers(numbers, layer, head)
+            row |= {name: known.get(name) for name in UNITS}
+            row |= {
+                label: 100 * known[name] if name in known else None
+                for name, label in SHARES.items()
+            }
             rows.append(row)
-    return rows
+    return sorted(rows, key=lambda row: -row.get(SCORE, 0))
 
 
 def _numbers(measured: Measured, layer: int, head: int) -> dict[str, float]:
@@ -380,7 +419,7 @@ def differences(measured: dict) -> str:
             "First weights",
             "Xavier uniform",
             "Kaiming uniform: hyunwoongko; PyTorch's own: vanilla, van_dijck, bloem",
-            "how evenly heads look before training (100 %: at everything alike): "
+            "how evenly heads attend before training (100 %: to all tokens alike): "
             + _each({name: percent(share) for name, share in m["normalized_entropy"].items()}),
         ),
     ]
@@ -408,7 +447,7 @@ def disagreements(source: Source) -> str:
 
 def repairs(source: Source) -> str:
     """A Markdown table: what was built as meant, and what that changes."""
-    return _table(("Found", "Ours"), [(r.found, r.changes) for r in source.repairs])
+    return _table(("Found", "Ours"), [(r.mistake, r.changes) for r in source.repairs])
 
 
 BLOCKS = {  # part of a Block → its name in the paper's figure

@@ -44,7 +44,7 @@ def show(
     reading: Reading = Reading(),
     theme: str = "auto",
 ) -> Shown:
-    """The app's grid of all heads. In focus is one of them, counted from 1 as on the screen; by
+    """The app's grid of all heads. One of them is selected, counted from 1 as on the screen; by
     default the first of cross-attention, or of what there is.
 
     Raises ValueError for a head that there is not.

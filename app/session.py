@@ -218,6 +218,14 @@ def choose(**chosen) -> None:
     values().update({key: value for key, value in chosen.items() if key in SETTINGS})
 
 
+def select_row(table: str, row: int | None) -> None:
+    """Select a row of a table, or none, before it is drawn."""
+    rows = [] if row is None else [row]
+    before = st.session_state.get(table)
+    if before is None or list(before["selection"]["rows"]) != rows:
+        st.session_state[table] = {"selection": {"rows": rows}}
+
+
 def reset(key: str) -> None:
     """Set a setting to its default, in a callback."""
     choose(**{key: SETTINGS[key].limits(context()).default})
@@ -262,7 +270,7 @@ def reading() -> Reading:
 
 
 def look(model_view: ModelView, run: Run) -> Look:
-    """How all heads are looked at; what their order needs is computed here."""
+    """How all heads are shown; what their order needs is computed here."""
     chosen, read_as = values(), reading()
     return Look(
         focus=vars(focus()),

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from app.pages import EXPORT, HOME
 from model.analysis import positions
+from model.analysis.head_metrics import ANY, RULES, THRESHOLD
 from model.analysis.reading import SPECIAL_TOKENS
 from model.masks import Masks
 from model.presets import PRESETS
@@ -42,6 +43,7 @@ STEPS = (
 LAB = ("What is added", "Wavelengths", "Distance", "Rotation", "Other positions", "Swap two words")
 BERTVIZ = ("head", "model", "neuron")
 ALL, ONE = "all heads", "selected head"
+THIS_SENTENCE, EXAMPLES = "This sentence", "Example sentences"
 SECOND_TOKEN, LARGEST_WEIGHT = "the second token", "largest weight"
 
 LONGEST_TEXT = 100_000  # characters; no model reads as much
@@ -364,8 +366,8 @@ SETTINGS = {
             "causal",
             "Causal mask",
             "the causal mask",
-            "Decoder self-attention: no target token may attend to a later one. Off: it sees what "
-            "it is asked to predict.",
+            "Decoder self-attention: no target token may attend to a later one. Off: it attends "
+            "to the token that it is to predict.",
         ),
         _mask(
             "src_padding",
@@ -436,8 +438,8 @@ SETTINGS = {
             "Grid",
             "all",
             "segmented",
-            "Encoder, decoder and cross-attention together; the one in focus alone; or source and "
-            "target in one square.",
+            "Encoder, decoder and cross-attention together; that of the selected head alone; or "
+            "source and target in one square.",
             options=SHOWN,
         ),
         Setting(
@@ -454,8 +456,8 @@ SETTINGS = {
             "Order of heads",
             "layer and head",
             "select",
-            "Entropy: the most pointed head first. Distance: the nearest-looking first. Change: "
-            "the head that the masks change most comes first.",
+            "Entropy: the lowest first. Distance: the nearest first. Change: the head that the "
+            "masks change most comes first.",
             options=ORDERS,
         ),
         Setting(
@@ -492,6 +494,15 @@ SETTINGS = {
             look={"step": 0.01},
         ),
         Setting(
+            "pattern",
+            "Pattern",
+            ANY,
+            "select",
+            f"Only heads with a score of {THRESHOLD:.0%} or more for it; 100% is the head of the "
+            "textbook.",
+            options=(ANY, *RULES),
+        ),
+        Setting(
             "projector",
             "Projector",
             False,
@@ -500,6 +511,16 @@ SETTINGS = {
         ),
         Setting("numbers", "The weights as a table", False, "expander", pages=(HOME,)),
         Setting("zoom", "The weights with zoom and hover", False, "expander", pages=(HOME,)),
+        Setting(
+            "measured_on",
+            "Measured on",
+            THIS_SENTENCE,
+            "segmented",
+            "The numbers of the table: of this sentence, or means over the example sentences of "
+            "this model. Pictures and card are of this sentence.",
+            options=(THIS_SENTENCE, EXAMPLES),
+            pages=("heads",),
+        ),
         Setting(
             "at",
             "Step",

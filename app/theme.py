@@ -1,10 +1,11 @@
 """The visual language: every colour and size of the figures, in one place.
 
 Weights have a scale that is perceptually uniform and falls in the same order of lightness to
-every eye; differences have one that is symmetric around zero, red against blue. What is in focus
+every eye; differences have one that is symmetric around zero, red against blue. What is selected
 is orange everywhere, and nothing else is.
 """
 
+import numpy as np
 from plotly.colors import diverging, qualitative, sequential, unlabel_rgb
 
 WEIGHTS = sequential.Viridis  # from 0 to 1, evenly spaced
@@ -51,6 +52,14 @@ html {{ font-size: {PAGE * LARGER:.0f}px !important; }}
 .stMainBlockContainer {{ padding-top: {HEADER / LARGER:.2f}rem; }}
 .st-key-top_bar, .st-key-controls {{ zoom: {CONTROLS[1] / LARGER:.2f}; }}
 """
+
+
+def ramp(palette: list[str], count: int) -> np.ndarray:
+    """So many colours of a scale from end to end, bytes (count, rgb)."""
+    stops = np.array([[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in palette])
+    places = np.linspace(0, len(stops) - 1, count)
+    channels = [np.interp(places, range(len(stops)), channel) for channel in stops.T]
+    return np.rint(np.stack(channels, axis=-1)).astype(np.uint8)
 
 
 def style(projector: bool, theme: str) -> str:

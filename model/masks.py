@@ -22,10 +22,10 @@ def causal_mask(length: int, device=None) -> Tensor:
 class Masks:
     """Which of the masks are on. All on is how the model was trained."""
 
-    causal: bool = True  # decoder self-attention: no looking ahead
-    src_padding: bool = True  # encoder self-attention: no looking at source padding
-    tgt_padding: bool = True  # decoder self-attention: no looking at target padding
-    memory_padding: bool = True  # cross-attention: no looking at source padding
+    causal: bool = True  # decoder self-attention: no token attends to a later one
+    src_padding: bool = True  # encoder self-attention: none attends to source padding
+    tgt_padding: bool = True  # decoder self-attention: none attends to target padding
+    memory_padding: bool = True  # cross-attention: none attends to source padding
 
     def build(self, model: nn.Module, *ids: Tensor) -> tuple[Tensor | None, ...]:
         """A mask for each kind of attention of `model`, in their order, for the ids of each of its

@@ -19,7 +19,7 @@ class Disagreement:
 class Repair:
     """What stands in a source, and what building it as meant changes."""
 
-    found: str
+    mistake: str
     changes: str
 
 
@@ -92,7 +92,7 @@ SOURCES = {
         (
             Repair(
                 "`make_model(dropout=…)` does not reach the attention weights: their rate stays "
-                "0.1 whatever is asked for.",
+                "0.1 whatever is given.",
                 "One rate for all; at the default of 0.1 nothing changes.",
             ),
         ),
@@ -124,8 +124,8 @@ SOURCES = {
         (
             Repair(
                 "The target's padding mask hides rows (queries) in place of columns (keys).",
-                "No query may attend to padding. Behind a causal mask no real word could see "
-                "padding at the end anyway, so logits of real words stay the same.",
+                "No query may attend to padding. Behind a causal mask no real word could attend "
+                "to padding at the end anyway, so logits of real words stay the same.",
             ),
         ),
     ),
@@ -212,8 +212,8 @@ SOURCES = {
                 "It projects what it is given.",
             ),
             Repair(
-                "`torch.split(x, num_heads)` cuts pieces that are num_heads wide, not num_heads "
-                "pieces.",
+                "`torch.split(x, num_heads)` cuts slices that are num_heads wide, not num_heads "
+                "slices.",
                 "As many slices as heads. They agree where there are as many heads as numbers a "
                 "head, as in the example of 3.",
             ),
@@ -225,8 +225,8 @@ SOURCES = {
             Repair(
                 "The causal mask is made and handed to the decoder, but not to its heads, and the "
                 "function fills `scores`, a name that does not exist.",
-                "The mask reaches the softmax. As it stood a word could see the next one, which it "
-                "is to predict.",
+                "The mask reaches the softmax. As it stood a word could attend to the next one, "
+                "which it is to predict.",
             ),
             Repair("Dropout is applied to `p_attn`, which does not exist.", "None, as its model."),
             Repair(
@@ -264,7 +264,7 @@ SOURCES = {
             Disagreement(
                 "mean over positions",
                 "over the sequence",
-                "over padding too, which attention sees as well",
+                "over padding too, which attention reads as well",
                 "over words alone, and no token attends to padding",
             ),
             Disagreement(
@@ -281,8 +281,8 @@ SOURCES = {
             ),
         ),
         "The notebook has no dropout and names no sizes but 8 heads, and 4 times the width in the "
-        "feed-forward. Ours can drop weights, sublayers and whole pieces of the text, which "
-        "`reviews` was trained with; the rate is 0 unless another is asked for. `reviews` also "
+        "feed-forward. Ours can drop weights, sublayers and whole tokens of the text, which "
+        "`reviews` was trained with; the rate is 0 unless another is chosen. `reviews` also "
         "began with smaller tables (standard deviation 1/√d_model, PyTorch's own is 1).",
     ),
     "decoder_only": Source(

@@ -2,7 +2,7 @@
 attention (section 3.2), feed-forward (3.3), embeddings and softmax (3.4), positions (3.5), then
 the layers and stacks that they make (3.1), and the model.
 
-What one wants to look at is the output of a named submodule, so that a plain forward hook
+What one wants to see is the output of a named submodule, so that a plain forward hook
 sees it: the scores are the output of `scores`, the attention weights of `softmax`, queries, keys
 and values of `query`, `key` and `value`, the positional table of `position`. A model says which
 texts it reads (`sides`) and where attention happens (`sites`), so that whoever reads a model

@@ -294,8 +294,8 @@ class DecoderOnlyConfig(Config):
 
 
 class SelfDecoder(Encoder):
-    """A stack of decoder layers without cross-attention. Such a layer is an encoder layer: that it
-    does not look ahead is the mask's doing."""
+    """A stack of decoder layers without cross-attention. Such a layer is an encoder layer: that its
+    tokens attend to no later ones is the mask's doing."""
 
     def __init__(self, config: DecoderOnlyConfig):
         super().__init__(config)  # of no encoder layers

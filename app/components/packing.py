@@ -1,4 +1,4 @@
-"""What head_grid/ draws, as bytes, and how to look at it. No Streamlit: a page of its own is built
+"""What head_grid/ draws, as bytes, and how it is shown. No Streamlit: a page of its own is built
 from the same."""
 
 import hashlib
@@ -51,7 +51,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Look:
-    """How the grid is looked at. `focus` is kind, layer and head, counted from 0. `order` is
+    """How the grid is shown. `focus` is kind, layer and head, counted from 0. `order` is
     empty, or for each kind the tiles (layer × heads + head) in their order and a text for each
     tile. `heard`: how many selections made in the browser `focus` knows of, in this `session`."""
 

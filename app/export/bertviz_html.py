@@ -1,4 +1,4 @@
-"""BertViz's head, model and neuron view of one trace, as a page of HTML that asks nobody.
+"""BertViz's head, model and neuron view of one trace, as a page of HTML that contacts nobody.
 
 The drawing is BertViz's own JavaScript, read from the installed package and adapted: its data
 (bertviz_html.js unpacks them), its libraries (inlined), and sizes for the last row of a class.

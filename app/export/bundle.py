@@ -173,7 +173,7 @@ def _readme(view, model: Model, link: str, files: list[str], left_out: list[str]
     libraries = "\n".join(f"{name} {number}" for name, number in versions().items())
     return f"""Headlight evidence pack
 
-What the attention heads of a Transformer looked at, and how to see it again.
+What the attention heads of a Transformer attended to, and how to see it again.
 
 Model: {model.name}
 SHA-256 of its {model.of}: {model.sha256}
@@ -282,7 +282,8 @@ def _record(content: bytes) -> dict:
         raise Unreadable(f"{RECORD} in it does not say which page it is of.")
     for key, setting in _settings_of(page).items():
         if key not in settings:
-            if setting.pages:  # not every control of a page is always there
+            # Not every control of a page is always there, and older packs lack newer ones.
+            if setting.pages or not setting.run:
                 continue
             raise Unreadable(f"{RECORD} in it lacks the setting “{key}”.")
         if not setting.could_be(settings[key]):
@@ -297,10 +298,8 @@ def _record(content: bytes) -> dict:
     kinds = record.get("attention")
     if not isinstance(kinds, dict) or not all(map(_is_kind, kinds, kinds.values())):
         raise Unreadable(f"{RECORD} in it does not say which attention its weights are of.")
-    if settings["kind"] not in kinds:
-        raise Unreadable(
-            f"{RECORD} in it has a value for “kind” that cannot be: {_quoted(settings['kind'])}."
-        )
+    if (kind := settings.get("kind", "")) not in kinds:
+        raise Unreadable(f"{RECORD} in it has a value for “kind” that cannot be: {_quoted(kind)}.")
     if set(kinds) & {title for sides in kinds.values() for title in sides}:
         raise Unreadable(f"{RECORD} in it has one name for a text and an attention.")
     if not isinstance(versions_there, dict):

@@ -15,7 +15,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from app.charts import MOST_LABELS, Axis
-from app.theme import FOCUS, FONT, INK, PAPER, WEIGHTS
+from app.theme import FOCUS, FONT, INK, PAPER, WEIGHTS, ramp
 
 INK, PAPER = INK["light"], PAPER["light"]
 BORDER, HATCH = "#c8c8c8", "#8f8f8f"
@@ -223,10 +223,7 @@ def shades(weights: np.ndarray) -> np.ndarray:
 @cache
 def scale() -> np.ndarray:
     """The app's colours of the weights 0/255 to 255/255, (256, rgba)."""
-    table = np.array([[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in WEIGHTS])
-    places = np.linspace(0, len(table) - 1, 256)
-    steps = [np.interp(places, range(len(table)), channel) for channel in table.T]
-    return np.rint(np.stack([*steps, np.full(256, 255)], axis=-1)).astype(np.uint8)
+    return np.pad(ramp(WEIGHTS, 256), ((0, 0), (0, 1)), constant_values=255)
 
 
 def enlarged(cells: np.ndarray, across: int, down: int) -> np.ndarray:

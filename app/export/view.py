@@ -1,4 +1,4 @@
-"""A trace and how it is looked at: what every exported file is made from. No Streamlit."""
+"""A trace and how it is shown: what every exported file is made from. No Streamlit."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from model.probing.trace import Trace
 
 @dataclass(frozen=True)
 class View:
-    """A trace and how it is looked at. `settings` are those of the top bar and of `page`, the one
+    """A trace and how it is shown. `settings` are those of the top bar and of `page`, the one
     that a link leads to; `look` holds the selected head, counted from 0."""
 
     trace: Trace

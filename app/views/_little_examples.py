@@ -10,7 +10,7 @@ from model.analysis.family import ThreeWords, look_up, plain_self_attention
 from model.masks import causal_mask
 from model.tokenizer import Encoding
 
-# Van Dijck's: three words, a look-up in the plane, a sentence to be masked.
+# Van Dijck's: three words, vectors in the plane, a sentence to be masked.
 THREE = ("our", "input", "sentence")
 CLAIMED = {"fun": 0.45, "exciting": 0.45, "boring": 0.1}
 VALUES = {"fun": 10.0, "exciting": 9.0, "boring": -3.0}
@@ -68,7 +68,9 @@ def van_dijck(three: ThreeWords, projector: bool) -> None:
         "score are four parts to one of weight."
     )
 
-    st.markdown(f"**The causal mask** of “{CAUSAL}”: a word sees itself and what came before it.")
+    st.markdown(
+        f"**The causal mask** of “{CAUSAL}”: a word attends to itself and to what came before it."
+    )
     may = causal_mask(len(CAUSAL.split())).numpy().reshape(len(CAUSAL.split()), -1)
     axes = (charts.Axis(name, CAUSAL.split()) for name in ("query", "key"))
     figure(
@@ -84,7 +86,7 @@ def self_attention_without_parameters(encoding: Encoding, x: np.ndarray, project
     weights, blended = plain_self_attention(torch.from_numpy(x))
     st.markdown(
         "**Self-attention with no parameters at all**: weights softmax(x·xᵀ) of the chosen "
-        "model's own vectors of your tokens. A token looks at what is like it, most of all at "
+        "model's own vectors of your tokens. A token attends to what is like it, most of all to "
         "itself; nothing is learned here but the vectors."
     )
     figure(

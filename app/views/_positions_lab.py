@@ -203,7 +203,7 @@ def rotation(lab: Lab) -> None:
         "each position p. "
         + (
             f"Going k = {k} further turns it by **{math.degrees(turn.angle) % 360:.2f}°** "
-            "clockwise, and by the same matrix wherever p is: what a head needs to look "
+            "clockwise, and by the same matrix wherever p is: what a head needs to attend "
             f"“{k} to the left” is one matrix."
             if fits
             else "This table was learned, and **no rotation fits**: below is the one that comes "
@@ -400,7 +400,7 @@ def swap(lab: Lab) -> None:
     with_positions, without = swaps.values()
     switches = next(iter(trace.kinds.values()))[0].masks
     causal = (
-        " The causal mask tells places apart, too: the first token sees itself alone."
+        " The causal mask tells places apart, too: the first token attends to itself alone."
         if "causal" in switches and trace.masks.causal
         else ""
     )

@@ -44,11 +44,11 @@ cost = (
     f"{size.shapes:,} lines and boxes to draw and {size.bytes / 1e6:,.1f} MB to send: about "
     f"{size.shapes / A_SECOND:,.0f} seconds."
 )
-lighter = "Shorten the text, or look at it on the page Attention."
+lighter = "Shorten the text, or open the page Attention."
 if view == "model":
     lighter = f"Leave layers out above. {lighter}"
 if size.shapes > MOST:
-    st.warning(f"{cost} That is more than a browser should be asked for. {lighter}")
+    st.warning(f"{cost} That is more than a browser should draw. {lighter}")
     raise session.NothingToShow
 if size.shapes > MANY:
     st.warning(f"{cost} {lighter}")

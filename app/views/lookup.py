@@ -1,4 +1,4 @@
-"""Attention as a look-up: by hand with vectors in the plane, then in the selected head."""
+"""Queries, keys and values: by hand with vectors in the plane, then in the selected head."""
 
 import numpy as np
 import streamlit as st
@@ -11,7 +11,7 @@ from app.views._little_examples import KEYS, QUERY, VALUES
 from model.analysis.projection import answer, principal_plane
 
 st.markdown(
-    "A look-up compares a **query** with every **key** and mixes their **values**, most of what "
+    "Attention compares a **query** with every **key** and mixes their **values**, most of what "
     "fits best. Here with three words to drag, below in the selected head.  \n"
     "*Try: pull “rollercoaster” towards zero. Why does the answer become the plain mean?*"
 )

@@ -32,7 +32,7 @@ def choose(block) -> None:
 
 
 def chosen():
-    """The block that was clicked, while its layer is in focus, else the selected attention."""
+    """The block that was clicked, while its layer is selected, else the selected attention."""
     clicked = session.memo().get("block")
     for block in shown:
         at_focus = not kind_at(block) or (kind_at(block), block.layer) == in_focus

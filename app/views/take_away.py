@@ -49,7 +49,7 @@ def file_button(label: str, make, name: str, kind: str, **more) -> None:
 
 st.markdown(
     "What is on the screen, as files: the selected head, read as “Display” above says. Each is "
-    "made when you ask for it.  \n*Try: take the evidence pack, change everything, and drop the "
+    "made on demand.  \n*Try: take the evidence pack, change everything, and drop the "
     "pack below: the view comes back, and the numbers are checked.*"
 )
 files = st.container(key="files")

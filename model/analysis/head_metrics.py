@@ -12,8 +12,9 @@ same rows, and scores count from there.
 """
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -34,7 +35,7 @@ class Measured:
     itself, previous, next   share of weight on key i, i - 1, i + 1; self-attention only
     first, end, punctuation  share on key 0, on </s>, on punctuation; in self-attention such
                    tokens' own rows are left out, as they may be after nothing but themselves
-    same_piece     share on keys with the query's text; in self-attention, on others than itself
+    same_token     share on keys with the query's text; in self-attention, on others than itself
     diagonal       share on the key nearest to the diagonal; cross-attention only
     coverage       the largest weight that each key gets from any row, summed, as a share of
                    the most there can be: 1 when rows attend each to one key, and to different
@@ -50,6 +51,27 @@ class Measured:
     numbers: dict[str, np.ndarray]
     uniform: dict[str, np.ndarray]  # the same numbers if each row attended to all keys alike
     rows: dict[str, np.ndarray]  # how many rows each number is the mean of
+
+    @cached_property
+    def scores(self) -> dict[str, np.ndarray]:
+        """Pattern → how well each head fits it, from 0 to 1: (layers, heads), NaN where there were
+        too few rows; without the patterns that this kind of attention cannot have.
+
+        "local" is for heads that attend around themselves and not to one place: it keeps what the
+        best of the exact patterns leaves of it.
+        """
+        scores = {
+            name: np.where(
+                self.rows[rule.number] < FEWEST_ROWS,
+                np.nan,
+                rule.score(self.numbers[rule.number], self.uniform[rule.number]),
+            )
+            for name, rule in RULES.items()
+            if rule.number in self.rows
+        }
+        exact = [np.nan_to_num(scores[name]) for name in EXACT if name in scores]
+        scores["local"] = scores["local"] * (1 - np.maximum.reduce(exact))
+        return scores
 
 
 def measured(trace: Trace) -> dict[str, Measured]:
@@ -130,6 +152,13 @@ class Rule:
     def ends(self, uniform):
         return [uniform if end is None else end for end in (self.zero, self.one)]
 
+    def score(self, number, uniform):
+        zero, one = self.ends(uniform)
+        # No head is further than a uniform one if every row may attend to keys of its own alone.
+        apart = np.abs(one - zero) > 1e-6
+        reached = (number - zero) / np.where(apart, one - zero, 1)
+        return np.clip(np.where(apart, reached, 0), 0, 1)
+
 
 def _share(number: str, where: str) -> Rule:
     return Rule(
@@ -148,7 +177,7 @@ RULES = {
         "its rows attend to different tokens and cover {number:.0%} of what they could "
         "(a uniform head: {uniform:.0%})",
     ),
-    "same piece": _share("same_piece", "on other copies of the same token"),
+    "same token": _share("same_token", "on other copies of the same token"),
     "end-of-sentence sink": _share("end", f"on {END}"),
     "first-token sink": _share("first", "on the first token"),
     "punctuation": _share("punctuation", "on punctuation"),
@@ -167,6 +196,25 @@ RULES = {
 }
 EXACT = ("previous token", "next token", "itself", "diagonal")  # what "local" is vague about
 FEWEST_ROWS = 2  # one row is no habit
+ANY = "any"  # in the place of a pattern: every head
+# From this score on a head has a pattern. In the models shipped it leaves a few heads to each: of
+# the 48 of en-de 3 attend to the previous token, 3 to the first, 14 of 16 align.
+THRESHOLD = 0.4
+
+
+def heads_with(
+    measured: Mapping[str, Measured], pattern: str = ANY
+) -> dict[str, list[tuple[int, int]]]:
+    """Kind → the heads that have a pattern, as (layer, head) of the arrays; of ANY, all heads."""
+    return {
+        kind: [
+            (layer, head)
+            for layer, head in np.ndindex(one.rows["entropy"].shape)
+            if pattern == ANY
+            or (pattern in one.scores and one.scores[pattern][layer, head] >= THRESHOLD)
+        ]
+        for kind, one in measured.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -179,28 +227,17 @@ class Match:
 
 
 def nearest_names(measured: Measured, layer: int, head: int, count: int = 2) -> list[Match]:
-    """The names that fit one head best, best first; none if there were too few rows.
-
-    "local" is for heads that attend around themselves and not to one place: it keeps what the
-    best of the exact names leaves of it.
-    """
-    scores, reasons = {}, {}
-    for name, rule in RULES.items():
-        if rule.number not in measured.rows:
-            continue  # not of this kind of attention
-        if measured.rows[rule.number][layer, head] < FEWEST_ROWS:
-            continue
-        number = measured.numbers[rule.number][layer, head]
-        uniform = measured.uniform[rule.number][layer, head]
-        zero, one = rule.ends(uniform)
-        # No head is further than a uniform one if every row may attend to keys of its own alone.
-        reached = (number - zero) / (one - zero) if abs(one - zero) > 1e-6 else 0
-        scores[name] = min(max(float(reached), 0.0), 1.0)
-        reasons[name] = rule.reason.format(number=number, uniform=uniform).replace("%", " %")
-    if "local" in scores:
-        scores["local"] *= 1 - max(scores.get(name, 0) for name in EXACT)
+    """The patterns that fit one head best, best first; none if there were too few rows."""
+    scores = {name: float(of[layer, head]) for name, of in measured.scores.items()}
+    scores = {name: score for name, score in scores.items() if score == score}  # not NaN
     best = sorted(scores, key=scores.get, reverse=True)[:count]
-    return [Match(name, scores[name], reasons[name]) for name in best]
+    return [Match(name, scores[name], _reason(measured, layer, head, name)) for name in best]
+
+
+def _reason(measured: Measured, layer: int, head: int, name: str) -> str:
+    rule = RULES[name]
+    number, uniform = (of[rule.number][layer, head] for of in (measured.numbers, measured.uniform))
+    return rule.reason.format(number=number, uniform=uniform).replace("%", " %")
 
 
 def rows_that_show(
@@ -229,6 +266,12 @@ def rows_that_show(
     beyond = (actual - zero) * np.sign(one - zero)
     order = np.argsort(-beyond, kind="stable")
     return [int(i) for i in order if counted[i] and beyond[i] > 1e-6][:count]
+
+
+def with_one_key(weights: np.ndarray) -> list[int]:
+    """The rows of (layers, heads, query, key) that may attend to one key alone: whatever the head,
+    softmax gives that key all the weight."""
+    return np.flatnonzero(weights.any(axis=(0, 1)).sum(axis=-1) == 1).tolist()
 
 
 def _of_rows(weights, allowed, query, key, self_attention):
@@ -284,11 +327,11 @@ def _geometry(query, key, self_attention):
         "punctuation": np.array([_is_punctuation(token) for token in key]),
     }
     if not self_attention:
-        patterns |= {"same_piece": same, "diagonal": j == np.floor(diagonal + 0.5)}
+        patterns |= {"same_token": same, "diagonal": j == np.floor(diagonal + 0.5)}
     else:
         patterns = {name: such & ~such[:, None] for name, such in patterns.items()}
         patterns |= {"itself": j == i, "previous": j == i - 1, "next": j == i + 1}
-        patterns["same_piece"] = same & (j != i)
+        patterns["same_token"] = same & (j != i)
     return np.abs(j - diagonal), patterns
 
 

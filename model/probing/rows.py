@@ -17,9 +17,9 @@ COLUMNS = {
     "layer": np.int16,
     "head": np.int16,
     "query_position": np.int16,
-    "query_piece": np.int32,
+    "query_token": np.int32,
     "key_position": np.int16,
-    "key_piece": np.int32,
+    "key_token": np.int32,
     "weight": np.float32,
 }
 MOST_ROWS = 2**21  # of a table in memory
@@ -81,16 +81,16 @@ def rows(some: Sequence[KindWeights]) -> tuple[dict[str, np.ndarray], dict[str, 
             "layer": np.array(block.layers)[:, None, None, None] + 1,
             "head": (block.first_head + heads)[:, None, None],
             "query_position": queries[:, None],
-            "query_piece": query_tokens[:, None],
+            "query_token": query_tokens[:, None],
             "key_position": keys,
-            "key_piece": key_tokens,
+            "key_token": key_tokens,
             "weight": block.weights,
         }
         start, stop = stop, stop + block.weights.size
         for name, value in values.items():
             columns[name][start:stop].reshape(block.weights.shape)[...] = value
     names = list(tokens)
-    return columns, {"attention": list(kinds), "query_piece": names, "key_piece": names}
+    return columns, {"attention": list(kinds), "query_token": names, "key_token": names}
 
 
 def tokens_of(trace: HasAttention) -> dict[str, np.ndarray]:

@@ -127,7 +127,7 @@ class Trace:
 
     def to_dataframe(self) -> "pandas.DataFrame":  # noqa: F821
         """One row for each weight: attention (its kind), layer, head, query_position,
-        query_piece, key_position, key_piece, weight.
+        query_token, key_position, key_token, weight.
 
         Layers, heads and positions count from 1, as on the screen, and weights that a mask
         hides are there, as 0. Text is categorical: about 16 bytes a row.

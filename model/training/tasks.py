@@ -125,7 +125,7 @@ def multi30k(folder: Path | None = None, reverse: bool = False) -> Task:
         name="multi30k",
         title=f"{names[src]} → {names[tgt]}, image captions",
         look_for="Cross-attention follows the words, and leaves the diagonal where the two "
-        "languages order them differently: look at verbs and at compound nouns.",
+        "languages order them differently: try verbs and compound nouns.",
         score="bleu",
         data=data.DATA_SETS["multi30k"].title,
         terms=data.DATA_SETS["multi30k"].terms,
@@ -218,15 +218,15 @@ LONGEST = 12
 TOYS = {
     "copy": (
         lambda letters: letters,
-        "Cross-attention is a diagonal: each position looks at the same position of the source.",
+        "Cross-attention is a diagonal: each position attends to the same position of the source.",
     ),
     "reverse": (
         lambda letters: letters[::-1],
-        "Cross-attention is the other diagonal: the first position looks at the last.",
+        "Cross-attention is the other diagonal: the first position attends to the last.",
     ),
     "sort": (
         sorted,
-        "Each target position looks at all copies of the letter it writes, wherever they are.",
+        "Each target position attends to all copies of the letter it writes, wherever they are.",
     ),
 }
 

@@ -68,15 +68,24 @@ def measured(seen):
     }
 
 
+def pictures_of(seen):
+    """A text in the place of each head's picture."""
+    return {
+        kind: [[f"{kind} {layer} {head}" for head in range(2)] for layer in range(len(weights))]
+        for kind, weights in seen.attention.items()
+    }
+
+
 def test_table_of_heads_has_every_head_and_what_could_be_measured(seen):
     numbers = measured(seen)
-    rows = labels.head_table(numbers, seen)
+    rows = labels.head_table(numbers, seen, pictures_of(seen))
     assert len(rows) == 2 + 4 + 4
     for row in rows:
+        assert row["weights"] == f"{row['attention']} {row['layer'] - 1} {row['head'] - 1}"
         own = numbers[row["attention"]].numbers
         layer, head = row["layer"] - 1, row["head"] - 1
         assert row["entropy"] == pytest.approx(own["entropy"][layer, head])
-        # No token of the decoder can look at the next one, and only cross has a diagonal.
+        # No token of the decoder may attend to the next one, and only cross has a diagonal.
         assert (row["next"] is None) == (row["attention"] != "encoder")
         assert (row["the diagonal"] is None) == (row["attention"] != "cross")
 
@@ -84,16 +93,19 @@ def test_table_of_heads_has_every_head_and_what_could_be_measured(seen):
 def test_card_says_the_same_numbers_and_two_names(seen):
     numbers = measured(seen)["decoder"].numbers
     line, nothing, *names = labels.card(seen, "decoder", 1, 0).split("\n")
+    assert names[-2:] == ["", names[-1]] and names.pop().startswith("Row “\\<s\\>” has")
+    names.pop()
     assert f"Entropy {numbers['entropy'][1, 0]:.1f} bits" in line and not nothing
     assert f"previous {labels.percent(numbers['previous'][1, 0])}" in line
     assert "next" not in line  # a causal decoder never sees it
     assert len(names) == 2 and all(name.startswith("- **") for name in names)
 
 
-def test_card_of_a_text_of_one_piece(tokenizer):
+def test_card_of_a_text_of_one_token(tokenizer):
     model = presets.build("paper", vocab_size=len(tokenizer), d_model=16, n_heads=2, d_ff=16)
     one = traced(model.eval(), tokenizer.encode("a"), tokenizer.encode(""))
-    assert "Too few tokens" in labels.card(one, "decoder", 0, 0)
+    card = labels.card(one, "decoder", 0, 0)
+    assert "Too few tokens" in card and "only one key is visible" in card
 
 
 def test_text_in_markdown_is_shown_as_typed():

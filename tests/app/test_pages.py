@@ -63,15 +63,6 @@ def test_mean_over_heads_is_said_and_numbers_add_up(page):
     assert any("Mean over the 4 heads of layer 1." in said.value for said in page.caption)
 
 
-def test_heads_are_listed_for_the_sentence_and_over_the_examples(page):
-    page.query_params["source"], page.query_params["target"] = "A dog runs.", "Ein Hund rennt."
-    page.run()
-    page.switch_page("views/heads.py").run()
-    here, examples = (table.value for table in page.dataframe)
-    assert len(here) == len(examples) == 3 * 16
-    assert not here["entropy"].equals(examples["entropy"])
-
-
 def test_what_does_not_fit_is_refused_on_every_page(page):
     page.query_params["model"] = "short"
     page.query_params["source"] = "the dog sees the cat and the cat sees the dog"

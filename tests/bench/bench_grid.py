@@ -169,8 +169,8 @@ def bertviz():
             encoder_attention=layers(trace.attention["encoder"]),
             decoder_attention=layers(trace.attention["decoder"]),
             cross_attention=layers(trace.attention["cross"]),
-            encoder_tokens=[html.escape(piece) for piece in trace.src.tokens],
-            decoder_tokens=[html.escape(piece) for piece in trace.tgt.tokens],
+            encoder_tokens=[html.escape(token) for token in trace.src.tokens],
+            decoder_tokens=[html.escape(token) for token in trace.tgt.tokens],
             html_action="return",
         )
         opened.set_content(f"<head>{head}</head><body>{drawn.data}</body>", timeout=600_000)

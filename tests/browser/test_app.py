@@ -88,7 +88,7 @@ def test_pages_follow_the_same_settings(visit):
     assert np.allclose(visit.cells("head_figure"), weights, atol=1e-7)
 
 
-def test_repeated_pieces_keep_their_own_rows(visit):
+def test_repeated_tokens_keep_their_own_rows(visit):
     visit.open("?source=the+dog+the&kind=encoder")
     assert visit.labels("head_figure", "yaxis") == ["the", "dog", "the", "&lt;/s&gt;"]
     assert visit.labels("head_figure", "xaxis") == ["the", "dog", "the", "&lt;/s&gt;"]

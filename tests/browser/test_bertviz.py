@@ -151,7 +151,7 @@ def test_hostile_text_stays_text(visit, view):
 
 @pytest.mark.parametrize("kind", DEPTH)
 @pytest.mark.parametrize("view", bertviz_html.VIEWS)
-def test_a_hostile_piece_is_shown_and_nothing_is_run_or_asked(chromium, trace, view, kind):
+def test_a_hostile_token_is_shown_and_nothing_is_run_or_asked(chromium, trace, view, kind):
     """As a vocabulary could hold it, in the page by itself."""
     texts = {
         name: replace(text, tokens=(HOSTILE,) * len(text.tokens))

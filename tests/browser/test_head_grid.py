@@ -136,7 +136,7 @@ def test_click_makes_a_head_the_focus_on_every_page(grid, trace):
     assert "kind=decoder" in grid.page.url and "layer=4" in grid.page.url
 
 
-def test_a_piece_shades_the_text_by_the_head_in_focus(grid, trace):
+def test_a_token_shades_the_text_by_the_head_in_focus(grid, trace):
     target = grid.page.locator(".target span")
     target.nth(2).hover()
     weights = trace.attention["cross"][1, 2, 2]

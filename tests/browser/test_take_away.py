@@ -65,7 +65,7 @@ def test_every_file_is_taken_and_read(visit, tmp_path):
     table = pd.read_csv(files["CSV"], keep_default_na=False)
     expected = trace.to_dataframe()
     assert np.abs(table.weight - expected.weight).max() <= 1e-6
-    assert table.query_piece.tolist() == [spreadsheet_safe(p) for p in expected.query_piece]
+    assert table.query_token.tolist() == [spreadsheet_safe(p) for p in expected.query_token]
     assert np.abs(pd.read_parquet(files["Parquet"]).weight - expected.weight).max() <= 1e-6
     with np.load(files["NPZ"]) as found:
         assert np.abs(found["cross"] - trace.attention["cross"]).max() <= 1e-6

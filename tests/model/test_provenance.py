@@ -51,13 +51,13 @@ def test_vanilla_s_text_and_code_project_alike():
     assert "what a head projects" not in [d.what for d in SOURCES["vanilla"].disagreements]
 
 
-def test_van_dijck_s_pieces_are_slices_where_there_are_as_many_heads_as_numbers():
+def test_van_dijck_s_cuts_are_slices_where_there_are_as_many_heads_as_numbers():
     for n_heads in range(1, 7):
         for numbers in range(1, 7):
             x = torch.randn(1, 2, n_heads * numbers)
-            pieces = [piece.tolist() for piece in torch.split(x, n_heads, dim=2)]
+            cuts = [cut.tolist() for cut in torch.split(x, n_heads, dim=2)]
             slices = [part.tolist() for part in x.chunk(n_heads, dim=2)]
-            assert (pieces == slices) == (n_heads == numbers)
+            assert (cuts == slices) == (n_heads == numbers)
     assert "as many heads as numbers a head" in told("van_dijck")
 
 

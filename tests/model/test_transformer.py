@@ -182,7 +182,7 @@ def test_embeddings_and_generator_share_one_matrix(preset):
 
 
 def test_the_paper_s_base_model_has_the_paper_s_size():
-    """65 million with 37,000 shared pieces (table 3), counted here part by part."""
+    """65 million with 37,000 shared tokens (table 3), counted here part by part."""
     d, ff, vocab = 512, 2048, 37000
     attention, norm = 4 * (d * d + d), 2 * d
     feed_forward = d * ff + ff + ff * d + d

@@ -16,7 +16,7 @@ THEMES = ("auto", "light", "dark")
 def grid_page(
     packed: bytes, look: Look, title: str, theme: str = "auto", focus: bool = False
 ) -> str:
-    """A page with what `pack` gave, looked at as `look` says; pointing and clicking work as in
+    """A page with what `pack` gave, shown as `look` says; pointing and clicking work as in
     the app. With `focus`, the selected head is below it in full. With theme "auto" it is as light
     or dark as what is around it: the notebook that shows it in a frame, else the system. Raises
     ValueError for a theme that there is not."""

@@ -21,7 +21,7 @@ _mount = st.components.v2.component(
 class Matrix:
     """A matrix (row, column); `row_name` and `column_name`: what its rows and columns are. `rows`
     and `columns`: a label for each, or empty for numbers that have no name. `bands`: into how many
-    heads its columns (or, with `across` false, its rows) fall, and which one is in focus. NaN is
+    heads its columns (or, with `across` false, its rows) fall, and which one is selected. NaN is
     left blank."""
 
     title: str

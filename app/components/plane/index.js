@@ -1,5 +1,5 @@
 // Vectors in the plane, as arrows from zero whose thickness is their weight, and the numbers beside
-// them. Two pictures: a look-up whose vectors are dragged and which is computed here, and a head's
+// them. Two pictures: a dictionary whose vectors are dragged and which is computed here, and a head's
 // queries and keys, which the model has computed and which are only drawn here.
 
 import { element } from "../shared/dom.js";
@@ -356,7 +356,7 @@ class Head extends Picture {
     this.side.append(element("p", { class: "hint" },
       element("span", { class: "dot" }), " key, as large and its arrow as thick as its weight " +
       "(hollow: masked) · ",
-      element("span", { class: "diamond" }), " query, click it to ask from there · point at one " +
+      element("span", { class: "diamond" }), " query, click to select it · point at one " +
       "without a name to read it"));
     this.strip = element("div", { class: "strip", role: "radiogroup" });
     this.above.append(this.strip);

@@ -105,7 +105,7 @@ def test_only_a_causal_decoder_hides_what_comes_later(seen):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_piece_is_never_markup(seen, view):
+def test_a_token_is_never_markup(seen, view):
     src = replace(seen.src, tokens=(HOSTILE,) * len(seen.src.tokens))
     html = page(replace(seen, texts=seen.texts | {"src": src}), view, "encoder", [0], 0, 0)
     assert HOSTILE not in html and "<img" not in html.split("<body>")[1].split("<script>")[0]

@@ -283,6 +283,12 @@ BROKEN = {
 }  # fmt: skip
 
 
+def test_a_pack_from_before_a_display_option_opens(files):
+    settings = json.loads(files[RECORD])["settings"]
+    del settings["pattern"]
+    assert read(recorded(files, settings=settings)).settings == settings
+
+
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_pack_gets_a_sentence(pack, files, name):
     breaks, said = BROKEN[name]

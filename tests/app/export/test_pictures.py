@@ -98,7 +98,7 @@ def test_nobody_needs_streamlit_for_them_nor_matplotlib_before():
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
-def test_the_head_as_svg_has_its_weights_pieces_and_settings(trace, view):
+def test_the_head_as_svg_has_its_weights_tokens_and_settings(trace, view):
     svg = pictures.head(view, "svg")
     root = ElementTree.fromstring(svg)
     (cells, _), (scale, _) = images_of(svg)
@@ -138,7 +138,7 @@ def test_the_head_as_png_has_its_weights_and_settings(trace, kind):
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
-def test_the_head_as_pdf_has_its_weights_pieces_and_settings(trace, kind):
+def test_the_head_as_pdf_has_its_weights_tokens_and_settings(trace, kind):
     view = view_of(trace, kind)
     pdf = pictures.head(view, "pdf")
     reader = PdfReader(io.BytesIO(pdf))
@@ -292,7 +292,7 @@ def test_masked_regions_are_few_rectangles():
     assert (found == chance).all()
 
 
-def test_hostile_pieces_are_text_in_pictures(hostile):
+def test_hostile_tokens_are_text_in_pictures(hostile):
     named = replace(hostile, settings=hostile.settings | {"model": "<b>$x$\x00&", "source": "\x85"})
     for make in (pictures.head, pictures.grid):
         svg = make(named, "svg")
@@ -316,7 +316,7 @@ def test_hostile_pieces_are_text_in_pictures(hostile):
             assert token in text
 
 
-def test_hostile_pieces_are_data_in_the_page(hostile):
+def test_hostile_tokens_are_data_in_the_page(hostile):
     page = pictures.page(hostile).decode()
     assert "onerror" not in page and page.count("<script") == 3
     assert not any(f"{scheme}://" in page for scheme in ("http", "https"))

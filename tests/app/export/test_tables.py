@@ -33,7 +33,7 @@ def test_tables_say_the_same_as_the_trace(trace, view, one):
     assert json.loads(held[b"headlight"]) == view.settings
 
 
-def test_numpy_reads_weights_pieces_and_settings(trace, view):
+def test_numpy_reads_weights_tokens_and_settings(trace, view):
     with np.load(io.BytesIO(tables.npz(view)), allow_pickle=False) as found:
         assert set(found) == {*trace.attention, "source", "target", "settings"}
         for kind, weights in trace.attention.items():
@@ -45,15 +45,15 @@ def test_numpy_reads_weights_pieces_and_settings(trace, view):
         assert "encoder" not in found
 
 
-def test_hostile_pieces_are_text_in_tables(hostile):
+def test_hostile_tokens_are_text_in_tables(hostile):
     expected = list(hostile.trace.src.tokens)
     found = pd.read_parquet(io.BytesIO(tables.parquet(hostile, one=True)))
-    assert found.key_piece[: len(expected)].tolist() == expected
+    assert found.key_token[: len(expected)].tolist() == expected
     table = tables.csv(view_of(hostile.trace), one=True)
     assert b",=1+1," not in table and b",'=1+1," in table
     text = pd.read_csv(io.BytesIO(table), keep_default_na=False, lineterminator="\n")
     safe = ["'=1+1" if token == "=1+1" else token.replace("\0", "") for token in expected]
-    assert text.key_piece[: len(expected)].tolist() == safe
+    assert text.key_token[: len(expected)].tolist() == safe
 
 
 def test_sizes_are_foreseen(view):

@@ -68,7 +68,7 @@ def by_hand(weights, may, query, key, kind):
             wanted |= {"itself": [i], "previous": [i - 1], "next": [i + 1]}
         else:
             wanted["diagonal"] = [min(keys, key=lambda j: (abs(j - place), -j))]
-        wanted["same_piece"] = [
+        wanted["same_token"] = [
             j for j in keys if key[j] == query[i] and (kind == "cross" or j != i)
         ]
         for name, such in wanted.items():
@@ -171,7 +171,7 @@ POINTED = {
     "first-token sink": ("encoder", LONG, LONG, lambda i: 0),
     "end-of-sentence sink": ("encoder", LONG, LONG, lambda i: 12),
     "punctuation": ("encoder", LONG, LONG, lambda i: 5 if i < 6 else 11),
-    "same piece": ("encoder", LONG, LONG, lambda i: {0: 8, 8: 0, 1: 9, 9: 1}.get(i, 12 - i)),
+    "same token": ("encoder", LONG, LONG, lambda i: {0: 8, 8: 0, 1: 9, 9: 1}.get(i, 12 - i)),
     "diagonal": ("cross", WRITTEN, LONG, lambda i: i),
     "alignment": ("cross", WRITTEN, LONG, lambda i: 12 - i),
 }

@@ -14,18 +14,18 @@ from model.probing.rows import COLUMNS, kind_weights, rows
 from model.tokenizer import Encoding
 from tests.model.common import encoding, random_ids, random_model, traced
 
-TEXT = ["attention", "query_piece", "key_piece"]
-PIECES = ("=1+2", "@a", "-", "+", "\t", 'say "', "a,b", "NA", "ü 1/2", "'", "·ing", "</script>")
+TEXT = ["attention", "query_token", "key_token"]
+TOKENS = ("=1+2", "@a", "-", "+", "\t", 'say "', "a,b", "NA", "ü 1/2", "'", "·ing", "</script>")
 
 
 def named(ids) -> Encoding:
     plain = encoding(ids)
-    return Encoding(plain.ids, PIECES[: len(plain.ids)], plain.offsets)
+    return Encoding(plain.ids, TOKENS[: len(plain.ids)], plain.offsets)
 
 
 @pytest.fixture(scope="module")
 def traces():
-    """Of three sentences; the first has every awkward piece."""
+    """Of three sentences; the first has every awkward token."""
     model = random_model()
     pairs = [(named(random_ids(12)), named(random_ids(7)))]
     pairs += [(encoding(random_ids(n)), encoding(random_ids(n + 2))) for n in (1, 5)]
@@ -70,11 +70,11 @@ def test_parquet_is_the_same_table(traces):
         assert list(read[name]) == list(expected[name]), name
 
 
-def test_csv_is_the_same_table_and_no_spreadsheet_takes_a_piece_for_a_formula(traces):
+def test_csv_is_the_same_table_and_no_spreadsheet_takes_a_token_for_a_formula(traces):
     read = pd.read_csv(written(".csv", traces), keep_default_na=False)
     expected = as_frame(traces)
     assert list(read) == list(COLUMNS)
-    for name in ("query_piece", "key_piece"):
+    for name in ("query_token", "key_token"):
         assert not any(token.startswith(("=", "+", "-", "@", "\t", "\r")) for token in read[name])
         expected[name] = expected[name].map(spreadsheet_safe)
     np.testing.assert_allclose(read.pop("weight"), expected.pop("weight"), rtol=0, atol=5.1e-9)

@@ -243,7 +243,7 @@ def test_a_dataframe_is_small_and_can_be_asked():
     assert table.memory_usage(deep=True).sum() / len(table) < 20
     rows = table.groupby(["attention", "layer", "head", "query_position"], observed=True)
     np.testing.assert_allclose(rows["weight"].sum(), 1, rtol=0, atol=within(1e-5))
-    assert (table.query("attention == 'cross'").query_piece != "</s>").all()
+    assert (table.query("attention == 'cross'").query_token != "</s>").all()
 
 
 def test_a_dataframe_of_a_classifier_has_no_target():

@@ -79,7 +79,7 @@ def run_training(task, folder):
     return run
 
 
-def pieces(run):
+def tokens(run):
     return {run.tokenizer.encoding([i]).tokens[0] for i in range(len(SPECIAL), len(run.tokenizer))}
 
 
@@ -99,7 +99,7 @@ def test_training_on_reviews_sees_no_test_line(snippets, tmp_path):
     """Neither the tokenizer, nor the steps, nor the choice of weights."""
     task = tasks.reviews(snippets)
     run = run_training(task, tmp_path / "out")
-    assert not any("zyz" in piece for piece in pieces(run))
+    assert not any("zyz" in token for token in tokens(run))
     for split in tasks.SPLITS:
         for src, _ in run.pairs[split]:
             assert "zyzzyva" not in run.tokenizer.decode(src)
@@ -113,7 +113,7 @@ def test_such_a_test_would_notice(snippets, tmp_path):
     task = tasks.reviews(snippets)
     leak = lambda: {split: task.tests()["every tenth line"] for split in tasks.SPLITS}  # noqa: E731
     run = run_training(dataclasses.replace(task, examples=leak), tmp_path / "out")
-    assert any("zyz" in piece for piece in pieces(run))
+    assert any("zyz" in token for token in tokens(run))
 
 
 def test_tokenizer_learns_from_training_alone(snippets, tmp_path):
@@ -121,7 +121,7 @@ def test_tokenizer_learns_from_training_alone(snippets, tmp_path):
     examples = task.examples()
     only = {"train": examples["train"], "val": [("qqqqqqq", "positive")] * 50}
     run = run_training(dataclasses.replace(task, examples=lambda: only), tmp_path / "out")
-    assert not any("qq" in piece for piece in pieces(run))
+    assert not any("qq" in token for token in tokens(run))
 
 
 def test_reviews_are_split_by_line(snippets):

@@ -1,0 +1,70 @@
+"""The page Heads: a table to sort and to select in, and the card beside it."""
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from model import load
+from model.analysis.head_metrics import measured
+
+pytestmark = pytest.mark.browser
+SENTENCE = "A dog runs."
+TOP, ROW = 41, 44  # as in app/views/heads.py
+
+
+@pytest.fixture
+def heads(visit):
+    visit.page.set_viewport_size({"width": 1280, "height": 720})
+    visit.open(f"heads?source={SENTENCE.replace(' ', '+')}")
+    return visit
+
+
+def click(heads, row, x=16):
+    """A row of the table counted from 0, or with -1 the head of a column."""
+    box = heads.page.get_by_test_id("stDataFrame").bounding_box()
+    y = TOP / 2 if row < 0 else TOP + (row + 0.5) * ROW
+    heads.page.mouse.click(box["x"] + x, box["y"] + y)
+    return heads.idle()
+
+
+def card(heads, title):
+    name = heads.page.get_by_role("heading", name=title, exact=True)
+    expect(name).to_be_visible()
+    expect(name).to_be_in_viewport(ratio=1)
+
+
+def test_a_row_selects_its_head_and_the_card_changes_beside_it(heads):
+    click(heads, 2)
+    card(heads, "Encoder self-attention, layer 1, head 3")
+    assert "kind=encoder" in heads.page.url and "head=3" in heads.page.url
+    table = heads.page.get_by_test_id("stDataFrame")
+    assert table.bounding_box()["y"] + TOP + 3 * ROW < 720
+    assert heads.page.evaluate("document.querySelector('.stMain').scrollTop") == 0
+    heads.choose("kind", "decoder")
+    card(heads, "Decoder self-attention, layer 1, head 3")
+    click(heads, 0)
+    card(heads, "Encoder self-attention, layer 1, head 1")
+
+
+def test_after_sorting_a_row_is_still_its_own_head(heads):
+    scores = {
+        (kind, layer, head): max(float(of[layer, head]) for of in one.scores.values())
+        for kind, one in measured(load("en-de").trace(SENTENCE)).items()
+        for layer, head in np.ndindex(4, 4)
+    }
+    click(heads, -1, x=380)
+    click(heads, 0)
+    kind, layer, head = min(scores, key=scores.get)
+    title = {"cross": "Cross-attention"}.get(kind, f"{kind.capitalize()} self-attention")
+    card(heads, f"{title}, layer {layer + 1}, head {head + 1}")
+    heads.screenshot("heads-sorted")
+
+
+def test_a_pattern_changes_the_table_in_view(heads):
+    before = heads.page.screenshot()
+    box = heads.page.locator(".st-key-pattern").get_by_role("combobox")
+    box.fill("previous token")
+    box.press("Enter")
+    heads.idle()
+    assert "pattern=previous+token" in heads.page.url
+    assert heads.page.screenshot() != before

@@ -1,0 +1,121 @@
+"""What a user reads has the field's words: token, query, key, attends to. None of the words that
+stood in their place is left in what is on the screen, in files, in --help or in the docs."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+OLD = {
+    r"(\b|_)pieces?\b": "token",
+    r"\bask(s|ing)\b": "query",
+    r"\bwho may attend\b": "which query may attend to which key",
+    r"\blook(s|ed|ing)? at\b": "attends to",
+    r"\blook(s|ed|ing)? (ahead|back|there)\b": "attends to",
+    r"\b(tokens?|words?|quer(y|ies)|heads?) (sees?|looks?)\b": "attends to",
+    r"\b(could|can|may) see (padding|a later|an earlier)\b": "may attend to",
+    r"\bin focus\b": "selected",
+    r"\btake[ _-]away\b": "export",
+    r"\blook[ _-]?ups?\b": "query, key, value",
+    r"\bgives? on\b": "output",
+    r"\bmost pointed\b": "lowest entropy",
+}
+# Addresses that old links lead to, with the names that follow from them.
+EXCEPTIONS = {"take-away", "take_away", "lookup", "asks", "look_up"}
+
+
+def python_texts(path: Path) -> Iterator[str]:
+    """Every literal; of model/ the docstrings too, which help() and --help show."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    hidden = set()
+    if path.is_relative_to(ROOT / "app"):
+        owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+        nodes = [node for node in ast.walk(tree) if isinstance(node, owners)]
+        hidden = {id(node.body[0].value) for node in nodes if ast.get_docstring(node) is not None}
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in hidden
+        ):
+            yield node.value
+
+
+def script_texts(path: Path) -> Iterator[str]:
+    """Every literal of JavaScript, whose comments nobody sees."""
+    literal = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\])*`'
+    for match in re.finditer(
+        rf"//[^\n]*|/\*.*?\*/|({literal})", path.read_text("utf-8"), re.DOTALL
+    ):
+        if match[1]:
+            yield match[1][1:-1]
+
+
+def markdown_texts(path: Path) -> Iterator[str]:
+    """Without where links lead."""
+    yield re.sub(r"\]\([^)]*\)", "]", path.read_text(encoding="utf-8"))
+
+
+def notebook_texts(path: Path) -> Iterator[str]:
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        yield "".join(cell["source"])
+
+
+def whole(path: Path) -> Iterator[str]:
+    yield path.read_text(encoding="utf-8")
+
+
+KINDS = {  # which files, and what of them is read
+    "app/**/*.py": python_texts,
+    "model/**/*.py": python_texts,
+    "app/**/*.js": script_texts,
+    "app/**/*.html": whole,
+    "README.md": markdown_texts,
+    "assets/checkpoints/*/README.md": markdown_texts,
+    "assets/checkpoints/*/config.json": whole,
+    "assets/*.ipynb": notebook_texts,
+}
+
+
+def old_words(text: str) -> list[str]:
+    if text.strip() in EXCEPTIONS:
+        return []
+    return [found[0] for old in OLD for found in re.finditer(old, text, re.IGNORECASE)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_old_word_is_left(kind):
+    paths = sorted(ROOT.glob(kind))
+    assert paths
+    left = {
+        f"{path.relative_to(ROOT)}: {text[:80]!r}": words
+        for path in paths
+        for text in KINDS[kind](path)
+        if (words := old_words(text))
+    }
+    assert left == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a piece", "query_piece", "who asks", "Pieces are", "it looks at", "in focus", "a look-up",
+     "Take away", "what its layer gives on", "a word sees itself"],
+)  # fmt: skip
+def test_an_old_word_would_be_noticed(text):
+    assert old_words(f"Here {text}.")
+
+
+def test_every_exception_is_needed():
+    texts = {t for kind in KINDS for path in ROOT.glob(kind) for t in KINDS[kind](path)}
+    assert {text.strip() for text in texts} >= EXCEPTIONS
+
+
+def test_comments_of_scripts_are_not_read_and_their_texts_are(tmp_path):
+    script = tmp_path / "a.js"
+    script.write_text("// a piece\n/* look-up */ const a = 'in' + \"focus // no comment\" + `b`;")
+    assert list(script_texts(script)) == ["in", "focus // no comment", "b"]
