@@ -103,9 +103,9 @@ class Tokenizer:
             pre_tokenizer.pre_tokenize(parts)
         return [(part, span) for part, span, _ in parts.get_splits("original", "char")]
 
-    def tokens_per_word(self, text: str) -> list[int]:
-        """For each pre-token of a text, the number of its tokens."""
-        return [*Counter(self._backend.encode(text, add_special_tokens=False).word_ids).values()]
+    def word_ids(self, text: str) -> list[int]:
+        """For each token of a text, which of its pre-tokens it comes from."""
+        return self._backend.encode(text, add_special_tokens=False).word_ids
 
     @cached_property
     def merges(self) -> dict[tuple[str, str], tuple[int, str]]:
@@ -186,14 +186,18 @@ class Tokenizer:
     def readable(self, symbol: str) -> str:
         """A symbol of the tokenizer's alphabet for the eye: ␣ for a space, <0xF0> for a byte that
         is no character by itself."""
-        text = symbol
-        if self._of_bytes:
-            text = _bytes(symbol).decode("utf-8", "surrogateescape")
-        return "".join(map(_visible, text))
+        if not self._of_bytes:
+            return visible(symbol)
+        return visible(_bytes(symbol).decode("utf-8", "surrogateescape"))
 
     def decode(self, ids: Iterable[int]) -> str:
         """Text without special tokens."""
         return self._backend.decode(list(ids), skip_special_tokens=True).removeprefix(" ")
+
+
+def visible(text: str) -> str:
+    """A text for the eye: ␣ for a space, and a code for what cannot be seen."""
+    return "".join(map(_visible, text))
 
 
 def _byte_alphabet() -> dict[str, int]:

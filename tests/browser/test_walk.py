@@ -13,6 +13,7 @@ OURS = [  # Streamlit answers for its own widgets
     ".st-key-look_up",
     ".st-key-head_plane",
     ".hl-tokens",
+    ".hl-merges",
     "[class*=_figure]",
     ".stMarkdown",
     ".stHeading",
