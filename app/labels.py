@@ -2,12 +2,13 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from app.charts import Axis
 from model.analysis.architecture import Block
+from model.analysis.domain import Domain
 from model.analysis.head_metrics import Measured, measure, nearest_names, rows_that_show, tokens_of
 from model.analysis.projection import Answer, Plane
 from model.analysis.reading import Reading
@@ -20,6 +21,7 @@ from model.tokenizer import Encoding
 from model.transformer import Side, TokenEmbedding
 from model.variants import LearnedPositions, PositionsFromOne
 
+LONGEST_NAME = 300  # characters of what anyone may have written into a card
 SHARES = {  # numbers of Measured that are shares → on what
     "itself": "itself",
     "previous": "previous",
@@ -217,6 +219,16 @@ def token_rows(
             read.tokens, read.ids, read.offsets, origins, special, strict=True
         )
     ]
+
+
+def unlike_training(domain: Domain, card: Mapping) -> str:
+    """A sentence on a text that is unlike what the model was trained on."""
+    language = LANGUAGES.get((card.get("direction") or [""])[-1])
+    wanted = f"good {language}" if language else "a sound verdict" if card.get("classes") else ""
+    return (
+        f"This model was trained on {escaped(domain.text[:LONGEST_NAME])}; do not expect "
+        f"{wanted or 'a good answer'} here."
+    )
 
 
 def _spans_of_several_tokens(encoding: Encoding) -> set[tuple[int, int]]:
