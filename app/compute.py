@@ -97,11 +97,16 @@ def as_trained(run: Run) -> Run:
 
 def is_unlike(domain: Domain, view: ModelView, run: Run) -> bool:
     """Whether the first text of a run is unlike what the model was trained on."""
-    text, config = view.tokenizer.decode(run.texts[0].ids), view.model.config
-    measures = {SPLIT: split_share(view.tokenizer, text)}
-    if SURPRISE in domain.ranges:
-        measures[SURPRISE] = surprise(trace_of(view, run), config.eos_id)
-    return domain.excludes(measures)
+    traced = trace_of(view, run)
+
+    def make():
+        text = view.tokenizer.decode(run.texts[0].ids)
+        measures = {SPLIT: split_share(view.tokenizer, text)}
+        if SURPRISE in domain.ranges:
+            measures[SURPRISE] = surprise(traced, view.model.config.eos_id)
+        return domain.excludes(measures)
+
+    return cached(view, run, "unlike", make, lambda result: FEW)
 
 
 def measured_of(view: ModelView, run: Run) -> dict[str, head_metrics.Measured]:

@@ -62,7 +62,7 @@ with whole_text:
     normalized = visible(tokenizer.normalized(text))
     framed_lines(
         {
-            "Typed": [text[:MOST_CHARACTERS]],
+            "Text": [text[:MOST_CHARACTERS]],
             "Normalised": [normalized[:MOST_CHARACTERS]],
             "Pre-tokens": names[:MOST_WORDS],
         },
