@@ -17,6 +17,7 @@ import torch
 from app.cache import ByteBoundedCache
 from app.catalog import SEEDED, ModelView
 from model.analysis import architecture, family, head_metrics, positions, residual
+from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
 from model.masks import Masks
 from model.probing.head_steps import HeadSteps, head_steps
 from model.probing.reference import ReferenceTrace
@@ -92,6 +93,20 @@ def _written(_view: ModelView, name, step, device, text: str, masks: Masks, pad_
 def as_trained(run: Run) -> Run:
     """The same with all masks as they were in training."""
     return replace(run, masks=Masks())
+
+
+def is_unlike(domain: Domain, view: ModelView, run: Run) -> bool:
+    """Whether the first text of a run is unlike what the model was trained on."""
+    traced = trace_of(view, run)
+
+    def make():
+        text = view.tokenizer.decode(run.texts[0].ids)
+        measures = {SPLIT: split_share(view.tokenizer, text)}
+        if SURPRISE in domain.ranges:
+            measures[SURPRISE] = surprise(traced, view.model.config.eos_id)
+        return domain.excludes(measures)
+
+    return cached(view, run, "unlike", make, lambda result: FEW)
 
 
 def measured_of(view: ModelView, run: Run) -> dict[str, head_metrics.Measured]:

@@ -90,6 +90,13 @@ PAGES = {
             "Each token's vector from layer to layer, and what the model would predict there.",
         ),
         Page(
+            "Tokenizer",
+            UNDERSTAND,
+            "tokenizer",
+            "tokenizer",
+            "From the typed text to token ids: normalisation, pre-tokens, and the merges of BPE.",
+        ),
+        Page(
             "PyTorch",
             CHECK,
             "compare",

@@ -385,6 +385,14 @@ def default_run() -> tuple[ModelView, Run]:
     return model_view, Run(texts, checkpoint=model_view.name, step=model_view.step)
 
 
+def own_run() -> tuple[ModelView, Run]:
+    """The chosen model at the end of its training, by itself: all masks, no padding, the target
+    that it writes. Raises CannotRead."""
+    model_view = _view(values()["model"], FINAL, catalog.device_of(values()["device"]))
+    texts = _texts(model_view, text(), "")
+    return model_view, Run(texts, checkpoint=model_view.name, step=model_view.step)
+
+
 def example_runs() -> list[Run]:
     """The chosen model on each of its example sentences."""
     model_view = view()

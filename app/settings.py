@@ -667,6 +667,23 @@ SETTINGS = {
             pages=("model",),
         ),
         Setting(
+            "text",
+            "Text",
+            "source",
+            "segmented",
+            "The encoder reads the source, the decoder the target.",
+            page="tokenizer",
+            look={"label_visibility": "collapsed", "width": "content"},
+        ),
+        Setting(
+            "word",
+            "Pre-token",
+            "",
+            "select",
+            page="tokenizer",
+            look={"label_visibility": "collapsed", "width": 260},
+        ),
+        Setting(
             "system",
             "System",
             "paper",

@@ -13,6 +13,7 @@ DIFFERENCES = [  # evenly spaced too
     "#{:02x}{:02x}{:02x}".format(*map(int, unlabel_rgb(stop))) for stop in diverging.RdBu
 ]
 FOCUS = "#e4572e"
+MARKED = "rgba(228, 87, 46, 0.25)"  # FOCUS behind text
 LINES = qualitative.Safe  # told apart by every eye; dashes and markers tell them apart too
 INK = {"light": "#1b1c1f", "dark": "#f4f5f7"}
 PAPER = {"light": "#ffffff", "dark": "#171614"}  # as Streamlit draws it

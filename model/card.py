@@ -1,8 +1,9 @@
 """The model card: README.md of a checkpoint folder, written from its config.json.
 
 A card is a dict: `task`, `title`, `look_for`, `data`, `terms`, for a classifier `classes`; from
-training `weights`, `step`, `curve`, and `recipes`, one dict per run that led to the weights;
-from evaluation `scores`, one dict per test set and way of decoding. Every entry may be missing.
+training `weights`, `step`, `curve`, `recipes`, one dict per run that led to the weights, and
+`domain`, what the text of the training is like (see analysis/domain.py); from evaluation `scores`,
+one dict per test set and way of decoding. Every entry may be missing.
 `weights` is "random" for a model that was never trained.
 """
 
@@ -65,6 +66,20 @@ def markdown(card: dict, model: Transformer, preset: str) -> str:
         ]
         signatures = sorted({text for s in scores for text in s.get("signature", {}).values()})
         parts += ["## Scores", _table(rows), "\n".join(f"- `{text}`" for text in signatures)]
+    if domain := card.get("domain"):
+        rows = [
+            {"measure": name, "mean": f"{mean:.3f}", "standard deviation": f"{deviation:.3f}"}
+            for name, (mean, deviation) in domain["ranges"].items()
+        ]
+        parts += [
+            "## The text it was trained on",
+            f"{domain['text'].capitalize()}. A sentence is called unlike them where it lies more "
+            f"than {domain['limit']:.2f} standard deviations above the means, all measures taken "
+            f"together, as at most {1 - domain['share']:.1%} of {domain['examples']:,} validation "
+            "texts do. Split: the share of words that are several tokens. Surprise: mean −log p of "
+            "the tokens that the model writes, in nats.",
+            _table(rows),
+        ]
     if recipes := card.get("recipes"):
         names = dict.fromkeys(name for recipe in recipes for name in recipe)
         rows = [

@@ -1,11 +1,14 @@
 """Text to ids and back, with character offsets: byte-level BPE by Hugging Face tokenizers.
 
-Every Unicode string can be written in bytes, so nothing is ever unknown or lost.
+Every Unicode string can be written in bytes, so nothing is ever unknown or lost. A folder of
+someone else's may hold another tokenizer: its tokens and offsets are then the library's own.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import tokenizers
@@ -43,6 +46,10 @@ class Tokenizer:
     def __init__(self, backend: tokenizers.Tokenizer):
         backend.encode_special_tokens = True
         self._backend = backend
+        self.kind = type(backend.model).__name__  # "BPE", "WordPiece", "Unigram", …
+        self._of_bytes = isinstance(backend.decoder, decoders.ByteLevel)
+        added = backend.get_added_tokens_decoder()
+        self._special = {i: token.content for i, token in added.items() if token.special}
 
     @classmethod
     def train(cls, texts: Iterable[str], vocab_size: int) -> "Tokenizer":
@@ -74,19 +81,79 @@ class Tokenizer:
 
     def encode(self, text: str) -> Encoding:
         """Ids of `text` alone, without special tokens."""
-        return self.encoding(self._backend.encode(text).ids)
+        theirs = self._backend.encode(text, add_special_tokens=False)
+        if self._of_bytes and self.decode(theirs.ids) == text:
+            return self.encoding(theirs.ids)
+        # Where the normaliser changed the text, the library alone knows what became of it.
+        offsets = tuple(theirs.offsets)
+        return Encoding(tuple(theirs.ids), _names(text, offsets), offsets)
+
+    def normalized(self, text: str) -> str:
+        """What the tokenizer makes of a text before it splits it."""
+        normalizer = self._backend.normalizer
+        return normalizer.normalize_str(text) if normalizer else text
+
+    def pre_tokens(self, text: str) -> list[tuple[str, tuple[int, int]]]:
+        """The parts that are made into tokens one by one, in the tokenizer's own alphabet, and
+        the characters [start, end) of the text that each covers."""
+        parts = tokenizers.PreTokenizedString(text)
+        if normalizer := self._backend.normalizer:
+            parts.normalize(normalizer.normalize)
+        if pre_tokenizer := self._backend.pre_tokenizer:
+            pre_tokenizer.pre_tokenize(parts)
+        return [(part, span) for part, span, _ in parts.get_splits("original", "char")]
+
+    def word_ids(self, text: str) -> list[int]:
+        """For each token of a text, which of its pre-tokens it comes from."""
+        return self._backend.encode(text, add_special_tokens=False).word_ids
+
+    @cached_property
+    def merges(self) -> dict[tuple[str, str], tuple[int, str]]:
+        """Of a BPE: each pair of symbols that it merges → its rank, 0 for the first that was
+        learned, and the symbol it becomes. Empty for any other tokenizer."""
+        model = json.loads(self.to_json())["model"]
+        prefix = model.get("continuing_subword_prefix") or ""
+        pairs = model.get("merges", ())
+        return {
+            (left, right): (rank, left + right.removeprefix(prefix))
+            for rank, (left, right) in enumerate(pairs)
+        }
+
+    def first_symbols(self, word: str) -> tuple[str, ...]:
+        """Of a BPE: the symbols that a pre-token begins as, before any merge: its letters, of
+        which each stands for a byte in byte-level BPE."""
+        bpe = self._backend.model
+        if bpe.ignore_merges and bpe.token_to_id(word) is not None:
+            return (word,)
+        symbols = []
+        for i, letter in enumerate(word):
+            symbol = (bpe.continuing_subword_prefix or "") * (i > 0) + letter
+            symbol += (bpe.end_of_word_suffix or "") * (i == len(word) - 1)
+            known = [symbol]
+            if bpe.byte_fallback and bpe.token_to_id(symbol) is None:
+                known = [f"<0x{byte:02X}>" for byte in symbol.encode("utf-8")]
+            if all(bpe.token_to_id(one) is not None for one in known):
+                symbols += known
+            elif bpe.unk_token and not (bpe.fuse_unk and symbols[-1:] == [bpe.unk_token]):
+                symbols.append(bpe.unk_token)
+        return tuple(symbols)
 
     def encode_batch(self, texts: list[str]) -> list[list[int]]:
         """Ids only, for training."""
-        return [encoding.ids for encoding in self._backend.encode_batch_fast(texts)]
+        return [
+            encoding.ids
+            for encoding in self._backend.encode_batch_fast(texts, add_special_tokens=False)
+        ]
 
     def encoding(self, ids: Iterable[int]) -> Encoding:
         """Tokens of these ids without special ones, and offsets in the text that `decode` gives.
 
         Bytes that are no UTF-8 stand as one lone surrogate each, so that none is lost.
         """
-        ids = tuple(i for i in ids if i >= len(SPECIAL))
-        chunks = [bytes(_BYTE[c] for c in self._backend.id_to_token(i)) for i in ids]
+        ids = tuple(i for i in ids if i not in self._special)
+        if not self._of_bytes:
+            return self._by_growth(ids)
+        chunks = [_bytes(self._backend.id_to_token(i)) for i in ids]
         text = b"".join(chunks).decode("utf-8", "surrogateescape")
         owner = [  # byte → the character it belongs to
             i for i, c in enumerate(text) for _ in c.encode("utf-8", "surrogateescape")
@@ -101,15 +168,36 @@ class Tokenizer:
             offsets.append((max(start - added, 0), max(end - added, 0)))
         return Encoding(ids, _names(text.removeprefix(" "), offsets), tuple(offsets))
 
+    def _by_growth(self, ids: tuple[int, ...]) -> Encoding:
+        """Where tokens are no bytes: each covers what the text grows by."""
+        text, offsets, end = self.decode(ids), [], 0
+        for i in range(len(ids)):
+            start, end = end, min(max(end, len(self.decode(ids[: i + 1]))), len(text))
+            start += len(text[start:end]) - len(text[start:end].lstrip(" "))
+            offsets.append((start, end))
+        return Encoding(ids, _names(text, offsets), tuple(offsets))
+
     def token(self, token_id: int) -> str:
         """What to call one token by itself, special tokens too."""
-        if token_id < len(SPECIAL):
-            return SPECIAL[token_id]
+        if token_id in self._special:
+            return self._special[token_id]
         return self.encoding([token_id]).tokens[0]
+
+    def readable(self, symbol: str) -> str:
+        """A symbol of the tokenizer's alphabet for the eye: ␣ for a space, <0xF0> for a byte that
+        is no character by itself."""
+        if not self._of_bytes:
+            return visible(symbol)
+        return visible(_bytes(symbol).decode("utf-8", "surrogateescape"))
 
     def decode(self, ids: Iterable[int]) -> str:
         """Text without special tokens."""
         return self._backend.decode(list(ids), skip_special_tokens=True).removeprefix(" ")
+
+
+def visible(text: str) -> str:
+    """A text for the eye: ␣ for a space, and a code for what cannot be seen."""
+    return "".join(map(_visible, text))
 
 
 def _byte_alphabet() -> dict[str, int]:
@@ -120,6 +208,21 @@ def _byte_alphabet() -> dict[str, int]:
 
 
 _BYTE = _byte_alphabet()
+
+
+def _bytes(symbol: str) -> bytes:
+    """What a symbol of byte-level BPE stands for; someone may have added one in plain letters."""
+    if all(letter in _BYTE for letter in symbol):
+        return bytes(_BYTE[letter] for letter in symbol)
+    return symbol.encode("utf-8")
+
+
+def _visible(character: str) -> str:
+    if character == " ":
+        return "␣"
+    if "\udc80" <= character <= "\udcff":  # what surrogateescape makes of a byte
+        return f"<0x{ord(character) - 0xDC00:02X}>"
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
 
 
 def _names(text: str, offsets) -> tuple[str, ...]:

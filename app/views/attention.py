@@ -9,6 +9,7 @@ from app import charts, compute, labels, session
 from app.components.figure import figure
 from app.components.head_grid import head_grid
 from app.components.packing import answers_of, pack_trace
+from model.analysis.domain import Domain
 from model.analysis.reading import as_table
 
 MOST_ROWS = 20_000  # of the table
@@ -17,6 +18,9 @@ run = session.run()
 model = session.view(run)
 trace = compute.trace_of(model, run)
 chosen, focus, reading = session.values(), session.focus(), session.reading()
+domain = Domain.of_card(model.checkpoint.card)
+if domain and compute.is_unlike(domain, *session.own_run()):
+    st.info(labels.unlike_training(domain, model.checkpoint.card))
 for side, typed in zip(
     trace.sides.values(), (chosen["line"], chosen["target"].strip()), strict=False
 ):

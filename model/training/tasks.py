@@ -50,12 +50,13 @@ def smaller_tables(model: nn.Module) -> None:
 
 @dataclass(frozen=True)
 class Task:
-    """One task. `score` names what evaluate.py measures: "bleu", "accuracy" or "exact";
-    `first_weights` changes those of a new model."""
+    """One task. `score` names what evaluate.py measures: "bleu", "accuracy" or "exact"; `text` is
+    what sources are, in words; `first_weights` changes those of a new model."""
 
     name: str
     title: str
     look_for: str
+    text: str
     score: str
     data: str
     terms: str
@@ -126,6 +127,7 @@ def multi30k(folder: Path | None = None, reverse: bool = False) -> Task:
         title=f"{names[src]} → {names[tgt]}, image captions",
         look_for="Cross-attention follows the words, and leaves the diagonal where the two "
         "languages order them differently: try verbs and compound nouns.",
+        text="image captions",
         score="bleu",
         data=data.DATA_SETS["multi30k"].title,
         terms=data.DATA_SETS["multi30k"].terms,
@@ -152,6 +154,7 @@ def pairs(file: Path, seed: int = 1) -> Task:
         name="pairs",
         title=f"Pairs of {Path(file).name}",
         look_for="Cross-attention: which source words each target word was made from.",
+        text=f"the sentences of {Path(file).name}",
         score="bleu",
         data=f"{Path(file).name}, the trainer's own file.",
         terms="Those of that file.",
@@ -183,6 +186,7 @@ def reviews(folder: Path | None = None) -> Task:
         title="Movie reviews, good or bad",
         look_for="Layer 1 takes in the whole sentence almost evenly, as a bag of words; in layer 2 "
         "each head leans towards some words: try to find which of them change the verdict.",
+        text="snippets of movie reviews",
         score="accuracy",
         data=data.DATA_SETS["reviews"].title,
         terms=data.DATA_SETS["reviews"].terms,
@@ -253,6 +257,7 @@ def toy(name: str) -> Task:
         name=name,
         title=f"{name.capitalize()} a row of letters",
         look_for=look_for,
+        text=f"rows of up to {LONGEST} lower-case letters with spaces between",
         score="exact",
         data=f"Rows of 1 to {LONGEST} letters, drawn at random by model/training/tasks.py.",
         terms="None: they are made by this program.",

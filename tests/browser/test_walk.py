@@ -14,6 +14,7 @@ OURS = [  # Streamlit answers for its own widgets
     ".st-key-head_plane",
     ".st-key-model_map",
     ".hl-tokens",
+    ".hl-merges",
     "[class*=_figure]",
     ".stMarkdown",
     ".stHeading",

@@ -1,6 +1,8 @@
 import random
 
 import pytest
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from model.tokenizer import SPECIAL, Tokenizer, special
 
@@ -119,3 +121,46 @@ def test_a_saved_tokenizer_is_the_same(tokenizer, tmp_path):
     assert len(loaded) == len(tokenizer)
     for text in [*ORDINARY, *SPECIAL, *random_texts(50)]:
         assert loaded.encode(text) == tokenizer.encode(text)
+
+
+def word_piece():
+    """A tokenizer of another kind, which lowers letters."""
+    backend = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    backend.normalizer = normalizers.BertNormalizer()
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.decoder = decoders.WordPiece()
+    special = ["[UNK]", "[CLS]", "[SEP]"]
+    trainer = trainers.WordPieceTrainer(vocab_size=60, special_tokens=special, show_progress=False)
+    backend.train_from_iterator(ORDINARY, trainer)
+    backend.post_processor = processors.BertProcessing(("[SEP]", 2), ("[CLS]", 1))
+    return Tokenizer(backend)
+
+
+def test_of_another_tokenizer_offsets_are_the_library_s():
+    tokenizer = word_piece()
+    encoding = tokenizer.encode("The DOG sees")
+    theirs = tokenizer._backend.encode("The DOG sees", add_special_tokens=False)
+    assert list(encoding.ids) == theirs.ids and list(encoding.offsets) == theirs.offsets
+    assert "".join(encoding.tokens).replace("·", "") == "TheDOGsees"
+    assert tokenizer.encode_batch(["The DOG sees"]) == [theirs.ids]
+    assert tokenizer.token(1) == "[CLS]"
+    for text in random_texts(200):
+        encoding = tokenizer.encode(text)
+        assert len(encoding.ids) == len(encoding.tokens) == len(encoding.offsets)
+
+
+def test_what_a_model_with_another_tokenizer_writes_has_tokens_and_offsets():
+    tokenizer, draw = word_piece(), random.Random(3)
+    for _ in range(200):
+        ids = [draw.randrange(len(tokenizer)) for _ in range(draw.randint(0, 12))]
+        encoding = tokenizer.encoding(ids)
+        text = tokenizer.decode(encoding.ids)
+        assert len(encoding.ids) == len(encoding.tokens) == len(encoding.offsets)
+        assert all(0 <= start <= end <= len(text) for start, end in encoding.offsets)
+
+
+def test_every_token_comes_from_one_word(tokenizer):
+    words = tokenizer.word_ids("the dog 🙂")
+    assert words[:3] == [0, 1, 2] and {*words[2:]} == {2}
+    assert len(words) == len(tokenizer.encode("the dog 🙂").ids)
+    assert tokenizer.word_ids("") == []

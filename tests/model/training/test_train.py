@@ -16,6 +16,7 @@ from accelerate import Accelerator
 from torch.nn import functional as F
 
 from model import checkpoint
+from model.analysis.domain import Domain
 from model.masks import Masks
 from model.training import tasks, train
 from model.training.data import DataError, pad
@@ -334,3 +335,9 @@ def test_two_processes_equal_one(parallel_text, tmp_path, dtype, warmup, within)
         assert count == 1 + (name == "two")
     assert len(found["one"]) == 50
     assert max(abs(a - b) for a, b in zip(found["one"], found["two"], strict=True)) <= within
+
+
+def test_the_card_tells_what_the_text_of_the_training_was_like(whole):
+    domain = Domain.of_card(checkpoint.load(whole.folder).card)
+    assert domain.text == whole.task.text and domain.examples == 10
+    assert set(domain.ranges) == {"split", "surprise"}

@@ -1,0 +1,92 @@
+"""What the tokenizer does with a text: normalisation, pre-tokens, merges, then tokens with ids."""
+
+from collections import Counter
+from itertools import islice
+
+import pandas as pd
+import streamlit as st
+
+from app import labels, session
+from app.components.merge_steps import merge_steps
+from app.components.token_line import framed_lines
+from app.theme import MARKED
+from model.analysis.tokenization import merges
+from model.probing.sites import sides_of
+from model.probing.trace import read_of
+from model.tokenizer import visible
+
+MOST_STEPS, MOST_WORDS, MOST_CHARACTERS = 30, 200, 200  # that are shown
+
+st.markdown(
+    "Byte-pair encoding (BPE, Sennrich et al. 2016) learns which two neighbouring symbols occur "
+    "together most often and merges them, again and again. A typed word starts as single bytes, "
+    "and the merges are applied in the order in which they were learned.  \n"
+    "*Try: type a word that you made up, such as “snowdogging”. Which parts of it are tokens?*"
+)
+
+run = session.run()
+model = session.view(run)
+tokenizer, sides = model.tokenizer, sides_of(model.model)
+read = read_of(model.model, run)
+target = session.values()["target"].strip()
+typed = [session.text(), *(target or tokenizer.decode(text.ids) for text in run.texts[1:])]
+by_title = {
+    side.title: (side, text, encoding)
+    for side, text, encoding in zip(sides.values(), typed, run.texts, strict=True)
+}
+
+whole_text, one_word = st.columns(2)
+with whole_text:
+    title = session.draw("text", options=list(by_title), default=next(iter(by_title)))
+side, text, encoding = by_title[title]
+words = [word for word, _ in tokenizer.pre_tokens(text)]
+names = [tokenizer.readable(word) for word in words]
+word_ids = tokenizer.word_ids(text)
+n_tokens = Counter(word_ids)
+
+with one_word:
+    chosen = -1
+    if words:
+        options = [f"{i} {name[:MOST_CHARACTERS]}" for i, name in enumerate(names, start=1)]
+        most_split = max(range(len(words)), key=lambda i: (n_tokens[i], len(words[i])))
+        chosen = options.index(session.draw("word", options=options, default=options[most_split]))
+    if tokenizer.kind != "BPE":
+        st.info(labels.no_merges(tokenizer.kind))
+    elif words:
+        start = tokenizer.first_symbols(words[chosen])
+        steps = list(islice(merges(tokenizer, words[chosen]), MOST_STEPS))
+        merge_steps(names[chosen], start, steps, tokenizer.readable)
+        st.caption(labels.merged(len(start), n_tokens[chosen], len(steps), len(tokenizer.merges)))
+
+with whole_text:
+    normalized = visible(tokenizer.normalized(text))
+    framed_lines(
+        {
+            "Text": [text[:MOST_CHARACTERS]],
+            "Normalised": [normalized[:MOST_CHARACTERS]],
+            "Pre-tokens": names[:MOST_WORDS],
+        },
+        focus=chosen,
+    )
+    if len(words) > MOST_WORDS:
+        st.caption(f"The first {MOST_WORDS} of {len(words):,} pre-tokens are shown.")
+    # What a model writes need not be what the tokenizer would make of the same text.
+    as_tokenized = encoding.ids == tokenizer.encode(text).ids
+    sources = [options[i] for i in word_ids] if as_tokenized else None
+    table = pd.DataFrame(labels.token_rows(side, encoding, read[side.name], sources))
+    marked = table["from"] == (options[chosen] if words else "")
+    st.dataframe(
+        table.astype({"start": "Int64", "end": "Int64"}).style.apply(
+            lambda row: [f"background-color: {MARKED}" if marked[row.name] else ""] * len(row),
+            axis=1,
+        ),
+        hide_index=True,
+        height=360,
+        key="token_table",
+        alt=f"The tokens of the {title}, with ids and offsets",
+    )
+    if not as_tokenized:
+        st.caption(
+            "The model wrote these tokens one by one; the tokenizer would split the same text "
+            "otherwise."
+        )

@@ -1,0 +1,41 @@
+"""What a BPE tokenizer does with one pre-token, merge by merge (Sennrich et al. 2016). The tokens
+of a text come from the library; this is the way to them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
+
+from model.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Two neighbours become one. rank: 0 is the merge that was learned first; at: the place of the
+    new symbol in `symbols`, which are all that there are after the merge."""
+
+    rank: int
+    pair: tuple[str, str]
+    at: int
+    symbols: tuple[str, ...]
+
+
+def merges(tokenizer: Tokenizer, word: str) -> Iterator[Merge]:
+    """The merges of a pre-token in their order: always the pair of the lowest rank, the leftmost
+    of equals, until no pair has one."""
+    symbols = list(tokenizer.first_symbols(word))
+
+    def rank(pair: tuple[str, str]) -> float:
+        return tokenizer.merges[pair][0] if pair in tokenizer.merges else inf
+
+    ranks = [rank(pair) for pair in pairwise(symbols)]
+    while ranks and (lowest := min(ranks)) < inf:
+        at = ranks.index(lowest)
+        pair = symbols[at], symbols[at + 1]
+        symbols[at : at + 2] = [tokenizer.merges[pair][1]]
+        del ranks[at]
+        for left in (at - 1, at):
+            if 0 <= left < len(ranks):
+                ranks[left] = rank((symbols[left], symbols[left + 1]))
+        yield Merge(int(lowest), pair, at, tuple(symbols))

@@ -1,0 +1,119 @@
+"""The page Tokenizer: what it shows ends in what the model reads, for any text and tokenizer."""
+
+import html
+import re
+import shutil
+
+import pytest
+
+from app.pages import PAGES
+from model import checkpoint, load
+from model.probing.run import Run
+from model.probing.trace import read_of
+from tests.model.common import random_model
+from tests.model.test_tokenizer import word_piece
+
+HOSTILE = ["🙂 <b>bold</b> *x* :smile: $a$", "שלום עולם", "a" * 900, "</div><script>x", "\u200d ­"]
+
+
+@pytest.fixture
+def opened(page):
+    def open_page(**asked):
+        page.query_params.update(asked)
+        page.run()
+        page.switch_page("views/tokenizer.py").run()
+        assert not page.exception
+        return page
+
+    return open_page
+
+
+def merge_rows(page) -> list[list[str]]:
+    """The symbols of each row of the merges."""
+    body = next(e.proto.body for e in page.get("html") if "hl-merges" in e.proto.body)
+    rows = re.findall(r"<tr>(.*?)</tr>", body)[1:]
+    return [[html.unescape(s) for s in re.findall(r"<span[^>]*>(.*?)</span>", r)] for r in rows]
+
+
+def test_the_merges_of_a_word_end_in_its_tokens(opened):
+    page = opened(source="A dog is snowdogging.", word="4 ␣snowdogging")
+    rows, table = merge_rows(page), page.dataframe[0].value
+    of_word = table[table["from"] == "4 ␣snowdogging"]
+    assert rows[0] == list("␣snowdogging") and len(rows) > 3
+    assert [symbol.lstrip("␣") for symbol in rows[-1]] == [
+        token.lstrip("·") for token in of_word["token"]
+    ]
+    assert [len(row) for row in rows] == list(range(len(rows[0]), len(rows[-1]) - 1, -1))
+    assert (of_word["start"].iloc[0], of_word["end"].iloc[-1]) == (9, 20)
+
+
+def test_it_opens_on_the_word_of_most_tokens(opened, en_de):
+    page = opened(source="A dog is snowdogging.")
+    assert page.selectbox(key="word").value == "4 ␣snowdogging"
+    page.selectbox(key="word").set_value("2 ␣dog").run()
+    assert merge_rows(page)[-1] == ["␣dog"]
+    page.text_area(key="source").set_value("The cat.").run()
+    assert not page.exception and page.selectbox(key="word").value == "2 ␣cat"
+
+
+def test_special_tokens_say_what_adds_them(opened, en_de):
+    page = opened(source="A dog.", target="Ein Hund", pad_to="6")
+    read = read_of(
+        en_de.model,
+        Run(tuple(map(en_de.tokenizer.encode, ("A dog.", "Ein Hund"))), pad_to=6),
+    )
+    for side, ends in (
+        ("source", ["ends every source", *["padding"] * 2]),
+        ("target", ["padding"] * 3),
+    ):
+        page.segmented_control(key="text").set_value(side).run()
+        table = page.dataframe[0].value
+        assert list(table["id"]) == list(read["src" if side == "source" else "tgt"].ids)
+        assert list(table["from"])[-3:] == ends
+        assert (table["from"].iloc[0] == "begins every target") == (side == "target")
+        special = table["from"].str.contains("every|padding")
+        assert table["start"].isna().equals(special) and table["end"].isna().equals(special)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_any_text_is_shown_as_text(opened, text):
+    page = opened(source=text)
+    assert not page.error
+    shown = " ".join(e.proto.body for e in page.get("html"))
+    assert "<script" not in shown and "<b>bold" not in shown
+    tokens = load("en-de").tokenizer.encode(text)
+    assert list(page.dataframe[0].value["id"])[:-1] == list(tokens.ids)
+
+
+@pytest.fixture
+def pieces(models):
+    tokenizer = word_piece()
+    model = random_model("pre_norm", vocab_size=len(tokenizer))
+    checkpoint.save(models / "pieces", model, "pre_norm", tokenizer, {})
+    yield
+    shutil.rmtree(models / "pieces")
+
+
+def test_a_tokenizer_that_is_no_bpe_says_what_it_cannot_show(pieces, opened):
+    page = opened(model="pieces", source="The DOG sees")
+    assert any("is WordPiece, not BPE" in info.value for info in page.info)
+    assert page.dataframe[0].value["start"].iloc[0] == 0
+    for entry in PAGES.values():
+        page.switch_page(f"views/{entry.script}.py").run()
+        assert not page.exception and not page.error, entry.title
+
+
+@pytest.mark.parametrize(
+    "name", ["sort", "reviews", "classifier", "short", "decoder_only, untrained"]
+)
+def test_other_models(opened, name):
+    page = opened(model=name, source="the dog")
+    assert not page.error and merge_rows(page)
+    assert page.segmented_control(key="text").options[0] in ("source", "text")
+
+
+def test_a_target_that_is_not_what_the_tokenizer_would_make_is_said(opened):
+    # Random weights write what no tokenizer would.
+    page = opened(model="uneven", source="the dog", text="target")
+    assert any("one by one" in caption.value for caption in page.caption)
+    assert set(page.dataframe[0].value["from"]) <= {"begins every target", "the model"}

@@ -1,0 +1,55 @@
+"""The notice on a sentence that is unlike what the model was trained on."""
+
+import pytest
+
+CAPTION = "A little girl in a red dress is playing with her dog on the beach."
+NEWS = "Negotiators failed to reach an agreement on the budget before midnight."
+
+
+def notices(page) -> list[str]:
+    assert not page.exception
+    return [info.value for info in page.info if "was trained on" in info.value]
+
+
+def test_a_foreign_sentence_is_answered_in_the_card_s_words(page):
+    page.query_params["source"] = NEWS
+    page.run()
+    assert notices(page) == [
+        "This model was trained on image captions; do not expect good German here."
+    ]
+    page.text_area(key="source").set_value(CAPTION).run()
+    assert notices(page) == []
+
+
+def test_it_is_about_the_sentence_and_not_about_what_was_changed(page):
+    page.query_params["source"] = CAPTION
+    page.query_params["target"] = "Quark Quark Quark"
+    page.query_params["causal"] = "false"
+    page.query_params["pad_to"] = "40"
+    page.query_params["step"] = "16"
+    page.run()
+    assert notices(page) == []
+    page.text_area(key="source").set_value(NEWS).run()
+    assert len(notices(page)) == 1
+
+
+@pytest.mark.parametrize("name", ["sort", "copy", "reverse"])
+def test_a_sentence_kept_for_a_letters_model_is_answered(page, name):
+    page.query_params["source"] = "The boy throws the ball."
+    page.run()
+    assert notices(page) == []
+    page.selectbox(key="model").set_value(name).run()
+    assert page.text_area(key="source").value == "The boy throws the ball."
+    assert ["lower\\-case letters" in one for one in notices(page)] == [True]
+    page.text_area(key="source").set_value("d a c").run()
+    assert notices(page) == []
+
+
+def test_a_classifier_and_models_without_a_domain(page):
+    page.query_params["model"] = "reviews"
+    page.query_params["source"] = "const total = items.reduce((sum, item) => sum + item.price, 0);"
+    page.run()
+    assert "movie reviews; do not expect a sound verdict" in notices(page)[0]
+    for name in ("uneven", "classifier", "paper, untrained", "decoder_only, untrained"):
+        page.selectbox(key="model").set_value(name).run()
+        assert notices(page) == []

@@ -1,0 +1,115 @@
+"""Whether a sentence is unlike what a model was trained on."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from model import checkpoint
+from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
+from model.checkpoint import SHIPPED
+from model.probing.trace import trace
+from model.training import domain as training_domain
+from model.training import tasks
+from tests.model.common import load, random_model
+
+DATA = os.environ.get("HEADLIGHT_DATA")
+LINES = (Path(__file__).parent / "foreign_sentences.tsv").read_text(encoding="utf-8").splitlines()
+FOREIGN = [line.split("\t")[1] for line in LINES]
+FALSE_ALARMS, DETECTED = 0.02, 0.9
+
+
+def unlike(held, texts) -> list[bool]:
+    """For each text, whether the card's limits exclude it."""
+    domain = Domain.of_card(held.card)
+    measures = training_domain.measures(held, texts)
+    each = (dict(zip(measures, v, strict=True)) for v in zip(*measures.values(), strict=True))
+    return [domain.excludes(one) for one in each]
+
+
+def examples(name: str) -> list[str]:
+    lines = (SHIPPED.parent / "examples" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line.strip()]
+
+
+@pytest.mark.parametrize(
+    ("name", "least"), [("en-de", DETECTED), ("copy", 1), ("reverse", 1), ("sort", 1)]
+)
+def test_foreign_sentences_are_noticed(name, least):
+    found = unlike(load(name), FOREIGN)
+    assert len(found) == 40 and sum(found) / 40 >= least
+
+
+@pytest.mark.parametrize("name", ["en-de", "reviews", "copy", "reverse", "sort"])
+def test_no_example_is_called_foreign(name):
+    assert not any(unlike(load(name), examples(name)))
+
+
+def test_letters_models_notice_what_is_no_row_of_letters():
+    rows = {"d a c": False, "A little girl": True, "the dog": True, "ab": True, "a B c": True}
+    for name in ("copy", "reverse", "sort"):
+        assert unlike(load(name), list(rows)) == list(rows.values())
+
+
+@pytest.mark.parametrize("name", ["en-de", "sort"])
+def test_a_batch_is_measured_as_the_app_measures_one(name):
+    held = load(name)
+    texts = [*examples(name)[:3], FOREIGN[0]]
+    measures = training_domain.measures(held, texts)
+    for i, text in enumerate(texts):
+        assert measures[SPLIT][i] == split_share(held.tokenizer, text)
+        one = surprise(trace(held.model, held.run(text)), held.model.config.eos_id)
+        assert measures[SURPRISE][i] == pytest.approx(one, abs=1e-4)
+
+
+def test_the_limit_is_a_quantile_of_the_distances():
+    values = {SPLIT: [i / 100 for i in range(100)], SURPRISE: [i / 50 for i in range(100)]}
+    domain = Domain.measured("made up", values, 0.9)
+    each = [dict(zip(values, v, strict=True)) for v in zip(*values.values(), strict=True)]
+    assert sum(map(domain.excludes, each)) == 10
+    assert domain.excludes({SPLIT: 5.0, SURPRISE: 0.0})
+    assert not domain.excludes({SPLIT: -5.0, SURPRISE: -5.0})  # simpler than usual is no notice
+    assert Domain.of_card(json.loads(json.dumps({"domain": domain.to_card()}))) is not None
+
+
+def test_rounding_is_not_another_text():
+    domain = Domain.measured("letters", {SPLIT: [0.0] * 9, SURPRISE: [1e-9] * 9}, 0.995)
+    assert not domain.excludes({SPLIT: 0.0, SURPRISE: 1e-6})
+    assert domain.excludes({SPLIT: 1 / 12, SURPRISE: 1e-9})
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [None, {}, "x", {"text": "a"}, {"ranges": {"split": [0, 0]}}, {"ranges": {"x": [0, 1]}}],
+)
+def test_a_card_that_holds_something_else_says_nothing(entry):
+    whole = {"text": "a", "ranges": {"split": [0, 1]}, "limit": 1, "share": 0.9, "examples": 2}
+    assert Domain.of_card({"domain": whole}) is not None
+    broken = whole | entry if isinstance(entry, dict) and "ranges" in entry else entry
+    assert Domain.of_card({"domain": broken}) is None
+    assert Domain.of_card({}) is None
+
+
+def test_the_command_writes_the_card(tmp_path, capsys):
+    task = tasks.toy("copy")
+    tokenizer = task.tokenizer(task.examples()["train"][:100])
+    model = random_model("pre_norm", vocab_size=len(tokenizer))
+    about = {"task": "copy", "title": "A copy"}
+    checkpoint.save(tmp_path, model, "pre_norm", tokenizer, about)
+    training_domain.main([str(tmp_path)])
+    assert "lower-case letters" in capsys.readouterr().out
+    card = checkpoint.load(tmp_path).card
+    assert Domain.of_card(card).examples == 500 and card["title"] == "A copy"
+    assert "lower-case letters" in (tmp_path / "README.md").read_text(encoding="utf-8")
+    with pytest.raises(SystemExit, match="no checkpoint"):
+        training_domain.main([str(tmp_path / "nothing")])
+
+
+@pytest.mark.long
+def test_false_alarms_on_captions_that_no_training_read():
+    if not DATA:
+        pytest.skip("HEADLIGHT_DATA does not name the folder that holds the data sets")
+    tests = tasks.multi30k(Path(DATA) / "multi30k").tests()
+    texts = [source for pairs in tests.values() for source, _ in pairs]
+    assert sum(unlike(load("en-de"), texts)) / len(texts) <= FALSE_ALARMS
