@@ -672,7 +672,7 @@ SETTINGS = {
             "source",
             "segmented",
             "The encoder reads the source, the decoder the target.",
-            page="tokenizer",
+            pages=("tokenizer",),
             look={"label_visibility": "collapsed", "width": "content"},
         ),
         Setting(
@@ -680,7 +680,7 @@ SETTINGS = {
             "Pre-token",
             "",
             "select",
-            page="tokenizer",
+            pages=("tokenizer",),
             look={"label_visibility": "collapsed", "width": 260},
         ),
         Setting(
