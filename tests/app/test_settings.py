@@ -124,7 +124,7 @@ def test_what_a_run_depends_on_has_a_name_and_pages_exist():
         assert set(setting.pages) <= set(PAGES), setting.key
     assert [key for key, setting in SETTINGS.items() if not setting.address] == ["device"]
     run = {key for key, setting in SETTINGS.items() if setting.run}
-    assert run == {"model", "step", "source", "line", "target", *MASKS, "pad_to"}
+    assert run == {"model", "step", "hold", "source", "line", "target", *MASKS, "pad_to"}
 
 
 @pytest.mark.parametrize(
