@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -26,6 +27,7 @@ from model.probing.capture import view
 from model.probing.reference import Reference
 from model.probing.run import FINAL
 from model.training import snapshots
+from model.transformer import Site
 
 EXAMPLES = SHIPPED.parent / "examples"
 DEFAULT_MODEL, CLASSIFIER = "en-de", "reviews"
@@ -212,10 +214,22 @@ def view_of(name: str, step: str, device: str) -> ModelView:
 def structure(name: str, step: str, device: str) -> Structure | None:
     """What a model says of itself; None where it cannot be read."""
     try:
-        model = _shared(name, step, device_of(device)).model
+        view = _shared(name, step, device_of(device))
     except UnreadableModel:
         return None
-    return Structure(model.sides(), model.sites())
+    model = view.model
+    return Structure(model.sides(), model.sites(), _opens(view.checkpoint.card, model.sites()))
+
+
+def _opens(card: dict, sites: Sequence[Site]) -> dict:
+    """The head that a model is opened on, as settings count; empty where its card names none that
+    the model has."""
+    opens = card.get("opens")
+    for site in sites:
+        for head in range(site.n_heads):
+            if opens == {"kind": site.kind, "layer": site.layer, "head": head}:
+                return {"kind": site.kind, "layer": site.layer + 1, "head": head + 1}
+    return {}
 
 
 def sha256(name: str, step: str) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
 import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -21,6 +22,7 @@ from app.catalog import ModelView
 from app.components.packing import Look, order_by
 from app.pages import EXPORT, HOME, PAGES
 from app.settings import ABSENT, AVERAGES, MASKS, SETTINGS, Context, Limits, Setting
+from model.analysis import head_metrics
 from model.analysis.reading import Reading
 from model.masks import Masks
 from model.probing.run import FINAL, Run
@@ -285,9 +287,27 @@ def look(model_view: ModelView, run: Run) -> Look:
         least=read_as.least,
         palette=theme.WEIGHTS,
         colour=theme.FOCUS,
+        faded=_faded(model_view, run),
         session=memo()["session"],
         heard=memo()["heard"],
     )
+
+
+def _faded(model_view: ModelView, run: Run) -> dict[str, list[int]]:
+    """Kind → the tiles (layer × heads + head) of heads that do not have the chosen pattern."""
+    pattern = values()["pattern"]
+    if pattern == head_metrics.ANY:
+        return {}
+    measured = compute.measured_of(model_view, run)
+    matching = head_metrics.heads_with(measured, pattern)
+    return {
+        kind: [
+            layer * shape[1] + head
+            for layer, head in np.ndindex(shape)
+            if (layer, head) not in matching[kind]
+        ]
+        for kind, shape in ((kind, one.rows["entropy"].shape) for kind, one in measured.items())
+    }
 
 
 # Links and files

@@ -58,6 +58,7 @@ class Structure:
 
     sides: Sequence[Side]
     sites: Sequence[Site]
+    opens: Mapping = field(default_factory=dict)  # the head to begin with, as its card has it
 
     @property
     def kinds(self) -> dict[str, tuple[Site, ...]]:
@@ -245,6 +246,15 @@ def _steps(context: Context) -> Sequence[str]:
     return context.catalog.steps(context["model"]) or (FINAL,)
 
 
+def _opening(context: Context, *keys: str, otherwise) -> Any:
+    """What the model's card opens on of the last of `keys`, where it is so of those before."""
+    opens = context.structure.opens if context.structure else {}
+    *before, key = keys
+    if not opens or any(context[name] != opens[name] for name in before):
+        return otherwise
+    return opens[key]
+
+
 def _kinds(context: Context) -> Sequence[str]:
     return list(context.structure.kinds) if context.structure else [context.values.get("kind", "")]
 
@@ -410,7 +420,7 @@ SETTINGS = {
             "Encoder: source attends to source. Decoder: target to target. Cross: target to "
             "source.",
             options=_kinds,
-            opens=lambda context: _kinds(context)[-1],
+            opens=lambda context: _opening(context, "kind", otherwise=_kinds(context)[-1]),
         ),
         Setting(
             "layer",
@@ -421,7 +431,7 @@ SETTINGS = {
             options=_layers,
             least=1,
             most=MANY,
-            opens=lambda context: _layers(context)[0],
+            opens=lambda context: _opening(context, "kind", "layer", otherwise=_layers(context)[0]),
         ),
         Setting(
             "head",
@@ -430,6 +440,7 @@ SETTINGS = {
             "segmented",
             "The heads of a layer read the same text side by side, each in its own way.",
             options=_heads,
+            opens=lambda context: _opening(context, "kind", "layer", "head", otherwise=1),
             least=1,
             most=MANY,
         ),

@@ -9,12 +9,12 @@ import streamlit as st
 from app import catalog, compute, labels, session, settings
 from app.components.copy_link import copy_link
 from app.components.player import player
-from app.pages import Page
+from app.pages import EXPORT, PAGES, Page
 from app.settings import MASKS, SETTINGS
 from model.probing.trace import CannotRead
 
 FEW = 3  # badges that are shown; the others stand behind them
-READING = ("show", "scale", "order", "average", "special", "words", "least")
+READING = ("pattern", "show", "scale", "order", "average", "special", "words", "least")
 
 
 def top_bar(page: Page) -> None:
@@ -45,6 +45,8 @@ def top_bar(page: Page) -> None:
             with st.popover("Display", icon=":material/tune:", key="display"):
                 for key in READING:
                     session.draw(key)
+        if page.key != EXPORT:
+            st.page_link(PAGES[EXPORT].file, label="Export", icon=":material/download:")
         copy_link()
 
 

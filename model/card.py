@@ -2,7 +2,8 @@
 
 A card is a dict: `task`, `title`, `look_for`, `data`, `terms`, for a classifier `classes`; from
 training `weights`, `step`, `curve`, `recipes`, one dict per run that led to the weights, and
-`domain`, what the text of the training is like (see analysis/domain.py); from evaluation `scores`,
+`domain`, what the text of the training is like (see analysis/domain.py), `opens`, the head that it
+is opened on, {kind, layer, head} counted from 0; from evaluation `scores`,
 one dict per test set and way of decoding. Every entry may be missing.
 `weights` is "random" for a model that was never trained.
 """

@@ -26,7 +26,7 @@ OLD = {
     r"\bmost pointed\b": "lowest entropy",
 }
 # Addresses that old links lead to, with the names that follow from them.
-EXCEPTIONS = {"take-away", "take_away", "lookup", "asks", "look_up"}
+EXCEPTIONS = {"take-away", "take_away", "lookup", "look_up"}
 
 
 def python_texts(path: Path) -> Iterator[str]:

@@ -4,7 +4,7 @@ from the same."""
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -53,7 +53,8 @@ class Part:
 class Look:
     """How the grid is shown. `focus` is kind, layer and head, counted from 0. `order` is
     empty, or for each kind the tiles (layer × heads + head) in their order and a text for each
-    tile. `heard`: how many selections made in the browser `focus` knows of, in this `session`."""
+    tile. `faded` are for each kind the tiles that a filter leaves out. `heard`: how many selections
+    made in the browser `focus` knows of, in this `session`."""
 
     focus: Mapping
     show: str
@@ -63,6 +64,7 @@ class Look:
     least: float
     palette: Sequence[str]
     colour: str
+    faded: Mapping = field(default_factory=dict)
     session: str = ""
     heard: int = 0
 

@@ -7,7 +7,7 @@ each, a PDF takes each as a point. Weights that are exactly 0 are masked, and ha
 import io
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -22,6 +22,7 @@ BORDER, HATCH = "#c8c8c8", "#8f8f8f"
 SHARP, MOST_SHARP = 2, 3_000_000  # pixels of tiles: more of them are not made sharper
 LARGEST_CELL, SMALLEST_LETTERS, SMALL = 34, 8, 14
 HEAD_ROOM, GRID_ROOM = 1000, 1500  # pixels
+FADED = 6  # what the opacity of a head that a filter leaves out is divided by
 LEAST_TILE, LARGEST_TILE, TILE_GAP = 56, 170, 6  # smaller tiles are stacked instead
 MOST_CELLS = 128  # along a side of a tile; more would not be seen
 TILES_LEFT = 3 * FONT  # room for the names of layers
@@ -42,7 +43,8 @@ ONE_AT_A_TIME = threading.Lock()  # Matplotlib's settings are those of the proce
 class Tiles:
     """All heads of one kind, (layers, heads, query, key) from 0 to 1; `query` and `key` are names
     of texts, `numbers` what the layers are called. `places`: tile (layer × heads + head) → where
-    it stands; `values`: a text for each tile, or nothing. `focus` is a tile."""
+    it stands; `values`: a text for each tile, or nothing. `focus` is a tile; `faded` are those
+    that do not have the pattern asked for."""
 
     name: str
     query: str
@@ -52,6 +54,7 @@ class Tiles:
     places: Sequence[int]
     values: Sequence[str] = ()
     focus: int | None = None
+    faded: Collection[int] = ()
 
 
 # What is drawn
@@ -174,8 +177,10 @@ def _tiles(
         corner = step * (place % heads, place // heads) + (0, sharp * above)
         x, y = corner
         picture[y : y + size[1], x : x + size[0]] = enlarged(shades(weights), across, down)
+        if tile in part.faded:
+            picture[y : y + size[1], x : x + size[0], 3] //= FADED
         at = corners[tile] = corner / sharp + (left, top)
-        if not weights.all():
+        if tile not in part.faded and not weights.all():
             zero = weights == 0
             mask = zero.tobytes()
             if mask not in regions_of:  # most tiles have the mask of another

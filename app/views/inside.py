@@ -65,7 +65,7 @@ def lesson() -> None:
 
 lesson()
 st.caption(
-    "From what enters the attention to what its layer gives on: eleven steps, each with its "
+    "From what enters the attention to the output of its layer: eleven steps, each with its "
     "formula, its numbers, and the lines of code that computed them. The keys ← and → walk.  \n"
     "*Try: at Softmax, leave the scaling out. Why is it there?*"
 )

@@ -195,11 +195,20 @@ RULES = {
     ),
 }
 EXACT = ("previous token", "next token", "itself", "diagonal")  # what "local" is vague about
+TELLING = ("alignment", "diagonal", "previous token", "next token", "same token")
 FEWEST_ROWS = 2  # one row is no habit
 ANY = "any"  # in the place of a pattern: every head
 # From this score on a head has a pattern. In the models shipped it leaves a few heads to each: of
 # the 48 of en-de 3 attend to the previous token, 3 to the first, 14 of 16 align.
 THRESHOLD = 0.4
+
+
+def most_telling(measured: Measured) -> tuple[int, int]:
+    """The head, (layer, head) of the arrays, that most clearly attends to certain other tokens."""
+    scores = [measured.scores[name] for name in TELLING if name in measured.scores]
+    best = np.max(np.nan_to_num(scores), axis=0)
+    layer, head = np.unravel_index(best.argmax(), best.shape)
+    return int(layer), int(head)
 
 
 def heads_with(

@@ -36,7 +36,7 @@ from model.files import replace_file
 from model.masks import Masks
 from model.memory import keep_freed_memory
 from model.tokenizer import Tokenizer
-from model.training import domain, tasks
+from model.training import domain, opening, tasks
 from model.training.data import DataError, Pair, batches, pad, pad_ids
 from model.training.snapshots import MARKS
 from model.training.tasks import Example, Recipe, Task
@@ -249,13 +249,14 @@ class Training:
         bar.close()
         if acc.is_main_process:
             with saving(self.folder, OSError):
-                self.write_domain()
+                self.write_measured()
 
-    def write_domain(self) -> None:
-        """What the text of the training is like, for the checkpoint as it is in the end."""
+    def write_measured(self) -> None:
+        """What the card says of the checkpoint as it is in the end."""
         trained = checkpoint.load(self.folder)
-        texts_like = domain.of_task(trained, self.task)
-        checkpoint.write_card(self.folder, trained.card | {"domain": texts_like.to_card()})
+        texts_like = domain.of_task(trained, self.task).to_card()
+        opens = opening.of_task(trained, self.task)
+        checkpoint.write_card(self.folder, trained.card | {"domain": texts_like, "opens": opens})
 
     def is_over(self) -> bool:
         """Whether no better checkpoint has come for `patience` epochs."""

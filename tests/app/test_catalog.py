@@ -71,6 +71,8 @@ ODD = {  # what is odd, and no reason not to read the model
     "scores are a number": carded(scores=5),
     "a score is a text": carded(scores=[{"set": "x", "decode": "greedy", "bleu": "good"}]),
     "a score of nothing": carded(scores=[{}]),
+    "it opens on nothing": carded(opens=7),
+    "it opens on a head it lacks": carded(opens={"kind": "cross", "layer": 9, "head": 0}),
     "a snapshot that is none": with_bytes("snapshots/step-000010.safetensors", b"not weights"),
     "a snapshot of no step": with_bytes("snapshots/step-last.safetensors", b"not weights"),
 }
@@ -127,6 +129,16 @@ def test_an_odd_folder_is_read_all_the_same(page, broken, what):
     page.run()
     page.selectbox(key="model").set_value("bad").run()
     assert not page.exception and not page.error
+
+
+def test_a_model_opens_on_the_head_of_its_card(page, broken):
+    broken(carded(opens={"kind": "encoder", "layer": 0, "head": 2}))
+    page.query_params.update(model="bad", source="the dog", target="ein Hund")
+    page.run()
+    found = [page.segmented_control(key=key).value for key in ("kind", "layer", "head")]
+    assert found == ["encoder", 1, 3]
+    page.segmented_control(key="kind").set_value("cross").run()
+    assert page.segmented_control(key="head").value == 3  # what is shown stays
 
 
 def test_a_folder_that_may_not_be_looked_into_fails_alone(broken, monkeypatch):

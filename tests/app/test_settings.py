@@ -164,6 +164,7 @@ def test_an_untrained_model_takes_its_target_from_the_trained_one(page):
     expected = page.text_input(key="target").proto.placeholder
     page.selectbox(key="model").set_value("en-de").run()
     page.select_slider(key="step").set_value(page.select_slider(key="step").options[0]).run()
+    page.toggle(key="hold").set_value(False).run()
     early = page.text_input(key="target").proto.placeholder
     page.selectbox(key="model").set_value("annotated, untrained").run()
     assert not page.exception and not page.error
@@ -219,10 +220,10 @@ import streamlit as st
 from app import session
 
 session.settle("Attention")
-session.focus_on("cross", 2, 1)
+session.focus_on("cross", 2, 1, 1)
 for key in ("kind", "layer", "head"):
     del st.session_state[key]  # as Streamlit does where a run breaks off before their widgets
-session.focus_on("self", 0, 0)  # a late message, of another model
+session.focus_on("self", 0, 0, 2)  # a late message, of another model
 session.settle("Attention")
 st.session_state["focus"] = vars(session.focus())
 """
@@ -304,8 +305,9 @@ def test_the_number_of_threads_is_given_back(monkeypatch):
 def test_only_the_session_touches_the_session_state():
     """Apart from what a widget, whose value only Streamlit knows, tells its own callback."""
     callbacks = {
-        "components/head_grid/__init__.py": 1, "components/model_map/__init__.py": 1,
-        "components/plane/__init__.py": 1,
+        "components/head_grid/__init__.py": 2, "components/model_map/__init__.py": 1,
+        "components/plane/__init__.py": 1, "components/player/__init__.py": 1,
+        "components/walk/__init__.py": 1,
         "views/heads.py": 1, "views/take_away.py": 1, "top_bar.py": 1,
     }  # fmt: skip
     found = {}

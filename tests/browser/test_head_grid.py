@@ -227,7 +227,7 @@ def test_one_rest_one_report(grid):
         }"""
     )
     chosen = {"kind": "cross", "layer": 2, "head": 1}
-    assert reports == [0, chosen, [chosen]]
+    assert reports == [0, chosen, [chosen | {"count": 4}]]
     grid.visit.settle()
     assert "layer=3" in grid.page.url and "head=2" in grid.page.url
 
@@ -282,16 +282,6 @@ def test_a_model_without_the_kind_in_focus(grid):
     assert grid.visit.errors == []
 
 
-def test_a_row_of_the_table_is_a_head(visit):
-    visit.open("heads?kind=cross&layer=2&head=3")
-    box = visit.page.locator(".st-key-here_table canvas").first.bounding_box()
-    visit.page.mouse.click(box["x"] + 16, box["y"] + 36 * 2.5)  # the box of the second row
-    visit.settle()
-    heading = "Encoder self-attention, layer 1, head 2"
-    expect(visit.page.get_by_role("heading", name=heading)).to_be_visible()
-    assert "kind=encoder" in visit.page.url
-
-
 def test_words_and_special_tokens(grid):
     grid.visit.open("?source=A+Huntsman+runs.&words=true&special=hide&kind=encoder")
     shown = grid.page.locator(".source span").all_text_contents()
@@ -306,3 +296,33 @@ def test_longest_text_is_drawn(grid):
     assert grid.picture("grid.data.sides.source.every") == 4
     grid.page.locator(".source span").nth(500).hover()
     assert "attends most to" in grid.said()
+
+
+def test_two_tokens_list_the_heads_between_them_and_a_click_selects_one(grid, trace):
+    dog, hund = trace.src.tokens.index("dog"), trace.tgt.tokens.index("Hund")
+    grid.page.locator(".target span").nth(hund).click()
+    grid.page.locator(".source span").nth(dog).click()
+    weights = trace.attention["cross"][:, :, hund, dog]
+    layer, head = np.unravel_index(weights.argmax(), weights.shape)
+    links = grid.page.locator("button.bar")
+    expect(links).to_have_count(5)
+    expect(links.first).to_contain_text(f"Cross-attention, layer {layer + 1} head {head + 1}")
+    expect(links.first).to_contain_text(f"{round(100 * float(weights.max()))}")
+    links.first.click()
+    heading = f"Cross-attention, layer {layer + 1}, head {head + 1}"
+    expect(grid.page.locator(".selected h3")).to_have_text(heading)
+    grid.visit.settle()
+    for name, number in (("Layer", layer + 1), ("Head", head + 1)):
+        chosen = grid.page.get_by_role("radiogroup", name=name).get_by_role("radio", checked=True)
+        expect(chosen).to_have_text(str(number))
+    grid.page.keyboard.press("Escape")
+    grid.visit.go("Inside a head")  # follows the query that was selected
+    follows = grid.page.get_by_test_id("stSelectbox").filter(has_text="Query")
+    expect(follows.locator("[value]")).to_have_attribute("value", f"{hund + 1} Hund")
+
+
+def test_a_pattern_fades_the_heads_without_it(grid):
+    grid.visit.open("?pattern=previous+token&kind=encoder")
+    faded = grid.picture("grid.look.faded")
+    assert set(faded) == {"encoder", "decoder", "cross"} and len(faded["cross"]) == 16
+    assert 0 < len(faded["encoder"]) < 16

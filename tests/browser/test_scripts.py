@@ -335,7 +335,7 @@ def test_means_are_over_heads_and_layers(page, average):
     rows, columns = page.evaluate(
         f"""([packed, look]) => {{ {PACKED}
           const part = grid.parts[2], tiles = averaged(part, look);
-          const of = (at, asQuery) => [...meanWeights(part, tiles, at, asQuery)];
+          const of = (at, asQuery) => [...meanWeights(part, tiles, [at], asQuery)];
           return [[0, 1, 2].map((at) => of(at, true)), [0, 1, 2, 3].map((at) => of(at, false))];
         }}""",
         [packed({"source": 4, "target": 3}, parts), {"focus": focus, "average": average}],
@@ -344,6 +344,115 @@ def test_means_are_over_heads_and_layers(page, average):
     mean = seen.mean(axis=axes, keepdims=True)
     expected = mean[1 if mean.shape[0] > 1 else 0, 0]
     assert np.allclose(rows, expected, atol=1e-6) and np.allclose(columns, expected.T, atol=1e-6)
+
+
+def seen_as(part):
+    """The weights that the browser knows, from their bytes."""
+    return np.maximum(packing.to_bytes(part.weights).astype(float) - 1, 0) / 254
+
+
+def test_of_several_tokens_queries_are_averaged_and_keys_summed(page):
+    parts = attention(4, 3)
+    query, key = page.evaluate(
+        f"""(packed) => {{ {PACKED}
+          const of = (asQuery) => [...meanWeights(grid.parts[2], [3], [0, 2], asQuery)];
+          return [of(true), of(false)];
+        }}""",
+        packed({"source": 4, "target": 3}, parts),
+    )
+    weights = seen_as(parts[2])[1, 1]
+    assert np.allclose(query, weights[[0, 2]].mean(axis=0), atol=1e-6)
+    assert np.allclose(key, weights[:, [0, 2]].sum(axis=1), atol=1e-6)
+
+
+def test_links_are_the_largest_weights_between_two_groups_of_tokens(page):
+    parts = attention(4, 3)
+    from_, to = [("target", 1), ("target", 2)], [("source", 0), ("source", 3)]
+    found = page.evaluate(
+        f"""([packed, tokens, to]) => {{ {PACKED}
+          const named = (all) => all.map(([side, index]) => ({{ side, index }}));
+          const selected = {{ tokens: named(tokens), to: named(to) }};
+          return links(grid.parts, grid.sides, selected, 99)
+            .map(({{ kind, layer, head, weight }}) => [kind, layer, head, weight]);
+        }}""",
+        [packed({"source": 4, "target": 3}, parts), from_, to],
+    )
+    weights = seen_as(parts[2])[:, :, [1, 2]][..., [0, 3]].sum(axis=-1).mean(axis=-1)
+    expected = {("cross", *at): weights[at] for at in np.ndindex(weights.shape) if weights[at]}
+    assert {tuple(one[:3]): pytest.approx(one[3], abs=1e-6) for one in found} == expected
+    assert [one[3] for one in found] == sorted((one[3] for one in found), reverse=True)
+
+
+def test_within_one_text_links_go_both_ways(page):
+    parts = attention(4, 3)
+    found = page.evaluate(
+        f"""(packed) => {{ {PACKED}
+          const token = (index) => ({{ side: "source", index }});
+          return links(grid.parts, grid.sides, {{ tokens: [token(0)], to: [token(2)] }}, 99)
+            .map(({{ layer, head, queries, weight }}) => [layer, head, queries[0].index, weight]);
+        }}""",
+        packed({"source": 4, "target": 3}, parts),
+    )
+    weights = seen_as(parts[0])
+    for layer, head, query, weight in found:
+        assert weight == pytest.approx(weights[layer, head, query, 2 - query], abs=1e-6)
+    assert {query for *_, query, _ in found} == {0, 2}
+
+
+def test_clicks_on_tokens_select_link_extend_and_leave(page):
+    def clicks(*tokens):
+        return page.evaluate(
+            """(clicks) => {
+              let all = null;
+              for (const [index, extend] of clicks)
+                all = select(all, { side: "source", index }, extend);
+              return all && [all.tokens, all.to].map((some) => some.map((one) => one.index));
+            }""",
+            [[int(str(token).strip("+")), str(token).startswith("+")] for token in tokens],
+        )
+
+    assert clicks(1) == [[1], []]
+    assert clicks(1, 1) is None
+    assert clicks(1, 2) == [[1], [2]]
+    assert clicks(1, 2, 3) == [[3], []]
+    assert clicks(1, "+2", 3, "+4") == [[1, 2], [3, 4]]
+    assert clicks(1, 2, 1) == [[2], []]
+    assert clicks(1, 2, 2) == [[1], []]
+    assert clicks("+5") == [[5], []]
+
+
+@pytest.mark.parametrize("scale", ["linear", "square root", "per row"])
+def test_a_row_is_shown_on_its_scale(page, scale):
+    row = [0.0, 0.04, 0.25, 0.5]
+    shown = page.evaluate("([row, scale]) => scaled(row, { scale, least: 0.05 })", [row, scale])
+    kept = np.where(np.array(row) < 0.05, 0, row)
+    of = {"linear": kept, "square root": np.sqrt(kept), "per row": kept / 0.5}
+    assert np.allclose(shown, of[scale])
+    assert page.evaluate("scaled([0, 0], { scale: 'per row', least: 0 })") == [0, 0]
+
+
+def test_a_filter_leaves_out_the_heads_without_the_pattern(page):
+    found = page.evaluate(
+        f"""(packed) => {{ {PACKED}
+          const faded = {{ encoder: [0, 3], decoder: [0], cross: [0, 1] }};
+          const square = joint(grid.parts, grid.sides);
+          const of = (part) => [0, 1, 2, 3].map((tile) => isFaded(part, faded, tile));
+          return [of(grid.parts[0]), of(square), isFaded(grid.parts[0], {{}}, 0)];
+        }}""",
+        packed({"source": 4, "target": 3}, attention(4, 3)),
+    )
+    assert found == [[True, False, False, True], [True, False, False, False], False]
+
+
+def test_the_keys_that_a_row_may_attend_to_are_counted(page):
+    parts = attention(4, 3)
+    counts = page.evaluate(
+        f"""(packed) => {{ {PACKED}
+          return [0, 1, 2].map((row) => visibleKeys(grid.parts[2], {{ layer: 2, head: 1 }}, row));
+        }}""",
+        packed({"source": 4, "target": 3}, parts),
+    )
+    assert counts == np.count_nonzero(parts[2].weights[2, 1], axis=-1).tolist()
 
 
 # Colours

@@ -179,10 +179,26 @@ export function links(parts, sides, { tokens, to }, most = 5) {
   return found.sort((a, b) => b.weight - a.weight).slice(0, most);
 }
 
+/** Whether a filter leaves a tile of a part out; of the joint square, with all its blocks. */
+export function isFaded(part, faded, tile) {
+  const [row, head] = [Math.floor(tile / part.heads), tile % part.heads];
+  return Object.entries(part.blocks ?? { [part.kind]: part }).every(([kind, block]) => {
+    const layer = layerOf(part, block, row);
+    return layer < 0 || Boolean(faded?.[kind]?.includes(layer * part.heads + head));
+  });
+}
+
 /** How many keys a row of a head may attend to. */
 export function visibleKeys({ rows, columns, cells, heads }, { layer, head }, row) {
   const start = ((layer * heads + head) * rows + row) * columns;
   return cells.subarray(start, start + columns).filter(Boolean).length;
+}
+
+/** The weights of a row as they are shown, from 0 to 1: on a scale, those under `least` as none. */
+export function scaled(weights, { scale, least }) {
+  const top = scale === "per row" ? Math.max(...weights) || 1 : 1;
+  const shown = scale === "square root" ? Math.sqrt : (weight) => weight / top;
+  return weights.map((weight) => (weight < least ? 0 : shown(weight)));
 }
 
 /** All cells of a part as pixels, row by row, heads beside and layers below each other. `colours`

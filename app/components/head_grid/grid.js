@@ -5,7 +5,7 @@ import { element, painted } from "../shared/dom.js";
 import { cellUnder, hatching, pixelSheet, pointIn, sized, writeTurned } from "../shared/heatmap.js";
 import { percent } from "../shared/numbers.js";
 import {
-  averaged, cellOf, holds, joint, meanWeights, neighbour, paintTiles, placeOf, placesOf, rowOf,
+  averaged, cellOf, holds, isFaded, joint, meanWeights, neighbour, paintTiles, placeOf, placesOf, rowOf,
   select, tileAt, unpack, visibleKeys, weightOf,
 } from "./cells.js";
 import { SelectedHead } from "./selected.js";
@@ -17,6 +17,7 @@ const WIDE = 1000; // px; a narrower frame has the selected head below the tiles
 const LARGEST_TILE = 18; // in letters
 const HIGHEST = 0.42; // of the window, for all layers together
 const GAP = 4;
+const FADED = 0.15; // how much is left of a head that a filter leaves out
 
 export class Grid {
   data = null; // what unpack() gave
@@ -179,11 +180,13 @@ export class Grid {
     for (let tile = 0; tile < layers * heads; tile++) {
       const { x, y } = this.corner(section, placeOf(section.order, tile));
       const [layer, head] = [Math.floor(tile / heads), tile % heads];
+      base.globalAlpha = isFaded(part, this.look.faded, tile) ? FADED : 1;
       base.fillStyle = this.hatching; // what is masked is no pixel of the sheet
       base.fillRect(x, y, width, height);
       base.fillStyle = this.ink;
       base.drawImage(sheet, head * part.columns, layer * part.rows, part.columns, part.rows,
         x, y, width, height);
+      base.globalAlpha = 1;
       if (order) {
         const value = order.values[tile];
         const name = `${part.numbers[layer]}·${head + 1}` + (value == null ? "" : `  ${value}`);

@@ -4,7 +4,7 @@ import { pixelColours } from "../shared/colours.js";
 import { element } from "../shared/dom.js";
 import { cellUnder, pixelSheet, pointIn, sized, writeTurned } from "../shared/heatmap.js";
 import { percent } from "../shared/numbers.js";
-import { averaged, links, meanWeights, placesOf } from "./cells.js";
+import { averaged, links, meanWeights, placesOf, scaled } from "./cells.js";
 
 const LARGEST_CELL = 34; // px
 // For its cells, so that tiles and head are seen without scrolling: of the window, and of what is
@@ -121,14 +121,14 @@ export class SelectedHead {
   /** One pixel a cell; what is masked is left out. */
   sheet(part) {
     const { rows, columns, cells } = part;
-    const { palette, least } = this.grid.look;
-    const colours = pixelColours(palette);
-    const tiles = averaged(part, this.grid.look);
+    const { look } = this.grid;
+    const colours = pixelColours(look.palette);
+    const tiles = averaged(part, look);
     return pixelSheet(rows, columns, (pixels) =>
-      this.rows(part).forEach((weights, row) => weights.forEach((weight, column) => {
+      this.rows(part).forEach((weights, row) => scaled(weights, look).forEach((shown, column) => {
         const at = row * columns + column;
         if (!tiles.some((tile) => cells[tile * rows * columns + at])) return;
-        pixels[at] = colours[Math.round(255 * (weight < least ? 0 : weight))];
+        pixels[at] = colours[Math.round(255 * shown)];
       })));
   }
 

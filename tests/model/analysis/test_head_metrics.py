@@ -8,6 +8,7 @@ import pytest
 from model.analysis.head_metrics import (
     RULES,
     measure,
+    most_telling,
     nearest_names,
     over_sentences,
     rows_that_show,
@@ -332,3 +333,20 @@ def test_total_variation_is_half_of_what_moved_in_each_row():
     assert moved[1, 2] == pytest.approx(np.mean(by_hand))
     ends = np.eye(6)[None, None, :1], np.eye(6)[None, None, 3:4]
     assert total_variation(*ends) == 1
+
+
+def test_the_most_telling_head_attends_to_certain_tokens():
+    """An alignment, in the place of the sink and of the head that is uniform."""
+    uniform = np.full((5, 7), 1 / 7)
+    sink, alignment = np.zeros((2, 5, 7))
+    sink[:, -1] = 1
+    alignment[range(5), [3, 0, 2, 1, 4]] = 1
+    for at in np.ndindex(2, 2):
+        weights = np.stack([[sink, uniform], [uniform, sink]])
+        weights[at] = 0.9 * alignment + 0.1 / 7
+        assert most_telling(measure(weights, TARGET, SOURCE, False)) == at
+    previous = np.eye(7, k=-1)
+    previous[0, 0] = 1
+    broad = np.full((7, 7), 1 / 7)
+    weights = np.stack([[broad, broad], [broad, 0.9 * previous + 0.1 / 7]])
+    assert most_telling(measure(weights, SOURCE, SOURCE, True)) == (1, 1)
