@@ -44,6 +44,7 @@ LAB = ("What is added", "Wavelengths", "Distance", "Rotation", "Other positions"
 BERTVIZ = ("head", "model", "neuron")
 ALL, ONE = "all heads", "selected head"
 THIS_SENTENCE, EXAMPLES = "This sentence", "Example sentences"
+WORDS, SELECTED_HEAD = "Three words", "The selected head"
 SECOND_TOKEN, LARGEST_WEIGHT = "the second token", "largest weight"
 
 LONGEST_TEXT = 100_000  # characters; no model reads as much
@@ -650,6 +651,15 @@ SETTINGS = {
             "select",
             "A token of the source. The target stays.",
             pages=("positions",),
+        ),
+        Setting(
+            "vectors",
+            "Vectors",
+            SELECTED_HEAD,
+            "segmented",
+            "Three words with vectors to drag, or the queries and keys of the selected head.",
+            options=(SELECTED_HEAD, WORDS),
+            pages=("lookup",),
         ),
         Setting(
             "scaled",

@@ -43,6 +43,8 @@ STYLE = f"""
 .st-key-top_bar input::placeholder {{ color: inherit; opacity: 1; }}
 .st-key-top_bar .stButton button {{ white-space: nowrap; }}
 .st-key-controls {{ gap: 0.4rem; }}
+.stMainBlockContainer :is(h2, h3) {{ font-size: 1.3rem; padding: 0.3rem 0; }}
+.stMainBlockContainer h4 {{ font-size: 1.15rem; padding: 0.2rem 0; }}
 .st-key-block p {{ font-size: 0.87rem; line-height: 1.45; }}
 .st-key-block a {{ height: auto; padding: 0; }}
 .st-key-block a p {{ white-space: normal; }}

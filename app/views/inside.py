@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import compute, labels, session
-from app.components.matrices import matrices
+from app.components.matrices import matrices, on_one_scale
 from app.components.walk import walk
 from app.head_lesson import Lesson, Step
 from app.settings import LARGEST_WEIGHT, SECOND_TOKEN, STEPS
@@ -51,16 +51,14 @@ def lesson() -> None:
         as_it_is = compute.head_steps_of(view, run, *where)
         moved = labels.percent(float(total_variation(steps.weights, as_it_is.weights)))
         names = " and ".join(ablated)
-        for box, title, shown, name in zip(
-            st.columns(2),
-            ("As it is", f"Without {names}: {moved} moves"),
-            (step_of(as_it_is), step),
-            ("as_it_is", "pictures"),
-            strict=True,
+        shown = on_one_scale(step_of(as_it_is).pictures, step.pictures)
+        titles = "As it is", f"Without {names}: {moved} moves"
+        for box, title, both, name in zip(
+            st.columns(2), titles, shown, ("as_it_is", "pictures"), strict=True
         ):
             with box:
                 st.markdown(f"**{title}**")
-                matrices(shown.pictures, key=name)
+                matrices(both, key=name)
 
 
 lesson()

@@ -6,55 +6,66 @@ import streamlit as st
 from app import compute, labels, session
 from app.charts import Axis
 from app.components import plane
-from app.settings import SECOND_TOKEN
+from app.settings import SECOND_TOKEN, WORDS
 from app.views._little_examples import KEYS, QUERY, VALUES
 from model.analysis.projection import answer, principal_plane
 
+
+def words() -> None:
+    st.markdown(
+        "A Python dictionary finds “fun”, “exciting” and “boring”, and for “rollercoaster” raises "
+        "a KeyError. With vectors there is always an answer: dot products say how alike two words "
+        "are, softmax makes weights of them that add up to 1.  \n"
+        "*Try: pull “rollercoaster” towards zero. Why does the answer become the plain mean?*"
+    )
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        scaled = session.draw("scaled")
+        divided = r"q \cdot k_i / \sqrt 2" if scaled else r"q \cdot k_i"
+        st.markdown(
+            rf"$w_i = \text{{softmax}}_i ({divided})$ $\quad \text{{answer}} = \sum_i w_i \, v_i$",
+            width="content",
+        )
+    plane.look_up(scaled, {"rollercoaster": QUERY} | KEYS, list(VALUES.values()))
+
+
+def selected_head() -> None:
+    run, focus = session.run(), session.focus()
+    trace = compute.trace_of(session.view(run), run)
+    kind, layer, head = focus.kind, focus.layer, focus.head
+    query, key = (vectors[kind][layer, head] for vectors in (trace.query, trace.key))
+    texts, titles = trace.texts_of(kind), tuple(side.title for side in trace.sides_of(kind))
+    with controls:
+        chosen = session.draw_token("follow", texts[0].tokens, SECOND_TOKEN)
+    chosen = min(1, len(query) - 1) if chosen is None else chosen
+    pca_plane = principal_plane(np.concatenate([query, key]))
+    result = answer(
+        pca_plane,
+        query[chosen],
+        key,
+        trace.scores[kind][layer][head, chosen],
+        trace.attention[kind][layer, head, chosen],
+    )
+    st.subheader(labels.head_name(trace, kind, layer, head))
+    st.markdown(labels.in_plane(pca_plane, result, titles, query.shape[-1]))
+    plane.head(
+        pca_plane,
+        (query, key),
+        tuple(Axis(title, text.tokens) for title, text in zip(titles, texts, strict=True)),
+        chosen,
+        result,
+        on_choose=lambda index: session.choose(follow=f"{index + 1} "),
+    )
+
+
 st.markdown(
     "Attention compares a **query** with every **key** and mixes their **values**, most of what "
-    "fits best. Here with three words to drag, below in the selected head.  \n"
-    "*Try: pull “rollercoaster” towards zero. Why does the answer become the plain mean?*"
+    "fits best."
 )
-
-st.subheader("A dictionary that answers by similarity")
-st.markdown(
-    "A Python dictionary finds “fun”, “exciting” and “boring”, and for “rollercoaster” raises a "
-    "KeyError. With vectors there is always an answer: dot products say how alike two words are, "
-    "softmax makes weights of them that add up to 1."
-)
-with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-    scaled = session.draw("scaled")
-    divided = r"q \cdot k_i / \sqrt 2" if scaled else r"q \cdot k_i"
-    st.markdown(
-        rf"$w_i = \text{{softmax}}_i ({divided})$ $\quad \text{{answer}} = \sum_i w_i \, v_i$",
-        width="content",
-    )
-plane.look_up(scaled, {"rollercoaster": QUERY} | KEYS, list(VALUES.values()))
-
-run, focus = session.run(), session.focus()
-trace = compute.trace_of(session.view(run), run)
-kind, layer, head = focus.kind, focus.layer, focus.head
-query, key = (vectors[kind][layer, head] for vectors in (trace.query, trace.key))
-texts, titles = trace.texts_of(kind), tuple(side.title for side in trace.sides_of(kind))
-
-st.subheader(labels.head_name(trace, kind, layer, head))
-chosen = session.draw_token("follow", texts[0].tokens, SECOND_TOKEN)
-chosen = min(1, len(query) - 1) if chosen is None else chosen
-
-pca_plane = principal_plane(np.concatenate([query, key]))
-result = answer(
-    pca_plane,
-    query[chosen],
-    key,
-    trace.scores[kind][layer][head, chosen],
-    trace.attention[kind][layer, head, chosen],
-)
-st.markdown(labels.in_plane(pca_plane, result, titles, query.shape[-1]))
-plane.head(
-    pca_plane,
-    (query, key),
-    tuple(Axis(title, text.tokens) for title, text in zip(titles, texts, strict=True)),
-    chosen,
-    result,
-    on_choose=lambda index: session.choose(follow=f"{index + 1} "),
-)
+with st.container(key="controls"):
+    controls = st.container(horizontal=True, vertical_alignment="bottom")
+with controls:
+    shown = session.draw("vectors")
+if shown == WORDS:
+    words()
+else:
+    selected_head()

@@ -18,13 +18,14 @@ run = session.run()
 view, projector = session.view(run), session.values()["projector"]
 trace = compute.trace_of(view, run)
 sides = {side.title: side.name for side in trace.sides.values()}
-title = session.draw("side", options=list(sides), default=next(iter(sides)))
+with st.container(key="controls", horizontal=True, gap="large"):
+    title = session.draw("side", options=list(sides), default=next(iter(sides)))
+    chosen = session.draw("lab")
 side = sides[title]
 encoding = trace.texts[side]
 token_line(title.capitalize(), encoding)
 position = charts.Axis("position", [f"{i} {token}" for i, token in enumerate(encoding.tokens)])
 
-chosen = session.draw("lab")
 if chosen in LAB:
     LAB[chosen](Lab(view, run, trace, side, projector))
 else:

@@ -24,7 +24,13 @@ model = session.view(run)
 trace = compute.trace_of(model, run)
 stacks = {side.stack: side for side in trace.sides.values()}
 predicted, projector = trace.predicted, session.values()["projector"]
-stack = session.draw("stack", options=list(stacks), default=predicted.stack)
+with st.container(key="controls"):
+    stack = session.draw(
+        "stack",
+        look={"label_visibility": "collapsed"},
+        options=list(stacks),
+        default=predicted.stack,
+    )
 side = stacks[stack]
 encoding = trace.texts[side.name]
 token_line(side.title.capitalize(), encoding)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from app.components.matrices import Matrix, pack
+from app.components.matrices import Matrix, on_one_scale, pack
 from app.head_lesson import STEPS, Lesson, by_hand, code_lines
 from model import load
 from model.checkpoint import SHIPPED, untrained
@@ -234,3 +234,10 @@ def test_a_packed_matrix_can_be_read_back():
     assert header["matrices"][0]["rows"] == ["<x>", "ü"]
     cells = np.frombuffer(packed[4 + size :], np.float32)
     assert np.array_equal(cells, np.concatenate([values.ravel()] * 2))
+
+
+def test_matrices_beside_each_other_have_one_scale():
+    small, large = (Matrix("a", np.array([[x, np.nan]]), "", "") for x in (-1.0, 3.0))
+    other = Matrix("b", np.array([[2.0]]), "", "")
+    shown = on_one_scale([small, other], [large])
+    assert [[one.largest for one in group] for group in shown] == [[3, 2], [3]]

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import compute, labels
-from app.settings import SECOND_TOKEN
+from app.settings import SECOND_TOKEN, WORDS
 from app.views._little_examples import KEYS, QUERY, VALUES
 from model import Masks, load
 from model.analysis.projection import Answer, answer, principal_plane
@@ -48,10 +48,8 @@ def started(models):
 def page(started):
     """The page with its settings as they are at first, but for the sentence."""
     started.switch_page("views/lookup.py").run()
-    first = dict(
-        target="", kind="cross", layer=1, head=1, pad_to=0, follow=SECOND_TOKEN, scaled=True
-    )
-    return look(started, model="en-de", source=TEXT, **first)
+    look(started, vectors=SELECTED_HEAD, model="en-de", source=TEXT, target="", kind="cross")
+    return look(started, layer=1, head=1, pad_to=0, follow=SECOND_TOKEN, scaled=True)
 
 
 def look(page, **settings):
@@ -187,6 +185,7 @@ def test_a_shorter_sentence_keeps_the_query_in_range(page):
 
 
 def test_the_dictionary_is_the_texts_and_its_scaling_a_switch(page):
+    page.segmented_control(key="vectors").set_value(WORDS).run()
     data = given(page, "look_up")
     assert [tuple(v["at"]) for v in data["vectors"]] == [QUERY, *KEYS.values()]
     assert [v["name"] for v in data["vectors"]] == ["rollercoaster", *KEYS]
@@ -197,8 +196,8 @@ def test_the_dictionary_is_the_texts_and_its_scaling_a_switch(page):
 
 
 @pytest.mark.parametrize(("text", "says"), [("", "Type a sentence"), ("dog " * 2000, "at most")])
-def test_a_text_that_cannot_be_read_is_answered_below_the_dictionary(page, text, says):
+def test_a_text_that_cannot_be_read_is_answered_and_keeps_the_words(page, text, says):
     look(page, source=text)
     assert says in [*page.info, *page.error][0].value
-    assert given(page, "look_up")
-    assert not page.number_input or page.number_input[0].key == "pad_to"
+    page.segmented_control(key="vectors").set_value(WORDS).run()
+    assert not page.exception and given(page, "look_up")

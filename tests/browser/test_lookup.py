@@ -17,6 +17,8 @@ pytestmark = pytest.mark.browser
 SENTENCE = "A dog runs on the beach."
 LONG = "A dog and a man run on the beach near the red house while two girls play. " * 5
 
+WORDS = "lookup?vectors=Three+words"
+
 
 class Plane:
     """One of the page's pictures."""
@@ -97,7 +99,7 @@ class Dictionary(Plane):
 
 @pytest.fixture
 def dictionary(visit):
-    return Dictionary(visit.open("lookup"))
+    return Dictionary(visit.open(WORDS))
 
 
 def test_opens_on_the_vectors_of_the_text(dictionary):
@@ -158,7 +160,7 @@ def test_keys_alone_move_vectors(dictionary):
 
 def test_a_finger_drags_too(chromium, app):
     context = chromium.new_context(viewport={"width": 1280, "height": 900}, has_touch=True)
-    visit = Visit(context.new_page(), app).open("lookup")
+    visit = Visit(context.new_page(), app).open(WORDS)
     dictionary = Dictionary(visit)
     dictionary.handle("exciting").scroll_into_view_if_needed()
     (x, y), unit = dictionary.tip("exciting"), dictionary.unit()
@@ -243,12 +245,12 @@ def test_a_query_is_chosen_by_click_in_text_or_plane_and_is_in_the_link(head, tr
     head.visit.settle()
     expect_row(head, trace, 4)
     assert "follow=5+" in head.page.url
-    expect(query_of(head)).to_have_text(f"5 {trace.tgt.tokens[4]}")
+    expect(query_of(head)).to_have_value(f"5 {trace.tgt.tokens[4]}")
     diamond = head.part.locator("path.other").nth(1)
     diamond.scroll_into_view_if_needed()
     diamond.dispatch_event("click")
     head.visit.settle()
-    expect(query_of(head)).to_have_text(f"2 {trace.tgt.tokens[1]}")
+    expect(query_of(head)).to_have_value(f"2 {trace.tgt.tokens[1]}")
     expect_row(head, trace, 1)
 
 

@@ -1,8 +1,9 @@
 """Matrices as pictures that one can point at."""
 
+import itertools
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
@@ -35,6 +36,16 @@ class Matrix:
     band: int = 0
     across: bool = True
     follow: int = -1  # the row that is followed
+    largest: float = 0.0  # what has the strongest colour; 0: the largest of its own
+
+
+def on_one_scale(*groups: Sequence[Matrix]) -> list[list[Matrix]]:
+    """The groups, whose matrices of the same title have one scale of colours."""
+    largest: dict[str, float] = {}
+    for one in itertools.chain(*groups):
+        most = float(np.nanmax(np.abs(one.values), initial=0))
+        largest[one.title] = max(most, largest.get(one.title, 0))
+    return [[replace(one, largest=largest[one.title]) for one in group] for group in groups]
 
 
 def matrices(shown: Sequence[Matrix], key: str) -> None:

@@ -45,12 +45,12 @@ class Matrices {
     one.canvas.onpointerleave = () => (this.message.textContent = "");
     const title = element("h4", {}, one.title, element("small", {}, ` ${rows} × ${columns}`));
     this.all.append(element("div", { class: "one" }, title, one.canvas));
-    let largest = 0;
-    for (const value of one.cells)
+    let { largest } = one;
+    if (!largest) for (const value of one.cells)
       if (Number.isFinite(value)) largest = Math.max(largest, Math.abs(value));
-    one.largest = largest || 1;
+    largest ||= 1;
     const colour = ramp(one.palette);
-    one.colour = (value) => colour(one.weights ? value : 0.5 + value / one.largest / 2);
+    one.colour = (value) => colour(one.weights ? value : 0.5 + value / largest / 2);
   }
 
   draw() {
