@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import compute, labels
-from app.settings import SECOND_TOKEN, WORDS
+from app.settings import SECOND_TOKEN, SELECTED_HEAD, WORDS
 from app.views._little_examples import KEYS, QUERY, VALUES
 from model import Masks, load
 from model.analysis.projection import Answer, answer, principal_plane
