@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from model.card import markdown
 from model.decoding.search import first_token, greedy_decode
 from model.files import replace_file
 from model.masks import Masks
+from model.probing.changes import Change, applied, parse
 from model.probing.run import Run
 from model.probing.trace import Trace, ids_of, read_of, trace
 from model.tokenizer import Encoding, Tokenizer
@@ -57,6 +58,9 @@ def write_card(name: str | Path, card: dict) -> None:
     _write_config(folder, load(folder).model, preset, card)
 
 
+Changes = str | Sequence[Change]
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """A model one can ask: weights, tokenizer and card. The model is in eval mode."""
@@ -85,11 +89,14 @@ class Checkpoint:
         logits = torch.tensor(self.trace(text).logits[0])
         return dict(zip(self.classes, logits.softmax(dim=-1).tolist(), strict=True))
 
-    def translate(self, text: str, masks: Masks = Masks(), pad_to: int = 0) -> Encoding:
+    def translate(
+        self, text: str, masks: Masks = Masks(), pad_to: int = 0, changes: Changes = ()
+    ) -> Encoding:
         """The model's own target for `text`, greedy; empty for a model that writes none.
 
-        `pad_to` pads the source, so that masks have padding to hide or to show. Raises CannotRead:
-        TooLong, or a model that has no token that a target begins with.
+        `pad_to` pads the source, so that masks have padding to hide or to show; `changes` are what
+        the model writes under, as a line or as values (probing/changes.py). Raises CannotRead:
+        TooLong, or a model that has no token that a target begins with; and CannotChange.
         """
         nothing = Encoding((), (), ())
         if not self.writes:
@@ -98,22 +105,36 @@ class Checkpoint:
         run = Run((self.tokenizer.encode(text), nothing), pad_to=pad_to)
         read = read_of(self.model, run)
         src = ids_of(self.model, read)[0]
-        # A key-value cache is causal by construction.
-        targets = greedy_decode(self.model, src, masks=masks, use_cache=masks.causal)
+        changes = _parsed(changes)
+        # A key-value cache is causal by construction, and has one row at a time to change.
+        use_cache = masks.causal and not changes
+        with applied(self.model, changes):
+            targets = greedy_decode(self.model, src, masks=masks, use_cache=use_cache)
         return self.tokenizer.encoding(targets[0])
 
     def trace(
-        self, text: str, target: str | None = None, masks: Masks = Masks(), pad_to: int = 0
+        self,
+        text: str,
+        target: str | None = None,
+        masks: Masks = Masks(),
+        pad_to: int = 0,
+        changes: Changes = (),
     ) -> Trace:
-        """A pass over `text` and `target`; without a target, over the model's own.
+        """A pass over `text` and `target`, with `changes` as a line or as values; without a target,
+        over the model's own, which it writes unchanged.
 
-        Raises CannotRead, TooLong where either is longer than the model reads, and ValueError for
-        a target of a model that reads one text.
+        Raises CannotRead, TooLong where either is longer than the model reads, CannotChange, and
+        ValueError for a target of a model that reads one text.
         """
-        return trace(self.model, self.run(text, target, masks, pad_to))
+        return trace(self.model, self.run(text, target, masks, pad_to, changes))
 
     def run(
-        self, text: str, target: str | None = None, masks: Masks = Masks(), pad_to: int = 0
+        self,
+        text: str,
+        target: str | None = None,
+        masks: Masks = Masks(),
+        pad_to: int = 0,
+        changes: Changes = (),
     ) -> Run:
         """What `trace` traces, as a value."""
         texts = [self.tokenizer.encode(text)]
@@ -122,7 +143,11 @@ class Checkpoint:
             texts.append(written)
         elif target is not None:
             raise ValueError("This model reads one text and no target.")
-        return Run(tuple(texts), masks, pad_to)
+        return Run(tuple(texts), masks, pad_to, changes=_parsed(changes))
+
+
+def _parsed(changes: Changes) -> tuple[Change, ...]:
+    return parse(changes) if isinstance(changes, str) else tuple(changes)
 
 
 def load(name: str | Path) -> Checkpoint:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from model.probing.capture import inputs_of, outputs_of
+from model.probing.changes import applied
 from model.probing.interventions import replace_mask, replace_positions, replace_scores, unscaled
 from model.probing.run import Run
 from model.probing.sites import (
@@ -116,6 +117,7 @@ def head_steps(
         "table": embedding.position,
     }
     with ExitStack() as stack:
+        stack.enter_context(applied(model, run.changes))
         _ablate(stack, model, block, ablated)
         inputs = stack.enter_context(inputs_of(read))
         outputs = stack.enter_context(outputs_of(given))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from model.masks import Masks
+from model.probing.changes import Change
 from model.tokenizer import Encoding
 
 FINAL = "final"  # the training step that a checkpoint ends with
@@ -18,6 +19,7 @@ class Run:
     pad_to      tokens that each side is padded to; 0: no padding
     checkpoint  the model, by the name that its reader knows it by; empty for one without a name
     step        the training step of its weights
+    changes     what is changed in the pass, see changes.py
     """
 
     texts: tuple[Encoding, ...]
@@ -25,3 +27,4 @@ class Run:
     pad_to: int = 0
     checkpoint: str = ""
     step: str = FINAL
+    changes: tuple[Change, ...] = ()

@@ -10,6 +10,7 @@ from torch import nn
 
 from model.masks import Masks
 from model.probing.capture import outputs_of
+from model.probing.changes import applied
 from model.probing.rows import kind_weights, rows
 from model.probing.run import Run
 from model.probing.sites import (
@@ -198,7 +199,10 @@ def trace(model: nn.Module, run: Run) -> Trace:
     texts = read_of(model, run)
     sides, sites = sides_of(model), model.sites()
     ids = ids_of(model, texts)
-    with outputs_of(_modules(model, sides.values(), sites)) as outputs:
+    with (
+        applied(model, run.changes),
+        outputs_of(_modules(model, sides.values(), sites)) as outputs,
+    ):
         logits = model(*ids, *run.masks.build(model, *ids))
 
     kinds = kinds_of(sites)

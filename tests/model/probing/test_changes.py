@@ -1,0 +1,357 @@
+"""Every change against a computation that does not use it."""
+
+import copy
+import random
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from model import load
+from model.masks import Masks
+from model.presets import PRESETS
+from model.probing import changes
+from model.probing.changes import (
+    ALL,
+    CannotChange,
+    HeadOff,
+    Hidden,
+    Patterned,
+    Scope,
+    Temperature,
+    Uniform,
+    Weight,
+    applied,
+    parse,
+    written,
+)
+from model.probing.run import Run
+from model.probing.sites import attention_at
+from model.probing.trace import trace
+from model.variants import SlicedLinear
+from tests.model.common import encoding, random_model
+
+WITHIN = {torch.float32: 1e-5, torch.float64: 1e-10}
+
+
+@pytest.fixture(params=list(PRESETS))
+def preset(request):
+    return request.param
+
+
+@pytest.fixture(params=WITHIN, ids=str)
+def dtype(request):
+    return request.param
+
+
+def texts_of(model):
+    return (encoding(torch.tensor([5, 6, 7, 8, 9, 10])), encoding(torch.tensor([11, 12, 13, 14])))[
+        : len(model.sides())
+    ]
+
+
+def logits(model, line="", masks=Masks(), pad_to=0):
+    """The logits of a run, in the model's own type."""
+    from model.probing.trace import ids_of, read_of
+
+    run = Run(texts_of(model), masks, pad_to)
+    ids = ids_of(model, read_of(model, run))
+    with torch.no_grad(), applied(model, parse(line)):
+        return model(*ids, *masks.build(model, *ids))
+
+
+def same(found, expected):
+    within = WITHIN[found.dtype] * max(1, expected.abs().max().item())
+    assert (found - expected).abs().max() <= within
+
+
+def surgery(model, site, head, name, factor):
+    """A copy whose weights of one head, in one projection of an attention, are so many times as
+    large."""
+    other = copy.deepcopy(model)
+    attention = attention_at(other, site)
+    projection = getattr(attention, name)
+    width = attention.output.weight.shape[1] // attention.n_heads
+    rows = slice(head * width, (head + 1) * width)
+    with torch.no_grad():
+        if name == "output":
+            projection.weight[:, rows] *= factor
+            return other
+        if isinstance(projection, SlicedLinear):
+            projection, rows = projection.heads[head], slice(None)
+        for parameter in projection.parameters():
+            parameter[rows] *= factor
+    return other
+
+
+def places(model):
+    """The last head of the first site of each kind, and the first of the last site."""
+    sites = model.sites()
+    firsts = {site.kind: (site, site.n_heads - 1) for site in reversed(sites)}
+    return [*firsts.values(), (sites[-1], 0)]
+
+
+def test_a_head_that_is_off_is_one_without_its_columns_of_the_output_projection(preset, dtype):
+    model = random_model(preset).to(dtype)
+    for site, head in places(model):
+        expected = logits(surgery(model, site, head, "output", 0))
+        line = f"{site.kind}.{site.layer + 1}.{head + 1}=off"
+        same(logits(model, line), expected)
+        assert (logits(model) - expected).abs().max() > 1e-4
+
+
+def test_uniform_attention_is_that_of_keys_that_are_all_zero(preset, dtype):
+    model = random_model(preset).to(dtype)
+    for site, head in places(model):
+        expected = logits(surgery(model, site, head, "key", 0))
+        same(logits(model, f"{site.kind}.{site.layer + 1}.{head + 1}=uniform"), expected)
+
+
+@pytest.mark.parametrize("value", [0.5, 3.0])
+def test_a_temperature_is_a_query_divided_by_it(preset, dtype, value):
+    model = random_model(preset).to(dtype)
+    for site, head in places(model):
+        expected = logits(surgery(model, site, head, "query", 1 / value))
+        line = f"{site.kind}.{site.layer + 1}.{head + 1}=temperature:{value!r}"
+        same(logits(model, line), expected)
+
+
+def test_a_hidden_source_token_is_padding_to_those_who_attend_to_it(dtype):
+    """Hidden everywhere, the token may as well be one that the padding masks hide."""
+    model = random_model("paper").to(dtype)
+    source, target = texts_of(model)
+    hidden = 2
+    pad = model.config.pad_id
+    ids = tuple(pad if i == hidden else id for i, id in enumerate(source.ids))
+    padded = replace(source, ids=ids)
+    line = f"encoder=hide:{hidden + 1}; cross=hide:{hidden + 1}"
+    found = trace(model, Run((source, target), changes=parse(line)))
+    expected = trace(model, Run((padded, target)))
+    for kind in ("encoder", "cross"):
+        assert not found.attention[kind][..., hidden].any()
+    others = [i for i in range(len(source.ids) + 1) if i != hidden]
+    a, b = (t.attention["encoder"][:, :, others][..., others] for t in (found, expected))
+    assert np.abs(a - b).max() <= 1e-5
+    assert np.abs(found.logits - expected.logits).max() <= 1e-5 * max(1, np.abs(found.logits).max())
+
+
+def softmax(scores, allowed):
+    scores = np.where(allowed, scores, -np.inf)
+    shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return shares / shares.sum(axis=-1, keepdims=True)
+
+
+def by_hand(rows, columns):
+    i, j = np.arange(rows)[:, None], np.arange(columns)
+    return {
+        "none": np.ones((rows, columns), bool),
+        "causal": np.tri(rows, columns, dtype=bool),
+        "window-1": np.abs(i - j) < 2,
+        "prefix-2": np.tri(rows, columns, dtype=bool) | (j < 2),
+        "strided-2": (i + j) % 2 == 0,
+        "diagonal": np.eye(rows, columns, dtype=bool),
+        "no_diagonal": ~np.eye(rows, columns, dtype=bool),
+        "no_first": np.broadcast_to(j > 0, (rows, columns)),
+    }
+
+
+@pytest.mark.parametrize("name", by_hand(1, 1))
+@pytest.mark.parametrize("kind", ["encoder", "decoder"])
+def test_a_ready_made_mask_is_the_softmax_under_it(kind, name):
+    model = random_model("paper")
+    found = trace(model, Run(texts_of(model), changes=parse(f"{kind}.1.2=mask:{name}")))
+    plain = trace(model, Run(texts_of(model)))
+    scores = plain.scores[kind][0][1]  # of the first layer: nothing before it has changed
+    allowed = by_hand(*scores.shape)[name]
+    some = allowed.any(axis=-1, keepdims=True)
+    expected = np.where(some, softmax(scores, allowed | ~some), 0)
+    assert np.abs(found.attention[kind][0, 1] - expected).max() <= 1e-6
+    assert np.array_equal(found.attention[kind][0, 0], plain.attention[kind][0, 0])
+
+
+def test_hidden_padding_stays_hidden_under_a_ready_made_mask():
+    model = random_model("paper")
+    run = Run(texts_of(model), pad_to=9, changes=parse("encoder=mask:none; decoder=mask:none"))
+    found = trace(model, run)
+    for kind, side in (("encoder", "src"), ("decoder", "tgt")):
+        pads = [i for i, token in enumerate(found.texts[side].tokens) if token == "<pad>"]
+        assert pads and not found.attention[kind][..., pads].any()
+        assert found.attention[kind][..., 0, 1].all()  # no causal mask
+
+
+def test_cells_are_painted_in_the_order_of_the_line():
+    model = random_model("paper")
+    line = "decoder.1=forbid:3>1,3>2; decoder.1=allow:1>4,3>2"
+    plain = trace(model, Run(texts_of(model)))
+    found = trace(model, Run(texts_of(model), changes=parse(line)))
+    scores = plain.scores["decoder"][0]
+    allowed = np.tri(*scores.shape[-2:], dtype=bool)
+    allowed[2, 0], allowed[0, 3] = False, True
+    assert np.abs(found.attention["decoder"][0] - softmax(scores, allowed)).max() <= 1e-6
+
+
+def test_an_edited_weight_scales_the_others_and_changes_what_follows():
+    model = random_model("paper")
+    plain = trace(model, Run(texts_of(model)))
+    found = trace(model, Run(texts_of(model), changes=parse("encoder.1.3=weight:2>4:0.7")))
+    row, before = (t.attention["encoder"][0, 2, 1] for t in (found, plain))
+    expected = before * 0.3 / (1 - before[3])
+    expected[3] = 0.7
+    assert np.abs(row - expected).max() <= 1e-6
+    # The attention's output, from its weights, its values and the output projection.
+    attention = attention_at(model, model.sites()[0])
+    heads = found.attention["encoder"][0] @ found.value["encoder"][0]
+    output = attention.output.weight.numpy() @ np.concatenate(heads, axis=-1).T
+    output = output.T + attention.output.bias.numpy()
+    assert np.abs(found.output["encoder"][0] - output).max() <= 1e-5
+    assert np.abs(found.logits - plain.logits).max() > 1e-4
+
+
+def test_a_weight_that_cannot_be_set_is_refused():
+    model = random_model("paper")
+    for line, why in (
+        ("decoder.1.1=weight:2>3:0.5", "masked"),
+        ("decoder.1.1=weight:1>1:0.5", "whole weight on one key"),
+    ):
+        with pytest.raises(CannotChange, match=why):
+            trace(model, Run(texts_of(model), changes=parse(line)))
+    run = Run(texts_of(model), changes=parse("decoder.1.1=weight:1>1:1.0"))
+    assert trace(model, run).attention["decoder"][0, 0, 0, 0] == 1
+
+
+def test_they_act_in_one_order_whatever_the_line():
+    model = random_model("paper")
+    parts = [
+        "encoder.1=temperature:2.0", "encoder.1=hide:2", "encoder.1.1=weight:3>1:0.6",
+        "encoder.1.2=uniform", "encoder.1.3=off",
+    ]  # fmt: skip
+    expected = trace(model, Run(texts_of(model), changes=parse("; ".join(parts))))
+    row = expected.attention["encoder"][0, 0, 2]
+    assert row[0] == pytest.approx(0.6) and row[1] == 0 and row.sum() == pytest.approx(1)
+    for _ in range(5):
+        random.shuffle(parts)
+        found = trace(model, Run(texts_of(model), changes=parse("; ".join(parts))))
+        assert np.array_equal(found.logits, expected.logits)
+
+
+def test_without_changes_and_after_them_nothing_differs(preset):
+    model = random_model(preset)
+    plain = logits(model)
+    assert torch.equal(logits(model, ""), plain)
+    logits(model, f"{ALL}=off; {ALL}=hide:1")
+    assert torch.equal(logits(model), plain)
+    with pytest.raises(RuntimeError), applied(model, parse(f"{ALL}=uniform")):
+        raise RuntimeError
+    assert torch.equal(logits(model), plain)
+    hooks = [
+        hook
+        for module in model.modules()
+        for hook in (*module._forward_hooks, *module._forward_pre_hooks)
+    ]
+    assert not hooks
+
+
+def generated(chance) -> changes.Change:
+    def some(most):
+        return chance.randrange(most)
+
+    layer = chance.choice([None, some(12)])
+    head = None if layer is None else chance.choice([None, some(16)])
+    scope = Scope(chance.choice(["encoder", "decoder", "cross", ALL, "ahead_2"]), layer, head)
+    cells = tuple((some(300), some(300)) for _ in range(1 + some(4)))
+    pattern = chance.choice(list(changes.PATTERNS))
+    return chance.choice(
+        [
+            HeadOff(scope),
+            Uniform(scope),
+            Hidden(scope, tuple(some(900) for _ in range(1 + some(4)))),
+            Patterned(scope, pattern, 1 + some(9) if pattern in changes.SIZED else 0),
+            changes.Forbidden(scope, cells),
+            changes.Allowed(scope, cells),
+            Temperature(scope, chance.uniform(1e-6, 1e6)),
+            Weight(scope, some(99), some(99), chance.random()),
+        ]
+    )
+
+
+def test_a_line_is_read_as_it_was_written():
+    chance = random.Random(0)
+    for _ in range(1000):
+        some = tuple(generated(chance) for _ in range(chance.randrange(4)))
+        assert parse(written(some)) == some
+        assert all("\n" not in str(one) for one in some)
+
+
+def test_a_broken_line_is_answered_with_a_sentence_that_quotes_it():
+    chance = random.Random(1)
+    broken = ["x", "=off", "cross", "cross.0=off", "cross.1.2.3=off", "cross=of", "cross=off:3",
+              "cross=hide", "cross=hide:0", "cross=hide:1,,2", "cross=mask:windows-2",
+              "cross=mask:window", "cross=mask:causal-2", "cross=temperature:0",
+              "cross=temperature:nan", "cross=temperature:inf", "cross=weight:1>2:1.5",
+              "cross=weight:1>2:-0.1", "cross=weight:1:0.5", "cross=forbid:1-2", "cross.١=off",
+              "cross.9999999=off", "cross=hide:1;x"]  # fmt: skip
+    while len(broken) < 250:
+        text = str(generated(chance))
+        at = chance.randrange(len(text))
+        text = text[:at] + chance.choice("?=>:.,;x-") + text[at + chance.randrange(2) :]
+        try:
+            parse(text)
+        except CannotChange:
+            broken.append(text)
+    for line in broken:
+        with pytest.raises(CannotChange) as refused:
+            parse(line)
+        message = str(refused.value)
+        quoted = re.match("“(.*?)”", message)[1]
+        assert quoted in line and message.endswith((".", "it.")) and "\n" not in message
+
+
+def test_what_a_model_does_not_have_is_said():
+    model = random_model("paper")
+    for line, why in (
+        ("sideways=off", "no “sideways”; it has encoder, decoder, cross"),
+        ("encoder.9=off", "no layer 9"),
+        ("encoder.1.9=off", "no head 9"),
+    ):
+        with pytest.raises(CannotChange, match=why), applied(model, parse(line)):
+            pass
+
+
+def test_runs_with_other_changes_are_other_runs():
+    texts = (encoding(torch.tensor([5])), encoding(torch.tensor([6])))
+    plain, off = Run(texts), Run(texts, changes=parse("cross.1.2=off"))
+    assert plain != off and hash(plain) != hash(off)
+    assert off == Run(texts, changes=parse(" cross.1.2=off ;"))
+
+
+def test_hiding_a_letter_from_reverse_spoils_its_mirror():
+    """What one can foresee: the letter at place i is written at place n − 1 − i."""
+    reverse = load("reverse")
+    text = "h e a d l i g t"
+    plain = reverse.tokenizer.decode(reverse.translate(text).ids).split()
+    assert plain == text.split()[::-1]
+    n = len(plain)
+    spoilt = 0
+    for i in range(n):
+        line = f"cross=hide:{i + 1}; encoder=hide:{i + 1}"
+        # Of the same target, so that places stay: which of its letters is no longer expected?
+        seen = reverse.trace(text, changes=line)
+        best = seen.logits.argmax(axis=-1)[:n]
+        letters = [reverse.tokenizer.token(int(id)).strip("␣ ") for id in best]
+        wrong = [place for place in range(n) if letters[place] != plain[place]]
+        assert set(wrong) <= {n - 1 - i}
+        spoilt += wrong == [n - 1 - i]
+    assert spoilt == n
+
+
+def test_translations_under_changes_are_written_under_them():
+    en_de = load("en-de")
+    plain = en_de.translate("A dog runs.")
+    assert en_de.translate("A dog runs.", changes="") == plain
+    assert en_de.translate("A dog runs.", changes="cross=hide:1,2,3,4,5") != plain
+    one = en_de.translate("A dog runs.", changes="decoder.1.1=temperature:1.0")
+    assert one == plain
+    with pytest.raises(CannotChange, match="no layer 9"):
+        en_de.translate("A dog runs.", changes="cross.9=off")
