@@ -79,20 +79,27 @@ def trace_of(view: ModelView, run: Run) -> Trace:
     return cached(view, run, "trace", make, lambda result: result.nbytes)
 
 
-def target_of(view: ModelView, text: str, masks: Masks = Masks(), pad_to: int = 0) -> Encoding:
-    """What the model writes for a text. Raises CannotRead."""
-    return _written(view, view.name, view.step, view.device, text, masks, pad_to)
+def target_of(
+    view: ModelView, text: str, masks: Masks = Masks(), pad_to: int = 0, changes: str = ""
+) -> Encoding:
+    """What the model writes for a text. Raises CannotRead and CannotChange."""
+    return _written(view, view.name, view.step, view.device, text, masks, pad_to, changes)
 
 
 @st.cache_data(max_entries=1000, show_spinner="Writing the target …")
-def _written(_view: ModelView, name, step, device, text: str, masks: Masks, pad_to: int):
+def _written(_view: ModelView, name, step, device, text: str, masks: Masks, pad_to: int, changes):
     with threads(len(_view.tokenizer.encode(text).ids)):
-        return _view.checkpoint.translate(text, masks, pad_to)
+        return _view.checkpoint.translate(text, masks, pad_to, changes)
 
 
 def as_trained(run: Run) -> Run:
-    """The same with all masks as they were in training."""
-    return replace(run, masks=Masks())
+    """The same with all masks as they were in training, and nothing changed."""
+    return replace(run, masks=Masks(), changes=())
+
+
+def log_probability(view: ModelView, run: Run) -> float:
+    """Of the tokens that are predicted in a run, all together, natural logarithm."""
+    return float(np.nansum(np.log(answers_of(view, run).wanted)))
 
 
 def is_unlike(domain: Domain, view: ModelView, run: Run) -> bool:
@@ -137,8 +144,8 @@ def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, head_metric
 
 
 def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
-    """How much each head is changed by the masks, (layers, heads): the share of a row's weight that
-    lies elsewhere than with all masks on, mean over rows."""
+    """How much each head is changed by masks and changes, (layers, heads): the share of a row's
+    weight that lies elsewhere than as the model was trained, mean over rows."""
 
     now, before = (trace_of(view, one).attention for one in (run, as_trained(run)))
 

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from difflib import SequenceMatcher
 
 import numpy as np
 
@@ -654,6 +655,17 @@ def first_undefined(attention: dict[str, np.ndarray], trace: Trace) -> str | Non
 
 
 LANGUAGES = {"de": "German", "en": "English", "es": "Spanish", "fr": "French"}
+
+
+def with_differences(before: str, after: str) -> str:
+    """A text in Markdown, the words that stand elsewhere or not at all in another one bold."""
+    old, new = before.split(), after.split()
+    parts = []
+    for tag, _, _, start, end in SequenceMatcher(None, old, new, False).get_opcodes():
+        words = escaped(" ".join(new[start:end]))
+        if words:
+            parts.append(words if tag == "equal" else f"**{words}**")
+    return " ".join(parts)
 
 
 def output(view, run: Run, trace: Callable[[], Trace]) -> tuple[str, str]:

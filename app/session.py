@@ -5,7 +5,7 @@ page asks here once for the run, its view and what it draws, and passes them on.
 """
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -25,6 +25,7 @@ from app.settings import ABSENT, AVERAGES, MASKS, SETTINGS, Context, Limits, Set
 from model.analysis import head_metrics
 from model.analysis.reading import Reading
 from model.masks import Masks
+from model.probing.changes import CannotChange, Change, HeadOff, Scope, check, parse, written
 from model.probing.run import FINAL, Run
 from model.probing.trace import CannotRead
 from model.tokenizer import Encoding
@@ -288,6 +289,7 @@ def look(model_view: ModelView, run: Run) -> Look:
         palette=theme.WEIGHTS,
         colour=theme.FOCUS,
         faded=_faded(model_view, run),
+        off=_off(run),
         session=memo()["session"],
         heard=memo()["heard"],
     )
@@ -307,6 +309,21 @@ def _faded(model_view: ModelView, run: Run) -> dict[str, list[int]]:
             if (layer, head) not in matching[kind]
         ]
         for kind, shape in ((kind, one.rows["entropy"].shape) for kind, one in measured.items())
+    }
+
+
+def _off(run: Run) -> dict[str, list[int]]:
+    """Kind → the tiles of heads that are switched off."""
+    scopes = [one.scope for one in run.changes if isinstance(one, HeadOff)]
+    return {
+        kind: [
+            layer * site.n_heads + head
+            for layer, site in enumerate(sites)
+            for head in range(site.n_heads)
+            if any(scope.holds(site) and scope.head in (None, head) for scope in scopes)
+        ]
+        for kind, sites in context().structure.kinds.items()
+        if scopes
     }
 
 
@@ -384,8 +401,32 @@ def masks() -> Masks:
     return Masks(**{name: values()[name] for name in MASKS})
 
 
+def changes() -> tuple[Change, ...]:
+    """What is changed in the model. Raises CannotChange."""
+    found = parse(values()["changes"])
+    check(found, context().structure.sites)
+    return found
+
+
+def change(found: Iterable[Change]) -> None:
+    """Other changes than now, in a callback."""
+    choose(changes=written(found))
+
+
+def switch_head(kind: str, layer: int, head: int) -> None:
+    """Switch a head off, or on again, in a callback; the layer counts among those of its kind. A
+    line of changes that cannot be read stays as it is."""
+    site = context().structure.kinds[kind][layer]
+    off = HeadOff(Scope(kind, site.layer, head))
+    try:
+        now = parse(values()["changes"])
+    except CannotChange:
+        return
+    change([one for one in now if one != off] if off in now else [*now, off])
+
+
 def run() -> Run:
-    """What the settings ask for. Raises CannotRead."""
+    """What the settings ask for. Raises CannotRead and CannotChange."""
     chosen, model_view = values(), view()
     target = chosen["target"].strip()
     return Run(
@@ -394,7 +435,16 @@ def run() -> Run:
         chosen["pad_to"],
         model_view.name,
         model_view.step,
+        changes(),
     )
+
+
+def run_unchanged() -> Run:
+    """The same without what is changed in the model, and a sentence that says so."""
+    wanted = run()
+    if wanted.changes:
+        st.info("The changes are left out on this page: it shows the model as it is.")
+    return replace(wanted, changes=())
 
 
 def default_run() -> tuple[ModelView, Run]:
@@ -453,7 +503,7 @@ def translate_under_masks() -> None:
         model_view = view()
         writer = _writer(model_view, model_view.step)
         target = compute.target_of(writer, chosen["line"], masks(), chosen["pad_to"])
-    except (NothingToShow, CannotRead):
+    except (NothingToShow, CannotRead, CannotChange):
         return  # the page that is drawn next says why
     choose(target=model_view.tokenizer.decode(target.ids))
 
@@ -467,6 +517,8 @@ def answered() -> Iterator[None]:
         pass
     except CannotRead as error:
         st.error(f"{error} Your text is still in the box.")
+    except CannotChange as error:
+        st.error(f"{error} The line stands under “What if” above.")
 
 
 def is_new(name: str, value) -> bool:

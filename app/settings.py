@@ -414,6 +414,19 @@ SETTINGS = {
             badge="Padding {}",
         ),
         Setting(
+            "changes",
+            "Changes",
+            "",
+            "line",
+            "What is changed in the model while it runs, separated by semicolons: cross.1.2=off, "
+            "encoder.2=uniform, cross=hide:3,4, decoder=mask:window-2, decoder.1=forbid:3>1, "
+            "cross.4=temperature:0.5, encoder.1.3=weight:2>4:0.7. A kind of attention (or all), a "
+            "layer, a head; tokens count from 1.",
+            name="what is changed",
+            run=True,
+            header="changed: {}",
+        ),
+        Setting(
             "kind",
             "Attention",
             "cross",

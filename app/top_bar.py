@@ -3,6 +3,10 @@ selected head. Each widget writes its own part of the address, so that the addre
 one needs to come back to it."""
 
 import random
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
@@ -11,6 +15,7 @@ from app.components.copy_link import copy_link
 from app.components.player import player
 from app.pages import EXPORT, PAGES, Page
 from app.settings import MASKS, SETTINGS
+from model.probing.changes import CannotChange, written
 from model.probing.trace import CannotRead
 
 FEW = 3  # badges that are shown; the others stand behind them
@@ -41,6 +46,16 @@ def top_bar(page: Page) -> None:
                 if key != "kind":
                     st.markdown(SETTINGS[key].label, width="content")
                 session.draw(key, look={"label_visibility": "collapsed"})
+            st.button(
+                "",
+                icon=":material/power_settings_new:",
+                on_click=session.switch_head,
+                kwargs=vars(session.focus()),
+                help="Switch the selected head off, or on again (O on the tiles)",
+                key="switch_head",
+            )
+        with st.popover("What if", icon=":material/science:", key="what_if"):
+            session.draw("changes")
         if page.reading:
             with st.popover("Display", icon=":material/tune:", key="display"):
                 for key in READING:
@@ -140,6 +155,31 @@ def _answer() -> None:
         elif text:
             st.markdown(labels.escaped(text), width="content")
         _badges()
+    if text and session.values()["changes"]:
+        with suppress(CannotChange):  # the page says why
+            _effect(text)
+
+
+def _effect(text: str) -> None:
+    """What the changes do: to what the model writes, and to how probable it finds what is read."""
+    run = session.run()
+    view = session.view(run)
+    plain = replace(run, changes=())
+    with _line("effect"):
+        st.markdown("**With the changes**", width="content")
+        if view.checkpoint.writes:
+            line, line_of_changes = session.values()["line"], written(run.changes)
+            after = compute.target_of(view, line, run.masks, run.pad_to, line_of_changes)
+            shown = labels.with_differences(text, view.tokenizer.decode(after.ids))
+            st.markdown(shown or "nothing", width="content")
+        else:
+            _, before = labels.output(view, plain, lambda: compute.trace_of(view, plain))
+            st.markdown(f"{labels.escaped(text)}, before {labels.escaped(before)}", width="content")
+        if not view.checkpoint.classes:
+            now, before = (compute.log_probability(view, one) for one in (run, plain))
+            side = compute.trace_of(view, run).predicted.title
+            text = f"log-probability of the {side} **{now:.2f}** ({now - before:+.2f})"
+            st.markdown(text.replace("-", "−").replace("log−", "log-"), width="content")
 
 
 def _output() -> tuple[str, str]:
@@ -152,20 +192,43 @@ def _output() -> tuple[str, str]:
         title, text = labels.output(view, run, lambda: compute.trace_of(view, run))
         held = _concerns("hold") and session.values()["hold"] and not session.values()["target"]
         return f"{title}, final step" if held else title, text
-    except (session.NothingToShow, CannotRead):
+    except (session.NothingToShow, CannotRead, CannotChange):
         return "", ""  # the page says why
 
 
 def _badges() -> None:
     if message := catalog.random_weights(session.values()["model"]):
         st.badge("Random weights", icon=":material/casino:", color="orange", help=message)
-    badges = settings.badges(session.context())
-    for key, label in badges[:FEW]:
-        _badge(key, label)
+    badges = [
+        partial(_badge, key, label) for key, label in settings.badges(session.context())
+    ] + _badges_of_changes()
+    for badge in badges[:FEW]:
+        badge()
     if more := badges[FEW:]:
         with st.popover(f"+{len(more)} more"):
-            for key, label in more:
-                _badge(key, label)
+            for badge in more:
+                badge()
+
+
+def _badges_of_changes() -> list[Callable]:
+    """One for each change, which takes it away; one for a line that cannot be read."""
+    try:
+        changes = session.changes()
+    except CannotChange:
+        return [partial(_badge, "changes", "Changes that cannot be read")]
+    return [
+        partial(
+            st.button,
+            f"{change} ×",
+            on_click=session.change,
+            args=([other for other in changes if other != change],),
+            help="Take this change away",
+            key=f"change_{number}",
+            type="primary",
+            wrap=False,
+        )
+        for number, change in enumerate(changes)
+    ]
 
 
 def _badge(key: str, label: str) -> None:

@@ -54,7 +54,8 @@ class Look:
     """How the grid is shown. `focus` is kind, layer and head, counted from 0. `order` is
     empty, or for each kind the tiles (layer × heads + head) in their order and a text for each
     tile. `faded` are for each kind the tiles that a filter leaves out. `heard`: how many selections
-    made in the browser `focus` knows of, in this `session`."""
+    made in the browser `focus` knows of, in this `session`. `off`: for each kind the tiles of heads
+    that are switched off."""
 
     focus: Mapping
     show: str
@@ -65,6 +66,7 @@ class Look:
     palette: Sequence[str]
     colour: str
     faded: Mapping = field(default_factory=dict)
+    off: Mapping = field(default_factory=dict)
     session: str = ""
     heard: int = 0
 

@@ -39,6 +39,7 @@ head_grid(
     session.look(model, run),
     on_focus=lambda tile: session.focus_on(**tile),
     on_query=session.follow,
+    on_off=lambda tile: session.switch_head(**tile),
     fresh=session.is_new("grid", hash(packed)),
 )
 

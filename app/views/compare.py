@@ -16,7 +16,7 @@ st.markdown(
     "*Try: switch a mask. Both change; does the difference?*"
 )
 
-run = session.run()
+run = session.run_unchanged()
 view, focus = session.view(run), session.focus()
 trace = compute.trace_of(view, run)
 compared = compute.reference_of(view, run)

@@ -14,7 +14,7 @@ st.markdown(
     "*Try: repeat a word. Its embedding rows are equal; which picture tells them apart?*"
 )
 
-run = session.run()
+run = session.run_unchanged()
 view, projector = session.view(run), session.values()["projector"]
 trace = compute.trace_of(view, run)
 sides = {side.title: side.name for side in trace.sides.values()}

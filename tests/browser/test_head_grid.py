@@ -326,3 +326,18 @@ def test_a_pattern_fades_the_heads_without_it(grid):
     faded = grid.picture("grid.look.faded")
     assert set(faded) == {"encoder", "decoder", "cross"} and len(faded["cross"]) == 16
     assert 0 < len(faded["encoder"]) < 16
+
+
+def test_a_key_switches_the_selected_head_off_and_on(grid, trace):
+    grid.stage = grid.page.locator(".stage")
+    grid.stage.focus()
+    grid.page.keyboard.press("o")
+    badge = grid.page.get_by_role("button", name="cross.2.3=off ×")
+    expect(badge).to_be_visible()
+    grid.visit.settle()
+    assert grid.picture("grid.look.off.cross") == [1 * 4 + 2]
+    assert "changes=cross.2.3%3Doff" in grid.page.url
+    badge.click()
+    expect(badge).to_have_count(0)
+    grid.visit.settle()
+    assert not grid.picture("grid.look.off.cross")

@@ -27,11 +27,12 @@ def head_grid(
     look: Look,
     on_focus: Callable[[Mapping], None],
     on_query: Callable[[int], None],
+    on_off: Callable[[Mapping], None],
     fresh: bool,
 ) -> None:
     """The grid. `on_focus` hears of a head that was selected, as `Look.focus`, with the count of
-    such selections; `on_query` of a query that was, by its row; `fresh`: whether the browser does
-    not have these weights yet."""
+    such selections; `on_query` of a query that was, by its row; `on_off` of a head that is to be
+    switched off or on; `fresh`: whether the browser does not have these weights yet."""
 
     def focus():
         on_focus(st.session_state["head_grid"].focus)
@@ -39,7 +40,16 @@ def head_grid(
     def query():
         on_query(st.session_state["head_grid"].query)
 
-    _mount(data=packed, key="head_grid", on_focus_change=focus, on_query_change=query)
+    def off():
+        on_off(st.session_state["head_grid"].off)
+
+    _mount(
+        data=packed,
+        key="head_grid",
+        on_focus_change=focus,
+        on_query_change=query,
+        on_off_change=off,
+    )
     # Apart, because it changes with every click, and the weights are large.
     _mount_look(data=asdict(look), key="head_grid_look", height=1)
     if fresh:

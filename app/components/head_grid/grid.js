@@ -19,6 +19,18 @@ const HIGHEST = 0.42; // of the window, for all layers together
 const GAP = 4;
 const FADED = 0.15; // how much is left of a head that a filter leaves out
 
+/** Crosses out the tile of a head that is off. */
+function cross(context, colour, x, y, width, height) {
+  context.strokeStyle = colour;
+  context.lineWidth = 3;
+  context.beginPath();
+  context.moveTo(x, y);
+  context.lineTo(x + width, y + height);
+  context.moveTo(x + width, y);
+  context.lineTo(x, y + height);
+  context.stroke();
+}
+
 export class Grid {
   data = null; // what unpack() gave
   look = null; // what the small mount gave
@@ -30,6 +42,7 @@ export class Grid {
   count = 0; // of the selections made here; the server says which it has heard of
   report = () => {};
   reportQuery = () => {};
+  reportOff = () => {};
 
   /** `large`: with the selected head in full beside its tile. */
   constructor(large = false) {
@@ -46,7 +59,8 @@ export class Grid {
     this.stage = element("div", {
       class: "stage", tabindex: "0", role: "application",
       "aria-label": "All heads. Arrow keys select the next head, Shift and arrow keys walk from " +
-        "cell to cell, Home to the first cell. The sentence below says what is there.",
+        "cell to cell, Home to the first cell, O switches the selected head off and on. The sentence " +
+        "below says what is there.",
     }, this.sections);
     this.aside = element("div", { class: "selected" });
     const both = element("div", { class: "both" }, this.stage, this.aside);
@@ -187,6 +201,7 @@ export class Grid {
       base.drawImage(sheet, head * part.columns, layer * part.rows, part.columns, part.rows,
         x, y, width, height);
       base.globalAlpha = 1;
+      if (isFaded(part, this.look.off, tile)) cross(base, this.look.colour, x, y, width, height);
       if (order) {
         const value = order.values[tile];
         const name = `${part.numbers[layer]}·${head + 1}` + (value == null ? "" : `  ${value}`);
@@ -308,7 +323,8 @@ export class Grid {
     if (!this.drawn?.length) return;
     const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     const move = event.key === "Home" ? [0, 0] : step[event.key];
-    if (event.key === "Escape") this.pinned = null;
+    if (event.key === "o" && !event.ctrlKey && !event.metaKey) this.reportOff(this.look.focus);
+    else if (event.key === "Escape") this.pinned = null;
     else if (event.key === "Enter" && this.pinned?.row)
       this.pinned = { tokens: [this.pinned.row], to: [this.pinned.column] };
     else if (!move) return;

@@ -1,0 +1,104 @@
+"""What one changes in the model, on the page."""
+
+import numpy as np
+import pytest
+
+from app import labels
+from app.pages import PAGES
+from model.checkpoint import load
+
+
+@pytest.fixture
+def changed(page, models):
+    def open_with(line="", model="uneven", source="the dog sees the cat", **more):
+        page.query_params.update(model=model, source=source, changes=line, **more)
+        return page.run()
+
+    return open_with
+
+
+def badges(page):
+    return [button.label for button in page.button if (button.key or "").startswith("change_")]
+
+
+def said(page):
+    return " ".join(text.value for text in page.markdown)
+
+
+def test_a_head_is_switched_off_and_on(changed, models):
+    page = changed(kind="cross", layer="2", head="3")
+    assert "With the changes" not in said(page)
+    page.button(key="switch_head").click().run()
+    assert not page.exception and badges(page) == ["cross.2.3=off ×"]
+    assert page.session_state["changes"] == "cross.2.3=off"
+    uneven = load(models / "uneven")
+    after = uneven.translate("the dog sees the cat", changes="cross.2.3=off")
+    plain = uneven.tokenizer.decode(uneven.translate("the dog sees the cat").ids)
+    shown = labels.with_differences(plain, uneven.tokenizer.decode(after.ids))
+    assert (shown or "nothing") in said(page)
+    page.button(key="switch_head").click().run()
+    assert badges(page) == [] and "With the changes" not in said(page)
+
+
+def test_a_badge_takes_its_change_away(changed):
+    page = changed("cross.1=off; encoder=hide:2; decoder.1.1=uniform; all=temperature:2.0")
+    assert len(badges(page)) == 4
+    page.button(key="change_1").click().run()
+    assert page.session_state["changes"] == (
+        "cross.1=off; decoder.1.1=uniform; all=temperature:2.0"
+    )
+
+
+def test_the_log_probability_is_that_of_the_two_passes(changed):
+    page = changed("cross=uniform", model="en-de", source="A dog runs.")
+    en_de = load("en-de")
+    target = en_de.translate("A dog runs.")
+    ids = [*target.ids, en_de.model.config.eos_id]
+
+    def total(line):
+        logits = en_de.trace("A dog runs.", changes=line).logits.astype(float)
+        shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        shares /= shares.sum(axis=-1, keepdims=True)
+        return np.log(shares[range(len(ids)), ids]).sum()
+
+    now, before = total("cross=uniform"), total("")
+    expected = f"**{now:.2f}** ({now - before:+.2f})".replace("-", "−")
+    assert expected in said(page)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("cross.1.1", "“cross.1.1” is no change"),
+        ("cross.9=off", "this model has no layer 9"),
+        ("sideways=off", "this model has no “sideways”"),
+        ("decoder.1.1=weight:1>2:0.5", "this key is masked"),
+    ],
+)
+def test_a_line_that_cannot_be_followed_is_answered_and_kept(changed, line, why):
+    page = changed(line)
+    for entry in PAGES.values():
+        page.switch_page(f"views/{entry.script}.py").run()
+        assert not page.exception, entry.title
+    page.switch_page("views/attention.py").run()
+    assert any(why in error.value for error in page.error)
+    assert page.session_state["changes"] == line
+    page.button(key="switch_head").click().run()
+    assert not page.exception
+
+
+@pytest.mark.parametrize("model", ["en-de", "classifier", "decoder_only, untrained"])
+def test_every_page_works_with_changes(changed, model):
+    page = changed("all.1.1=off; all=hide:2", model=model)
+    for entry in PAGES.values():
+        page.switch_page(f"views/{entry.script}.py").run()
+        assert not page.exception and not page.error, entry.title
+    page.switch_page("views/positions.py").run()
+    assert any("left out on this page" in info.value for info in page.info)
+
+
+def test_words_that_differ_are_bold():
+    assert labels.with_differences("a red dog", "a blue dog") == "a **blue** dog"
+    assert labels.with_differences("a dog", "a dog") == "a dog"
+    assert labels.with_differences("a dog", "") == ""
+    assert labels.with_differences("", "a *dog*") == "**a \\*dog\\***"
