@@ -124,7 +124,7 @@ def test_what_a_run_depends_on_has_a_name_and_pages_exist():
         assert set(setting.pages) <= set(PAGES), setting.key
     assert [key for key, setting in SETTINGS.items() if not setting.address] == ["device"]
     run = {key for key, setting in SETTINGS.items() if setting.run}
-    assert run == {"model", "step", "hold", "source", "line", "target", *MASKS, "pad_to"}
+    assert run == {"model", "step", "hold", "source", "line", "target", *MASKS, "pad_to", "changes"}
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_the_number_of_threads_is_given_back(monkeypatch):
 def test_only_the_session_touches_the_session_state():
     """Apart from what a widget, whose value only Streamlit knows, tells its own callback."""
     callbacks = {
-        "components/head_grid/__init__.py": 2, "components/model_map/__init__.py": 1,
+        "components/head_grid/__init__.py": 3, "components/model_map/__init__.py": 1,
         "components/plane/__init__.py": 1, "components/player/__init__.py": 1,
         "components/walk/__init__.py": 1,
         "views/heads.py": 1, "views/take_away.py": 1, "top_bar.py": 1,
