@@ -658,13 +658,15 @@ LANGUAGES = {"de": "German", "en": "English", "es": "Spanish", "fr": "French"}
 
 
 def with_differences(before: str, after: str) -> str:
-    """A text in Markdown, the words that stand elsewhere or not at all in another one bold."""
+    """A text in Markdown: new words bold, those that are gone struck through."""
     old, new = before.split(), after.split()
     parts = []
-    for tag, _, _, start, end in SequenceMatcher(None, old, new, False).get_opcodes():
-        words = escaped(" ".join(new[start:end]))
-        if words:
-            parts.append(words if tag == "equal" else f"**{words}**")
+    for tag, first, last, start, end in SequenceMatcher(None, old, new, False).get_opcodes():
+        gone, words = (escaped(" ".join(some)) for some in (old[first:last], new[start:end]))
+        if tag == "equal":
+            parts.append(words)
+        else:
+            parts += [f"~~{gone}~~"] * bool(gone) + [f"**{words}**"] * bool(words)
     return " ".join(parts)
 
 

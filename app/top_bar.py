@@ -171,7 +171,7 @@ def _effect(text: str) -> None:
             line, line_of_changes = session.values()["line"], written(run.changes)
             after = compute.target_of(view, line, run.masks, run.pad_to, line_of_changes)
             shown = labels.with_differences(text, view.tokenizer.decode(after.ids))
-            st.markdown(shown or "nothing", width="content")
+            st.markdown(shown, width="content")
         else:
             _, before = labels.output(view, plain, lambda: compute.trace_of(view, plain))
             st.markdown(f"{labels.escaped(text)}, before {labels.escaped(before)}", width="content")

@@ -13,6 +13,7 @@ from model.corpus.tables import together
 from model.decoding.search import greedy_decode
 from model.masks import Masks
 from model.probing.capture import outputs_of
+from model.probing.changes import Change, applied
 from model.probing.sites import attention_at, device_of, kinds_of, sides_of
 from model.probing.trace import TooLong, with_special_tokens
 from model.tokenizer import Encoding
@@ -122,9 +123,12 @@ def write_targets(checkpoint: Checkpoint, sentences: list[Sentence]) -> list[Sen
     return written
 
 
-def attend(checkpoint: Checkpoint, sentences: list[Sentence]) -> list[SentenceAttention]:
-    """The attention weights of each sentence, in their order, under the standard masks. Those
-    of similar length go through the model together."""
+def attend(
+    checkpoint: Checkpoint, sentences: list[Sentence], changes: Sequence[Change] = ()
+) -> list[SentenceAttention]:
+    """The attention weights of each sentence, in their order, under the standard masks and the
+    changes. Those of similar length go through the model together. A target that is missing is
+    written unchanged."""
     results: list[SentenceAttention | None] = [None] * len(sentences)
     sides, sites = sides_of(checkpoint.model), checkpoint.model.sites()
     # Batches are of pairs: a single text is its own second.
@@ -133,7 +137,8 @@ def attend(checkpoint: Checkpoint, sentences: list[Sentence]) -> list[SentenceAt
     ]
     for batch in _batches(checkpoint, pairs):
         ids = [_padded(checkpoint, [pair[n] for pair in batch]) for n in range(len(sides))]
-        attention = attention_of(checkpoint.model, sites, ids)
+        with applied(checkpoint.model, changes):
+            attention = attention_of(checkpoint.model, sites, ids)
         for row, (*pair, i) in enumerate(batch):
             texts = dict(zip(sides, pair, strict=False))
             results[i] = SentenceAttention(

@@ -16,7 +16,7 @@ on a machine without a GPU too).
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -30,6 +30,8 @@ from model.corpus.sentences import Line, Sentence, SentenceAttention, attend, en
 from model.corpus.tables import FILES
 from model.files import replacing
 from model.memory import keep_freed_memory
+from model.probing import changes
+from model.probing.changes import CannotChange, Change
 from model.training.data import DataError
 
 
@@ -66,7 +68,10 @@ class Processes:
 
 
 def attend_to_all(
-    checkpoint: Checkpoint, sentences: list[Sentence], processes: Processes
+    checkpoint: Checkpoint,
+    sentences: list[Sentence],
+    processes: Processes,
+    changed: Sequence[Change],
 ) -> Iterator[list[SentenceAttention]]:
     """The attention weights of all sentences, window by window, in their order, for the first
     process. The windows are dealt out, so that they do not depend on how many processes
@@ -74,7 +79,9 @@ def attend_to_all(
     dealt = list(windows(sentences))
     for start in range(0, len(dealt), processes.count):
         share = dealt[start + processes.index : start + processes.index + 1]
-        for results in processes.gather([attend(checkpoint, window) for window in share]) or ():
+        for results in (
+            processes.gather([attend(checkpoint, window, changed) for window in share]) or ()
+        ):
             yield from results
 
 
@@ -87,9 +94,15 @@ def progress(total: int):
     return tqdm(total=total, unit="sentence", disable=None)
 
 
-def run(checkpoint: Checkpoint, sentences: list[Sentence], out: Path, processes: Processes) -> None:
+def run(
+    checkpoint: Checkpoint,
+    sentences: list[Sentence],
+    out: Path,
+    processes: Processes,
+    changed: Sequence[Change] = (),
+) -> None:
     """Trace the sentences and write `out`, at no time more than a few windows in memory."""
-    results = attend_to_all(checkpoint, sentences, processes)
+    results = attend_to_all(checkpoint, sentences, processes, changed)
     if processes.index > 0:
         list(results)
         return
@@ -119,6 +132,12 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--target", metavar="TEXT", help="its target, instead of the model's own")
     parser.add_argument("--file", type=Path, help="many sentences, one a line")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+    parser.add_argument(
+        "--changes",
+        default="",
+        metavar="LINE",
+        help="what is changed in the model, as in cross.1.2=off (model/probing/changes.py)",
+    )
     parser.add_argument("--device", default="cpu", help="cpu (default), cuda …")
     args = parser.parse_args(arguments)
     if (args.text is None) == (args.file is None):
@@ -159,9 +178,11 @@ def main(arguments: list[str] | None = None) -> None:
             raise DataError("The text is empty.")
         processes = Processes.launched(args.device)
         checkpoint = opened(args.model, processes.device)
-        run(checkpoint, encode(checkpoint, lines), args.out, processes)
+        changed = changes.parse(args.changes)
+        changes.check(changed, checkpoint.model.sites())
+        run(checkpoint, encode(checkpoint, lines), args.out, processes, changed)
         processes.part()
-    except DataError as error:
+    except (DataError, CannotChange) as error:
         stop(str(error))
     except ImportError as error:
         stop(f"{error.name} is missing here: pip install {error.name}")

@@ -237,3 +237,25 @@ def test_without_pyarrow_one_sentence_says_what_to_do(tmp_path, monkeypatch, cap
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     said = refused(capsys, ["en-de", "A dog.", "--out", str(tmp_path / "w.parquet")])
     assert "pyarrow is missing here: pip install pyarrow" in said and said.count("\n") == 1
+
+
+def test_changes_are_made_in_every_sentence(tmp_path):
+    lines = tmp_path / "lines.txt"
+    lines.write_text("A dog runs.\tEin Hund rennt.\nTwo men\tZwei Männer\n")
+    out = tmp_path / "weights.npz"
+    line = "encoder=hide:1; cross.2.3=uniform"
+    command.main(["en-de", "--file", str(lines), "--out", str(out), "--changes", line])
+    found = np.load(out)
+    for number, pair in enumerate(lines.read_text().splitlines(), start=1):
+        source, target = pair.split("\t")
+        expected = load("en-de").trace(source, target, changes=line)
+        for kind, weights in expected.attention.items():
+            np.testing.assert_allclose(found[f"{number}/{kind}"], weights, atol=1e-6)
+
+
+@pytest.mark.parametrize("line", ["cross.1", "cross.9=off"])
+def test_changes_that_cannot_be_made_are_answered(tmp_path, capsys, line):
+    with pytest.raises(SystemExit):
+        command.main(["en-de", "A", "--out", str(tmp_path / "a.csv"), "--changes", line])
+    said = capsys.readouterr().err
+    assert said.startswith(f"“{line}”") and "Traceback" not in said
