@@ -44,7 +44,7 @@ class Tiles:
     """All heads of one kind, (layers, heads, query, key) from 0 to 1; `query` and `key` are names
     of texts, `numbers` what the layers are called. `places`: tile (layer × heads + head) → where
     it stands; `values`: a text for each tile, or nothing. `focus` is a tile; `faded` are those
-    that do not have the pattern asked for."""
+    that do not have the pattern asked for, `off` those of heads that are switched off."""
 
     name: str
     query: str
@@ -55,6 +55,7 @@ class Tiles:
     values: Sequence[str] = ()
     focus: int | None = None
     faded: Collection[int] = ()
+    off: Collection[int] = ()
 
 
 # What is drawn
@@ -212,6 +213,7 @@ def _tiles(
         for i, name in enumerate(beside):
             y = top + i * step[1] + size[1] / 2
             drawing.write(left - 8, y, name, small, "center", turned=True)
+    drawing.cross([(*corners[tile], *size) for tile in part.off])
     if part.focus is not None:
         x, y = corners[part.focus]
         drawing.frame([(x - 2, y - 2, size[0] + 4, size[1] + 4)], FOCUS, 4)
@@ -327,6 +329,15 @@ class Sheet:
     def hatch(self, boxes) -> None:
         """Rectangles filled with lines, all in one path: one each would be slow and large."""
         self._path(boxes, hatch="/////", edgecolor=HATCH, linewidth=0)
+
+    def cross(self, boxes) -> None:
+        """Rectangles (x, y, width, height) crossed out."""
+        from matplotlib.lines import Line2D
+
+        for x, y, width, height in boxes:
+            for ends in ((y, y + height), (y + height, y)):
+                line = Line2D((x, x + width), ends, color=FOCUS, linewidth=2, clip_on=False)
+                self.axes.add_artist(line)
 
     def _path(self, boxes, **how) -> None:
         from matplotlib.patches import PathPatch

@@ -229,6 +229,28 @@ def test_layers_are_called_as_the_model_calls_them():
     assert {"layer 3", "layer 6"} <= {*shown_texts(svg)} and "layer 1" not in shown_texts(svg)
 
 
+def test_heads_that_are_off_are_crossed_out_and_those_of_no_pattern_are_faint():
+    weights = np.full((2, 2, 3, 3), 1 / 3)
+    part = figures.Tiles(
+        "Self-attention", "text", "text", weights, [1, 2], range(4), off=[1], faded=[2]
+    )
+    svg = figures.grid("svg", "", "All", [], [part], {}, "weight")
+    strokes = [path for path in ElementTree.fromstring(svg).iter(f"{SVG}path")
+               if f"stroke: {theme.FOCUS}" in (path.get("style") or "")]  # fmt: skip
+    assert len(strokes) == 2
+    (pixels, _), _ = images_of(svg)
+    opacity = [pixels[box][..., 3].max() for box in quarters(pixels)]
+    assert opacity[0] == opacity[1] == opacity[3] == 255 and 0 < opacity[2] < 60
+
+
+def quarters(pixels):
+    """The four tiles of a picture of two layers of two heads."""
+    rows, columns = (length // 2 for length in pixels.shape[:2])
+    for down in (slice(0, rows), slice(rows, None)):
+        for across in (slice(0, columns), slice(columns, None)):
+            yield down, across
+
+
 def test_what_is_hidden_is_said_and_is_not_masked(trace):
     reading = Reading(average="heads", words=True, special="hide", least=0.1)
     seen = view_of(trace, reading=reading)
