@@ -6,7 +6,7 @@ import random
 
 import streamlit as st
 
-from app import catalog, compute, labels, session, settings
+from app import catalog, compute, labels, session
 from app.components.copy_link import copy_link
 from app.components.player import player
 from app.pages import Page
@@ -157,7 +157,7 @@ def _output() -> tuple[str, str]:
 def _badges() -> None:
     if message := catalog.random_weights(session.values()["model"]):
         st.badge("Random weights", icon=":material/casino:", color="orange", help=message)
-    badges = settings.badges(session.context())
+    badges = session.badges()
     for key, label in badges[:FEW]:
         _badge(key, label)
     if more := badges[FEW:]:
@@ -169,11 +169,12 @@ def _badges() -> None:
 def _badge(key: str, label: str) -> None:
     chosen = session.values()
     score = catalog.steps(chosen["model"]).get(chosen["step"], "") if key == "step" else ""
+    undone = "The model writes the target" if key == "target" else "As the model was trained"
     st.button(
         f"{label} ×",
         on_click=session.reset,
         args=(key,),
-        help=f"{score}  \nAs the model was trained" if score else "As the model was trained",
+        help=f"{score}  \n{undone}" if score else undone,
         key=f"badge_{key}",
         type="primary",
         wrap=False,

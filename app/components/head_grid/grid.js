@@ -385,15 +385,18 @@ export class Grid {
     return { rows: all, columns: all };
   }
 
-  /** Weights between tokens, as queries or as keys, and all tokens of the other side, in the
-   * selected head or the mean. */
-  between(tokens, asQuery) {
-    const part = this.part(this.look.focus.kind);
+  /** Weights between tokens, as queries or as keys, and all tokens of the other side: in the head
+   * whose tile is pointed at, else in the selected head or the mean. */
+  between(tokens, asQuery, tile = this.look.focus) {
+    const part = this.part(tile.kind);
     const places = part ? placesOf(tokens, asQuery ? part.query : part.key, this.data.sides) : [];
     if (!places.length) return null;
+    const { focus } = this.look;
+    const isFocus = ["kind", "layer", "head"].every((key) => tile[key] === focus[key]);
+    const tiles = isFocus ? averaged(part, this.look) : [tile.layer * part.heads + tile.head];
     return {
       side: asQuery ? part.key : part.query,
-      weights: meanWeights(part, averaged(part, this.look), places, asQuery),
+      weights: meanWeights(part, tiles, places, asQuery),
     };
   }
 
@@ -414,7 +417,7 @@ export class Grid {
     const tokens = pointed?.tokens ?? (pointed ? [pointed.row] : []);
     for (const token of [...tokens, ...(pointed?.to ?? [])]) set(token, "here");
     for (const [asQuery, name] of [[true, "--attends"], [false, "--attended"]]) {
-      const others = this.between(tokens, asQuery);
+      const others = this.between(tokens, asQuery, pointed?.tile);
       others?.weights.forEach((weight, i) => {
         const { every } = this.data.sides[others.side];
         for (let k = 0; k < every && weight > 0.004; k++)
