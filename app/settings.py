@@ -235,9 +235,10 @@ def lines_of(text: str) -> list[str]:
 
 
 def pairs_of(text: str) -> dict[str, str]:
-    """Source → target of the lines of a text; "" where a line has no tab, which parts the two."""
-    parted = (line.partition("\t") for line in lines_of(text))
-    return {source.strip(): target.strip() for source, _, target in parted}
+    """Source → target of the lines of a text; "" where a line has no tab, which parts the two.
+    Files of sentence pairs may have more columns, which are left out."""
+    columns = ((*line.split("\t"), "") for line in lines_of(text))
+    return {source.strip(): target.strip() for source, target, *_ in columns}
 
 
 def _lines(context: Context) -> list[str]:

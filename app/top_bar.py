@@ -8,12 +8,15 @@ import streamlit as st
 
 from app import catalog, compute, labels, session
 from app.components.copy_link import copy_link
+from app.components.keep_place import keep_place
 from app.components.player import player
 from app.pages import Page
 from app.settings import MASKS, SETTINGS
 from model.probing.trace import CannotRead
 
 FEW = 3  # badges that are shown; the others stand behind them
+# On a narrow screen it opens what of the bar is folded away there: see NARROW_STYLE in theme.py.
+FOLD = '<details class="hl-fold"><summary>Controls</summary></details>'
 READING = ("show", "scale", "order", "average", "special", "words", "least")
 
 
@@ -21,6 +24,7 @@ def top_bar(page: Page) -> None:
     with _line("texts"):
         session.draw("model", look={"width": 190, "label_visibility": "collapsed"})
         session.draw("source", look={"height": "content", "label_visibility": "collapsed"})
+        st.html(FOLD)
         _examples()
         _more()
     if session.context().structure is None:  # the page shows why
@@ -46,6 +50,7 @@ def top_bar(page: Page) -> None:
                 for key in READING:
                     session.draw(key)
         copy_link()
+        keep_place()
 
 
 def _steps() -> None:

@@ -91,7 +91,7 @@ def test_source_and_target_are_parted_by_a_tab(bar):
 
 
 def test_of_several_pairs_each_line_brings_its_target(bar):
-    text = "the dog\tder Hund\nthe cat\na man \t ein Mann"
+    text = "the dog\tder Hund\tCC-BY\nthe cat\na man \t ein Mann"
     bar.text_area(key="source").set_value(text).run()
     assert bar.text_area(key="source").value == "the dog\nthe cat\na man"
     for line, target in (("a man", "ein Mann"), ("the cat", ""), ("the dog", "der Hund")):

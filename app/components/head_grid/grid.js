@@ -139,11 +139,22 @@ export class Grid {
       (this.width / count - left) / parts[0].heads - GAP >= LEAST_TILE;
     let beside = parts.length;
     while (beside > 1 && !fits(beside)) beside--;
-    const room = (this.width - (beside - 1) * this.font) / beside - 1;
+    const inOneRow = getComputedStyle(this.sections).flexWrap === "nowrap";
+    const next = inOneRow && parts.length > beside ? 1.5 * this.font : 0; // it shows its edge
+    const room = (this.width - (beside - 1) * this.font) / beside - 1 - next;
     this.drawn = parts.map((part) => this.section(part, room, left));
     this.sections.replaceChildren(...this.drawn.map((section) => section.box));
+    this.reveal();
     this.point();
     requestAnimationFrame(() => painted("grid", this.data.id));
+  }
+
+  /** Where the kinds stand in a row that scrolls, shows the one of the selected head. */
+  reveal() {
+    const section = this.drawn.find(({ part }) => holds(part, this.look.focus.kind));
+    if (!section) return;
+    const [box, stage] = [section.box, this.stage].map((node) => node.getBoundingClientRect());
+    this.stage.scrollLeft += box.left - stage.left;
   }
 
   section(part, room, left) {
@@ -293,7 +304,10 @@ export class Grid {
     this.when = performance.now();
     if (this.look.show === "one kind" && !this.drawn.some((s) => s.part.kind === tile.kind))
       this.draw();
-    else this.point();
+    else {
+      this.reveal();
+      this.point();
+    }
     clearTimeout(this.rest);
     this.rest = setTimeout(() => {
       this.rest = 0;
