@@ -38,6 +38,16 @@ class NothingToShow(Exception):
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where a target comes from: the line that was read when it was chosen, and where a model
+    decoded it, the settings under which it did."""
+
+    target: str
+    line: str
+    decoded: tuple = ()
+
+
+@dataclass(frozen=True)
 class Focus:
     """The head that the pages show. Counted from 0, the layer among those of its kind, as the
     arrays of a trace have them; the screen counts from 1, and layers as the model has them."""
@@ -98,6 +108,10 @@ def settle(page: str) -> None:
         chosen["device"] = values()["device"]
     _follow_the_model(chosen, notes.get("reads"))
     notes["context"] = settings.valid(chosen, catalog, asked)
+    _part_source_from_target(chosen, asked)
+    now = values()
+    if "target" not in notes or notes["target"].target != now["target"]:
+        notes["target"] = Origin(now["target"], now["line"])
     notes.setdefault("reads", values()["model"])
 
 
@@ -118,6 +132,24 @@ def _follow_the_model(chosen: dict, before: str | None) -> None:
     chosen["target"] = ""
     if chosen.get("source") in catalog.examples(before):
         chosen["source"] = (catalog.examples(now) or [""])[0]
+
+
+def _part_source_from_target(chosen: dict, asked: Mapping) -> None:
+    """Where lines of source and target were pasted, with a tab between: each goes into its own
+    box, and with another line comes its target."""
+    notes, now = memo(), values()
+    if not SETTINGS["target"].concerns(context()):
+        return
+    line = now["line"].partition("\t")[0].strip()
+    if pasted := "\t" in now["source"]:
+        notes["pairs"] = settings.pairs_of(now["source"])
+        chosen |= {"source": "\n".join(notes["pairs"]), "line": line}
+    pairs, origin = notes.get("pairs", {}), notes.get("target", Origin("", ""))
+    kept = pairs.get(origin.line) == origin.target == now["target"]
+    if line in pairs and (pasted or (line != origin.line and kept)):
+        chosen["target"] = pairs[line]
+        notes["target"] = Origin(pairs[line], line)
+        notes["context"] = settings.valid(chosen, catalog, asked)
 
 
 @st.cache_resource
@@ -359,6 +391,7 @@ def restore(wanted: Mapping, page: str) -> None:
             st.session_state.pop(key, None)
             values().pop(key, None)
     notes["reads"] = wanted["model"]  # its texts come along
+    notes.pop("target", None)
     notes["last page"] = page if page in PAGES else HOME
 
 
@@ -505,7 +538,30 @@ def translate_under_masks() -> None:
         target = compute.target_of(writer, chosen["line"], masks(), chosen["pad_to"])
     except (NothingToShow, CannotRead, CannotChange):
         return  # the page that is drawn next says why
-    choose(target=model_view.tokenizer.decode(target.ids))
+    text = model_view.tokenizer.decode(target.ids)
+    memo()["target"] = Origin(text, chosen["line"], _decoded_under())
+    choose(target=text)
+
+
+def _decoded_under() -> tuple:
+    """What the model decodes a target under."""
+    return tuple(values()[key] for key in ("model", "step", "pad_to", *MASKS))
+
+
+def badges() -> list[tuple[str, str]]:
+    """Key and a few words for each setting that makes the model other than it was trained. Of a
+    target they say too whether it is that of another source, or was decoded otherwise."""
+    origin = memo()["target"]
+    if origin.line != values()["line"]:
+        text = "Target of another source"
+    elif not origin.decoded:
+        text = SETTINGS["target"].badge
+    elif origin.decoded == _decoded_under():
+        text = "Translated with these settings"
+    else:
+        text = "Translated with other settings"
+    labels = dict(settings.badges(context()))
+    return [*(labels | ({"target": text} if "target" in labels else {})).items()]
 
 
 @contextmanager

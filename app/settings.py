@@ -42,6 +42,7 @@ STEPS = (
 )
 LAB = ("What is added", "Wavelengths", "Distance", "Rotation", "Other positions", "Swap two words")
 BERTVIZ = ("head", "model", "neuron")
+DRAWN_AT_ONCE = 40  # tokens that BertViz draws without being asked
 ALL, ONE = "all heads", "selected head"
 THIS_SENTENCE, EXAMPLES = "This sentence", "Example sentences"
 WORDS, SELECTED_HEAD = "Three words", "The selected head"
@@ -235,6 +236,13 @@ def lines_of(text: str) -> list[str]:
     return [line.strip() for line in text.split("\n") if line.strip()]
 
 
+def pairs_of(text: str) -> dict[str, str]:
+    """Source → target of the lines of a text; "" where a line has no tab, which parts the two.
+    Files of sentence pairs may have more columns, which are left out."""
+    columns = ((*line.split("\t"), "") for line in lines_of(text))
+    return {source.strip(): target.strip() for source, target, *_ in columns}
+
+
 def _lines(context: Context) -> list[str]:
     return list(dict.fromkeys(lines_of(context["source"]))) or [""]
 
@@ -343,7 +351,7 @@ SETTINGS = {
             "",
             "area",
             "What the encoder reads. Ctrl+Enter, or a click elsewhere, runs the model. Several "
-            "lines are offered as a list.",
+            "lines are offered as a list. What stands after a tab is taken for the target.",
             opens=lambda context: (context.catalog.examples(context["model"]) or [""])[0],
             name="the source",
             run=True,
@@ -751,7 +759,8 @@ SETTINGS = {
             "Draw",
             False,
             "toggle",
-            "BertViz draws every weight as a line.",
+            f"BertViz draws every weight as a line: a text of more than {DRAWN_AT_ONCE} tokens is "
+            "drawn when you ask for it.",
             pages=("bertviz",),
         ),
         Setting(

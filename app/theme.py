@@ -25,6 +25,9 @@ PAGE = 17  # pixels of the page's own text, as in app/.streamlit/config.toml
 LARGER = 1.3  # how many times larger that is in projector mode
 HEADER = 3.75  # rem: Streamlit's header, with the logo and the menu
 CONTROLS = 0.82, 0.92  # how large controls are beside the page's text, and in projector mode
+# What is reserved for what is drawn later, so that it pushes nothing down.
+BAR = 10.8  # rem: the four lines of the top bar
+GRID = 560  # pixels: the grid of heads is higher with any model
 
 # A projector has few pixels: spend them on pictures. Grey captions cannot be read from it.
 STYLE = f"""
@@ -33,6 +36,7 @@ STYLE = f"""
 .st-key-top_bar {{ gap: 0.25rem; }}
 .st-key-top_bar, .st-key-controls {{ zoom: {CONTROLS[0]}; }}
 .st-key-top_bar h1 {{ font-size: 1.4rem; padding: 0; white-space: nowrap; }}
+.st-key-keep_place {{ display: none; }}
 .st-key-top_bar p {{ white-space: nowrap; margin: 0; }}
 .st-key-top_bar .stMarkdown {{ display: flex; align-items: center; height: 2.5rem; }}
 .st-key-top_bar [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
@@ -48,6 +52,45 @@ STYLE = f"""
 .st-key-block p {{ font-size: 0.87rem; line-height: 1.45; }}
 .st-key-block a {{ height: auto; padding: 0; }}
 .st-key-block a p {{ white-space: normal; }}
+"""
+WAITING = '.stMainBlockContainer > [data-testid="stVerticalBlock"]:not(:has(.st-key-top_bar))'
+RESERVED_STYLE = f"""
+.st-key-head_grid {{ min-height: {GRID}px; }}
+@media (min-width: 1200px) {{
+  .st-key-top_bar {{ min-height: {BAR}rem; }}
+  {WAITING}::before {{ content: ""; zoom: {CONTROLS[0]}; min-height: {BAR}rem; }}
+}}
+"""
+NARROW = 640  # pixels; Streamlit's columns stand below each other there too
+# The bar is one line, which opens: then it scrolls with the page, for it is half as high as a
+# phone. The title stands in Streamlit's header. A figure keeps a width at which its labels do not
+# meet, and scrolls in its own place.
+FOLDED = ".st-key-top_bar:not(:has(.hl-fold[open]))"
+NARROW_STYLE = f"""
+:has(> .stHtml > .hl-fold) {{ display: none; }}
+@media (max-width: {NARROW}px) {{
+  :has(> .stHtml > .hl-fold) {{ display: block; width: auto; flex: none; }}
+  .hl-fold summary {{ cursor: pointer; padding: 0.6rem 0; white-space: nowrap; }}
+  .st-key-top_bar .st-key-texts > .st-key-source {{ flex: 1 1 8rem; width: auto; min-width: 0; }}
+  {FOLDED} > :not(:has(> .st-key-texts)):not(:has(> .st-key-page)),
+  {FOLDED} .st-key-texts > :not(.st-key-model, .st-key-source, :has(.hl-fold)),
+  {FOLDED} .st-key-page > :not(:has(h1)) {{ display: none; }}
+  .st-key-top_bar h1 {{
+    position: fixed; top: 1.5rem; right: 2.6rem; font-size: 1.1rem; z-index: 1000000;
+  }}
+  {FOLDED} .st-key-texts {{ flex-wrap: nowrap; }}
+  {FOLDED}:has([class*="st-key-badge_"]) summary::after {{ content: " ●"; }}
+  {FOLDED} .st-key-texts > .st-key-model {{ flex: 0 0 7rem; width: auto; min-width: 0; }}
+  {FOLDED} textarea:not(:focus) {{
+    field-sizing: fixed; height: 2.5rem !important; white-space: pre; overflow: hidden;
+  }}
+  [data-testid="stLayoutWrapper"]:has(> .st-key-top_bar .hl-fold[open]) {{ position: static; }}
+  [data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{ z-index: 999990; }}
+  [class*="_figure"] {{ overflow-x: auto; }}
+  [class*="_figure"] > [data-testid="stFullScreenFrame"] {{ min-width: 40rem; }}
+  .st-key-comparison_figure > [data-testid="stFullScreenFrame"] {{ min-width: 60rem; }}
+  .stMarkdown table {{ display: block; overflow-x: auto; }}
+}}
 """
 PROJECTOR_STYLE = f"""
 html {{ font-size: {PAGE * LARGER:.0f}px !important; }}
@@ -75,4 +118,4 @@ def style(projector: bool, theme: str) -> str:
   background: {PAPER[theme]};
 }}
 """
-    return STYLE + bar + PROJECTOR_STYLE * projector
+    return STYLE + bar + RESERVED_STYLE + NARROW_STYLE + PROJECTOR_STYLE * projector

@@ -10,8 +10,9 @@ from functools import partial
 
 import streamlit as st
 
-from app import catalog, compute, labels, session, settings
+from app import catalog, compute, labels, session
 from app.components.copy_link import copy_link
+from app.components.keep_place import keep_place
 from app.components.player import player
 from app.pages import EXPORT, PAGES, Page
 from app.settings import MASKS, SETTINGS
@@ -19,6 +20,8 @@ from model.probing.changes import CannotChange, written
 from model.probing.trace import CannotRead
 
 FEW = 3  # badges that are shown; the others stand behind them
+# On a narrow screen it opens what of the bar is folded away there: see NARROW_STYLE in theme.py.
+FOLD = '<details class="hl-fold"><summary>Controls</summary></details>'
 READING = ("pattern", "show", "scale", "order", "average", "special", "words", "least")
 
 
@@ -26,6 +29,7 @@ def top_bar(page: Page) -> None:
     with _line("texts"):
         session.draw("model", look={"width": 190, "label_visibility": "collapsed"})
         session.draw("source", look={"height": "content", "label_visibility": "collapsed"})
+        st.html(FOLD)
         _examples()
         _more()
     if session.context().structure is None:  # the page shows why
@@ -63,6 +67,7 @@ def top_bar(page: Page) -> None:
         if page.key != EXPORT:
             st.page_link(PAGES[EXPORT].file, label="Export", icon=":material/download:")
         copy_link()
+        keep_place()
 
 
 def _steps() -> None:
@@ -199,9 +204,8 @@ def _output() -> tuple[str, str]:
 def _badges() -> None:
     if message := catalog.random_weights(session.values()["model"]):
         st.badge("Random weights", icon=":material/casino:", color="orange", help=message)
-    badges = [
-        partial(_badge, key, label) for key, label in settings.badges(session.context())
-    ] + _badges_of_changes()
+    badges = [partial(_badge, key, label) for key, label in session.badges()]
+    badges += _badges_of_changes()
     for badge in badges[:FEW]:
         badge()
     if more := badges[FEW:]:
@@ -234,11 +238,12 @@ def _badges_of_changes() -> list[Callable]:
 def _badge(key: str, label: str) -> None:
     chosen = session.values()
     score = catalog.steps(chosen["model"]).get(chosen["step"], "") if key == "step" else ""
+    undone = "The model writes the target" if key == "target" else "As the model was trained"
     st.button(
         f"{label} ×",
         on_click=session.reset,
         args=(key,),
-        help=f"{score}  \nAs the model was trained" if score else "As the model was trained",
+        help=f"{score}  \n{undone}" if score else undone,
         key=f"badge_{key}",
         type="primary",
         wrap=False,

@@ -251,6 +251,8 @@ ADAPTED = {  # view → what is replaced by what in its script
             'headSelect.append($("<option />").val(i).text(params.include_heads[i]))',
         ),
         ("q \\u00D7 k (elementwise)", "q \\u00D7 k"),  # room for larger letters
-        ("No token selected", "Point at a token on the left"),
+        # A hint that ends before the keys.
+        ("No token selected", "Point at a token"),
+        ("posProduct + 55", "posProduct"),
     ],
 }

@@ -248,7 +248,9 @@ def others(lab: Lab) -> None:
     room = view.model.config.max_length - longest
     kinds = [kind for kind in positions.KINDS if kind != "shifted" or room > 0]
     kind = session.draw("instead", options=kinds)
-    shift = chosen_among("shift", 1, min(room, 100)) if room > 0 else 0
+    shift = min(room, session.values().get("shift", SETTINGS["shift"].default))
+    if kind == "shifted":
+        shift = chosen_among("shift", 1, min(room, 100))
     st.subheader("What changes")
     is_own = "its own, so nothing may change" if kind == own_kind else labels.POSITIONS[kind]
     st.caption(
@@ -260,7 +262,8 @@ def others(lab: Lab) -> None:
     rows, probability_column = [], f"the {title}'s tokens"
     for name in kinds:
         effect = compute.effect_of(view, run, name, shift)
-        row = {"positions": f"{name} (its own)" if name == own_kind else name}
+        named = f"shifted by {shift}" if name == "shifted" else name
+        row = {"positions": f"{name} (its own)" if name == own_kind else named}
         row |= {f"{part} moved": float(far.mean()) for part, far in effect.moved.items()}
         if not lab.of_text:
             row[probability_column] = float(np.nanmean(effect.answers.wanted))

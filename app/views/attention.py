@@ -27,6 +27,11 @@ for side, typed in zip(
     for sentence in labels.notices(side.title, typed, trace.texts[side.name]):
         st.info(sentence)
 
+if chosen["order"] == "change" and not any(
+    shares.any() for shares in compute.change_of(model, run).values()
+):
+    st.caption("Nothing changes the heads, so there is no order by change. Switch a mask off.")
+
 packed = compute.cached(
     model,
     run,

@@ -5,6 +5,7 @@ import streamlit as st
 from app import compute, labels, session, theme
 from app.components.html_frame import html_frame
 from app.export import bertviz_html
+from app.settings import DRAWN_AT_ONCE
 
 MANY = 100_000  # lines and boxes: more take a browser seconds
 MOST = 1_000_000  # more than anybody waits for
@@ -28,11 +29,12 @@ run = session.run()
 trace = compute.trace_of(session.view(run), run)
 focus = session.focus()
 numbers = [site.layer + 1 for site in trace.kinds[focus.kind]]
+short = max(len(text.ids) for text in trace.texts_of(focus.kind)) <= DRAWN_AT_ONCE
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     view = session.draw("bertviz")
     excluded = session.draw("leave_out", options=numbers)
-    asked = session.draw("draw")
+    asked = short or session.draw("draw")
 
 layers = [layer for layer, number in enumerate(numbers) if number not in excluded]
 if not layers:

@@ -47,26 +47,22 @@ def file_button(label: str, make, name: str, kind: str, **more) -> None:
     )  # fmt: skip
 
 
-st.markdown(
-    "What is on the screen, as files: the selected head, read as “Display” above says. Each is "
-    "made on demand.  \n*Try: take the evidence pack, change everything, and drop the "
-    "pack below: the view comes back, and the numbers are checked.*"
-)
-files = st.container(key="files")
-st.subheader("Open an evidence pack")
-st.caption(
-    "It restores the view, runs the model again and says how well the numbers agree. Nothing of "
-    "the pack is kept or shown to others."
-)
-st.file_uploader(
-    "Evidence pack",
-    "zip",
-    key="pack",
-    on_change=take_pack,
-    max_upload_size=bundle.LARGEST_BUNDLE // 2**20,
-    label_visibility="collapsed",
-)
 verdict = st.container(key="verdict")
+files, opening = st.columns([2, 1], gap="large")
+with opening:
+    st.subheader("Open an evidence pack")
+    st.file_uploader(
+        "Evidence pack",
+        "zip",
+        key="pack",
+        on_change=take_pack,
+        max_upload_size=bundle.LARGEST_BUNDLE // 2**20,
+        label_visibility="collapsed",
+    )
+    st.caption(
+        "It restores the view, runs the model again and says how well the numbers agree. Nothing "
+        "of the pack is kept or shown to others."
+    )
 if refused := session.memo().get("refused"):
     verdict.error(f"This pack was not opened. {labels.escaped(refused)}")
 
@@ -109,7 +105,12 @@ if pack := session.memo().get("pack"):
             show(f"The view is restored. The numbers: **{agreement.verdict}**. {said}")
         st.page_link(PAGES[pack.page].file, label=f"Back to the page {PAGES[pack.page].title}")
 
-with files:
+with files, st.container(key="files"):
+    st.markdown(
+        "What is on the screen, as files: the selected head, read as “Display” above says. Each is "
+        "made on demand.  \n*Try: take the evidence pack, change everything, and drop the pack "
+        "here: the view comes back, and the numbers are checked.*"
+    )
     st.subheader("Pictures")
     with st.container(horizontal=True):
         for label, (ending, kind, make, what) in PICTURES.items():

@@ -3,6 +3,7 @@
 import pytest
 
 from app.export.bertviz_html import ADAPTED
+from app.settings import DRAWN_AT_ONCE
 
 PAGE = "views/bertviz_page.py"
 
@@ -11,12 +12,11 @@ PAGE = "views/bertviz_page.py"
 def bertviz(page):
     """The page for a model, a source and a view."""
 
-    def opened(name: str, source: str = "the dog", view: str = "head", draw: bool = True):
+    def opened(name: str, source: str = "the dog", view: str = "head"):
         page.query_params.update(model=name, source=source, target="ein Hund")
         page.run()
         page.switch_page(PAGE).run()
-        page.segmented_control(key="bertviz").set_value(view).run()
-        return page.toggle(key="draw").set_value(draw).run()
+        return page.segmented_control(key="bertviz").set_value(view).run()
 
     return opened
 
@@ -29,13 +29,19 @@ def drawn(page) -> bool:
 
 @pytest.mark.parametrize("view", ADAPTED)
 @pytest.mark.parametrize("name", ["en-de", "uneven", "short", "classifier"])
-def test_every_view_of_every_model_is_drawn_when_asked_for(bertviz, name, view):
-    page = bertviz(name, view=view, draw=False)
-    assert not drawn(page) and not page.warning
+def test_every_view_of_every_model_is_drawn(bertviz, name, view):
+    page = bertviz(name, view=view)
+    assert "draw" not in [toggle.key for toggle in page.toggle] and not page.warning
     for kind in page.segmented_control(key="kind").options:
-        page.segmented_control(key="kind").set_value(kind)
-        page.toggle(key="draw").set_value(True).run()
+        page.segmented_control(key="kind").set_value(kind).run()
         assert drawn(page) and not page.error
+
+
+def test_a_text_of_many_tokens_is_drawn_when_asked_for(bertviz):
+    page = bertviz("uneven", "the dog " * (DRAWN_AT_ONCE // 2))
+    page.segmented_control(key="kind").set_value("encoder").run()
+    assert not drawn(page) and not page.warning
+    assert drawn(page.toggle(key="draw").set_value(True).run())
 
 
 def test_a_layer_left_out_is_forgotten_where_there_is_none(bertviz):
@@ -52,6 +58,7 @@ def test_a_layer_left_out_is_forgotten_where_there_is_none(bertviz):
 def test_a_long_text_is_drawn_on_second_asking(bertviz):
     page = bertviz("uneven", "the dog " * 70, view="model")
     page.segmented_control(key="kind").set_value("encoder").run()
+    page.toggle(key="draw").set_value(True).run()
     assert not drawn(page)
     assert "lines and boxes" in page.warning[0].value and "Leave layers" in page.warning[0].value
     assert drawn(page.button(key="draw_all_the_same").click().run())

@@ -145,9 +145,11 @@ def test_rotation(lab):
 @pytest.mark.parametrize("kind", positions.KINDS)
 def test_other_positions(lab, kind):
     page = lab("Other positions")
-    page.segmented_control(key="instead").set_value(kind)
+    page.segmented_control(key="instead").set_value("shifted").run()
     page.slider(key="shift").set_value(4).run()
+    page.segmented_control(key="instead").set_value(kind).run()
     assert not page.exception
+    assert ("shift" in [slider.key for slider in page.slider]) == (kind == "shifted")
     en_de, model, before = loaded()
     expected = positions.effect(model, before, kind, 4)
     shown = traces(page, "moved_figure")[0]["z"]

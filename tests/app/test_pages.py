@@ -56,6 +56,17 @@ def test_every_way_of_reading_works_with_every_model(page, chosen, target):
         assert not page.exception and not page.error
 
 
+def test_an_order_by_change_says_where_nothing_is_changed(page):
+    page.query_params.update(model="uneven", source="the dog", order="change")
+
+    def unchanged():
+        return any("no order by change" in caption.value for caption in page.run().caption)
+
+    assert unchanged()
+    page.toggle(key="causal").set_value(False)
+    assert not unchanged()
+
+
 def test_mean_over_heads_is_said_and_numbers_add_up(page):
     page.query_params["source"] = "A dog runs."
     page.run()

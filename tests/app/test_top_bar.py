@@ -58,3 +58,55 @@ def test_an_earlier_step_reads_the_final_translation_unless_it_is_let_go(page):
     page.toggle(key="hold").set_value(False).run()
     assert page.text_input(key="target").placeholder != final
     assert not any("final step" in text.value for text in page.markdown)
+
+
+def target_badge(page):
+    return next((b for b in page.button if b.key == "badge_target"), None)
+
+
+def test_a_target_of_another_source_is_called_so_and_one_click_lets_the_model_write(bar):
+    bar.text_input(key="target").set_value("der Hund").run()
+    assert target_badge(bar).label == "Target typed ×"
+    bar.text_area(key="source").set_value("the cat").run()
+    assert target_badge(bar).label == "Target of another source ×"
+    target_badge(bar).click().run()
+    assert bar.text_input(key="target").value == "" and target_badge(bar) is None
+
+
+def test_a_translation_decoded_with_other_masks_is_called_so(bar):
+    bar.toggle(key="causal").set_value(False).run()
+    bar.button(key="translate_again").click().run()
+    assert target_badge(bar).label == "Translated with these settings ×"
+    bar.button(key="badge_causal").click().run()
+    assert target_badge(bar).label == "Translated with other settings ×"
+    target_badge(bar).click().run()
+    assert badges(bar) == []
+
+
+def test_source_and_target_are_parted_by_a_tab(bar):
+    bar.text_area(key="source").set_value("the dog\tder Hund").run()
+    assert bar.text_area(key="source").value == "the dog"
+    assert bar.text_input(key="target").value == "der Hund"
+    assert target_badge(bar).label == "Target typed ×" and not bar.exception
+
+
+def test_of_several_pairs_each_line_brings_its_target(bar):
+    text = "the dog\tder Hund\tCC-BY\nthe cat\na man \t ein Mann"
+    bar.text_area(key="source").set_value(text).run()
+    assert bar.text_area(key="source").value == "the dog\nthe cat\na man"
+    for line, target in (("a man", "ein Mann"), ("the cat", ""), ("the dog", "der Hund")):
+        bar.selectbox(key="line").set_value(line).run()
+        assert bar.text_input(key="target").value == target
+    bar.text_input(key="target").set_value("ein Tier").run()
+    bar.selectbox(key="line").set_value("a man").run()
+    assert bar.text_input(key="target").value == "ein Tier"
+    assert target_badge(bar).label == "Target of another source ×"
+
+
+def test_a_line_that_is_gone_is_read_no_more(bar):
+    bar.text_area(key="source").set_value("the dog\nthe cat\na man").run()
+    bar.selectbox(key="line").set_value("the cat").run()
+    bar.text_area(key="source").set_value("the dog\nthe bird\na man").run()
+    assert bar.selectbox(key="line").value == "the dog"
+    bar.text_area(key="source").set_value("the bird").run()
+    assert "line" not in [box.key for box in bar.selectbox] and not bar.exception

@@ -17,7 +17,7 @@ HEAD = "kind=cross&layer=3&head=2&at=Softmax"
 
 def main() -> None:
     with serve(ROOT) as address, sync_playwright() as playwright, launch(playwright) as browser:
-        for (page, path), (way, looks) in itertools.product(PAGES.items(), WAYS.items()):
+        for path, (way, looks) in itertools.product(PAGES.values(), WAYS.items()):
             if way and path:
                 continue
             width, scheme, projector = looks
@@ -25,8 +25,6 @@ def main() -> None:
             context = browser.new_context(viewport=size, color_scheme=scheme)
             address_of = f"{path}?{HEAD}&projector={str(projector).lower()}"
             visit = Visit(context.new_page(), address).open(address_of)
-            if page == "BertViz":
-                visit.switch("Draw")
             if not path:
                 visit.page.locator(".target span").nth(4).click()
             visit.page.wait_for_timeout(1000)

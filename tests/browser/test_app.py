@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from app import theme
 from model import Masks, load
 from tests.browser.conftest import PAGES, Visit
 
@@ -18,7 +19,7 @@ BAD_TEXTS = {
     "markup": "<script>window.broken = 1</script> </script> <b>bold</b> $x$ **bold** `code`",
     "emoji": "🙂 a man 👩‍👩‍👧",
     "right to left": "שלום עולם",
-    "control": "a\tman",
+    "control": "a\x07man",
     "one letter": "x",
     "never seen": "ქართული 中文",
 }
@@ -188,3 +189,29 @@ def test_translate_again_under_masks(visit):
     visit.page.get_by_role("button", name="Target typed ×").click()
     visit.settle()
     assert box.input_value() == ""
+
+
+def test_back_leads_to_the_place_one_was_at(visit):
+    place = "document.querySelector('.stMain').scrollTop"
+    visit.open("residual")
+    visit.page.evaluate(f"{place} = 700")
+    visit.go("Tokenizer")
+    visit.page.go_back()
+    visit.page.wait_for_function(f"{place} === 700")
+
+
+def test_what_is_reserved_is_what_bar_and_grid_take(visit):
+    """Else they push the page down as they arrive, or leave a hole."""
+    visit.page.set_viewport_size({"width": 1280, "height": 720})
+    for query in ("", "?model=uneven&source=dog", "?projector=true"):
+        visit.open(query)
+        grid, bar = (
+            visit.page.locator(f".st-key-{key}").bounding_box()["height"]
+            for key in ("head_grid", "top_bar")
+        )
+        assert grid >= theme.GRID
+        lines = visit.page.locator(".st-key-top_bar > *").evaluate_all(
+            "(all) => Math.max(...all.map((line) => line.getBoundingClientRect().bottom))"
+            " - Math.min(...all.map((line) => line.getBoundingClientRect().top))"
+        )
+        assert lines == pytest.approx(bar, abs=3)

@@ -39,8 +39,7 @@ def open_at(visit: Visit, view: str, **settings) -> Drawn:
     settings = {"model": "uneven", "source": SOURCE, "target": TARGET, **settings}
     query = "&".join(f"{key}={value}" for key, value in settings.items()).replace(" ", "+")
     visit.open(f"bertviz?bertviz={view}&{query}")
-    expect(visit.page.locator("iframe")).to_have_count(0)  # not before it is asked for
-    return drawn(visit.switch("Draw"))
+    return drawn(visit)
 
 
 def drawn(visit: Visit) -> Drawn:
@@ -111,6 +110,9 @@ def test_neuron_view(visit, trace, kind):
     assert np.allclose(seen.rows("#expanded .qk-line-group", "path"), weights, atol=DIGITS)
     expect(seen.frame.locator("#expanded")).to_have_attribute("visibility", "visible")
     row = 1
+    hint = seen.frame.locator("#placeholder").bounding_box()
+    keys = seen.frame.locator("#expanded #rightText .token").first.bounding_box()
+    assert hint["x"] + hint["width"] < keys["x"]
     tokens = seen.frame.locator("#expanded #leftText .token")
     assert tokens.all_text_contents() == list(sides(trace, kind)[0])
     tokens.nth(row).hover(force=True)
@@ -222,7 +224,6 @@ def test_link_and_theme_and_projector(chromium, app):
         visit.page.get_by_role("option", name="3", exact=True).click()
         visit.settle()
         assert "leave_out=3" in visit.page.url and "bertviz=model" in visit.page.url
-        assert "draw=true" in visit.page.url
         visit.open(visit.page.url.removeprefix(f"{app}/"))
         seen = drawn(visit)
         assert seen.frame.locator(".attn_background").count() == 4 * 4

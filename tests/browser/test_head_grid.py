@@ -341,3 +341,19 @@ def test_a_key_switches_the_selected_head_off_and_on(grid, trace):
     expect(badge).to_have_count(0)
     grid.visit.settle()
     assert not grid.picture("grid.look.off.cross")
+
+
+def test_the_text_is_shaded_by_the_head_under_the_pointer(grid, trace):
+    kind, layer, head, query, key = "encoder", 4, 1, 2, 4
+    weights = trace.attention[kind][layer - 1, head - 1]
+    grid.point(kind, layer, head, query, key)
+    for index in range(len(trace.src.tokens)):
+        span = grid.page.locator(".text .source span").nth(index)
+        style = span.evaluate(
+            """({ style }) => ["--attends", "--attended"].map(
+                 (name) => parseFloat(style.getPropertyValue(name)) || 0)"""
+        )
+        expected = weights[query, index], weights[index, query]
+        assert np.allclose(style, 100 * np.array(expected), atol=1), index
+    shaded = grid.page.locator(".text .target span[style*='--attend']")
+    expect(shaded).to_have_count(0)  # not by the selected head of cross-attention

@@ -151,6 +151,7 @@ def test_a_pack_opens_on_another_start_of_the_app(visit, chromium, models, tmp_p
         other.page.locator("input[type=file]").set_input_files(file)
         verdict = other.page.locator(".st-key-verdict")
         expect(verdict).to_contain_text("The numbers: identical")
+        expect(verdict).to_be_in_viewport()
         other.settle()
         expect(other.page.get_by_label("Source sentence", exact=True)).to_have_value(
             "A man is running home."

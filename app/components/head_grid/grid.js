@@ -154,11 +154,22 @@ export class Grid {
       (this.width / count - left) / parts[0].heads - GAP >= LEAST_TILE;
     let beside = parts.length;
     while (beside > 1 && !fits(beside)) beside--;
-    const room = (this.width - (beside - 1) * this.font) / beside - 1;
+    const inOneRow = getComputedStyle(this.sections).flexWrap === "nowrap";
+    const next = inOneRow && parts.length > beside ? 1.5 * this.font : 0; // it shows its edge
+    const room = (this.width - (beside - 1) * this.font) / beside - 1 - next;
     this.drawn = parts.map((part) => this.section(part, room, left));
     this.sections.replaceChildren(...this.drawn.map((section) => section.box));
+    this.reveal();
     this.point();
     requestAnimationFrame(() => painted("grid", this.data.id));
+  }
+
+  /** Where the kinds stand in a row that scrolls, shows the one of the selected head. */
+  reveal() {
+    const section = this.drawn.find(({ part }) => holds(part, this.look.focus.kind));
+    if (!section) return;
+    const [box, stage] = [section.box, this.stage].map((node) => node.getBoundingClientRect());
+    this.stage.scrollLeft += box.left - stage.left;
   }
 
   section(part, room, left) {
@@ -311,7 +322,10 @@ export class Grid {
     this.when = performance.now();
     if (this.look.show === "one kind" && !this.drawn.some((s) => s.part.kind === tile.kind))
       this.draw();
-    else this.point();
+    else {
+      this.reveal();
+      this.point();
+    }
     clearTimeout(this.rest);
     this.rest = setTimeout(() => {
       this.rest = 0;
@@ -404,15 +418,18 @@ export class Grid {
     return { rows: all, columns: all };
   }
 
-  /** Weights between tokens, as queries or as keys, and all tokens of the other side, in the
-   * selected head or the mean. */
-  between(tokens, asQuery) {
-    const part = this.part(this.look.focus.kind);
+  /** Weights between tokens, as queries or as keys, and all tokens of the other side: in the head
+   * whose tile is pointed at, else in the selected head or the mean. */
+  between(tokens, asQuery, tile = this.look.focus) {
+    const part = this.part(tile.kind);
     const places = part ? placesOf(tokens, asQuery ? part.query : part.key, this.data.sides) : [];
     if (!places.length) return null;
+    const { focus } = this.look;
+    const isFocus = ["kind", "layer", "head"].every((key) => tile[key] === focus[key]);
+    const tiles = isFocus ? averaged(part, this.look) : [tile.layer * part.heads + tile.head];
     return {
       side: asQuery ? part.key : part.query,
-      weights: meanWeights(part, averaged(part, this.look), places, asQuery),
+      weights: meanWeights(part, tiles, places, asQuery),
     };
   }
 
@@ -433,7 +450,7 @@ export class Grid {
     const tokens = pointed?.tokens ?? (pointed ? [pointed.row] : []);
     for (const token of [...tokens, ...(pointed?.to ?? [])]) set(token, "here");
     for (const [asQuery, name] of [[true, "--attends"], [false, "--attended"]]) {
-      const others = this.between(tokens, asQuery);
+      const others = this.between(tokens, asQuery, pointed?.tile);
       others?.weights.forEach((weight, i) => {
         const { every } = this.data.sides[others.side];
         for (let k = 0; k < every && weight > 0.004; k++)

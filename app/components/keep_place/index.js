@@ -1,0 +1,36 @@
+// Streamlit scrolls inside the page, where the browser keeps no place for Back. One listener serves
+// all pages and outlives each.
+
+const PATIENCE = 5000; // ms in which a page is drawn
+const PLACES = "headlight places";
+
+const read = () => JSON.parse(sessionStorage.getItem(PLACES) ?? "{}");
+const idle = () =>
+  document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning";
+
+function keep({ target }) {
+  // While a page gives way to another it shrinks, and that is no place that anybody chose.
+  if (!target.classList?.contains("stMain") || !idle()) return;
+  const places = { ...read(), [location.pathname]: target.scrollTop };
+  sessionStorage.setItem(PLACES, JSON.stringify(places));
+}
+
+function goBack() {
+  const place = read()[location.pathname];
+  if (!place) return;
+  const until = performance.now() + PATIENCE;
+  const again = () => {
+    const main = document.querySelector(".stMain");
+    const reached = idle() && main.scrollHeight >= place + main.clientHeight;
+    if (reached) main.scrollTop = place;
+    else if (performance.now() < until) requestAnimationFrame(again);
+  };
+  setTimeout(again, 100); // by then the page runs
+}
+
+export default function () {
+  if (window.headlightKeepsPlace) return;
+  window.headlightKeepsPlace = true;
+  document.addEventListener("scroll", keep, { capture: true, passive: true });
+  window.addEventListener("popstate", goBack);
+}

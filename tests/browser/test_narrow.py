@@ -1,0 +1,58 @@
+"""A screen 390 pixels wide: the bar is one line that opens, and no page is wider than it."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import PAGES, Visit
+
+pytestmark = pytest.mark.browser
+LINE = 50  # pixels
+TOO_WIDE = """() => [...document.querySelectorAll(".stMain, .stMainBlockContainer")]
+  .map((box) => box.scrollWidth - box.clientWidth)"""
+# Of labels that stand in one line, how far one reaches into the next, at most. Turned ones stand
+# side by side by their boxes too.
+MEETING = """() => Math.max(0, ...[...document.querySelectorAll(".xaxislayer-above")].map(
+  (axis) => {
+    const boxes = [...axis.querySelectorAll(".xtick text, .x2tick text, .x3tick text")]
+      .map((text) => text.getBoundingClientRect()).sort((a, b) => a.left - b.left);
+    return Math.max(0, ...boxes.slice(1).map((box, i) => boxes[i].right - box.left));
+  }))"""
+
+
+@pytest.fixture
+def phone(chromium, app):
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
+    visit = Visit(context.new_page(), app)
+    yield visit
+    visit.expect_well()
+    context.close()
+
+
+def test_the_bar_is_one_line_that_opens(phone):
+    phone.open("?kind=cross&layer=3&head=2")
+    bar, causal = (phone.page.locator(f".st-key-{key}") for key in ("top_bar", "causal"))
+    assert bar.bounding_box()["height"] <= LINE
+    expect(phone.page.get_by_role("heading", name="Attention", exact=True)).to_be_visible()
+    expect(causal).not_to_be_visible()
+    phone.page.get_by_text("Controls").click()
+    phone.switch("Causal mask")
+    expect(causal).to_be_visible()  # it stays open
+    expect(phone.page.get_by_role("button", name="Causal mask off ×")).to_be_visible()
+    phone.page.get_by_text("Controls").click()
+    assert bar.bounding_box()["height"] <= LINE
+
+
+def test_the_tiles_of_the_selected_head_are_in_view_and_its_picture_below(phone):
+    phone.open("?source=the+dog&kind=cross&layer=3&head=2")
+    cross = phone.page.get_by_role("heading", name="Cross-attention", exact=True)
+    expect(cross).to_be_in_viewport()
+    expect(phone.page.get_by_role("heading", name="layer 3, head 2")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("pages", [list(PAGES)[:6], list(PAGES)[6:]])
+def test_no_page_is_wider_than_the_screen_and_no_labels_meet(phone, pages):
+    for title in pages:
+        phone.open(f"{PAGES[title]}?kind=cross")
+        phone.page.wait_for_timeout(500)  # a figure takes its width a moment after the page
+        assert max(phone.page.evaluate(TOO_WIDE)) <= 1, title
+        assert phone.page.evaluate(MEETING) <= 1, title
