@@ -24,14 +24,26 @@ PROJECTOR = 1.5  # how many times larger letters and lines are in projector mode
 PAGE = 17  # pixels of the page's own text, as in app/.streamlit/config.toml
 LARGER = 1.3  # how many times larger that is in projector mode
 HEADER = 3.75  # rem: Streamlit's header, with the logo and the menu
+BAR = 10.85  # rem: the top bar's four lines
+WIDE = 1100  # pixels, from which on they do not wrap
 CONTROLS = 0.82, 0.92  # how large controls are beside the page's text, and in projector mode
+
+# Seconds, once a session: before it applies a style the browser fetches a script, and what it has
+# drawn by then would jump.
+HEAD_START = 0.2
 
 # A projector has few pixels: spend them on pictures. Grey captions cannot be read from it.
 STYLE = f"""
 .stMainBlockContainer {{ padding: {HEADER}rem 1rem 2rem; }}
 [data-testid="stCaptionContainer"] {{ opacity: 0.85; }}
 .st-key-top_bar {{ gap: 0.25rem; }}
+/* Room for what comes a moment later: it must not push down what is read already. */
+@media (min-width: {WIDE}px) {{
+  .st-key-top_bar {{ min-height: {BAR}rem; }}
+  .st-key-head_grid {{ min-height: 28rem; }}
+}}
 .st-key-top_bar, .st-key-controls {{ zoom: {CONTROLS[0]}; }}
+.st-key-top_bar:has([data-testid="stSkeleton"]) {{ visibility: hidden; }}
 .st-key-top_bar h1 {{ font-size: 1.4rem; padding: 0; white-space: nowrap; }}
 .st-key-top_bar p {{ white-space: nowrap; margin: 0; }}
 .st-key-top_bar .stMarkdown {{ display: flex; align-items: center; height: 2.5rem; }}

@@ -41,6 +41,7 @@ def top_bar(page: Page) -> None:
                 if key != "kind":
                     st.markdown(SETTINGS[key].label, width="content")
                 session.draw(key, look={"label_visibility": "collapsed"})
+        st.space("stretch")
         if page.reading:
             with st.popover("Display", icon=":material/tune:", key="display"):
                 for key in READING:
@@ -65,12 +66,19 @@ def _concerns(key: str) -> bool:
 
 def _more() -> None:
     """What one seldom changes."""
-    cards = catalog.cards()
-    with st.popover("", icon=":material/more_vert:", help="Projector, device, all models"):
+    more = st.popover(
+        "",
+        icon=":material/more_vert:",
+        help="Projector, device, all models",
+        key="more",
+        on_change="rerun",
+    )
+    with more:
         session.draw("projector")
         session.draw("device")
-        for name, card in cards.items():
-            st.markdown(f"**{name}**: {card}")
+        if more.open:
+            for name, card in catalog.cards().items():
+                st.markdown(f"**{name}**: {card}")
 
 
 def _take_example() -> None:
