@@ -1,6 +1,7 @@
 """The router: `streamlit run app/main.py`."""
 
 import sys
+import time
 from pathlib import Path
 
 import streamlit as st
@@ -36,12 +37,15 @@ for entry in PAGES.values():
 chosen_page = st.navigation(groups, position="top")
 page = PAGES[chosen_page.url_path or HOME]
 bar = st.container(key="top_bar")
+bar.empty()  # else the bar, which is drawn last, takes no room before
 # The settings are valid before anything is drawn, so the page, which is what matters, comes first.
 with session.running(page.key):
     try:
         chosen = session.values()
         style = theme.style(chosen["projector"], st.context.theme.type or "light")
         st.html(f"<style>{style}</style>")
+        if session.is_new("styled", True):
+            time.sleep(theme.HEAD_START)
         with session.answered():
             chosen_page.run()
     finally:

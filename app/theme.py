@@ -27,7 +27,12 @@ HEADER = 3.75  # rem: Streamlit's header, with the logo and the menu
 CONTROLS = 0.82, 0.92  # how large controls are beside the page's text, and in projector mode
 # What is reserved for what is drawn later, so that it pushes nothing down.
 BAR = 10.8  # rem: the four lines of the top bar
+WIDE = 1200  # pixels, from which on they do not wrap
 GRID = 560  # pixels: the grid of heads is higher with any model
+
+# Seconds, once a session: before it applies a style the browser fetches a script, and what it has
+# drawn by then would jump.
+HEAD_START = 0.2
 
 # A projector has few pixels: spend them on pictures. Grey captions cannot be read from it.
 STYLE = f"""
@@ -35,6 +40,7 @@ STYLE = f"""
 [data-testid="stCaptionContainer"] {{ opacity: 0.85; }}
 .st-key-top_bar {{ gap: 0.25rem; }}
 .st-key-top_bar, .st-key-controls {{ zoom: {CONTROLS[0]}; }}
+.st-key-top_bar:has([data-testid="stSkeleton"]) {{ visibility: hidden; }}
 .st-key-top_bar h1 {{ font-size: 1.4rem; padding: 0; white-space: nowrap; }}
 .st-key-keep_place {{ display: none; }}
 .st-key-top_bar p {{ white-space: nowrap; margin: 0; }}
@@ -53,12 +59,10 @@ STYLE = f"""
 .st-key-block a {{ height: auto; padding: 0; }}
 .st-key-block a p {{ white-space: normal; }}
 """
-WAITING = '.stMainBlockContainer > [data-testid="stVerticalBlock"]:not(:has(.st-key-top_bar))'
 RESERVED_STYLE = f"""
 .st-key-head_grid {{ min-height: {GRID}px; }}
-@media (min-width: 1200px) {{
+@media (min-width: {WIDE}px) {{
   .st-key-top_bar {{ min-height: {BAR}rem; }}
-  {WAITING}::before {{ content: ""; zoom: {CONTROLS[0]}; min-height: {BAR}rem; }}
 }}
 """
 NARROW = 640  # pixels; Streamlit's columns stand below each other there too

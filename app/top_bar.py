@@ -58,6 +58,7 @@ def top_bar(page: Page) -> None:
                 help="Switch the selected head off, or on again (O on the tiles)",
                 key="switch_head",
             )
+        st.space("stretch")
         with st.popover("What if", icon=":material/science:", key="what_if"):
             session.draw("changes")
         if page.reading:
@@ -87,12 +88,19 @@ def _concerns(key: str) -> bool:
 
 def _more() -> None:
     """What one seldom changes."""
-    cards = catalog.cards()
-    with st.popover("", icon=":material/more_vert:", help="Projector, device, all models"):
+    more = st.popover(
+        "",
+        icon=":material/more_vert:",
+        help="Projector, device, all models",
+        key="more",
+        on_change="rerun",
+    )
+    with more:
         session.draw("projector")
         session.draw("device")
-        for name, card in cards.items():
-            st.markdown(f"**{name}**: {card}")
+        if more.open:
+            for name, card in catalog.cards().items():
+                st.markdown(f"**{name}**: {card}")
 
 
 def _take_example() -> None:

@@ -3,7 +3,7 @@ import streamlit as st
 import torch
 from streamlit.testing.v1 import AppTest
 
-from app import catalog, compute
+from app import catalog, compute, theme
 from model import load
 from tests.conftest import ROOT
 
@@ -30,3 +30,9 @@ def one_core():
     shows would differ from a test's own pass in the last digit."""
     compute.CORES = 1
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_head_start():
+    """There is no browser that must catch up."""
+    theme.HEAD_START = 0

@@ -18,4 +18,4 @@ _mount = st.components.v2.component(
 
 
 def copy_link() -> None:
-    _mount(data={"longest": LONGEST}, key="copy_link")
+    _mount(data={"longest": LONGEST}, key="copy_link", width="content")

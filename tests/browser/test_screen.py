@@ -1,0 +1,239 @@
+"""The first view, and what a click or the pointer does to it: in pixels, frames and bytes."""
+
+import base64
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import SETTLED, Visit
+from tests.conftest import ROOT, serve
+
+pytestmark = pytest.mark.browser
+SIZES = (1280, 720), (1366, 768)
+LEAST_TILES = 16
+FRAMES = 2
+BYTES = 20_000  # of a click, both ways
+DELAY = 300  # ms that a message takes, either way together
+MORE_SHIFT = 0.02  # than an empty page's
+
+# Where things are, and whether a text fits its box. A placeholder has no scroll width of its own.
+FIRST_VIEW = """() => {
+  const { grid } = window.headlight;
+  const box = (node) => {
+    const { left, top, right, bottom } = node.getBoundingClientRect();
+    return { left, top, right, bottom };
+  };
+  const bar = box(document.querySelector(".st-key-top_bar"));
+  const inside = ({ left, top, right, bottom }, from = 0) =>
+    left >= 0 && top >= from && right <= innerWidth && bottom <= innerHeight;
+  const tiles = grid.drawn.flatMap((section) => {
+    const { left, top } = section.over.canvas.getBoundingClientRect();
+    return Array.from({ length: section.part.layers * section.part.heads }, (_, place) => {
+      const { x, y } = grid.corner(section, place);
+      return { left: left + x, top: top + y, right: left + x + section.width,
+        bottom: top + y + section.height };
+    });
+  });
+  const head = grid.selected.picture, frame = head.parentElement;
+  const source = document.querySelector('[aria-label="Source sentence"]');
+  const target = document.querySelector('[aria-label="Target"]');
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = getComputedStyle(target).font;
+  const logo = document.querySelector('[data-testid="stHeaderLogo"]') ??
+    document.querySelector('[data-testid="stLogo"]');
+  return {
+    scrolled: document.querySelector(".stMain").scrollTop + scrollY,
+    logo: logo && logo.complete && logo.naturalWidth > 0 && inside(box(logo)),
+    name: logo?.alt,
+    source: inside(box(source)) && source.scrollHeight <= source.clientHeight + 1 && source.value,
+    target: inside(box(target)) &&
+      pen.measureText(target.placeholder).width <= target.clientWidth && target.placeholder,
+    tiles: tiles.filter((tile) => inside(tile, bar.bottom)).length,
+    all: tiles.length,
+    narrowest: Math.min(...grid.drawn.map((section) => section.width)),
+    head: inside(box(head), bar.bottom) && frame.scrollWidth <= frame.clientWidth,
+    lowest: box(head).bottom,
+  };
+}"""
+
+# The frame after a click in which the head's picture is another one, counted from 1, and when the
+# next began: then it had been drawn. Pointer and click come to us before the page.
+WATCH = """() => {
+  const { grid } = window.headlight;
+  const look = () => grid.selected.picture.toDataURL();
+  const before = look();
+  window.painted = new Promise((done) => addEventListener("click", () => {
+    const start = performance.now();
+    let frame = 0;
+    const next = () => {
+      frame++;
+      if (look() === before) return frame < 300 ? requestAnimationFrame(next) : done(null);
+      requestAnimationFrame((now) => done({ frame, ms: now - start }));
+    };
+    requestAnimationFrame(next);
+  }, { capture: true, once: true }));
+}"""
+
+# A slow line: every message waits, and none overtakes another.
+SLOW = f"""
+  const Fast = window.WebSocket;
+  window.WebSocket = class extends Fast {{
+    constructor(...given) {{
+      super(...given);
+      this.addEventListener("message", (event) => {{
+        if (!event.isTrusted) return;
+        event.stopImmediatePropagation();
+        const {{ data, origin }} = event;
+        setTimeout(() => this.dispatchEvent(new MessageEvent("message", {{ data, origin }})),
+          {DELAY / 2});
+      }});
+    }}
+    send(data) {{ setTimeout(() => super.send(data), {DELAY / 2}); }}
+  }};
+"""
+SHIFTS = """
+  window.shifts = [];
+  new PerformanceObserver((list) => window.shifts.push(...list.getEntries()
+    .filter((entry) => !entry.hadRecentInput)
+    .map(({ value, startTime, sources }) => [value, Math.round(startTime), sources.map(
+      ({ node, previousRect: a, currentRect: b }) => [node?.className?.match(/st-?[a-zA-Z_-]+/g),
+        ...[a, b].map(({ x, y, width, height }) => [x, y, width, height].map(Math.round))])])))
+    .observe({ type: "layout-shift", buffered: true });
+"""
+TILE = """([kind, layer, head]) => {
+  const { grid } = window.headlight;
+  const section = grid.drawn.find((one) => one.part.kind === kind);
+  const box = section.over.canvas.getBoundingClientRect();
+  const { x, y } = grid.corner(section, layer * section.part.heads + head);
+  return [box.left + x + section.width / 2, box.top + y + section.height / 2];
+}"""
+
+
+def small(visit, size=SIZES[0]):
+    visit.page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+    return visit
+
+
+def tile(visit, *which):
+    """The middle of a tile: kind, layer and head, counted from 0."""
+    return visit.page.evaluate(TILE, which)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_the_first_view_has_name_sentence_translation_tiles_and_the_head(visit, size):
+    small(visit, size).open()
+    seen = visit.page.evaluate(FIRST_VIEW)
+    print(seen)
+    assert seen["scrolled"] == 0
+    assert seen["logo"] and visit.page.title() == "Headlight"
+    assert seen["source"] == "A little girl in a red dress is playing with her dog on the beach."
+    assert seen["target"].startswith("Ein kleines Mädchen")
+    assert seen["tiles"] >= LEAST_TILES
+    assert seen["head"], seen
+
+
+def test_a_click_on_a_tile_paints_its_head_in_two_frames_and_sends_little(visit):
+    small(visit).open()
+    session = visit.page.context.new_cdp_session(visit.page)
+    session.send("Network.enable")
+    sizes = {"Received": [], "Sent": []}
+
+    def count(way):
+        def hear(event):
+            frame = event["response"]
+            data = frame["payloadData"]
+            sizes[way].append(len(base64.b64decode(data) if frame["opcode"] == 2 else data))
+
+        session.on(f"Network.webSocketFrame{way}", hear)
+
+    for way in sizes:
+        count(way)
+    visit.page.wait_for_timeout(500)
+    seen = []
+    for which in (("cross", 2, 1), ("encoder", 1, 0), ("decoder", 3, 2), ("cross", 1, 3)):
+        for frames in sizes.values():
+            frames.clear()
+        visit.page.evaluate(WATCH)
+        visit.page.mouse.click(*tile(visit, *which))
+        painted = visit.page.evaluate("window.painted")
+        visit.settle()
+        painted |= {way: sum(frames) for way, frames in sizes.items()}
+        seen.append(painted)
+        print(which, painted)
+    assert all(one["frame"] <= FRAMES for one in seen), seen
+    assert all(0 < one["Received"] + one["Sent"] < BYTES for one in seen), seen
+
+
+def test_twenty_clicks_on_a_slow_line_end_on_the_last(visit):
+    """Each is painted at once, whatever the server has heard of by then."""
+    small(visit)
+    visit.page.add_init_script(SLOW)
+    visit.open()
+    visit.page.wait_for_timeout(2 * DELAY)
+    visit.idle()
+    places = [(kind, i // 4, i % 4) for i in range(7) for kind in ("encoder", "decoder", "cross")]
+    points = [tile(visit, *which) for which in places[:20]]
+    visit.page.evaluate(WATCH)
+    start = time.perf_counter()
+    for number, point in enumerate(points):
+        visit.page.wait_for_timeout(max(0, 50 * number - 1000 * (time.perf_counter() - start)))
+        visit.page.mouse.click(*point)
+    print("20 clicks in", time.perf_counter() - start, visit.page.evaluate("window.painted"))
+    assert visit.page.evaluate("window.painted")["frame"] <= FRAMES
+    kind, layer, head = places[19]
+    wanted = {"kind": kind, "layer": layer, "head": head}
+    focus = "window.headlight.grid.look.focus"
+    assert visit.page.evaluate(focus) == wanted
+    visit.page.wait_for_timeout(3 * DELAY)
+    visit.idle()
+    for key, label in (("kind", kind), ("layer", layer + 1), ("head", head + 1)):
+        chosen = visit.page.locator(f".st-key-{key}").get_by_role("radio", name=str(label))
+        expect(chosen).to_be_checked()
+    visit.page.wait_for_timeout(3 * DELAY)  # and nothing comes after
+    assert visit.page.evaluate(focus) == wanted
+    expect(visit.page.locator(".selected h3")).to_have_text(
+        f"Decoder self-attention, layer {layer + 1}, head {head + 1}"
+    )
+    assert f"layer={layer + 1}" in visit.page.url and f"head={head + 1}" in visit.page.url
+
+
+def shifted(page) -> float:
+    return sum(value for value, *_ in page.evaluate("window.shifts"))
+
+
+def test_the_first_load_moves_no_more_than_that_of_an_empty_page(visit):
+    small(visit).page.add_init_script(SHIFTS)
+    visit.open()
+    visit.page.wait_for_timeout(500)
+    ours = visit.page.evaluate("window.shifts")
+    with serve(ROOT, script="tests/browser/empty_page.py") as address:
+        empty = Visit(visit.page.context.new_page(), address)
+        small(empty).page.add_init_script(SHIFTS)
+        empty.page.goto(address)
+        empty.page.wait_for_selector("#empty")
+        empty.page.wait_for_selector(SETTLED)
+        empty.page.wait_for_timeout(500)
+        floor = shifted(empty.page)
+    print("shift", sum(value for value, *_ in ours), "empty", floor, *ours, sep="\n")
+    assert sum(value for value, *_ in ours) <= floor + MORE_SHIFT, ours
+
+
+def test_pointing_moves_nothing(visit):
+    small(visit).open()
+    visit.page.evaluate(SHIFTS)
+    visit.page.wait_for_timeout(100)
+    visit.page.evaluate("window.shifts.length = 0")
+    for side in ("source", "target"):
+        for span in visit.page.locator(f".{side} span").all()[::2]:
+            span.hover()
+    for kind in ("encoder", "decoder", "cross"):
+        for layer in range(4):
+            visit.page.mouse.move(*tile(visit, kind, layer, layer))
+    head = visit.page.locator(".selected canvas").last.bounding_box()
+    for part in (0.5, 0.6, 0.7, 0.8, 0.9):
+        visit.page.mouse.move(
+            head["x"] + part * head["width"], head["y"] + part * head["height"], steps=3
+        )
+    visit.page.wait_for_timeout(200)
+    assert visit.page.evaluate("window.shifts") == []
