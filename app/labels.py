@@ -34,6 +34,19 @@ from model.variants import LearnedPositions, PositionsFromOne
 MOST_ROWS = 8  # that a sentence names
 LONGEST_NAME = 300  # characters of what anyone may have written into a card
 
+CHANGES = """What is changed in the model while it runs, separated by semicolons: a kind of
+attention (or `all`), perhaps a layer and a head, and what is done to it. Tokens count from 1.
+
+| | |
+|---|---|
+| `cross.1.2=off` | the output of head 2 in layer 1 is zero |
+| `encoder.2=uniform` | its heads attend to everything alike |
+| `cross=hide:3,4` | nobody attends to tokens 3 and 4 |
+| `decoder=mask:window-2` | or `none`, `causal`, `prefix-2`, `strided-2`, `diagonal`, `no_first` … |
+| `decoder.1=forbid:3>1` | query 3 may not attend to key 1; or `allow` |
+| `cross.4=temperature:0.5` | scores are divided by it before the softmax |
+| `encoder.1.3=weight:2>4:0.7` | one weight is set, the others of its row are scaled |
+"""
 SHARES = {  # numbers of Measured that are shares → on what
     "itself": "itself",
     "previous": "previous",

@@ -255,13 +255,11 @@ def _steps(context: Context) -> Sequence[str]:
     return context.catalog.steps(context["model"]) or (FINAL,)
 
 
-def _opening(context: Context, *keys: str, otherwise) -> Any:
-    """What the model's card opens on of the last of `keys`, where it is so of those before."""
-    opens = context.structure.opens if context.structure else {}
-    *before, key = keys
-    if not opens or any(context[name] != opens[name] for name in before):
-        return otherwise
-    return opens[key]
+def _opening(context: Context, key: str, options: Sequence, otherwise) -> Any:
+    """What the model is opened on. It depends on the model alone: the address leaves out what is
+    the default, which must not change while one selects."""
+    opened = context.structure.opens.get(key) if context.structure else None
+    return opened if opened in options else otherwise
 
 
 def _kinds(context: Context) -> Sequence[str]:
@@ -304,8 +302,7 @@ SETTINGS = {
             "Model",
             "",
             "select",
-            "Each was trained for one task; what it is good at stands below. Untrained ones show "
-            "how other systems are built, with random weights that are the same every time.",
+            "Each was trained for one task; untrained ones have random weights.",
             options=_models,
             opens=lambda context: _models(context)[0],
             name="the model",
@@ -426,10 +423,6 @@ SETTINGS = {
             "Changes",
             "",
             "line",
-            "What is changed in the model while it runs, separated by semicolons: cross.1.2=off, "
-            "encoder.2=uniform, cross=hide:3,4, decoder=mask:window-2, decoder.1=forbid:3>1, "
-            "cross.4=temperature:0.5, encoder.1.3=weight:2>4:0.7. A kind of attention (or all), a "
-            "layer, a head; tokens count from 1.",
             name="what is changed",
             run=True,
             header="changed: {}",
@@ -442,7 +435,7 @@ SETTINGS = {
             "Encoder: source attends to source. Decoder: target to target. Cross: target to "
             "source.",
             options=_kinds,
-            opens=lambda context: _opening(context, "kind", otherwise=_kinds(context)[-1]),
+            opens=lambda context: _opening(context, "kind", _kinds(context), _kinds(context)[-1]),
         ),
         Setting(
             "layer",
@@ -453,7 +446,7 @@ SETTINGS = {
             options=_layers,
             least=1,
             most=MANY,
-            opens=lambda context: _opening(context, "kind", "layer", otherwise=_layers(context)[0]),
+            opens=lambda context: _opening(context, "layer", _layers(context), _layers(context)[0]),
         ),
         Setting(
             "head",
@@ -462,7 +455,7 @@ SETTINGS = {
             "segmented",
             "The heads of a layer read the same text side by side, each in its own way.",
             options=_heads,
-            opens=lambda context: _opening(context, "kind", "layer", "head", otherwise=1),
+            opens=lambda context: _opening(context, "head", _heads(context), 1),
             least=1,
             most=MANY,
         ),
@@ -498,8 +491,8 @@ SETTINGS = {
             "Mean over",
             "one head",
             "segmented",
-            "The selected head by itself, or the mean over the heads of its layer, over its head "
-            "number in all layers, or over both. For the picture in full and for the shaded text.",
+            "The selected head, or a mean over the heads of its layer, over its head number in all "
+            "layers, or over both.",
             options=tuple(AVERAGES),
         ),
         Setting(

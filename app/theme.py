@@ -24,7 +24,7 @@ PROJECTOR = 1.5  # how many times larger letters and lines are in projector mode
 PAGE = 17  # pixels of the page's own text, as in app/.streamlit/config.toml
 LARGER = 1.3  # how many times larger that is in projector mode
 HEADER = 3.75  # rem: Streamlit's header, with the logo and the menu
-CONTROLS = 0.82, 0.92  # how large controls are beside the page's text, and in projector mode
+CONTROLS = 0.82, 0.86  # how large controls are beside the page's text, and in projector mode
 # What is reserved for what is drawn later, so that it pushes nothing down.
 BAR = 10.8  # rem: the four lines of the top bar
 WIDE = 1200  # pixels, from which on they do not wrap

@@ -59,8 +59,11 @@ def top_bar(page: Page) -> None:
                 key="switch_head",
             )
         st.space("stretch")
-        with st.popover("What if", icon=":material/science:", key="what_if"):
+        what_if = st.popover("What if", icon=":material/science:", key="what_if", on_change="rerun")
+        with what_if:
             session.draw("changes")
+            if what_if.open:
+                st.markdown(labels.CHANGES)
         if page.reading:
             with st.popover("Display", icon=":material/tune:", key="display"):
                 for key in READING:

@@ -97,7 +97,8 @@ SHIFTS = """
   new PerformanceObserver((list) => window.shifts.push(...list.getEntries()
     .filter((entry) => !entry.hadRecentInput)
     .map(({ value, startTime, sources }) => [value, Math.round(startTime), sources.map(
-      ({ node, previousRect: a, currentRect: b }) => [node?.className?.match(/st-?[a-zA-Z_-]+/g),
+      ({ node, previousRect: a, currentRect: b }) => [
+        node?.getAttribute?.("class")?.match(/st-?[a-zA-Z_-]+/g),
         ...[a, b].map(({ x, y, width, height }) => [x, y, width, height].map(Math.round))])])))
     .observe({ type: "layout-shift", buffered: true });
 """
