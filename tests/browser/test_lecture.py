@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from app import pages
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 MOST_CLICKS = 2
 TOP, ROW = 41, 44  # as in app/views/heads.py
 CAUSAL = "grid.part('decoder').cells.every((byte) => byte > 0)"
