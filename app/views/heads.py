@@ -41,7 +41,8 @@ selected = chosen["kind"], chosen["layer"], chosen["head"]
 
 def select() -> None:
     for row in st.session_state[TABLE].selection.rows:
-        session.choose(**dict(zip(("kind", "layer", "head"), heads[row], strict=True)))
+        if heads[row] != selected:  # else it is the row we selected, told with another choice
+            session.choose(**dict(zip(("kind", "layer", "head"), heads[row], strict=True)))
 
 
 table, card = st.columns([3, 2])

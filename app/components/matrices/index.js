@@ -9,7 +9,7 @@ import { headerOf } from "../shared/packed.js";
 
 const LEAST_NUMBER = 2.4; // in letters: the narrowest cell that holds a number
 const TALL = 26; // rows up to which each gets the height of a letter
-const TALLEST = 0.45; // of the window, for rows that fit there
+const FLATTEST = 0.45; // in letters: the least height of a row, to end where the window ends
 
 /** The bytes of pack(). */
 function unpack(bytes) {
@@ -75,13 +75,22 @@ class Matrices {
     one.top = one.columns.length ? widest(one.columns) + letter * 0.6 : letter * 1.4;
     const room = this.width - one.left - 4;
     one.across_ = Math.min(room / columns, letter * 3.2);
+    const left = window.innerHeight - this.above(one) - one.top - 8;
     one.down = rows > TALL ? Math.max(2, (letter * 1.5 * TALL) / rows)
-      : Math.min(1.5 * letter, Math.max(1.05 * letter, (TALLEST * window.innerHeight) / rows));
+      : Math.min(1.5 * letter, Math.max(FLATTEST * letter, left / rows));
     const [width, height] = [one.left + one.across_ * columns + 4, one.top + one.down * rows + 4];
     sized(one.canvas, width, height, Math.round);
     this.cells(one, context);
     this.labels(one, context);
     this.marks(one, context);
+  }
+
+  /** Where a picture begins in the window while nothing is scrolled. */
+  above(one) {
+    let scrolled = 0;
+    for (let node = this.frame; node; node = node.parentNode ?? node.host)
+      scrolled += node.scrollTop ?? 0;
+    return one.canvas.getBoundingClientRect().top + scrolled;
   }
 
   cells(one, context) {
