@@ -11,8 +11,9 @@ WAYS = {  # name → width in pixels, colour scheme, projector mode
     "": (1280, "light", False),
     "-dark": (1920, "dark", False),
     "-projector": (1920, "light", True),
+    "-phone": (390, "light", False),
 }
-HEAD = "kind=cross&layer=3&head=2&at=Softmax"
+HEAD = "kind=cross&layer=2&head=2&at=Softmax"
 
 
 def main() -> None:
@@ -21,7 +22,7 @@ def main() -> None:
             if way and path:
                 continue
             width, scheme, projector = looks
-            size = {"width": width, "height": width * 3 // 4}
+            size = {"width": width, "height": max(720, width * 9 // 16)}
             context = browser.new_context(viewport=size, color_scheme=scheme)
             address_of = f"{path}?{HEAD}&projector={str(projector).lower()}"
             visit = Visit(context.new_page(), address).open(address_of)
