@@ -36,9 +36,10 @@ for entry in PAGES.values():
     )
 chosen_page = st.navigation(groups, position="top")
 page = PAGES[chosen_page.url_path or HOME]
-bar = st.container(key="top_bar")
+# The page stands first in the document, for readers and keyboards, and is drawn first; the style
+# puts the bar on top of it.
+content, bar = st.container(), st.container(key="top_bar")
 bar.empty()  # else the bar, which is drawn last, takes no room before
-# The settings are valid before anything is drawn, so the page, which is what matters, comes first.
 with session.running(page.key):
     try:
         chosen = session.values()
@@ -46,7 +47,7 @@ with session.running(page.key):
         st.html(f"<style>{style}</style>")
         if session.is_new("styled", True):
             time.sleep(theme.HEAD_START)
-        with session.answered():
+        with content, session.answered():
             chosen_page.run()
     finally:
         with bar:

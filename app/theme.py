@@ -118,7 +118,7 @@ def style(projector: bool, theme: str) -> str:
     header = HEADER / LARGER if projector else HEADER
     bar = f"""
 [data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{
-  position: sticky; top: {header:.2f}rem; z-index: 5; padding: 0.25rem 0;
+  position: sticky; top: {header:.2f}rem; z-index: 5; order: -1; padding: 0.25rem 0;
   background: {PAPER[theme]};
 }}
 """

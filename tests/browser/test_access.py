@@ -42,13 +42,11 @@ def tabs(visit, most: int) -> int | None:
     return None
 
 
-@pytest.mark.xfail(reason="the top bar comes before it: 32")
 def test_the_grid_is_few_tabs_away(visit):
     visit.open()
     assert (tabs(visit, 60) or 61) <= TABS
 
 
-@pytest.mark.xfail(reason="Streamlit's skip link leads to the top bar: 26")
 def test_a_skip_link_leads_to_the_grid(visit):
     visit.open()
     visit.page.keyboard.press("Tab")
