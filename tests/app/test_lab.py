@@ -35,8 +35,9 @@ def show(app, view, model="en-de"):
     app.switch_page(f"views/{view}.py").run()
     app.selectbox(key="model").set_value(model).run()
     app.text_area(key="source").set_value(TEXT)
-    for box in app.text_input:  # another model may have emptied it
-        box.set_value(TARGET)
+    for box in app.text_input:
+        if box.key == "target":  # another model may have emptied it
+            box.set_value(TARGET)
     return app.run()
 
 

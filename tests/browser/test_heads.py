@@ -48,9 +48,9 @@ def test_a_row_selects_its_head_and_the_card_changes_beside_it(heads):
 
 def test_the_bar_selects_too_before_any_row_was_clicked(heads):
     heads.choose("kind", "encoder")
-    card(heads, "Encoder self-attention, layer 1, head 1")
+    card(heads, "Encoder self-attention, layer 1, head 2")
     heads.choose("layer", 3)
-    card(heads, "Encoder self-attention, layer 3, head 1")
+    card(heads, "Encoder self-attention, layer 3, head 2")
 
 
 def test_after_sorting_a_row_is_still_its_own_head(heads):

@@ -62,9 +62,9 @@ def test_a_block_is_chosen_and_its_page_opens_at_its_layer(visit):
     visit.settle()
     expect(pressed(visit)).to_have_attribute("data-part", "decoder.3.cross_attn.cross_attn")
     link(visit).click()
-    expect(
-        visit.page.get_by_role("heading", name="Cross-attention, layer 4, head 1")
-    ).to_be_visible()
+    expect(visit.page.get_by_role("heading", name="Inside a head")).to_be_visible()
+    layer = visit.page.get_by_role("radiogroup", name="Layer")
+    expect(layer.get_by_role("radio", checked=True)).to_have_text("4")
     visit.settle().go("Architecture")
     expect(link(visit)).to_contain_text("Open Inside a head at Cross-attention, layer 4")
     block(visit, "encoder...position").click()

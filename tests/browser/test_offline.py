@@ -83,7 +83,7 @@ def _visit(models: Path, folder: Path) -> None:
         for title in PAGES:
             visit.go(title)
             if title == "BertViz":
-                visit.switch("Draw").page.frame_locator("iframe").locator("svg").wait_for()
+                visit.page.frame_locator("iframe").locator("svg").wait_for()
             else:
                 visit.page.wait_for_selector(DRAWN, timeout=60_000)
             drawn.append(title)

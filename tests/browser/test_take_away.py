@@ -156,7 +156,7 @@ def test_a_pack_opens_on_another_start_of_the_app(visit, chromium, models, tmp_p
         expect(other.page.get_by_label("Source sentence", exact=True)).to_have_value(
             "A man is running home."
         )
-        for part in ("layer=3", "head=2", "words=true", "causal=false"):
+        for part in ("layer=3", "words=true", "causal=false"):
             assert part in other.page.url
         assert "model=uneven" not in other.page.url
         other.expect_well()
@@ -190,7 +190,7 @@ def test_the_link_in_a_pack_leads_to_its_page_and_controls(visit, tmp_path):
     assert record["permalink"].startswith("inside?")
     visit.open(record["permalink"])
     expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
-    expect(visit.page.get_by_text("Left out: scaling.")).to_be_visible()
+    expect(visit.page.get_by_text("Without scaling:")).to_be_visible()
     visit.open("take-away?model=reverse")
     visit.page.locator("input[type=file]").set_input_files(tmp_path / "pack.zip")
     back = visit.page.get_by_role("link", name="Back to the page Inside")
@@ -198,7 +198,7 @@ def test_the_link_in_a_pack_leads_to_its_page_and_controls(visit, tmp_path):
     visit.settle()
     back.click()
     expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
-    expect(visit.page.get_by_text("Left out: scaling.")).to_be_visible()
+    expect(visit.page.get_by_text("Without scaling:")).to_be_visible()
     visit.settle()
     assert "at=Softmax" in visit.page.url and "layer=2" in visit.page.url
 

@@ -34,7 +34,7 @@ PICTURES = {  # of components, by page
     "Attention": 1,
     "Architecture": 1,
     "Inside a head": 1,
-    "Query–key–value": 2,
+    "Query–key–value": 1,
 }
 
 

@@ -163,11 +163,11 @@ def test_what_breaks_off_leaves_the_old_file(sentences, tmp_path, capsys, monkey
     out.write_text("old")
     calls = []
 
-    def attend(held, window, attend=command.attend):
+    def attend(checkpoint, window, changes, attend=command.attend):
         calls.append(window)
         if len(calls) == 3:
             raise error
-        return attend(held, window)
+        return attend(checkpoint, window, changes)
 
     monkeypatch.setattr(command, "attend", attend)
     err = refused(capsys, ["en-de", "--file", str(sentences), "--out", str(out)])
