@@ -96,8 +96,13 @@ class Matrices {
   cells(one, context) {
     const numbers = one.across_ >= this.letter * LEAST_NUMBER && one.down >= this.letter * 1.2;
     context.font = this.font(this.letter * 0.85);
-    context.fillStyle = hatching(this.ink); // what is no number is masked
-    context.fillRect(one.left, one.top, one.across_ * one.values[1], one.down * one.values[0]);
+    context.fillStyle = hatching(this.ink);
+    one.cells.forEach((value, at) => {
+      if (Number.isFinite(value)) return; // what is no number is masked
+      const [row, column] = [Math.floor(at / one.values[1]), at % one.values[1]];
+      context.fillRect(one.left + column * one.across_, one.top + row * one.down,
+        one.across_, one.down);
+    });
     drawCells(context, this.box(one), one.cells, one.colour, numbers);
   }
 
