@@ -473,8 +473,8 @@ SETTINGS = {
             "Scale",
             "linear",
             "segmented",
-            "How weights become colours in the grid. Square root lifts small weights out of the "
-            "dark; per row makes the largest weight of every row the brightest.",
+            "Square root lifts small weights out of the dark; per row makes the largest weight of "
+            "every row the brightest.",
             options=SCALES,
         ),
         Setting(
