@@ -208,7 +208,9 @@ class Visit:
 
     def expect_well(self) -> None:
         """No error of ours on the page, none in the browser, nothing asked of another host."""
-        expect(self.page.get_by_test_id("stException")).to_have_count(0)
+        exceptions = self.page.get_by_test_id("stException")
+        print(*exceptions.all_inner_texts(), sep="\n")  # pytest shows it where the next line fails
+        expect(exceptions).to_have_count(0)
         assert self.errors == []
         assert self.outside() == []
 
