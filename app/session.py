@@ -29,6 +29,7 @@ from model.probing.changes import CannotChange, Change, HeadOff, Scope, check, p
 from model.probing.run import FINAL, Run
 from model.probing.trace import CannotRead
 from model.tokenizer import Encoding
+from model.transformer import Site
 
 VIEWS = 8  # models that a session keeps its view of; a large one is 0.25 GB
 
@@ -268,13 +269,17 @@ def reset(key: str) -> None:
 
 def focus_on(kind: str, layer: int, head: int, count: int) -> None:
     """Choose the head that the pages show, in a callback; as Focus counts. It is the browser's
-    selection number `count`. A late message may be of a head that the model of by now does not
-    have."""
+    selection number `count`."""
     memo()["heard"] = count
+    if site := _site(kind, layer):
+        choose(kind=kind, layer=site.layer + 1, head=head + 1)
+
+
+def _site(kind: str, layer: int) -> Site | None:
+    """Of the model that is chosen by now: a message may be late, and of another one's."""
     structure = context().structure
     sites = structure.kinds.get(kind, ()) if structure else ()
-    if layer < len(sites):
-        choose(kind=kind, layer=sites[layer].layer + 1, head=head + 1)
+    return sites[layer] if layer < len(sites) else None
 
 
 def follow(row: int) -> None:
@@ -449,7 +454,9 @@ def change(found: Iterable[Change]) -> None:
 def switch_head(kind: str, layer: int, head: int) -> None:
     """Switch a head off, or on again, in a callback; the layer counts among those of its kind. A
     line of changes that cannot be read stays as it is."""
-    site = context().structure.kinds[kind][layer]
+    site = _site(kind, layer)
+    if site is None or head >= site.n_heads:
+        return
     off = HeadOff(Scope(kind, site.layer, head))
     try:
         now = parse(values()["changes"])

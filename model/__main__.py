@@ -7,8 +7,7 @@ from importlib import import_module
 COMMANDS = {  # name → where it is, what it does
     "train": ("model.training.train", "train a model, or train one further"),
     "evaluate": ("model.training.evaluate", "score a checkpoint on its test sets"),
-    "domain": ("model.training.domain", "measure what the text of a model's training is like"),
-    "opening": ("model.training.opening", "choose the head that a model is opened on"),
+    "describe": ("model.training.describe", "measure what an app should know of a trained model"),
     "snapshots": ("model.training.snapshots", "keep a model as it was at earlier training steps"),
     "data": ("model.training.data", "download a data set and check it"),
     "trace": ("model.corpus.trace_command", "write attention weights of many sentences to a file"),

@@ -18,9 +18,7 @@ run = session.run()
 model = session.view(run)
 trace = compute.trace_of(model, run)
 chosen, focus, reading = session.values(), session.focus(), session.reading()
-domain = Domain.of_card(model.checkpoint.card)
-if domain and compute.is_unlike(domain, *session.own_run()):
-    st.info(labels.unlike_training(domain, model.checkpoint.card))
+unlike = st.container()
 for side, typed in zip(
     trace.sides.values(), (chosen["line"], chosen["target"].strip()), strict=False
 ):
@@ -47,6 +45,10 @@ head_grid(
     on_off=lambda tile: session.switch_head(**tile),
     fresh=session.is_new("grid", hash(packed)),
 )
+# It may take a pass of its own, which the grid need not wait for.
+domain = Domain.of_card(model.checkpoint.card)
+if domain and compute.is_unlike(domain, *session.own_run()):
+    unlike.info(labels.unlike_training(domain, model.checkpoint.card))
 
 picture = reading.apply(
     trace.attention[focus.kind], focus.layer, focus.head, *trace.texts_of(focus.kind)

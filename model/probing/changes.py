@@ -21,6 +21,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from model.probing.interventions import replace_head, replace_softmax_inputs, replace_weights
 from model.probing.sites import attention_at
 from model.transformer import MultiHeadAttention, Site
 
@@ -337,13 +338,11 @@ def applied(model: nn.Module, changes: Sequence[Change]) -> Iterator[None]:
 
 @contextmanager
 def _changed(attention: MultiHeadAttention, changes: Sequence[Change]) -> Iterator[None]:
-    allowed_last = None
+    allowed = None
 
-    def before(module, inputs):
-        nonlocal allowed_last
-        scores, mask = (*inputs, None)[:2]
-        scores = scores.clone()
-        allowed = torch.ones_like(scores, dtype=torch.bool)
+    def masked(scores, mask):
+        nonlocal allowed
+        scores, allowed = scores.clone(), torch.ones_like(scores, dtype=torch.bool)
         if mask is not None:
             allowed &= mask
         for change in changes:
@@ -351,27 +350,21 @@ def _changed(attention: MultiHeadAttention, changes: Sequence[Change]) -> Iterat
                 change.allow(allowed[:, change.scope.heads])
             elif isinstance(change, Temperature):
                 scores[:, change.scope.heads] /= change.value
-        allowed_last = allowed
         return scores, allowed
 
-    def after(module, inputs, weights):
+    def weighed(weights):
         weights = weights.clone()
         for change in changes:
             if isinstance(change, WeightChange):
                 heads = change.scope.heads
-                change.weigh(weights[:, heads], allowed_last[:, heads])
+                change.weigh(weights[:, heads], allowed[:, heads])
         return weights
 
-    def project(module, inputs):
-        heads = inputs[0].unflatten(-1, (attention.n_heads, -1)).clone()
+    with ExitStack() as hooks:
+        hooks.enter_context(replace_softmax_inputs(attention, masked))
+        hooks.enter_context(replace_weights(attention, weighed))
         for change in changes:
             if isinstance(change, HeadOff):
-                heads[..., change.scope.heads, :] = 0
-        return (heads.flatten(-2),)
-
-    with (
-        attention.softmax.register_forward_pre_hook(before),
-        attention.softmax.register_forward_hook(after),
-        attention.output.register_forward_pre_hook(project),
-    ):
+                off = replace_head(attention, change.scope.heads, torch.zeros_like)
+                hooks.enter_context(off)
         yield

@@ -7,7 +7,7 @@ Enter them before `capture`, so that it sees what the model used.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from torch import Tensor
 
@@ -30,10 +30,23 @@ def unscaled(q: Tensor, k: Tensor) -> Tensor:
 
 
 @contextmanager
-def replace_mask(attention: MultiHeadAttention, mask: Tensor | None) -> Iterator[None]:
-    """Attend under `mask`, which broadcasts to (batch, heads, query, key), True = may attend."""
-    with attention.softmax.register_forward_pre_hook(lambda module, inputs: (inputs[0], mask)):
+def replace_softmax_inputs(
+    attention: MultiHeadAttention,
+    change: Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor | None]],
+) -> Iterator[None]:
+    """Take the softmax of `change(scores, mask)`: scores (batch, heads, query, key), and a mask
+    that broadcasts to them, True = may attend."""
+    with attention.softmax.register_forward_pre_hook(
+        lambda module, inputs: change(*(*inputs, None)[:2])
+    ):
         yield
+
+
+def replace_mask(
+    attention: MultiHeadAttention, mask: Tensor | None
+) -> AbstractContextManager[None]:
+    """Attend under `mask`, which broadcasts to (batch, heads, query, key), True = may attend."""
+    return replace_softmax_inputs(attention, lambda scores, _: (scores, mask))
 
 
 @contextmanager
@@ -47,10 +60,10 @@ def replace_weights(
 
 @contextmanager
 def replace_head(
-    attention: MultiHeadAttention, head: int, change: Callable[[Tensor], Tensor]
+    attention: MultiHeadAttention, head: int | slice, change: Callable[[Tensor], Tensor]
 ) -> Iterator[None]:
     """Use `change(output)` for one head's output, (batch, query, d_head), as in
-    `torch.zeros_like` to switch the head off."""
+    `torch.zeros_like` to switch the head off; for several, (batch, query, heads, d_head)."""
 
     def swap(module, inputs):
         heads = inputs[0].unflatten(-1, (attention.n_heads, -1)).clone()

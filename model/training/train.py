@@ -36,8 +36,9 @@ from model.files import replace_file
 from model.masks import Masks
 from model.memory import keep_freed_memory
 from model.tokenizer import Tokenizer
-from model.training import domain, opening, tasks
+from model.training import tasks
 from model.training.data import DataError, Pair, batches, pad, pad_ids
+from model.training.describe import described
 from model.training.snapshots import MARKS
 from model.training.tasks import Example, Recipe, Task
 
@@ -254,9 +255,7 @@ class Training:
     def write_measured(self) -> None:
         """What the card says of the checkpoint as it is in the end."""
         trained = checkpoint.load(self.folder)
-        texts_like = domain.of_task(trained, self.task).to_card()
-        opens = opening.of_task(trained, self.task)
-        checkpoint.write_card(self.folder, trained.card | {"domain": texts_like, "opens": opens})
+        checkpoint.write_card(self.folder, trained.card | described(trained, self.task))
 
     def is_over(self) -> bool:
         """Whether no better checkpoint has come for `patience` epochs."""

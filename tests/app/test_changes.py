@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from app import labels
 from app.pages import PAGES
@@ -38,6 +39,26 @@ def test_a_head_is_switched_off_and_on(changed, models):
     assert shown in said(page)
     page.button(key="switch_head").click().run()
     assert badges(page) == [] and "With the changes" not in said(page)
+
+
+LATE = """
+import streamlit as st
+
+from app import session
+
+session.settle("Attention")
+for tile in [("self", 0, 0), ("cross", 9, 0), ("cross", 0, 9)]:  # of another model
+    session.switch_head(*tile)
+session.switch_head("cross", 1, 2)
+session.settle("Attention")
+st.session_state["line"] = session.values()["changes"]
+"""
+
+
+def test_a_late_message_of_another_models_head_changes_nothing(models, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["main.py", "--models", str(models)])
+    page = AppTest.from_string(LATE, default_timeout=60).run()
+    assert not page.exception and page.session_state["line"] == "cross.2.3=off"
 
 
 def test_a_badge_takes_its_change_away(changed):

@@ -10,8 +10,7 @@ from model import checkpoint
 from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
 from model.checkpoint import SHIPPED
 from model.probing.trace import trace
-from model.training import domain as training_domain
-from model.training import tasks
+from model.training import describe, tasks
 from tests.model.common import load, random_model
 
 DATA = os.environ.get("HEADLIGHT_DATA")
@@ -23,7 +22,7 @@ FALSE_ALARMS, DETECTED = 0.02, 0.9
 def unlike(held, texts) -> list[bool]:
     """For each text, whether the card's limits exclude it."""
     domain = Domain.of_card(held.card)
-    measures = training_domain.measures(held, texts)
+    measures = describe.measures(held, texts)
     each = (dict(zip(measures, v, strict=True)) for v in zip(*measures.values(), strict=True))
     return [domain.excludes(one) for one in each]
 
@@ -56,7 +55,7 @@ def test_letters_models_notice_what_is_no_row_of_letters():
 def test_a_batch_is_measured_as_the_app_measures_one(name):
     held = load(name)
     texts = [*examples(name)[:3], FOREIGN[0]]
-    measures = training_domain.measures(held, texts)
+    measures = describe.measures(held, texts)
     for i, text in enumerate(texts):
         assert measures[SPLIT][i] == split_share(held.tokenizer, text)
         one = surprise(trace(held.model, held.run(text)), held.model.config.eos_id)
@@ -97,13 +96,13 @@ def test_the_command_writes_the_card(tmp_path, capsys):
     model = random_model("pre_norm", vocab_size=len(tokenizer))
     about = {"task": "copy", "title": "A copy"}
     checkpoint.save(tmp_path, model, "pre_norm", tokenizer, about)
-    training_domain.main([str(tmp_path)])
+    describe.main([str(tmp_path)])
     assert "lower-case letters" in capsys.readouterr().out
     card = checkpoint.load(tmp_path).card
     assert Domain.of_card(card).examples == 500 and card["title"] == "A copy"
     assert "lower-case letters" in (tmp_path / "README.md").read_text(encoding="utf-8")
     with pytest.raises(SystemExit, match="no checkpoint"):
-        training_domain.main([str(tmp_path / "nothing")])
+        describe.main([str(tmp_path / "nothing")])
 
 
 @pytest.mark.long

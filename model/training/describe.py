@@ -1,7 +1,8 @@
-"""What the text of a model's training is like: `python -m model domain NAME --data DIR`.
+"""What an app should know of a trained model: `python -m model describe NAME --data DIR`.
 
-Measured on the validation data and written into the card; the app tells by it whether a sentence is
-unlike what the model was trained on. Training does this when it ends.
+What the text of its training is like, by which a sentence unlike it is told, and the head that it
+is opened on. Measured on the validation data and written into the card; training does this when it
+ends.
 """
 
 import argparse
@@ -12,9 +13,11 @@ import torch
 from torch.nn import functional as F
 
 from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share
+from model.analysis.head_metrics import measured, most_telling, over_sentences
 from model.checkpoint import Checkpoint, load, write_card
 from model.decoding.search import greedy_decode
 from model.masks import Masks
+from model.probing.trace import TooLong
 from model.training import tasks
 from model.training.data import DataError, pad
 from model.training.evaluate import in_batches
@@ -22,7 +25,15 @@ from model.training.tasks import Task
 
 SHARE = 0.995  # of the validation data that is within the limit
 MOST = 2000  # texts
+MOST_TRACED = 100  # texts
 IGNORED = -100  # cross_entropy's own sign for a label that does not count
+
+
+def described(checkpoint: Checkpoint, task: Task) -> dict:
+    """For the card: `domain` (see analysis.domain), and `opens`, a head."""
+    texts = [source for source, _ in task.examples()["val"][:MOST]]
+    domain = Domain.measured(task.text, measures(checkpoint, texts), SHARE)
+    return {"domain": domain.to_card(), "opens": opening_head(checkpoint, texts[:MOST_TRACED])}
 
 
 @torch.no_grad()
@@ -51,14 +62,25 @@ def measures(checkpoint: Checkpoint, texts: list[str]) -> dict[str, list[float]]
     return values
 
 
-def of_task(checkpoint: Checkpoint, task: Task) -> Domain:
-    texts = [source for source, _ in task.examples()["val"][:MOST]]
-    return Domain.measured(task.text, measures(checkpoint, texts), SHARE)
+def opening_head(checkpoint: Checkpoint, texts: list[str]) -> dict:
+    """Kind, layer and head, counted from 0, the layer as its site has it: the most telling head of
+    the last kind, over all texts that the model can read."""
+    seen = []
+    for text in texts:
+        try:
+            seen.append(checkpoint.trace(text))
+        except TooLong:
+            continue
+    kind, sites = list(seen[0].kinds.items())[-1]
+    layer, head = most_telling(over_sentences([measured(trace)[kind] for trace in seen]))
+    return {"kind": kind, "layer": sites[layer].layer, "head": head}
 
 
 def main(arguments: list[str] | None = None) -> None:
     about, _, more = __doc__.partition("\n\n")
-    parser = argparse.ArgumentParser(prog="python -m model domain", description=about, epilog=more)
+    parser = argparse.ArgumentParser(
+        prog="python -m model describe", description=about, epilog=more
+    )
     parser.add_argument("checkpoint", help="a shipped one by name, or its folder")
     parser.add_argument("--data", type=Path, metavar="DIR", help="its data (for pairs: FILE.tsv)")
     args = parser.parse_args(arguments)
@@ -66,14 +88,16 @@ def main(arguments: list[str] | None = None) -> None:
         checkpoint = load(args.checkpoint)
         card = checkpoint.card
         task = tasks.task(card.get("task"), args.data, card.get("direction") == ["de", "en"])
-        domain = of_task(checkpoint, task)
+        found = described(checkpoint, task)
     except (DataError, FileNotFoundError) as error:
         sys.exit(str(error))
-    write_card(args.checkpoint, card | {"domain": domain.to_card()})
+    write_card(args.checkpoint, card | found)
+    domain, opens = Domain.of_card(found), found["opens"]
     ranges = ", ".join(
         f"{name} {mean:.3g} ± {sd:.2g}" for name, (mean, sd) in domain.ranges.items()
     )
     print(
         f"{domain.text}: {ranges}; {domain.share:.1%} of {domain.examples:,} texts within "
-        f"{domain.limit:.2f} standard deviations"
+        f"{domain.limit:.2f} standard deviations\n"
+        f"opened on {opens['kind']}, layer {opens['layer'] + 1}, head {opens['head'] + 1}"
     )
