@@ -194,6 +194,7 @@ def _read(name: str, step: str, device: str) -> ModelView:
             checkpoint = untrained(UNTRAINED[name], checkpoint)
     elif step != FINAL:
         snapshots.put_into(checkpoint.model, folder, int(step))
+        checkpoint = replace(checkpoint, means={})  # those of the final weights
     if not isinstance(checkpoint.card, dict):
         raise ValueError("its card is none")
     if not all(label == _text(label) for label in checkpoint.classes):

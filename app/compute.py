@@ -20,6 +20,7 @@ from model.analysis import architecture, family, head_metrics, positions, residu
 from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
 from model.masks import Masks
 from model.probing.head_steps import HeadSteps, head_steps
+from model.probing.position_tables import full_table
 from model.probing.reference import ReferenceTrace
 from model.probing.run import Run
 from model.probing.sites import embedding_of, embeddings_of, sides_of
@@ -74,7 +75,7 @@ def trace_of(view: ModelView, run: Run) -> Trace:
 
     def make():
         with st.spinner("Running the model …"):  # shown after half a second
-            return trace(view.model, run)
+            return view.checkpoint.trace_run(run)
 
     return cached(view, run, "trace", make, lambda result: result.nbytes)
 
@@ -162,7 +163,8 @@ def head_steps_of(
     ablated = tuple(ablated)
 
     def make():
-        return head_steps(view.model, run, site, head, ablated)
+        given = view.checkpoint.given(run)
+        return head_steps(view.model, run, site, head, ablated, given)
 
     return cached(view, run, ("inside", site, head, ablated), make, lambda result: result.nbytes)
 
@@ -176,7 +178,7 @@ def blocks_of(view: ModelView, run: Run) -> list[architecture.Block]:
 def positional_table(view: ModelView, side: str) -> np.ndarray:
     """All rows of the model's own table of a side, (position, d_model)."""
     embedding = embedding_of(view.model, sides_of(view.model)[side])
-    table = positions.full_table(embedding.position, view.model.config.max_length)
+    table = full_table(embedding.position, view.model.config.max_length)
     return table.float().cpu().numpy()
 
 
@@ -211,12 +213,9 @@ def written_under(view: ModelView, text: str, kind: str, shift: int) -> str:
     shift = shift if kind == "shifted" else 0
 
     def make():
-        with (
-            threads(len(view.tokenizer.encode(text).ids)),
-            st.spinner("Writing the target …"),
-            positions.under(view.model, kind, shift),
-        ):
-            return view.tokenizer.decode(view.checkpoint.translate(text).ids)
+        changes = positions.with_positions(Run(()), kind, shift).changes
+        with threads(len(view.tokenizer.encode(text).ids)), st.spinner("Writing the target …"):
+            return view.tokenizer.decode(view.checkpoint.translate(text, changes=changes).ids)
 
     key = ("written", view.name, view.step, view.device, text, kind, shift)
     return _results().get(key, make, len)

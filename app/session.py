@@ -442,7 +442,7 @@ def masks() -> Masks:
 def changes() -> tuple[Change, ...]:
     """What is changed in the model. Raises CannotChange."""
     found = parse(values()["changes"])
-    check(found, context().structure.sites)
+    check(found, context().structure.parts)
     return found
 
 

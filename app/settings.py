@@ -10,14 +10,14 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from app.pages import EXPORT, HOME
-from model.analysis import positions
 from model.analysis.head_metrics import ANY, RULES, THRESHOLD
 from model.analysis.reading import SPECIAL_TOKENS
 from model.masks import Masks
 from model.presets import PRESETS
+from model.probing import position_tables
 from model.probing.head_steps import ABLATIONS
 from model.probing.run import FINAL
-from model.probing.sites import kinds_of
+from model.probing.sites import Part, kinds_of, parts_of
 from model.transformer import Side, Site
 
 SHOWN = ("all", "one kind", "joint")
@@ -65,6 +65,10 @@ class Structure:
     @property
     def kinds(self) -> dict[str, tuple[Site, ...]]:
         return kinds_of(self.sites)
+
+    @property
+    def parts(self) -> list[Part]:
+        return parts_of(self.sites, self.sides)
 
 
 class Catalog(Protocol):
@@ -637,7 +641,7 @@ SETTINGS = {
             "segmented",
             "What is added to source and target in the place of the model's own table. The words, "
             "weights and masks stay.",
-            options=positions.KINDS,
+            options=position_tables.KINDS,
             pages=("positions",),
         ),
         Setting(

@@ -1,10 +1,11 @@
-"""A checkpoint is a folder: config.json, tokenizer.json, model.safetensors, README.md."""
+"""A checkpoint is a folder: config.json, tokenizer.json, model.safetensors, README.md, and, once it
+has been measured (training/describe.py), means.safetensors."""
 
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -16,12 +17,17 @@ from model.card import markdown
 from model.decoding.search import first_token, greedy_decode
 from model.files import replace_file
 from model.masks import Masks
-from model.probing.changes import Change, applied, parse
-from model.probing.run import Run
+from model.probing import sweeps
+from model.probing.applying import Given, applied
+from model.probing.changes import Change, look_ahead, parse
+from model.probing.patching import check_lengths, recorded
+from model.probing.run import FINAL, Run
+from model.probing.sweeps import Score
 from model.probing.trace import Trace, ids_of, read_of, trace
 from model.tokenizer import Encoding, Tokenizer
 from model.transformer import Transformer
 
+MEANS = "means.safetensors"
 SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "checkpoints"
 
 
@@ -58,6 +64,12 @@ def write_card(name: str | Path, card: dict) -> None:
     _write_config(folder, load(folder).model, preset, card)
 
 
+def write_means(name: str | Path, means: Mapping[str, torch.Tensor]) -> None:
+    """Keep the mean outputs of a checkpoint's heads with it, as Given has them."""
+    tensors = {site: mean.float().cpu().contiguous() for site, mean in means.items()}
+    replace_file(folder_of(name) / MEANS, to_bytes(tensors))
+
+
 Changes = str | Sequence[Change]
 
 
@@ -69,6 +81,7 @@ class Checkpoint:
     tokenizer: Tokenizer
     card: dict
     preset: str
+    means: Mapping[str, torch.Tensor] = field(default_factory=dict)  # see Given
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -90,25 +103,30 @@ class Checkpoint:
         return dict(zip(self.classes, logits.softmax(dim=-1).tolist(), strict=True))
 
     def translate(
-        self, text: str, masks: Masks = Masks(), pad_to: int = 0, changes: Changes = ()
+        self,
+        text: str,
+        masks: Masks = Masks(),
+        pad_to: int = 0,
+        changes: Changes = (),
+        other: Run | None = None,
     ) -> Encoding:
         """The model's own target for `text`, greedy; empty for a model that writes none.
 
         `pad_to` pads the source, so that masks have padding to hide or to show; `changes` are what
-        the model writes under, as a line or as values (probing/changes.py). Raises CannotRead:
-        TooLong, or a model that has no token that a target begins with; and CannotChange.
+        the model writes under, as a line or as values (probing/changes.py), and `other` is the run
+        that its patches are taken from. Raises CannotRead: TooLong, or a model that has no token
+        that a target begins with; and CannotChange.
         """
         nothing = Encoding((), (), ())
         if not self.writes:
             return nothing
         first_token(self.model.config)  # says why, where there is none to decode from
-        run = Run((self.tokenizer.encode(text), nothing), pad_to=pad_to)
-        read = read_of(self.model, run)
-        src = ids_of(self.model, read)[0]
         changes = _parsed(changes)
-        # A key-value cache is causal by construction, and has one row at a time to change.
-        use_cache = masks.causal and not changes
-        with applied(self.model, changes):
+        run = Run((self.tokenizer.encode(text), nothing), masks, pad_to, "", FINAL, changes, other)
+        src = ids_of(self.model, read_of(self.model, run))[0]
+        # A key-value cache is causal by construction.
+        use_cache = masks.causal and not look_ahead(changes, self.model.sites())
+        with applied(self.model, changes, self.given(run, writes=True)):
             targets = greedy_decode(self.model, src, masks=masks, use_cache=use_cache)
         return self.tokenizer.encoding(targets[0])
 
@@ -119,14 +137,49 @@ class Checkpoint:
         masks: Masks = Masks(),
         pad_to: int = 0,
         changes: Changes = (),
+        other: Run | None = None,
     ) -> Trace:
-        """A pass over `text` and `target`, with `changes` as a line or as values; without a target,
-        over the model's own, which it writes unchanged.
+        """A pass over `text` and `target`, with `changes` as a line or as values, patches from the
+        run `other`; without a target, over the model's own, which it writes unchanged.
 
         Raises CannotRead, TooLong where either is longer than the model reads, CannotChange, and
         ValueError for a target of a model that reads one text.
         """
-        return trace(self.model, self.run(text, target, masks, pad_to, changes))
+        return self.trace_run(self.run(text, target, masks, pad_to, changes, other))
+
+    def trace_run(self, run: Run) -> Trace:
+        """As `trace`, of a run as a value."""
+        return trace(self.model, run, self.given(run))
+
+    def sweep(self, run: Run, what: str = "heads", score: Score = Score()) -> "pandas.DataFrame":  # noqa: F821
+        """What each "heads" off, each of the "tokens" of the first text hidden, each of the
+        "sublayers" skipped, or each head with "patches" from `run.other` does to a score (see
+        probing/sweeps.py), one row each."""
+        model, first = self.model, self.model.sides()[0].name
+        ready = {
+            "heads": lambda: sweeps.heads_off(model),
+            "tokens": lambda: sweeps.tokens_hidden(
+                model, first, len(read_of(model, run)[first].ids)
+            ),
+            "sublayers": lambda: sweeps.sublayers_skipped(model),
+            "patches": lambda: sweeps.heads_patched(model),
+        }
+        if what not in ready:
+            raise ValueError(f"There is no sweep of {what!r}; there are {', '.join(ready)}.")
+        return sweeps.sweep(model, run, ready[what](), score, self.given(run)).to_dataframe()
+
+    def given(self, run: Run, donor: "Checkpoint | None" = None, writes: bool = False) -> Given:
+        """What the changes of a run take from elsewhere. The model of the other run is `donor`, or
+        this one; where the run `writes` its target, this may have another length. Raises CannotRead
+        and CannotChange."""
+        if run.other is None:
+            return Given(self.means)
+        donor = donor or self
+        texts, others = read_of(self.model, run), read_of(donor.model, run.other)
+        if writes:
+            texts = {s.name: texts[s.name] for s in self.model.sides() if not s.writes}
+        check_lengths(self.model, run.changes, texts, others)
+        return Given(self.means, recorded(donor.model, run.other, Given(donor.means)))
 
     def run(
         self,
@@ -135,6 +188,7 @@ class Checkpoint:
         masks: Masks = Masks(),
         pad_to: int = 0,
         changes: Changes = (),
+        other: Run | None = None,
     ) -> Run:
         """What `trace` traces, as a value."""
         texts = [self.tokenizer.encode(text)]
@@ -143,7 +197,7 @@ class Checkpoint:
             texts.append(written)
         elif target is not None:
             raise ValueError("This model reads one text and no target.")
-        return Run(tuple(texts), masks, pad_to, changes=_parsed(changes))
+        return Run(tuple(texts), masks, pad_to, changes=_parsed(changes), other=other)
 
 
 def _parsed(changes: Changes) -> tuple[Change, ...]:
@@ -164,7 +218,8 @@ def load(name: str | Path) -> Checkpoint:
             parameter.copy_(weights[name])
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     model.eval().requires_grad_(False)
-    return Checkpoint(model, tokenizer, config["card"], config["preset"])
+    means = load_file(folder / MEANS) if (folder / MEANS).is_file() else {}
+    return Checkpoint(model, tokenizer, config["card"], config["preset"], means)
 
 
 def untrained(preset: str, like: Checkpoint, seed: int = 0) -> Checkpoint:

@@ -14,6 +14,7 @@ from app.components.figure import figure
 from app.settings import LAB as SECTIONS
 from app.settings import SETTINGS
 from model.analysis import positions
+from model.probing import position_tables
 from model.probing.run import Run
 from model.probing.sites import embeddings_of
 from model.probing.trace import Trace
@@ -35,7 +36,7 @@ class Lab:
 
     @property
     def kind_of_table(self) -> str:
-        return positions.kind_of_table(embeddings_of(self.view.model)[0].position)
+        return position_tables.kind_of_table(embeddings_of(self.view.model)[0].position)
 
     @property
     def table(self) -> np.ndarray:
@@ -246,7 +247,7 @@ def others(lab: Lab) -> None:
     before, own_kind = compute.answers_of(view, run), lab.kind_of_table
     longest = max(len(text.ids) for text in trace.texts.values())
     room = view.model.config.max_length - longest
-    kinds = [kind for kind in positions.KINDS if kind != "shifted" or room > 0]
+    kinds = [kind for kind in position_tables.KINDS if kind != "shifted" or room > 0]
     kind = session.draw("instead", options=kinds)
     shift = min(room, session.values().get("shift", SETTINGS["shift"].default))
     if kind == "shifted":

@@ -2,24 +2,19 @@
 given another one, or when two words change places."""
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from model.analysis.head_metrics import total_variation
-from model.probing.interventions import replace_positions
+from model.probing.changes import ALL, Positioned, Scope
 from model.probing.run import Run
-from model.probing.sites import embeddings_of
 from model.probing.trace import Trace, trace
 from model.tokenizer import Encoding
 from model.transformer import PositionalEncoding
-
-KINDS = ("sinusoidal", "learned", "none", "shifted")
-
 
 # What is in a table, (position, d_model). Two neighbouring dimensions are a pair.
 
@@ -86,54 +81,6 @@ def rotation(table: np.ndarray, pair: int, k: int) -> Rotation:
     return Rotation(angle, matrix, float(np.abs(here @ matrix.T - there).max()))
 
 
-# Other tables
-
-
-def kind_of_table(position: nn.Module) -> str:
-    return "sinusoidal" if isinstance(position, PositionalEncoding) else "learned"
-
-
-@torch.no_grad()
-def full_table(position: nn.Module, max_length: int) -> Tensor:
-    """All rows, (max_length, d_model), whatever hooks there are."""
-    return position.forward(max_length)
-
-
-@torch.no_grad()
-def table_of(kind: str, position: nn.Module, max_length: int, shift: int = 0) -> Tensor:
-    """A table of a kind in KINDS, (position, d_model), for a model whose table is `position`.
-
-    A kind other than the model's has the lengths of the model's vectors: sinusoids, or, for a
-    learned table, random vectors, the same every time. "shifted" leaves out the first `shift`
-    rows.
-    """
-    table = full_table(position, max_length)
-    if kind == "none":
-        return torch.zeros_like(table)
-    if kind == "shifted":
-        return table[shift:]
-    if kind == kind_of_table(position):
-        return table
-    if kind == "learned":
-        chance = torch.Generator().manual_seed(0)  # PyTorch's own belongs to all sessions
-        other = torch.randn(table.shape, generator=chance)
-    else:
-        other = PositionalEncoding(*table.shape).table
-    other = nn.functional.normalize(other.to(table), dim=-1)
-    return other * table.norm(dim=-1, keepdim=True)
-
-
-@contextmanager
-def under(model: nn.Module, kind: str, shift: int = 0) -> Iterator[None]:
-    """All sides with positions of a kind in KINDS. `model` must be the caller's own
-    view."""
-    with ExitStack() as stack:
-        for embedding in embeddings_of(model):
-            table = table_of(kind, embedding.position, model.config.max_length, shift)
-            stack.enter_context(replace_positions(embedding, table))
-        yield
-
-
 # What they change
 
 
@@ -178,11 +125,16 @@ class Effect:
     answers: Answers
 
 
+def with_positions(run: Run, kind: str, shift: int = 0) -> Run:
+    """The same with positions of another kind in all its texts."""
+    positioned = Positioned(Scope(ALL), kind, shift if kind == "shifted" else 0)
+    return replace(run, changes=(*run.changes, positioned))
+
+
 def effect(model: nn.Module, before: Trace, kind: str, shift: int = 0) -> Effect:
     """The pass `before` under other positions."""
     config = model.config
-    with under(model, kind, shift):
-        now = trace(model, before.run)
+    now = trace(model, with_positions(before.run, kind, shift))
     moved = {
         kind: total_variation(now.attention[kind], before.attention[kind]) for kind in now.attention
     }
@@ -232,10 +184,8 @@ def reordered(
     stands around the text, bos, eos and padding, stays where it is."""
     config, side, first = model.config, model.sides()[0], run.texts[0]
     other = Encoding(*(tuple(part[i] for i in order) for part in vars(first).values()))
-    with under(model, kind, shift) if kind else ExitStack():
-        passes = [
-            trace(model, replace(run, texts=(text, *run.texts[1:]))) for text in (first, other)
-        ]
+    run = with_positions(run, kind, shift) if kind else run
+    passes = [trace(model, replace(run, texts=(text, *run.texts[1:]))) for text in (first, other)]
     rows = [one.final[side.name] for one in passes]
     begins = int(side.begins)
     places = [*range(begins), *(begins + i for i in order)]

@@ -12,8 +12,9 @@ from model.checkpoint import Checkpoint
 from model.corpus.tables import together
 from model.decoding.search import greedy_decode
 from model.masks import Masks
+from model.probing.applying import Given, applied
 from model.probing.capture import outputs_of
-from model.probing.changes import Change, applied
+from model.probing.changes import Change
 from model.probing.sites import attention_at, device_of, kinds_of, sides_of
 from model.probing.trace import TooLong, with_special_tokens
 from model.tokenizer import Encoding
@@ -137,7 +138,7 @@ def attend(
     ]
     for batch in _batches(checkpoint, pairs):
         ids = [_padded(checkpoint, [pair[n] for pair in batch]) for n in range(len(sides))]
-        with applied(checkpoint.model, changes):
+        with applied(checkpoint.model, changes, Given(checkpoint.means)):
             attention = attention_of(checkpoint.model, sites, ids)
         for row, (*pair, i) in enumerate(batch):
             texts = dict(zip(sides, pair, strict=False))

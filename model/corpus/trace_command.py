@@ -32,6 +32,7 @@ from model.files import replacing
 from model.memory import keep_freed_memory
 from model.probing import changes
 from model.probing.changes import CannotChange, Change
+from model.probing.sites import parts_of
 from model.training.data import DataError
 
 
@@ -179,7 +180,7 @@ def main(arguments: list[str] | None = None) -> None:
         processes = Processes.launched(args.device)
         checkpoint = opened(args.model, processes.device)
         changed = changes.parse(args.changes)
-        changes.check(changed, checkpoint.model.sites())
+        changes.check(changed, parts_of(checkpoint.model.sites(), checkpoint.model.sides()))
         run(checkpoint, encode(checkpoint, lines), args.out, processes, changed)
         processes.part()
     except (DataError, CannotChange) as error:

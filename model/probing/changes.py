@@ -1,29 +1,30 @@
-"""What one changes in a run, as values: frozen, written on one line, applied to a view by hooks.
+"""What one changes in a run, as values: frozen, and written on one line.
 
-A change concerns heads, by its scope. They act in one order, whatever the order of the line: what
-may be attended to, then the temperature of the softmax, then single weights, then a head as a
-whole. Masks change on the way into the softmax, so rows renormalise by themselves; weights on the
-way out of it; a head's output on the way into the output projection.
+They act in one order, whatever the order of the line: positions, what may be attended to, the
+temperature of the softmax, single weights, a head or a sublayer as a whole, and last what is
+patched from another run. See applying.py for how.
 
     cross.1.2=off; encoder=hide:3; decoder.2=mask:window-2; cross.4.1=weight:2>5:0.7
+    encoder_feed_forward.2=skip; source=positions:none; cross.3=patch; decoder_residual.1=patch:4
 
-A scope is a kind of attention, a layer of it, a head; `all` is every head. Lines count layers,
-heads and tokens from 1, as the screen does; the classes count from 0.
+A scope is a kind of attention, a layer of it, a head; `all` is everything that a change can be made
+to. encoder_feed_forward and encoder_residual (what leaves a layer) are kinds too, and so are the
+texts, source and target, for their positions. Lines count layers, heads and tokens from 1, as the
+screen does; the classes count from 0.
 """
 
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from model.probing.interventions import replace_head, replace_softmax_inputs, replace_weights
-from model.probing.sites import attention_at
-from model.transformer import MultiHeadAttention, Site
+from model.probing.position_tables import KINDS
+from model.probing.sites import Part
+from model.transformer import Site
 
 ALL = "all"
 
@@ -34,7 +35,7 @@ class CannotChange(ValueError):
 
 @dataclass(frozen=True)
 class Scope:
-    """Which heads. None: of every layer, or every head; kind ALL: of every kind."""
+    """Which parts. None: of every layer, or every head; kind ALL: of every kind."""
 
     kind: str
     layer: int | None = None
@@ -48,8 +49,8 @@ class Scope:
             if number is not None:
                 yield number + 1
 
-    def holds(self, site: Site) -> bool:
-        return self.kind in (ALL, site.kind) and self.layer in (None, site.layer)
+    def holds(self, part: Part | Site) -> bool:
+        return self.kind in (ALL, part.kind) and self.layer in (None, part.layer)
 
     @property
     def heads(self) -> slice:
@@ -59,11 +60,12 @@ class Scope:
 
 @dataclass(frozen=True)
 class Change:
-    """One change; a class a verb. `order`: when it acts."""
+    """One change; a class a verb. `order`: when it acts; `parts`: what it can be made to."""
 
     scope: Scope
     verb: ClassVar[str]
     order: ClassVar[int]
+    parts: ClassVar[tuple[str, ...]] = ("attention",)
 
     def __str__(self) -> str:
         what = self.what()
@@ -84,19 +86,32 @@ class Change:
 class MaskChange(Change):
     """Changes what may be attended to."""
 
-    order = 0
+    order = 1
 
-    def allow(self, allowed: Tensor) -> None:
-        """Changes `allowed`, (batch, heads, query, key), in place."""
+    def allow(self, allowed: Tensor, first: int) -> None:
+        """Changes `allowed`, (batch, heads, query, key), in place; its first row is the query
+        `first`, from 0."""
         raise NotImplementedError
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether a query may come to attend to a later key."""
+        return False
 
 
 class WeightChange(Change):
     """Changes weights on their way out of the softmax."""
 
-    def weigh(self, weights: Tensor, allowed: Tensor) -> None:
-        """Changes `weights`, (batch, heads, query, key), in place, under what was `allowed`."""
+    def weigh(self, weights: Tensor, allowed: Tensor, first: int) -> None:
+        """Changes `weights`, (batch, heads, query, key), in place, under what was `allowed`; the
+        first row is the query `first`, from 0."""
         raise NotImplementedError
+
+
+class OutputChange(Change):
+    """Changes what a part gives. `parts` of an attention are its heads, unless `whole`."""
+
+    whole: ClassVar[bool] = False
 
 
 PATTERNS: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
@@ -120,10 +135,15 @@ class Patterned(MaskChange):
     size: int = 0
     verb = "mask"
 
-    def allow(self, allowed):
+    def allow(self, allowed, first):
         rows, columns = (torch.arange(n, device=allowed.device) for n in allowed.shape[-2:])
-        pattern = PATTERNS[self.pattern](rows[:, None], columns, self.size)
+        pattern = PATTERNS[self.pattern](rows[:, None] + first, columns, self.size)
         allowed.copy_(pattern & allowed.any(dim=-2, keepdim=True))
+
+    @property
+    def looks_ahead(self):
+        places = torch.arange(2 * self.size + 3)
+        return bool(PATTERNS[self.pattern](places[:, None], places, self.size).triu(1).any())
 
     def what(self):
         return f"{self.pattern}-{self.size}" if self.pattern in SIZED else self.pattern
@@ -143,7 +163,7 @@ class Hidden(MaskChange):
     tokens: tuple[int, ...]
     verb = "hide"
 
-    def allow(self, allowed):
+    def allow(self, allowed, first):
         for token in self.tokens:
             allowed[..., token : token + 1] = False
 
@@ -160,9 +180,15 @@ class _Painted(MaskChange):
     cells: tuple[tuple[int, int], ...]
     value: ClassVar[bool]
 
-    def allow(self, allowed):
+    def allow(self, allowed, first):
         for row, column in self.cells:
-            allowed[..., row : row + 1, column : column + 1] = self.value
+            if row >= first:
+                row -= first
+                allowed[..., row : row + 1, column : column + 1] = self.value
+
+    @property
+    def looks_ahead(self):
+        return self.value and any(column > row for row, column in self.cells)
 
     def what(self):
         return ",".join(f"{row + 1}>{column + 1}" for row, column in self.cells)
@@ -191,7 +217,7 @@ class Temperature(Change):
     """Scores are divided by it: above 1 the softmax is flatter, below 1 sharper."""
 
     value: float
-    verb, order = "temperature", 1
+    verb, order = "temperature", 2
 
     def what(self):
         return repr(self.value)
@@ -208,12 +234,12 @@ class Weight(WeightChange):
     row: int
     column: int
     weight: float
-    verb, order = "weight", 2
+    verb, order = "weight", 3
 
-    def weigh(self, weights, allowed):
-        row, column = slice(self.row, self.row + 1), self.column
-        if self.row >= weights.shape[-2] or column >= weights.shape[-1]:
-            return  # while a target is written: not there yet
+    def weigh(self, weights, allowed, first):
+        row, column = slice(self.row - first, self.row - first + 1), self.column
+        if not first <= self.row < first + weights.shape[-2] or column >= weights.shape[-1]:
+            return  # while a target is written: not there yet, or no longer
         if not allowed[..., row, column].all():
             raise CannotChange(f"“{self}”: this key is masked, its weight stays 0.")
         others = weights[..., row, :].clone()
@@ -240,24 +266,81 @@ class Weight(WeightChange):
 class Uniform(WeightChange):
     """The head attends to everything that it may attend to alike."""
 
-    verb, order = "uniform", 3
+    verb, order = "uniform", 4
 
-    def weigh(self, weights, allowed):
+    def weigh(self, weights, allowed, first):
         keys = allowed.to(weights.dtype)  # a quotient of integers would be float32
         weights.copy_(keys / keys.sum(dim=-1, keepdim=True).clamp(min=1))
 
 
 @dataclass(frozen=True)
-class HeadOff(Change):
+class HeadOff(OutputChange):
     """The head's output is zero."""
 
-    verb, order = "off", 3
+    verb, order = "off", 4
+
+
+@dataclass(frozen=True)
+class HeadMean(OutputChange):
+    """The head's output is its mean over a reference set, which comes with a checkpoint: what the
+    head says of this text is lost, what it says of any text stays."""
+
+    verb, order = "mean", 4
+
+
+@dataclass(frozen=True)
+class Skipped(OutputChange):
+    """The sublayer adds nothing to the residual stream."""
+
+    verb, order = "skip", 4
+    parts = ("attention", "feed-forward")
+    whole = True
+
+
+@dataclass(frozen=True)
+class Patched(OutputChange):
+    """What a part gives at some positions, or all, is what it gave in another run."""
+
+    positions: tuple[int, ...] = ()
+    verb, order = "patch", 5
+    parts = ("attention", "feed-forward", "residual")
+
+    def what(self):
+        return ",".join(str(position + 1) for position in self.positions)
+
+    @classmethod
+    def read(cls, scope, what):
+        return cls(scope, tuple(_counted(text) - 1 for text in what.split(",") if what))
+
+
+@dataclass(frozen=True)
+class Positioned(Change):
+    """A text's positions are of another kind, see position_tables.py; `shift` leaves out the first
+    rows of the table."""
+
+    kind: str
+    shift: int = 0
+    verb, order = "positions", 0
+    parts = ("positions",)
+
+    def what(self):
+        return f"{self.kind}-{self.shift}" if self.kind == "shifted" else self.kind
+
+    @classmethod
+    def read(cls, scope, what):
+        kind, _, shift = what.partition("-")
+        if kind not in KINDS or bool(shift) != (kind == "shifted"):
+            raise ValueError
+        return cls(scope, kind, _counted(shift) if shift else 0)
 
 
 VERBS = {
     change.verb: change
-    for change in (HeadOff, Uniform, Hidden, Patterned, Forbidden, Allowed, Temperature, Weight)
-}
+    for change in (
+        HeadOff, HeadMean, Uniform, Skipped, Hidden, Patterned, Forbidden, Allowed, Temperature,
+        Weight, Patched, Positioned,
+    )
+}  # fmt: skip
 ENTRY = re.compile(r"(\w+?)(?:\.(\d+))?(?:\.(\d+))?=(\w+)(?::(.+))?", re.ASCII)
 
 
@@ -308,63 +391,32 @@ def _number(text: str, above: float = -1, most: float = math.inf) -> float:
     return number
 
 
-def check(changes: Iterable[Change], sites: Sequence[Site]) -> None:
-    """Raises CannotChange for what a model with these sites does not have."""
+def check(changes: Iterable[Change], parts: Sequence[Part]) -> None:
+    """Raises CannotChange for what a model with these parts does not have."""
     for change in changes:
         scope = change.scope
-        if scope.kind != ALL and scope.kind not in {site.kind for site in sites}:
-            kinds = ", ".join(dict.fromkeys(site.kind for site in sites))
-            raise CannotChange(f"“{change}”: this model has no “{scope.kind}”; it has {kinds}.")
-        there = [site for site in sites if scope.holds(site)]
+        there = [part for part in parts if part.what in change.parts]
+        if scope.kind != ALL and scope.kind not in {part.kind for part in there}:
+            kinds = ", ".join(dict.fromkeys(part.kind for part in there))
+            raise CannotChange(
+                f"“{change}”: “{change.verb}” cannot be said of “{scope.kind}” in this model, but "
+                f"of {kinds}."
+            )
+        there = [part for part in there if scope.holds(part)]
         if not there:
             raise CannotChange(f"“{change}”: this model has no layer {scope.layer + 1} there.")
-        if scope.head is not None and all(scope.head >= site.n_heads for site in there):
-            raise CannotChange(f"“{change}”: this model has no head {scope.head + 1} there.")
+        if scope.head is not None:
+            if isinstance(change, OutputChange) and change.whole:
+                raise CannotChange(f"“{change}”: this is said of a layer, not of a head.")
+            if all(scope.head >= part.n_heads for part in there):
+                raise CannotChange(f"“{change}”: this model has no head {scope.head + 1} there.")
 
 
-@contextmanager
-def applied(model: nn.Module, changes: Sequence[Change]) -> Iterator[None]:
-    """The model runs with the changes; `model` must be the caller's own view. Enter it before
-    `capture`, which then sees what the model used. Raises CannotChange."""
-    sites = model.sites()
-    check(changes, sites)
-    with ExitStack() as hooks:
-        for site in sites:
-            here = sorted((c for c in changes if c.scope.holds(site)), key=lambda c: c.order)
-            if here:
-                hooks.enter_context(_changed(attention_at(model, site), here))
-        yield
-
-
-@contextmanager
-def _changed(attention: MultiHeadAttention, changes: Sequence[Change]) -> Iterator[None]:
-    allowed = None
-
-    def masked(scores, mask):
-        nonlocal allowed
-        scores, allowed = scores.clone(), torch.ones_like(scores, dtype=torch.bool)
-        if mask is not None:
-            allowed &= mask
-        for change in changes:
-            if isinstance(change, MaskChange):
-                change.allow(allowed[:, change.scope.heads])
-            elif isinstance(change, Temperature):
-                scores[:, change.scope.heads] /= change.value
-        return scores, allowed
-
-    def weighed(weights):
-        weights = weights.clone()
-        for change in changes:
-            if isinstance(change, WeightChange):
-                heads = change.scope.heads
-                change.weigh(weights[:, heads], allowed[:, heads])
-        return weights
-
-    with ExitStack() as hooks:
-        hooks.enter_context(replace_softmax_inputs(attention, masked))
-        hooks.enter_context(replace_weights(attention, weighed))
-        for change in changes:
-            if isinstance(change, HeadOff):
-                off = replace_head(attention, change.scope.heads, torch.zeros_like)
-                hooks.enter_context(off)
-        yield
+def look_ahead(changes: Iterable[Change], sites: Iterable[Site]) -> bool:
+    """Whether a token of some text may come to attend to a later one of the same text by them, so
+    that no earlier token is done before the last is there."""
+    own = [site for site in sites if site.query_side == site.key_side]
+    return any(
+        isinstance(change, MaskChange) and change.looks_ahead and any(map(change.scope.holds, own))
+        for change in changes
+    )

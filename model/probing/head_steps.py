@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from model.probing.applying import Given, applied
 from model.probing.capture import inputs_of, outputs_of
-from model.probing.changes import applied
 from model.probing.interventions import replace_mask, replace_positions, replace_scores, unscaled
 from model.probing.run import Run
 from model.probing.sites import (
@@ -87,11 +87,16 @@ class HeadSteps:
 
 @torch.no_grad()
 def head_steps(
-    model: nn.Module, run: Run, site: Site, head: int, ablated: Collection[str] = ()
+    model: nn.Module,
+    run: Run,
+    site: Site,
+    head: int,
+    ablated: Collection[str] = (),
+    given: Given = Given(),
 ) -> HeadSteps:
-    """One pass. `ablated`: of ABLATIONS; positions are ablated in the whole model, the others in
-    this attention. `model` must be the caller's own view. Raises CannotRead before any tensor is
-    made."""
+    """One pass, whose changes take from `given`. `ablated`: of ABLATIONS; positions are ablated in
+    the whole model, the others in this attention. `model` must be the caller's own view. Raises
+    CannotRead before any tensor is made, and CannotChange."""
     ids = ids_of(model, read_of(model, run))
     block, side = parts_at(model, site), sides_of(model)[site.query_side]
     attention, embedding = block.attention, embedding_of(model, side)
@@ -104,7 +109,7 @@ def head_steps(
         "feed_forward": block.feed_forward,
         "linear2": block.feed_forward.linear2,
     }
-    given = {
+    recorded = {
         "query": attention.query,
         "key": attention.key,
         "value": attention.value,
@@ -117,10 +122,10 @@ def head_steps(
         "table": embedding.position,
     }
     with ExitStack() as stack:
-        stack.enter_context(applied(model, run.changes))
+        stack.enter_context(applied(model, run.changes, given))
         _ablate(stack, model, block, ablated)
         inputs = stack.enter_context(inputs_of(read))
-        outputs = stack.enter_context(outputs_of(given))
+        outputs = stack.enter_context(outputs_of(recorded))
         model(*ids, *run.masks.build(model, *ids))
 
     query_input, key_input = inputs["attention"][:2]

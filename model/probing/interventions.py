@@ -9,7 +9,7 @@ Enter them before `capture`, so that it sees what the model used.
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from model.transformer import Embedding, MultiHeadAttention
 
@@ -71,6 +71,13 @@ def replace_head(
         return (heads.flatten(-2),)
 
     with attention.output.register_forward_pre_hook(swap):
+        yield
+
+
+@contextmanager
+def replace_output(module: nn.Module, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
+    """Use `change(output)` for what a module gives."""
+    with module.register_forward_hook(lambda module, inputs, output: change(output)):
         yield
 
 

@@ -20,6 +20,7 @@ class Run:
     checkpoint  the model, by the name that its reader knows it by; empty for one without a name
     step        the training step of its weights
     changes     what is changed in the pass, see changes.py
+    other       the run that its patches are taken from
     """
 
     texts: tuple[Encoding, ...]
@@ -28,3 +29,4 @@ class Run:
     checkpoint: str = ""
     step: str = FINAL
     changes: tuple[Change, ...] = ()
+    other: "Run | None" = None

@@ -59,6 +59,42 @@ def has_final_norm(model: nn.Module, side: Side) -> bool:
     return not isinstance(final_norm_of(model, side), nn.Identity)
 
 
+@dataclass(frozen=True)
+class Part:
+    """Something in a model that can be changed by itself.
+
+    what    "attention", "feed-forward", "residual" (the vectors that leave a layer) or "positions"
+    kind    what a line of changes calls it: the kind of a site, encoder_feed_forward,
+            encoder_residual, …; of positions the title of their side
+    layer   from 0; -1 for positions
+    name    of its module
+    side    the text whose tokens are its rows
+    n_heads of an attention, else 0
+    """
+
+    what: str
+    kind: str
+    layer: int
+    name: str
+    side: str
+    n_heads: int = 0
+
+
+def parts_of(sites: Iterable[Site], sides: Iterable[Side]) -> list[Part]:
+    """All that can be changed, attention first."""
+    parts = [
+        Part("attention", site.kind, site.layer, site.name, site.query_side, site.n_heads)
+        for site in sites
+    ]
+    for side in sides:
+        for layer, name in enumerate(side.layers):
+            kind = f"{side.stack}_feed_forward"
+            parts.append(Part("feed-forward", kind, layer, f"{name}.feed_forward", side.name))
+            parts.append(Part("residual", f"{side.stack}_residual", layer, name, side.name))
+        parts.append(Part("positions", side.title, -1, f"{side.embedding}.position", side.name))
+    return parts
+
+
 def device_of(model: nn.Module):
     """Where its weights are."""
     return next(model.parameters()).device

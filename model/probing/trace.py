@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from model.masks import Masks
+from model.probing.applying import Given, applied
 from model.probing.capture import outputs_of
-from model.probing.changes import applied
 from model.probing.rows import kind_weights, rows
 from model.probing.run import Run
 from model.probing.sites import (
@@ -191,16 +191,18 @@ def ids_of(model: nn.Module, texts: dict[str, Encoding]) -> list[torch.Tensor]:
 
 
 @torch.no_grad()
-def trace(model: nn.Module, run: Run) -> Trace:
-    """Run the model once over its texts and record what happens.
+def trace(model: nn.Module, run: Run, given: Given = Given()) -> Trace:
+    """Run the model once over its texts and record what happens; `given` is what its changes take
+    from elsewhere.
 
-    `model` must be the caller's own view. Raises CannotRead before any tensor is made.
+    `model` must be the caller's own view. Raises CannotRead before any tensor is made, and
+    CannotChange.
     """
     texts = read_of(model, run)
     sides, sites = sides_of(model), model.sites()
     ids = ids_of(model, texts)
     with (
-        applied(model, run.changes),
+        applied(model, run.changes, given),
         outputs_of(_modules(model, sides.values(), sites)) as outputs,
     ):
         logits = model(*ids, *run.masks.build(model, *ids))

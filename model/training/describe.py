@@ -1,12 +1,15 @@
 """What an app should know of a trained model: `python -m model describe NAME --data DIR`.
 
-What the text of its training is like, by which a sentence unlike it is told, and the head that it
-is opened on. Measured on the validation data and written into the card; training does this when it
-ends.
+What the text of its training is like, by which a sentence unlike it is told, the head that it is
+opened on, and what each head gives on average, which is put in the place of one that is ablated.
+Measured on the validation data and written into the card, the averages into means.safetensors;
+training does this when it ends.
 """
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -14,10 +17,12 @@ from torch.nn import functional as F
 
 from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share
 from model.analysis.head_metrics import measured, most_telling, over_sentences
-from model.checkpoint import Checkpoint, load, write_card
+from model.checkpoint import Checkpoint, load, write_card, write_means
 from model.decoding.search import greedy_decode
 from model.masks import Masks
-from model.probing.trace import TooLong
+from model.probing.patching import recorded
+from model.probing.run import Run
+from model.probing.trace import TooLong, trace
 from model.training import tasks
 from model.training.data import DataError, pad
 from model.training.evaluate import in_batches
@@ -29,11 +34,16 @@ MOST_TRACED = 100  # texts
 IGNORED = -100  # cross_entropy's own sign for a label that does not count
 
 
-def described(checkpoint: Checkpoint, task: Task) -> dict:
-    """For the card: `domain` (see analysis.domain), and `opens`, a head."""
+def describe(folder: str | Path, task: Task) -> dict:
+    """Measures a checkpoint and writes what it finds; gives what the card says now of its `domain`
+    (see analysis.domain) and of the head that it `opens` on."""
+    checkpoint = load(folder)
     texts = [source for source, _ in task.examples()["val"][:MOST]]
     domain = Domain.measured(task.text, measures(checkpoint, texts), SHARE)
-    return {"domain": domain.to_card(), "opens": opening_head(checkpoint, texts[:MOST_TRACED])}
+    found = {"domain": domain.to_card(), "opens": opening_head(checkpoint, texts[:MOST_TRACED])}
+    write_card(folder, checkpoint.card | found)
+    write_means(folder, mean_outputs(checkpoint, texts[:MOST_TRACED]))
+    return found
 
 
 @torch.no_grad()
@@ -65,15 +75,28 @@ def measures(checkpoint: Checkpoint, texts: list[str]) -> dict[str, list[float]]
 def opening_head(checkpoint: Checkpoint, texts: list[str]) -> dict:
     """Kind, layer and head, counted from 0, the layer as its site has it: the most telling head of
     the last kind, over all texts that the model can read."""
-    seen = []
-    for text in texts:
-        try:
-            seen.append(checkpoint.trace(text))
-        except TooLong:
-            continue
+    seen = [trace(checkpoint.model, run) for run in _runs(checkpoint, texts)]
     kind, sites = list(seen[0].kinds.items())[-1]
     layer, head = most_telling(over_sentences([measured(trace)[kind] for trace in seen]))
     return {"kind": kind, "layer": sites[layer].layer, "head": head}
+
+
+def mean_outputs(checkpoint: Checkpoint, texts: list[str]) -> dict[str, torch.Tensor]:
+    """Name of an attention → the mean output of its heads, (heads, d_head), over all tokens of all
+    texts, special ones too, and of what the model writes for them."""
+    rows: dict[str, list[torch.Tensor]] = {site.name: [] for site in checkpoint.model.sites()}
+    for run in _runs(checkpoint, texts):
+        given = recorded(checkpoint.model, run)
+        for name, outputs in rows.items():
+            outputs.append(given[name, "heads"].double())
+    return {name: torch.cat(outputs).mean(dim=0).float() for name, outputs in rows.items()}
+
+
+def _runs(checkpoint: Checkpoint, texts: list[str]) -> Iterator[Run]:
+    """Of all texts that the model can read."""
+    for text in texts:
+        with suppress(TooLong):
+            yield checkpoint.run(text)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -85,13 +108,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, metavar="DIR", help="its data (for pairs: FILE.tsv)")
     args = parser.parse_args(arguments)
     try:
-        checkpoint = load(args.checkpoint)
-        card = checkpoint.card
+        card = load(args.checkpoint).card
         task = tasks.task(card.get("task"), args.data, card.get("direction") == ["de", "en"])
-        found = described(checkpoint, task)
+        found = describe(args.checkpoint, task)
     except (DataError, FileNotFoundError) as error:
         sys.exit(str(error))
-    write_card(args.checkpoint, card | found)
     domain, opens = Domain.of_card(found), found["opens"]
     ranges = ", ".join(
         f"{name} {mean:.3g} ± {sd:.2g}" for name, (mean, sd) in domain.ranges.items()

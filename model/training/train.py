@@ -38,7 +38,7 @@ from model.memory import keep_freed_memory
 from model.tokenizer import Tokenizer
 from model.training import tasks
 from model.training.data import DataError, Pair, batches, pad, pad_ids
-from model.training.describe import described
+from model.training.describe import describe
 from model.training.snapshots import MARKS
 from model.training.tasks import Example, Recipe, Task
 
@@ -250,12 +250,7 @@ class Training:
         bar.close()
         if acc.is_main_process:
             with saving(self.folder, OSError):
-                self.write_measured()
-
-    def write_measured(self) -> None:
-        """What the card says of the checkpoint as it is in the end."""
-        trained = checkpoint.load(self.folder)
-        checkpoint.write_card(self.folder, trained.card | described(trained, self.task))
+                describe(self.folder, self.task)
 
     def is_over(self) -> bool:
         """Whether no better checkpoint has come for `patience` epochs."""

@@ -92,7 +92,7 @@ def test_the_log_probability_is_that_of_the_two_passes(changed):
     [
         ("cross.1.1", "“cross.1.1” is no change"),
         ("cross.9=off", "this model has no layer 9"),
-        ("sideways=off", "this model has no “sideways”"),
+        ("sideways=off", "cannot be said of “sideways”"),
         ("decoder.1.1=weight:1>2:0.5", "this key is masked"),
     ],
 )

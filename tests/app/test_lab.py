@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from model import load
 from model.analysis import positions
+from model.probing import position_tables
 from model.probing.capture import view
 from tests.conftest import ROOT
 from tests.model.common import CHECKPOINTS
@@ -143,7 +143,7 @@ def test_rotation(lab):
     assert bold(page, "Largest error") > 0.01 and r"\neq" in page.latex[0].value
 
 
-@pytest.mark.parametrize("kind", positions.KINDS)
+@pytest.mark.parametrize("kind", position_tables.KINDS)
 def test_other_positions(lab, kind):
     page = lab("Other positions")
     page.segmented_control(key="instead").set_value("shifted").run()
@@ -163,8 +163,8 @@ def test_other_positions(lab, kind):
     assert row["answers that change"] == (own.best != expected.answers.best).sum()
     assert np.abs(answers["its probability, own"] - own.wanted).max() <= 1e-6
     assert np.abs(answers.iloc[:, 3] - expected.answers.wanted).max() <= 1e-6
-    with torch.no_grad(), positions.under(model, kind, 4):
-        written = en_de.tokenizer.decode(replace(en_de, model=model).translate(TEXT).ids)
+    other = f"all=positions:{'shifted-4' if kind == 'shifted' else kind}"
+    written = en_de.tokenizer.decode(en_de.translate(TEXT, changes=other).ids)
     assert written in said(page).replace("\\", "")
 
 

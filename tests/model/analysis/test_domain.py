@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from model import checkpoint
@@ -98,7 +99,16 @@ def test_the_command_writes_the_card(tmp_path, capsys):
     checkpoint.save(tmp_path, model, "pre_norm", tokenizer, about)
     describe.main([str(tmp_path)])
     assert "lower-case letters" in capsys.readouterr().out
-    card = checkpoint.load(tmp_path).card
+    held = checkpoint.load(tmp_path)
+    card = held.card
+    run = held.run("a b")
+    means = describe.mean_outputs(held, ["a b"])
+    for site in model.sites():
+        seen = held.trace_run(run)
+        heads = seen.attention[site.kind][site.layer] @ seen.value[site.kind][site.layer]
+        assert np.abs(means[site.name].numpy() - heads.mean(axis=1)).max() <= 1e-6
+        assert held.means[site.name].shape == means[site.name].shape
+    assert held.trace("a b", changes="all=mean").run.changes
     assert Domain.of_card(card).examples == 500 and card["title"] == "A copy"
     assert "lower-case letters" in (tmp_path / "README.md").read_text(encoding="utf-8")
     with pytest.raises(SystemExit, match="no checkpoint"):

@@ -7,8 +7,11 @@ import torch
 
 from model.analysis import positions
 from model.masks import Masks
+from model.probing import position_tables
+from model.probing.applying import applied
 from model.probing.capture import view
 from model.probing.interventions import replace_positions
+from model.probing.run import Run
 from model.probing.trace import trace
 from model.transformer import Embedding, PositionalEncoding
 from model.variants import LearnedPositions, PositionsFromOne
@@ -95,22 +98,21 @@ def test_replaced_positions_are_added_and_nothing_is_left_after_the_block():
         ) <= within(1e-6)
         assert model.tgt_embedding(ids).equal(before)  # the same words, its own table
     assert hooks(model) == 0 and model.src_embedding(ids).equal(before)
-    with pytest.raises(RuntimeError, match="in the block"), positions.under(model, "none"):
-        raise RuntimeError("in the block")
-    assert hooks(model) == 0
 
 
 @pytest.mark.parametrize("own", [PositionalEncoding(30, 8), PositionsFromOne(30, 8), None])
 def test_tables_of_every_kind(own):
     own = LearnedPositions(30, 8).requires_grad_(False) if own is None else own
     table, state = own(30), torch.random.get_rng_state()
-    kinds = {kind: positions.table_of(kind, own, 30, shift=4) for kind in positions.KINDS}
+    kinds = {
+        kind: position_tables.table_of(kind, own, 30, shift=4) for kind in position_tables.KINDS
+    }
     assert torch.random.get_rng_state().equal(state)  # PyTorch's generator belongs to all
-    assert kinds[positions.kind_of_table(own)].equal(table)
+    assert kinds[position_tables.kind_of_table(own)].equal(table)
     assert kinds["none"].eq(0).all() and kinds["shifted"].equal(table[4:])
     for kind in ("sinusoidal", "learned"):
         assert max_difference(kinds[kind].norm(dim=-1), table.norm(dim=-1)) <= within(1e-5)
-        assert kinds[kind].equal(positions.table_of(kind, own, 30))
+        assert kinds[kind].equal(position_tables.table_of(kind, own, 30))
     assert max_difference(kinds["sinusoidal"], kinds["learned"]) > 0.1
 
 
@@ -119,10 +121,10 @@ def test_an_effect_is_that_of_a_model_built_with_the_other_table(preset):
     model = random_model(preset)
     run = run_of(model, *random_pair(), pad_to=9)
     before = trace(model, run)
-    for kind in positions.KINDS:
+    for kind in position_tables.KINDS:
         built = copy.deepcopy(model)
         for embedding in (part for part in built.modules() if isinstance(part, Embedding)):
-            table = positions.table_of(kind, embedding.position, 40, 6)
+            table = position_tables.table_of(kind, embedding.position, 40, 6)
             embedding.position = LearnedPositions(*table.shape)
             embedding.position.weight.data.copy_(table)
         now = trace(built.requires_grad_(False), run)
@@ -217,8 +219,8 @@ def test_writing_under_other_positions_gets_each_its_row():
     from model.decoding.search import greedy_decode
 
     model, src = random_model(n_decoder_layers=1), random_ids(6)
-    for kind in positions.KINDS:
-        with positions.under(model, kind, 3):
+    for kind in position_tables.KINDS:
+        with applied(model, positions.with_positions(Run(()), kind, 3).changes):
             cached, whole = (greedy_decode(model, src, 9, use_cache=use) for use in (True, False))
         assert cached == whole
 

@@ -10,9 +10,11 @@ import pytest
 import torch
 
 from model import load
+from model.decoding.search import greedy_decode
 from model.masks import Masks
 from model.presets import PRESETS
 from model.probing import changes
+from model.probing.applying import Given, applied
 from model.probing.changes import (
     ALL,
     CannotChange,
@@ -23,13 +25,14 @@ from model.probing.changes import (
     Temperature,
     Uniform,
     Weight,
-    applied,
+    look_ahead,
     parse,
     written,
 )
+from model.probing.patching import recorded
 from model.probing.run import Run
-from model.probing.sites import attention_at
-from model.probing.trace import trace
+from model.probing.sites import attention_at, parts_of, predicted_side
+from model.probing.trace import ids_of, read_of, trace
 from model.variants import SlicedLinear
 from tests.model.common import encoding, random_model
 
@@ -52,13 +55,11 @@ def texts_of(model):
     ]
 
 
-def logits(model, line="", masks=Masks(), pad_to=0):
+def logits(model, line="", masks=Masks(), pad_to=0, texts=None, given=Given()):
     """The logits of a run, in the model's own type."""
-    from model.probing.trace import ids_of, read_of
-
-    run = Run(texts_of(model), masks, pad_to)
+    run = Run(texts or texts_of(model), masks, pad_to)
     ids = ids_of(model, read_of(model, run))
-    with torch.no_grad(), applied(model, parse(line)):
+    with torch.no_grad(), applied(model, parse(line), given):
         return model(*ids, *masks.build(model, *ids))
 
 
@@ -272,6 +273,10 @@ def generated(chance) -> changes.Change:
             changes.Allowed(scope, cells),
             Temperature(scope, chance.uniform(1e-6, 1e6)),
             Weight(scope, some(99), some(99), chance.random()),
+            changes.HeadMean(scope),
+            changes.Skipped(scope),
+            changes.Patched(scope, tuple(some(900) for _ in range(some(4)))),
+            changes.Positioned(scope, *chance.choice([("none", 0), ("shifted", 1 + some(9))])),
         ]
     )
 
@@ -311,12 +316,116 @@ def test_a_broken_line_is_answered_with_a_sentence_that_quotes_it():
 def test_what_a_model_does_not_have_is_said():
     model = random_model("paper")
     for line, why in (
-        ("sideways=off", "no “sideways”; it has encoder, decoder, cross"),
+        ("sideways=off", "cannot be said of “sideways” in this model, but of encoder, decoder"),
         ("encoder.9=off", "no layer 9"),
         ("encoder.1.9=off", "no head 9"),
+        ("encoder.1.1=skip", "of a layer, not of a head"),
+        ("encoder_feed_forward.1=off", "cannot be said of “encoder_feed_forward”"),
+        ("encoder_feed_forward.9=skip", "no layer 9"),
+        ("encoder_residual.1.1=patch", "no head 1"),
+        ("encoder=positions:none", "but of source, target"),
+        ("source.1=positions:none", "no layer 1"),
+        ("encoder.1.1=mean", "the mean of this model's heads is not known"),
+        ("encoder.1.1=patch", "no other run to take it from"),
     ):
-        with pytest.raises(CannotChange, match=why), applied(model, parse(line)):
-            pass
+        with pytest.raises(CannotChange, match=why):
+            logits(model, line)
+
+
+def zeroed(model, name):
+    """A copy in which a linear map gives nothing."""
+    other = copy.deepcopy(model)
+    with torch.no_grad():
+        for parameter in other.get_submodule(name).parameters():
+            parameter.zero_()
+    return other
+
+
+def test_a_sublayer_that_is_skipped_is_one_whose_last_map_is_zero(preset, dtype):
+    model = random_model(preset).to(dtype)
+    parts = parts_of(model.sites(), model.sides())
+    for part in [p for p in parts if p.what in ("attention", "feed-forward")]:
+        last = "output" if part.what == "attention" else "linear2"
+        found = logits(model, f"{part.kind}.{part.layer + 1}=skip")
+        same(found, logits(zeroed(model, f"{part.name}.{last}"), ""))
+        assert (found - logits(model)).abs().max() > 1e-5
+
+
+def test_a_head_at_its_mean_is_a_constant_of_the_output_projection(preset, dtype):
+    """The projection takes nothing from the head, and its bias what it makes of the mean."""
+    model = random_model(preset).to(dtype)
+    for site, head in places(model):
+        attention = attention_at(model, site)
+        width = attention.output.weight.shape[1] // attention.n_heads
+        chance = torch.Generator().manual_seed(3)
+        means = torch.randn(attention.n_heads, width, generator=chance).to(dtype)
+        line = f"{site.kind}.{site.layer + 1}.{head + 1}=mean"
+        found = logits(model, line, given=Given({site.name: means}))
+        expected = surgery(model, site, head, "output", 0)
+        output = attention_at(expected, site).output
+        rows = slice(head * width, (head + 1) * width)
+        added = attention.output.weight[:, rows] @ means[head]
+        bias = added if output.bias is None else output.bias + added
+        output.bias = torch.nn.Parameter(bias, requires_grad=False)
+        same(found, logits(expected))
+
+
+def other_texts(model):
+    return (encoding(torch.tensor([15, 6, 17, 8, 9, 3])), encoding(torch.tensor([11, 18, 4, 14])))[
+        : len(model.sides())
+    ]
+
+
+def test_patching_every_layers_vectors_makes_the_other_run(preset, dtype):
+    """What leaves the last layers decides the logits; at one position, that row of them."""
+    model = random_model(preset).to(dtype)
+    given = Given(other=recorded(model, Run(other_texts(model))))
+    plain = logits(model)
+    expected = logits(model, texts=other_texts(model))
+    side = predicted_side(model)
+    line = f"{side.stack}_residual.{len(side.layers)}=patch"
+    same(logits(model, line, given=given), expected)
+    if side.predicts == "next token":
+        found = logits(model, f"{line}:2", given=given)
+        same(found[:, 1], expected[:, 1])
+        same(found[:, [0, 2]], plain[:, [0, 2]])
+
+
+def test_a_patched_head_gives_what_it_gave_in_the_other_run():
+    model = random_model("paper")
+    run, other = Run(texts_of(model)), Run(other_texts(model))
+    site = model.sites()[-1]
+    changed = replace(run, changes=parse(f"{site.kind}.{site.layer + 1}.2=patch:1,3"), other=other)
+    found = trace(model, changed, Given(other=recorded(model, other)))
+    plain, theirs = trace(model, run), trace(model, other)
+    heads, others = (t.attention[site.kind][-1] @ t.value[site.kind][-1] for t in (plain, theirs))
+    heads[1, [0, 2]] = others[1, [0, 2]]
+    output = attention_at(model, site).output
+    expected = np.concatenate(heads, axis=-1) @ output.weight.numpy().T + output.bias.numpy()
+    assert np.abs(found.output[site.kind][-1] - expected).max() <= 1e-5
+
+
+def test_patching_a_run_with_itself_changes_nothing(preset):
+    model = random_model(preset)
+    given = Given(other=recorded(model, Run(texts_of(model))))
+    plain = logits(model)
+    for line in ("all=patch", "all=patch:2,3", f"{model.sites()[0].kind}.1.1=patch"):
+        assert torch.equal(logits(model, line, given=given), plain)
+    parts = {p.kind for p in parts_of(model.sites(), model.sides()) if p.what != "positions"}
+    for kind in parts:
+        assert torch.equal(logits(model, f"{kind}.1=patch", given=given), plain)
+
+
+def test_a_patch_needs_texts_of_one_length_and_a_run_without_patches():
+    en_de = load("en-de")
+    other = en_de.run("Two dogs run over green grass.", "Ein Hund.")
+    for line in ("encoder.1.1=patch", "all=patch"):
+        with pytest.raises(CannotChange, match="the source of the other run has"):
+            en_de.trace("A dog runs.", "Ein Hund.", changes=line, other=other)
+    assert en_de.trace("A dog runs.", "Ein Hund.", changes="decoder.1=patch", other=other)
+    patched = en_de.run("A dog runs.", "Ein Hund.", changes="decoder.1=patch", other=other)
+    with pytest.raises(CannotChange, match="itself patched"):
+        en_de.trace("A dog runs.", "Ein Hund.", changes="decoder.1=patch", other=patched)
 
 
 def test_runs_with_other_changes_are_other_runs():
@@ -344,6 +453,33 @@ def test_hiding_a_letter_from_reverse_spoils_its_mirror():
         assert set(wrong) <= {n - 1 - i}
         spoilt += wrong == [n - 1 - i]
     assert spoilt == n
+
+
+WRITTEN_UNDER = [
+    "all.1.1=off", "cross=temperature:3.0", "decoder.2=mask:causal", "decoder=mask:strided-2",
+    "decoder.1.2=weight:4>2:0.9; decoder.1.2=weight:99>2:0.5", "decoder.3=forbid:3>1,5>2,80>1",
+    "cross=hide:2; decoder=hide:2", "decoder_feed_forward.2=skip", "cross.3=skip",
+    "cross.2.1=uniform", "all=positions:shifted-3", "target=positions:none", "all.1=mean",
+    "decoder.1=mask:none", "decoder=mask:window-2", "decoder.2.1=allow:1>3,2>9", "all=patch:2,3",
+    "decoder.2.3=patch; encoder_residual.1=patch:1", "decoder_residual.4=patch:3",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", WRITTEN_UNDER)
+def test_written_with_a_cache_as_without_one(line):
+    """One row at a time, told its place, against all rows anew at every step."""
+    en_de = load("en-de")
+    text, other = "A man is riding a horse.", en_de.run("A woman is riding a bike.")
+    given = en_de.given(en_de.run(text, "x", changes=line, other=other), writes=True)
+    found = parse(line)
+    src = torch.tensor([[*en_de.tokenizer.encode(text).ids, en_de.model.config.eos_id]])
+    with applied(en_de.model, found, given):
+        whole = greedy_decode(en_de.model, src, use_cache=False)
+    written_target = en_de.translate(text, changes=line, other=other)
+    assert list(written_target.ids) == whole[0]
+    assert look_ahead(found, en_de.model.sites()) == any(
+        word in line for word in ("mask:none", "window", "strided", "allow")
+    )
 
 
 def test_translations_under_changes_are_written_under_them():

@@ -1,0 +1,184 @@
+"""Changes applied to a view of a model, by hooks that a context manager takes away again.
+
+Masks and temperatures change what goes into the softmax, so that rows renormalise by themselves;
+weights what comes out of it; heads what goes into the output projection; sublayers and the
+residual stream what their module gives; positions the table. While a target is written with a
+key-value cache a pass has one row: the positional tables are asked for how many tokens have been
+read, so each row is known by its place, and a change for a later one waits.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from model.probing.changes import (
+    CannotChange,
+    Change,
+    HeadMean,
+    MaskChange,
+    OutputChange,
+    Patched,
+    Positioned,
+    Temperature,
+    WeightChange,
+    check,
+)
+from model.probing.interventions import (
+    replace_head,
+    replace_output,
+    replace_positions,
+    replace_softmax_inputs,
+    replace_weights,
+)
+from model.probing.position_tables import table_of
+from model.probing.sites import Part, embedding_of, parts_of
+
+ALL_ROWS = slice(None)  # of a batch
+
+
+@dataclass(frozen=True)
+class Given:
+    """What changes take from outside the pass that they change.
+
+    means   name of an attention → the mean output of its heads, (heads, d_head)
+    other   what parts gave in another run, by their names, (length, d_model); an attention's heads
+            under (name, "heads"), (query, heads, d_head)
+    """
+
+    means: Mapping[str, Tensor] = field(default_factory=dict)
+    other: Mapping[str | tuple[str, str], Tensor] = field(default_factory=dict)
+
+
+@contextmanager
+def applied(model: nn.Module, changes: Sequence[Change], given: Given = Given()) -> Iterator[None]:
+    """The model runs with the changes; `model` must be the caller's own view. Enter it before
+    `capture`, which then sees what the model used. Raises CannotChange."""
+    with applied_by_row(model, changes, (), given):
+        yield
+
+
+@contextmanager
+def applied_by_row(
+    model: nn.Module,
+    changes: Sequence[Change],
+    rows: Sequence[Sequence[Change]],
+    given: Given = Given(),
+) -> Iterator[None]:
+    """As `applied`, in all rows of a batch; row i besides under the changes `rows[i]`, which leave
+    positions as they are."""
+    placed = [(ALL_ROWS, change) for change in changes]
+    placed += [(slice(i, i + 1), change) for i, more in enumerate(rows) for change in more]
+    parts = parts_of(model.sites(), model.sides())
+    check([change for _, change in placed], parts)
+    placed.sort(key=lambda one: one[1].order)
+    read: dict[str, int] = {}
+    with ExitStack() as hooks:
+        if placed:
+            for side in model.sides():
+                position = embedding_of(model, side).position
+                count = partial(_count, read, side.name)
+                hooks.enter_context(position.register_forward_pre_hook(count))
+        for part in parts:
+            here = [
+                (rows, change)
+                for rows, change in placed
+                if part.what in change.parts and change.scope.holds(part)
+            ]
+            _hook(hooks, model, part, here, read, given)
+        yield
+
+
+Placed = Sequence[tuple[slice, Change]]
+
+
+def _count(read: dict[str, int], side: str, module, inputs: tuple) -> None:
+    read[side] = inputs[0]
+
+
+def _hook(
+    hooks: ExitStack, model: nn.Module, part: Part, here: Placed, read: dict, given: Given
+) -> None:
+    """All changes of one part."""
+    module = model.get_submodule(part.name)
+    if any(isinstance(c, MaskChange | Temperature | WeightChange) for _, c in here):
+        for hook in _softmax(module, part, here, read):
+            hooks.enter_context(hook)
+    for rows, change in here:
+        if isinstance(change, Positioned):
+            table = table_of(change.kind, module, model.config.max_length, change.shift)
+            embedding = model.get_submodule(part.name.rpartition(".")[0])
+            hooks.enter_context(replace_positions(embedding, table))
+        elif isinstance(change, OutputChange):
+            heads = part.what == "attention" and not change.whole
+            value = partial(_value, change, part, heads, read, given)
+            inside = partial(_inside, rows, value)
+            if heads:
+                hooks.enter_context(replace_head(module, change.scope.heads, inside))
+            else:
+                hooks.enter_context(replace_output(module, inside))
+
+
+def _softmax(attention: nn.Module, part: Part, here: Placed, read: dict):
+    """The hooks around an attention's softmax."""
+    allowed = first = None
+
+    def masked(scores, mask):
+        nonlocal allowed, first
+        first = read[part.side] - scores.shape[-2]
+        scores, allowed = scores.clone(), torch.ones_like(scores, dtype=torch.bool)
+        if mask is not None:
+            allowed &= mask
+        for rows, change in here:
+            if isinstance(change, MaskChange):
+                change.allow(allowed[rows, change.scope.heads], first)
+            elif isinstance(change, Temperature):
+                scores[rows, change.scope.heads] /= change.value
+        return scores, allowed
+
+    def weighed(weights):
+        weights = weights.clone()
+        for rows, change in here:
+            if isinstance(change, WeightChange):
+                heads = rows, change.scope.heads
+                change.weigh(weights[heads], allowed[heads], first)
+        return weights
+
+    return replace_softmax_inputs(attention, masked), replace_weights(attention, weighed)
+
+
+def _inside(rows: slice, value: Callable[[Tensor], Tensor], output: Tensor) -> Tensor:
+    """`output` with other values in some rows of the batch."""
+    if rows == ALL_ROWS:
+        return value(output)
+    output = output.clone()
+    output[rows] = value(output[rows])
+    return output
+
+
+def _value(
+    change: OutputChange, part: Part, heads: bool, read: dict, given: Given, output: Tensor
+) -> Tensor:
+    """What stands in the place of an output, (batch, length, …), by a change."""
+    if isinstance(change, HeadMean):
+        if part.name not in given.means:
+            raise CannotChange(f"“{change}”: the mean of this model's heads is not known.")
+        return given.means[part.name][change.scope.heads].to(output).expand_as(output)
+    if not isinstance(change, Patched):
+        return torch.zeros_like(output)
+    key = (part.name, "heads") if heads else part.name
+    if key not in given.other:
+        raise CannotChange(f"“{change}”: there is no other run to take it from.")
+    other = given.other[key].to(output)
+    if heads:
+        other = other[:, change.scope.heads]
+    first = read[part.side] - output.shape[1]
+    rows = range(first, min(first + output.shape[1], len(other)))
+    if change.positions:
+        rows = [row for row in rows if row in change.positions]
+    output = output.clone()
+    output[:, [row - first for row in rows]] = other[list(rows)]
+    return output

@@ -1,0 +1,61 @@
+"""Activation patching: what a run takes from another one (Vig et al. 2020, Meng et al. 2022)."""
+
+from collections.abc import Iterable, Mapping
+
+import torch
+from torch import nn
+
+from model.probing.applying import Given, applied
+from model.probing.capture import inputs_of, outputs_of
+from model.probing.changes import CannotChange, Change, Patched
+from model.probing.run import Run
+from model.probing.sites import parts_of, sides_of
+from model.probing.trace import ids_of, read_of
+from model.tokenizer import Encoding
+
+
+@torch.no_grad()
+def recorded(model: nn.Module, run: Run, given: Given = Given()) -> dict:
+    """What every part gives in a run, as Given.other has it. `model` must be the caller's own view.
+    Raises CannotRead and CannotChange: what others take from may not itself be patched."""
+    if any(isinstance(change, Patched) for change in run.changes):
+        raise CannotChange("The other run is itself patched; patch from one that is not.")
+    ids = ids_of(model, read_of(model, run))
+    parts = [p for p in parts_of(model.sites(), model.sides()) if p.what != "positions"]
+    modules = {part.name: model.get_submodule(part.name) for part in parts}
+    attentions = {p.name: modules[p.name] for p in parts if p.what == "attention"}
+    projections = {(name, "heads"): module.output for name, module in attentions.items()}
+    with (
+        applied(model, run.changes, given),
+        outputs_of(modules) as outputs,
+        inputs_of(projections) as inputs,
+    ):
+        model(*ids, *run.masks.build(model, *ids))
+    heads = {
+        key: arguments[0][0].unflatten(-1, (attentions[key[0]].n_heads, -1))
+        for key, arguments in inputs.items()
+    }
+    return heads | {name: output[0] for name, output in outputs.items()}
+
+
+def check_lengths(
+    model: nn.Module,
+    changes: Iterable[Change],
+    texts: Mapping[str, Encoding],
+    other: Mapping[str, Encoding],
+) -> None:
+    """Raises CannotChange where a text that patches are made in has another length than in the run
+    that they come from. Side → what the model reads."""
+    parts = parts_of(model.sites(), model.sides())
+    for change in changes:
+        if not isinstance(change, Patched):
+            continue
+        for part in parts:
+            if part.what not in change.parts or not change.scope.holds(part):
+                continue
+            if part.side in texts and len(texts[part.side].ids) != len(other[part.side].ids):
+                raise CannotChange(
+                    f"“{change}”: the {sides_of(model)[part.side].title} of the other run has "
+                    f"{len(other[part.side].ids)} tokens, this one {len(texts[part.side].ids)}; "
+                    "patching needs the same number."
+                )

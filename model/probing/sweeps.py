@@ -1,0 +1,163 @@
+"""Many changes, each by itself: what every head, token or sublayer is for, in one table.
+
+Each change is a row of a batch, so that all of them cost a few passes. What it does is told by a
+score of the logits: its effect is the score with the change less the score without.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from model.probing.applying import Given, applied_by_row
+from model.probing.changes import Change, HeadOff, Hidden, Patched, Scope, Skipped, written
+from model.probing.run import Run
+from model.probing.sites import parts_of, predicted_side
+from model.probing.trace import ids_of, read_of
+from model.transformer import Site
+
+MOST_TOKENS = 4096  # that go through the model at once
+NONE = -1  # in place of an id
+
+
+@dataclass(frozen=True)
+class Score:
+    """A number for a pass: the log-probability of the predicted text, all its tokens together, or
+    of the class that is the likeliest without a change. With a `position`, a row of the logits from
+    0, the log-probability of the token `wanted` there, or, where `against` is given too, the
+    difference of their logits."""
+
+    position: int | None = None
+    wanted: int | None = None
+    against: int | None = None
+
+    def of(self, logits: Tensor, following: Tensor) -> Tensor:
+        """(batch, length, vocab_size) → (batch,); `following` is the id that each row is to
+        predict, (length,), or NONE."""
+        if self.position is None:
+            rows = following != NONE
+            wanted = following[rows].expand(len(logits), -1)[..., None]
+            return logits[:, rows].log_softmax(dim=-1).gather(-1, wanted)[..., 0].sum(dim=-1)
+        row = logits[:, self.position]
+        if self.against is None:
+            return row.log_softmax(dim=-1)[:, self.wanted]
+        return row[:, self.wanted] - row[:, self.against]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The `score` of a run, and the effect of each of the changes, (change,); several that are made
+    at once are one."""
+
+    score: float
+    changes: tuple[tuple[Change, ...], ...]
+    effects: np.ndarray
+
+    def by_head(self, kinds: Mapping[str, Sequence[Site]]) -> dict[str, np.ndarray]:
+        """Kind → (layers, heads), of changes that each concern one head; NaN where there is
+        none."""
+        shown = {k: np.full((len(sites), sites[0].n_heads), np.nan) for k, sites in kinds.items()}
+        rows = {
+            (k, site.layer): row for k, sites in kinds.items() for row, site in enumerate(sites)
+        }
+        for (change, *_), effect in zip(self.changes, self.effects, strict=True):
+            scope = change.scope
+            shown[scope.kind][rows[scope.kind, scope.layer], scope.head] = effect
+        return shown
+
+    def to_dataframe(self) -> "pandas.DataFrame":  # noqa: F821
+        """One row for each change: change (its line), attention (a kind, or another part), layer,
+        head, position, effect. They count from 1; what does not apply is missing."""
+        import pandas as pd  # here alone
+
+        def counted(number):
+            return None if number is None else number + 1
+
+        scopes = [change.scope for change, *_ in self.changes]
+        places = [
+            getattr(change, "positions", getattr(change, "tokens", ()))
+            for change, *_ in self.changes
+        ]
+        numbers = {
+            "layer": [counted(scope.layer) for scope in scopes],
+            "head": [counted(scope.head) for scope in scopes],
+            "position": [counted(place[0]) if len(place) == 1 else None for place in places],
+        }
+        return pd.DataFrame(
+            {
+                "change": list(map(written, self.changes)),
+                "attention": [scope.kind for scope in scopes],
+                **{name: pd.array(column, "Int64") for name, column in numbers.items()},
+                "effect": self.effects,
+            }
+        )
+
+
+def heads_off(model: nn.Module) -> list[HeadOff]:
+    """Every head off."""
+    return [
+        HeadOff(Scope(site.kind, site.layer, head))
+        for site in model.sites()
+        for head in range(site.n_heads)
+    ]
+
+
+def heads_patched(model: nn.Module, positions: Sequence[int] = ()) -> list[Patched]:
+    """Every head from the other run; with `positions`, at each of them by itself."""
+    places = [(position,) for position in positions] or [()]
+    return [Patched(off.scope, place) for off in heads_off(model) for place in places]
+
+
+def sublayers_skipped(model: nn.Module) -> list[Skipped]:
+    """Every sublayer skipped."""
+    parts = parts_of(model.sites(), model.sides())
+    return [Skipped(Scope(p.kind, p.layer)) for p in parts if p.what in Skipped.parts]
+
+
+def tokens_hidden(model: nn.Module, side: str, length: int) -> list[tuple[Hidden, ...]]:
+    """Every token of a side hidden wherever it is a key."""
+    kinds = dict.fromkeys(site.kind for site in model.sites() if site.key_side == side)
+    return [tuple(Hidden(Scope(kind), (token,)) for kind in kinds) for token in range(length)]
+
+
+@torch.no_grad()
+def sweep(
+    model: nn.Module,
+    run: Run,
+    changes: Sequence[Change | Sequence[Change]],
+    score: Score = Score(),
+    given: Given = Given(),
+) -> Sweep:
+    """The effect of each of the changes on top of the run's own. `model` must be the caller's own
+    view. Raises CannotRead and CannotChange."""
+    ids = ids_of(model, read_of(model, run))
+    following = _following(model, run)
+    each = [(one,) if isinstance(one, Change) else tuple(one) for one in changes]
+    at_once = max(1, MOST_TOKENS // sum(text.shape[1] for text in ids))
+    rows, found = [(), *each], []
+    for start in range(0, len(rows), at_once):
+        together = rows[start : start + at_once]
+        batch = [text.expand(len(together), -1) for text in ids]
+        with applied_by_row(model, run.changes, together, given):
+            logits = model(*batch, *run.masks.build(model, *batch))
+        if following is None:
+            following = logits[0, :1].argmax(dim=-1)
+        found.append(score.of(logits, following))
+    scores = torch.cat(found).double().cpu().numpy()
+    return Sweep(float(scores[0]), tuple(each), scores[1:] - scores[0])
+
+
+def _following(model: nn.Module, run: Run) -> Tensor | None:
+    """The id that each row of the logits is to predict; None where they tell classes apart."""
+    side, config = predicted_side(model), model.config
+    if side.predicts == "class":
+        return None
+    (ids,) = ids_of(model, {side.name: read_of(model, run)[side.name]})
+    end = config.eos_id if config.eos_id >= 0 else NONE
+    following = torch.cat([ids[0, 1:], ids.new_tensor([end])])
+    if config.pad_id >= 0:
+        following[ids[0] == config.pad_id] = NONE
+        following[following == config.pad_id] = end
+    return following

@@ -1,0 +1,105 @@
+"""What every change does by itself, in one table, against one pass for each."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from model import load
+from model.presets import PRESETS
+from model.probing import sweeps
+from model.probing.applying import Given
+from model.probing.changes import Change, parse
+from model.probing.patching import recorded
+from model.probing.run import Run
+from model.probing.sites import kinds_of
+from model.probing.sweeps import Score, sweep
+from model.probing.trace import trace
+from tests.model.common import encoding, random_model
+
+SENTENCE = "A young girl in a red dress runs."
+
+
+def runs(model):
+    """Two of the same lengths."""
+    one = (encoding(torch.tensor([5, 6, 7, 8, 9, 10])), encoding(torch.tensor([11, 12, 13, 14])))
+    two = (encoding(torch.tensor([15, 6, 17, 8, 3, 4])), encoding(torch.tensor([11, 18, 4, 14])))
+    return (Run(texts[: len(model.sides())], pad_to=9) for texts in (one, two))
+
+
+def log_softmax(row):
+    row = row.astype(np.float64)
+    return row - row.max() - np.log(np.exp(row - row.max()).sum())
+
+
+def score_of(model, run, given, score, best=None):
+    """By hand, of a pass."""
+    seen = trace(model, run, given)
+    if score.position is not None:
+        row = log_softmax(seen.logits[score.position])
+        return row[score.wanted] - (0 if score.against is None else row[score.against])
+    if seen.predicted.predicts == "class":
+        return log_softmax(seen.logits[0])[best]
+    ids = [id for id in seen.texts[seen.predicted.name].ids if id != model.config.pad_id]
+    following = [*ids[1:], *([model.config.eos_id] if model.config.eos_id >= 0 else [])]
+    return sum(log_softmax(seen.logits[i])[id] for i, id in enumerate(following))
+
+
+@pytest.mark.parametrize("score", [Score(), Score(0, 1), Score(0, 1, 0)], ids=str)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_effects_are_those_of_one_pass_each(preset, score, monkeypatch):
+    monkeypatch.setattr(sweeps, "MOST_TOKENS", 100)  # several batches
+    model = random_model(preset)
+    run, other = runs(model)
+    run = replace(run, changes=parse(f"{model.sites()[0].kind}.1.1=temperature:2.0"))
+    given = Given(other=recorded(model, other))
+    changes = [
+        *sweeps.heads_off(model),
+        *sweeps.heads_patched(model, (0, 2)),
+        *sweeps.sublayers_skipped(model),
+        *sweeps.tokens_hidden(model, model.sides()[0].name, 4),
+    ]
+    found = sweep(model, run, changes, score, given)
+    best = trace(model, run).logits[0].argmax()
+    assert found.score == pytest.approx(score_of(model, run, given, score, best), abs=1e-4)
+    for change, effect in zip(changes, found.effects, strict=True):
+        each = (change,) if isinstance(change, Change) else change
+        alone = replace(run, changes=(*run.changes, *each))
+        expected = score_of(model, alone, given, score, best) - found.score
+        assert effect == pytest.approx(expected, abs=1e-4 * max(1, abs(found.score)))
+    assert np.abs(found.effects).max() > 1e-3
+
+
+def test_effects_by_head_and_as_a_table():
+    model = random_model("paper")
+    run, _ = runs(model)
+    found = sweep(model, run, sweeps.heads_off(model))
+    kinds = kinds_of(model.sites())
+    shown, table = found.by_head(kinds), found.to_dataframe()
+    assert len(table) == sum(array.size for array in shown.values())
+    for row in table.itertuples():
+        assert row.change == f"{row.attention}.{row.layer}.{row.head}=off"
+        assert shown[row.attention][row.layer - 1, row.head - 1] == row.effect
+    hidden = sweep(model, run, sweeps.tokens_hidden(model, "src", 3)).to_dataframe()
+    assert list(hidden["position"]) == [1, 2, 3] and hidden["head"].isna().all()
+    assert list(hidden["change"])[1] == "encoder=hide:2; cross=hide:2"
+
+
+def test_of_a_checkpoint_by_its_name():
+    en_de = load("en-de")
+    run = en_de.run(SENTENCE)
+    found = en_de.sweep(run, "heads")
+    assert len(found) == 48 and found["effect"].min() < -0.1
+    line = found.sort_values("effect")["change"].iloc[0]
+    plain, off = (sweep(en_de.model, replace(run, changes=parse(c)), []).score for c in ("", line))
+    assert off - plain == pytest.approx(found["effect"].min(), abs=1e-4)
+    assert len(en_de.sweep(run, "tokens")) == len(en_de.tokenizer.encode(SENTENCE).ids) + 1
+    assert len(en_de.sweep(run, "sublayers")) == 4 * 2 + 4 * 3
+    other = en_de.run("A young boy in a red dress runs.", "x")
+    with pytest.raises(ValueError, match="there are heads, tokens, sublayers, patches"):
+        en_de.sweep(run, "words")
+    target = en_de.tokenizer.decode(run.texts[1].ids)
+    patched = replace(run, other=en_de.run("A young boy in a red dress runs.", target))
+    assert len(en_de.sweep(patched, "patches")) == 48
+    assert other != patched.other
