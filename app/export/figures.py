@@ -270,12 +270,11 @@ def short(label: str) -> str:
 @contextmanager
 def sheet(ending: str, title: str, sharp: int = SHARP) -> Iterator["Sheet"]:
     """A white sheet for a file of that kind: "svg", "png" or "pdf"."""
-    import matplotlib
+    from matplotlib import style
 
-    with ONE_AT_A_TIME, matplotlib.rc_context(), warnings.catch_warnings():
+    # Not rcdefaults(): as it empties the settings one by one it looks for a window to draw in.
+    with ONE_AT_A_TIME, style.context(["default", WRITTEN]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an SVG keeps letters that no font here has
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(WRITTEN)
         yield Sheet(ending, title, sharp)
 
 

@@ -36,7 +36,8 @@ def card(heads, title):
 def test_a_row_selects_its_head_and_the_card_changes_beside_it(heads):
     click(heads, 2)
     card(heads, "Encoder self-attention, layer 1, head 3")
-    assert "kind=encoder" in heads.page.url and "head=3" in heads.page.url
+    # Streamlit writes the address a moment after the page.
+    heads.page.wait_for_url(lambda url: "kind=encoder" in url and "head=3" in url)
     table = heads.page.get_by_test_id("stDataFrame")
     assert table.bounding_box()["y"] + TOP + 3 * ROW < 720
     assert heads.page.evaluate("document.querySelector('.stMain').scrollTop") == 0

@@ -98,6 +98,21 @@ def test_nobody_needs_streamlit_for_them_nor_matplotlib_before():
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
+def test_no_window_system_is_asked_for():
+    """pyplot looks for one, and whoever draws for others has none."""
+    code = """
+import sys
+import numpy as np
+from app.charts import Axis
+from app.export import figures
+for ending in ("svg", "png", "pdf"):
+    axes = Axis("query", "ab"), Axis("key", "ab")
+    assert figures.head(ending, "{}", "Title", [], np.eye(2), *axes)
+sys.exit("matplotlib.pyplot" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
 def test_the_head_as_svg_has_its_weights_tokens_and_settings(trace, view):
     svg = pictures.head(view, "svg")
     root = ElementTree.fromstring(svg)
