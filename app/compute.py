@@ -16,9 +16,10 @@ import torch
 
 from app.cache import ByteBoundedCache
 from app.catalog import SEEDED, ModelView
-from model.analysis import architecture, family, head_metrics, positions, residual
+from model.analysis import architecture, family, head_metrics, leak, positions, residual
 from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
 from model.masks import Masks
+from model.probing import sweeps
 from model.probing.head_steps import HeadSteps, head_steps
 from model.probing.position_tables import full_table
 from model.probing.reference import ReferenceTrace
@@ -154,6 +155,35 @@ def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
         return {kind: head_metrics.total_variation(now[kind], before[kind]) for kind in now}
 
     return cached(view, run, "change", make, _arrays)
+
+
+def ablation_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
+    """What the run loses without each head: the change of the log-probability of what is predicted,
+    kind → (layers, heads)."""
+
+    def make():
+        # Its batches keep all cores at work.
+        torch.set_num_threads(CORES)
+        with st.spinner("Switching off each head …"):
+            given, changes = view.checkpoint.given(run), sweeps.heads_off(view.model)
+            swept = sweeps.sweep(view.model, run, changes, given=given)
+            return swept.by_head(trace_of(view, run).kinds)
+
+    return cached(view, run, "ablation", make, _arrays)
+
+
+def leaks_of(view: ModelView, run: Run) -> list[leak.Leak]:
+    """What goes where the masks of training would not let it."""
+    traced = trace_of(view, run)
+    return cached(view, run, "leaks", lambda: leak.leaks(traced), lambda result: FEW)
+
+
+def moved_of(view: ModelView, run: Run) -> np.ndarray:
+    """By how much the changes of a run move the log-probability of each token that is predicted,
+    (row,)."""
+    now, before = (answers_of(view, one).wanted for one in (run, replace(run, changes=())))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(now) - np.log(before)
 
 
 def head_steps_of(

@@ -20,6 +20,7 @@ from model.analysis.head_metrics import (
     tokens_of,
     with_one_key,
 )
+from model.analysis.leak import Leak
 from model.analysis.projection import Answer, Plane
 from model.analysis.reading import Reading
 from model.probing.reference import without_counterpart
@@ -205,6 +206,13 @@ def _numbers(measured: Measured, layer: int, head: int) -> dict[str, float]:
 def escaped(text: str) -> str:
     """Text that Markdown shows as it is."""
     return re.sub(r"([^\w\s])", r"\\\1", text)
+
+
+def leak(trace: Trace, found: Leak) -> str:
+    """How much attention goes where a mask of training would not let it, layer by layer."""
+    layers = ", ".join(f"**{percent(share)}**" for share in found.shares)
+    which = "layer by layer" if len(found.shares) > 1 else "in its layer"
+    return f"{kind_name(trace, found.kind)}, weight on {found.where}, {which}: {layers}."
 
 
 def notices(side: str, text: str, encoding: Encoding) -> list[str]:

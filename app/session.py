@@ -6,7 +6,7 @@ page asks here once for the run, its view and what it draws, and passes them on.
 
 import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -21,11 +21,33 @@ from app import catalog, compute, settings, theme
 from app.catalog import ModelView
 from app.components.packing import Look, order_by
 from app.pages import EXPORT, HOME, PAGES
-from app.settings import ABSENT, AVERAGES, MASKS, SETTINGS, Context, Limits, Setting
+from app.settings import (
+    ABSENT,
+    AVERAGES,
+    DIFFERENCE,
+    MASKS,
+    SETTINGS,
+    WITHOUT,
+    Context,
+    Limits,
+    Setting,
+)
 from model.analysis import head_metrics
 from model.analysis.reading import Reading
 from model.masks import Masks
-from model.probing.changes import CannotChange, Change, HeadOff, Scope, check, parse, written
+from model.probing import editing
+from model.probing.changes import (
+    CannotChange,
+    Change,
+    HeadOff,
+    Hidden,
+    Scope,
+    check,
+    parse,
+    readable,
+    written,
+)
+from model.probing.editing import Changes
 from model.probing.run import FINAL, Run
 from model.probing.trace import CannotRead
 from model.tokenizer import Encoding
@@ -46,6 +68,26 @@ class Origin:
     target: str
     line: str
     decoded: tuple = ()
+
+
+class History:
+    """The lines of changes that a session has had, for undo and redo."""
+
+    def __init__(self):
+        self.lines, self.at = [""], 0
+
+    def hear(self, line: str) -> None:
+        """Of the line by now; a new one takes the place of all that were undone."""
+        if line != self.lines[self.at]:
+            self.lines[self.at + 1 :] = [line]
+            self.at += 1
+
+    def go(self, by: int) -> str:
+        self.at = min(max(self.at + by, 0), len(self.lines) - 1)
+        return self.lines[self.at]
+
+    def can(self, by: int) -> bool:
+        return 0 <= self.at + by < len(self.lines)
 
 
 @dataclass(frozen=True)
@@ -111,6 +153,7 @@ def settle(page: str) -> None:
     notes["context"] = settings.valid(chosen, catalog, asked)
     _part_source_from_target(chosen, asked)
     now = values()
+    notes.setdefault("history", History()).hear(now["changes"])
     if "target" not in notes or notes["target"].target != now["target"]:
         notes["target"] = Origin(now["target"], now["line"])
     notes.setdefault("reads", values()["model"])
@@ -320,13 +363,18 @@ def look(model_view: ModelView, run: Run) -> Look:
             chosen["order"],
             lambda: compute.measured_of(model_view, run),
             lambda: compute.change_of(model_view, run),
+            lambda: compute.ablation_of(model_view, run),
         ),
         average=read_as.average,
         least=read_as.least,
-        palette=theme.WEIGHTS,
+        palette=theme.DIFFERENCES if shows_difference() else theme.WEIGHTS,
         colour=theme.FOCUS,
         faded=_faded(model_view, run),
         off=_off(run),
+        marked=_marked(run),
+        hidden=_hidden(run),
+        moved=_moved(model_view, run),
+        acts=not (read_as.average or read_as.words) and chosen["special"] == "show",
         session=memo()["session"],
         heard=memo()["heard"],
     )
@@ -351,7 +399,43 @@ def _faded(model_view: ModelView, run: Run) -> dict[str, list[int]]:
 
 def _off(run: Run) -> dict[str, list[int]]:
     """Kind → the tiles of heads that are switched off."""
-    scopes = [one.scope for one in run.changes if isinstance(one, HeadOff)]
+    return _tiles([one.scope for one in run.changes if isinstance(one, HeadOff)])
+
+
+def _marked(run: Run) -> dict[str, list[int]]:
+    """Kind → the tiles of heads that are changed otherwise."""
+    changes = (one for one in run.changes if "attention" in one.parts)
+    return _tiles([one.scope for one in changes if not isinstance(one, HeadOff | Hidden)])
+
+
+def _hidden(run: Run) -> dict[str, list[int]]:
+    """Title of a side → the tokens that are hidden wherever they are keys."""
+    hides = [one for one in run.changes if isinstance(one, Hidden)]
+    sites, found = context().structure.sites, {}
+    for side in context().structure.sides if hides else ():
+        reads = [site for site in sites if site.key_side == side.name]
+        everywhere = [
+            {token for one in hides if one.scope.head is None and one.scope.holds(site)
+             for token in one.tokens}
+            for site in reads
+        ]  # fmt: skip
+        found[side.title] = sorted(set.intersection(*everywhere)) if everywhere else []
+    return found
+
+
+def _moved(model_view: ModelView, run: Run) -> dict[str, list[float | None]]:
+    """Title of the predicted side → by how much the changes move each token's log-probability. A
+    row tells of the token behind it."""
+    trace = compute.trace_of(model_view, run)
+    if not run.changes or trace.predicted.predicts != "next token":
+        return {}
+    moved = compute.moved_of(model_view, run)
+    rows = [None, *(round(float(x), 3) if np.isfinite(x) else None for x in moved)]
+    return {trace.predicted.title: rows[: len(trace.texts[trace.predicted.name].ids)]}
+
+
+def _tiles(scopes: Sequence[Scope]) -> dict[str, list[int]]:
+    """Kind → the tiles (layer × heads + head) that some scope holds."""
     return {
         kind: [
             layer * site.n_heads + head
@@ -377,7 +461,9 @@ def to_share() -> dict:
     not concern the model is as nobody chose it."""
     here = context()
     return {
-        key: value if SETTINGS[key].concerns(here) else SETTINGS[key].default
+        key: value
+        if SETTINGS[key].concerns(here) and value != DIFFERENCE
+        else SETTINGS[key].default
         for key, value in settings.shared(values(), last_page()).items()
     }
 
@@ -451,23 +537,80 @@ def change(found: Iterable[Change]) -> None:
     choose(changes=written(found))
 
 
-def switch_head(kind: str, layer: int, head: int) -> None:
-    """Switch a head off, or on again, in a callback; the layer counts among those of its kind. A
-    line of changes that cannot be read stays as it is."""
+def history() -> History:
+    return memo()["history"]
+
+
+def travel(by: int) -> None:
+    """Undo the last change, with by = −1, or with 1 redo it, in a callback."""
+    choose(changes=history().go(by))
+
+
+def act(what: str, **on) -> None:
+    """What was done to a head, a token or a cell on the tiles, in a callback. A line of changes
+    that cannot be read stays as it is, and a late message, of another model's, changes nothing."""
+    with suppress(CannotChange):
+        change(ACTS[what](parse(values()["changes"]), **on))
+        if values()["shows"] == WITHOUT:
+            choose(shows=SETTINGS["shows"].default)
+
+
+def _switch(now: Changes, kind: str, layer: int, head: int) -> Changes:
+    """A head off, or on again; the layer counts among those of its kind."""
+    return editing.toggled(now, HeadOff(_scope(kind, layer, head)))
+
+
+def _hide(now: Changes, side: str, index: int) -> Changes:
+    """A token of a side, by its title, hidden as a key or shown again."""
+    sites, sides = context().structure.sites, context().structure.sides
+    names = [one.name for one in sides if one.title == side]
+    kinds = dict.fromkeys(site.kind for site in sites if site.key_side in names)
+    return editing.hidden(now, kinds, index)
+
+
+def _paint(
+    now: Changes, kind: str, layer: int, head: int, row: int, column: int, allow: bool, scope: str
+) -> Changes:
+    """A cell of a mask, of the head, its layer or all of its kind."""
+    whole = _scope(kind, layer, head)
+    scope = {"head": whole, "layer": replace(whole, head=None), "kind": Scope(kind)}[scope]
+    return editing.painted(now, scope, (row, column), allow)
+
+
+def _weigh(
+    now: Changes, kind: str, layer: int, head: int, row: int, column: int, weight: float
+) -> Changes:
+    weight = round(min(max(float(weight), 0.0), 1.0), 3)
+    return editing.weighed(now, _scope(kind, layer, head), (row, column), weight)
+
+
+def _scope(kind: str, layer: int, head: int) -> Scope:
+    """Raises CannotChange where the model of by now has no such head."""
     site = _site(kind, layer)
     if site is None or head >= site.n_heads:
-        return
-    off = HeadOff(Scope(kind, site.layer, head))
-    try:
-        now = parse(values()["changes"])
-    except CannotChange:
-        return
-    change([one for one in now if one != off] if off in now else [*now, off])
+        raise CannotChange("This model has no such head.")
+    return Scope(kind, site.layer, head)
 
 
-def run() -> Run:
-    """What the settings ask for. Raises CannotRead and CannotChange."""
+ACTS = {"off": _switch, "hide": _hide, "paint": _paint, "weigh": _weigh}
+
+
+def keep_readable() -> None:
+    """Of a line of changes that cannot be followed, what can, in a callback."""
+    change(readable(values()["changes"], context().structure.parts))
+
+
+def shows_difference() -> bool:
+    """Whether the weights with the changes less those without are asked for."""
+    return values()["shows"] == DIFFERENCE and bool(changes())
+
+
+def run(changed: bool | None = None) -> Run:
+    """What the settings ask for; with the changes, without them, or, where None is given, as the
+    user wants it shown. Raises CannotRead and CannotChange."""
     chosen, model_view = values(), view()
+    if changed is None:
+        changed = chosen["shows"] != WITHOUT
     target = chosen["target"].strip()
     return Run(
         _texts(model_view, text(), target),
@@ -475,7 +618,7 @@ def run() -> Run:
         chosen["pad_to"],
         model_view.name,
         model_view.step,
-        changes(),
+        changes() if changed else (),
     )
 
 
@@ -582,6 +725,7 @@ def answered() -> Iterator[None]:
         st.error(f"{error} Your text is still in the box.")
     except CannotChange as error:
         st.error(f"{error} The line stands under “What if” above.")
+        st.button("Keep the changes that can be made", on_click=keep_readable, key="keep_readable")
 
 
 def is_new(name: str, value) -> bool:

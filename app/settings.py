@@ -22,7 +22,8 @@ from model.transformer import Side, Site
 
 SHOWN = ("all", "one kind", "joint")
 SCALES = ("linear", "square root", "per row")
-ORDERS = ("layer and head", "entropy", "distance", "change")
+ABLATION = "ablation"
+ORDERS = ("layer and head", "entropy", "distance", "change", ABLATION)
 AVERAGES = {"one head": "", "heads": "heads", "layers": "layers", "both": "both"}
 MAX_PADDED = 64  # enough to see padding with any one sentence
 MOST_HIDDEN = 0.5  # weights above it are always shown
@@ -45,6 +46,7 @@ BERTVIZ = ("head", "model", "neuron")
 DRAWN_AT_ONCE = 40  # tokens that BertViz draws without being asked
 ALL, ONE = "all heads", "selected head"
 THIS_SENTENCE, EXAMPLES = "This sentence", "Example sentences"
+WITH, WITHOUT, DIFFERENCE = "With the changes", "Without", "Difference"
 WORDS, SELECTED_HEAD = "Three words", "The selected head"
 SECOND_TOKEN, LARGEST_WEIGHT = "the second token", "largest weight"
 
@@ -432,6 +434,18 @@ SETTINGS = {
             header="changed: {}",
         ),
         Setting(
+            "shows",
+            "Weights",
+            WITH,
+            "segmented",
+            "Of the model with the changes, without them, or the first less the second.",
+            options=(WITH, WITHOUT, DIFFERENCE),
+            name="which weights are shown",
+            run=True,
+            header="shown: {}",
+            concerns=lambda context: bool(context["changes"].strip()),
+        ),
+        Setting(
             "kind",
             "Attention",
             "cross",
@@ -486,8 +500,9 @@ SETTINGS = {
             "Order of heads",
             "layer and head",
             "select",
-            "Entropy: the lowest first. Distance: the nearest first. Change: the head that the "
-            "masks change most comes first.",
+            "Entropy: the lowest first. Distance: the nearest first. Change: the head that masks "
+            "and changes move most comes first. Ablation: the head without which the model finds "
+            "its output least probable; the number is the change of the log-probability.",
             options=ORDERS,
         ),
         Setting(

@@ -53,8 +53,8 @@ def top_bar(page: Page) -> None:
             st.button(
                 "",
                 icon=":material/power_settings_new:",
-                on_click=session.switch_head,
-                kwargs=vars(session.focus()),
+                on_click=session.act,
+                kwargs={"what": "off"} | vars(session.focus()),
                 help="Switch the selected head off, or on again (O on the tiles)",
                 key="switch_head",
             )
@@ -72,6 +72,30 @@ def top_bar(page: Page) -> None:
             st.page_link(PAGES[EXPORT].file, label="Export", icon=":material/download:")
         copy_link()
         keep_place()
+
+
+def _undo() -> None:
+    for by, what, key in ((-1, "undo", "u"), (1, "redo", "y")):
+        st.button(
+            "",
+            icon=f":material/{what}:",
+            on_click=session.travel,
+            args=(by,),
+            disabled=not session.history().can(by),
+            help=f"{what.capitalize()} a change ({key.upper()})",
+            shortcut=key,
+            key=what,
+        )
+    st.button(
+        "",
+        icon=":material/restart_alt:",
+        on_click=session.reset,
+        args=("changes",),
+        disabled=not session.values()["changes"],
+        help="Take all changes away (X)",
+        shortcut="x",
+        key="no_changes",
+    )
 
 
 def _steps() -> None:
@@ -171,31 +195,35 @@ def _answer() -> None:
         elif text:
             st.markdown(labels.escaped(text), width="content")
         _badges()
-    if text and session.values()["changes"]:
-        with suppress(CannotChange):  # the page says why
-            _effect(text)
+    if len(session.history().lines) > 1:
+        with _line("effect"), suppress(CannotChange):  # the page says why
+            _undo()
+            if text and session.values()["changes"]:
+                _effect(text)
 
 
 def _effect(text: str) -> None:
     """What the changes do: to what the model writes, and to how probable it finds what is read."""
-    run = session.run()
+    run = session.run(changed=True)
     view = session.view(run)
     plain = replace(run, changes=())
-    with _line("effect"):
-        st.markdown("**With the changes**", width="content")
-        if view.checkpoint.writes:
-            line, line_of_changes = session.values()["line"], written(run.changes)
-            after = compute.target_of(view, line, run.masks, run.pad_to, line_of_changes)
-            shown = labels.with_differences(text, view.tokenizer.decode(after.ids))
-            st.markdown(shown, width="content")
-        else:
-            _, before = labels.output(view, plain, lambda: compute.trace_of(view, plain))
-            st.markdown(f"{labels.escaped(text)}, before {labels.escaped(before)}", width="content")
-        if not view.checkpoint.classes:
-            now, before = (compute.log_probability(view, one) for one in (run, plain))
-            side = compute.trace_of(view, run).predicted.title
-            text = f"log-probability of the {side} **{now:.2f}** ({now - before:+.2f})"
-            st.markdown(text.replace("-", "−").replace("log−", "log-"), width="content")
+    session.draw("shows", look={"label_visibility": "collapsed", "width": "content"})
+    if view.checkpoint.writes:
+        line, line_of_changes = session.values()["line"], written(run.changes)
+        after = compute.target_of(view, line, run.masks, run.pad_to, line_of_changes)
+        shown = labels.with_differences(text, view.tokenizer.decode(after.ids))
+        st.markdown(shown, width="content")
+    else:
+        now, before = (
+            labels.escaped(labels.output(view, one, partial(compute.trace_of, view, one))[1])
+            for one in (run, plain)
+        )
+        st.markdown(f"{now}, before {before}", width="content")
+    if not view.checkpoint.classes:
+        now, before = (compute.log_probability(view, one) for one in (run, plain))
+        side = compute.trace_of(view, run).predicted.title
+        text = f"log-probability of the {side} **{now:.2f}** ({now - before:+.2f})"
+        st.markdown(text.replace("-", "−").replace("log−", "log-"), width="content")
 
 
 def _output() -> tuple[str, str]:

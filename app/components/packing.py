@@ -55,7 +55,10 @@ class Look:
     empty, or for each kind the tiles (layer × heads + head) in their order and a text for each
     tile. `faded` are for each kind the tiles that a filter leaves out. `heard`: how many selections
     made in the browser `focus` knows of, in this `session`. `off`: for each kind the tiles of heads
-    that are switched off."""
+    that are switched off; `marked`: of those that are changed otherwise. `hidden`: side → tokens
+    that nobody attends to. `moved`: side → for each token by how much the changes move its
+    log-probability, None where it has none. `acts`: whether rows and columns are tokens, on which
+    one may act."""
 
     focus: Mapping
     show: str
@@ -67,6 +70,10 @@ class Look:
     colour: str
     faded: Mapping = field(default_factory=dict)
     off: Mapping = field(default_factory=dict)
+    marked: Mapping = field(default_factory=dict)
+    hidden: Mapping = field(default_factory=dict)
+    moved: Mapping = field(default_factory=dict)
+    acts: bool = False
     session: str = ""
     heard: int = 0
 
@@ -75,10 +82,17 @@ def order(values: np.ndarray, text: str, largest_first: bool = False) -> dict:
     """`Look.order` of one kind: heads by their values (layers, heads), written as `text`."""
     flat = values.ravel()
     tiles = np.argsort(-flat if largest_first else flat, kind="stable")
-    return {"tiles": tiles.tolist(), "values": [text.format(value) for value in flat]}
+    # Rounded first: what is nearly nothing has no sign.
+    values = [text.format(round(float(value), 2) + 0.0).replace("-", "−") for value in flat]
+    return {"tiles": tiles.tolist(), "values": values}
 
 
-def order_by(name: str, measured: Callable[[], dict], change: Callable[[], dict]) -> dict:
+def order_by(
+    name: str,
+    measured: Callable[[], dict],
+    change: Callable[[], dict],
+    ablation: Callable[[], dict],
+) -> dict:
     """`Look.order` of all kinds, by the name of its setting; only what that needs is
     computed."""
     if name in ("entropy", "distance"):
@@ -89,6 +103,8 @@ def order_by(name: str, measured: Callable[[], dict], change: Callable[[], dict]
             kind: order(shares, "{:.0%} moved", largest_first=True)
             for kind, shares in change().items()
         }
+    if name == "ablation":
+        return {kind: order(effects, "{:+.2f}") for kind, effects in ablation().items()}
     return {}
 
 
@@ -106,19 +122,32 @@ def answers_of(trace: Trace, outputs: Callable[[Sequence[int]], Sequence[str]]) 
     return Answers(side.title, title, rows)
 
 
-def pack_trace(trace: Trace, reading: Reading, answers: Answers | None = None) -> bytes:
-    """All heads of a trace, read as `reading` says, and perhaps what is predicted. The browser
-    takes the mean and leaves small weights out by itself."""
+def pack_trace(
+    trace: Trace, reading: Reading, answers: Answers | None = None, less: Trace | None = None
+) -> bytes:
+    """All heads of a trace, read as `reading` says, and perhaps what is predicted; with `less`, of
+    the same texts, the difference of the two. The browser takes the mean and leaves small weights
+    out by itself."""
     shown = replace(reading, average="", least=0.0)
+
+    def read(one, kind):
+        return shown.each(one.attention[kind], *one.texts_of(kind)).weights
+
+    signed, weights = 0.0, {kind: read(trace, kind) for kind in trace.attention}
+    if less is not None:
+        before = {kind: read(less, kind) for kind in trace.attention}
+        largest = max(float(np.abs(weights[k] - before[k]).max(initial=0)) for k in weights)
+        signed = largest or 1.0
+        weights = {kind: halved(weights[kind], before[kind], signed) for kind in weights}
     parts = [
         Part(
             kind,
             labels.kind_name(trace, kind),
             *(side.title for side in trace.sides_of(kind)),
-            shown.each(weights, *trace.texts_of(kind)).weights,
+            weights[kind],
             [site.layer + 1 for site in trace.kinds[kind]],
         )
-        for kind, weights in trace.attention.items()
+        for kind in trace.attention
     ]
     sides = {
         side.title: GridText(
@@ -130,15 +159,26 @@ def pack_trace(trace: Trace, reading: Reading, answers: Answers | None = None) -
     }
     # Rows that were merged or left out predict nothing by themselves.
     whole = answers and len(answers.rows) in (1, len(sides[answers.side].labels))
-    return pack(sides, parts, answers if whole else None)
+    return pack(sides, parts, answers if whole else None, signed)
+
+
+def halved(weights: np.ndarray, less: np.ndarray, largest: float) -> np.ndarray:
+    """A difference of weights, from 0 for −`largest` to 1, in the middle none; 0 too where both are
+    masked."""
+    both = (weights == 0) & (less == 0)
+    return np.where(both, 0, np.maximum((1 + (weights - less) / largest) / 2, np.float32(1e-6)))
 
 
 def pack(
-    sides: Mapping[str, GridText], parts: Sequence[Part], answers: Answers | None = None
+    sides: Mapping[str, GridText],
+    parts: Sequence[Part],
+    answers: Answers | None = None,
+    signed: float = 0.0,
 ) -> bytes:
     """Length of the header (4 bytes, little-endian), header (JSON), then a byte a cell: 0 where
     the query may not attend, else 1 + 254 × weight. Of a long text each cell stands for several,
-    and holds their largest weight."""
+    and holds their largest weight. `signed`: weights are differences up to that, as `halved` gives
+    them."""
     every = {key: -(-len(side.labels) // LARGEST) or 1 for key, side in sides.items()}
     shrunk = [shrink(p.weights, every[p.query], every[p.key]) for p in parts]
     cells = b"".join(to_bytes(weights).tobytes() for weights in shrunk)
@@ -151,6 +191,7 @@ def pack(
             for part, weights in zip(parts, shrunk, strict=True)
         ],
         "answers": answers and vars(answers),
+        "signed": signed,
     }
     text = json.dumps(header, separators=(",", ":"))
     header["id"] = hashlib.blake2b(text.encode() + cells, digest_size=8).hexdigest()

@@ -25,16 +25,24 @@ for side, typed in zip(
     for sentence in labels.notices(side.title, typed, trace.texts[side.name]):
         st.info(sentence)
 
+for leak in compute.leaks_of(model, run):
+    st.caption(labels.leak(trace, leak))
 if chosen["order"] == "change" and not any(
     shares.any() for shares in compute.change_of(model, run).values()
 ):
     st.caption("Nothing changes the heads, so there is no order by change. Switch a mask off.")
 
+less = session.run(changed=False) if session.shows_difference() else None
 packed = compute.cached(
     model,
     run,
-    ("grid", reading.words, reading.special),
-    lambda: pack_trace(trace, reading, answers_of(trace, model.checkpoint.outputs)),
+    ("grid", reading.words, reading.special, bool(less)),
+    lambda: pack_trace(
+        trace,
+        reading,
+        answers_of(trace, model.checkpoint.outputs),
+        compute.trace_of(model, less) if less else None,
+    ),
     len,
 )
 head_grid(
@@ -42,7 +50,7 @@ head_grid(
     session.look(model, run),
     on_focus=lambda tile: session.focus_on(**tile),
     on_query=session.follow,
-    on_off=lambda tile: session.switch_head(**tile),
+    on_act=lambda what: session.act(**what),
     fresh=session.is_new("grid", hash(packed)),
 )
 # It may take a pass of its own, which the grid need not wait for.

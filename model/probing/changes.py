@@ -16,6 +16,7 @@ screen does; the classes count from 0.
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,6 +28,7 @@ from model.probing.sites import Part
 from model.transformer import Site
 
 ALL = "all"
+MOST_CELLS = 2**18  # that a change is read with
 
 
 class CannotChange(ValueError):
@@ -177,8 +179,13 @@ class Hidden(MaskChange):
 
 @dataclass(frozen=True)
 class _Painted(MaskChange):
+    """Cells, (query, key), in their order and each once. A line has them as rectangles."""
+
     cells: tuple[tuple[int, int], ...]
     value: ClassVar[bool]
+
+    def __post_init__(self):
+        object.__setattr__(self, "cells", tuple(sorted(set(self.cells))))
 
     def allow(self, allowed, first):
         for row, column in self.cells:
@@ -191,11 +198,16 @@ class _Painted(MaskChange):
         return self.value and any(column > row for row, column in self.cells)
 
     def what(self):
-        return ",".join(f"{row + 1}>{column + 1}" for row, column in self.cells)
+        return ",".join(
+            f"{_span(rows)}>{_span(columns)}" for rows, columns in rectangles(self.cells)
+        )
 
     @classmethod
     def read(cls, scope, what):
-        return cls(scope, tuple(_cell(text) for text in what.split(",")))
+        spans = [tuple(map(_spanned, text.split(">"))) for text in what.split(",")]
+        if sum(len(rows) * len(columns) for rows, columns in spans) > MOST_CELLS:
+            raise ValueError
+        return cls(scope, tuple((i, j) for rows, columns in spans for i in rows for j in columns))
 
 
 @dataclass(frozen=True)
@@ -354,6 +366,17 @@ def written(changes: Iterable[Change]) -> str:
     return "; ".join(map(str, changes))
 
 
+def readable(line: str, parts: Sequence[Part]) -> tuple[Change, ...]:
+    """The changes of a line that can be read, and made in a model with these parts."""
+    found = []
+    for part in filter(None, map(str.strip, line.split(";"))):
+        with suppress(CannotChange):
+            change = _parse(part)
+            check([change], parts)
+            found.append(change)
+    return tuple(found)
+
+
 def _parse(part: str) -> Change:
     match = ENTRY.fullmatch(part)
     if not match:
@@ -381,6 +404,39 @@ def _counted(text: str) -> int:
 def _cell(text: str) -> tuple[int, int]:
     row, column = text.split(">")
     return _counted(row) - 1, _counted(column) - 1
+
+
+def _span(numbers: range) -> str:
+    first, last = numbers[0] + 1, numbers[-1] + 1
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _spanned(text: str) -> range:
+    first, dash, last = text.partition("-")
+    first, last = _counted(first), _counted(last if dash else first)
+    if last < first:
+        raise ValueError(text)
+    return range(first - 1, last)
+
+
+def rectangles(cells: Iterable[tuple[int, int]]) -> list[tuple[range, range]]:
+    """Cells, sorted by row and column, as rectangles (rows, columns): runs of a row, with those of
+    the rows below that are the same."""
+    runs: list[tuple[int, int, int]] = []  # row, first and last column
+    for row, column in cells:
+        if runs and runs[-1][0] == row and runs[-1][2] == column - 1:
+            runs[-1] = (row, runs[-1][1], column)
+        else:
+            runs.append((row, column, column))
+    open_, done = {}, []  # (first, last column) → (first, last row)
+    for row, *columns in runs:
+        first, last = open_.get(tuple(columns), (row, row))
+        if row - last > 1:
+            done.append((first, last, *columns))
+            first = row
+        open_[tuple(columns)] = first, row
+    done += [(*rows, *columns) for columns, rows in open_.items()]
+    return [(range(a, b + 1), range(c, d + 1)) for a, b, c, d in sorted(done)]
 
 
 def _number(text: str, above: float = -1, most: float = math.inf) -> float:

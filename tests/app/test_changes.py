@@ -48,8 +48,8 @@ from app import session
 
 session.settle("Attention")
 for tile in [("self", 0, 0), ("cross", 9, 0), ("cross", 0, 9)]:  # of another model
-    session.switch_head(*tile)
-session.switch_head("cross", 1, 2)
+    session.act("off", **dict(zip(("kind", "layer", "head"), tile, strict=True)))
+session.act("off", kind="cross", layer=1, head=2)
 session.settle("Attention")
 st.session_state["line"] = session.values()["changes"]
 """
@@ -123,3 +123,51 @@ def test_words_that_differ_are_marked():
     assert labels.with_differences("a dog", "a dog") == "a dog"
     assert labels.with_differences("a dog", "") == "~~a dog~~"
     assert labels.with_differences("", "a *dog*") == "**a \\*dog\\***"
+
+
+def test_undo_and_redo_walk_the_lines_there_were(changed):
+    page = changed(kind="cross", layer="2", head="3")
+    assert "undo" not in {button.key for button in page.button}
+    page.button(key="switch_head").click().run()
+    page.segmented_control(key="head").set_value(1).run()
+    page.button(key="switch_head").click().run()
+    lines = ["", "cross.2.3=off", "cross.2.3=off; cross.2.1=off"]
+    assert page.session_state["changes"] == lines[2] and page.button(key="redo").disabled
+    page.button(key="undo").click().run()
+    assert page.session_state["changes"] == lines[1]
+    page.button(key="undo").click().run()
+    assert page.session_state["changes"] == lines[0] and page.button(key="undo").disabled
+    page.button(key="redo").click().run()
+    assert page.session_state["changes"] == lines[1]
+    page.button(key="no_changes").click().run()
+    assert page.session_state["changes"] == "" and page.button(key="redo").disabled
+    page.button(key="undo").click().run()
+    assert page.session_state["changes"] == lines[1]
+
+
+def test_of_a_line_that_cannot_be_followed_the_rest_is_kept_when_the_user_agrees(changed):
+    page = changed("cross.1.1=off; cross.9=off; nonsense; encoder=hide:2")
+    assert page.error and page.session_state["changes"].count(";") == 3
+    page.button(key="keep_readable").click().run()
+    assert not page.error and not page.exception
+    assert page.session_state["changes"] == "cross.1.1=off; encoder=hide:2"
+
+
+def test_without_the_changes_everything_is_as_it_was(changed, models):
+    page = changed("cross=uniform", shows="Without", model="en-de", source="A dog runs.")
+    shown = page.segmented_control(key="shows")
+    assert shown.value == "Without" and not page.exception
+    trace = load("en-de").trace("A dog runs.")
+    card = labels.card(trace, "cross", 0, 1)
+    assert any(card == text.value for text in page.markdown)
+    shown.set_value("With the changes").run()
+    assert not any(card == text.value for text in page.markdown)
+    shown.set_value("Difference").run()
+    assert not page.exception
+
+
+def test_weight_on_later_tokens_is_told_where_the_causal_mask_is_off(changed):
+    page = changed(model="en-de", source="A dog runs.", causal="false")
+    assert any("weight on later tokens, layer by layer" in text.value for text in page.caption)
+    page.toggle(key="causal").set_value(True).run()
+    assert not any("later tokens" in text.value for text in page.caption)

@@ -195,7 +195,7 @@ def test_back_leads_to_the_place_one_was_at(visit):
     place = "document.querySelector('.stMain').scrollTop"
     visit.open("residual")
     visit.page.evaluate(f"{place} = 700")
-    visit.go("Tokenizer")
+    visit.settle().go("Tokenizer")
     visit.page.go_back()
     visit.page.wait_for_function(f"{place} === 700")
 

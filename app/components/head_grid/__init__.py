@@ -27,12 +27,13 @@ def head_grid(
     look: Look,
     on_focus: Callable[[Mapping], None],
     on_query: Callable[[int], None],
-    on_off: Callable[[Mapping], None],
+    on_act: Callable[[Mapping], None],
     fresh: bool,
 ) -> None:
     """The grid. `on_focus` hears of a head that was selected, as `Look.focus`, with the count of
-    such selections; `on_query` of a query that was, by its row; `on_off` of a head that is to be
-    switched off or on; `fresh`: whether the browser does not have these weights yet."""
+    such selections; `on_query` of a query that was, by its row; `on_act` of what is done to a
+    head, a token or a cell, as session.act takes it; `fresh`: whether the browser does not have
+    these weights yet."""
 
     def focus():
         on_focus(st.session_state["head_grid"].focus)
@@ -40,15 +41,15 @@ def head_grid(
     def query():
         on_query(st.session_state["head_grid"].query)
 
-    def off():
-        on_off(st.session_state["head_grid"].off)
+    def act():
+        on_act(st.session_state["head_grid"].act)
 
     _mount(
         data=packed,
         key="head_grid",
         on_focus_change=focus,
         on_query_change=query,
-        on_off_change=off,
+        on_act_change=act,
     )
     # Apart, because it changes with every click, and the weights are large.
     _mount_look(data=asdict(look), key="head_grid_look", height=1)

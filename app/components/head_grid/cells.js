@@ -1,11 +1,17 @@
 // The weights of the grid and where they stand: nothing here draws or listens.
 //
 // A part is one kind of attention; its cells are bytes: 0 where the query may not attend, else
-// 1 + 254 × weight. A place is where a tile stands on the screen, a tile is layer × heads + head.
+// 1 + 254 × weight, or, where the part is `signed`, 128 + 127 × the difference of two weights as a
+// share of the largest, which `signed` is.
+// A place is where a tile stands on the screen, a tile is layer × heads + head.
 
 import { headerOf } from "../shared/packed.js";
 
 export const weightOf = (byte) => Math.max(0, byte - 1) / 254;
+
+/** What a byte of a part stands for: a weight, or a difference of weights. */
+export const valueOf = ({ signed }, byte) =>
+  (signed ? byte && (signed * (byte - 128)) / 127 : weightOf(byte));
 
 /** The bytes of pack() in packing.py. */
 export function unpack(bytes) {
@@ -15,6 +21,7 @@ export function unpack(bytes) {
     const size = part.layers * part.heads * part.rows * part.columns;
     part.cells = bytes.subarray(start, start + size);
     start += size;
+    part.signed = header.signed;
     part.down = { [part.query]: 0 }; // side → its first row
     part.across = { [part.key]: 0 }; // side → its first column
   }
@@ -55,6 +62,7 @@ export function joint(parts, sides) {
   return {
     kind: "joint", name: `${titles.join(" and ")} in one square`, layers: numbers.length, heads,
     numbers, rows: length, columns: length, cells, down: offsets, across: offsets,
+    signed: parts[0].signed,
     blocks: Object.fromEntries(parts.map((part) => [part.kind, part])),
   };
 }
@@ -129,12 +137,13 @@ export function averaged({ layers, heads }, { focus, average }) {
 
 /** Weights of the queries at some places of a part, their mean, or with `asQuery` false of the
  * keys, their sum; mean over tiles. Either is at most 1. */
-export function meanWeights({ rows, columns, cells }, tiles, places, asQuery) {
+export function meanWeights(part, tiles, places, asQuery) {
+  const { rows, columns, cells } = part;
   const sum = new Float32Array(asQuery ? columns : rows);
   for (const tile of tiles)
     for (const at of places)
       for (let i = 0; i < sum.length; i++)
-        sum[i] += weightOf(
+        sum[i] += valueOf(part,
           cells[tile * rows * columns + (asQuery ? at * columns + i : i * columns + at)]);
   const count = tiles.length * (asQuery ? places.length : 1);
   return sum.map((weight) => weight / count);
@@ -194,8 +203,10 @@ export function visibleKeys({ rows, columns, cells, heads }, { layer, head }, ro
   return cells.subarray(start, start + columns).filter(Boolean).length;
 }
 
-/** The weights of a row as they are shown, from 0 to 1: on a scale, those under `least` as none. */
-export function scaled(weights, { scale, least }) {
+/** The weights of a row as they are shown, from 0 to 1: on a scale, those under `least` as none; a
+ * difference as it is, none in the middle. */
+export function scaled(weights, { scale, least }, signed) {
+  if (signed) return weights.map((difference) => (1 + difference / signed) / 2);
   const top = scale === "per row" ? Math.max(...weights) || 1 : 1;
   const shown = scale === "square root" ? Math.sqrt : (weight) => weight / top;
   return weights.map((weight) => (weight < least ? 0 : shown(weight)));
@@ -203,7 +214,8 @@ export function scaled(weights, { scale, least }) {
 
 /** All cells of a part as pixels, row by row, heads beside and layers below each other. `colours`
  * are 256; weights under `least` are shown as none. */
-export function paintTiles(pixels, { layers, heads, rows, columns, cells }, { scale, least }, colours) {
+export function paintTiles(pixels, { layers, heads, rows, columns, cells, signed }, look, colours) {
+  const { scale, least } = signed ? { scale: "linear", least: 0 } : look;
   const table = new Uint32Array(256);
   for (let byte = 1; byte < 256; byte++) {
     const weight = weightOf(byte);

@@ -3,10 +3,10 @@
 import { pixelColours } from "../shared/colours.js";
 import { element, painted } from "../shared/dom.js";
 import { cellUnder, hatching, pixelSheet, pointIn, sized, writeTurned } from "../shared/heatmap.js";
-import { percent } from "../shared/numbers.js";
+import { minus, percent, signedPercent } from "../shared/numbers.js";
 import {
   averaged, cellOf, holds, isFaded, joint, meanWeights, neighbour, paintTiles, placeOf, placesOf, rowOf,
-  select, tileAt, unpack, visibleKeys, weightOf,
+  select, tileAt, unpack, valueOf, visibleKeys, weightOf,
 } from "./cells.js";
 import { SelectedHead } from "./selected.js";
 
@@ -17,6 +17,7 @@ const WIDE = 1000; // px; a narrower frame has the selected head below the tiles
 const LARGEST_TILE = 18; // in letters
 const HIGHEST = 0.42; // of the window, for all layers together
 const GAP = 4;
+const CORNER = 12; // px
 const FADED = 0.15; // how much is left of a head that a filter leaves out
 
 /** Crosses out the tile of a head that is off. */
@@ -31,6 +32,16 @@ function cross(context, colour, x, y, width, height) {
   context.stroke();
 }
 
+/** Marks the upper right corner of a tile whose head is changed otherwise. */
+function corner(context, colour, x, y) {
+  context.fillStyle = colour;
+  context.beginPath();
+  context.moveTo(x - CORNER, y);
+  context.lineTo(x, y);
+  context.lineTo(x, y + CORNER);
+  context.fill();
+}
+
 export class Grid {
   data = null; // what unpack() gave
   look = null; // what the small mount gave
@@ -42,7 +53,7 @@ export class Grid {
   count = 0; // of the selections made here; the server says which it has heard of
   report = () => {};
   reportQuery = () => {};
-  reportOff = () => {};
+  act = null; // hears what is done to a head, a token or a cell
 
   /** `large`: with the selected head in full beside its tile. */
   constructor(large = false) {
@@ -53,18 +64,22 @@ export class Grid {
     if (this.root === root) return;
     this.root = root;
     this.text = element("div", { class: "text" });
+    this.hider = element("button", { type: "button", class: "act" });
+    this.hider.onclick = () => this.act({ what: "hide", ...this.token() });
     this.message = element("p", { class: "message", "aria-hidden": "true" });
     this.live = element("p", { class: "live", role: "status" });
     this.sections = element("div", { class: "sections" });
     this.stage = element("div", {
       class: "stage", tabindex: "0", role: "application",
       "aria-label": "All heads. Arrow keys select the next head, Shift and arrow keys walk from " +
-        "cell to cell, Home to the first cell, O switches the selected head off and on. The sentence " +
+        "cell to cell, Home to the first cell. O switches the selected head off and on, H hides the " +
+        "selected token, M masks the selected cell, plus and minus change its weight. The sentence " +
         "below says what is there.",
     }, this.sections);
     this.aside = element("div", { class: "selected" });
     const both = element("div", { class: "both" }, this.stage, this.aside);
-    this.frame = element("div", { class: "frame" }, this.text, this.message, both, this.live);
+    const saying = element("div", { class: "saying" }, this.message, this.hider);
+    this.frame = element("div", { class: "frame" }, this.text, saying, both, this.live);
     this.selected = this.large ? new SelectedHead(this, this.aside) : null;
     root.append(this.frame);
     this.stage.onkeydown = (event) => this.key(event);
@@ -90,8 +105,10 @@ export class Grid {
   setWeights(bytes) {
     const data = unpack(bytes);
     if (this.data?.id === data.id) return;
+    const texts = ({ sides }) => JSON.stringify(Object.values(sides).map((side) => side.labels));
+    // After a change of the model one goes on where one was.
+    if (!this.data || texts(this.data) !== texts(data)) this.pointed = this.pinned = null;
     this.data = data;
-    this.pointed = this.pinned = null;
     if (this.look && !this.part(this.look.focus.kind)) {
       clearTimeout(this.rest); // the head that a key chose is not in this model
       this.rest = 0;
@@ -145,6 +162,7 @@ export class Grid {
     this.hatching = hatching(this.ink);
     this.frame.style.setProperty("--hl-focus", this.look.colour);
     this.words();
+    this.change();
     const parts = this.shown();
     this.drawn = [];
     if (!parts.length) return this.sections.replaceChildren("With this reading, nothing is left.");
@@ -213,6 +231,7 @@ export class Grid {
         x, y, width, height);
       base.globalAlpha = 1;
       if (isFaded(part, this.look.off, tile)) cross(base, this.look.colour, x, y, width, height);
+      if (isFaded(part, this.look.marked, tile)) corner(base, this.look.colour, x + width, y);
       if (order) {
         const value = order.values[tile];
         const name = `${part.numbers[layer]}·${head + 1}` + (value == null ? "" : `  ${value}`);
@@ -337,8 +356,8 @@ export class Grid {
     if (!this.drawn?.length) return;
     const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     const move = event.key === "Home" ? [0, 0] : step[event.key];
-    if (event.key === "o" && !event.ctrlKey && !event.metaKey) this.reportOff(this.look.focus);
-    else if (event.key === "Escape") this.pinned = null;
+    if (this.actByKey(event)) return event.preventDefault();
+    if (event.key === "Escape") this.pinned = null;
     else if (event.key === "Enter" && this.pinned?.row)
       this.pinned = { tokens: [this.pinned.row], to: [this.pinned.column] };
     else if (!move) return;
@@ -346,6 +365,53 @@ export class Grid {
     else this.choose(neighbour(this.drawn, this.look.focus, move), REST);
     event.preventDefault();
     this.point();
+  }
+
+  /** What is done to the selected head, a token or a cell; whether the key means anything. */
+  actByKey({ key, ctrlKey, metaKey, altKey }) {
+    if (!this.act || ctrlKey || metaKey || altKey) return false;
+    if (key === "o") this.act({ what: "off", ...this.look.focus });
+    else if (key === "h" && this.token()) this.act({ what: "hide", ...this.token() });
+    else if (!this.look.acts || !this.pinned?.row) return false;
+    else if (key === "m") this.paintMask(this.pinned, this.selected?.scope ?? "head");
+    else if (key === "+" || key === "-") this.weigh(this.pinned, key === "+" ? 0.1 : -0.1);
+    else return false;
+    return true;
+  }
+
+  /** The token that is selected alone, or the key of the selected cell. */
+  token() {
+    const { pinned } = this;
+    if (!this.look.acts || !pinned) return null;
+    if (pinned.row) return pinned.column;
+    return pinned.tokens.length === 1 && !pinned.to.length ? pinned.tokens[0] : null;
+  }
+
+  byteAt({ tile, row, column }) {
+    const part = this.part(tile.kind);
+    const [i, j] = [row, column].map(({ side, index }) => index / this.data.sides[side].every);
+    return part.cells[((tile.layer * part.heads + tile.head) * part.rows + i) * part.columns + j];
+  }
+
+  /** Forbids a cell that may be attended to, or allows it. */
+  paintMask(cell, scope) {
+    this.act({ what: "paint", ...cell.tile, row: cell.row.index, column: cell.column.index,
+      allow: !this.byteAt(cell), scope });
+  }
+
+  /** Sets a weight to what it is and so much more. */
+  weigh(cell, more) {
+    const byte = this.byteAt(cell);
+    if (!byte || this.data.signed) return;
+    this.act({ what: "weigh", ...cell.tile, row: cell.row.index, column: cell.column.index,
+      weight: Math.round(100 * Math.min(1, Math.max(0, weightOf(byte) + more))) / 100 });
+  }
+
+  /** Says what a weight would be. */
+  preview(cell, more) {
+    const weight = Math.min(1, Math.max(0, weightOf(this.byteAt(cell)) + more));
+    this.message.replaceChildren(this.label(cell.row), " attends ", percent(weight), " to ",
+      this.label(cell.column));
   }
 
   walkCells([down, right]) {
@@ -372,8 +438,29 @@ export class Grid {
     this.selected?.draw();
     const sentence = this.sentence(pointed);
     this.message.replaceChildren(...sentence);
+    const token = this.act && this.token();
+    this.hider.toggleAttribute("hidden", !token);
+    if (token) {
+      const isHidden = this.look.hidden[token.side]?.includes(token.index);
+      this.hider.replaceChildren(isHidden ? "Show " : "Hide ", this.label(token), " (H)");
+    }
     clearTimeout(this.speaking);
     this.speaking = setTimeout(() => (this.live.textContent = this.message.textContent), REST);
+  }
+
+  /** What the changes of a run do to the tokens: which nobody attends to, and how much more or less
+   * probable each has become. */
+  change() {
+    const { hidden = {}, moved = {} } = this.look;
+    const top = Math.max(1, ...Object.values(moved).flat().map(Math.abs));
+    for (const [side, spans] of Object.entries(this.spans))
+      spans.forEach((span, index) => {
+        span.classList.toggle("hidden", Boolean(hidden[side]?.includes(index)));
+        const by = this.look.acts ? moved[side]?.[index] : null;
+        span.classList.toggle("less", by < 0);
+        span.style.setProperty("--moved", by ? `${Math.round((100 * Math.abs(by)) / top)}%` : "0%");
+        span.title = by == null ? "" : `log-probability ${minus(by.toFixed(2))} by the changes`;
+      });
   }
 
   mark(pointed) {
@@ -453,8 +540,9 @@ export class Grid {
       const others = this.between(tokens, asQuery, pointed?.tile);
       others?.weights.forEach((weight, i) => {
         const { every } = this.data.sides[others.side];
-        for (let k = 0; k < every && weight > 0.004; k++)
-          set({ side: others.side, index: i * every + k }, name, `${Math.round(100 * weight)}%`);
+        const share = Math.abs(weight);
+        for (let k = 0; k < every && share > 0.004; k++)
+          set({ side: others.side, index: i * every + k }, name, `${Math.round(100 * share)}%`);
       });
     }
   }
@@ -477,15 +565,21 @@ export class Grid {
     const { focus, average } = this.look;
     if (!pointed) {
       const where = element("b", {}, this.name(focus));
+      if (this.data.signed)
+        return [where, " is selected. Colours reach from ", signedPercent(-this.data.signed), " to ",
+          signedPercent(this.data.signed), " of weight."];
       return [where, " is selected. Point at a token or a cell; click a tile to select its head."];
     }
     if (pointed.tile) {
       const { tile, row, column } = pointed;
       const part = this.part(tile.kind);
-      const [i, j] = [row, column].map(({ side, index }) => index / this.data.sides[side].every);
-      const byte = part.cells[((tile.layer * part.heads + tile.head) * part.rows + i) * part.columns + j];
+      const i = row.index / this.data.sides[row.side].every;
+      const byte = this.byteAt(pointed);
       const start = [element("b", {}, this.name(tile)), ": ", this.label(row)];
       if (!byte) return [...start, " may not attend to ", this.label(column), "."];
+      if (part.signed)
+        return [...start, ` attends ${signedPercent(valueOf(part, byte))} more to `,
+          this.label(column), " with the changes."];
       const atMost = Math.max(this.data.sides[row.side].every, this.data.sides[column.side].every) > 1;
       const share = (atMost ? "up to " : "") + percent(weightOf(byte));
       const only = visibleKeys(part, tile, i) === 1 ? ", the only key it may attend to." : ".";
@@ -498,16 +592,20 @@ export class Grid {
     const parts = [element("b", {}, head), ": "];
     pointed.tokens.forEach((token, i) => parts.push(i ? " + " : "", this.label(token)));
     let roles = 0; // it is a query, a key, or both
-    for (const [asQuery, verb] of [[true, " attends most to "], [false, " is attended to most by "]]) {
+    for (const [asQuery, verb, changing] of [
+      [true, " attends most to ", " changes most as a query of "],
+      [false, " is attended to most by ", " changes most as a key of "],
+    ]) {
       const others = this.between(pointed.tokens, asQuery);
       if (!others) continue;
-      const best = [...others.weights.keys()].filter((i) => others.weights[i] > 0.004)
-        .sort((a, b) => others.weights[b] - others.weights[a]).slice(0, 3);
-      parts.push(roles++ ? ";" : "", verb);
+      const size = others.weights.map(Math.abs);
+      const best = [...size.keys()].filter((i) => size[i] > 0.004)
+        .sort((a, b) => size[b] - size[a]).slice(0, 3);
+      parts.push(roles++ ? ";" : "", this.data.signed ? changing : verb);
       if (!best.length) parts.push("nothing");
       best.forEach((i, rank) => parts.push(rank ? ", " : "",
         this.label({ side: others.side, index: i * this.data.sides[others.side].every }),
-        ` (${percent(others.weights[i])})`));
+        ` (${(this.data.signed ? signedPercent : percent)(others.weights[i])})`));
     }
     return roles ? [...parts, "."] : [...parts, " plays no part in this kind of attention."];
   }

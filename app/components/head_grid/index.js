@@ -8,7 +8,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   meeting.grid ??= new Grid(true);
   meeting.grid.mount(parentElement);
   meeting.grid.report = (tile) => setTriggerValue("focus", tile);
-  meeting.grid.reportOff = (tile) => setTriggerValue("off", tile);
+  meeting.grid.act = (what) => setTriggerValue("act", what);
   meeting.grid.reportQuery = (index) => setTriggerValue("query", index);
   meeting.grid.setWeights(data instanceof ArrayBuffer ? new Uint8Array(data) : data);
   if (meeting.look) meeting.grid.setLook(meeting.look);

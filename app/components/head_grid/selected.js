@@ -24,11 +24,56 @@ export class SelectedHead {
     this.box = element("div", { class: "cells" }, this.picture, this.canvas);
     this.answers = element("div", { class: "answers" });
     this.linked = element("div", { class: "answers" });
+    this.tools = this.toolbar();
     this.root = root;
-    root.append(this.heading, this.box, this.linked, this.answers);
+    const title = element("div", { class: "title" }, this.heading, this.tools);
+    root.append(title, this.box, this.linked, this.answers);
     this.canvas.onpointermove = (event) => grid.hover(this.cellAt(event));
     this.canvas.onpointerleave = () => grid.hover(null);
-    this.canvas.onclick = (event) => grid.pin(this.cellAt(event));
+    this.canvas.onclick = (event) => this.click(this.cellAt(event));
+    this.canvas.onpointerdown = (event) => this.drag(event);
+  }
+
+  /** What a click on a cell does, and of which heads a stroke changes the mask. */
+  toolbar() {
+    const select = (label, options, chosen) => {
+      const box = element("select", { "aria-label": label });
+      for (const [value, text] of Object.entries(options))
+        box.append(element("option", { value }, text));
+      box.onchange = () => chosen(box.value);
+      return box;
+    };
+    this.tool = "point";
+    this.scope = "head";
+    const scopes = select("Mask of", { head: "this head", layer: "this layer", kind: "all layers" }, (value) => (this.scope = value));
+    scopes.hidden = true;
+    const tools = select("What the pointer does to a cell", { point: "Select", mask: "Mask",
+      weight: "Weight" }, (value) => {
+      this.tool = value;
+      scopes.hidden = value !== "mask";
+      this.canvas.style.touchAction = value === "weight" ? "none" : "";
+    });
+    return element("div", { class: "tools" }, tools, scopes);
+  }
+
+  click(cell) {
+    if (!cell) return;
+    if (this.tool === "mask") this.grid.paintMask(cell, this.scope);
+    else if (this.tool === "point") this.grid.pin(cell);
+  }
+
+  /** Upwards the weight of a cell grows, by the height of the picture from 0 to 1. */
+  drag(down) {
+    const cell = this.tool === "weight" && this.cellAt(down);
+    if (!cell) return;
+    this.canvas.setPointerCapture(down.pointerId);
+    const more = (event) => (down.clientY - event.clientY) / this.canvas.clientHeight;
+    this.canvas.onpointermove = (event) => this.grid.preview(cell, more(event));
+    this.canvas.onpointerup = (event) => {
+      this.canvas.onpointermove = (moved) => this.grid.hover(this.cellAt(moved));
+      this.canvas.onpointerup = null;
+      this.grid.weigh(cell, more(event));
+    };
   }
 
   /** What is shown, row by row: one head, or the mean over some. */
@@ -53,6 +98,7 @@ export class SelectedHead {
     const part = this.grid.part(look.focus.kind);
     this.root.toggleAttribute("hidden", !part?.rows || !part.columns);
     if (this.root.hidden) return;
+    this.tools.hidden = !this.grid.act || !look.acts || data.signed;
     const shown = [data, look, ink, frameWidth];
     if (!shown.every((value, i) => value === this.shown?.[i])) {
       this.shown = shown;
@@ -125,7 +171,7 @@ export class SelectedHead {
     const colours = pixelColours(look.palette);
     const tiles = averaged(part, look);
     return pixelSheet(rows, columns, (pixels) =>
-      this.rows(part).forEach((weights, row) => scaled(weights, look).forEach((shown, column) => {
+      this.rows(part).forEach((weights, row) => scaled(weights, look, part.signed).forEach((shown, column) => {
         const at = row * columns + column;
         if (!tiles.some((tile) => cells[tile * rows * columns + at])) return;
         pixels[at] = colours[Math.round(255 * shown)];

@@ -1,7 +1,7 @@
 // Streamlit scrolls inside the page, where the browser keeps no place for Back. One listener serves
 // all pages and outlives each.
 
-const PATIENCE = 5000; // ms in which a page is drawn
+const PATIENCE = 20_000; // ms in which a page is drawn
 const PLACES = "headlight places";
 
 const read = () => JSON.parse(sessionStorage.getItem(PLACES) ?? "{}");

@@ -4,6 +4,8 @@ export const percent = (weight, digits = 0) => `${(100 * weight).toFixed(digits)
 
 export const minus = (text) => text.replace("-", "−");
 
+export const signedPercent = (share) => (share < 0 ? "−" : "+") + percent(Math.abs(share));
+
 /** One decimal, where there is one. */
 export const tenths = (number) =>
   minus(number.toFixed(1).replace(/\.0$/, "").replace(/^-0$/, "0"));

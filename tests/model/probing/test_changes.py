@@ -289,6 +289,16 @@ def test_a_line_is_read_as_it_was_written():
         assert all("\n" not in str(one) for one in some)
 
 
+def test_a_large_painted_mask_fits_a_link():
+    scope = Scope("decoder", 1, 2)
+    whole = changes.Forbidden(scope, tuple((i, j) for i in range(64) for j in range(64)))
+    assert str(whole) == "decoder.2.3=forbid:1-64>1-64" and parse(str(whole)) == (whole,)
+    upper = changes.Allowed(scope, tuple((i, j) for i in range(64) for j in range(i, 64)))
+    assert len(str(upper)) < 1000 and parse(str(upper)) == (upper,)
+    with pytest.raises(CannotChange):
+        parse("decoder=forbid:1-99999>1-99999")
+
+
 def test_a_broken_line_is_answered_with_a_sentence_that_quotes_it():
     chance = random.Random(1)
     broken = ["x", "=off", "cross", "cross.0=off", "cross.1.2.3=off", "cross=of", "cross=off:3",

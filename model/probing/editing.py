@@ -1,0 +1,59 @@
+"""A line of changes after one more act of the user's: each function takes changes and gives others.
+What is done twice is undone."""
+
+from collections.abc import Iterable
+
+from model.probing.changes import Allowed, Change, Forbidden, Hidden, Scope, Weight
+
+Changes = tuple[Change, ...]
+Cell = tuple[int, int]  # query, key
+
+
+def toggled(changes: Iterable[Change], change: Change) -> Changes:
+    """With the change, or without it where it was among them."""
+    changes = tuple(changes)
+    if change in changes:
+        return tuple(one for one in changes if one != change)
+    return (*changes, change)
+
+
+def hidden(changes: Iterable[Change], kinds: Iterable[str], token: int) -> Changes:
+    """With a token hidden as a key in all layers of some kinds of attention, or shown again where
+    all of them hide it."""
+    changes, scopes = tuple(changes), [Scope(kind) for kind in kinds]
+    now = {scope: _of(changes, Hidden, scope) for scope in scopes}
+    hide = not all(one and token in one.tokens for one in now.values())
+    for scope, one in now.items():
+        tokens = {*(one.tokens if one else ())} - {token} | ({token} if hide else set())
+        changes = _replaced(changes, one, Hidden(scope, tuple(sorted(tokens))) if tokens else None)
+    return changes
+
+
+def painted(changes: Iterable[Change], scope: Scope, cell: Cell, allow: bool) -> Changes:
+    """With a cell of a mask allowed or forbidden. What undoes an earlier stroke takes it away."""
+    changes = tuple(changes)
+    verb, other = (Allowed, Forbidden) if allow else (Forbidden, Allowed)
+    if (one := _of(changes, other, scope)) and cell in one.cells:
+        left = tuple(c for c in one.cells if c != cell)
+        return _replaced(changes, one, other(scope, left) if left else None)
+    one = _of(changes, verb, scope)
+    return _replaced(changes, one, verb(scope, (*(one.cells if one else ()), cell)))
+
+
+def weighed(changes: Iterable[Change], scope: Scope, cell: Cell, weight: float) -> Changes:
+    """With a weight set, which takes the place of one that was set there before."""
+    before = [c for c in changes if isinstance(c, Weight) and c.scope == scope]
+    one = next((c for c in before if (c.row, c.column) == cell), None)
+    return _replaced(tuple(changes), one, Weight(scope, *cell, weight))
+
+
+def _of(changes: Changes, verb: type, scope: Scope):
+    """The last change of a class and scope."""
+    return next((c for c in reversed(changes) if type(c) is verb and c.scope == scope), None)
+
+
+def _replaced(changes: Changes, old: Change | None, new: Change | None) -> Changes:
+    """With another one in a change's place; without an old one at the end."""
+    if old is None:
+        return changes if new is None else (*changes, new)
+    return tuple(c for one in changes for c in ([new] if one is old else [one]) if c is not None)
