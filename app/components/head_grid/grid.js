@@ -109,6 +109,7 @@ export class Grid {
     // After a change of the model one goes on where one was.
     if (!this.data || texts(this.data) !== texts(data)) this.pointed = this.pinned = null;
     this.data = data;
+    this.asked = null; // for the weight of a cell
     if (this.look && !this.part(this.look.focus.kind)) {
       clearTimeout(this.rest); // the head that a key chose is not in this model
       this.rest = 0;
@@ -403,8 +404,12 @@ export class Grid {
   weigh(cell, more) {
     const byte = this.byteAt(cell);
     if (!byte || this.data.signed) return;
-    this.act({ what: "weigh", ...cell.tile, row: cell.row.index, column: cell.column.index,
-      weight: Math.round(100 * Math.min(1, Math.max(0, weightOf(byte) + more))) / 100 });
+    const place = JSON.stringify(cell);
+    // A second key may come before the server has answered the first.
+    const now = this.asked?.place === place ? this.asked.weight : weightOf(byte);
+    const weight = Math.round(100 * Math.min(1, Math.max(0, now + more))) / 100;
+    this.asked = { place, weight };
+    this.act({ what: "weigh", ...cell.tile, row: cell.row.index, column: cell.column.index, weight });
   }
 
   /** Says what a weight would be. */

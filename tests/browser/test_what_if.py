@@ -1,0 +1,197 @@
+"""What one changes by mouse and keys where one looks, and what is seen of it."""
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from model import load
+
+pytestmark = pytest.mark.browser
+SENTENCE = "A dog runs on the beach."
+
+
+@pytest.fixture
+def page(visit):
+    visit.page.set_viewport_size({"width": 1280, "height": 720})
+    return WhatIf(visit.open(f"?source={SENTENCE.replace(' ', '+')}&kind=cross&layer=2&head=3"))
+
+
+class WhatIf:
+    """The Attention page in the words of these tests. Rows and columns count from 0."""
+
+    def __init__(self, visit):
+        self.visit, self.page = visit, visit.page
+
+    def of_grid(self, expression: str):
+        return self.page.evaluate(f"(() => {{ const grid = window.headlight.grid;"
+                                  f" return {expression}; }})()")  # fmt: skip
+
+    def cell(self, row: int, column: int) -> tuple[float, float]:
+        """Where a cell of the selected head is, in the large picture."""
+        return self.of_grid(
+            f"""(() => {{
+              const {{ canvas, left, top, cell }} = grid.selected;
+              const box = canvas.getBoundingClientRect();
+              return [box.left + left + ({column} + 0.5) * cell,
+                      box.top + top + ({row} + 0.5) * cell];
+            }})()"""
+        )
+
+    def weight(self, row: int, column: int) -> float:
+        """Of the selected head, as the browser has it; None where it is masked."""
+        byte = self.of_grid(
+            f"grid.byteAt(grid.cell(grid.part('cross'), 1 * 4 + 2, {row}, {column}))"
+        )
+        return (byte - 1) / 254 if byte else None
+
+    def key(self, *keys: str) -> None:
+        self.page.locator(".stage").focus()
+        for key in keys:
+            self.page.keyboard.press(key)
+        self.visit.settle()
+
+    def tool(self, name: str) -> None:
+        self.page.get_by_label("What the pointer does to a cell").select_option(name)
+
+    def select_token(self, side: str, index: int) -> None:
+        self.page.locator(f".text .{side} span").nth(index).click()
+        self.visit.settle()
+
+    def expect_line(self, line: str) -> None:
+        badges = self.page.locator("[class*='st-key-change_'] button:visible")
+        expect(badges).to_have_text([f"{part} ×" for part in line.split("; ") if part])
+
+
+def test_a_token_is_hidden_by_button_and_by_key_and_shown_again(page):
+    page.select_token("source", 1)
+    page.page.get_by_role("button", name="Hide dog (H)").click()
+    page.visit.settle()
+    page.expect_line("encoder=hide:2; cross=hide:2")
+    assert "hidden" in page.page.locator(".text .source span").nth(1).get_attribute("class")
+    assert page.weight(0, 1) is None
+    page.key("h")
+    page.expect_line("")
+    assert page.weight(0, 1) is not None
+
+
+def test_a_cell_is_masked_by_mouse_and_by_key(page):
+    page.tool("mask")
+    page.page.mouse.click(*page.cell(1, 1))
+    page.visit.settle()
+    page.expect_line("cross.2.3=forbid:2>2")
+    assert page.weight(1, 1) is None
+    assert page.of_grid("grid.look.marked.cross") == [1 * 4 + 2]
+    page.page.get_by_label("Mask of").select_option("layer")
+    page.page.mouse.click(*page.cell(0, 0))
+    page.visit.settle()
+    page.expect_line("cross.2.3=forbid:2>2; cross.2=forbid:1>1")
+    page.tool("point")
+    page.page.mouse.click(*page.cell(1, 1))
+    page.page.get_by_label("What the pointer does to a cell").select_option("point")
+    page.key("m")  # of the head again, as the choice of the mask's heads is out of sight
+    assert page.weight(1, 1) is not None
+
+
+def test_a_weight_is_changed_by_key_and_by_dragging(page):
+    before = page.weight(1, 1)
+    page.page.mouse.click(*page.cell(1, 1))
+    page.key("+", "+")
+    assert page.weight(1, 1) == pytest.approx(before + 0.2, abs=0.02)
+    page.key("x")
+    page.expect_line("")
+    page.tool("weight")
+    x, y = page.cell(1, 2)
+    page.page.mouse.move(x, y)
+    page.page.mouse.down()
+    height = page.of_grid("grid.selected.canvas.clientHeight")
+    page.page.mouse.move(x, y - height / 4, steps=4)
+    expect(page.page.locator(".message")).to_contain_text("attends")
+    page.page.mouse.move(x, y - height / 2, steps=4)
+    page.page.mouse.up()
+    page.visit.settle()
+    en_de = load("en-de")
+    was = en_de.trace(SENTENCE).attention["cross"][1, 2, 1, 2]
+    found = page.weight(1, 2)
+    assert found == pytest.approx(was + 0.5, abs=0.02)
+    line = (
+        page.page.locator("[class*='st-key-change_'] button:visible")
+        .inner_text()
+        .removesuffix(" ×")
+    )
+    expected = en_de.trace(SENTENCE, changes=line).attention["cross"][1, 2, 1]
+    shown = [page.weight(1, column) or 0 for column in range(len(expected))]
+    assert np.abs(np.array(shown) - expected).max() <= 0.003
+
+
+def test_undo_redo_and_reset_by_key_and_a_link_that_brings_them_back(page):
+    page.key("o")
+    page.expect_line("cross.2.3=off")
+    page.select_token("source", 2)
+    page.key("h")
+    both = "cross.2.3=off; encoder=hide:3; cross=hide:3"
+    page.expect_line(both)
+    page.key("u")
+    page.expect_line("cross.2.3=off")
+    page.key("y")
+    page.expect_line(both)
+    link = page.page.url
+    page.key("x")
+    page.expect_line("")
+    page.key("u")
+    page.expect_line(both)
+    page.page.goto(link)
+    page.visit.idle()
+    page.expect_line(both)
+    assert page.of_grid("grid.look.off.cross") == [1 * 4 + 2]
+    assert page.of_grid("grid.look.hidden.source") == [2]
+
+
+def test_what_the_changes_do_is_in_view(page):
+    """At 1280 × 720, nothing scrolled: the translation with them, its log-probability, a bar for
+    each token, tiles and the selected head, with, without and the difference."""
+    page.key("o")
+    effect = page.page.locator(".st-key-effect")
+    expect(effect).to_contain_text("log-probability of the target")
+    moved = page.of_grid("grid.look.moved.target")
+    en_de = load("en-de")
+    target = en_de.tokenizer.decode(en_de.translate(SENTENCE).ids)
+    ids = en_de.tokenizer.encode(target).ids
+
+    def shares(line):
+        logits = en_de.trace(SENTENCE, changes=line).logits.astype(np.float64)
+        logits -= logits.max(axis=-1, keepdims=True)
+        return (logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True)))[range(len(ids)), ids]
+
+    expected = shares("cross.2.3=off") - shares("")
+    assert moved[0] is None and np.abs(np.array(moved[1:]) - expected).max() <= 2e-3
+    for box in (effect, page.page.locator(".text"), page.page.locator(".sections")):
+        expect(box).to_be_in_viewport(ratio=1)
+    with_changes = page.of_grid("grid.data.id")
+    page.visit.choose("shows", "Without")
+    without = page.of_grid("grid.data.id")
+    page.visit.choose("shows", "Difference")
+    assert page.of_grid("grid.data.signed") > 0
+    largest = max(
+        np.abs(now - before).max()
+        for now, before in zip(
+            en_de.trace(SENTENCE, changes="cross.2.3=off").attention.values(),
+            en_de.trace(SENTENCE).attention.values(),
+            strict=True,
+        )
+    )
+    assert page.of_grid("grid.data.signed") == pytest.approx(largest, abs=1e-5)
+    page.visit.choose("shows", "With the changes")
+    assert page.of_grid("grid.data.id") == with_changes != without
+
+
+def test_an_edit_that_cannot_be_made_is_answered_and_undone_by_one_key(page):
+    page.visit.open(
+        f"?source={SENTENCE.replace(' ', '+')}&changes=decoder.1.1%3Dweight%3A1%3E1%3A0.5"
+    )
+    expect(page.page.get_by_test_id("stAlert")).to_contain_text("there is nothing to scale")
+    page.page.get_by_role("button", name="Take all changes away").or_(
+        page.page.locator(".st-key-no_changes button")
+    ).first.click()
+    page.visit.idle()
+    expect(page.page.get_by_test_id("stAlert")).to_have_count(0)
+    assert page.of_grid("grid.drawn.length") == 3
