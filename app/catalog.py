@@ -119,6 +119,13 @@ def examples(name: str) -> list[str]:
     return lines_of(path.read_text(encoding="utf-8")) if path.is_file() else []
 
 
+def pairs(name: str) -> list[tuple[str, str]]:
+    """Minimal pairs for a model: two sentences that differ in a word."""
+    path = EXAMPLES / f"{trained(name)}.pairs.tsv"
+    lines = lines_of(path.read_text(encoding="utf-8")) if path.is_file() else []
+    return [tuple(line.split("\t")) for line in lines]
+
+
 def devices() -> list[str]:
     cuda = [f"cuda:{i}" for i in range(torch.cuda.device_count())]
     mps = ["mps"] if torch.backends.mps.is_available() else []

@@ -82,16 +82,25 @@ def trace_of(view: ModelView, run: Run) -> Trace:
 
 
 def target_of(
-    view: ModelView, text: str, masks: Masks = Masks(), pad_to: int = 0, changes: str = ""
+    view: ModelView,
+    text: str,
+    masks: Masks = Masks(),
+    pad_to: int = 0,
+    changes: str = "",
+    other: Run | None = None,
 ) -> Encoding:
-    """What the model writes for a text. Raises CannotRead and CannotChange."""
-    return _written(view, view.name, view.step, view.device, text, masks, pad_to, changes)
+    """What the model writes for a text, with patches from another run. Raises CannotRead and
+    CannotChange."""
+    key = view.name, view.step, view.device, text, masks, pad_to, changes, repr(other)
+    return _written(view, other, *key)
 
 
 @st.cache_data(max_entries=1000, show_spinner="Writing the target …")
-def _written(_view: ModelView, name, step, device, text: str, masks: Masks, pad_to: int, changes):
+def _written(
+    _view: ModelView, _other: Run | None, name, step, device, text, masks, pad_to, changes, other
+):
     with threads(len(_view.tokenizer.encode(text).ids)):
-        return _view.checkpoint.translate(text, masks, pad_to, changes)
+        return _view.checkpoint.translate(text, masks, pad_to, changes, _other)
 
 
 def as_trained(run: Run) -> Run:
@@ -157,19 +166,21 @@ def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
     return cached(view, run, "change", make, _arrays)
 
 
-def ablation_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
-    """What the run loses without each head: the change of the log-probability of what is predicted,
-    kind → (layers, heads)."""
+def sweep_of(view: ModelView, run: Run, name: str) -> dict[str, np.ndarray]:
+    """What the run loses with each head by itself off (`name` is ablation) or patched from the
+    other run (patching): the change of the log-probability of what is predicted, kind → (layers,
+    heads). Raises CannotChange."""
+    changes = {"ablation": sweeps.heads_off, "patching": sweeps.heads_patched}[name](view.model)
 
     def make():
-        # Its batches keep all cores at work.
-        torch.set_num_threads(CORES)
-        with st.spinner("Switching off each head …"):
-            given, changes = view.checkpoint.given(run), sweeps.heads_off(view.model)
+        torch.set_num_threads(CORES)  # its batches keep all of them at work
+        with st.spinner("Each head by itself …"):
+            tried = replace(run, changes=(*run.changes, *changes))  # patches need equal lengths
+            given = view.checkpoint.given(tried)
             swept = sweeps.sweep(view.model, run, changes, given=given)
             return swept.by_head(trace_of(view, run).kinds)
 
-    return cached(view, run, "ablation", make, _arrays)
+    return cached(view, run, name, make, _arrays)
 
 
 def leaks_of(view: ModelView, run: Run) -> list[leak.Leak]:

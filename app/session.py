@@ -26,7 +26,10 @@ from app.settings import (
     AVERAGES,
     DIFFERENCE,
     MASKS,
+    OTHER,
     SETTINGS,
+    TO_OTHER,
+    WITH,
     WITHOUT,
     Context,
     Limits,
@@ -37,10 +40,12 @@ from model.analysis.reading import Reading
 from model.masks import Masks
 from model.probing import editing
 from model.probing.changes import (
+    ALL,
     CannotChange,
     Change,
     HeadOff,
     Hidden,
+    Patched,
     Scope,
     check,
     parse,
@@ -49,7 +54,7 @@ from model.probing.changes import (
 )
 from model.probing.editing import Changes
 from model.probing.run import FINAL, Run
-from model.probing.trace import CannotRead
+from model.probing.trace import CannotRead, read_of
 from model.tokenizer import Encoding
 from model.transformer import Site
 
@@ -363,11 +368,11 @@ def look(model_view: ModelView, run: Run) -> Look:
             chosen["order"],
             lambda: compute.measured_of(model_view, run),
             lambda: compute.change_of(model_view, run),
-            lambda: compute.ablation_of(model_view, run),
+            lambda name: compute.sweep_of(model_view, replace(run, other=other_run()), name),
         ),
         average=read_as.average,
         least=read_as.least,
-        palette=theme.DIFFERENCES if shows_difference() else theme.WEIGHTS,
+        palette=theme.DIFFERENCES if less_run() else theme.WEIGHTS,
         colour=theme.FOCUS,
         faded=_faded(model_view, run),
         off=_off(run),
@@ -461,9 +466,7 @@ def to_share() -> dict:
     not concern the model is as nobody chose it."""
     here = context()
     return {
-        key: value
-        if SETTINGS[key].concerns(here) and value != DIFFERENCE
-        else SETTINGS[key].default
+        key: value if SETTINGS[key].concerns(here) else SETTINGS[key].default
         for key, value in settings.shared(values(), last_page()).items()
     }
 
@@ -552,7 +555,7 @@ def act(what: str, **on) -> None:
     with suppress(CannotChange):
         change(ACTS[what](parse(values()["changes"]), **on))
         if values()["shows"] == WITHOUT:
-            choose(shows=SETTINGS["shows"].default)
+            choose(shows=WITH)
 
 
 def _switch(now: Changes, kind: str, layer: int, head: int) -> Changes:
@@ -600,17 +603,45 @@ def keep_readable() -> None:
     change(readable(values()["changes"], context().structure.parts))
 
 
-def shows_difference() -> bool:
-    """Whether the weights with the changes less those without are asked for."""
-    return values()["shows"] == DIFFERENCE and bool(changes())
+def less_run() -> Run | None:
+    """The run whose weights are taken from those that are shown, where a difference is asked for.
+    Raises CannotRead, also for texts of other lengths, and CannotChange."""
+    shows = values()["shows"]
+    if shows == DIFFERENCE:
+        return run(changed=False)
+    if shows != TO_OTHER:
+        return None
+    model, other = view().model, other_run()
+    here, there = (read_of(model, one) for one in (run(), other))
+    for side in model.sides():
+        one, two = (len(texts[side.name].ids) for texts in (here, there))
+        if one != two:
+            raise CannotRead(
+                f"The {side.title} has {one} tokens here and {two} in the other sentence. Weights "
+                "are compared where both have as many."
+            )
+    return other
+
+
+def other_run() -> Run | None:
+    """The other sentence, with the same target, masks and padding; None where there is none. Raises
+    CannotRead."""
+    if not (line := values()["other"].strip()):
+        return None
+    plain, source = run(changed=False), view().tokenizer.encode(line)
+    return replace(plain, texts=(source, *plain.texts[1:]))
 
 
 def run(changed: bool | None = None) -> Run:
     """What the settings ask for; with the changes, without them, or, where None is given, as the
     user wants it shown. Raises CannotRead and CannotChange."""
     chosen, model_view = values(), view()
+    if changed is None and chosen["shows"] == OTHER:
+        return other_run()
     if changed is None:
         changed = chosen["shows"] != WITHOUT
+    made = changes() if changed else ()
+    patched = any(isinstance(one, Patched) for one in made)
     target = chosen["target"].strip()
     return Run(
         _texts(model_view, text(), target),
@@ -618,7 +649,8 @@ def run(changed: bool | None = None) -> Run:
         chosen["pad_to"],
         model_view.name,
         model_view.step,
-        changes() if changed else (),
+        made,
+        other_run() if patched else None,
     )
 
 

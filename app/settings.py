@@ -22,8 +22,8 @@ from model.transformer import Side, Site
 
 SHOWN = ("all", "one kind", "joint")
 SCALES = ("linear", "square root", "per row")
-ABLATION = "ablation"
-ORDERS = ("layer and head", "entropy", "distance", "change", ABLATION)
+ABLATION, PATCHING = "ablation", "patching"
+ORDERS = ("layer and head", "entropy", "distance", "change", ABLATION, PATCHING)
 AVERAGES = {"one head": "", "heads": "heads", "layers": "layers", "both": "both"}
 MAX_PADDED = 64  # enough to see padding with any one sentence
 MOST_HIDDEN = 0.5  # weights above it are always shown
@@ -46,7 +46,8 @@ BERTVIZ = ("head", "model", "neuron")
 DRAWN_AT_ONCE = 40  # tokens that BertViz draws without being asked
 ALL, ONE = "all heads", "selected head"
 THIS_SENTENCE, EXAMPLES = "This sentence", "Example sentences"
-WITH, WITHOUT, DIFFERENCE = "With the changes", "Without", "Difference"
+THIS, WITH, WITHOUT, DIFFERENCE = "This sentence", "With the changes", "Without", "Difference"
+OTHER, TO_OTHER = "Other sentence", "Difference to it"
 WORDS, SELECTED_HEAD = "Three words", "The selected head"
 SECOND_TOKEN, LARGEST_WEIGHT = "the second token", "largest weight"
 
@@ -261,6 +262,12 @@ def _steps(context: Context) -> Sequence[str]:
     return context.catalog.steps(context["model"]) or (FINAL,)
 
 
+def _shown(context: Context) -> Sequence[str]:
+    """Whose weights there are to see."""
+    here = (WITH, WITHOUT, DIFFERENCE) if context["changes"].strip() else (THIS,)
+    return (*here, OTHER, TO_OTHER) if context["other"].strip() else here
+
+
 def _opening(context: Context, key: str, options: Sequence, otherwise) -> Any:
     """What the model is opened on. It depends on the model alone: the address leaves out what is
     the default, which must not change while one selects."""
@@ -434,16 +441,29 @@ SETTINGS = {
             header="changed: {}",
         ),
         Setting(
+            "other",
+            "Other sentence",
+            "",
+            "line",
+            "Read with the same target. Heads can be patched from it, and weights compared with "
+            "it, where both have as many tokens.",
+            name="the other sentence",
+            run=True,
+            header="other sentence: {}",
+        ),
+        Setting(
             "shows",
             "Weights",
-            WITH,
+            THIS,
             "segmented",
-            "Of the model with the changes, without them, or the first less the second.",
-            options=(WITH, WITHOUT, DIFFERENCE),
+            "Of the model with the changes or without, of the other sentence, or a difference.",
+            options=_shown,
+            among=(THIS, WITH, WITHOUT, DIFFERENCE, OTHER, TO_OTHER),
+            opens=lambda context: _shown(context)[0],
             name="which weights are shown",
             run=True,
             header="shown: {}",
-            concerns=lambda context: bool(context["changes"].strip()),
+            concerns=lambda context: len(_shown(context)) > 1,
         ),
         Setting(
             "kind",
@@ -502,8 +522,10 @@ SETTINGS = {
             "select",
             "Entropy: the lowest first. Distance: the nearest first. Change: the head that masks "
             "and changes move most comes first. Ablation: the head without which the model finds "
-            "its output least probable; the number is the change of the log-probability.",
-            options=ORDERS,
+            "its output least probable; the number is the change of the log-probability. Patching: "
+            "the same, with each head as it is for the other sentence.",
+            options=lambda context: ORDERS if context["other"].strip() else ORDERS[:-1],
+            among=ORDERS,
         ),
         Setting(
             "average",

@@ -62,6 +62,8 @@ def top_bar(page: Page) -> None:
         what_if = st.popover("What if", icon=":material/science:", key="what_if", on_change="rerun")
         with what_if:
             session.draw("changes")
+            session.draw("other")
+            _pairs()
             if what_if.open:
                 st.markdown(labels.CHANGES)
         if page.reading:
@@ -72,6 +74,26 @@ def top_bar(page: Page) -> None:
             st.page_link(PAGES[EXPORT].file, label="Export", icon=":material/download:")
         copy_link()
         keep_place()
+
+
+def _take_pair() -> None:
+    if chosen := st.session_state["pair"]:
+        source, other = chosen.split(" / ")
+        session.choose(source=source, other=other, target="", pair=None)
+
+
+def _pairs() -> None:
+    """Pairs of sentences that differ in a word and have as many tokens."""
+    if known := catalog.pairs(session.values()["model"]):
+        st.selectbox(
+            "Minimal pairs",
+            [" / ".join(pair) for pair in known],
+            index=None,
+            placeholder="Take a minimal pair",
+            key="pair",
+            on_change=_take_pair,
+            label_visibility="collapsed",
+        )
 
 
 def _undo() -> None:
@@ -195,9 +217,13 @@ def _answer() -> None:
         elif text:
             st.markdown(labels.escaped(text), width="content")
         _badges()
-    if len(session.history().lines) > 1:
-        with _line("effect"), suppress(CannotChange):  # the page says why
-            _undo()
+    changed = len(session.history().lines) > 1
+    if changed or session.values()["other"]:
+        with _line("effect"), suppress(CannotChange, CannotRead):  # the page says why
+            if changed:
+                _undo()
+            if _concerns("shows"):
+                session.draw("shows", look={"label_visibility": "collapsed", "width": "content"})
             if text and session.values()["changes"]:
                 _effect(text)
 
@@ -207,10 +233,9 @@ def _effect(text: str) -> None:
     run = session.run(changed=True)
     view = session.view(run)
     plain = replace(run, changes=())
-    session.draw("shows", look={"label_visibility": "collapsed", "width": "content"})
     if view.checkpoint.writes:
         line, line_of_changes = session.values()["line"], written(run.changes)
-        after = compute.target_of(view, line, run.masks, run.pad_to, line_of_changes)
+        after = compute.target_of(view, line, run.masks, run.pad_to, line_of_changes, run.other)
         shown = labels.with_differences(text, view.tokenizer.decode(after.ids))
         st.markdown(shown, width="content")
     else:

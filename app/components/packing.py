@@ -91,7 +91,7 @@ def order_by(
     name: str,
     measured: Callable[[], dict],
     change: Callable[[], dict],
-    ablation: Callable[[], dict],
+    sweep: Callable[[str], dict],
 ) -> dict:
     """`Look.order` of all kinds, by the name of its setting; only what that needs is
     computed."""
@@ -103,8 +103,8 @@ def order_by(
             kind: order(shares, "{:.0%} moved", largest_first=True)
             for kind, shares in change().items()
         }
-    if name == "ablation":
-        return {kind: order(effects, "{:+.2f}") for kind, effects in ablation().items()}
+    if name in ("ablation", "patching"):
+        return {kind: order(effects, "{:+.2f}") for kind, effects in sweep(name).items()}
     return {}
 
 

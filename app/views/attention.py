@@ -32,11 +32,11 @@ if chosen["order"] == "change" and not any(
 ):
     st.caption("Nothing changes the heads, so there is no order by change. Switch a mask off.")
 
-less = session.run(changed=False) if session.shows_difference() else None
+less = session.less_run()
 packed = compute.cached(
     model,
     run,
-    ("grid", reading.words, reading.special, bool(less)),
+    ("grid", reading.words, reading.special, less),
     lambda: pack_trace(
         trace,
         reading,

@@ -171,3 +171,47 @@ def test_weight_on_later_tokens_is_told_where_the_causal_mask_is_off(changed):
     assert any("weight on later tokens, layer by layer" in text.value for text in page.caption)
     page.toggle(key="causal").set_value(True).run()
     assert not any("later tokens" in text.value for text in page.caption)
+
+
+MAN, WOMAN = "A man is riding a bike.", "A woman is riding a bike."
+
+
+def test_another_sentence_is_compared_and_patched_from(changed):
+    page = changed(model="en-de", source=MAN, other=WOMAN, order="patching")
+    en_de = load("en-de")
+    run = en_de.run(MAN)
+    target = en_de.tokenizer.decode(run.texts[1].ids)
+    other = en_de.run(WOMAN, target)
+    shows = page.segmented_control(key="shows")
+    assert shows.options == ["This sentence", "Other sentence", "Difference to it"]
+    shows.set_value("Other sentence").run()
+    card = labels.card(en_de.trace_run(other), "cross", 0, 1)
+    assert any(card == text.value for text in page.markdown)
+    page.segmented_control(key="shows").set_value("Difference to it").run()
+    assert not page.exception and not page.error
+    page.text_input(key="changes").set_value("cross.3.4=patch").run()
+    page.segmented_control(key="shows").set_value("With the changes").run()
+    assert not page.exception and not page.error
+    patched = en_de.trace(MAN, target, changes="cross.3.4=patch", other=other)
+    card = labels.card(patched, "cross", 3, 2)
+    page.segmented_control(key="layer").set_value(4).run()
+    page.segmented_control(key="head").set_value(3).run()
+    assert any(card == text.value for text in page.markdown)
+
+
+def test_sentences_of_other_lengths_are_not_compared(changed):
+    page = changed(model="en-de", source=MAN, other="Two dogs.", shows="Difference to it")
+    assert any("compared where both have as many" in error.value for error in page.error)
+    page.segmented_control(key="shows").set_value("Other sentence").run()
+    assert not page.error and not page.exception
+
+
+def test_shipped_pairs_have_as_many_tokens():
+    from app import catalog
+
+    tokenizer = load("en-de").tokenizer
+    assert len(catalog.pairs("en-de")) >= 6 and catalog.pairs("reverse") == []
+    for one, other in catalog.pairs("en-de"):
+        assert len(tokenizer.encode(one).ids) == len(tokenizer.encode(other).ids)
+        differing = sum(a != b for a, b in zip(one.split(), other.split(), strict=True))
+        assert 1 <= differing <= 3
