@@ -40,7 +40,6 @@ from model.analysis.reading import Reading
 from model.masks import Masks
 from model.probing import editing
 from model.probing.changes import (
-    ALL,
     CannotChange,
     Change,
     HeadOff,

@@ -34,12 +34,14 @@ function cross(context, colour, x, y, width, height) {
 
 /** Marks the upper right corner of a tile whose head is changed otherwise. */
 function corner(context, colour, x, y) {
+  context.save();
   context.fillStyle = colour;
   context.beginPath();
   context.moveTo(x - CORNER, y);
   context.lineTo(x, y);
   context.lineTo(x, y + CORNER);
   context.fill();
+  context.restore();
 }
 
 export class Grid {
