@@ -338,7 +338,7 @@ def reference_of(view: ModelView, run: Run) -> tuple[ReferenceTrace, Timing] | N
         return None
 
     def make():
-        reference_trace = view.reference.trace(view.model, run)
+        reference_trace = view.reference.trace(view.model, run, view.checkpoint.means)
         return reference_trace, _time(view, run)
 
     return cached(view, run, "reference", make, lambda result: result[0].nbytes)

@@ -11,12 +11,12 @@ HEADS_WITHIN = 1e-5
 LOGITS_WITHIN = 1e-5  # times the largest logit, where that is above 1
 
 st.markdown(
-    "Our Transformer and PyTorch's own, with the same weights, sentence and masks. The third "
-    "picture is the first minus the second.  \n"
+    "Our Transformer and PyTorch's own, with the same weights, sentence, masks and changes. The "
+    "third picture is the first minus the second.  \n"
     "*Try: switch a mask. Both change; does the difference?*"
 )
 
-run = session.run_unchanged()
+run = session.run()
 view, focus = session.view(run), session.focus()
 trace = compute.trace_of(view, run)
 compared = compute.reference_of(view, run)

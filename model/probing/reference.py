@@ -4,8 +4,10 @@ PyTorch's masks say the opposite of ours: there, True = may not attend. This fil
 place that turns them round. Where a row may attend to nothing PyTorch has NaN and we zeros.
 """
 
+from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import torch
@@ -13,7 +15,10 @@ from torch import Tensor, nn
 
 from model.masks import Masks, causal_mask
 from model.probing.capture import view
+from model.probing.changes import check
+from model.probing.reference_changes import under_masks, with_other_weights
 from model.probing.run import Run
+from model.probing.sites import parts_of
 from model.probing.trace import ids_of, read_of, read_only
 from model.transformer import (
     Decoder,
@@ -116,16 +121,38 @@ class Reference(nn.Module):
         return self.generator(hidden)
 
     @torch.no_grad()
-    def trace(self, model: Transformer, run: Run) -> ReferenceTrace:
-        """The same pass as `trace` of the model that this is the twin of. `self` must
-        be the caller's own view."""
-        with capture_reference(self.transformer) as captured:
-            logits = self(*ids_of(model, read_of(model, run)), run.masks)
+    def trace(
+        self, model: Transformer, run: Run, means: Mapping[str, Tensor] = MappingProxyType({})
+    ) -> ReferenceTrace:
+        """The same pass as `trace` of the model that this is the twin of; `means` as Given has
+        them. `self` must be the caller's own view. Raises CannotChange for a change that
+        torch.nn.Transformer cannot be given."""
+        if run.changes:
+            check(run.changes, parts_of(model.sites(), model.sides()))
+            twin = Reference(with_other_weights(model, run.changes, means))
+        else:
+            twin = self
+        ids = ids_of(model, read_of(model, run))
+        with (
+            under_masks(attentions_of(twin.transformer), model, run.changes, run.masks, ids),
+            capture_reference(twin.transformer) as captured,
+        ):
+            logits = twin(*ids, run.masks)
         attention = {
             kind: read_only(torch.stack([weights[0] for weights in captured[kind]]))
             for kind in captured
         }
         return ReferenceTrace(attention, read_only(logits[0]))
+
+
+def attentions_of(transformer: nn.Transformer) -> dict[str, list[nn.MultiheadAttention]]:
+    """Kind → one a layer."""
+    encoder, decoder = transformer.encoder.layers, transformer.decoder.layers
+    return {
+        "encoder": [layer.self_attn for layer in encoder],
+        "decoder": [layer.self_attn for layer in decoder],
+        "cross": [layer.multihead_attn for layer in decoder],
+    }
 
 
 @contextmanager
@@ -141,13 +168,8 @@ def capture_reference(transformer: nn.Transformer):
     def record(kind):
         return lambda module, inputs, output: captured.setdefault(kind, []).append(output[1])
 
-    twins = {
-        "encoder": [layer.self_attn for layer in transformer.encoder.layers],
-        "decoder": [layer.self_attn for layer in transformer.decoder.layers],
-        "cross": [layer.multihead_attn for layer in transformer.decoder.layers],
-    }
     with ExitStack() as hooks:
-        for kind, attentions in twins.items():
+        for kind, attentions in attentions_of(transformer).items():
             for attention in attentions:
                 hooks.enter_context(
                     attention.register_forward_pre_hook(with_weights, with_kwargs=True)

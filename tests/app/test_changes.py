@@ -173,6 +173,16 @@ def test_weight_on_later_tokens_is_told_where_the_causal_mask_is_off(changed):
     assert not any("later tokens" in text.value for text in page.caption)
 
 
+def test_pytorch_is_given_the_changes_or_it_is_said_that_it_cannot_be(changed):
+    page = changed("cross.1.2=off; encoder=hide:2", model="en-de", source="A dog runs.")
+    page.switch_page("views/compare.py").run()
+    assert not page.exception and not page.error
+    table = page.dataframe[0].value
+    assert table["agrees"].all() and len(table) == 49
+    page.text_input(key="changes").set_value("cross.1.2=weight:1>2:0.5").run()
+    assert any("cannot be given to torch.nn.Transformer" in error.value for error in page.error)
+
+
 MAN, WOMAN = "A man is riding a bike.", "A woman is riding a bike."
 
 

@@ -1,12 +1,15 @@
 """torch.nn.Transformer with the same weights says the same: the proof on the Compare page."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from model.masks import Masks
 from model.presets import build
+from model.probing.applying import Given
 from model.probing.capture import capture, view
+from model.probing.changes import CannotChange, parse
 from model.probing.reference import Reference, capture_reference
 from model.probing.run import Run
 from model.probing.trace import trace
@@ -154,3 +157,42 @@ def test_a_system_with_an_eps_and_a_fill_of_its_own_has_a_twin():
 def test_a_classifier_is_refused():
     with pytest.raises(ValueError, match="no counterpart"):
         Reference(build("bloem", vocab_size=53, d_model=24, n_heads=4, n_classes=2))
+
+
+GIVEN = [
+    "all.1.1=off", "cross.2=skip; encoder_feed_forward.1=skip", "encoder.1.2=uniform",
+    "decoder.1.2=temperature:3.0; all.2=temperature:0.5", "encoder.1=hide:2; cross=hide:3",
+    "decoder.2.1=mask:none; encoder.1.3=mask:window-4", "decoder=mask:strided-2",
+    "decoder.1.4=forbid:3>1-2; cross.2.2=forbid:1-3>2", "decoder.1=allow:1>1-4",
+    "all=positions:none", "source=positions:shifted-2; all.2.3=uniform; encoder.1.1=off",
+    "cross.1=mean; decoder.2.2=mean",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", GIVEN)
+@pytest.mark.parametrize("preset", ["paper", "pre_norm"])
+def test_changes_that_pytorch_can_be_given_agree(preset, line):
+    model = random_model(preset, n_encoder_layers=2, n_decoder_layers=2)
+    chance = torch.Generator().manual_seed(1)
+    means = {
+        site.name: torch.randn(site.n_heads, model.config.d_head, generator=chance)
+        for site in model.sites()
+    }
+    texts = (encoding(torch.tensor([5, 6, 7, 8, 9, 10])), encoding(torch.tensor([11, 12, 13, 14])))
+    for pad_to in (0, 9):
+        run = Run(texts, pad_to=pad_to, changes=parse(line))
+        ours = trace(model, run, Given(means))
+        theirs = Reference(model).trace(model, run, means)
+        assert np.abs(ours.logits - theirs.logits).max() <= 1e-5 * max(1, np.abs(ours.logits).max())
+        for kind, weights in ours.attention.items():
+            assert np.abs(weights - theirs.attention[kind]).max() <= 1e-5
+        plain = trace(model, Run(texts, pad_to=pad_to))
+        assert np.abs(ours.logits - plain.logits).max() > 1e-4
+
+
+@pytest.mark.parametrize("line", ["encoder.1.1=weight:1>2:0.5", "cross=patch"])
+def test_what_pytorch_cannot_be_given_is_said(line):
+    model = random_model("paper")
+    run = Run((encoding(torch.tensor([5, 6])), encoding(torch.tensor([7]))), changes=parse(line))
+    with pytest.raises(CannotChange, match=r"cannot be given to torch\.nn\.Transformer"):
+        Reference(model).trace(model, run)
