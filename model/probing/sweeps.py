@@ -1,10 +1,13 @@
 """Many changes, each by itself: what every head, token or sublayer is for, in one table.
 
-Each change is a row of a batch, so that all of them cost a few passes. What it does is told by a
-score of the logits: its effect is the score with the change less the score without.
+Each change is a row of a batch, which joins it where the change first tells, so that all of them
+cost a few passes. What it does is told by a score of the logits: its effect is the score with the
+change less the score without.
 """
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,9 +40,10 @@ class Score:
         """(batch, length, vocab_size) → (batch,); `following` is the id that each row is to
         predict, (length,), or NONE."""
         if self.position is None:
-            rows = following != NONE
-            wanted = following[rows].expand(len(logits), -1)[..., None]
-            return logits[:, rows].log_softmax(dim=-1).gather(-1, wanted)[..., 0].sum(dim=-1)
+            wanted = following.clamp(min=0)[:, None]
+            # One pass at a time: of all together this would take as much memory again.
+            shares = torch.cat([one.log_softmax(dim=-1).gather(-1, wanted).T for one in logits])
+            return shares.masked_fill(following == NONE, 0).sum(dim=-1)
         row = logits[:, self.position]
         if self.against is None:
             return row.log_softmax(dim=-1)[:, self.wanted]
@@ -135,18 +139,64 @@ def sweep(
     ids = ids_of(model, read_of(model, run))
     following = _following(model, run)
     each = [(one,) if isinstance(one, Change) else tuple(one) for one in changes]
+    first = _first_layers(model, each)
+    order = sorted(range(len(each)), key=first.__getitem__)
     at_once = max(1, MOST_TOKENS // sum(text.shape[1] for text in ids))
-    rows, found = [(), *each], []
-    for start in range(0, len(rows), at_once):
-        together = rows[start : start + at_once]
-        batch = [text.expand(len(together), -1) for text in ids]
-        with applied_by_row(model, run.changes, together, given):
-            logits = model(*batch, *run.masks.build(model, *batch))
+    effects = np.zeros(len(each))
+    for start in range(0, max(1, len(each)), at_once):
+        some = order[start : start + at_once]
+        with (
+            applied_by_row(model, run.changes, [(), *(each[i] for i in some)], given),
+            _joining(model, [first[i] for i in some]),
+        ):
+            logits = model(*ids, *run.masks.build(model, *ids))
         if following is None:
             following = logits[0, :1].argmax(dim=-1)
-        found.append(score.of(logits, following))
-    scores = torch.cat(found).double().cpu().numpy()
-    return Sweep(float(scores[0]), tuple(each), scores[1:] - scores[0])
+        plain, *found = score.of(logits, following).double().tolist()
+        effects[some] = np.array(found) - plain
+    return Sweep(plain, tuple(each), effects)
+
+
+def _layers(model: nn.Module) -> list[str]:
+    """Names of all layers, in the order in which a pass comes to them."""
+    return [name for side in model.sides() for name in side.layers]
+
+
+def _first_layers(model: nn.Module, each: Sequence[Sequence[Change]]) -> list[int]:
+    """Of the layers, the first that changes concern, for each."""
+    layers = {name: i for i, name in enumerate(_layers(model))}
+    places = [  # every part, and the layer that it stands in; positions before the first
+        (part, next((i for name, i in layers.items() if f"{part.name}.".startswith(f"{name}.")), 0))
+        for part in parts_of(model.sites(), model.sides())
+    ]
+
+    def concerned(change):
+        return (i for part, i in places if part.what in change.parts and change.scope.holds(part))
+
+    return [min((i for one in some for i in concerned(one)), default=0) for some in each]
+
+
+@contextmanager
+def _joining(model: nn.Module, first: Sequence[int]) -> Iterator[None]:
+    """A pass over one text whose batch grows: row 0 is the plain pass, and each other row begins as
+    a copy of it, before the layer in `first`, sorted, where it becomes another one."""
+
+    def grown(rows: Tensor, count: int) -> Tensor:
+        return torch.cat([rows, rows[:1].expand(count - len(rows), *rows.shape[1:])])
+
+    def join(count: int):
+        # What has a row for each text of the batch: vectors, not masks.
+        return lambda module, inputs: tuple(
+            grown(one, count) if isinstance(one, Tensor) and one.dim() == 3 else one
+            for one in inputs
+        )
+
+    with ExitStack() as hooks:
+        for i, name in enumerate(_layers(model)):
+            count = 1 + bisect_right(first, i)
+            hook = model.get_submodule(name).register_forward_pre_hook(join(count))
+            hooks.enter_context(hook)
+        yield
 
 
 def _following(model: nn.Module, run: Run) -> Tensor | None:
