@@ -40,13 +40,16 @@ attention (or `all`), perhaps a layer and a head, and what is done to it. Tokens
 
 | | |
 |---|---|
-| `cross.1.2=off` | the output of head 2 in layer 1 is zero |
+| `cross.1.2=off` | the output of head 2 in layer 1 is zero; `mean`: its mean over many texts |
 | `encoder.2=uniform` | its heads attend to everything alike |
+| `encoder_feed_forward.2=skip` | the sublayer adds nothing to the residual stream |
 | `cross=hide:3,4` | nobody attends to tokens 3 and 4 |
 | `decoder=mask:window-2` | or `none`, `causal`, `prefix-2`, `strided-2`, `diagonal`, `no_first` … |
 | `decoder.1=forbid:3>1` | query 3 may not attend to key 1; or `allow` |
 | `cross.4=temperature:0.5` | scores are divided by it before the softmax |
 | `encoder.1.3=weight:2>4:0.7` | one weight is set, the others of its row are scaled |
+| `source=positions:none` | or `sinusoidal`, `learned`, `shifted-3` |
+| `cross.3.4=patch` | as it is for the other sentence; `patch:2,3`: at these tokens |
 """
 SHARES = {  # numbers of Measured that are shares → on what
     "itself": "itself",

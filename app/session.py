@@ -575,8 +575,7 @@ def _paint(
 ) -> Changes:
     """A cell of a mask, of the head, its layer or all of its kind."""
     whole = _scope(kind, layer, head)
-    scope = {"head": whole, "layer": replace(whole, head=None), "kind": Scope(kind)}[scope]
-    return editing.painted(now, scope, (row, column), allow)
+    return editing.painted(now, AROUND[scope](whole), (row, column), allow)
 
 
 def _weigh(
@@ -594,7 +593,23 @@ def _scope(kind: str, layer: int, head: int) -> Scope:
     return Scope(kind, site.layer, head)
 
 
+AROUND = {  # what of a model is meant, by the scope of one head
+    "head": lambda scope: scope,
+    "layer": lambda scope: replace(scope, head=None),
+    "kind": lambda scope: Scope(scope.kind),
+}
 ACTS = {"off": _switch, "hide": _hide, "paint": _paint, "weigh": _weigh}
+
+
+def add_change(of: str, verb: str) -> None:
+    """Add a change of the selected head, its layer or its kind, in a callback; `verb` as on the
+    line. A layer is skipped as a whole."""
+    here = focus()
+    with suppress(CannotChange):
+        scope = AROUND[of](_scope(**vars(here)))
+        if verb == "skip" and scope.head is not None:
+            scope = replace(scope, head=None)
+        change((*parse(values()["changes"]), *parse(f"{scope}={verb}")))
 
 
 def keep_readable() -> None:

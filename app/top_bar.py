@@ -22,6 +22,10 @@ from model.probing.trace import CannotRead
 FEW = 3  # badges that are shown; the others stand behind them
 # On a narrow screen it opens what of the bar is folded away there: see NARROW_STYLE in theme.py.
 FOLD = '<details class="hl-fold"><summary>Controls</summary></details>'
+READY_MADE = (
+    "off", "mean", "uniform", "skip", "mask:none", "mask:causal", "mask:window-1", "mask:diagonal",
+    "mask:no_diagonal", "mask:no_first", "temperature:0.5", "temperature:2.0", "patch",
+)  # fmt: skip
 READING = ("pattern", "show", "scale", "order", "average", "special", "words", "least")
 
 
@@ -62,6 +66,8 @@ def top_bar(page: Page) -> None:
         what_if = st.popover("What if", icon=":material/science:", key="what_if", on_change="rerun")
         with what_if:
             session.draw("changes")
+            if page.head:
+                _ready_made()
             session.draw("other")
             _pairs()
             if what_if.open:
@@ -74,6 +80,35 @@ def top_bar(page: Page) -> None:
             st.page_link(PAGES[EXPORT].file, label="Export", icon=":material/download:")
         copy_link()
         keep_place()
+
+
+def _ready_made() -> None:
+    """Changes of the selected head, its layer or its kind, without writing them."""
+    with st.container(horizontal=True):
+        st.segmented_control(
+            "Of",
+            list(session.AROUND),
+            default="head",
+            key="change_of",
+            required=True,
+            label_visibility="collapsed",
+        )
+        st.selectbox(
+            "Add a change",
+            READY_MADE,
+            index=None,
+            placeholder="Add a change",
+            key="ready_made",
+            on_change=_take_ready_made,
+            label_visibility="collapsed",
+            width=200,
+        )
+
+
+def _take_ready_made() -> None:
+    if verb := st.session_state["ready_made"]:
+        session.add_change(st.session_state["change_of"], verb)
+        session.choose(ready_made=None)
 
 
 def _take_pair() -> None:

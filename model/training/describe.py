@@ -1,7 +1,7 @@
 """What an app should know of a trained model: `python -m model describe NAME --data DIR`.
 
 What the text of its training is like, by which a sentence unlike it is told, the head that it is
-opened on, and what each head gives on average, which is put in the place of one that is ablated.
+opened on, and the mean output of each head, which is put in the place of one that is ablated.
 Measured on the validation data and written into the card, the averages into means.safetensors;
 training does this when it ends.
 """

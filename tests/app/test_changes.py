@@ -125,6 +125,18 @@ def test_words_that_differ_are_marked():
     assert labels.with_differences("", "a *dog*") == "**a \\*dog\\***"
 
 
+def test_changes_are_added_without_writing_them(changed):
+    page = changed(kind="cross", layer="2", head="3")
+    for of, verb in (("head", "uniform"), ("layer", "temperature:2.0"), ("kind", "mask:no_first")):
+        page.segmented_control(key="change_of").set_value(of)
+        page.selectbox(key="ready_made").set_value(verb).run()
+    page.segmented_control(key="change_of").set_value("head")
+    page.selectbox(key="ready_made").set_value("skip").run()
+    assert not page.exception and page.session_state["changes"] == (
+        "cross.2.3=uniform; cross.2=temperature:2.0; cross=mask:no_first; cross.2=skip"
+    )
+
+
 def test_undo_and_redo_walk_the_lines_there_were(changed):
     page = changed(kind="cross", layer="2", head="3")
     assert "undo" not in {button.key for button in page.button}

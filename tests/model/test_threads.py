@@ -10,8 +10,10 @@ import torch
 from model.decoding.search import greedy_decode
 from model.masks import Masks
 from model.probing.capture import view
+from model.probing.changes import CannotChange, parse
 from model.probing.interventions import replace_head
 from model.probing.run import Run
+from model.probing.sweeps import heads_off, sweep
 from model.probing.trace import trace
 from tests.model.common import attentions, encoding, hooks, random_ids, random_model
 
@@ -40,6 +42,26 @@ def trace_with_a_head_replaced(model, draw):
         return trace_under_random_masks(model, draw)
 
 
+def changed(model, draw):
+    """Under changes; some of which leave the pass in the middle of it, by an error."""
+    lines = [
+        "all.1.1=off",
+        "cross=hide:2; decoder.2=temperature:2.0",
+        "encoder.1=mask:window-1",
+        "all=positions:none",
+        "encoder_feed_forward.1=skip",
+        "decoder.1.1=weight:1>1:0.5",
+    ]
+    line = parse(lines[torch.randint(len(lines), (), generator=draw)])
+    src, tgt = (encoding(random_ids(8, generator=draw)) for _ in range(2))
+    try:
+        seen = trace(model, Run((src, tgt), changes=line))
+    except CannotChange:
+        seen = trace(model, Run((src, tgt)))
+    swept = sweep(model, Run((src, tgt)), heads_off(model)[:3])
+    return [*seen.attention.values(), seen.logits, swept.effects]
+
+
 def same(a, b):
     return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
 
@@ -47,7 +69,7 @@ def same(a, b):
 @torch.no_grad()
 def test_eight_threads_on_one_set_of_weights():
     shared, mine, views = random_model(), local(), []
-    kinds = [decode, trace_under_random_masks, trace_with_a_head_replaced]
+    kinds = [decode, trace_under_random_masks, trace_with_a_head_replaced, changed]
     jobs = [(random.Random(i).choice(kinds), i) for i in range(JOBS)]
 
     def answer(model, job):
