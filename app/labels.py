@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
+from types import MappingProxyType
 
 import numpy as np
 
@@ -171,10 +172,12 @@ def head_table(
     trace: Trace,
     pictures: Mapping[str, Sequence[Sequence[str]]],
     pattern: str = ANY,
+    ablation: Mapping[str, np.ndarray] = MappingProxyType({}),
 ) -> list[dict]:
-    """One row for every head: its picture, its two nearest patterns with their scores, its numbers.
-    Of one pattern the heads that have it, with the score first and the best on top. Shares and
-    scores are in percent; `trace` is any of the same model."""
+    """One row for every head: its picture, its two nearest patterns with their scores, its numbers,
+    and the effect of its ablation, kind → (layers, heads). Of one pattern the heads that have it,
+    with the score first and the best on top. Shares and scores are in percent; `trace` is any of
+    the same model."""
     rows = []
     for kind, heads in heads_with(measured, pattern).items():
         numbers = measured[kind]
@@ -187,6 +190,8 @@ def head_table(
             matches = nearest_names(numbers, layer, head)
             for place, match in zip(("nearest", "second"), matches, strict=False):
                 row |= {place: match.name, f"{place}, score": 100 * match.score}
+            if kind in ablation:
+                row["ablation"] = float(ablation[kind][layer, head])
             known = _numbers(numbers, layer, head)
             row |= {name: known.get(name) for name in UNITS}
             row |= {

@@ -33,7 +33,8 @@ pictures = compute.cached(
     lambda: thumbnails(trace.attention),
     lambda urls: sum(len(url) for layers in urls.values() for heads in layers for url in heads),
 )
-rows = labels.head_table(measured, trace, pictures, pattern)
+ablation = compute.sweep_of(view, run, "ablation") if measured_on == THIS_SENTENCE else {}
+rows = labels.head_table(measured, trace, pictures, pattern, ablation)
 heads = [(row["attention"], row["layer"], row["head"]) for row in rows]
 chosen = session.values()
 selected = chosen["kind"], chosen["layer"], chosen["head"]
@@ -63,6 +64,12 @@ with table:
                 )
             }
             | {name: st.column_config.Column(width=50) for name in ("layer", "head")}
+            | {
+                "ablation": st.column_config.NumberColumn(
+                    format="%.2f",
+                    help="By how much the log-probability of the output changes without the head.",
+                )
+            }
             | {name: st.column_config.NumberColumn(format="%.0f %%") for name in labels.PERCENTAGES}
             | {
                 name: st.column_config.NumberColumn(f"{name} ({unit})", format="%.1f")

@@ -13,6 +13,8 @@ WAYS = {  # name → width in pixels, colour scheme, projector mode
     "-projector": (1920, "light", True),
     "-phone": (390, "light", False),
 }
+WHAT_IF = "changes=cross.2.2%3Doff%3B+encoder%3Dhide%3A3%3B+cross%3Dhide%3A3"
+MORE = {"what-if": WHAT_IF, "what-if-difference": f"{WHAT_IF}&shows=Difference"}
 HEAD = "kind=cross&layer=2&head=2&at=Softmax"
 
 
@@ -32,6 +34,12 @@ def main() -> None:
             file = ROOT / "assets" / "screenshots" / f"{path or 'attention'}{way}.png"
             visit.page.screenshot(path=file)
             context.close()
+        for name, query in MORE.items():
+            page = browser.new_page(viewport={"width": 1280, "height": 720})
+            Visit(page, address).open(f"?{HEAD}&{query}")
+            page.wait_for_timeout(1000)
+            page.screenshot(path=ROOT / "assets" / "screenshots" / f"{name}.png")
+            page.close()
 
 
 if __name__ == "__main__":
