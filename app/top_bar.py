@@ -112,9 +112,9 @@ def _take_ready_made() -> None:
 
 
 def _take_pair() -> None:
-    if chosen := st.session_state["pair"]:
+    if chosen := st.session_state["minimal_pair"]:
         source, other = chosen.split(" / ")
-        session.choose(source=source, other=other, target="", pair=None)
+        session.choose(source=source, other=other, target="", minimal_pair=None)
 
 
 def _pairs() -> None:
@@ -125,7 +125,7 @@ def _pairs() -> None:
             [" / ".join(pair) for pair in known],
             index=None,
             placeholder="Take a minimal pair",
-            key="pair",
+            key="minimal_pair",
             on_change=_take_pair,
             label_visibility="collapsed",
         )

@@ -221,6 +221,19 @@ def test_another_sentence_is_compared_and_patched_from(changed):
     assert any(card == text.value for text in page.markdown)
 
 
+def test_a_minimal_pair_is_taken(changed):
+    page = changed(model="en-de")
+    page.selectbox(key="minimal_pair").select_index(0).run()
+    assert not page.exception
+    shown = page.session_state["source"], page.session_state["other"]
+    from app import catalog
+
+    assert shown == catalog.pairs("en-de")[0]
+    for entry in PAGES.values():
+        page.switch_page(f"views/{entry.script}.py").run()
+        assert not page.exception and not page.error, entry.title
+
+
 def test_sentences_of_other_lengths_are_not_compared(changed):
     page = changed(model="en-de", source=MAN, other="Two dogs.", shows="Difference to it")
     assert any("compared where both have as many" in error.value for error in page.error)

@@ -20,33 +20,12 @@ STILL = """
 """
 OF_A_HEAD = ("kind", "layer", "head")
 READING = ("show", "scale", "order", "average", "special", "words", "least")
-# Page → setting → the address at which it matters there, and what to change it to. What stands
-# in the top bar and in no page's list does not matter on that page.
-MATTERS = {
-    HOME: {
-        "model": ("", "reverse"),
-        "source": ("", "Two dogs run."),
-        "target": ("", "Zwei Hunde rennen."),
-        "step": ("", "16"),
-        "hold": ("step=16", False),
-        "causal": ("", False),
-        "src_padding": ("pad_to=30", False),
-        "tgt_padding": ("pad_to=30&causal=false", False),
-        "memory_padding": ("pad_to=30", False),
-        "pad_to": ("", 30),
-        "kind": ("", "encoder"),
-        "layer": ("", 3),
-        "head": ("", 2),
-        "show": ("", "one kind"),
-        "scale": ("", "per row"),
-        "order": ("", "entropy"),
-        "average": ("", "heads"),
-        "special": ("", "hide"),
-        "words": ("source=A+Huntsman+runs.", True),
-        "least": ("", 0.2),
-        "projector": ("", True),
-    },
-    "heads": {
+
+
+def of_a_run(address: str = "", /, **others) -> dict:
+    """The settings of the top bar that a run or its head depends on, each with the address at which
+    it matters and what to change it to, on a page at an `address`."""
+    texts = {
         "model": ("", "reverse"),
         "source": ("", "Two dogs run."),
         "target": ("", "Zwei Hunde rennen."),
@@ -57,12 +36,39 @@ MATTERS = {
         "tgt_padding": ("pad_to=30&causal=false&kind=decoder", False),
         "memory_padding": ("pad_to=30", False),
         "pad_to": ("", 30),
+        "changes": ("", "encoder=hide:2"),
+        "shows": ("changes=encoder%3Dhide%3A2", "Without"),
         "kind": ("", "encoder"),
         "layer": ("", 3),
-        "head": ("", 2),
-        "measured_on": ("", "Example sentences"),
+        "head": ("", 3),
+    } | others
+    return {key: ("&".join(filter(None, (address, q))), value) for key, (q, value) in texts.items()}
+
+
+def without(settings: dict, *keys: str) -> dict:
+    return {key: value for key, value in settings.items() if key not in keys}
+
+
+READ_AS = {
+    "average": ("", "heads"),
+    "special": ("", "hide"),
+    "words": ("source=A+Huntsman+runs.", True),
+    "least": ("", 0.2),
+}
+# Page → setting → the address at which it matters there, and what to change it to. What stands
+# in the top bar and in no page's list does not matter on that page.
+MATTERS = {
+    HOME: of_a_run()
+    | READ_AS
+    | {
+        "show": ("", "one kind"),
+        "scale": ("", "per row"),
+        "order": ("", "entropy"),
         "pattern": ("", "previous token"),
+        "projector": ("", True),
     },
+    "heads": of_a_run()
+    | {"measured_on": ("", "Example sentences"), "pattern": ("", "previous token")},
     "model": {
         "model": ("", "reverse"),
         "source": ("", "Two dogs run."),
@@ -73,39 +79,8 @@ MATTERS = {
         "layer": ("all_layers=true", 3),
         "all_layers": ("", True),
     },
-    "inside": {
-        "model": ("at=Softmax", "reverse"),
-        "source": ("at=Softmax", "Two dogs run."),
-        "target": ("at=Softmax", "Zwei Hunde rennen."),
-        "step": ("at=Softmax", "16"),
-        "hold": ("at=Softmax&step=16", False),
-        "causal": ("at=Softmax&kind=decoder", False),
-        "src_padding": ("at=Softmax&pad_to=30&kind=encoder", False),
-        "tgt_padding": ("at=Softmax&pad_to=30&causal=false&kind=decoder", False),
-        "memory_padding": ("at=Softmax&pad_to=30", False),
-        "pad_to": ("at=Softmax", 30),
-        "kind": ("at=Softmax", "encoder"),
-        "layer": ("at=Softmax", 3),
-        "head": ("at=Softmax", 2),
-        "at": ("", "Softmax"),
-        "without": ("at=Softmax", ["scaling"]),
-    },
-    "lookup": {
-        "model": ("", "reverse"),
-        "source": ("", "Two dogs run."),
-        "target": ("", "Zwei Hunde rennen."),
-        "step": ("", "16"),
-        "hold": ("step=16", False),
-        "causal": ("kind=decoder", False),
-        "src_padding": ("pad_to=30&kind=encoder", False),
-        "tgt_padding": ("pad_to=30&causal=false&kind=decoder", False),
-        "memory_padding": ("pad_to=30", False),
-        "pad_to": ("", 30),
-        "kind": ("", "encoder"),
-        "layer": ("", 3),
-        "head": ("", 2),
-        "scaled": ("", False),
-    },
+    "inside": of_a_run("at=Softmax", at=("", "Values"), without=("", ["scaling"])),
+    "lookup": of_a_run(scaled=("", False), vectors=("", "Three words")),
     "positions": {
         "model": ("", "reverse"),
         "source": ("", "Two dogs run."),
@@ -113,94 +88,41 @@ MATTERS = {
         "step": ("side=target", "16"),
         "hold": ("side=target&step=16", False),
         "pad_to": ("", 30),
-        "causal": ("lab=Other+positions&instead=zeros", False),
+        "causal": ("lab=Other+positions&instead=none", False),
         "side": ("", "target"),
         "lab": ("", "Distance"),
         "base": ("lab=Wavelengths", 10),
         "pair": ("lab=Rotation", 40),
         "k": ("lab=Rotation", 9),
-        "instead": ("lab=Other+positions", "zeros"),
+        "instead": ("lab=Other+positions", "none"),
     },
-    "residual": {
-        "model": ("", "reverse"),
-        "source": ("stack=encoder", "Two dogs run."),
-        "target": ("", "Zwei Hunde rennen."),
-        "step": ("", "16"),
-        "hold": ("step=16", False),
-        "causal": ("", False),
-        "src_padding": ("pad_to=30&stack=encoder", False),
-        "tgt_padding": ("pad_to=30&causal=false", False),
-        "memory_padding": ("pad_to=30", False),
-        "pad_to": ("", 30),
-        "stack": ("", "encoder"),
-    },
+    "residual": without(
+        of_a_run(
+            source=("stack=encoder", "Two dogs run."),
+            src_padding=("pad_to=30&stack=encoder", False),
+            changes=("stack=encoder", "encoder=hide:2"),
+            shows=("stack=encoder&changes=encoder%3Dhide%3A2", "Without"),
+            stack=("", "encoder"),
+        ),
+        *OF_A_HEAD,
+    ),
     "tokenizer": {
         "model": ("", "reverse"),
         "source": ("", "Two dogs run."),
         "target": ("text=target", "Zwei Hunde rennen."),
         "text": ("", "target"),
     },
-    "compare": {
-        "model": ("", "reverse"),
-        "source": ("", "Two dogs run."),
-        "target": ("", "Zwei Hunde rennen."),
-        "step": ("", "16"),
-        "hold": ("step=16", False),
-        "causal": ("kind=decoder", False),
-        "src_padding": ("pad_to=30&kind=encoder", False),
-        "tgt_padding": ("pad_to=30&causal=false&kind=decoder", False),
-        "memory_padding": ("pad_to=30", False),
-        "pad_to": ("", 30),
-        "kind": ("", "encoder"),
-        "layer": ("", 3),
-        "head": ("", 2),
-    },
+    "compare": of_a_run(),
     "family": {
         "source": ("", "Two dogs run."),
         "system": ("", "bloem"),
     },
-    "bertviz": {
-        "model": ("draw=true", "reverse"),
-        "source": ("draw=true", "Two dogs run."),
-        "target": ("draw=true", "Zwei Hunde rennen."),
-        "step": ("draw=true", "16"),
-        "hold": ("draw=true&step=16", False),
-        "causal": ("draw=true&kind=decoder", False),
-        "src_padding": ("draw=true&pad_to=30&kind=encoder", False),
-        "tgt_padding": ("draw=true&pad_to=30&causal=false&kind=decoder", False),
-        "memory_padding": ("draw=true&pad_to=30", False),
-        "pad_to": ("draw=true", 30),
-        "kind": ("draw=true", "encoder"),
-        "layer": ("draw=true", 3),
-        "head": ("draw=true", 2),
-        "bertviz": ("draw=true", "model"),
-        "draw": ("", True),
-    },
-    EXPORT: {
-        "model": ("", "reverse"),
-        "source": ("", "Two dogs run."),
-        "target": ("", "Zwei Hunde rennen."),
-        "step": ("", "16"),
-        "hold": ("step=16", False),
-        "causal": ("kind=decoder", False),
-        "src_padding": ("pad_to=30&kind=encoder", False),
-        "tgt_padding": ("pad_to=30&causal=false&kind=decoder", False),
-        "memory_padding": ("pad_to=30", False),
-        "pad_to": ("", 30),
-        "kind": ("", "encoder"),
-        "layer": ("", 3),
-        "head": ("", 2),
-        "average": ("", "heads"),
-        "special": ("", "hide"),
-        "words": ("source=A+Huntsman+runs.", True),
-        "least": ("", 0.2),
-        "weights_of": ("", "selected head"),
-    },
+    "bertviz": of_a_run(bertviz=("", "model")),
+    EXPORT: of_a_run(weights_of=("", "selected head")) | READ_AS,
 }
 BELOW = {  # what matters, but lies below the fold, or is a number in a sentence
     "heads": ["measured_on"],
     "model": ["pad_to"],
-    "lookup": [key for key in MATTERS["lookup"] if key != "scaled"],
     "positions": ["step", "causal", "base", "pair", "k", "instead"],
 }
 IN_VAIN = "model", "positions", "tokenizer", "family", EXPORT  # pages with idle settings
@@ -238,6 +160,9 @@ class Screen:
         elif key in ("projector", "device"):
             self.page.locator(".st-key-more button").first.click()
             self.page.wait_for_timeout(300)
+        elif key in ("changes", "other"):
+            self.page.locator(".st-key-what_if button").first.click()
+            self.page.wait_for_timeout(300)
         shown = self.widget(key).is_visible()
         self.rest()
         return shown
@@ -259,8 +184,9 @@ class Screen:
         setting, box = SETTINGS[key], self.widget(key)
         if key in READING:
             self.display()
-        elif key == "projector":
-            self.page.locator(".st-key-more button").first.click()
+        elif key in ("projector", "changes", "other"):
+            opens = "more" if key == "projector" else "what_if"
+            self.page.locator(f".st-key-{opens} button").first.click()
             self.page.wait_for_timeout(300)
         match setting.widget:
             case "toggle":
@@ -343,7 +269,7 @@ def initial(screen, key):
     match setting.widget:
         case "area":
             return box.locator("textarea").input_value()
-        case "number" | "line":
+        case "number" | "line" if key not in ("changes", "other"):
             return box.locator("input").first.input_value()
         case "select" if key not in READING:
             shown = box.get_by_role("combobox")

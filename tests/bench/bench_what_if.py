@@ -1,0 +1,68 @@
+"""From a change, or from a sentence, to what it does to every head, against a rerun of an empty
+page."""
+
+import functools
+import itertools
+
+from tests.bench.bench_grid import ANSWERED, PAINTED, floor, page_at, text_of, typed
+from tests.bench.harness import Row
+from tests.browser.conftest import SETTLED
+
+TOKENS = 20
+# The head goes off, as by the key O; then the tiles, the line of what it does and the bars under
+# the tokens are those of the new changes.
+OFF = """async (head) => {
+  const { grid } = window.headlight;
+  const said = () => document.querySelector(".st-key-effect")?.textContent;
+  const [id, line, look, start] = [grid.data.id, said(), grid.look, performance.now()];
+  grid.act({ what: "off", ...head });
+  const end = await new Promise((done, fail) => {
+    const see = () => {
+      const at = performance.now();
+      const isNew = grid.data.id !== id && grid.look !== look && said() !== line;
+      if (isNew && performance.getEntriesByName("grid painted").at(-1).startTime > start) done(at);
+      else if (at - start > 20000) fail("nothing has changed");
+      else requestAnimationFrame(see);
+    };
+    see();
+  });
+  return (end - start) / 1000;
+}"""
+
+
+@functools.cache
+def shown(query: str):
+    text = text_of(TOKENS - 1)
+    opened = page_at(f"?model=en-de&source={text}&{query}", ".stMain")
+    opened.wait_for_function("performance.getEntriesByName('grid painted').length", timeout=90_000)
+    opened.wait_for_selector(SETTLED)
+    return opened
+
+
+def off():
+    """Each turn another head of the encoder, all of them off in the end: nothing is cached."""
+    heads = ({"kind": "encoder", "layer": i // 4 % 4, "head": i % 4} for i in itertools.count())
+
+    def ours():
+        seconds = shown("kind=encoder").evaluate(OFF, next(heads))
+        shown("kind=encoder").wait_for_selector(SETTLED)
+        shown("kind=encoder").wait_for_timeout(200)
+        return seconds
+
+    return ours, lambda: typed(floor(), text_of(TOKENS - 1), ANSWERED)
+
+
+def ablation():
+    return (
+        lambda: typed(shown("order=ablation"), text_of(TOKENS - 1), PAINTED),
+        lambda: typed(floor(), text_of(TOKENS - 1), ANSWERED),
+    )
+
+
+ROWS = [
+    Row("head off", f"a head off → tiles, translation and bars painted, {TOKENS} tokens, en-de ÷ "
+        "rerun of an empty page", 3, off, pairs=20, cpu_only=True),
+    Row("ablation of all heads", "Enter → tiles in the order of ablation painted, "
+        f"{TOKENS} tokens, 48 heads, en-de ÷ rerun of an empty page", 6, ablation, pairs=20,
+        cpu_only=True),
+]  # fmt: skip
