@@ -6,13 +6,15 @@ from pathlib import Path
 
 import streamlit as st
 
-# `streamlit run` puts this folder on the path; our packages live in the one above it. With both
-# there, `session` and `app.session` would be two modules with two caches.
+# Our packages live in the folder above this one. All sessions share the path, so it is changed in
+# single steps: who copies it while another thread inserts and removes may lose an entry for good.
+# Streamlit itself does so in every run, unless it finds this folder there.
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-if sys.path[0] != str(ROOT):
-    others = [entry for entry in sys.path if Path(entry).resolve() not in (HERE, ROOT)]
-    sys.path[:] = [str(ROOT), *others]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+if sys.path[-1] != str(HERE):
+    sys.path.append(str(HERE))
 
 from app import session, theme  # noqa: E402
 from app.pages import HOME, PAGES  # noqa: E402
