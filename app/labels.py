@@ -51,6 +51,9 @@ attention (or `all`), perhaps a layer and a head, and what is done to it. Tokens
 | `encoder.1.3=weight:2>4:0.7` | one weight is set, the others of its row are scaled |
 | `source=positions:none` | or `sinusoidal`, `learned`, `shifted-3` |
 | `cross.3.4=patch` | as it is for the other sentence; `patch:2,3`: at these tokens |
+
+The other sentence is read with the same target. Heads can be patched from it, and weights compared
+with it, where both have as many tokens.
 """
 SHARES = {  # numbers of Measured that are shares → on what
     "itself": "itself",

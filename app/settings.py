@@ -445,8 +445,6 @@ SETTINGS = {
             "Other sentence",
             "",
             "line",
-            "Read with the same target. Heads can be patched from it, and weights compared with "
-            "it, where both have as many tokens.",
             name="the other sentence",
             run=True,
             header="other sentence: {}",
@@ -520,10 +518,8 @@ SETTINGS = {
             "Order of heads",
             "layer and head",
             "select",
-            "Entropy: the lowest first. Distance: the nearest first. Change: the head that masks "
-            "and changes move most comes first. Ablation: the head without which the model finds "
-            "its output least probable; the number is the change of the log-probability. Patching: "
-            "the same, with each head as it is for the other sentence.",
+            "The smallest entropy or distance first; what masks and changes move most; what costs "
+            "the output most log-probability, off (ablation) or patched from the other sentence.",
             options=lambda context: ORDERS if context["other"].strip() else ORDERS[:-1],
             among=ORDERS,
         ),

@@ -66,11 +66,11 @@ def top_bar(page: Page) -> None:
         what_if = st.popover("What if", icon=":material/science:", key="what_if", on_change="rerun")
         with what_if:
             session.draw("changes")
-            if page.head:
-                _ready_made()
             session.draw("other")
-            _pairs()
             if what_if.open:
+                if page.head:
+                    _ready_made()
+                _pairs()
                 st.markdown(labels.CHANGES)
         if page.reading:
             with st.popover("Display", icon=":material/tune:", key="display"):

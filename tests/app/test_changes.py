@@ -127,6 +127,8 @@ def test_words_that_differ_are_marked():
 
 def test_changes_are_added_without_writing_them(changed):
     page = changed(kind="cross", layer="2", head="3")
+    page.session_state["what_if"] = True  # open
+    page.run()
     for of, verb in (("head", "uniform"), ("layer", "temperature:2.0"), ("kind", "mask:no_first")):
         page.segmented_control(key="change_of").set_value(of)
         page.selectbox(key="ready_made").set_value(verb).run()
@@ -223,6 +225,8 @@ def test_another_sentence_is_compared_and_patched_from(changed):
 
 def test_a_minimal_pair_is_taken(changed):
     page = changed(model="en-de")
+    page.session_state["what_if"] = True  # open
+    page.run()
     page.selectbox(key="minimal_pair").select_index(0).run()
     assert not page.exception
     shown = page.session_state["source"], page.session_state["other"]

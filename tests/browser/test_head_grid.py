@@ -340,7 +340,7 @@ def test_a_key_switches_the_selected_head_off_and_on(grid, trace):
     badge.click()
     expect(badge).to_have_count(0)
     grid.visit.settle()
-    assert not grid.picture("grid.look.off.cross")
+    assert not grid.picture("grid.look.off?.cross")
 
 
 def test_the_text_is_shaded_by_the_head_under_the_pointer(grid, trace):

@@ -52,6 +52,7 @@ def head_grid(
         on_act_change=act,
     )
     # Apart, because it changes with every click, and the weights are large.
-    _mount_look(data=asdict(look), key="head_grid_look", height=1)
+    told = {name: value for name, value in asdict(look).items() if value != {} or name == "order"}
+    _mount_look(data=told, key="head_grid_look", height=1)
     if fresh:
         time.sleep(HEAD_START)

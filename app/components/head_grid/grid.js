@@ -448,7 +448,7 @@ export class Grid {
     const token = this.act && this.token();
     this.hider.toggleAttribute("hidden", !token);
     if (token) {
-      const isHidden = this.look.hidden[token.side]?.includes(token.index);
+      const isHidden = this.look.hidden?.[token.side]?.includes(token.index);
       this.hider.replaceChildren(isHidden ? "Show " : "Hide ", this.label(token), " (H)");
     }
     clearTimeout(this.speaking);

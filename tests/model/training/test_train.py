@@ -83,8 +83,8 @@ def test_resumed_is_bit_identical(task, whole, tmp_path, stop, monkeypatch):
 def test_what_a_run_leaves(whole):
     names = {path.name for path in whole.folder.iterdir()}
     assert names == {
-        "README.md", "config.json", "curve.svg", "log.jsonl", "model.safetensors", "run",
-        "tokenizer.json",
+        "README.md", "config.json", "curve.svg", "log.jsonl", "means.safetensors",
+        "model.safetensors", "run", "tokenizer.json",
     }  # fmt: skip
     assert not list(whole.folder.rglob("*.new"))
     rows = [json.loads(line) for line in (whole.folder / "log.jsonl").read_text().splitlines()]
