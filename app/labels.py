@@ -36,6 +36,7 @@ from model.variants import LearnedPositions, PositionsFromOne
 MOST_ROWS = 8  # that a sentence names
 LONGEST_NAME = 300  # characters of what anyone may have written into a card
 
+NO_DIFFERENCE = "Differences are drawn on Attention; here the model is shown with the changes."
 CHANGES = """What is changed in the model while it runs, separated by semicolons: a kind of
 attention (or `all`), perhaps a layer and a head, and what is done to it. Tokens count from 1.
 

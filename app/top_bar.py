@@ -14,8 +14,8 @@ from app import catalog, compute, labels, session
 from app.components.copy_link import copy_link
 from app.components.keep_place import keep_place
 from app.components.player import player
-from app.pages import EXPORT, PAGES, Page
-from app.settings import MASKS, SETTINGS
+from app.pages import EXPORT, HOME, PAGES, Page
+from app.settings import DIFFERENCE, MASKS, SETTINGS, TO_OTHER
 from model.probing.changes import CannotChange, written
 from model.probing.trace import CannotRead
 
@@ -39,7 +39,7 @@ def top_bar(page: Page) -> None:
     if session.context().structure is None:  # the page shows why
         st.title(page.title, anchor=False)
         return
-    _answer()
+    _answer(page)
     with _line("masks"):
         for key in filter(_concerns, MASKS):
             session.draw(key, look={"width": "content"})
@@ -223,7 +223,7 @@ def _examples() -> None:
     )
 
 
-def _answer() -> None:
+def _answer(page: Page) -> None:
     """What the model says, and what about it is not as it was trained."""
     with _line("answer"):
         title, text = _output()
@@ -258,7 +258,11 @@ def _answer() -> None:
             if changed:
                 _undo()
             if _concerns("shows"):
-                session.draw("shows", look={"label_visibility": "collapsed", "width": "content"})
+                shows = session.draw(
+                    "shows", look={"label_visibility": "collapsed", "width": "content"}
+                )
+                if shows in (DIFFERENCE, TO_OTHER) and page.key != HOME:
+                    st.caption(labels.NO_DIFFERENCE, width="content")
             if text and session.values()["changes"]:
                 _effect(text)
 

@@ -18,6 +18,7 @@ from app.charts import MOST_LABELS, Axis
 from app.theme import FOCUS, FONT, INK, PAPER, WEIGHTS, ramp
 
 INK, PAPER = INK["light"], PAPER["light"]
+CORNER = 10  # pixels
 BORDER, HATCH = "#c8c8c8", "#8f8f8f"
 SHARP, MOST_SHARP = 2, 3_000_000  # pixels of tiles: more of them are not made sharper
 LARGEST_CELL, SMALLEST_LETTERS, SMALL = 34, 8, 14
@@ -44,7 +45,8 @@ class Tiles:
     """All heads of one kind, (layers, heads, query, key) from 0 to 1; `query` and `key` are names
     of texts, `numbers` what the layers are called. `places`: tile (layer × heads + head) → where
     it stands; `values`: a text for each tile, or nothing. `focus` is a tile; `faded` are those
-    that do not have the pattern asked for, `off` those of heads that are switched off."""
+    that do not have the pattern asked for, `off` those of heads that are switched off, `marked` of
+    those that are changed otherwise."""
 
     name: str
     query: str
@@ -56,6 +58,7 @@ class Tiles:
     focus: int | None = None
     faded: Collection[int] = ()
     off: Collection[int] = ()
+    marked: Collection[int] = ()
 
 
 # What is drawn
@@ -214,6 +217,7 @@ def _tiles(
             y = top + i * step[1] + size[1] / 2
             drawing.write(left - 8, y, name, small, "center", turned=True)
     drawing.cross([(*corners[tile], *size) for tile in part.off])
+    drawing.corners([corners[tile] + (size[0], 0) for tile in part.marked])
     if part.focus is not None:
         x, y = corners[part.focus]
         drawing.frame([(x - 2, y - 2, size[0] + 4, size[1] + 4)], FOCUS, 4)
@@ -337,6 +341,14 @@ class Sheet:
             for ends in ((y, y + height), (y + height, y)):
                 line = Line2D((x, x + width), ends, color=FOCUS, linewidth=2, clip_on=False)
                 self.axes.add_artist(line)
+
+    def corners(self, points) -> None:
+        """A triangle in the upper right corner of each tile, whose corner is the point."""
+        from matplotlib.patches import Polygon
+
+        for x, y in points:
+            triangle = [(x - CORNER, y), (x, y), (x, y + CORNER)]
+            self.axes.add_artist(Polygon(triangle, facecolor=FOCUS, clip_on=False))
 
     def _path(self, boxes, **how) -> None:
         from matplotlib.patches import PathPatch

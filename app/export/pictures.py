@@ -71,6 +71,7 @@ def grid(view: View, ending: str) -> bytes:
                 values=order["values"] if order else (),
                 focus=layer * weights.shape[1] + head if kind == focus else None,
                 off=view.look.off.get(kind, ()),
+                marked=view.look.marked.get(kind, ()),
                 faded=view.look.faded.get(kind, ()),
                 numbers=[site.layer + 1 for site in view.trace.kinds[kind]],
             )

@@ -254,3 +254,22 @@ def test_shipped_pairs_have_as_many_tokens():
         assert len(tokenizer.encode(one).ids) == len(tokenizer.encode(other).ids)
         differing = sum(a != b for a, b in zip(one.split(), other.split(), strict=True))
         assert 1 <= differing <= 3
+
+
+SHOWN = {  # with the changes, without, the difference: what a page says where it draws none
+    "With the changes": "",
+    "Without": "",
+    "Difference": "Differences are drawn on Attention",
+}
+
+
+@pytest.mark.parametrize("shows", SHOWN)
+def test_every_page_draws_it_or_says_why_not(changed, shows):
+    page = changed(
+        "cross.1.2=off; encoder=hide:2", model="en-de", source="A dog runs.", shows=shows
+    )
+    for entry in PAGES.values():
+        page.switch_page(f"views/{entry.script}.py").run()
+        assert not page.exception and not page.error, entry.title
+        told = any(SHOWN[shows] in text.value for text in page.caption) if SHOWN[shows] else False
+        assert told == (bool(SHOWN[shows]) and entry.key != "attention"), entry.title

@@ -36,13 +36,6 @@ BUTTONS = {
 }
 
 
-@pytest.fixture(scope="module")
-def app(models):
-    """A server of its own: files are made in it, one after the other."""
-    with serve(models) as address:
-        yield address
-
-
 def take(visit: Visit, label: str, folder):
     with visit.page.expect_download() as download:
         visit.page.get_by_role("button", name=label, exact=True).click()

@@ -244,15 +244,19 @@ def test_layers_are_called_as_the_model_calls_them():
     assert {"layer 3", "layer 6"} <= {*shown_texts(svg)} and "layer 1" not in shown_texts(svg)
 
 
-def test_heads_that_are_off_are_crossed_out_and_those_of_no_pattern_are_faint():
+def test_changed_heads_are_marked_and_those_of_no_pattern_are_faint():
+    """A head that is off is crossed out, one that is changed otherwise has a corner."""
     weights = np.full((2, 2, 3, 3), 1 / 3)
     part = figures.Tiles(
-        "Self-attention", "text", "text", weights, [1, 2], range(4), off=[1], faded=[2]
+        "Self-attention", "text", "text", weights, [1, 2], range(4), off=[1], faded=[2], marked=[3]
     )
     svg = figures.grid("svg", "", "All", [], [part], {}, "weight")
     strokes = [path for path in ElementTree.fromstring(svg).iter(f"{SVG}path")
                if f"stroke: {theme.FOCUS}" in (path.get("style") or "")]  # fmt: skip
     assert len(strokes) == 2
+    fills = [path for path in ElementTree.fromstring(svg).iter(f"{SVG}path")
+             if f"fill: {theme.FOCUS}" in (path.get("style") or "")]  # fmt: skip
+    assert len(fills) == 1
     (pixels, _), _ = images_of(svg)
     opacity = [pixels[box][..., 3].max() for box in quarters(pixels)]
     assert opacity[0] == opacity[1] == opacity[3] == 255 and 0 < opacity[2] < 60
