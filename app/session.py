@@ -5,21 +5,19 @@ page asks here once for the run, its view and what it draws, and passes them on.
 """
 
 import gc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
 import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from app import catalog, compute, settings, theme
+from app import catalog, compute, settings
 from app.catalog import ModelView
-from app.components.packing import Look, order_by
 from app.pages import EXPORT, HOME, PAGES
 from app.settings import (
     ABSENT,
@@ -29,29 +27,22 @@ from app.settings import (
     OTHER,
     SETTINGS,
     TO_OTHER,
-    WITH,
     WITHOUT,
     Context,
     Limits,
     Setting,
 )
-from model.analysis import head_metrics
 from model.analysis.reading import Reading
 from model.masks import Masks
-from model.probing import editing
 from model.probing.changes import (
     CannotChange,
     Change,
-    HeadOff,
-    Hidden,
     Patched,
-    Scope,
     check,
     parse,
     readable,
     written,
 )
-from model.probing.editing import Changes
 from model.probing.run import FINAL, Run
 from model.probing.trace import CannotRead, read_of
 from model.tokenizer import Encoding
@@ -318,11 +309,11 @@ def focus_on(kind: str, layer: int, head: int, count: int) -> None:
     """Choose the head that the pages show, in a callback; as Focus counts. It is the browser's
     selection number `count`."""
     memo()["heard"] = count
-    if site := _site(kind, layer):
+    if site := site_of(kind, layer):
         choose(kind=kind, layer=site.layer + 1, head=head + 1)
 
 
-def _site(kind: str, layer: int) -> Site | None:
+def site_of(kind: str, layer: int) -> Site | None:
     """Of the model that is chosen by now: a message may be late, and of another one's."""
     structure = context().structure
     sites = structure.kinds.get(kind, ()) if structure else ()
@@ -354,102 +345,6 @@ def reading() -> Reading:
     """What is done to weights before they are shown."""
     chosen = values()
     return Reading(AVERAGES[chosen["average"]], chosen["words"], chosen["special"], chosen["least"])
-
-
-def look(model_view: ModelView, run: Run) -> Look:
-    """How all heads are shown; what their order needs is computed here."""
-    chosen, read_as = values(), reading()
-    return Look(
-        focus=vars(focus()),
-        show=chosen["show"],
-        scale=chosen["scale"],
-        order=order_by(
-            chosen["order"],
-            lambda: compute.measured_of(model_view, run),
-            lambda: compute.change_of(model_view, run),
-            lambda name: compute.sweep_of(model_view, replace(run, other=other_run()), name),
-        ),
-        average=read_as.average,
-        least=read_as.least,
-        palette=theme.DIFFERENCES if less_run() else theme.WEIGHTS,
-        colour=theme.FOCUS,
-        faded=_faded(model_view, run),
-        off=_off(run),
-        marked=_marked(run),
-        hidden=_hidden(run),
-        moved=_moved(model_view, run),
-        acts=not (read_as.average or read_as.words) and chosen["special"] == "show",
-        session=memo()["session"],
-        heard=memo()["heard"],
-    )
-
-
-def _faded(model_view: ModelView, run: Run) -> dict[str, list[int]]:
-    """Kind → the tiles (layer × heads + head) of heads that do not have the chosen pattern."""
-    pattern = values()["pattern"]
-    if pattern == head_metrics.ANY:
-        return {}
-    measured = compute.measured_of(model_view, run)
-    matching = head_metrics.heads_with(measured, pattern)
-    return {
-        kind: [
-            layer * shape[1] + head
-            for layer, head in np.ndindex(shape)
-            if (layer, head) not in matching[kind]
-        ]
-        for kind, shape in ((kind, one.rows["entropy"].shape) for kind, one in measured.items())
-    }
-
-
-def _off(run: Run) -> dict[str, list[int]]:
-    """Kind → the tiles of heads that are switched off."""
-    return _tiles([one.scope for one in run.changes if isinstance(one, HeadOff)])
-
-
-def _marked(run: Run) -> dict[str, list[int]]:
-    """Kind → the tiles of heads that are changed otherwise."""
-    changes = (one for one in run.changes if "attention" in one.parts)
-    return _tiles([one.scope for one in changes if not isinstance(one, HeadOff | Hidden)])
-
-
-def _hidden(run: Run) -> dict[str, list[int]]:
-    """Title of a side → the tokens that are hidden wherever they are keys."""
-    hides = [one for one in run.changes if isinstance(one, Hidden)]
-    sites, found = context().structure.sites, {}
-    for side in context().structure.sides if hides else ():
-        reads = [site for site in sites if site.key_side == side.name]
-        everywhere = [
-            {token for one in hides if one.scope.head is None and one.scope.holds(site)
-             for token in one.tokens}
-            for site in reads
-        ]  # fmt: skip
-        found[side.title] = sorted(set.intersection(*everywhere)) if everywhere else []
-    return found
-
-
-def _moved(model_view: ModelView, run: Run) -> dict[str, list[float | None]]:
-    """Title of the predicted side → by how much the changes move each token's log-probability. A
-    row tells of the token behind it."""
-    trace = compute.trace_of(model_view, run)
-    if not run.changes or trace.predicted.predicts != "next token":
-        return {}
-    moved = compute.moved_of(model_view, run)
-    rows = [None, *(round(float(x), 3) if np.isfinite(x) else None for x in moved)]
-    return {trace.predicted.title: rows[: len(trace.texts[trace.predicted.name].ids)]}
-
-
-def _tiles(scopes: Sequence[Scope]) -> dict[str, list[int]]:
-    """Kind → the tiles (layer × heads + head) that some scope holds."""
-    return {
-        kind: [
-            layer * site.n_heads + head
-            for layer, site in enumerate(sites)
-            for head in range(site.n_heads)
-            if any(scope.holds(site) and scope.head in (None, head) for scope in scopes)
-        ]
-        for kind, sites in context().structure.kinds.items()
-        if scopes
-    }
 
 
 # Links and files
@@ -534,87 +429,13 @@ def changes() -> tuple[Change, ...]:
     return found
 
 
-def change(found: Iterable[Change]) -> None:
-    """Other changes than now, in a callback."""
-    choose(changes=written(found))
-
-
 def history() -> History:
     return memo()["history"]
 
 
-def travel(by: int) -> None:
-    """Undo the last change, with by = −1, or with 1 redo it, in a callback."""
-    choose(changes=history().go(by))
-
-
-def act(what: str, **on) -> None:
-    """What was done to a head, a token or a cell on the tiles, in a callback. A line of changes
-    that cannot be read stays as it is, and a late message, of another model's, changes nothing."""
-    with suppress(CannotChange):
-        change(ACTS[what](parse(values()["changes"]), **on))
-        if values()["shows"] == WITHOUT:
-            choose(shows=WITH)
-
-
-def _switch(now: Changes, kind: str, layer: int, head: int) -> Changes:
-    """A head off, or on again; the layer counts among those of its kind."""
-    return editing.toggled(now, HeadOff(_scope(kind, layer, head)))
-
-
-def _hide(now: Changes, side: str, index: int) -> Changes:
-    """A token of a side, by its title, hidden as a key or shown again."""
-    sites, sides = context().structure.sites, context().structure.sides
-    names = [one.name for one in sides if one.title == side]
-    kinds = dict.fromkeys(site.kind for site in sites if site.key_side in names)
-    return editing.hidden(now, kinds, index)
-
-
-def _paint(
-    now: Changes, kind: str, layer: int, head: int, row: int, column: int, allow: bool, scope: str
-) -> Changes:
-    """A cell of a mask, of the head, its layer or all of its kind."""
-    whole = _scope(kind, layer, head)
-    return editing.painted(now, AROUND[scope](whole), (row, column), allow)
-
-
-def _weigh(
-    now: Changes, kind: str, layer: int, head: int, row: int, column: int, weight: float
-) -> Changes:
-    weight = round(min(max(float(weight), 0.0), 1.0), 3)
-    return editing.weighed(now, _scope(kind, layer, head), (row, column), weight)
-
-
-def _scope(kind: str, layer: int, head: int) -> Scope:
-    """Raises CannotChange where the model of by now has no such head."""
-    site = _site(kind, layer)
-    if site is None or head >= site.n_heads:
-        raise CannotChange("This model has no such head.")
-    return Scope(kind, site.layer, head)
-
-
-AROUND = {  # what of a model is meant, by the scope of one head
-    "head": lambda scope: scope,
-    "layer": lambda scope: replace(scope, head=None),
-    "kind": lambda scope: Scope(scope.kind),
-}
-ACTS = {"off": _switch, "hide": _hide, "paint": _paint, "weigh": _weigh}
-
-
-def add_change(of: str, verb: str) -> None:
-    """Add a change of the selected head, its layer or its kind, in a callback; `verb` as on the
-    line. A layer is skipped as a whole."""
-    here = focus()
-    with suppress(CannotChange):
-        scope = AROUND[of](_scope(**vars(here)))
-        if verb == "skip" and scope.head is not None:
-            scope = replace(scope, head=None)
-        change((*parse(values()["changes"]), *parse(f"{scope}={verb}")))
-
-
 def keep_readable() -> None:
     """Of a line of changes that cannot be followed, what can, in a callback."""
-    change(readable(values()["changes"], context().structure.parts))
+    choose(changes=written(readable(values()["changes"], context().structure.parts)))
 
 
 def less_run() -> Run | None:

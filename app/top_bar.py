@@ -10,7 +10,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import catalog, compute, labels, session
+from app import acts, catalog, compute, labels, session
 from app.components.copy_link import copy_link
 from app.components.keep_place import keep_place
 from app.components.player import player
@@ -57,7 +57,7 @@ def top_bar(page: Page) -> None:
             st.button(
                 "",
                 icon=":material/power_settings_new:",
-                on_click=session.act,
+                on_click=acts.act,
                 kwargs={"what": "off"} | vars(session.focus()),
                 help="Switch the selected head off, or on again (O on the tiles)",
                 key="switch_head",
@@ -87,7 +87,7 @@ def _ready_made() -> None:
     with st.container(horizontal=True):
         st.segmented_control(
             "Of",
-            list(session.AROUND),
+            list(acts.AROUND),
             default="head",
             key="change_of",
             required=True,
@@ -107,7 +107,7 @@ def _ready_made() -> None:
 
 def _take_ready_made() -> None:
     if verb := st.session_state["ready_made"]:
-        session.add_change(st.session_state["change_of"], verb)
+        acts.add_change(st.session_state["change_of"], verb)
         session.choose(ready_made=None)
 
 
@@ -136,7 +136,7 @@ def _undo() -> None:
         st.button(
             "",
             icon=f":material/{what}:",
-            on_click=session.travel,
+            on_click=acts.travel,
             args=(by,),
             disabled=not session.history().can(by),
             help=f"{what.capitalize()} a change ({key.upper()})",
@@ -327,7 +327,7 @@ def _badges_of_changes() -> list[Callable]:
         partial(
             st.button,
             f"{change} ×",
-            on_click=session.change,
+            on_click=acts.change,
             args=([other for other in changes if other != change],),
             help="Take this change away",
             key=f"change_{number}",

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from app import charts, compute, labels, session
+from app import acts, charts, compute, labels, session
 from app.components.figure import figure
 from app.components.head_grid import head_grid
 from app.components.packing import answers_of, pack_trace
+from app.look import look
 from model.analysis.domain import Domain
 from model.analysis.reading import as_table
 
@@ -47,10 +48,10 @@ packed = compute.cached(
 )
 head_grid(
     packed,
-    session.look(model, run),
+    look(model, run),
     on_focus=lambda tile: session.focus_on(**tile),
     on_query=session.follow,
-    on_act=lambda what: session.act(**what),
+    on_act=lambda what: acts.act(**what),
     fresh=session.is_new("grid", hash(packed)),
 )
 # It may take a pass of its own, which the grid need not wait for.

@@ -7,6 +7,7 @@ import streamlit as st
 from app import catalog, compute, labels, session
 from app.export import bundle, pictures, tables
 from app.export.view import View, settings_json, stem
+from app.look import look
 from app.pages import PAGES
 from app.settings import ONE, SETTINGS
 
@@ -74,7 +75,7 @@ view = View(
     trace,
     session.to_share(),
     reading,
-    session.look(model_view, run),
+    look(model_view, run),
     session.last_page(),
 )
 model = bundle.Model(view.settings["model"], *catalog.sha256(run.checkpoint, run.step))

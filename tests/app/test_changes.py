@@ -44,12 +44,12 @@ def test_a_head_is_switched_off_and_on(changed, models):
 LATE = """
 import streamlit as st
 
-from app import session
+from app import acts, session
 
 session.settle("Attention")
 for tile in [("self", 0, 0), ("cross", 9, 0), ("cross", 0, 9)]:  # of another model
-    session.act("off", **dict(zip(("kind", "layer", "head"), tile, strict=True)))
-session.act("off", kind="cross", layer=1, head=2)
+    acts.act("off", **dict(zip(("kind", "layer", "head"), tile, strict=True)))
+acts.act("off", kind="cross", layer=1, head=2)
 session.settle("Attention")
 st.session_state["line"] = session.values()["changes"]
 """

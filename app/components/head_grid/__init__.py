@@ -32,7 +32,7 @@ def head_grid(
 ) -> None:
     """The grid. `on_focus` hears of a head that was selected, as `Look.focus`, with the count of
     such selections; `on_query` of a query that was, by its row; `on_act` of what is done to a
-    head, a token or a cell, as session.act takes it; `fresh`: whether the browser does not have
+    head, a token or a cell, as acts.act takes it; `fresh`: whether the browser does not have
     these weights yet."""
 
     def focus():
