@@ -19,15 +19,13 @@ run = session.run()
 model = session.view(run)
 trace = compute.trace_of(model, run)
 chosen, focus, reading = session.values(), session.focus(), session.reading()
-unlike = st.container()
+above = st.container()
 for side, typed in zip(
     trace.sides.values(), (chosen["line"], chosen["target"].strip()), strict=False
 ):
     for sentence in labels.notices(side.title, typed, trace.texts[side.name]):
         st.info(sentence)
 
-for leak in compute.leaks_of(model, run):
-    st.caption(labels.leak(trace, leak))
 if chosen["order"] == "change" and not any(
     shares.any() for shares in compute.change_of(model, run).values()
 ):
@@ -54,10 +52,12 @@ head_grid(
     on_act=lambda what: acts.act(**what),
     fresh=session.is_new("grid", hash(packed)),
 )
-# It may take a pass of its own, which the grid need not wait for.
+# What the grid need not wait for.
+for leak in compute.leaks_of(model, run):
+    above.caption(labels.leak(trace, leak))
 domain = Domain.of_card(model.checkpoint.card)
 if domain and compute.is_unlike(domain, *session.own_run()):
-    unlike.info(labels.unlike_training(domain, model.checkpoint.card))
+    above.info(labels.unlike_training(domain, model.checkpoint.card))
 
 picture = reading.apply(
     trace.attention[focus.kind], focus.layer, focus.head, *trace.texts_of(focus.kind)
