@@ -222,7 +222,7 @@ def escaped(text: str) -> str:
 
 def leak(trace: Trace, found: Leak) -> str:
     """How much attention goes where a mask of training would not let it, layer by layer."""
-    layers = ", ".join(f"**{percent(share)}**" for share in found.shares)
+    layers = ", ".join(percent(share) for share in found.shares)
     which = "layer by layer" if len(found.shares) > 1 else "in its layer"
     return f"{kind_name(trace, found.kind)}, weight on {found.where}, {which}: {layers}."
 

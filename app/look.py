@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from app import compute, session, theme
+from app import compute, labels, session, theme
 from app.catalog import ModelView
 from app.components.packing import Look, order_by
 from model.analysis import head_metrics
+from model.masks import Masks
 from model.probing.changes import HeadOff, Hidden, Scope
 from model.probing.run import Run
 
@@ -38,9 +39,18 @@ def look(model_view: ModelView, run: Run) -> Look:
         hidden=_hidden(run),
         moved=_moved(model_view, run),
         acts=not (read_as.average or read_as.words) and chosen["special"] == "show",
+        said=_said(model_view, run),
         session=session.memo()["session"],
         heard=session.memo()["heard"],
     )
+
+
+def _said(model_view: ModelView, run: Run) -> str:
+    """How much attention leaks where a mask is off."""
+    if run.masks == Masks() and not run.changes:
+        return ""  # nothing does
+    trace = compute.trace_of(model_view, run)
+    return " ".join(labels.leak(trace, found) for found in compute.leaks_of(model_view, run))
 
 
 def _faded(model_view: ModelView, run: Run) -> dict[str, list[int]]:

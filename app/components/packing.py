@@ -58,7 +58,7 @@ class Look:
     that are switched off; `marked`: of those that are changed otherwise. `hidden`: side → tokens
     that nobody attends to. `moved`: side → for each token by how much the changes move its
     log-probability, None where it has none. `acts`: whether rows and columns are tokens, on which
-    one may act."""
+    one may act. `said`: what is said of all heads while nothing is pointed at."""
 
     focus: Mapping
     show: str
@@ -74,6 +74,7 @@ class Look:
     hidden: Mapping = field(default_factory=dict)
     moved: Mapping = field(default_factory=dict)
     acts: bool = False
+    said: str = ""
     session: str = ""
     heard: int = 0
 

@@ -52,9 +52,7 @@ head_grid(
     on_act=lambda what: acts.act(**what),
     fresh=session.is_new("grid", hash(packed)),
 )
-# What the grid need not wait for.
-for leak in compute.leaks_of(model, run):
-    above.caption(labels.leak(trace, leak))
+# It may take a pass of its own, which the grid need not wait for.
 domain = Domain.of_card(model.checkpoint.card)
 if domain and compute.is_unlike(domain, *session.own_run()):
     above.info(labels.unlike_training(domain, model.checkpoint.card))

@@ -180,13 +180,6 @@ def test_without_the_changes_everything_is_as_it_was(changed, models):
     assert not page.exception
 
 
-def test_weight_on_later_tokens_is_told_where_the_causal_mask_is_off(changed):
-    page = changed(model="en-de", source="A dog runs.", causal="false")
-    assert any("weight on later tokens, layer by layer" in text.value for text in page.caption)
-    page.toggle(key="causal").set_value(True).run()
-    assert not any("later tokens" in text.value for text in page.caption)
-
-
 def test_pytorch_is_given_the_changes_or_it_is_said_that_it_cannot_be(changed):
     page = changed("cross.1.2=off; encoder=hide:2", model="en-de", source="A dog runs.")
     page.switch_page("views/compare.py").run()

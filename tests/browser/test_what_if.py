@@ -1,10 +1,12 @@
 """What one changes by mouse and keys where one looks, and what is seen of it."""
 
+import re
+
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from model import load
+from model import Masks, load
 
 pytestmark = pytest.mark.browser
 SENTENCE = "A dog runs on the beach."
@@ -195,3 +197,16 @@ def test_an_edit_that_cannot_be_made_is_answered_and_undone_by_one_key(page):
     page.visit.idle()
     expect(page.page.get_by_test_id("stAlert")).to_have_count(0)
     assert page.of_grid("grid.drawn.length") == 3
+
+
+def test_weight_on_later_tokens_is_told_where_the_causal_mask_is_off(page):
+    said = page.page.locator(".message")
+    expect(said).not_to_contain_text("later tokens")
+    page.visit.switch("Causal mask")
+    expect(said).to_contain_text("weight on later tokens, layer by layer: ")
+    shares = [int(share) for share in re.findall(r"(\d+)\s%", said.inner_text())]
+    weights = load("en-de").trace(SENTENCE, masks=Masks(causal=False)).attention["decoder"]
+    expected = 100 * np.triu(weights, 1).sum(axis=-1).mean(axis=(1, 2))
+    assert np.abs(np.array(shares) - expected).max() <= 0.51
+    page.visit.switch("Causal mask")
+    expect(said).not_to_contain_text("later tokens")

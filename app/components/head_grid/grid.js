@@ -575,6 +575,7 @@ export class Grid {
       if (this.data.signed)
         return [where, " is selected. Colours reach from ", signedPercent(-this.data.signed), " to ",
           signedPercent(this.data.signed), " of weight."];
+      if (this.look.said) return [where, " is selected. ", this.look.said];
       return [where, " is selected. Point at a token or a cell; click a tile to select its head."];
     }
     if (pointed.tile) {
