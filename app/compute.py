@@ -52,6 +52,11 @@ def _length(run: Run) -> int:
     return sum(len(text.ids) for text in run.texts)
 
 
+def is_short(run: Run) -> bool:
+    """Whether its sweeps take no time that one would notice."""
+    return _length(run) < SHORT
+
+
 @st.cache_resource
 def _results() -> ByteBoundedCache:
     return ByteBoundedCache(CACHE_BYTES)

@@ -131,8 +131,8 @@ def pack_trace(
     out by itself."""
     shown = replace(reading, average="", least=0.0)
 
-    def read(one, kind):
-        return shown.each(one.attention[kind], *one.texts_of(kind)).weights
+    def read(one, kind):  # both merged by the words of the one that is shown
+        return shown.each(one.attention[kind], *trace.texts_of(kind)).weights
 
     signed, weights = 0.0, {kind: read(trace, kind) for kind in trace.attention}
     if less is not None:

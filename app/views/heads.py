@@ -33,7 +33,9 @@ pictures = compute.cached(
     lambda: thumbnails(trace.attention),
     lambda urls: sum(len(url) for layers in urls.values() for heads in layers for url in heads),
 )
-ablation = compute.sweep_of(view, run, "ablation") if measured_on == THIS_SENTENCE else {}
+ablation = {}
+if measured_on == THIS_SENTENCE and compute.is_short(run):  # else asked for, as an order of tiles
+    ablation = compute.sweep_of(view, run, "ablation")
 rows = labels.head_table(measured, trace, pictures, pattern, ablation)
 heads = [(row["attention"], row["layer"], row["head"]) for row in rows]
 chosen = session.values()

@@ -238,6 +238,19 @@ def test_sentences_of_other_lengths_are_not_compared(changed):
     assert not page.error and not page.exception
 
 
+def test_a_difference_is_merged_by_the_words_of_the_sentence_that_is_shown(changed):
+    """Of as many tokens, but not of as many words."""
+    tokenizer = load("en-de").tokenizer
+    one, other = "A Huntsman runs.", "A man and a dog."
+    while len(tokenizer.encode(one).ids) > len(tokenizer.encode(other).ids):
+        other = f"a {other}"
+    while len(tokenizer.encode(one).ids) < len(tokenizer.encode(other).ids):
+        one = f"a {one}"
+    assert len(one.split()) != len(other.split())
+    page = changed(model="en-de", source=one, other=other, shows="Difference to it", words="true")
+    assert not page.exception and not page.error
+
+
 def test_shipped_pairs_have_as_many_tokens():
     from app import catalog
 
@@ -266,3 +279,11 @@ def test_every_page_draws_it_or_says_why_not(changed, shows):
         assert not page.exception and not page.error, entry.title
         told = any(SHOWN[shows] in text.value for text in page.caption) if SHOWN[shows] else False
         assert told == (bool(SHOWN[shows]) and entry.key != "attention"), entry.title
+
+
+def test_heads_of_a_long_text_are_not_all_tried_unasked(changed):
+    for words, tried in ((3, True), (450, False)):
+        page = changed(model="en-de", source="dog " * words, target="Hund")
+        page.switch_page("views/heads.py").run()
+        assert not page.exception and ("ablation" in page.dataframe[0].value) == tried
+        page.text_area(key="source").set_value("dog " * 450)
