@@ -31,9 +31,10 @@ def act(what: str, **on) -> None:
             session.choose(shows=WITH)
 
 
-def _switch(now: Changes, kind: str, layer: int, head: int) -> Changes:
-    """A head off, or on again; the layer counts among those of its kind."""
-    return editing.toggled(now, HeadOff(_scope(kind, layer, head)))
+def _switch(now: Changes, kind: str, layer: int, head: int, scope: str = "head") -> Changes:
+    """A head, its layer or all of its kind off, or on again; the layer counts among those of its
+    kind."""
+    return editing.toggled(now, HeadOff(AROUND[scope](_scope(kind, layer, head))))
 
 
 def _hide(now: Changes, side: str, index: int) -> Changes:

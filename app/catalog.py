@@ -119,6 +119,20 @@ def examples(name: str) -> list[str]:
     return lines_of(path.read_text(encoding="utf-8")) if path.is_file() else []
 
 
+def alike(name: str) -> list[str]:
+    """The other models that read the same tokens, at the same ids."""
+    return [other for other in models() if other != name and _tokens(other) == _tokens(name)]
+
+
+@st.cache_data
+def _tokens(name: str) -> str:
+    """What tells the tokens of a model from those of others."""
+    try:
+        return _sha256(folders()[trained(name)] / "tokenizer.json")
+    except (KeyError, OSError):
+        return name  # what is wrong with it is reported when it is chosen
+
+
 def pairs(name: str) -> list[tuple[str, str]]:
     """Minimal pairs for a model: two sentences that differ in a word."""
     path = EXAMPLES / f"{trained(name)}.pairs.tsv"

@@ -11,6 +11,7 @@ from app.theme import DIFFERENCES, FONT, LINES
 from app.theme import WEIGHTS as SCALE
 
 WEIGHTS = {"colorscale": SCALE, "cmin": 0, "cmax": 1}
+WIDTH = 500  # pixels, about, for tables side by side, beside something else
 MOST_LABELS = 64  # more would overlap on a projector
 MOST_NAMED_CELLS = 128 * 128  # cells whose hover text names both tokens
 MOST_NUMBERED = 14  # columns; numbers in more cells could not be read
@@ -262,9 +263,40 @@ def matrices(
     return _finish(figure, height=_height(rows, 30), top=40)
 
 
+def effects(
+    named: Mapping[str, tuple[np.ndarray, Axis, Axis]], name: str, height: int
+) -> go.Figure:
+    """Tables of one kind of number under their names, each with its rows and columns, on one scale
+    that is symmetric around zero: side by side, or tables of one row above each other."""
+    flat = all(len(values) == 1 for values, _, _ in named.values())
+    alike = len({tuple(rows.labels) for _, rows, _ in named.values()}) == 1
+    titles = [f"<b>{plain(title)}</b>" for title in named]
+    down, across = (len(named), 1) if flat else (1, len(named))
+    figure = make_subplots(
+        down,
+        across,
+        subplot_titles=titles,
+        horizontal_spacing=0.03 if alike else 0.12,
+        vertical_spacing=0.5,
+    )
+    for i, (values, rows, columns) in enumerate(named.values()):
+        place = {"row": i + 1, "col": 1} if flat else {"row": 1, "col": i + 1}
+        figure.add_trace(_cells(values, rows, columns, name), **place)
+        figure.update_xaxes(tickangle=-90, **columns.layout(WIDTH // across), **place)
+        figure.update_yaxes(
+            range=[len(rows.labels) - 0.5, -0.5],
+            showticklabels=not flat and (i == 0 or not alike),
+            **rows.layout(height - 150),
+            **place,
+        )
+    every = np.concatenate([values[np.isfinite(values)] for values, _, _ in named.values()])
+    figure.update_layout(coloraxis=_scale(every, None) | {"colorbar": _colorbar(name)})
+    return _finish(figure, height, top=40)
+
+
 def _scale(values: np.ndarray, ends: tuple[float, float] | None) -> dict:
     if ends is None:
-        largest = float(np.abs(values).max()) or 1.0
+        largest = float(np.abs(values).max(initial=0)) or 1.0
         return {"colorscale": DIFFERENCES, "cmin": -largest, "cmax": largest}
     return {"colorscale": SCALE, "cmin": ends[0], "cmax": ends[1]}
 

@@ -14,17 +14,19 @@ import numpy as np
 import streamlit as st
 import torch
 
+from app import catalog
 from app.cache import ByteBoundedCache
 from app.catalog import SEEDED, ModelView
 from model.analysis import architecture, family, head_metrics, leak, positions, residual
 from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
+from model.checkpoint import Checkpoint
 from model.masks import Masks
-from model.probing import sweeps
 from model.probing.head_steps import HeadSteps, head_steps
 from model.probing.position_tables import full_table
 from model.probing.reference import ReferenceTrace
 from model.probing.run import Run
 from model.probing.sites import embedding_of, embeddings_of, sides_of
+from model.probing.sweeps import Score, Sweep, changes_of
 from model.probing.trace import Trace, ids_of, read_of, trace
 from model.tokenizer import Encoding
 from model.transformer import Site
@@ -76,12 +78,21 @@ def _arrays(by_kind: dict[str, np.ndarray]) -> int:
     return sum(array.nbytes for array in by_kind.values())
 
 
+def donor_of(view: ModelView, run: Run) -> Checkpoint | None:
+    """The model of the run that patches are taken from, in modules of its own; None where it is
+    that of the run itself."""
+    other = run.other
+    if other is None or (other.checkpoint, other.step) == (view.name, view.step):
+        return None
+    return catalog.view_of(other.checkpoint, other.step, view.device).checkpoint
+
+
 def trace_of(view: ModelView, run: Run) -> Trace:
     """One pass. Raises CannotRead."""
 
     def make():
         with st.spinner("Running the model …"):  # shown after half a second
-            return view.checkpoint.trace_run(run)
+            return view.checkpoint.trace_run(run, donor_of(view, run))
 
     return cached(view, run, "trace", make, lambda result: result.nbytes)
 
@@ -105,7 +116,8 @@ def _written(
     _view: ModelView, _other: Run | None, name, step, device, text, masks, pad_to, changes, other
 ):
     with threads(len(_view.tokenizer.encode(text).ids)):
-        return _view.checkpoint.translate(text, masks, pad_to, changes, _other)
+        donor = donor_of(_view, Run((), other=_other))
+        return _view.checkpoint.translate(text, masks, pad_to, changes, _other, donor)
 
 
 def as_trained(run: Run) -> Run:
@@ -171,21 +183,29 @@ def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
     return cached(view, run, "change", make, _arrays)
 
 
-def sweep_of(view: ModelView, run: Run, name: str) -> dict[str, np.ndarray]:
-    """What the run loses with each head by itself off (`name` is ablation) or patched from the
-    other run (patching): the change of the log-probability of what is predicted, kind → (layers,
-    heads). Raises CannotChange."""
-    changes = {"ablation": sweeps.heads_off, "patching": sweeps.heads_patched}[name](view.model)
+def sweep_of(view: ModelView, run: Run, name: str, score: Score = Score()) -> Sweep:
+    """What each of the changes of a sweep (see SWEEPS in model/probing/sweeps.py) does to a score
+    of the run. Raises CannotChange."""
 
     def make():
         torch.set_num_threads(CORES)  # its batches keep all of them at work
-        with st.spinner("Each head by itself …"):
-            tried = replace(run, changes=(*run.changes, *changes))  # patches need equal lengths
-            given = view.checkpoint.given(tried)
-            swept = sweeps.sweep(view.model, run, changes, given=given)
-            return swept.by_head(trace_of(view, run).kinds)
+        with st.spinner("One change at a time …"):
+            return view.checkpoint.swept(run, name, score, donor_of(view, run))
 
-    return cached(view, run, name, make, _arrays)
+    return cached(view, run, ("sweep", name, score), make, lambda result: FEW + result.nbytes)
+
+
+def tokens_of_sweep(view: ModelView, run: Run, name: str) -> int:
+    """How many tokens go through the model for a sweep. Raises CannotRead."""
+    each = sum(len(text.ids) for text in read_of(view.model, run).values())
+    return each * len(changes_of(view.model, run, name))
+
+
+def effects_of(
+    view: ModelView, run: Run, name: str, score: Score = Score()
+) -> dict[str, np.ndarray]:
+    """Of a sweep over all heads, kind → (layers, heads). Raises CannotChange."""
+    return sweep_of(view, run, name, score).by_head(trace_of(view, run).kinds)
 
 
 def leaks_of(view: ModelView, run: Run) -> list[leak.Leak]:
@@ -209,7 +229,7 @@ def head_steps_of(
     ablated = tuple(ablated)
 
     def make():
-        given = view.checkpoint.given(run)
+        given = view.checkpoint.given(run, donor_of(view, run))
         return head_steps(view.model, run, site, head, ablated, given)
 
     return cached(view, run, ("inside", site, head, ablated), make, lambda result: result.nbytes)

@@ -26,7 +26,7 @@ from model.analysis.projection import Answer, Plane
 from model.analysis.reading import Reading
 from model.probing.reference import without_counterpart
 from model.probing.run import Run
-from model.probing.sites import embeddings_of, predicted_side, sides_of
+from model.probing.sites import Part, embeddings_of, predicted_side, sides_of
 from model.probing.trace import Trace
 from model.provenance import Source
 from model.tokenizer import Encoding
@@ -90,6 +90,48 @@ def picture_name(trace: Trace, kind: str, layer: int, head: int, average: str) -
 
 def kind_name(trace: Trace, kind: str) -> str:
     return trace.kinds[kind][0].title.capitalize()
+
+
+def part_name(trace: Trace, part: Part) -> str:
+    """Of what can be changed by itself."""
+    if part.what == "attention":
+        return kind_name(trace, part.kind)
+    stack = trace.sides[part.side].stack.capitalize()
+    return f"{stack} {'residual stream' if part.what == 'residual' else part.what}"
+
+
+def row_names(trace: Trace) -> list[str]:
+    """What is read at each row of the logits, and what follows there: “kleines → Mädchen”."""
+    tokens = trace.texts[trace.predicted.name].tokens[: len(trace.logits)]
+    return [f"{one} → {two}" for one, two in zip(tokens, (*tokens[1:], "…"), strict=True)]
+
+
+def too_large_a_sweep(tokens: int, most: int) -> str:
+    return (
+        f"To change each of these by itself, {tokens:,} tokens would go through the model; at most "
+        f"{most:,} are let. Take a shorter text, or change heads or sublayers as a whole."
+    )
+
+
+def sweep_explained(score: float, has_other: bool) -> str:
+    """What the numbers of a sweep are."""
+    more = (
+        ""
+        if has_other
+        else (
+            " Name another sentence, model or step under “What if”, and heads and the residual "
+            "stream can be patched from it."
+        )
+    )
+    return (
+        f"**Effect**: the score with the one change less the score without any, "
+        f"{_signed(score)}. Below 0, the output needs what was changed. Click a row to "
+        f"select its head.{more}"
+    )
+
+
+def _signed(number: float) -> str:
+    return f"{number:.2f}".replace("-", "−")
 
 
 def layer_number(trace: Trace, kind: str, layer: int) -> int:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from app import compute, labels, session, theme
+from app import compute, effects, labels, session, theme
 from app.catalog import ModelView
 from app.components.packing import Look, order_by
 from model.analysis import head_metrics
@@ -25,8 +25,11 @@ def look(model_view: ModelView, run: Run) -> Look:
             chosen["order"],
             lambda: compute.measured_of(model_view, run),
             lambda: compute.change_of(model_view, run),
-            lambda name: compute.sweep_of(
-                model_view, replace(run, other=session.other_run()), name
+            lambda name: compute.effects_of(
+                model_view,
+                replace(run, other=session.other_run()),
+                name,
+                effects.score(model_view, run),
             ),
         ),
         average=read_as.average,

@@ -90,6 +90,15 @@ PAGES = {
             "Each token's vector from layer to layer, and what the model would predict there.",
         ),
         Page(
+            "Ablation",
+            UNDERSTAND,
+            "ablation",
+            "ablation",
+            "What every head, sublayer and token is for: each is changed by itself, and you see "
+            "what that does to the output.",
+            head=True,
+        ),
+        Page(
             "Tokenizer",
             UNDERSTAND,
             "tokenizer",

@@ -44,7 +44,7 @@ from model.probing.changes import (
     written,
 )
 from model.probing.run import FINAL, Run
-from model.probing.trace import CannotRead, read_of
+from model.probing.trace import CannotRead
 from model.tokenizer import Encoding
 from model.transformer import Site
 
@@ -440,31 +440,39 @@ def keep_readable() -> None:
 
 def less_run() -> Run | None:
     """The run whose weights are taken from those that are shown, where a difference is asked for.
-    Raises CannotRead, also for texts of other lengths, and CannotChange."""
-    shows = values()["shows"]
-    if shows == DIFFERENCE:
-        return run(changed=False)
-    if shows != TO_OTHER:
-        return None
-    model, other = view().model, other_run()
-    here, there = (read_of(model, one) for one in (run(), other))
-    for side in model.sides():
-        one, two = (len(texts[side.name].ids) for texts in (here, there))
-        if one != two:
-            raise CannotRead(
-                f"The {side.title} has {one} tokens here and {two} in the other sentence. Weights "
-                "are compared where both have as many."
-            )
-    return other
+    Raises CannotRead and CannotChange."""
+    return {DIFFERENCE: lambda: run(changed=False), TO_OTHER: other_run}.get(
+        values()["shows"], lambda: None
+    )()
 
 
 def other_run() -> Run | None:
-    """The other sentence, with the same target, masks and padding; None where there is none. Raises
-    CannotRead."""
-    if not (line := values()["other"].strip()):
+    """The run that one compares with and patches from: another sentence with the same target,
+    another model or training step, other masks; None where nothing is other. Raises CannotRead,
+    also for a model that has other heads."""
+    if not context().has_other:
         return None
-    plain, source = run(changed=False), view().tokenizer.encode(line)
-    return replace(plain, texts=(source, *plain.texts[1:]))
+    chosen, plain, texts = values(), run(changed=False), None
+    name = chosen["other_model"] or chosen["model"]
+    step = chosen["other_step"] or (
+        chosen["step"] if chosen["step"] in catalog.steps(name) else FINAL
+    )
+    if line := chosen["other"].strip():
+        texts = (view().tokenizer.encode(line), *plain.texts[1:])
+    other = replace(
+        plain,
+        texts=texts or plain.texts,
+        masks=Masks() if chosen["other_masks"] else plain.masks,
+        checkpoint=name,
+        step=step,
+    )
+    here, there = (one.model.sites() for one in (view(), view(other)))
+    if here != there:
+        raise CannotRead(
+            f"“{name}” has other layers or heads than “{chosen['model']}”. Runs are compared where "
+            "both have the same."
+        )
+    return other
 
 
 def run(changed: bool | None = None) -> Run:

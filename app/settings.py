@@ -18,11 +18,20 @@ from model.probing import position_tables
 from model.probing.head_steps import ABLATIONS
 from model.probing.run import FINAL
 from model.probing.sites import Part, kinds_of, parts_of
+from model.probing.sweeps import PATCHING as NEED_ANOTHER
 from model.transformer import Side, Site
 
 SHOWN = ("all", "one kind", "joint")
 SCALES = ("linear", "square root", "per row")
 ABLATION, PATCHING = "ablation", "patching"
+SWEEPS = {  # as the page Ablation calls them → as probing/sweeps.py does
+    "Heads off": "heads",
+    "Sublayers skipped": "sublayers",
+    "Tokens hidden": "tokens",
+    "Heads patched": "patches",
+    "Heads, by token": "patches by position",
+    "Residual stream, by token": "residual by position",
+}
 ORDERS = ("layer and head", "entropy", "distance", "change", ABLATION, PATCHING)
 AVERAGES = {"one head": "", "heads": "heads", "layers": "layers", "both": "both"}
 MAX_PADDED = 64  # enough to see padding with any one sentence
@@ -46,8 +55,8 @@ BERTVIZ = ("head", "model", "neuron")
 DRAWN_AT_ONCE = 40  # tokens that BertViz draws without being asked
 ALL, ONE = "all heads", "selected head"
 THIS_SENTENCE, EXAMPLES = "This sentence", "Example sentences"
-THIS, WITH, WITHOUT, DIFFERENCE = "This sentence", "With the changes", "Without", "Difference"
-OTHER, TO_OTHER = "Other sentence", "Difference to it"
+THIS, WITH, WITHOUT, DIFFERENCE = "This run", "With the changes", "Without", "Difference"
+OTHER, TO_OTHER = "Other run", "Difference to it"
 WORDS, SELECTED_HEAD = "Three words", "The selected head"
 SECOND_TOKEN, LARGEST_WEIGHT = "the second token", "largest weight"
 
@@ -81,6 +90,7 @@ class Catalog(Protocol):
     def devices(self) -> Sequence[str]: ...
     def steps(self, model: str) -> Sequence[str]: ...
     def examples(self, model: str) -> Sequence[str]: ...
+    def alike(self, model: str) -> Sequence[str]: ...
     def structure(self, model: str, step: str, device: str) -> Structure | None: ...
 
 
@@ -107,6 +117,19 @@ class Context:
     def writes(self) -> bool:
         """Whether the model writes a target."""
         return self.structure is None or any(side.writes for side in self.structure.sides)
+
+    @property
+    def predicts_tokens(self) -> bool:
+        """Whether rows of the logits predict the next token."""
+        return self.structure is None or any(
+            side.predicts == "next token" for side in self.structure.sides
+        )
+
+    @property
+    def has_other(self) -> bool:
+        """Whether there is another run to compare with."""
+        keys = ("other", "other_model", "other_step", "other_masks")
+        return any(self[key] != SETTINGS[key].default for key in keys)
 
 
 @dataclass(frozen=True)
@@ -265,7 +288,23 @@ def _steps(context: Context) -> Sequence[str]:
 def _shown(context: Context) -> Sequence[str]:
     """Whose weights there are to see."""
     here = (WITH, WITHOUT, DIFFERENCE) if context["changes"].strip() else (THIS,)
-    return (*here, OTHER, TO_OTHER) if context["other"].strip() else here
+    return (*here, OTHER, TO_OTHER) if context.has_other else here
+
+
+def _other_models(context: Context) -> Sequence[str]:
+    """ "" is the same model."""
+    return ["", *context.catalog.alike(context["model"])]
+
+
+def _other_steps(context: Context) -> Sequence[str]:
+    """ "" is the same step, where the other model has it."""
+    return ["", *context.catalog.steps(context["other_model"] or context["model"])]
+
+
+def _sweeps(context: Context) -> Sequence[str]:
+    return [
+        title for title, name in SWEEPS.items() if context.has_other or name not in NEED_ANOTHER
+    ]
 
 
 def _opening(context: Context, key: str, options: Sequence, otherwise) -> Any:
@@ -448,13 +487,50 @@ SETTINGS = {
             name="the other sentence",
             run=True,
             header="other sentence: {}",
+            look={"placeholder": "the same"},
+        ),
+        Setting(
+            "other_model",
+            "Its model",
+            "",
+            "select",
+            "Models that read the same tokens.",
+            options=_other_models,
+            concerns=lambda context: len(_other_models(context)) > 1,
+            name="the model of the other run",
+            run=True,
+            header="other run: model {}",
+            look={"format_func": lambda name: name or "the same"},
+        ),
+        Setting(
+            "other_step",
+            "Its training step",
+            "",
+            "select",
+            options=_other_steps,
+            concerns=lambda context: len(_other_steps(context)) > 1,
+            name="the training step of the other run",
+            run=True,
+            header="other run: step {}",
+            look={"format_func": lambda step: step or "the same"},
+        ),
+        Setting(
+            "other_masks",
+            "Its masks as trained",
+            False,
+            "toggle",
+            "All masks on; off: the same masks as here.",
+            concerns=lambda context: not all(context[key] for key in MASKS),
+            name="the masks of the other run",
+            run=True,
+            header="other run: all masks",
         ),
         Setting(
             "shows",
             "Weights",
             THIS,
             "segmented",
-            "Of the model with the changes or without, of the other sentence, or a difference.",
+            "Of the model with the changes or without, of the other run, or a difference.",
             options=_shown,
             among=(THIS, WITH, WITHOUT, DIFFERENCE, OTHER, TO_OTHER),
             opens=lambda context: _shown(context)[0],
@@ -519,9 +595,37 @@ SETTINGS = {
             "layer and head",
             "select",
             "The smallest entropy or distance first; what masks and changes move most; what costs "
-            "the output most log-probability, off (ablation) or patched from the other sentence.",
-            options=lambda context: ORDERS if context["other"].strip() else ORDERS[:-1],
+            "the score most, off (ablation) or patched from the other run.",
+            options=lambda context: ORDERS if context.has_other else ORDERS[:-1],
             among=ORDERS,
+        ),
+        Setting(
+            "score_at",
+            "Score",
+            0,
+            "select",
+            "What an effect is measured on: the log-probability of the whole target, or of one "
+            "token at one row.",
+            most=MOST_TOKENS,
+            concerns=lambda context: context.predicts_tokens,
+        ),
+        Setting(
+            "score_token",
+            "Token",
+            "",
+            "line",
+            "Its log-probability at that row. Empty: the most probable one.",
+            concerns=lambda context: context["score_at"] > 0,
+            look={"placeholder": "most probable"},
+        ),
+        Setting(
+            "score_against",
+            "less token",
+            "",
+            "line",
+            "With a second token, the difference of both logits.",
+            concerns=lambda context: context["score_at"] > 0,
+            look={"placeholder": "none"},
         ),
         Setting(
             "average",
@@ -583,6 +687,18 @@ SETTINGS = {
             "this model. Pictures and card are of this sentence.",
             options=(THIS_SENTENCE, EXAMPLES),
             pages=("heads",),
+        ),
+        Setting(
+            "sweep",
+            "Changed, one by one",
+            "Heads off",
+            "segmented",
+            "With another run (under “What if”) heads and the residual stream can be patched from "
+            "it.",
+            options=_sweeps,
+            among=tuple(SWEEPS),
+            pages=("ablation",),
+            look={"label_visibility": "collapsed"},
         ),
         Setting(
             "at",

@@ -10,12 +10,12 @@ from functools import partial
 
 import streamlit as st
 
-from app import acts, catalog, compute, labels, session
+from app import acts, catalog, compute, effects, labels, session
 from app.components.copy_link import copy_link
 from app.components.keep_place import keep_place
 from app.components.player import player
 from app.pages import EXPORT, HOME, PAGES, Page
-from app.settings import DIFFERENCE, MASKS, SETTINGS, TO_OTHER
+from app.settings import ABLATION, DIFFERENCE, MASKS, PATCHING, SETTINGS, TO_OTHER
 from model.probing.changes import CannotChange, written
 from model.probing.trace import CannotRead
 
@@ -26,6 +26,7 @@ READY_MADE = (
     "off", "mean", "uniform", "skip", "mask:none", "mask:causal", "mask:window-1", "mask:diagonal",
     "mask:no_diagonal", "mask:no_first", "temperature:0.5", "temperature:2.0", "patch",
 )  # fmt: skip
+OTHER_RUN = ("other", "other_model", "other_step", "other_masks")
 READING = ("pattern", "show", "scale", "order", "average", "special", "words", "least")
 
 
@@ -66,7 +67,10 @@ def top_bar(page: Page) -> None:
         what_if = st.popover("What if", icon=":material/science:", key="what_if", on_change="rerun")
         with what_if:
             session.draw("changes")
-            session.draw("other")
+            with st.container(horizontal=True):
+                for key in OTHER_RUN:
+                    if _concerns(key):
+                        session.draw(key)
             if what_if.open:
                 if page.head:
                     _ready_made()
@@ -76,10 +80,18 @@ def top_bar(page: Page) -> None:
             with st.popover("Display", icon=":material/tune:", key="display"):
                 for key in READING:
                     session.draw(key)
+                    if key == "order" and session.values()[key] in (ABLATION, PATCHING):
+                        _score()
         if page.key != EXPORT:
             st.page_link(PAGES[EXPORT].file, label="Export", icon=":material/download:")
         copy_link()
         keep_place()
+
+
+def _score() -> None:
+    with suppress(session.NothingToShow, CannotChange, CannotRead):  # the page says why
+        run = session.run()
+        effects.draw_score(compute.trace_of(session.view(run), run))
 
 
 def _ready_made() -> None:
@@ -253,7 +265,7 @@ def _answer(page: Page) -> None:
             st.markdown(labels.escaped(text), width="content")
         _badges()
     changed = len(session.history().lines) > 1
-    if changed or session.values()["other"]:
+    if changed or session.context().has_other:
         with _line("effect"), suppress(CannotChange, CannotRead):  # the page says why
             if changed:
                 _undo()
@@ -265,6 +277,21 @@ def _answer(page: Page) -> None:
                     st.caption(labels.NO_DIFFERENCE, width="content")
             if text and session.values()["changes"]:
                 _effect(text)
+            elif text and session.context().has_other:
+                _other(text)
+
+
+def _other(text: str) -> None:
+    """What the model of the other run makes of its text."""
+    run = session.other_run()
+    view = session.view(run)
+    if view.checkpoint.writes:
+        line = session.values()["other"].strip() or session.values()["line"]
+        ids = compute.target_of(view, line, run.masks, run.pad_to).ids
+        shown = labels.with_differences(text, view.tokenizer.decode(ids))
+    else:
+        shown = labels.escaped(labels.output(view, run, partial(compute.trace_of, view, run))[1])
+    st.markdown(f"Other run: {shown}", width="content")
 
 
 def _effect(text: str) -> None:

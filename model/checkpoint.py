@@ -5,7 +5,8 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 import torch
@@ -20,9 +21,9 @@ from model.masks import Masks
 from model.probing import sweeps
 from model.probing.applying import Given, applied
 from model.probing.changes import Change, look_ahead, parse
-from model.probing.patching import check_lengths, recorded
+from model.probing.patching import check_fits, recorded
 from model.probing.run import FINAL, Run
-from model.probing.sweeps import Score
+from model.probing.sweeps import Score, Sweep
 from model.probing.trace import Trace, ids_of, read_of, trace
 from model.tokenizer import Encoding, Tokenizer
 from model.transformer import Transformer
@@ -109,6 +110,7 @@ class Checkpoint:
         pad_to: int = 0,
         changes: Changes = (),
         other: Run | None = None,
+        donor: "Checkpoint | None" = None,
     ) -> Encoding:
         """The model's own target for `text`, greedy; empty for a model that writes none.
 
@@ -126,7 +128,7 @@ class Checkpoint:
         src = ids_of(self.model, read_of(self.model, run))[0]
         # A key-value cache is causal by construction.
         use_cache = masks.causal and not look_ahead(changes, self.model.sites())
-        with applied(self.model, changes, self.given(run, writes=True)):
+        with applied(self.model, changes, self.given(run, donor, writes=True)):
             targets = greedy_decode(self.model, src, masks=masks, use_cache=use_cache)
         return self.tokenizer.encoding(targets[0])
 
@@ -138,35 +140,44 @@ class Checkpoint:
         pad_to: int = 0,
         changes: Changes = (),
         other: Run | None = None,
+        donor: "Checkpoint | None" = None,
     ) -> Trace:
         """A pass over `text` and `target`, with `changes` as a line or as values, patches from the
-        run `other`; without a target, over the model's own, which it writes unchanged.
+        run `other` of the model `donor` or of this one; without a target, over the model's own,
+        which it writes unchanged.
 
         Raises CannotRead, TooLong where either is longer than the model reads, CannotChange, and
         ValueError for a target of a model that reads one text.
         """
-        return self.trace_run(self.run(text, target, masks, pad_to, changes, other))
+        return self.trace_run(self.run(text, target, masks, pad_to, changes, other), donor)
 
-    def trace_run(self, run: Run) -> Trace:
+    def trace_run(self, run: Run, donor: "Checkpoint | None" = None) -> Trace:
         """As `trace`, of a run as a value."""
-        return trace(self.model, run, self.given(run))
+        return trace(self.model, run, self.given(run, donor))
 
-    def sweep(self, run: Run, what: str = "heads", score: Score = Score()) -> "pandas.DataFrame":  # noqa: F821
-        """What each "heads" off, each of the "tokens" of the first text hidden, each of the
-        "sublayers" skipped, or each head with "patches" from `run.other` does to a score (see
-        probing/sweeps.py), one row each."""
-        model, first = self.model, self.model.sides()[0].name
-        ready = {
-            "heads": lambda: sweeps.heads_off(model),
-            "tokens": lambda: sweeps.tokens_hidden(
-                model, first, len(read_of(model, run)[first].ids)
-            ),
-            "sublayers": lambda: sweeps.sublayers_skipped(model),
-            "patches": lambda: sweeps.heads_patched(model),
-        }
-        if what not in ready:
-            raise ValueError(f"There is no sweep of {what!r}; there are {', '.join(ready)}.")
-        return sweeps.sweep(model, run, ready[what](), score, self.given(run)).to_dataframe()
+    def sweep(
+        self,
+        run: Run,
+        what: str = "heads",
+        score: Score = Score(),
+        donor: "Checkpoint | None" = None,
+    ) -> "pandas.DataFrame":  # noqa: F821
+        """What each "heads" off, each of the "tokens" hidden, each of the "sublayers" skipped, or
+        each of the "patches" from `run.other` (of the model `donor`, or of this one) does to a
+        score, one row each; see SWEEPS in probing/sweeps.py for all of them."""
+        return self.swept(run, what, score, donor).to_dataframe()
+
+    def swept(
+        self,
+        run: Run,
+        what: str = "heads",
+        score: Score = Score(),
+        donor: "Checkpoint | None" = None,
+    ) -> Sweep:
+        """As `sweep`, its result as arrays. Raises CannotRead and CannotChange."""
+        changes = sweeps.changes_of(self.model, run, what)
+        tried = replace(run, changes=(*run.changes, *chain.from_iterable(changes)))
+        return sweeps.sweep(self.model, run, changes, score, self.given(tried, donor))
 
     def given(self, run: Run, donor: "Checkpoint | None" = None, writes: bool = False) -> Given:
         """What the changes of a run take from elsewhere. The model of the other run is `donor`, or
@@ -178,7 +189,7 @@ class Checkpoint:
         texts, others = read_of(self.model, run), read_of(donor.model, run.other)
         if writes:
             texts = {s.name: texts[s.name] for s in self.model.sides() if not s.writes}
-        check_lengths(self.model, run.changes, texts, others)
+        check_fits(self.model, donor.model, run.changes, texts, others)
         return Given(self.means, recorded(donor.model, run.other, Given(donor.means)))
 
     def run(

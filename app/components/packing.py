@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from app import labels
-from model.analysis.reading import Reading
+from model.analysis.matching import NONE, counterparts
+from model.analysis.reading import LabelledWeights, Reading
 from model.probing.trace import Trace
 
 LARGEST = 256  # cells along a side of one head; more are not seen in a tile
@@ -104,8 +105,8 @@ def order_by(
             kind: order(shares, "{:.0%} moved", largest_first=True)
             for kind, shares in change().items()
         }
-    if name in ("ablation", "patching"):
-        return {kind: order(effects, "{:+.2f}") for kind, effects in sweep(name).items()}
+    if sweep_name := {"ablation": "heads", "patching": "patches"}.get(name):
+        return {kind: order(effects, "{:+.2f}") for kind, effects in sweep(sweep_name).items()}
     return {}
 
 
@@ -126,19 +127,20 @@ def answers_of(trace: Trace, outputs: Callable[[Sequence[int]], Sequence[str]]) 
 def pack_trace(
     trace: Trace, reading: Reading, answers: Answers | None = None, less: Trace | None = None
 ) -> bytes:
-    """All heads of a trace, read as `reading` says, and perhaps what is predicted; with `less`, of
-    the same texts, the difference of the two. The browser takes the mean and leaves small weights
-    out by itself."""
+    """All heads of a trace, read as `reading` says, and perhaps what is predicted; with `less`,
+    which has as many, the difference of the two, where both have the tokens. The browser takes the
+    mean and leaves small weights out by itself."""
     shown = replace(reading, average="", least=0.0)
 
-    def read(one, kind):  # both merged by the words of the one that is shown
-        return shown.each(one.attention[kind], *trace.texts_of(kind)).weights
+    def read(one, kind):
+        return shown.each(one.attention[kind], *one.texts_of(kind))
 
-    signed, weights = 0.0, {kind: read(trace, kind) for kind in trace.attention}
+    read_as = {kind: read(trace, kind) for kind in trace.attention}
+    signed, weights = 0.0, {kind: one.weights for kind, one in read_as.items()}
     if less is not None:
-        before = {kind: read(less, kind) for kind in trace.attention}
-        largest = max(float(np.abs(weights[k] - before[k]).max(initial=0)) for k in weights)
-        signed = largest or 1.0
+        before = {kind: beside(read_as[kind], read(less, kind)) for kind in weights}
+        moved = [np.abs(weights[kind] - before[kind]) for kind in weights]
+        signed = max(float(np.nan_to_num(one).max(initial=0)) for one in moved) or 1.0
         weights = {kind: halved(weights[kind], before[kind], signed) for kind in weights}
     parts = [
         Part(
@@ -163,11 +165,22 @@ def pack_trace(
     return pack(sides, parts, answers if whole else None, signed)
 
 
+def beside(shown: LabelledWeights, other: LabelledWeights) -> np.ndarray:
+    """The `other` weights at the places of the tokens that are `shown`, each where its counterpart
+    is; NaN where it has none."""
+    rows, columns = counterparts(shown.query, other.query), counterparts(shown.key, other.key)
+    weights = np.full(shown.weights.shape, np.nan, dtype=np.float32)
+    here, there = (np.flatnonzero(rows != NONE), np.flatnonzero(columns != NONE)), (rows, columns)
+    both = np.ix_(*(places[known] for places, known in zip(there, here, strict=True)))
+    weights[(..., *np.ix_(*here))] = other.weights[(..., *both)]
+    return weights
+
+
 def halved(weights: np.ndarray, less: np.ndarray, largest: float) -> np.ndarray:
     """A difference of weights, from 0 for −`largest` to 1, in the middle none; 0 too where both are
-    masked."""
-    both = (weights == 0) & (less == 0)
-    return np.where(both, 0, np.maximum((1 + (weights - less) / largest) / 2, np.float32(1e-6)))
+    masked, or one is not there."""
+    none = np.isnan(less) | ((weights == 0) & (less == 0))
+    return np.where(none, 0, np.maximum((1 + (weights - less) / largest) / 2, np.float32(1e-6)))
 
 
 def pack(

@@ -40,7 +40,7 @@ packed = compute.cached(
         trace,
         reading,
         answers_of(trace, model.checkpoint.outputs),
-        compute.trace_of(model, less) if less else None,
+        compute.trace_of(session.view(less), less) if less else None,
     ),
     len,
 )

@@ -35,7 +35,7 @@ pictures = compute.cached(
 )
 ablation = {}
 if measured_on == THIS_SENTENCE and compute.is_short(run):  # else asked for, as an order of tiles
-    ablation = compute.sweep_of(view, run, "ablation")
+    ablation = compute.effects_of(view, run, "heads")
 rows = labels.head_table(measured, trace, pictures, pattern, ablation)
 heads = [(row["attention"], row["layer"], row["head"]) for row in rows]
 chosen = session.values()

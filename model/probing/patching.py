@@ -38,18 +38,24 @@ def recorded(model: nn.Module, run: Run, given: Given = Given()) -> dict:
     return heads | {name: output[0] for name, output in outputs.items()}
 
 
-def check_lengths(
+def check_fits(
     model: nn.Module,
+    donor: nn.Module,
     changes: Iterable[Change],
     texts: Mapping[str, Encoding],
     other: Mapping[str, Encoding],
 ) -> None:
-    """Raises CannotChange where a text that patches are made in has another length than in the run
-    that they come from. Side → what the model reads."""
+    """Raises CannotChange where patches come from a model of other sizes, or a text that they are
+    made in has another length than in the run that they come from. Side → what the model reads."""
     parts = parts_of(model.sites(), model.sides())
     for change in changes:
         if not isinstance(change, Patched):
             continue
+        if _sizes(donor) != _sizes(model):
+            raise CannotChange(
+                f"“{change}”: the model of the other run has other layers or sizes; patching needs "
+                "the same."
+            )
         for part in parts:
             if part.what not in change.parts or not change.scope.holds(part):
                 continue
@@ -59,3 +65,7 @@ def check_lengths(
                     f"{len(other[part.side].ids)} tokens, this one {len(texts[part.side].ids)}; "
                     "patching needs the same number."
                 )
+
+
+def _sizes(model: nn.Module) -> tuple:
+    return model.config.d_model, parts_of(model.sites(), model.sides())

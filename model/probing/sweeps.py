@@ -50,6 +50,9 @@ class Score:
         return row[:, self.wanted] - row[:, self.against]
 
 
+Changes = list[tuple[Change, ...]]  # several that are made at once are one
+
+
 @dataclass(frozen=True)
 class Sweep:
     """The `score` of a run, and the effect of each of the changes, (change,); several that are made
@@ -58,6 +61,11 @@ class Sweep:
     score: float
     changes: tuple[tuple[Change, ...], ...]
     effects: np.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        """About, in memory: a change is some objects of Python."""
+        return 500 * len(self.changes)
 
     def by_head(self, kinds: Mapping[str, Sequence[Site]]) -> dict[str, np.ndarray]:
         """Kind → (layers, heads), of changes that each concern one head; NaN where there is
@@ -99,31 +107,77 @@ class Sweep:
         )
 
 
-def heads_off(model: nn.Module) -> list[HeadOff]:
+def heads_off(model: nn.Module, lengths: Mapping[str, int] = {}) -> Changes:
     """Every head off."""
     return [
-        HeadOff(Scope(site.kind, site.layer, head))
+        (HeadOff(Scope(site.kind, site.layer, head)),)
         for site in model.sites()
         for head in range(site.n_heads)
     ]
 
 
-def heads_patched(model: nn.Module, positions: Sequence[int] = ()) -> list[Patched]:
-    """Every head from the other run; with `positions`, at each of them by itself."""
-    places = [(position,) for position in positions] or [()]
-    return [Patched(off.scope, place) for off in heads_off(model) for place in places]
-
-
-def sublayers_skipped(model: nn.Module) -> list[Skipped]:
+def sublayers_skipped(model: nn.Module, lengths: Mapping[str, int] = {}) -> Changes:
     """Every sublayer skipped."""
     parts = parts_of(model.sites(), model.sides())
-    return [Skipped(Scope(p.kind, p.layer)) for p in parts if p.what in Skipped.parts]
+    return [(Skipped(Scope(p.kind, p.layer)),) for p in parts if p.what in Skipped.parts]
 
 
-def tokens_hidden(model: nn.Module, side: str, length: int) -> list[tuple[Hidden, ...]]:
-    """Every token of a side hidden wherever it is a key."""
-    kinds = dict.fromkeys(site.kind for site in model.sites() if site.key_side == side)
-    return [tuple(Hidden(Scope(kind), (token,)) for kind in kinds) for token in range(length)]
+def tokens_hidden(model: nn.Module, lengths: Mapping[str, int]) -> Changes:
+    """Every token of every side hidden wherever it is a key."""
+    each = []
+    for side, length in lengths.items():
+        kinds = dict.fromkeys(site.kind for site in model.sites() if site.key_side == side)
+        each += [
+            tuple(Hidden(Scope(kind), (token,)) for kind in kinds)
+            for token in range(length)
+            if kinds
+        ]
+    return each
+
+
+def heads_patched(model: nn.Module, lengths: Mapping[str, int] = {}) -> Changes:
+    """Every head from the other run."""
+    return [(Patched(off.scope),) for (off,) in heads_off(model)]
+
+
+def heads_patched_by_position(model: nn.Module, lengths: Mapping[str, int]) -> Changes:
+    """Every head from the other run, at each query by itself."""
+    return [
+        (Patched(Scope(site.kind, site.layer, head), (position,)),)
+        for site in model.sites()
+        for head in range(site.n_heads)
+        for position in range(lengths[site.query_side])
+    ]
+
+
+def residual_patched_by_position(model: nn.Module, lengths: Mapping[str, int]) -> Changes:
+    """What leaves every layer from the other run, at each token by itself."""
+    return [
+        (Patched(Scope(part.kind, part.layer), (position,)),)
+        for part in parts_of(model.sites(), model.sides())
+        if part.what == "residual"
+        for position in range(lengths[part.side])
+    ]
+
+
+SWEEPS = {  # name → the changes that are made one by one
+    "heads": heads_off,
+    "sublayers": sublayers_skipped,
+    "tokens": tokens_hidden,
+    "patches": heads_patched,
+    "patches by position": heads_patched_by_position,
+    "residual by position": residual_patched_by_position,
+}
+PATCHING = ("patches", "patches by position", "residual by position")  # these need another run
+
+
+def changes_of(model: nn.Module, run: Run, name: str) -> Changes:
+    """The changes of one of SWEEPS, for the texts of a run. Raises CannotRead, and ValueError for
+    another name."""
+    if name not in SWEEPS:
+        raise ValueError(f"There is no sweep of {name!r}; there are {', '.join(SWEEPS)}.")
+    texts = read_of(model, run)
+    return SWEEPS[name](model, {side: len(text.ids) for side, text in texts.items()})
 
 
 @torch.no_grad()

@@ -200,8 +200,8 @@ def test_another_sentence_is_compared_and_patched_from(changed):
     target = en_de.tokenizer.decode(run.texts[1].ids)
     other = en_de.run(WOMAN, target)
     shows = page.segmented_control(key="shows")
-    assert shows.options == ["This sentence", "Other sentence", "Difference to it"]
-    shows.set_value("Other sentence").run()
+    assert shows.options == ["This run", "Other run", "Difference to it"]
+    shows.set_value("Other run").run()
     card = labels.card(en_de.trace_run(other), "cross", 0, 1)
     assert any(card == text.value for text in page.markdown)
     page.segmented_control(key="shows").set_value("Difference to it").run()
@@ -231,11 +231,14 @@ def test_a_minimal_pair_is_taken(changed):
         assert not page.exception and not page.error, entry.title
 
 
-def test_sentences_of_other_lengths_are_not_compared(changed):
+def test_sentences_of_other_lengths_are_compared_where_both_have_the_tokens(changed):
     page = changed(model="en-de", source=MAN, other="Two dogs.", shows="Difference to it")
-    assert any("compared where both have as many" in error.value for error in page.error)
-    page.segmented_control(key="shows").set_value("Other sentence").run()
     assert not page.error and not page.exception
+    page.segmented_control(key="shows").set_value("Other run").run()
+    assert not page.error and not page.exception
+    page.text_input(key="changes").set_value("encoder.1.1=patch").run()
+    page.segmented_control(key="shows").set_value("With the changes").run()
+    assert any("patching needs the same number" in error.value for error in page.error)
 
 
 def test_a_difference_is_merged_by_the_words_of_the_sentence_that_is_shown(changed):
@@ -287,3 +290,143 @@ def test_heads_of_a_long_text_are_not_all_tried_unasked(changed):
         page.switch_page("views/heads.py").run()
         assert not page.exception and ("ablation" in page.dataframe[0].value) == tried
         page.text_area(key="source").set_value("dog " * 450)
+
+
+def test_another_step_is_compared_and_patched_from(changed, models):
+    """The other run may be of another training step; what is patched is what that step gave."""
+    page = changed(model="en-de", source=MAN, other_step="16", shows="Difference to it")
+    assert not page.exception and not page.error
+    from app import catalog
+
+    en_de, early = load("en-de"), catalog.view_of("en-de", "16", "cpu").checkpoint
+    target = en_de.tokenizer.decode(en_de.translate(MAN).ids)
+    assert "Other run: " in said(page)
+    page.segmented_control(key="shows").set_value("Other run").run()
+    shown = labels.card(early.trace(MAN, target), "cross", 0, 1)
+    assert any(shown == text.value for text in page.markdown)
+    page.text_input(key="changes").set_value("cross.2=patch; encoder_residual.1=patch").run()
+    page.segmented_control(key="shows").set_value("With the changes").run()
+    assert not page.exception and not page.error
+    line = page.session_state["changes"]
+    patched = en_de.trace(MAN, target, changes=line, other=early.run(MAN, target), donor=early)
+    page.segmented_control(key="layer").set_value(4).run()
+    shown = labels.card(patched, "cross", 3, 1)
+    assert any(shown == text.value for text in page.markdown)
+    for entry in PAGES.values():
+        page.switch_page(f"views/{entry.script}.py").run()
+        assert not page.exception, entry.title
+        said_why = [error.value for error in page.error]
+        assert not said_why or "cannot be given to torch.nn.Transformer" in said_why[0], said_why
+
+
+def test_other_models_are_those_with_the_same_tokens(changed):
+    page = changed(model="en-de", source=MAN, other_model="paper, untrained", shows="Other run")
+    options = page.selectbox(key="other_model").options
+    assert "paper, untrained" in options and "reverse" not in options
+    assert any("has other layers or heads" in error.value for error in page.error)
+
+
+def test_two_models_are_compared(changed):
+    page = changed(
+        model="paper, untrained", source=MAN, other_model="pre_norm, untrained",
+        shows="Difference to it",
+    )  # fmt: skip
+    assert not page.exception and not page.error
+
+
+def test_masks_as_trained_are_compared_with(changed):
+    page = changed(model="en-de", source=MAN, causal="false", other_masks="true", order="change")
+    assert page.toggle(key="other_masks").value
+    page.segmented_control(key="shows").set_value("Other run").run()
+    shown = labels.card(load("en-de").trace(MAN), "cross", 0, 1)
+    assert any(shown == text.value for text in page.markdown)
+    page.toggle(key="causal").set_value(True).run()
+    assert not page.exception and "other_masks" not in {one.key for one in page.toggle}
+
+
+SWEPT = {  # sweep → how many rows for texts of source and target tokens
+    "Heads off": lambda s, t: 48,
+    "Sublayers skipped": lambda s, t: 20,
+    "Tokens hidden": lambda s, t: s + t,
+    "Heads patched": lambda s, t: 48,
+    "Heads, by token": lambda s, t: 16 * (s + 2 * t),
+    "Residual stream, by token": lambda s, t: 4 * (s + t),
+}
+
+
+@pytest.mark.parametrize("name", SWEPT)
+def test_a_sweep_is_drawn_and_listed(changed, name):
+    page = changed(model="en-de", source=MAN, other=WOMAN, sweep=name)
+    page.switch_page("views/ablation.py").run()
+    assert not page.exception and not page.error
+    en_de = load("en-de")
+    run = en_de.run(MAN)
+    table = page.dataframe[0].value
+    assert len(table) == SWEPT[name](*(len(text.ids) + 1 for text in run.texts))
+    assert table["effect"].is_monotonic_increasing
+    target = en_de.tokenizer.decode(run.texts[1].ids)
+    line = table["changes"].iloc[0]
+    other = en_de.run(WOMAN, target)
+
+    def total(trace):
+        ids = [*run.texts[1].ids, en_de.model.config.eos_id]
+        logits = trace.logits.astype(float)
+        logits -= logits.max(axis=-1, keepdims=True)
+        shares = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+        return shares[range(len(ids)), ids].sum()
+
+    alone = en_de.trace(MAN, target, changes=line, other=other)
+    expected = total(alone) - total(en_de.trace(MAN, target))
+    assert table["effect"].iloc[0] == pytest.approx(expected, abs=2e-3)
+
+
+def test_without_another_run_nothing_can_be_patched(changed):
+    page = changed(model="en-de", source=MAN)
+    page.switch_page("views/ablation.py").run()
+    assert page.segmented_control(key="sweep").options == list(SWEPT)[:3]
+    assert any("can be patched from it" in caption.value for caption in page.caption)
+
+
+def test_a_score_may_be_of_one_token_or_of_two(changed):
+    page = changed(model="en-de", source=MAN)
+    page.switch_page("views/ablation.py").run()
+    page.selectbox(key="score_at").set_value(2).run()
+    page.text_input(key="score_token").set_value("Mann").run()
+    page.text_input(key="score_against").set_value("Frau").run()
+    assert not page.exception and not page.error
+    en_de = load("en-de")
+    (man,), (woman,) = (en_de.tokenizer.encode(word).ids for word in ("Mann", "Frau"))
+    logits = [
+        en_de.trace(MAN, changes=line).logits[1]
+        for line in ("", page.dataframe[0].value["changes"].iloc[0])
+    ]
+    plain, off = (row[man] - row[woman] for row in logits)
+    assert page.dataframe[0].value["effect"].iloc[0] == pytest.approx(off - plain, abs=2e-3)
+    page.switch_page("views/attention.py").run()
+    page.selectbox(key="order").set_value("ablation").run()
+    assert not page.exception and page.text_input(key="score_token").value == "Mann"
+    page.text_input(key="score_token").set_value("Donaudampfschiff").run()
+    assert any("tokens to this model" in error.value for error in page.error)
+    assert page.session_state["score_token"] == "Donaudampfschiff"
+
+
+def test_a_sweep_of_a_long_text_is_not_made(changed):
+    page = changed(
+        model="en-de",
+        source="A dog runs. " * 40,
+        other="A cat runs. " * 40,
+        target="Ein Hund. " * 40,
+    )
+    page.switch_page("views/ablation.py").run()
+    assert not page.error
+    page.segmented_control(key="sweep").set_value("Heads, by token").run()
+    assert any("tokens would go through the model" in info.value for info in page.info)
+
+
+@pytest.mark.parametrize("model", ["reviews", "decoder_only, untrained"])
+def test_other_models_are_swept_too(changed, model):
+    page = changed(model=model, source="a good film with a dog")
+    page.switch_page("views/ablation.py").run()
+    for name in list(SWEPT)[:3]:
+        page.segmented_control(key="sweep").set_value(name).run()
+        assert not page.exception and not page.error and len(page.dataframe[0].value)

@@ -38,6 +38,9 @@ class Here:
     def examples(self, model):
         return [f"an example of {model}", "another"]
 
+    def alike(self, model):
+        return [other for other in ("big", "small") if model in ("big", "small") and model != other]
+
     def structure(self, model, step, device):
         depths = {
             "classifier": {},
@@ -126,7 +129,7 @@ def test_what_a_run_depends_on_has_a_name_and_pages_exist():
     run = {key for key, setting in SETTINGS.items() if setting.run}
     assert run == {
         "model", "step", "hold", "source", "line", "target", *MASKS, "pad_to", "changes", "other",
-        "shows",
+        "other_model", "other_step", "other_masks", "shows",
     }  # fmt: skip
 
 
@@ -311,7 +314,7 @@ def test_only_the_session_touches_the_session_state():
         "components/head_grid/__init__.py": 3, "components/model_map/__init__.py": 1,
         "components/plane/__init__.py": 1, "components/player/__init__.py": 1,
         "components/walk/__init__.py": 1,
-        "views/heads.py": 1, "views/take_away.py": 1, "top_bar.py": 4,
+        "views/ablation.py": 1, "views/heads.py": 1, "views/take_away.py": 1, "top_bar.py": 4,
     }  # fmt: skip
     found = {}
     for file in (ROOT / "app").rglob("*.py"):

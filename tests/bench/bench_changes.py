@@ -34,7 +34,7 @@ def every_head(against: str):
     @torch.no_grad()
     def one_by_one():
         for change in changes:
-            with applied(held.model, [change]):
+            with applied(held.model, change):
                 held.model(*ids, *masks)
 
     theirs = {"a pass": plain, "each by itself": one_by_one}[against]

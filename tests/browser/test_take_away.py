@@ -144,7 +144,9 @@ def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path
 
 
 def test_a_pack_opens_on_another_start_of_the_app(visit, chromium, models, tmp_path):
-    visit.open(f"{HERE}&words=true&scale=per+row&causal=false").type("A man is running home.")
+    changed = "changes=cross.3%3Dpatch&other=A+dog+is+running+home."
+    visit.open(f"{HERE}&words=true&scale=per+row&causal=false&{changed}")
+    visit.type("A man is running home.")
     file = take(visit, "Evidence pack (ZIP)", tmp_path)
     with serve(models) as address:
         other = Visit(chromium.new_context().new_page(), address).open("take-away?model=uneven")
@@ -156,7 +158,7 @@ def test_a_pack_opens_on_another_start_of_the_app(visit, chromium, models, tmp_p
         expect(other.page.get_by_label("Source sentence", exact=True)).to_have_value(
             "A man is running home."
         )
-        for part in ("layer=3", "words=true", "causal=false"):
+        for part in ("layer=3", "words=true", "causal=false", *changed.split("&")):
             assert part in other.page.url
         assert "model=uneven" not in other.page.url
         other.expect_well()

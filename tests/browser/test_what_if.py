@@ -83,15 +83,62 @@ def test_a_cell_is_masked_by_mouse_and_by_key(page):
     page.expect_line("cross.2.3=forbid:2>2")
     assert page.weight(1, 1) is None
     assert page.of_grid("grid.look.marked.cross") == [1 * 4 + 2]
-    page.page.get_by_label("Mask of").select_option("layer")
+    page.page.get_by_label("What is changed").select_option("layer")
     page.page.mouse.click(*page.cell(0, 0))
     page.visit.settle()
     page.expect_line("cross.2.3=forbid:2>2; cross.2=forbid:1>1")
     page.tool("point")
     page.page.mouse.click(*page.cell(1, 1))
-    page.page.get_by_label("What the pointer does to a cell").select_option("point")
-    page.key("m")  # of the head again, as the choice of the mask's heads is out of sight
+    page.key("l", "l", "m")  # all layers, then the head again
     assert page.weight(1, 1) is not None
+
+
+def test_a_layer_and_a_kind_are_selected_by_their_labels_and_by_key(page):
+    def labels_of(kind):
+        return page.of_grid(
+            f"""(() => {{
+              const {{ over, left, top, stepY, height }} =
+                grid.drawn.find(({{ part }}) => part.kind === "{kind}");
+              const box = over.canvas.getBoundingClientRect();
+              return [0, 1, 2, 3].map((layer) =>
+                [box.left + left / 2, box.top + top + layer * stepY + height / 2]);
+            }})()"""
+        )
+
+    page.page.mouse.click(*labels_of("encoder")[2])
+    page.visit.settle()
+    expect(page.page.locator(".message")).to_contain_text("Encoder self-attention, layer 3")
+    page.key("o")
+    page.expect_line("encoder.3=off")
+    assert page.of_grid("grid.look.off.encoder") == [8, 9, 10, 11]
+    page.page.locator(".section h3 span", has_text="Decoder self-attention").click()
+    page.key("o")
+    page.expect_line("encoder.3=off; decoder=off")
+    page.key("l", "o")
+    page.expect_line("encoder.3=off; decoder=off; decoder.1.1=off")
+    page.page.mouse.click(*labels_of("encoder")[2])
+    page.key("o")
+    page.expect_line("decoder=off; decoder.1.1=off")
+
+
+def test_a_head_is_patched_from_another_sentence(page):
+    other = "A cat runs on the beach."
+    page.page.get_by_role("button", name="What if").click()
+    page.visit.type(other, "Other sentence")
+    page.page.get_by_role("combobox", name="Add a change").click()
+    page.page.get_by_role("option", name="patch", exact=True).click()
+    page.visit.settle()
+    page.page.keyboard.press("Escape")
+    page.expect_line("cross.2.3=patch")
+    en_de = load("en-de")
+    run = en_de.run(SENTENCE)
+    target = en_de.tokenizer.decode(run.texts[1].ids)
+    patched = en_de.trace(
+        SENTENCE, target, changes="cross.2.3=patch", other=en_de.run(other, target)
+    )
+    assert page.of_grid("grid.look.marked.cross") == [1 * 4 + 2]
+    shown = page.of_grid("[...grid.part('cross').cells].map((byte) => Math.max(0, byte - 1) / 254)")
+    assert np.abs(np.array(shown) - patched.attention["cross"].ravel()).max() <= 0.003
 
 
 def test_a_weight_is_changed_by_key_and_by_dragging(page):

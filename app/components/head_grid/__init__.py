@@ -42,7 +42,9 @@ def head_grid(
         on_query(st.session_state["head_grid"].query)
 
     def act():
-        on_act(st.session_state["head_grid"].act)
+        told = st.session_state["head_grid"].act
+        on_focus(told["focus"])
+        on_act(told["what"])
 
     _mount(
         data=packed,

@@ -18,6 +18,7 @@ const LARGEST_TILE = 18; // in letters
 const HIGHEST = 0.42; // of the window, for all layers together
 const GAP = 4;
 const CORNER = 12; // px
+const SCOPES = ["head", "layer", "kind"]; // of what is done to the selected head
 const FADED = 0.15; // how much is left of a head that a filter leaves out
 
 /** Crosses out the tile of a head that is off. */
@@ -52,6 +53,7 @@ export class Grid {
   pointed = null;
   pinned = null;
   rest = 0;
+  scope = "head"; // or its whole "layer" or "kind", for what is done to it
   count = 0; // of the selections made here; the server says which it has heard of
   report = () => {};
   reportQuery = () => {};
@@ -75,8 +77,8 @@ export class Grid {
       class: "stage", tabindex: "0", role: "application",
       "aria-label": "All heads. Arrow keys select the next head, Shift and arrow keys walk from " +
         "cell to cell, Home to the first cell. O switches the selected head off and on, H hides the " +
-        "selected token, M masks the selected cell, plus and minus change its weight. The sentence " +
-        "below says what is there.",
+        "selected token, M masks the selected cell, plus and minus change its weight. L widens what " +
+        "O and M change to the layer, then to all layers. The sentence below says what is there.",
     }, this.sections);
     this.aside = element("div", { class: "selected" });
     const both = element("div", { class: "both" }, this.stage, this.aside);
@@ -87,7 +89,7 @@ export class Grid {
     this.stage.onkeydown = (event) => this.key(event);
     this.stage.onpointermove = (event) => this.hover(this.cellAt(event));
     this.stage.onpointerleave = () => this.hover(null);
-    this.stage.onclick = (event) => this.choose(this.cellAt(event)?.tile, 0);
+    this.stage.onclick = (event) => this.click(event);
     this.text.onpointermove = (event) => this.hover(this.tokenAt(event));
     this.text.onpointerleave = () => this.hover(null);
     this.text.onclick = (event) => {
@@ -215,7 +217,8 @@ export class Grid {
     });
     section.over = over;
     section.box = element("div", { class: "section" },
-      element("h3", {}, part.name),
+      element("h3", { title: "Select all its heads" }, Object.assign(element("span", {}, part.name),
+        { kind: part.kind })),
       element("div", { class: "canvases" }, base.canvas, over.canvas));
     section.box.lastChild.style.height = `${fullHeight}px`;
     const sheet = this.sheet(part);
@@ -309,6 +312,39 @@ export class Grid {
     return null;
   }
 
+  /** A tile selects its head, the label of a layer that layer, the name of a kind all of it. */
+  click(event) {
+    const tile = this.cellAt(event)?.tile;
+    const kind = event.composedPath()[0]?.kind;
+    const layer = tile || kind ? null : this.layerAt(event);
+    if (tile) this.widen("head", tile);
+    else if (this.part(kind)) this.widen("kind", { kind, layer: 0, head: 0 });
+    else if (layer) this.widen("layer", layer);
+  }
+
+  /** What is done from now on is done to the head of a tile, to its layer or to its kind. */
+  widen(scope, tile) {
+    this.scope = scope;
+    this.choose(tile, 0);
+  }
+
+  /** The first head of the layer whose label is under the pointer. */
+  layerAt(event) {
+    for (const { part, order, over, left, top, height, stepY } of this.drawn ?? []) {
+      const [x, y] = pointIn(over.canvas, event);
+      const layer = Math.floor((y - top) / stepY);
+      const on = x >= 0 && x < left && layer >= 0 && layer < part.layers && (y - top) % stepY < height;
+      if (on && !order && !part.blocks) return { kind: part.kind, layer, head: 0 };
+    }
+    return null;
+  }
+
+  /** Whether what is done to a layer or a kind is done to this tile of its part. */
+  inScope(part, tile) {
+    const row = Math.floor(tile / part.heads);
+    return this.scope === "kind" || row === rowOf(part, this.look.focus);
+  }
+
   cell(part, tile, row, column) {
     return cellOf(part, this.data.sides, tile, row, column);
   }
@@ -373,10 +409,11 @@ export class Grid {
   /** What is done to the selected head, a token or a cell; whether the key means anything. */
   actByKey({ key, ctrlKey, metaKey, altKey }) {
     if (!this.act || ctrlKey || metaKey || altKey) return false;
-    if (key === "o") this.act({ what: "off", ...this.look.focus });
+    if (key === "o") this.act({ what: "off", ...this.look.focus, scope: this.scope });
+    else if (key === "l") this.widen(SCOPES[(SCOPES.indexOf(this.scope) + 1) % 3], this.look.focus);
     else if (key === "h" && this.token()) this.act({ what: "hide", ...this.token() });
     else if (!this.look.acts || !this.pinned?.row) return false;
-    else if (key === "m") this.paintMask(this.pinned, this.selected?.scope ?? "head");
+    else if (key === "m") this.paintMask(this.pinned);
     else if (key === "+" || key === "-") this.weigh(this.pinned, key === "+" ? 0.1 : -0.1);
     else return false;
     return true;
@@ -397,9 +434,9 @@ export class Grid {
   }
 
   /** Forbids a cell that may be attended to, or allows it. */
-  paintMask(cell, scope) {
+  paintMask(cell) {
     this.act({ what: "paint", ...cell.tile, row: cell.row.index, column: cell.column.index,
-      allow: !this.byteAt(cell), scope });
+      allow: !this.byteAt(cell), scope: this.scope });
   }
 
   /** Sets a weight to what it is and so much more. */
@@ -496,6 +533,11 @@ export class Grid {
         }
       }
       if (!holds(part, focus.kind) || focus.head >= heads) continue;
+      for (let tile = 0; this.scope !== "head" && tile < part.layers * heads; tile++) {
+        if (!this.inScope(part, tile)) continue;
+        const { x, y } = this.corner(section, placeOf(section.order, tile));
+        over.strokeRect(x - 1, y - 1, width + 2, height + 2);
+      }
       const chosen = rowOf(part, focus) * heads + focus.head;
       const { x, y } = this.corner(section, placeOf(section.order, chosen));
       over.lineWidth = Math.max(4, this.font / 4);
@@ -571,7 +613,9 @@ export class Grid {
   sentence(pointed) {
     const { focus, average } = this.look;
     if (!pointed) {
-      const where = element("b", {}, this.name(focus));
+      const part = this.part(focus.kind);
+      const all = { layer: `${part.name}, layer ${part.numbers[focus.layer]}`, kind: part.name };
+      const where = element("b", {}, all[this.scope] ?? this.name(focus));
       if (this.data.signed)
         return [where, " is selected. Colours reach from ", signedPercent(-this.data.signed), " to ",
           signedPercent(this.data.signed), " of weight."];
@@ -584,10 +628,12 @@ export class Grid {
       const i = row.index / this.data.sides[row.side].every;
       const byte = this.byteAt(pointed);
       const start = [element("b", {}, this.name(tile)), ": ", this.label(row)];
+      if (!byte && part.signed)
+        return [...start, " and ", this.label(column), ": masked, or in one of the two texts alone."];
       if (!byte) return [...start, " may not attend to ", this.label(column), "."];
       if (part.signed)
         return [...start, ` attends ${signedPercent(valueOf(part, byte))} more to `,
-          this.label(column), " with the changes."];
+          this.label(column), "."];
       const atMost = Math.max(this.data.sides[row.side].every, this.data.sides[column.side].every) > 1;
       const share = (atMost ? "up to " : "") + percent(weightOf(byte));
       const only = visibleKeys(part, tile, i) === 1 ? ", the only key it may attend to." : ".";

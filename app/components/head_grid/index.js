@@ -8,7 +8,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
   meeting.grid ??= new Grid(true);
   meeting.grid.mount(parentElement);
   meeting.grid.report = (tile) => setTriggerValue("focus", tile);
-  meeting.grid.act = (what) => setTriggerValue("act", what);
+  meeting.grid.act = (what) => {
+    // With the head that is selected by now: two messages in a row may come as one.
+    const { look, count } = meeting.grid;
+    setTriggerValue("act", { what, focus: { ...look.focus, count } });
+  };
   meeting.grid.reportQuery = (index) => setTriggerValue("query", index);
   meeting.grid.setWeights(data instanceof ArrayBuffer ? new Uint8Array(data) : data);
   if (meeting.look) meeting.grid.setLook(meeting.look);

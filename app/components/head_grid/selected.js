@@ -44,21 +44,19 @@ export class SelectedHead {
       return box;
     };
     this.tool = "point";
-    this.scope = "head";
-    const scopes = select("Mask of", { head: "this head", layer: "this layer", kind: "all layers" }, (value) => (this.scope = value));
-    scopes.hidden = true;
+    this.scopes = select("What is changed", { head: "this head", layer: "this layer", kind: "all layers" },
+      (value) => this.grid.widen(value, this.grid.look.focus));
     const tools = select("What the pointer does to a cell", { point: "Select", mask: "Mask",
       weight: "Weight" }, (value) => {
       this.tool = value;
-      scopes.hidden = value !== "mask";
       this.canvas.style.touchAction = value === "weight" ? "none" : "";
     });
-    return element("div", { class: "tools" }, tools, scopes);
+    return element("div", { class: "tools" }, tools, this.scopes);
   }
 
   click(cell) {
     if (!cell) return;
-    if (this.tool === "mask") this.grid.paintMask(cell, this.scope);
+    if (this.tool === "mask") this.grid.paintMask(cell);
     else if (this.tool === "point") this.grid.pin(cell);
   }
 
@@ -98,6 +96,7 @@ export class SelectedHead {
     const part = this.grid.part(look.focus.kind);
     this.root.toggleAttribute("hidden", !part?.rows || !part.columns);
     if (this.root.hidden) return;
+    this.scopes.value = this.grid.scope;
     this.tools.hidden = !this.grid.act || !look.acts || data.signed;
     const shown = [data, look, ink, frameWidth];
     if (!shown.every((value, i) => value === this.shown?.[i])) {

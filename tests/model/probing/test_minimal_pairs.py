@@ -64,7 +64,7 @@ def test_the_head_found_on_one_half_is_found_on_the_other(contrast, record_prope
     among = ((second > second[:, [best]]).sum(axis=1) < 3).mean()
     median = float(np.median(second[:, best]))
     others = float(np.median(np.delete(second, best, axis=1)))
-    name = heads_patched(en_de.model)[best].scope
+    name = heads_patched(en_de.model)[best][0].scope
     print(
         f"{contrast}: {name} in the top three {among:.0%}, restores {median:.1%}, else {others:.1%}"
     )

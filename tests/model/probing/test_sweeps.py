@@ -10,7 +10,7 @@ from model import load
 from model.presets import PRESETS
 from model.probing import sweeps
 from model.probing.applying import Given
-from model.probing.changes import Change, parse
+from model.probing.changes import parse
 from model.probing.patching import recorded
 from model.probing.run import Run
 from model.probing.sites import kinds_of
@@ -54,17 +54,19 @@ def test_effects_are_those_of_one_pass_each(preset, score, monkeypatch):
     run, other = runs(model)
     run = replace(run, changes=parse(f"{model.sites()[0].kind}.1.1=temperature:2.0"))
     given = Given(other=recorded(model, other))
+    lengths = [side.name for side in model.sides()]
     changes = [
         *sweeps.heads_off(model),
-        *sweeps.heads_patched(model, (0, 2)),
+        *sweeps.heads_patched(model),
         *sweeps.sublayers_skipped(model),
-        *sweeps.tokens_hidden(model, model.sides()[0].name, 4),
+        *sweeps.tokens_hidden(model, dict.fromkeys(lengths, 4)),
+        *sweeps.heads_patched_by_position(model, dict.fromkeys(lengths, 2)),
+        *sweeps.residual_patched_by_position(model, dict.fromkeys(lengths, 3)),
     ]
     found = sweep(model, run, changes, score, given)
     best = trace(model, run).logits[0].argmax()
     assert found.score == pytest.approx(score_of(model, run, given, score, best), abs=1e-4)
-    for change, effect in zip(changes, found.effects, strict=True):
-        each = (change,) if isinstance(change, Change) else change
+    for each, effect in zip(changes, found.effects, strict=True):
         alone = replace(run, changes=(*run.changes, *each))
         expected = score_of(model, alone, given, score, best) - found.score
         assert effect == pytest.approx(expected, abs=1e-4 * max(1, abs(found.score)))
@@ -81,7 +83,7 @@ def test_effects_by_head_and_as_a_table():
     for row in table.itertuples():
         assert row.change == f"{row.attention}.{row.layer}.{row.head}=off"
         assert shown[row.attention][row.layer - 1, row.head - 1] == row.effect
-    hidden = sweep(model, run, sweeps.tokens_hidden(model, "src", 3)).to_dataframe()
+    hidden = sweep(model, run, sweeps.tokens_hidden(model, {"src": 3})).to_dataframe()
     assert list(hidden["position"]) == [1, 2, 3] and hidden["head"].isna().all()
     assert list(hidden["change"])[1] == "encoder=hide:2; cross=hide:2"
 
@@ -94,12 +96,15 @@ def test_of_a_checkpoint_by_its_name():
     line = found.sort_values("effect")["change"].iloc[0]
     plain, off = (sweep(en_de.model, replace(run, changes=parse(c)), []).score for c in ("", line))
     assert off - plain == pytest.approx(found["effect"].min(), abs=1e-4)
-    assert len(en_de.sweep(run, "tokens")) == len(en_de.tokenizer.encode(SENTENCE).ids) + 1
+    n_source, n_target = (len(text.ids) + 1 for text in run.texts)
+    assert len(en_de.sweep(run, "tokens")) == n_source + n_target
     assert len(en_de.sweep(run, "sublayers")) == 4 * 2 + 4 * 3
     other = en_de.run("A young boy in a red dress runs.", "x")
-    with pytest.raises(ValueError, match="there are heads, tokens, sublayers, patches"):
+    with pytest.raises(ValueError, match="there are heads, sublayers, tokens, patches"):
         en_de.sweep(run, "words")
     target = en_de.tokenizer.decode(run.texts[1].ids)
     patched = replace(run, other=en_de.run("A young boy in a red dress runs.", target))
     assert len(en_de.sweep(patched, "patches")) == 48
+    assert len(en_de.sweep(patched, "patches by position")) == 16 * (n_source + 2 * n_target)
+    assert len(en_de.sweep(patched, "residual by position")) == 4 * (n_source + n_target)
     assert other != patched.other

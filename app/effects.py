@@ -1,0 +1,133 @@
+"""What changes do one by one: the score that tells it, and a sweep as pictures and as a table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app import charts, compute, labels, session
+from app.catalog import ModelView
+from app.settings import SETTINGS
+from model.probing.changes import Change, Hidden, written
+from model.probing.run import Run
+from model.probing.sites import parts_of
+from model.probing.sweeps import Score, Sweep
+from model.probing.trace import CannotRead, Trace
+
+WHOLE = "All tokens"
+HIDDEN = "hidden"  # the one row of the tokens that are
+
+
+def draw_score(trace: Trace) -> None:
+    """Draw what an effect is measured on, for the texts of a trace."""
+    if not SETTINGS["score_at"].concerns(session.context()):
+        return
+    rows = labels.row_names(trace)
+    session.draw(
+        "score_at",
+        options=range(len(rows) + 1),
+        look={"width": 260, "format_func": lambda row: f"{row} {rows[row - 1]}" if row else WHOLE},
+    )
+    if session.values()["score_at"]:
+        for key in ("score_token", "score_against"):
+            session.draw(key, look={"width": 170})
+
+
+def score(view: ModelView, run: Run) -> Score:
+    """What the settings ask for. Raises CannotRead for a word that is not one token."""
+    chosen, trace = session.values(), compute.trace_of(view, run)
+    if not chosen["score_at"]:
+        return Score()
+    row = min(chosen["score_at"], len(trace.logits)) - 1
+    wanted, against = (
+        _token(view, chosen[key].strip()) for key in ("score_token", "score_against")
+    )
+    best = int(trace.logits[row].argmax()) if wanted is None else wanted
+    return Score(row, best, against)
+
+
+def _token(view: ModelView, text: str) -> int | None:
+    """The id of a text that is one token, perhaps with a space before it, as inside a sentence."""
+    if not text:
+        return None
+    found = [view.tokenizer.encode(form) for form in (f" {text}", text)]
+    for encoding in found:
+        if len(encoding.ids) == 1:
+            return encoding.ids[0]
+    tokens = " ".join(f"“{token}”" for token in found[-1].tokens)
+    raise CannotRead(f"“{text}” is {len(found[-1].ids)} tokens to this model, {tokens}; take one.")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Effects of what has two coordinates, (row, column); NaN where there is nothing."""
+
+    title: str
+    rows: charts.Axis
+    columns: charts.Axis
+    values: np.ndarray
+
+
+def panels(swept: Sweep, trace: Trace) -> list[Panel]:
+    """A picture for each kind of thing that was changed."""
+    cells: dict[str, dict] = {}
+    for changes, effect in zip(swept.changes, swept.effects, strict=True):
+        title, row, column = _place(changes[0], trace)
+        cells.setdefault(title, {})[row, column] = effect
+    return [_panel(title, effects) for title, effects in cells.items()]
+
+
+def _place(change: Change, trace: Trace) -> tuple[str, str, str]:
+    """The picture that a change stands in, and the labels of its row and column."""
+    scope = change.scope
+    parts = parts_of(trace.sites, trace.sides.values())
+    part = next(p for p in parts if p.what in change.parts and scope.holds(p))
+    if isinstance(change, Hidden):
+        (site,) = trace.kinds[scope.kind][:1]
+        side = trace.sides[site.key_side]
+        return side.title.capitalize(), HIDDEN, token_at(trace, side.name, change.tokens)
+    name, layer = labels.part_name(trace, part), f"layer {scope.layer + 1}"
+    if getattr(change, "positions", ()):
+        row = layer if scope.head is None else f"{scope.layer + 1}·{scope.head + 1}"
+        return name, row, token_at(trace, part.side, change.positions)
+    if scope.head is None:
+        return "Sublayers", layer, name
+    return name, layer, f"head {scope.head + 1}"
+
+
+def token_at(trace: Trace, side: str, positions: Sequence[int]) -> str:
+    (position,) = positions
+    return f"{position + 1} {trace.texts[side].tokens[position]}"
+
+
+def _panel(title: str, effects: Mapping[tuple[str, str], float]) -> Panel:
+    rows, columns = (list(dict.fromkeys(names)) for names in zip(*effects, strict=True))
+    values = np.full((len(rows), len(columns)), np.nan)
+    for (row, column), effect in effects.items():
+        values[rows.index(row), columns.index(column)] = effect
+    return Panel(title, charts.Axis("", rows), charts.Axis("", columns), values)
+
+
+def table(swept: Sweep, trace: Trace) -> list[dict]:
+    """A row for each change, what costs most first: its effect, what was changed, the line of
+    changes, and the settings of the head that it concerns, if it is one."""
+    rows = []
+    for changes, effect in zip(swept.changes, swept.effects, strict=True):
+        name, row, column = _place(changes[0], trace)
+        rows.append(
+            {
+                "effect": float(effect),
+                "part": name if row == HIDDEN else f"{name}, {row}",
+                "head or token": column,
+                "changes": written(changes),
+                "head": _settings(changes[0]),
+            }
+        )
+    return sorted(rows, key=lambda row: row["effect"])
+
+
+def _settings(change: Change) -> dict | None:
+    scope = change.scope
+    if scope.head is None:
+        return None
+    return {"kind": scope.kind, "layer": scope.layer + 1, "head": scope.head + 1}
