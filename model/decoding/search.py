@@ -1,14 +1,28 @@
 """From source ids to target ids: greedy and beam search, with a key-value cache."""
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from model.decoding import cache, fused
 from model.masks import Masks
 from model.probing.trace import CannotRead
 from model.transformer import Config, Transformer
+
+
+class Continuations:
+    """As `Steps`, of a decoder alone: the logits behind growing texts, each in a whole pass."""
+
+    def __init__(self, model: nn.Module, masks: Masks):
+        self.model, self.masks = model, masks
+
+    def __call__(self, tgt: Tensor) -> Tensor:
+        return self.model(tgt, *self.masks.build(self.model, tgt))[:, -1]
+
+    def reorder(self, rows: Tensor) -> None:
+        """It keeps nothing of the texts."""
 
 
 class Steps:
@@ -58,7 +72,9 @@ class Steps:
 
 
 def steps_for(model, src: Tensor, masks: Masks, capacity: int, beam: int, cached: bool):
-    """The quickest way through `model` that gives the same logits."""
+    """The quickest way through `model` that gives the same logits; a decoder alone has no `src`."""
+    if len(model.sides()) == 1:
+        return Continuations(model, masks)
     if cached and not masks.causal:
         raise ValueError("a key-value cache needs the causal mask")
     if cached and fused.fits(model):
@@ -120,6 +136,20 @@ def length_penalty(length: int, alpha: float) -> float:
     return ((5 + length) / 6) ** alpha
 
 
+@dataclass(frozen=True)
+class Candidate:
+    """A target that one step of a beam search considers: `token` behind the target in the place
+    `parent` of the step before; its log-probability, and its score, where the length penalty is
+    taken off. It goes on in the place `row` of this step, or has ended, or is left out."""
+
+    parent: int
+    token: int
+    log_probability: float
+    score: float
+    row: int | None
+    ended: bool
+
+
 @torch.inference_mode()
 def beam_search(
     model: Transformer,
@@ -129,16 +159,25 @@ def beam_search(
     max_length: int | None = None,
     masks: Masks = Masks(),
     use_cache: bool = True,
+    start: Tensor | None = None,
+    hear: Callable[[Sequence[Candidate]], None] | None = None,
 ) -> list[list[int]]:
     """The best of `beam` targets grown side by side (section 6.1): (batch, src) → ids, without
     bos and eos, one list a sentence.
 
-    A sentence is done when `beam` targets have ended and none that still grows is better.
+    A sentence is done when `beam` targets have ended and none that still grows is better. Targets
+    begin with `start`, (batch, length), else with bos; ids are what follows. `hear` is told the
+    candidates of each step, best first; with it, of one sentence.
     """
-    config, bos = model.config, first_token(model.config)
+    config = model.config
     max_length = longest(config, src.shape[1]) if max_length is None else max_length
-    steps = steps_for(model, src, masks, max_length, beam, use_cache)
-    tgt = src.new_full((len(src) * beam, 1), bos)
+    if start is None:
+        start = src.new_full((len(src), 1), first_token(config))
+    begun = start.shape[1]
+    steps = steps_for(model, src, masks, begun - 1 + max_length, beam, use_cache)
+    tgt = start.repeat_interleave(beam, dim=0)
+    for known in range(1, begun):
+        steps(tgt[:, :known])
     # All beams of a sentence begin alike: only the first may have children.
     grown = torch.full((len(src), beam), -torch.inf, device=src.device)
     grown[:, 0] = 0.0  # log-probabilities, (sentence, beam)
@@ -153,9 +192,19 @@ def beam_search(
         parent, token = where // logits.shape[1], where % logits.shape[1]
         eos = token == config.eos_id
         for row, rank in eos[:, :beam].nonzero().tolist():
-            ids = tgt[row * beam + parent[row, rank], 1:].tolist()
+            ids = tgt[row * beam + parent[row, rank], begun:].tolist()
             ended[going[row]].append((best[row, rank].item() / penalty, ids))
         grown, chosen = best.masked_fill(eos, -torch.inf).topk(beam)
+        if hear:
+            ranks = zip(*(some[0].tolist() for some in (parent, token, best, eos)), strict=True)
+            places = {rank: row for row, rank in enumerate(chosen[0].tolist())}
+            hear(
+                [
+                    Candidate(*what, p, p / penalty, places.get(rank), end and rank < beam)
+                    for rank, (*what, p, end) in enumerate(ranks)
+                    if p > -torch.inf
+                ]
+            )
         first = torch.arange(len(going), device=src.device)[:, None] * beam
         parents = (parent.gather(1, chosen) + first).flatten()
         tgt = torch.cat([tgt[parents], token.gather(1, chosen).view(-1, 1)], dim=1)
@@ -176,5 +225,5 @@ def beam_search(
             steps.keep(remaining)
             tgt = tgt.view(-1, beam, tgt.shape[1])[remaining].flatten(0, 1)
     for row, sentence in enumerate(going):  # out of room: what has grown so far counts too
-        ended[sentence].append((grown[row, 0].item() / penalty, tgt[row * beam, 1:].tolist()))
+        ended[sentence].append((grown[row, 0].item() / penalty, tgt[row * beam, begun:].tolist()))
     return [max(targets)[1] for targets in ended]

@@ -1,0 +1,172 @@
+"""A text as a model writes it, token by token: greedy, by beam search or by sampling, from any
+beginning, with what it thought of every next token on the way."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from model.decoding.search import Candidate, beam_search, first_token, longest, steps_for
+from model.probing.applying import Given, applied
+from model.probing.changes import look_ahead
+from model.probing.run import Run
+from model.probing.sites import predicted_side
+from model.probing.trace import CannotRead, ids_of, read_of
+from model.tokenizer import Encoding
+
+CONTINUATION = 20  # tokens that a decoder alone adds to its prompt, where nobody says how many
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """The most probable next token, again and again."""
+
+
+@dataclass(frozen=True)
+class Beam:
+    """The best of `width` targets grown side by side (section 6.1); `alpha` of the length penalty
+    (Wu et al. 2016, equation 14)."""
+
+    width: int = 4
+    alpha: float = 0.6
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Tokens drawn from the softmax at a `temperature`; with `top_k`, of the k most probable ones;
+    with `top_p`, of the fewest of these that together have the probability p (Holtzman et al.
+    2020)."""
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+
+
+How = Greedy | Beam | Sampling
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What was written, and what the model thought on the way. Arrays are read-only.
+
+    ids            what was written, the beginning included, without special tokens
+    ended          whether eos came; else there was no more room
+    probabilities  (step, vocab_size): of every next token, that of eos included
+    drawn          (step, vocab_size): what each token was drawn from; the same unless sampled
+    score          natural logarithm of the probability of it all, eos included
+    beams          of a beam search the candidates of each step, best first
+    """
+
+    ids: tuple[int, ...]
+    ended: bool
+    probabilities: np.ndarray
+    drawn: np.ndarray
+    score: float
+    beams: tuple[tuple[Candidate, ...], ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """About, in memory: a candidate is some objects of Python."""
+        candidates = sum(map(len, self.beams))
+        return self.probabilities.nbytes + self.drawn.nbytes + 300 * candidates
+
+
+def truncated(logits: Tensor, how: How) -> Tensor:
+    """What tokens are drawn from, (.., vocab_size): temperature first, then top_k, then top_p."""
+    if not isinstance(how, Sampling):
+        return logits.softmax(dim=-1)
+    logits = logits / how.temperature
+    if 0 < how.top_k < logits.shape[-1]:
+        least = logits.topk(how.top_k, dim=-1).values[..., -1:]
+        logits = logits.masked_fill(logits < least, -torch.inf)
+    shares = logits.softmax(dim=-1)
+    if how.top_p < 1:
+        best, order = shares.sort(dim=-1, descending=True, stable=True)
+        before = best.cumsum(dim=-1) - best  # a token stays where those before it do not suffice
+        shares = shares.masked_fill(
+            torch.zeros_like(shares, dtype=torch.bool).scatter(-1, order, before >= how.top_p), 0
+        )
+        shares = shares / shares.sum(dim=-1, keepdim=True)
+    return shares
+
+
+@torch.inference_mode()
+def generated(
+    model: nn.Module,
+    run: Run,
+    how: How = Greedy(),
+    beginning: Sequence[int] = (),
+    max_tokens: int | None = None,
+    given: Given = Given(),
+) -> Generation:
+    """What a model writes for the first text of a run, beginning with the ids `beginning`; a
+    decoder alone goes on from the text itself. At most `max_tokens`, without it as `translate`.
+    `model` must be the caller's own view; `given` is what the run's changes take from elsewhere.
+
+    Raises CannotRead for a model that writes no text, and CannotChange."""
+    config, side = model.config, predicted_side(model)
+    if side.predicts != "next token":
+        raise CannotRead("This model tells classes apart; it writes no text.")
+    nothing = Encoding((), (), ())
+    texts = (run.texts[0], *(nothing for _ in model.sides()[1:]))
+    read = read_of(model, Run(texts, pad_to=run.pad_to if side.writes else 0))
+    src = ids_of(model, read)[0]
+    room = longest(config, src.shape[1]) if side.writes else config.max_length - src.shape[1]
+    wanted = max_tokens if max_tokens is not None else room if side.writes else CONTINUATION
+    room = min(wanted, room)
+    if room < len(beginning):
+        raise CannotRead(f"The beginning has {len(beginning)} tokens; there is room for {room}.")
+    start = src.new_tensor([[first_token(config)]]) if side.writes else src
+    cached = run.masks.causal and not look_ahead(run.changes, model.sites())
+    forced, beams = tuple(beginning), []
+    with applied(model, run.changes, given):
+        if isinstance(how, Beam) and room > len(forced):
+            begun = torch.cat([start, src.new_tensor([forced], dtype=src.dtype)], dim=1)
+            (found,) = beam_search(
+                model, src, how.width, how.alpha, room - len(forced), run.masks, cached, begun,
+                lambda candidates: beams.append(tuple(candidates)),
+            )  # fmt: skip
+            ended = len(forced) + len(found) < room
+            forced = (*forced, *found, *((config.eos_id,) if ended else ()))
+            room = len(forced)
+        steps = steps_for(model, src, run.masks, room, 1, cached)
+        ids, logits = _walk(steps, start, forced, room, how, config.eos_id)
+    shares = logits.softmax(dim=-1)
+    score = float(sum(shares[i, token].log() for i, token in enumerate(ids)))
+    ended = ids[-1:] == (config.eos_id,)
+    arrays = (_read_only(some) for some in (shares, truncated(logits, how)))
+    return Generation(ids[:-1] if ended else ids, ended, *arrays, score, tuple(beams))
+
+
+def _walk(
+    steps: Callable[[Tensor], Tensor],
+    tgt: Tensor,
+    forced: Sequence[int],
+    room: int,
+    how: How,
+    eos_id: int,
+) -> tuple[tuple[int, ...], Tensor]:
+    """The ids behind `tgt`, (1, length), that begin with `forced`, with eos where it comes; and the
+    logits of each, in float64, (step, vocab_size)."""
+    draw = torch.Generator().manual_seed(how.seed) if isinstance(how, Sampling) else None
+    ids, rows = [], []
+    while len(ids) < room and ids[-1:] != [eos_id]:
+        rows.append(steps(tgt)[0].double().cpu())
+        if len(ids) < len(forced):
+            token = forced[len(ids)]
+        elif draw:
+            token = int(torch.multinomial(truncated(rows[-1], how), 1, generator=draw))
+        else:
+            token = int(rows[-1].argmax())
+        ids.append(token)
+        tgt = torch.cat([tgt, tgt.new_tensor([[token]])], dim=1)
+    return tuple(ids), torch.stack(rows) if rows else torch.zeros(0, 1, dtype=torch.float64)
+
+
+def _read_only(values: Tensor) -> np.ndarray:
+    array = values.numpy()
+    array.flags.writeable = False
+    return array
