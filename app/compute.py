@@ -20,6 +20,7 @@ from app.catalog import SEEDED, ModelView
 from model.analysis import architecture, family, head_metrics, leak, positions, residual
 from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
 from model.checkpoint import Checkpoint
+from model.decoding.generate import Generation, How
 from model.masks import Masks
 from model.probing.head_steps import HeadSteps, head_steps
 from model.probing.position_tables import full_table
@@ -35,6 +36,7 @@ from model.variants import PositionsFromOne
 CORES = torch.get_num_threads()
 SHORT = 400  # tokens; longer texts are quicker on all cores
 CACHE_BYTES = 512 * 2**20
+NO_TEXT = Encoding((), (), ())
 FEW = 10_000  # bytes: about what numbers a head come to
 
 
@@ -118,6 +120,18 @@ def _written(
     with threads(len(_view.tokenizer.encode(text).ids)):
         donor = donor_of(_view, Run((), other=_other))
         return _view.checkpoint.translate(text, masks, pad_to, changes, _other, donor)
+
+
+def generation_of(view: ModelView, run: Run, how: How, beginning: Sequence[int] = ()) -> Generation:
+    """What the model writes for the first text of a run. Raises CannotRead and CannotChange."""
+    run = replace(run, texts=(run.texts[0], *(NO_TEXT for _ in run.texts[1:])))
+
+    def make():
+        with st.spinner("Writing …"):
+            return view.checkpoint.generate(run, how, beginning, donor=donor_of(view, run))
+
+    key = "generated", how, tuple(beginning)
+    return cached(view, run, key, make, lambda result: result.nbytes)
 
 
 def as_trained(run: Run) -> Run:

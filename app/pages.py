@@ -43,6 +43,15 @@ PAGES = {
             reading=True,
         ),
         Page(
+            "Generate",
+            SEE,
+            "generate",
+            "generate",
+            "How the output comes about, token by token: the probabilities of each next token, and "
+            "what every head attends to for it.",
+            head=True,
+        ),
+        Page(
             "Heads",
             SEE,
             "heads",

@@ -51,6 +51,7 @@ STEPS = (
     "Feed-forward",
 )
 LAB = ("What is added", "Wavelengths", "Distance", "Rotation", "Other positions", "Swap two words")
+GREEDY, BEAM, SAMPLING = DECODING = ("Greedy", "Beam search", "Sampling")
 BERTVIZ = ("head", "model", "neuron")
 DRAWN_AT_ONCE = 40  # tokens that BertViz draws without being asked
 ALL, ONE = "all heads", "selected head"
@@ -687,6 +688,86 @@ SETTINGS = {
             "this model. Pictures and card are of this sentence.",
             options=(THIS_SENTENCE, EXAMPLES),
             pages=("heads",),
+        ),
+        Setting(
+            "how",
+            "Decoding",
+            GREEDY,
+            "segmented",
+            "Greedy: the most probable next token. Beam search: several targets side by side. "
+            "Sampling: tokens drawn by their probability.",
+            options=DECODING,
+            pages=("generate",),
+            look={"label_visibility": "collapsed"},
+        ),
+        Setting(
+            "beginning",
+            "Beginning",
+            "",
+            "line",
+            "Token ids that the output begins with, as in “12-45”; the model goes on from there. A "
+            "click on another next token writes them.",
+            pages=("generate",),
+        ),
+        Setting(
+            "branches",
+            "Branches",
+            "",
+            "line",
+            "All beginnings that were tried, separated by semicolons.",
+            pages=("generate",),
+        ),
+        Setting("width", "Beams", 4, "number", least=2, most=10, pages=("generate",)),
+        Setting(
+            "alpha",
+            "Penalty α",
+            0.6,
+            "number",
+            "Of the length: a log-probability is divided by ((5 + length) / 6)^α; 0 prefers short "
+            "targets.",
+            most=2.0,
+            pages=("generate",),
+            look={"step": 0.1},
+        ),
+        Setting(
+            "temperature",
+            "Temperature",
+            1.0,
+            "number",
+            "Logits are divided by it: below 1 the softmax is sharper.",
+            least=0.1,
+            most=5.0,
+            pages=("generate",),
+            look={"step": 0.1},
+        ),
+        Setting(
+            "top_k",
+            "Top k",
+            0,
+            "number",
+            "Only the k most probable tokens are drawn from; 0: all.",
+            most=MOST_TOKENS,
+            pages=("generate",),
+        ),
+        Setting(
+            "top_p",
+            "Top p",
+            1.0,
+            "number",
+            "Only the fewest tokens that together have this probability are drawn from.",
+            least=0.05,
+            most=1.0,
+            pages=("generate",),
+            look={"step": 0.05},
+        ),
+        Setting(
+            "seed",
+            "Seed",
+            0,
+            "number",
+            "Another one draws other tokens.",
+            most=9999,
+            pages=("generate",),
         ),
         Setting(
             "sweep",

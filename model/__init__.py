@@ -1,6 +1,7 @@
 """Headlight's Transformer, and what it takes to look inside: the public names."""
 
 from model.checkpoint import load
+from model.decoding.generate import Beam, Greedy, Sampling
 from model.masks import Masks
 from model.presets import build
 from model.pretrained.state_dicts import load_foreign
@@ -10,9 +11,12 @@ from model.probing.trace import Trace, trace
 from model.transformer import Config, Transformer
 
 __all__ = [
+    "Beam",
     "Config",
+    "Greedy",
     "Masks",
     "Run",
+    "Sampling",
     "Trace",
     "Transformer",
     "build",

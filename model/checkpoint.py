@@ -15,6 +15,7 @@ from safetensors.torch import save as to_bytes
 
 from model import presets
 from model.card import markdown
+from model.decoding.generate import Generation, Greedy, How, generated
 from model.decoding.search import first_token, greedy_decode
 from model.files import replace_file
 from model.masks import Masks
@@ -131,6 +132,28 @@ class Checkpoint:
         with applied(self.model, changes, self.given(run, donor, writes=True)):
             targets = greedy_decode(self.model, src, masks=masks, use_cache=use_cache)
         return self.tokenizer.encoding(targets[0])
+
+    def generate(
+        self,
+        text: str | Run,
+        how: How = Greedy(),
+        beginning: str | Sequence[int] = (),
+        max_tokens: int | None = None,
+        donor: "Checkpoint | None" = None,
+    ) -> Generation:
+        """What the model writes for a text, or under the masks, padding and changes of a run, with
+        what it thought of every next token: greedy, Beam(width, alpha) or Sampling(temperature,
+        top_k, top_p, seed), from a `beginning` on, as text or as ids. `trace_run(generation.run)`
+        is the pass over it. A decoder alone goes on from the text. Raises CannotRead for a model
+        that writes nothing, and CannotChange."""
+        run = text
+        if isinstance(text, str):
+            nothing = Encoding((), (), ())
+            run = Run((self.tokenizer.encode(text), *(nothing for _ in self.model.sides()[1:])))
+        if isinstance(beginning, str):
+            beginning = self.tokenizer.encode(beginning).ids
+        given = self.given(run, donor, writes=True)
+        return generated(self.model, self.tokenizer, run, how, beginning, max_tokens, given)
 
     def trace(
         self,

@@ -2,7 +2,7 @@
 beginning, with what it thought of every next token on the way."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from model.probing.changes import look_ahead
 from model.probing.run import Run
 from model.probing.sites import predicted_side
 from model.probing.trace import CannotRead, ids_of, read_of
-from model.tokenizer import Encoding
+from model.tokenizer import Encoding, Tokenizer
 
 CONTINUATION = 20  # tokens that a decoder alone adds to its prompt, where nobody says how many
 
@@ -52,20 +52,34 @@ How = Greedy | Beam | Sampling
 class Generation:
     """What was written, and what the model thought on the way. Arrays are read-only.
 
-    ids            what was written, the beginning included, without special tokens
-    ended          whether eos came; else there was no more room
+    run            the pass over what was written, which a trace of it shows
+    first          the row of its logits that the first step is
+    path           the token of each step, the beginning included, with eos where it came
+    tokens         what was written, without eos
     probabilities  (step, vocab_size): of every next token, that of eos included
     drawn          (step, vocab_size): what each token was drawn from; the same unless sampled
     score          natural logarithm of the probability of it all, eos included
     beams          of a beam search the candidates of each step, best first
     """
 
-    ids: tuple[int, ...]
-    ended: bool
+    run: Run
+    first: int
+    path: tuple[int, ...]
+    tokens: tuple[str, ...]
     probabilities: np.ndarray
     drawn: np.ndarray
     score: float
     beams: tuple[tuple[Candidate, ...], ...] = ()
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """What was written, without eos."""
+        return self.path[: len(self.tokens)]
+
+    @property
+    def ended(self) -> bool:
+        """Whether eos came; else there was no more room."""
+        return len(self.path) > len(self.tokens)
 
     @property
     def nbytes(self) -> int:
@@ -96,6 +110,7 @@ def truncated(logits: Tensor, how: How) -> Tensor:
 @torch.inference_mode()
 def generated(
     model: nn.Module,
+    tokenizer: Tokenizer,
     run: Run,
     how: How = Greedy(),
     beginning: Sequence[int] = (),
@@ -133,12 +148,15 @@ def generated(
             forced = (*forced, *found, *((config.eos_id,) if ended else ()))
             room = len(forced)
         steps = steps_for(model, src, run.masks, room, 1, cached)
-        ids, logits = _walk(steps, start, forced, room, how, config.eos_id)
+        path, logits = _walk(steps, start, forced, room, how, config.eos_id)
     shares = logits.softmax(dim=-1)
-    score = float(sum(shares[i, token].log() for i, token in enumerate(ids)))
-    ended = ids[-1:] == (config.eos_id,)
+    score = float(sum(shares[i, token].log() for i, token in enumerate(path)))
     arrays = (_read_only(some) for some in (shares, truncated(logits, how)))
-    return Generation(ids[:-1] if ended else ids, ended, *arrays, score, tuple(beams))
+    text = tokenizer.encoding(path[:-1] if path[-1:] == (config.eos_id,) else path)
+    texts = (run.texts[0], text) if side.writes else (run.texts[0] + text,)
+    written = replace(run, texts=texts)
+    first = start.shape[1] - 1
+    return Generation(written, first, path, text.tokens, *arrays, score, tuple(beams))
 
 
 def _walk(

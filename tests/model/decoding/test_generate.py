@@ -10,7 +10,7 @@ from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWa
 
 from model import load
 from model.checkpoint import SHIPPED
-from model.decoding.generate import Beam, Greedy, Sampling, generated, truncated
+from model.decoding.generate import Beam, Greedy, Sampling, truncated
 from model.decoding.search import beam_search, length_penalty
 from model.masks import Masks
 from model.probing.changes import parse
@@ -35,7 +35,7 @@ def run_of(checkpoint, name="", **more):
 @pytest.mark.parametrize("name", WRITERS)
 def test_probabilities_are_those_of_the_teacher_forced_pass(name, how):
     checkpoint = load(name)
-    found = generated(checkpoint.model, run_of(checkpoint, name), how)
+    found = checkpoint.generate(run_of(checkpoint, name), how)
     target = checkpoint.tokenizer.encoding(found.ids)
     run = Run((checkpoint.tokenizer.encode(text_of(name)), target))
     logits = torch.tensor(checkpoint.trace_run(run).logits).double()
@@ -49,7 +49,7 @@ def test_probabilities_are_those_of_the_teacher_forced_pass(name, how):
 @pytest.mark.parametrize("name", WRITERS)
 def test_the_greedy_path_is_the_translation(name):
     checkpoint = load(name)
-    found = generated(checkpoint.model, run_of(checkpoint, name))
+    found = checkpoint.generate(run_of(checkpoint, name))
     assert found.ids == checkpoint.translate(text_of(name)).ids and found.ended
 
 
@@ -58,7 +58,7 @@ def test_the_greedy_path_is_the_translation(name):
 def test_the_winning_beam_is_that_of_beam_search(name, alpha):
     checkpoint = load(name)
     run = run_of(checkpoint, name)
-    found = generated(checkpoint.model, run, Beam(4, alpha))
+    found = checkpoint.generate(run, Beam(4, alpha))
     texts = read_of(checkpoint.model, Run((*run.texts, Encoding((), (), ()))))
     src = ids_of(checkpoint.model, texts)[0]
     (expected,) = beam_search(checkpoint.model, src, 4, alpha)
@@ -70,7 +70,7 @@ def test_the_winning_beam_is_that_of_beam_search(name, alpha):
 
 def test_candidates_of_beams_are_a_tree_whose_numbers_add_up():
     en_de = load("en-de")
-    found = generated(en_de.model, run_of(en_de, "en-de"), Beam(5))
+    found = en_de.generate(run_of(en_de, "en-de"), Beam(5))
     rows = {0: ((), 0.0)}  # place → its ids and log-probability
     ended = []
     for length, step in enumerate(found.beams, start=1):
@@ -95,14 +95,14 @@ def test_a_beginning_stays_and_the_model_goes_on_from_it(how):
     en_de = load("en-de")
     run = run_of(en_de, "en-de")
     beginning = en_de.tokenizer.encode("Eine Frau").ids
-    found = generated(en_de.model, run, how, beginning)
+    found = en_de.generate(run, how, beginning)
     assert found.ids[: len(beginning)] == beginning and len(found.ids) > len(beginning)
-    again = generated(en_de.model, run, how, found.ids[: len(beginning) + 2])
+    again = en_de.generate(run, how, found.ids[: len(beginning) + 2])
     if not isinstance(how, Sampling):
         assert again.ids == found.ids
-    assert generated(en_de.model, run, how, beginning, max_tokens=2).ids == beginning
+    assert en_de.generate(run, how, beginning, max_tokens=2).ids == beginning
     with pytest.raises(CannotRead, match="there is room for 1"):
-        generated(en_de.model, run, how, beginning, max_tokens=1)
+        en_de.generate(run, how, beginning, max_tokens=1)
 
 
 def test_masks_padding_and_changes_are_those_of_translate():
@@ -115,7 +115,7 @@ def test_masks_padding_and_changes_are_those_of_translate():
     ]:
         run = run_of(en_de, "en-de", masks=masks, pad_to=pad_to, changes=parse(line))
         expected = en_de.translate(TEXT["en-de"], masks, pad_to, line)
-        assert generated(en_de.model, run).ids == expected.ids
+        assert en_de.generate(run).ids == expected.ids
 
 
 def test_a_decoder_alone_goes_on_from_its_prompt():
@@ -124,7 +124,7 @@ def test_a_decoder_alone_goes_on_from_its_prompt():
     alone = untrained("decoder_only", load("en-de"))
     prompt = alone.tokenizer.encode("A dog")
     for how in (Greedy(), Beam(3), Sampling(seed=1)):
-        found = generated(alone.model, Run((prompt,)), how, max_tokens=6)
+        found = alone.generate(Run((prompt,)), how, max_tokens=6)
         assert 1 <= len(found.ids) <= 6
         whole = alone.trace_run(Run((prompt + alone.tokenizer.encoding(found.ids),)))
         rows = whole.logits[len(whole.logits) - len(found.ids) - 1 :]
@@ -135,7 +135,7 @@ def test_a_decoder_alone_goes_on_from_its_prompt():
 def test_a_classifier_writes_nothing():
     reviews = load("reviews")
     with pytest.raises(CannotRead, match="writes no text"):
-        generated(reviews.model, Run((reviews.tokenizer.encode("A good film."),)))
+        reviews.generate("A good film.")
 
 
 @pytest.mark.parametrize(
@@ -157,9 +157,9 @@ def test_draws_have_the_frequencies_of_the_truncated_softmax():
     """20,000 first tokens; the same seed gives the same text."""
     en_de = load("en-de")
     run, how = run_of(en_de, "en-de"), Sampling(1.5, 12, 0.95, seed=0)
-    first = generated(en_de.model, run, how)
-    assert first.ids == generated(en_de.model, run, how).ids
-    assert first.ids != generated(en_de.model, run, replace(how, seed=1)).ids
+    first = en_de.generate(run, how)
+    assert first.ids == en_de.generate(run, how).ids
+    assert first.ids != en_de.generate(run, replace(how, seed=1)).ids
     expected = first.drawn[0]
     draws = np.zeros(len(expected))
     logits = torch.tensor(first.probabilities[0]).log()

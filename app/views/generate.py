@@ -1,0 +1,172 @@
+"""How the output comes about, token by token."""
+
+import re
+
+import numpy as np
+import streamlit as st
+
+from app import compute, labels, session
+from app.components.generation import Rows, Step, generation
+from app.settings import BEAM, SAMPLING
+from model.analysis.residual import Lens
+from model.decoding.generate import Beam, Generation, Greedy, How, Sampling
+from model.probing.run import Run
+from model.probing.trace import CannotRead, Trace
+
+SHOWN = 10  # most probable tokens
+OPTIONS = {BEAM: ("width", "alpha"), SAMPLING: ("temperature", "top_k", "top_p", "seed")}
+
+
+def decoding() -> How:
+    how = session.draw("how")
+    chosen = [session.draw(key, look={"width": 120}) for key in OPTIONS.get(how, ())]
+    return {BEAM: Beam, SAMPLING: Sampling}.get(how, Greedy)(*chosen)
+
+
+def ids_of(beginning: str) -> tuple[int, ...]:
+    """Raises CannotRead."""
+    ids = tuple(map(int, re.findall(r"\d{1,7}", beginning)))
+    if re.fullmatch(r"[\d -]*", beginning) and all(i < len(view.tokenizer) for i in ids):
+        return ids
+    raise CannotRead(f"“{beginning[:80]}” are no token ids of this model, as in “12-45”.")
+
+
+def written(ids) -> str:
+    return "-".join(map(str, ids))
+
+
+def branches() -> list[str]:
+    """All beginnings that were chosen, that of now among them; "" is where nothing was."""
+    some = [one.strip() for one in chosen["branches"].split(";")]
+    return [*dict.fromkeys(["", *some, chosen["beginning"].strip()])]
+
+
+def choose(step: int, token: int) -> None:
+    """Go on with another token at a step."""
+    beginning = written((*shown.ids[:step], token))
+    known = [*branches(), beginning]
+    session.choose(beginning=beginning, branches="; ".join(dict.fromkeys(filter(None, known))))
+
+
+def to_branch(beginning: str, prune: bool) -> None:
+    if prune:
+        kept = [one for one in branches() if one and one != beginning]
+        session.choose(branches="; ".join(kept))
+    else:
+        session.choose(beginning=beginning, branches="; ".join(filter(None, branches())))
+
+
+def steps_of(found: Generation, lens: Lens) -> list[Step]:
+    """What the component draws of each step."""
+    steps, first = [], found.first
+    for i, (shares, drawn) in enumerate(zip(found.probabilities, found.drawn, strict=True)):
+        token = found.path[i]
+        best = [*dict.fromkeys([*np.argsort(-shares, kind="stable")[:SHOWN].tolist(), token])]
+        names = view.checkpoint.outputs(best)
+        rows = [
+            (id, name, float(shares[id]), float(drawn[id]))
+            for id, name in zip(best, names, strict=True)
+        ]
+        answers = view.checkpoint.outputs(lens.best[:, first + i].tolist())
+        said = list(zip(answers, lens.probability[:, first + i].tolist(), strict=True))
+        steps.append(Step(rows, max(0.0, 1 - sum(row[2] for row in rows)), token, said))
+    return steps
+
+
+def rows_of(trace: Trace, kind: str, first: int, count: int) -> Rows:
+    (query, key), keys = trace.sides_of(kind), trace.texts_of(kind)[1].tokens
+    numbers = [site.layer + 1 for site in trace.kinds[kind]]
+    weights = trace.attention[kind][:, :, first : first + count].transpose(2, 0, 1, 3)
+    if query != trace.predicted:
+        weights = weights[:0]
+    places = list(range(len(keys)))
+    if key == trace.predicted:
+        alone = len(trace.sides) == 1
+        places = [i if alone and i <= first else first - i or None for i in places]
+    return Rows(labels.kind_name(trace, kind), numbers, keys, places, weights)
+
+
+def tree(found: Generation, run: Run, how: How) -> list[dict]:
+    """Every branch as its words, and how many of them it has in common with the one shown."""
+    rows = []
+    for name in branches():
+        current = name == chosen["beginning"].strip()
+        other = found if current else compute.generation_of(view, run, how, ids_of(name))
+        common = next(
+            (i for i, (a, b) in enumerate(zip(other.ids, found.ids, strict=False)) if a != b),
+            min(len(other.ids), len(found.ids)),
+        )
+        rows.append({"name": name, "words": other.tokens, "common": common, "current": current})
+    return rows
+
+
+def beams_of(found: Generation) -> list[list[dict]]:
+    """The candidates of a beam search, each with the text it had grown to."""
+    paths, steps, best = {0: ()}, [], max(
+        (one.score for step in found.beams for one in step if one.ended), default=None
+    )  # fmt: skip
+    for step in found.beams:
+        following, cells = {}, []
+        for one in step:
+            path = (*paths[one.parent], one.token)
+            if one.row is not None:
+                following[one.row] = path
+            fate = "ended" if one.ended else "left-out" if one.row is None else "grew"
+            cells.append(
+                {
+                    "label": view.checkpoint.outputs([one.token])[0],
+                    "score": one.score,
+                    "fate": fate,
+                    "path": view.tokenizer.decode(path),
+                    "winner": one.ended and one.score == best,
+                }
+            )
+        steps.append(cells)
+        paths = following
+    return steps
+
+
+def parting(found: Generation, other: Generation) -> str:
+    """Where two texts part."""
+    pairs = zip((*found.tokens, "</s>"), (*other.tokens, "</s>"), strict=False)
+    for i, (now, before) in enumerate(pairs):
+        if now != before:
+            both = " and ".join(f"“{labels.escaped(one)}”" for one in (now, before))
+            return f"they part at token {i + 1}, {both}"
+    return "the same tokens"
+
+
+run = session.run()
+view = session.view(run)
+chosen = session.values()
+with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
+    how = decoding()
+    with st.popover("Branches", icon=":material/account_tree:"):
+        session.draw("beginning")
+        session.draw("branches")
+    shown = compute.generation_of(view, run, how, ids_of(chosen["beginning"]))
+    if run.changes or session.context().has_other:
+        plain = session.other_run() or session.run(changed=False)
+        other = compute.generation_of(session.view(plain), plain, how, ids_of(chosen["beginning"]))
+        whose = "Other run" if session.context().has_other else "Without the changes"
+        text = labels.escaped(view.tokenizer.decode(other.ids))
+        st.markdown(f"**{whose}**: {text} ({parting(shown, other)})")
+trace = compute.trace_of(view, shown.run)
+lens = compute.lens_of(view, shown.run)
+kind, focus = session.focus().kind, session.focus()
+text = next(iter(trace.texts.values())).tokens
+generation(
+    title=next(iter(trace.sides.values())).title.capitalize(),
+    text=text[: shown.first + 1] if len(trace.sides) == 1 else text,
+    written=view.checkpoint.outputs(shown.path),
+    steps=steps_of(shown, lens),
+    rows=rows_of(trace, kind, shown.first, len(shown.path)),
+    focus=vars(focus),
+    branches=tree(shown, run, how),
+    beams=beams_of(shown),
+    on_choose=choose,
+    on_focus=lambda layer, head: session.choose(
+        layer=trace.kinds[kind][layer].layer + 1, head=head + 1
+    ),
+    on_branch=to_branch,
+)
