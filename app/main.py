@@ -40,7 +40,7 @@ chosen_page = st.navigation(groups, position="top")
 page = PAGES[chosen_page.url_path or HOME]
 # The page stands first in the document, for readers and keyboards, and is drawn first; the style
 # puts the bar on top of it.
-content, bar = st.container(), st.container(key="top_bar")
+content, bar = st.container(key="content"), st.container(key="top_bar")
 bar.empty()  # else the bar, which is drawn last, takes no room before
 with session.running(page.key):
     try:

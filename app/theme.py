@@ -29,6 +29,8 @@ CONTROLS = 0.82, 0.86  # how large controls are beside the page's text, and in p
 BAR = 10.8  # rem: the four lines of the top bar
 WIDE = 1200  # pixels, from which on they do not wrap
 GRID = 560  # pixels: the grid of heads is higher with any model
+# Pixels: a picture that is seen whole with its controls, in a window 720 high; the least of a row.
+PICTURE, ROW = 375, 12
 
 # Seconds, once a session: before it applies a style the browser fetches a script, and what it has
 # drawn by then would jump.
@@ -101,6 +103,7 @@ html {{ font-size: {PAGE * LARGER:.0f}px !important; }}
 [data-testid="stHeader"] {{ zoom: {1 / LARGER:.2f}; }}
 .stMainBlockContainer {{ padding-top: {HEADER / LARGER:.2f}rem; }}
 .st-key-top_bar, .st-key-controls {{ zoom: {CONTROLS[1] / LARGER:.2f}; }}
+.stMainBlockContainer > .stVerticalBlock, .st-key-content {{ gap: 0.5rem; }}
 """
 
 
