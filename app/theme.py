@@ -5,6 +5,8 @@ every eye; differences have one that is symmetric around zero, red against blue.
 is orange everywhere, and nothing else is.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from plotly.colors import diverging, qualitative, sequential, unlabel_rgb
 
@@ -115,9 +117,10 @@ def ramp(palette: list[str], count: int) -> np.ndarray:
     return np.rint(np.stack(channels, axis=-1)).astype(np.uint8)
 
 
-def style(projector: bool, theme: str) -> str:
+def style(projector: bool, theme: str, idle: Sequence[str]) -> str:
     """Style of every page, its bar included. Sticky is the wrapper of the bar: the bar itself would
-    scroll away (Streamlit 1.67)."""
+    scroll away (Streamlit 1.67). What is `idle` there is hidden with its label: a widget that is
+    not drawn at all would leave the address."""
     header = HEADER / LARGER if projector else HEADER
     bar = f"""
 [data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{
@@ -125,4 +128,9 @@ def style(projector: bool, theme: str) -> str:
   background: {PAPER[theme]};
 }}
 """
-    return STYLE + bar + RESERVED_STYLE + NARROW_STYLE + PROJECTOR_STYLE * projector
+    hidden = "".join(
+        f".st-key-{key}, .st-key-top_bar .stElementContainer:has(.stMarkdown):has(+ .st-key-{key})"
+        " { display: none; }\n"
+        for key in idle
+    )
+    return STYLE + bar + hidden + RESERVED_STYLE + NARROW_STYLE + PROJECTOR_STYLE * projector
