@@ -21,16 +21,18 @@ MARKERS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
 
 @dataclass(frozen=True)
 class Axis:
-    """What runs along a side of a figure: its name in words, and a label a position."""
+    """What runs along a side of a figure: its name in words, and a label a position, of which one
+    in `every` is written."""
 
     title: str
     labels: Sequence[str]
+    every: int = 1
 
     def layout(self, room: int) -> dict:
         """Ticks of a side about `room` pixels long. Positions are numbers: Plotly would merge
         two equal labels into one row."""
-        every = -(-len(self.labels) // MOST_LABELS)
-        shown = range(0, len(self.labels), max(1, every))
+        every = max(self.every, -(-len(self.labels) // MOST_LABELS))
+        shown = range(0, len(self.labels), every)
         size = int(np.clip(0.85 * room / max(1, len(shown)), 9, FONT))
         return {
             "title": {"text": self.title, "font": {"size": FONT}},
@@ -124,7 +126,7 @@ def vectors(
     if numbers:
         _write_numbers(figure, values)
     _sides(figure, position, dimension, width=800)
-    ticks = list(range(0, values.shape[1], max(1, values.shape[1] // 16)))
+    ticks = list(range(0, values.shape[1], max(1, values.shape[1] // 8)))
     figure.update_xaxes(
         side="bottom", tickangle=0, tickvals=ticks, ticktext=ticks, tickfont_size=FONT
     )

@@ -40,12 +40,12 @@ chosen_page = st.navigation(groups, position="top")
 page = PAGES[chosen_page.url_path or HOME]
 # The page stands first in the document, for readers and keyboards, and is drawn first; the style
 # puts the bar on top of it.
-content, bar = st.container(), st.container(key="top_bar")
+content, bar = st.container(key="content"), st.container(key="top_bar")
 bar.empty()  # else the bar, which is drawn last, takes no room before
 with session.running(page.key):
     try:
         chosen = session.values()
-        style = theme.style(chosen["projector"], st.context.theme.type or "light")
+        style = theme.style(chosen["projector"], st.context.theme.type or "light", page.idle)
         st.html(f"<style>{style}</style>")
         if session.is_new("styled", True):
             time.sleep(theme.HEAD_START)

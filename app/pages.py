@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Page:
     """`path` is its place in the address, `script` its file in views/, `group` the part of the menu
     it stands in, `help` its one sentence. `head`: whether it shows the selected head; `reading`:
-    whether the display options change it."""
+    whether the display options change it; `idle`: what else of the bar changes nothing there."""
 
     title: str
     group: str
@@ -16,6 +16,7 @@ class Page:
     help: str
     head: bool = False
     reading: bool = False
+    idle: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -29,6 +30,8 @@ class Page:
 
 
 HOME, EXPORT = "attention", "take-away"
+PADDING_MASKS = "src_padding", "tgt_padding", "memory_padding"
+CHANGES = "what_if", "shows"
 SEE, UNDERSTAND, CHECK, SHARE = "See", "Understand", "Check", "Share"
 PAGES = {
     page.key: page
@@ -66,6 +69,7 @@ PAGES = {
             "model",
             "The paper's figure 1 of this model, with the shapes and parameters of its blocks.",
             head=True,
+            idle=("head", "switch_head", *PADDING_MASKS),
         ),
         Page(
             "Inside a head",
@@ -90,6 +94,7 @@ PAGES = {
             "positions",
             "positions",
             "How the model knows the order of words: the positional encodings it adds.",
+            idle=CHANGES,
         ),
         Page(
             "Residual stream",
@@ -113,6 +118,7 @@ PAGES = {
             "tokenizer",
             "tokenizer",
             "From the typed text to token ids: normalisation, pre-tokens, and the merges of BPE.",
+            idle=("causal", *PADDING_MASKS, *CHANGES),
         ),
         Page(
             "PyTorch",
@@ -129,6 +135,7 @@ PAGES = {
             "family",
             "Systems that describe a Transformer from scratch, and what each does its own way, "
             "measured on your sentence.",
+            idle=("causal", "pad_to", "hold", *PADDING_MASKS, *CHANGES),
         ),
         Page(
             "BertViz",

@@ -228,12 +228,15 @@ def draw(key: str, box=st, look: Mapping = MappingProxyType({}), **limits):
 
 def _value(key: str, allowed: Limits):
     """A setting's value within its limits, which is then the one that is known of it."""
-    known = values()
+    known, offered = values(), memo().setdefault("offered", {})
     value = st.session_state.get(key, known.get(key, ABSENT))
     if not SETTINGS[key].pages:
         value = known[key]
+    elif value == offered.get(key, ABSENT):
+        value = ABSENT  # nobody chose it: it is the default of another text or model
     elif value is ABSENT and (texts := memo().get("address", {}).pop(key, None)):
         value = SETTINGS[key].parse(texts)
+    offered[key] = allowed.default
     known[key] = allowed.default if value is ABSENT else allowed.nearest(value)
     return known[key]
 

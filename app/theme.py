@@ -5,6 +5,8 @@ every eye; differences have one that is symmetric around zero, red against blue.
 is orange everywhere, and nothing else is.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from plotly.colors import diverging, qualitative, sequential, unlabel_rgb
 
@@ -29,6 +31,8 @@ CONTROLS = 0.82, 0.86  # how large controls are beside the page's text, and in p
 BAR = 10.8  # rem: the four lines of the top bar
 WIDE = 1200  # pixels, from which on they do not wrap
 GRID = 560  # pixels: the grid of heads is higher with any model
+# Pixels: a picture that is seen whole with its controls, in a window 720 high; the least of a row.
+PICTURE, ROW = 375, 12
 
 # Seconds, once a session: before it applies a style the browser fetches a script, and what it has
 # drawn by then would jump.
@@ -101,6 +105,7 @@ html {{ font-size: {PAGE * LARGER:.0f}px !important; }}
 [data-testid="stHeader"] {{ zoom: {1 / LARGER:.2f}; }}
 .stMainBlockContainer {{ padding-top: {HEADER / LARGER:.2f}rem; }}
 .st-key-top_bar, .st-key-controls {{ zoom: {CONTROLS[1] / LARGER:.2f}; }}
+.stMainBlockContainer > .stVerticalBlock, .st-key-content {{ gap: 0.5rem; }}
 """
 
 
@@ -112,9 +117,10 @@ def ramp(palette: list[str], count: int) -> np.ndarray:
     return np.rint(np.stack(channels, axis=-1)).astype(np.uint8)
 
 
-def style(projector: bool, theme: str) -> str:
+def style(projector: bool, theme: str, idle: Sequence[str]) -> str:
     """Style of every page, its bar included. Sticky is the wrapper of the bar: the bar itself would
-    scroll away (Streamlit 1.67)."""
+    scroll away (Streamlit 1.67). What is `idle` there is hidden with its label: a widget that is
+    not drawn at all would leave the address."""
     header = HEADER / LARGER if projector else HEADER
     bar = f"""
 [data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{
@@ -122,4 +128,9 @@ def style(projector: bool, theme: str) -> str:
   background: {PAPER[theme]};
 }}
 """
-    return STYLE + bar + RESERVED_STYLE + NARROW_STYLE + PROJECTOR_STYLE * projector
+    hidden = "".join(
+        f".st-key-{key}, .st-key-top_bar .stElementContainer:has(.stMarkdown):has(+ .st-key-{key})"
+        " { display: none; }\n"
+        for key in idle
+    )
+    return STYLE + bar + hidden + RESERVED_STYLE + NARROW_STYLE + PROJECTOR_STYLE * projector

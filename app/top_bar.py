@@ -264,17 +264,15 @@ def _answer(page: Page) -> None:
         elif text:
             st.markdown(labels.escaped(text), width="content")
         _badges()
-    changed = len(session.history().lines) > 1
-    if changed or session.context().has_other:
+        if len(session.history().lines) > 1:
+            _undo()
+    if _concerns("shows"):
         with _line("effect"), suppress(CannotChange, CannotRead):  # the page says why
-            if changed:
-                _undo()
-            if _concerns("shows"):
-                shows = session.draw(
-                    "shows", look={"label_visibility": "collapsed", "width": "content"}
-                )
-                if shows in (DIFFERENCE, TO_OTHER) and page.key != HOME:
-                    st.caption(labels.NO_DIFFERENCE, width="content")
+            shows = session.draw(
+                "shows", look={"label_visibility": "collapsed", "width": "content"}
+            )
+            if shows in (DIFFERENCE, TO_OTHER) and page.key != HOME:
+                st.caption(labels.NO_DIFFERENCE, width="content")
             if text and session.values()["changes"]:
                 _effect(text)
             elif text and session.context().has_other:

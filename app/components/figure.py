@@ -4,17 +4,22 @@ who cannot see it."""
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.theme import INK, PROJECTOR
+from app.theme import INK, LARGER, PICTURE, PROJECTOR, ROW
 
 
-def figure(drawn: go.Figure, key: str, alt: str, projector: bool) -> None:
-    """`projector`: with large letters."""
+def figure(drawn: go.Figure, key: str, alt: str, projector: bool, compact: bool = False) -> None:
+    """`projector`: with large letters; `compact`: no higher than a small window has room for below
+    the bar, unless its rows would be too low to be told apart."""
     ink = INK[st.context.theme.type or "light"]
     drawn.update_layout(font_color=ink)
     drawn.update_xaxes(tickfont_color=ink, title_font_color=ink)
     drawn.update_yaxes(tickfont_color=ink, title_font_color=ink)
     if projector:
-        _enlarge(drawn)
+        _enlarge(drawn, LARGER if compact else PROJECTOR)
+    if compact:
+        _compress(drawn)
+    elif projector:
+        drawn.layout.height *= 1.2
     drawn.update_coloraxes(colorbar_tickfont_color=ink, colorbar_title_font_color=ink)
     st.plotly_chart(
         drawn,
@@ -27,8 +32,16 @@ def figure(drawn: go.Figure, key: str, alt: str, projector: bool) -> None:
     )
 
 
-def _enlarge(drawn: go.Figure) -> None:
-    """Letters for the last row; the picture grows with them."""
+def panel(title: str, drawn: go.Figure, caption: str, key: str, alt: str, projector: bool) -> None:
+    """A compact figure under its title, and below it what it is: the picture comes first."""
+    with st.container(gap="small"):
+        st.subheader(title)
+        figure(drawn, key, alt, projector, compact=True)
+        st.caption(caption)
+
+
+def _enlarge(drawn: go.Figure, times: float) -> None:
+    """Letters for the last row."""
     layout = drawn.layout
     fonts = [layout.font, layout.hoverlabel.font]
     for axis in (*drawn.select_xaxes(), *drawn.select_yaxes()):
@@ -42,5 +55,18 @@ def _enlarge(drawn: go.Figure) -> None:
     ]
     for font in fonts:
         if font.size:
-            font.size *= PROJECTOR
-    layout.height *= 1.2
+            font.size *= times
+
+
+def _compress(drawn: go.Figure) -> None:
+    """Rows as high as there is room for, and letters that fit them."""
+    letters = drawn.layout.font.size
+    turned = [axis for axis in drawn.select_xaxes() if axis.tickangle == -90]
+    longest = max((len(text) for axis in turned for text in axis.ticktext), default=0)
+    around = letters * (5 + 0.5 * longest)  # the other axis and its title
+    rows = max((len(axis.tickvals or ()) for axis in drawn.select_yaxes()), default=0)
+    room = max(PICTURE - around, ROW * rows)
+    drawn.layout.height = around + room
+    for axis in drawn.select_yaxes():
+        if axis.tickvals:
+            axis.tickfont.size = min(axis.tickfont.size, 0.9 * room / rows)

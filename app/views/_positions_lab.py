@@ -2,15 +2,18 @@
 with two words in each other's place. Sections of the Positions page, one on the page at a time."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import catalog, charts, compute, labels, session
 from app.catalog import ModelView
-from app.components.figure import figure
+from app.components.figure import panel
 from app.settings import LAB as SECTIONS
 from app.settings import SETTINGS
 from model.analysis import positions
@@ -22,17 +25,20 @@ from model.probing.trace import Trace
 SHOWN = 64  # positions of a table that are drawn
 MOST_ROWS = 200  # of a table of answers
 MOST_SWAPPED = 64  # tokens to choose from, and to draw
+CONTROL = {"width": 300}
 
 
 @dataclass(frozen=True)
 class Lab:
-    """What a section is of: a view and its run, their trace, and the name of one side."""
+    """What a section is of: a view and its run, their trace, and the name of one side. Its controls
+    stand in a line above it."""
 
     view: ModelView
     run: Run
     trace: Trace
     side: str
     projector: bool
+    controls: DeltaGenerator
 
     @property
     def kind_of_table(self) -> str:
@@ -42,229 +48,269 @@ class Lab:
     def table(self) -> np.ndarray:
         return compute.positional_table(self.view, self.side)
 
+    def choose(self, key: str, lowest: int, highest: int) -> int:
+        """By a slider, or the one value there is."""
+        if highest <= lowest:
+            return lowest
+        default = min(max(SETTINGS[key].default, lowest), highest)
+        limits = {"least": lowest, "most": highest, "default": default}
+        return session.draw(key, self.controls, CONTROL, **limits)
+
+    def panel(self, title: str, drawn: go.Figure, caption: str, key: str, alt: str) -> None:
+        panel(title, drawn, caption, key, alt, self.projector)
+
     @property
     def of_text(self) -> bool:
         """Whether the model predicts a class of the text as a whole, and not of what comes next."""
         return self.trace.predicted.predicts == "class"
 
 
-def chosen_among(key: str, lowest: int, highest: int) -> int:
-    """A slider, or the one value there is."""
-    if highest <= lowest:
-        return lowest
-    default = min(max(SETTINGS[key].default, lowest), highest)
-    return session.draw(key, least=lowest, most=highest, default=default)
-
-
 def wavelengths(lab: Lab) -> None:
     """How slow each pair of dimensions is, and what the scale N does to it."""
-    table, trace, projector = lab.table, lab.trace, lab.projector
+    table, trace = lab.table, lab.trace
     width, length = table.shape[1], len(trace.texts[lab.side].ids)
     sinusoidal = lab.kind_of_table == "sinusoidal"
-    base = session.draw("base")
+    base = session.draw("base", lab.controls, CONTROL)
     scaled = positions.sinusoids(SHOWN, width, base)
     turns = {f"the paper's, N = {base:,}": positions.wavelengths(scaled)}
     if sinusoidal:
         turns = {"the model's own": positions.wavelengths(table)} | turns
-    st.subheader("Wavelengths: how many positions a full turn takes")
+    left, right = st.columns(2)
     (whose, turn), *_ = turns.items()
-    st.caption(
-        f"Two neighbouring dimensions are a pair: a hand that turns as one walks along the "
-        f"sentence. Of {whose} the quickest takes **{turn[0]:,.1f}** positions for a turn, the "
-        f"slowest **{turn[-1]:,.0f}**; over your {length} tokens that one turns by "
-        f"**{360 * length / turn[-1]:,.2f}°**."
-        + ("" if sinusoidal else " This model's own table was learned: no waves.")
-    )
-    figure(
-        charts.curves(
-            {name: (np.arange(len(turn)), turn) for name, turn in turns.items()},
-            "pair of dimensions",
-            "positions for a turn",
-            log=True,
-        ),
-        key="wavelengths_figure",
-        alt="How many positions a full turn takes, pair by pair, on a logarithmic axis",
-        projector=projector,
-    )
+    with left:
+        lab.panel(
+            "Wavelengths: positions for a full turn",
+            charts.curves(
+                {name: (np.arange(len(turn)), turn) for name, turn in turns.items()},
+                "pair of dimensions",
+                "positions for a turn",
+                log=True,
+            ),
+            f"Two neighbouring dimensions are a pair: a hand that turns as one walks along the "
+            f"sentence. Of {whose} the quickest takes **{turn[0]:,.1f}** positions for a turn, the "
+            f"slowest **{turn[-1]:,.0f}**; over your {length} tokens that one turns by "
+            f"**{360 * length / turn[-1]:,.2f}°**."
+            + ("" if sinusoidal else " This model's own table was learned: no waves."),
+            key="wavelengths_figure",
+            alt="How many positions a full turn takes, pair by pair, on a logarithmic axis",
+        )
 
-    st.subheader(f"The waves at N = {base:,}")
     pairs = sorted({round(share * (width // 2 - 1)) for share in (0, 0.25, 0.5, 1)})
-    st.caption("The first number of four pairs, from the quickest to the slowest.")
-    figure(
-        charts.curves(
-            {f"dimension {2 * p}": (np.arange(SHOWN), scaled[:, 2 * p]) for p in pairs},
-            "position",
-            "value",
-        ),
-        key="waves_figure",
-        alt=f"Four dimensions of the table at N = {base} over {SHOWN} positions",
-        projector=projector,
-    )
+    with right:
+        lab.panel(
+            f"The waves at N = {base:,}",
+            charts.curves(
+                {f"dimension {2 * p}": (np.arange(SHOWN), scaled[:, 2 * p]) for p in pairs},
+                "position",
+                "value",
+            ),
+            "The first number of four pairs, from the quickest to the slowest.",
+            key="waves_figure",
+            alt=f"Four dimensions of the table at N = {base} over {SHOWN} positions",
+        )
 
-    st.subheader(f"How alike two positions are at N = {base:,}")
     near = {"the model's own": table[:SHOWN], f"the paper's, N = {base:,}": scaled}
-    st.caption(
-        "PE(p)·PE(p + k) over the distance k, mean over p, as a share of PE(p)·PE(p). At N = 1 "
-        "it comes back to 1 every 2π positions, so that far ones look like neighbours."
-    )
     means = {name: positions.by_distance(positions.products(t)).mean for name, t in near.items()}
-    figure(
+    lab.panel(
+        f"How alike two positions are at N = {base:,}",
         charts.curves(
             {name: (np.arange(len(mean)), mean / mean[0]) for name, mean in means.items()},
             "distance",
             "share",
         ),
+        "PE(p)·PE(p + k) over the distance k, mean over p, as a share of PE(p)·PE(p). At N = 1 "
+        "it comes back to 1 every 2π positions, so that far ones look like neighbours.",
         key="nearness_figure",
         alt=f"How alike positions are over their distance, the model's own and at N = {base}",
-        projector=projector,
     )
 
     scales = compute.positions_by_scale()
     length, width = next(iter(scales.values())).shape
-    st.subheader("The scale N in five tables")
-    st.caption(
-        f"{length} positions and {width} dimensions as mr-raccoon-97/vanilla-transformer builds "
-        "them for five scales: frequencies N^(−2k / d), from k = 1. At N = 1 all numbers swing "
-        "together; the larger N, the more of them are slow, and tell far positions apart. The "
-        "paper takes 10,000."
-    )
-    figure(
+    lab.panel(
+        "The scale N in five tables",
         charts.tables(
             {f"N = {scale:,}": table for scale, table in scales.items()},
             charts.Axis("position", [str(i) for i in range(length)]),
         ),
+        f"{length} positions and {width} dimensions as mr-raccoon-97/vanilla-transformer builds "
+        "them for five scales: frequencies N^(−2k / d), from k = 1. At N = 1 all numbers swing "
+        "together; the larger N, the more of them are slow, and tell far positions apart. The "
+        "paper takes 10,000.",
         key="scales_figure",
         alt="Positional tables for five scales N",
-        projector=projector,
     )
 
 
 def distance(lab: Lab) -> None:
     """PE·PEᵀ, and whether it depends on distance alone."""
-    table, projector = lab.table[:SHOWN], lab.projector
+    table = lab.table[:SHOWN]
     products = positions.products(table)
     by_distance = positions.by_distance(products)
-    st.subheader("PE · PEᵀ: how alike two positions are")
     alone = by_distance.spread <= 1e-6
-    st.caption(
-        f"The dot product of every two of the first {len(table)} rows. Two pairs of positions at "
-        f"the same distance differ by at most **{by_distance.spread:.1e}** of PE(p)·PE(p): "
-        + (
-            "**distance alone counts**, wherever the two stand, so every diagonal is of one colour."
-            if alone
-            else "**distance alone does not decide**: a table like this one knows each "
-            "position by itself."
+    places = charts.Axis("position", [str(i) for i in range(len(table))], every=8)
+    left, right = st.columns(2)
+    with left:
+        lab.panel(
+            "PE · PEᵀ: how alike two positions are",
+            charts.matrix(
+                products, places, places, "product", (float(products.min()), float(products.max()))
+            ),
+            f"The dot product of every two of the first {len(table)} rows. Two pairs of positions "
+            f"at the same distance differ by at most **{by_distance.spread:.1e}** of PE(p)·PE(p): "
+            + (
+                "**distance alone counts**, wherever the two stand, so every diagonal is of one "
+                "colour."
+                if alone
+                else "**distance alone does not decide**: a table like this one knows each "
+                "position by itself."
+            ),
+            key="products_figure",
+            alt="Dot products of every two positions",
         )
-    )
-    places = charts.Axis("position", [str(i) for i in range(len(table))])
-    figure(
-        charts.matrix(
-            products, places, places, "product", (float(products.min()), float(products.max()))
-        ),
-        key="products_figure",
-        alt="Dot products of every two positions",
-        projector=projector,
-    )
-    st.subheader("The same over distance")
     across = np.arange(len(table))
-    st.caption("Over all pairs of positions at a distance: their mean, the smallest, the largest.")
-    figure(
-        charts.curves(
-            {
-                "mean": (across, by_distance.mean),
-                "smallest": (across, by_distance.low),
-                "largest": (across, by_distance.high),
-            },
-            "distance",
-            "product",
-        ),
-        key="distance_figure",
-        alt="Dot product over the distance of two positions",
-        projector=projector,
-    )
+    with right:
+        lab.panel(
+            "The same over distance",
+            charts.curves(
+                {
+                    "mean": (across, by_distance.mean),
+                    "smallest": (across, by_distance.low),
+                    "largest": (across, by_distance.high),
+                },
+                "distance",
+                "product",
+            ),
+            "Over all pairs of positions at a distance: their mean, the smallest, the largest.",
+            key="distance_figure",
+            alt="Dot product over the distance of two positions",
+        )
 
 
 def rotation(lab: Lab) -> None:
     """PE(p + k) is PE(p) turned, for one pair of dimensions."""
-    table, projector = lab.table, lab.projector
+    table = lab.table
     pairs = table.shape[1] // 2
-    st.subheader("Is PE(p + k) a rotation of PE(p)?")
     if not pairs or len(table) < 2:
         st.info("This table is too small: there is no pair of dimensions, or no second position.")
         return
-    left, right = st.columns(2)
-    with left:
-        pair = chosen_among("pair", 0, pairs - 1)
-    with right:
-        k = chosen_among("k", 1, min(SHOWN, len(table)) - 1)
+    pair = lab.choose("pair", 0, pairs - 1)
+    k = lab.choose("k", 1, min(SHOWN, len(table)) - 1)
     turn = positions.rotation(table, pair, k)
     fits = turn.error <= 1e-6
-    st.caption(
-        f"The numbers {2 * pair} and {2 * pair + 1} of PE(p) are a point of the plane, one for "
-        "each position p. "
-        + (
+    step = abs(positions.rotation(table, pair, 1).angle)
+    once = 2 * math.pi / max(step, 1e-6) if fits else 24  # no need to go round twice
+    length = min(len(table), max(k + 1, min(SHOWN, round(once))))
+    left, right = st.columns(2)
+    with left:
+        lab.panel(
+            "Is PE(p + k) a rotation of PE(p)?",
+            charts.turn(
+                table[:length, 2 * pair : 2 * pair + 2],
+                k,
+                turn.matrix,
+                (f"dimension {2 * pair}", f"dimension {2 * pair + 1}"),
+            ),
+            f"The numbers {2 * pair} and {2 * pair + 1} of PE(p) are a point of the plane, one for "
+            "each position p.",
+            key="turn_figure",
+            alt=f"Positions in the plane of pair {pair}, each turned by {k} positions",
+        )
+    (a, b), (c, d) = turn.matrix
+    with right:
+        st.latex(
+            rf"PE(p + {k}) {'=' if fits else chr(92) + 'neq'} "
+            rf"\begin{{pmatrix}} {a:.6f} & {b:.6f} \\ {c:.6f} & {d:.6f} \end{{pmatrix}} PE(p)"
+        )
+        st.markdown(
             f"Going k = {k} further turns it by **{math.degrees(turn.angle) % 360:.2f}°** "
             "clockwise, and by the same matrix wherever p is: what a head needs to attend "
             f"“{k} to the left” is one matrix."
             if fits
-            else "This table was learned, and **no rotation fits**: below is the one that comes "
+            else "This table was learned, and **no rotation fits**: here is the one that comes "
             "nearest."
         )
-    )
-    (a, b), (c, d) = turn.matrix
-    st.latex(
-        rf"PE(p + {k}) {'=' if fits else chr(92) + 'neq'} "
-        rf"\begin{{pmatrix}} {a:.6f} & {b:.6f} \\ {c:.6f} & {d:.6f} \end{{pmatrix}} PE(p)"
-    )
-    st.markdown(
-        f"Largest error over all {len(table) - k:,} positions p: **{turn.error:.1e}** "
-        + (
-            "(the table holds float32, whose own rounding is 6e-08)."
-            if fits
-            else f"(the largest number of the pair is "
-            f"{np.abs(table[:, 2 * pair : 2 * pair + 2]).max():.2f})."
+        st.markdown(
+            f"Largest error over all {len(table) - k:,} positions p: **{turn.error:.1e}** "
+            + (
+                "(the table holds float32, whose own rounding is 6e-08)."
+                if fits
+                else f"(the largest number of the pair is "
+                f"{np.abs(table[:, 2 * pair : 2 * pair + 2]).max():.2f})."
+            )
         )
-    )
-    step = abs(positions.rotation(table, pair, 1).angle)
-    once = 2 * math.pi / max(step, 1e-6) if fits else 24  # no need to go round twice
-    length = min(len(table), max(k + 1, min(SHOWN, round(once))))
-    figure(
-        charts.turn(
-            table[:length, 2 * pair : 2 * pair + 2],
-            k,
-            turn.matrix,
-            (f"dimension {2 * pair}", f"dimension {2 * pair + 1}"),
-        ),
-        key="turn_figure",
-        alt=f"Positions in the plane of pair {pair}, each turned by {k} positions",
-        projector=projector,
-    )
 
 
 def others(lab: Lab) -> None:
     """The same sentence under sinusoidal, learned, no and shifted positions."""
-    view, run, trace, projector = lab.view, lab.run, lab.trace, lab.projector
+    view, run, trace = lab.view, lab.run, lab.trace
     before, own_kind = compute.answers_of(view, run), lab.kind_of_table
     longest = max(len(text.ids) for text in trace.texts.values())
     room = view.model.config.max_length - longest
     kinds = [kind for kind in position_tables.KINDS if kind != "shifted" or room > 0]
-    kind = session.draw("instead", options=kinds)
+    kind = session.draw("instead", lab.controls, {"width": "content"}, options=kinds)
     shift = min(room, session.values().get("shift", SETTINGS["shift"].default))
     if kind == "shifted":
-        shift = chosen_among("shift", 1, min(room, 100))
-    st.subheader("What changes")
-    is_own = "its own, so nothing may change" if kind == own_kind else labels.POSITIONS[kind]
+        shift = lab.choose("shift", 1, min(room, 100))
+    effect = compute.effect_of(view, run, kind, shift)
+    layers = [
+        f"{site.kind} {site.layer + 1}" for part in effect.moved for site in trace.kinds[part]
+    ]
+    heads = [str(i + 1) for i in range(view.model.config.n_heads)]
+    left, right = st.columns(2)
+    with left:
+        lab.panel(
+            f"Which heads move: {kind}",
+            charts.matrix(
+                np.concatenate(list(effect.moved.values())),
+                charts.Axis("layer", layers),
+                charts.Axis("head", heads),
+                "moved",
+                (0, 1),
+                ".0%",
+            ),
+            "Share of each head's weight that lies elsewhere than with the model's own table.",
+            key="moved_figure",
+            alt=f"How far each head is moved by {kind} positions",
+        )
+    with right:
+        st.subheader("What changes")
+        what_changes(lab, kinds, shift)
+        is_own = "its own, so nothing may change" if kind == own_kind else labels.POSITIONS[kind]
+        st.caption(
+            f"This model's own table is {own_kind}. “{kind.capitalize()}” is here {is_own}. A "
+            "moved share is the part of a row's weight that lies elsewhere than with its own "
+            "positions, mean over rows and heads.  \n*Try: the model sort. Does it need "
+            "positions?*"
+        )
+
+    st.subheader("What the model answers")
+    if lab.of_text:
+        answers_of_classes(view.classes, {"own positions": before, kind: effect.answers})
+        return
     st.caption(
-        f"This model's own table is {own_kind}. “{kind.capitalize()}” is here {is_own}. A moved "
-        "share is the part of a row's weight that lies elsewhere than with its own positions, "
-        "mean over rows and heads.  \n*Try: the model sort. Does it need positions?*"
+        f"Probability of the {trace.predicted.title}'s next token, and the likeliest next token, "
+        f"with the model's own positions and with “{kind}”."
     )
-    title = trace.predicted.title
-    rows, probability_column = [], f"the {title}'s tokens"
+    answers_table(lab, before, effect.answers, "own", kind)
+    if view.checkpoint.writes and not catalog.random_weights(view.name):
+        text = session.text()
+        usual, anew = (compute.written_under(view, text, name, shift) for name in (own_kind, kind))
+        st.markdown(
+            f"A target that it writes by itself, with its own positions: "
+            f"**{labels.escaped(usual) or '(nothing)'}**  \n"
+            f"and with “{kind}”: **{labels.escaped(anew) or '(nothing)'}**"
+        )
+
+
+def what_changes(lab: Lab, kinds: Sequence[str], shift: int) -> None:
+    """What each kind of positions moves, and what it does to the answers."""
+    view, run, before = lab.view, lab.run, compute.answers_of(lab.view, lab.run)
+    probability_column = f"the {lab.trace.predicted.title}'s tokens"
+    rows = []
     for name in kinds:
         effect = compute.effect_of(view, run, name, shift)
         named = f"shifted by {shift}" if name == "shifted" else name
-        row = {"positions": f"{name} (its own)" if name == own_kind else named}
+        row = {"positions": f"{name} (its own)" if name == lab.kind_of_table else named}
         row |= {f"{part} moved": float(far.mean()) for part, far in effect.moved.items()}
         if not lab.of_text:
             row[probability_column] = float(np.nanmean(effect.answers.wanted))
@@ -289,45 +335,6 @@ def others(lab: Lab) -> None:
         key="kinds_table",
         alt="What each kind of positions changes",
     )
-
-    effect = compute.effect_of(view, run, kind, shift)
-    st.subheader(f"Which heads move: {kind}")
-    st.caption("Share of each head's weight that lies elsewhere than with the model's own table.")
-    layers = [
-        f"{site.kind} {site.layer + 1}" for part in effect.moved for site in trace.kinds[part]
-    ]
-    heads = [str(i + 1) for i in range(view.model.config.n_heads)]
-    figure(
-        charts.matrix(
-            np.concatenate(list(effect.moved.values())),
-            charts.Axis("layer", layers),
-            charts.Axis("head", heads),
-            "moved",
-            (0, 1),
-            ".0%",
-        ),
-        key="moved_figure",
-        alt=f"How far each head is moved by {kind} positions",
-        projector=projector,
-    )
-
-    st.subheader("What the model answers")
-    if lab.of_text:
-        answers_of_classes(view.classes, {"own positions": before, kind: effect.answers})
-        return
-    st.caption(
-        f"Probability of the {title}'s next token, and the likeliest next token, with the model's "
-        f"own positions and with “{kind}”."
-    )
-    answers_table(lab, before, effect.answers, "own", kind)
-    if view.checkpoint.writes and not catalog.random_weights(view.name):
-        text = session.text()
-        usual, anew = (compute.written_under(view, text, name, shift) for name in (own_kind, kind))
-        st.markdown(
-            f"A target that it writes by itself, with its own positions: "
-            f"**{labels.escaped(usual) or '(nothing)'}**  \n"
-            f"and with “{kind}”: **{labels.escaped(anew) or '(nothing)'}**"
-        )
 
 
 def answers_of_classes(classes: tuple[str, ...], answers: dict[str, positions.Answers]) -> None:
@@ -378,10 +385,9 @@ def answers_table(
 
 def swap(lab: Lab) -> None:
     """Two words in each other's place, with and without positions."""
-    view, trace, projector = lab.view, lab.trace, lab.projector
+    view, trace = lab.view, lab.trace
     text, side = lab.run.texts[0], next(iter(trace.sides.values()))
     length = len(text.ids)
-    st.subheader("Two words change places")
     if length < 2:
         st.info(f"There is nothing to swap: type a {side.title} of two words or more.")
         return
@@ -391,8 +397,8 @@ def swap(lab: Lab) -> None:
     options = [f"{i} {text.tokens[i]}" for i in places]
     defaults = options[1 if len(places) > 2 else 0], options[-2 if len(places) > 3 else -1]
     picked = [
-        options.index(session.draw(key, box=column, options=options, default=default))
-        for column, key, default in zip(st.columns(2), ("first", "second"), defaults, strict=True)
+        options.index(session.draw(key, lab.controls, CONTROL, options=options, default=default))
+        for key, default in zip(("first", "second"), defaults, strict=True)
     ]
     if text.ids[picked[0]] == text.ids[picked[1]]:
         st.info("These two are the same token: choose two that differ.")
@@ -408,7 +414,15 @@ def swap(lab: Lab) -> None:
         if "causal" in switches and trace.masks.causal
         else ""
     )
-    st.caption(
+    rows = slice(int(side.begins), int(side.begins) + len(places))  # <s> stands where it stood
+    read = trace.texts[side.name].tokens
+    new = charts.Axis("row after", [read[i] for i in without.order[rows]])
+    old = charts.Axis("row before", read[rows])
+    apart = {name: one.distances[rows, rows] for name, one in swaps.items()}
+    largest = max(float(far.max()) for far in apart.values())
+    lab.panel(
+        "Two words change places: how far each row is from each row before",
+        charts.matrices(apart, new, old, "distance", (0, largest)),
         f"The {side.stack}'s output for the swapped sentence, each token against its own row of "
         "before: with positions the largest difference of a number is "
         f"**{with_positions.largest:.2g}**, without **{without.largest:.1e}** "
@@ -419,35 +433,20 @@ def swap(lab: Lab) -> None:
             else "(more than 1e-5)."
         )
         + causal
-    )
-    rows = slice(int(side.begins), int(side.begins) + len(places))  # <s> stands where it stood
-    read = trace.texts[side.name].tokens
-    new = charts.Axis("row after", [read[i] for i in without.order[rows]])
-    old = charts.Axis("row before", read[rows])
-    st.markdown(
-        "Distance of each row after the swap from each row before, in mean lengths of a row:"
-    )
-    apart = {name: one.distances[rows, rows] for name, one in swaps.items()}
-    largest = max(float(far.max()) for far in apart.values())
-    figure(
-        charts.matrices(apart, new, old, "distance", (0, largest)),
+        + "  \nDistances are in mean lengths of a row; zero, the darkest, is the very same row. "
+        "Without positions every row has its twin: where the two tokens stand, off the diagonal, "
+        "elsewhere on it. A token that occurs twice has two.",
         key="swap_figure",
         alt=f"Distances of the {side.stack}'s rows after and before the swap, with and without "
         "positions",
-        projector=projector,
     )
-    st.caption(
-        "Zero, the darkest, is the very same row. Without positions every row has its twin: where "
-        "the two tokens stand, off the diagonal, elsewhere on it. A token that occurs twice has "
-        "two."
-    )
-    st.subheader("How far each token moved")
     far = {name: one.moved[rows] for name, one in swaps.items()}
-    figure(
+    lab.panel(
+        "How far each token moved",
         charts.lines(far, new, "moved").update_xaxes(tickangle=-90),
+        "Distance of each token's row from its own row before, in mean lengths of a row.",
         key="followed_figure",
         alt=f"How far the {side.stack}'s row of each token moves",
-        projector=projector,
     )
     st.subheader("What the model answers")
     apart = {
@@ -482,3 +481,4 @@ def swap(lab: Lab) -> None:
 
 
 LAB = dict(zip(SECTIONS[1:], (wavelengths, distance, rotation, others, swap), strict=True))
+OF_ALL_SIDES = "Other positions", "Swap two words"

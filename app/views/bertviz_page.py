@@ -5,7 +5,7 @@ import streamlit as st
 from app import compute, labels, session, theme
 from app.components.html_frame import html_frame
 from app.export import bertviz_html
-from app.settings import DRAWN_AT_ONCE
+from app.settings import DRAWN_AT_ONCE, SETTINGS
 
 MANY = 100_000  # lines and boxes: more take a browser seconds
 MOST = 1_000_000  # more than anybody waits for
@@ -18,22 +18,16 @@ ABOUT = {
     "the sum, q ∙ k / √d_head before the softmax. Blue is above zero, orange below.",
 }
 
-st.markdown(
-    "The views of [BertViz](https://github.com/jessevig/bertviz), for this model and sentence. "
-    "A line leads from the query, on the left, to the key; the "
-    "stronger the line, the larger the weight.  \n"
-    "*Try: find a head in the model view, then see in the neuron view how it comes about.*"
-)
-
 run = session.run()
 trace = compute.trace_of(session.view(run), run)
 focus = session.focus()
 numbers = [site.layer + 1 for site in trace.kinds[focus.kind]]
 short = max(len(text.ids) for text in trace.texts_of(focus.kind)) <= DRAWN_AT_ONCE
 
-with st.container(horizontal=True, vertical_alignment="bottom"):
-    view = session.draw("bertviz")
-    excluded = session.draw("leave_out", options=numbers)
+with st.container(key="controls", horizontal=True, vertical_alignment="center"):
+    view = session.draw("bertviz", look={"label_visibility": "collapsed"})
+    st.markdown(SETTINGS["leave_out"].label, width="content")
+    excluded = session.draw("leave_out", look={"label_visibility": "collapsed"}, options=numbers)
     asked = short or session.draw("draw")
 
 layers = [layer for layer, number in enumerate(numbers) if number not in excluded]
@@ -61,10 +55,6 @@ if not asked:
 shown = focus.layer if focus.layer in layers else layers[0]
 query, key = labels.axes(trace, focus.kind)
 st.subheader(labels.kind_name(trace, focus.kind))
-st.caption(
-    f"Left: {query.title}. Right: {key.title}. It opens at layer {numbers[shown]}, head "
-    f"{focus.head + 1}. {ABOUT[view]}"
-)
 try:
     page = bertviz_html.page(
         trace,
@@ -81,3 +71,13 @@ except bertviz_html.CannotDraw as error:
     raise session.NothingToShow from error
 name = labels.head_name(trace, focus.kind, shown, focus.head)
 html_frame(page, key="bertviz_frame", alt=f"BertViz, {view} view: {name}")
+st.caption(
+    f"Left: {query.title}. Right: {key.title}. It opens at layer {numbers[shown]}, head "
+    f"{focus.head + 1}. {ABOUT[view]}"
+)
+st.markdown(
+    "The views of [BertViz](https://github.com/jessevig/bertviz), for this model and sentence. "
+    "A line leads from the query, on the left, to the key; the "
+    "stronger the line, the larger the weight.  \n"
+    "*Try: find a head in the model view, then see in the neuron view how it comes about.*"
+)

@@ -4,40 +4,34 @@ import numpy as np
 import streamlit as st
 
 from app import charts, compute, labels, session
-from app.components.figure import figure
-from app.components.token_line import token_line
-from app.views._positions_lab import LAB, Lab
-
-st.markdown(
-    "Attention by itself cannot tell “dog bites man” from “man bites dog”, so a **table** with "
-    "one row a position is added to the words: in the paper, sines and cosines.  \n"
-    "*Try: repeat a word. Its embedding rows are equal; which picture tells them apart?*"
-)
+from app.components.figure import panel
+from app.views._positions_lab import LAB, OF_ALL_SIDES, Lab
 
 run = session.run_unchanged()
 view, projector = session.view(run), session.values()["projector"]
 trace = compute.trace_of(view, run)
 sides = {side.title: side.name for side in trace.sides.values()}
-with st.container(key="controls", horizontal=True, gap="large"):
-    title = session.draw("side", options=list(sides), default=next(iter(sides)))
-    chosen = session.draw("lab")
+controls = st.container(key="controls", horizontal=True, vertical_alignment="bottom", gap="large")
+unlabelled = {"label_visibility": "collapsed", "width": "content"}
+chosen = session.draw("lab", controls, unlabelled)
+title = next(iter(sides))
+if chosen not in OF_ALL_SIDES:
+    title = session.draw("side", controls, unlabelled, options=list(sides), default=title)
 side = sides[title]
 encoding = trace.texts[side]
-token_line(title.capitalize(), encoding)
 position = charts.Axis("position", [f"{i} {token}" for i, token in enumerate(encoding.tokens)])
 
 if chosen in LAB:
-    LAB[chosen](Lab(view, run, trace, side, projector))
+    LAB[chosen](Lab(view, run, trace, side, projector, controls))
 else:
-    description = labels.positions(view.model)
     table, token, embedded = trace.table[side], trace.token[side], trace.embedded[side]
     largest = float(max(np.abs(values).max() for values in (table, token, embedded)))
-    for key, title, caption, values, scale in (
+    panels = (
         (
             "table",
             "The positional table",
             "Captured from the model for these positions; it is the same for every sentence. "
-            f"{description}",
+            f"{labels.positions(view.model)}",
             table,
             None,
         ),
@@ -62,12 +56,21 @@ else:
             embedded,
             largest,
         ),
-    ):
-        st.subheader(title)
-        st.caption(caption)
-        figure(
-            charts.vectors(values, position, scale),
-            key=f"{key}_figure",
-            alt=f"{title}: {values.shape[0]} positions, {values.shape[1]} dimensions",
-            projector=projector,
-        )
+    )
+    boxes = [*st.columns(2), *st.columns(2)]
+    for box, (key, title, caption, values, scale) in zip(boxes, panels, strict=True):
+        with box:
+            panel(
+                title,
+                charts.vectors(values, position, scale),
+                caption,
+                key=f"{key}_figure",
+                alt=f"{title}: {values.shape[0]} positions, {values.shape[1]} dimensions",
+                projector=projector,
+            )
+
+st.markdown(
+    "Attention by itself cannot tell “dog bites man” from “man bites dog”, so a **table** with "
+    "one row a position is added to the words: in the paper, sines and cosines.  \n"
+    "*Try: repeat a word. Its embedding rows are equal; which picture tells them apart?*"
+)

@@ -49,7 +49,8 @@ def file_button(label: str, make, name: str, kind: str, **more) -> None:
 
 
 verdict = st.container(key="verdict")
-files, opening = st.columns([2, 1], gap="large")
+files, aside = st.columns([2, 1], gap="large")
+preview, opening = aside.container(), aside.container()
 with opening:
     st.subheader("Open an evidence pack")
     st.file_uploader(
@@ -106,12 +107,17 @@ if pack := session.memo().get("pack"):
             show(f"The view is restored. The numbers: **{agreement.verdict}**. {said}")
         st.page_link(PAGES[pack.page].file, label=f"Back to the page {PAGES[pack.page].title}")
 
-with files, st.container(key="files"):
-    st.markdown(
-        "What is on the screen, as files: the selected head, read as “Display” above says. Each is "
-        "made on demand.  \n*Try: take the evidence pack, change everything, and drop the pack "
-        "here: the view comes back, and the numbers are checked.*"
+with preview:
+    drawn = compute.cached(
+        model_view,
+        run,
+        ("preview", focus, reading),
+        lambda: pictures.head(view, "svg").decode("utf-8"),
+        len,
     )
+    st.image(drawn, width=PREVIEW, alt=f"Preview: {view.name}")
+
+with files, st.container(key="files"):
     st.subheader("Pictures")
     with st.container(horizontal=True):
         for label, (ending, kind, make, what) in PICTURES.items():
@@ -121,15 +127,6 @@ with files, st.container(key="files"):
         "of this machine has stand in a PNG or PDF by their code, such as U+4E2D. The web page "
         "needs no internet; pointing and clicking work as here."
     )
-    preview = compute.cached(
-        model_view,
-        run,
-        ("preview", focus, reading),
-        lambda: pictures.head(view, "svg").decode("utf-8"),
-        len,
-    )
-    st.image(preview, width=PREVIEW, alt=f"Preview: {view.name}")
-
     st.subheader("Numbers")
     one = session.draw("weights_of") == ONE
     with st.container(horizontal=True):
@@ -167,4 +164,9 @@ with files, st.container(key="files"):
                 *left_out,
             ]
         )
+    )
+    st.markdown(
+        "What is on the screen, as files: the selected head, read as “Display” above says. Each is "
+        "made on demand.  \n*Try: take the evidence pack, change everything, and drop the pack "
+        "here: the view comes back, and the numbers are checked.*"
     )

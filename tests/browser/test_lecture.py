@@ -127,7 +127,6 @@ def test_padding(lecture):
     lecture.done("padding")
 
 
-@pytest.mark.xfail(reason="the picture begins below the fold: text, side and lab stand above it")
 def test_positions(lecture):
     lecture.go("Positional encoding")
     lecture.seen(lecture.page.locator(".st-key-table_figure"))

@@ -134,6 +134,21 @@ def test_the_first_view_has_name_sentence_translation_tiles_and_the_head(visit, 
     assert seen["head"], seen
 
 
+@pytest.mark.parametrize("address", ["?projector=true", "?pad_to=30"])
+def test_all_tiles_and_the_head_are_in_view_when_the_bar_has_grown(visit, address):
+    """Below a line more, in which the changes stand."""
+    small(visit).open(f"{address}&kind=cross&layer=1&head=2")
+    before = visit.page.evaluate(FIRST_VIEW)
+    visit.page.mouse.click(*tile(visit, "cross", 0, 1))
+    visit.page.keyboard.press("o")
+    expect(visit.page.get_by_role("button", name="cross.1.2=off ×")).to_be_visible()
+    visit.settle()
+    seen = visit.page.evaluate(FIRST_VIEW)
+    print(before, seen, sep="\n")
+    assert seen["scrolled"] == 0
+    assert seen["tiles"] == seen["all"] == before["all"] and seen["head"], seen
+
+
 def test_a_click_on_a_tile_paints_its_head_in_two_frames_and_sends_little(visit):
     small(visit).open()
     session = visit.page.context.new_cdp_session(visit.page)

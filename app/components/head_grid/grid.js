@@ -1,7 +1,7 @@
 // All heads at once: for each kind of attention a canvas of tiles, and the text that they read.
 
 import { pixelColours } from "../shared/colours.js";
-import { element, painted } from "../shared/dom.js";
+import { element, outwards, painted, roomBelow } from "../shared/dom.js";
 import { cellUnder, hatching, pixelSheet, pointIn, sized, writeTurned } from "../shared/heatmap.js";
 import { minus, percent, signedPercent } from "../shared/numbers.js";
 import {
@@ -16,6 +16,8 @@ const LEAST_TILE = 56; // px; where they would be smaller, kinds are stacked ins
 const WIDE = 1000; // px; a narrower frame has the selected head below the tiles
 const LARGEST_TILE = 18; // in letters
 const HIGHEST = 0.42; // of the window, for all layers together
+const LOWEST_TILE = 44; // px; where all layers would be in view only with lower ones, they are not
+const TITLE = 1.8; // of a kind of attention, in letters
 const GAP = 4;
 const CORNER = 12; // px
 const SCOPES = ["head", "layer", "kind"]; // of what is done to the selected head
@@ -99,9 +101,10 @@ export class Grid {
     };
     this.observer?.disconnect();
     this.observer = new ResizeObserver(() => {
-      if (Math.abs(this.frame.clientWidth - this.frameWidth) > 1) this.draw();
+      const isMoved = Math.abs(roomBelow(this.stage) - this.below) > 1; // something above has grown
+      if (isMoved || Math.abs(this.frame.clientWidth - this.frameWidth) > 1) this.draw();
     });
-    this.observer.observe(this.frame);
+    for (const node of outwards(this.frame)) this.observer.observe(node);
     this.textOf = null; // a new place on the page, after another page was shown
     this.draw();
   }
@@ -168,6 +171,7 @@ export class Grid {
     this.frame.style.setProperty("--hl-focus", this.look.colour);
     this.words();
     this.change();
+    this.below = roomBelow(this.stage);
     const parts = this.shown();
     this.drawn = [];
     if (!parts.length) return this.sections.replaceChildren("With this reading, nothing is left.");
@@ -202,7 +206,9 @@ export class Grid {
     const top = order ? 0 : 1.5 * font;
     const above = order ? 1.25 * font : 0; // a line of its own over every tile
     const ratio = Math.min(1.6, Math.max(0.6, part.rows / part.columns));
-    const highest = Math.max(LEAST_TILE, (HIGHEST * window.innerHeight) / layers);
+    const fitting = (this.below - TITLE * font - top) / layers - GAP - above;
+    const highest = Math.min(fitting < LOWEST_TILE ? Infinity : fitting,
+      Math.max(LEAST_TILE, (HIGHEST * window.innerHeight) / layers));
     const largest = Math.min(LARGEST_TILE * font, this.large ? highest / ratio : Infinity);
     const width = Math.min((room - left) / heads - GAP, largest);
     const height = width * ratio;

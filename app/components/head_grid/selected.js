@@ -1,18 +1,15 @@
 // The selected head in full, with its tokens, and what the model predicts at the row one looks at.
 
 import { pixelColours } from "../shared/colours.js";
-import { element } from "../shared/dom.js";
+import { element, roomBelow } from "../shared/dom.js";
 import { cellUnder, pixelSheet, pointIn, sized, writeTurned } from "../shared/heatmap.js";
 import { percent } from "../shared/numbers.js";
 import { averaged, links, meanWeights, placesOf, scaled } from "./cells.js";
 
 const LARGEST_CELL = 34; // px
-// For its cells, so that tiles and head are seen without scrolling: of the window, and of what is
-// left of it below so many letters.
-const TALLEST = 0.32;
-const ABOVE = 25;
-const LEAST = 160; // px
-const LEAST_LETTERS = 0.7; // of the page's
+const TALLEST = 0.32; // of the window, for all cells, where there is room
+const LEAST = 130; // px
+const LETTERS = [0.7, 0.85]; // of the page's, at least and at most
 const LONGEST_LABEL = 24; // characters
 
 export class SelectedHead {
@@ -91,14 +88,14 @@ export class SelectedHead {
 
   /** The picture is drawn when what it shows has changed; the marks follow the pointer. */
   draw() {
-    const { data, look, ink, frameWidth, pointed, pinned } = this.grid;
+    const { data, look, ink, frameWidth, below, pointed, pinned } = this.grid;
     this.link(data, pinned);
     const part = this.grid.part(look.focus.kind);
     this.root.toggleAttribute("hidden", !part?.rows || !part.columns);
     if (this.root.hidden) return;
     this.scopes.value = this.grid.scope;
     this.tools.hidden = !this.grid.act || !look.acts || data.signed;
-    const shown = [data, look, ink, frameWidth];
+    const shown = [data, look, ink, frameWidth, below];
     if (!shown.every((value, i) => value === this.shown?.[i])) {
       this.shown = shown;
       this.paint(part);
@@ -114,13 +111,15 @@ export class SelectedHead {
     const context = this.picture.getContext("2d");
     const [down, across] = [part.query, part.key].map((name) => grid.data.sides[name]);
     const labels = [this.rowLabels(part, down), this.labels(across, part.columns)];
-    const { innerHeight } = window;
-    const tallest = Math.max(LEAST, Math.min(TALLEST * innerHeight, innerHeight - ABOVE * grid.font));
-    const letters = grid.font *
-      Math.min(0.85, Math.max(LEAST_LETTERS, tallest / part.rows / grid.font));
-    context.font = `${letters}px ${grid.family}`;
-    const [widest, highest] = labels.map((some) =>
-      Math.max(...some.map((label) => context.measureText(label).width)));
+    const [least, most] = LETTERS.map((share) => share * grid.font);
+    const longest = (letters) => {
+      context.font = `${letters}px ${grid.family}`;
+      return labels.map((some) => Math.max(...some.map((label) => context.measureText(label).width)));
+    };
+    const space = roomBelow(this.box) - 1.6 * most - longest(most)[1] - 10;
+    const tallest = Math.max(LEAST, Math.min(TALLEST * window.innerHeight, space));
+    const letters = Math.min(most, Math.max(least, tallest / part.rows));
+    const [widest, highest] = longest(letters);
     const title = 1.6 * letters;
     const [left, top] = [title + Math.min(widest, 0.4 * this.box.clientWidth) + 6,
       title + highest + 6];

@@ -2,7 +2,7 @@
 // the pointer. The row that is followed has a frame.
 
 import { ramp } from "../shared/colours.js";
-import { element, painted } from "../shared/dom.js";
+import { element, outwards, painted, roomBelow } from "../shared/dom.js";
 import { cellUnder, drawCells, hatching, pointIn, sized, writeTurned } from "../shared/heatmap.js";
 import { exact } from "../shared/numbers.js";
 import { headerOf } from "../shared/packed.js";
@@ -34,7 +34,7 @@ class Matrices {
     root.append(this.frame);
     for (const one of this.matrices) this.add(one);
     this.observer = new ResizeObserver(() => this.draw());
-    this.observer.observe(this.frame);
+    for (const node of outwards(this.frame)) this.observer.observe(node); // the bar may grow
   }
 
   add(one) {
@@ -56,8 +56,9 @@ class Matrices {
   draw() {
     const style = getComputedStyle(this.frame);
     const ink = style.color;
-    if (this.frame.clientWidth === this.width && ink === this.ink) return;
-    [this.width, this.ink] = [this.frame.clientWidth, ink];
+    const shown = [this.frame.clientWidth, ink, Math.round(roomBelow(this.frame))];
+    if (shown.every((value, i) => value === this.shown?.[i])) return;
+    [this.width, this.ink] = this.shown = shown;
     this.letter = parseFloat(style.fontSize);
     this.font = (size) => `${size}px ${style.fontFamily}`;
     for (const one of this.matrices) this.paint(one);
@@ -75,7 +76,7 @@ class Matrices {
     one.top = one.columns.length ? widest(one.columns) + letter * 0.6 : letter * 1.4;
     const room = this.width - one.left - 4;
     one.across_ = Math.min(room / columns, letter * 3.2);
-    const left = window.innerHeight - this.above(one) - one.top - 8;
+    const left = roomBelow(one.canvas) - one.top - 8;
     one.down = rows > TALL ? Math.max(2, (letter * 1.5 * TALL) / rows)
       : Math.min(1.5 * letter, Math.max(FLATTEST * letter, left / rows));
     const [width, height] = [one.left + one.across_ * columns + 4, one.top + one.down * rows + 4];
@@ -83,14 +84,6 @@ class Matrices {
     this.cells(one, context);
     this.labels(one, context);
     this.marks(one, context);
-  }
-
-  /** Where a picture begins in the window while nothing is scrolled. */
-  above(one) {
-    let scrolled = 0;
-    for (let node = this.frame; node; node = node.parentNode ?? node.host)
-      scrolled += node.scrollTop ?? 0;
-    return one.canvas.getBoundingClientRect().top + scrolled;
   }
 
   cells(one, context) {

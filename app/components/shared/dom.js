@@ -15,3 +15,15 @@ export function painted(picture, detail = null) {
   performance.clearMarks(`${picture} painted`);
   performance.mark(`${picture} painted`, { detail });
 }
+
+/** A node and what it stands in, out of shadow roots too. */
+export function outwards(node) {
+  const parent = node.parentElement ?? node.getRootNode().host;
+  return parent ? [node, ...outwards(parent)] : [node];
+}
+
+/** Pixels from the top of a node to the foot of the window, while nothing is scrolled. */
+export function roomBelow(node) {
+  const scrolled = outwards(node).reduce((sum, { scrollTop }) => sum + scrollTop, 0);
+  return window.innerHeight - node.getBoundingClientRect().top - scrolled;
+}
