@@ -126,7 +126,7 @@ def sweep_explained(score: float, has_other: bool) -> str:
     return (
         f"**Effect**: the score with the one change less the score without any, "
         f"{_signed(score)}. Below 0, the output needs what was changed. Click a row to "
-        f"select its head.{more}"
+        f"select its head on the other pages.{more}"
     )
 
 

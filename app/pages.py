@@ -53,6 +53,7 @@ PAGES = {
             "How the output comes about, token by token: the probabilities of each next token, and "
             "what every head attends to for it.",
             head=True,
+            idle=("hold",),
         ),
         Page(
             "Heads",
@@ -110,7 +111,6 @@ PAGES = {
             "ablation",
             "What every head, sublayer and token is for: each is changed by itself, and you see "
             "what that does to the output.",
-            head=True,
         ),
         Page(
             "Tokenizer",

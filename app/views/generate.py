@@ -141,6 +141,8 @@ view = session.view(run)
 chosen = session.values()
 with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
     how = decoding()
+    if chosen["target"].strip():
+        st.caption("The typed target is not read here: the model writes its own.", width="content")
     with st.popover("Branches", icon=":material/account_tree:"):
         session.draw("beginning")
         session.draw("branches")

@@ -19,6 +19,9 @@ STILL = """
   *, ::before, ::after { animation: none !important; transition: none !important;
     caret-color: transparent !important; }
 """
+OTHERWISE = f"shows={OTHER.replace(' ', '+')}"
+UNTRAINED, PRE_NORM = "model=paper%2C+untrained", "pre_norm%2C+untrained"
+OTHER_RUN = ("other", "other_model", "other_step", "other_masks")
 OF_A_HEAD = ("kind", "layer", "head")
 READING = ("pattern", "show", "scale", "order", "average", "special", "words", "least")
 
@@ -46,6 +49,9 @@ def of_a_run(address: str = "", /, **others) -> dict:
         "kind": ("", "encoder"),
         "layer": ("", 3),
         "head": ("", 3),
+        "other_model": (f"{UNTRAINED}&{OTHERWISE}&other_model={PRE_NORM}", ""),
+        "other_step": (f"other_step=16&{OTHERWISE}", "256"),
+        "other_masks": (f"causal=false&kind=decoder&other_masks=true&{OTHERWISE}", False),
     } | others
     return {key: ("&".join(filter(None, (address, q))), value) for key, (q, value) in texts.items()}
 
@@ -66,10 +72,29 @@ TILES = {
     "order": ("", "entropy"),
     "pattern": ("", "previous token"),
 }
+SCORED = {
+    "score_at": ("order=ablation", 3),
+    "score_token": ("order=ablation&score_at=3", "Hund"),
+    "score_against": ("order=ablation&score_at=3", "Hund"),
+}
 # Page → setting → the address at which it matters there, and what to change it to. What stands
 # in the top bar and in no page's list does not matter on that page.
 MATTERS = {
-    HOME: of_a_run() | READ_AS | TILES | {"projector": ("", True)},
+    HOME: of_a_run() | READ_AS | TILES | SCORED | {"projector": ("", True)},
+    "generate": without(
+        of_a_run(
+            how=("", "Sampling"),
+            beginning=("", "12"),
+            branches=("", "12; 13"),
+            width=("how=Beam+search", 7),
+            alpha=("how=Beam+search", 2.0),
+            temperature=("how=Sampling", 3.0),
+            top_k=("how=Sampling&temperature=3", 1),
+            top_p=("how=Sampling&temperature=3", 0.2),
+            seed=("how=Sampling&temperature=3", 1),
+        ),
+        *("target", "hold"),
+    ),
     "heads": of_a_run()
     | {"measured_on": ("", "Example sentences"), "pattern": ("", "previous token")},
     "model": without(
@@ -78,6 +103,15 @@ MATTERS = {
     ),
     "inside": of_a_run("at=Softmax", at=("", "Values"), without=("", ["scaling"])),
     "lookup": of_a_run(scaled=("vectors=Three+words", False), vectors=("", "Three words")),
+    "ablation": without(
+        of_a_run(
+            sweep=("", "Sublayers skipped"),
+            score_at=("", 3),
+            score_token=("score_at=3", "Hund"),
+            score_against=("score_at=3", "Hund"),
+        ),
+        *OF_A_HEAD,
+    ),
     "positions": {
         "model": ("", "reverse"),
         "source": ("", "Two dogs run."),
@@ -177,7 +211,10 @@ class Screen:
         """What opens to show a setting's widget, if anything has to."""
         if key in READING and self.page.locator(".st-key-display").count():
             return "display"
-        boxes = {"projector": "more", "device": "more", "changes": "what_if", "other": "what_if"}
+        boxes = {"projector": "more", "device": "more"}
+        boxes |= dict.fromkeys(("changes", *OTHER_RUN), "what_if")
+        if key.startswith("score") and self.page.locator(".st-key-display").count():
+            return "display"
         return boxes.get(key)
 
     def reveal(self, key: str) -> None:

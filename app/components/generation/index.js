@@ -137,7 +137,7 @@ class Walk {
   showHeads() {
     const { rows, focus } = this.data;
     const weights = rows.weights[state.step];
-    const [text, written] = [this.text, this.written].map((box) => [...box.querySelectorAll("span")]);
+    const [text, written] = [this.text, this.written].map((box) => box.querySelectorAll("span"));
     for (const token of [...text, ...written]) token.style.removeProperty("--attends");
     if (!weights) {
       this.heads.replaceChildren(element("p", {}, `${rows.name} reads the source before the first ` +
