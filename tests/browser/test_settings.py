@@ -19,14 +19,11 @@ STILL = """
   *, ::before, ::after { animation: none !important; transition: none !important;
     caret-color: transparent !important; }
 """
-OTHERWISE = f"shows={OTHER.replace(' ', '+')}"
+OTHERWISE = "shows=Other+run"
 UNTRAINED, PRE_NORM = "model=paper%2C+untrained", "pre_norm%2C+untrained"
 OTHER_RUN = ("other", "other_model", "other_step", "other_masks")
 OF_A_HEAD = ("kind", "layer", "head")
 READING = ("pattern", "show", "scale", "order", "average", "special", "words", "least")
-
-
-OTHER = "Other+sentence"
 
 
 def of_a_run(address: str = "", /, **others) -> dict:
@@ -45,7 +42,7 @@ def of_a_run(address: str = "", /, **others) -> dict:
         "pad_to": ("", 30),
         "changes": ("", "all=uniform"),
         "shows": ("changes=all%3Duniform", "Without"),
-        "other": (f"other=Two+dogs+run.&shows={OTHER}", "A man sleeps on a bench in the park."),
+        "other": (f"other=Two+dogs+run.&{OTHERWISE}", "A man sleeps on a bench in the park."),
         "kind": ("", "encoder"),
         "layer": ("", 3),
         "head": ("", 3),
@@ -136,7 +133,7 @@ MATTERS = {
             src_padding=("pad_to=30&stack=encoder", False),
             changes=("stack=encoder", "all=uniform"),
             shows=("stack=encoder&changes=all%3Duniform", "Without"),
-            other=(f"stack=encoder&other=Two+dogs+run.&shows={OTHER}", "A man sleeps."),
+            other=(f"stack=encoder&other=Two+dogs+run.&{OTHERWISE}", "A man sleeps."),
             stack=("", "encoder"),
         ),
         *OF_A_HEAD,
