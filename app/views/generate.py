@@ -160,7 +160,7 @@ text = next(iter(trace.texts.values())).tokens
 generation(
     title=next(iter(trace.sides.values())).title.capitalize(),
     text=text[: shown.first + 1] if len(trace.sides) == 1 else text,
-    written=view.checkpoint.outputs(shown.path),
+    written=(*shown.tokens, *view.checkpoint.outputs(shown.path[len(shown.tokens) :])),
     steps=steps_of(shown, lens),
     rows=rows_of(trace, kind, shown.first, len(shown.path)),
     focus=vars(focus),

@@ -1,0 +1,59 @@
+"""The page Generate, without a browser."""
+
+import pytest
+
+from app.settings import DECODING
+from model import load
+
+TEXT = "A dog runs on the beach."
+
+
+@pytest.fixture
+def opened(page):
+    def open_with(model="en-de", source=TEXT, **more):
+        page.query_params.update(model=model, source=source, **more)
+        page.run()
+        return page.switch_page("views/generate.py").run()
+
+    return open_with
+
+
+def said(page):
+    return " ".join(text.value for text in page.markdown)
+
+
+@pytest.mark.parametrize("how", DECODING)
+@pytest.mark.parametrize("model", ["en-de", "reverse", "decoder_only, untrained"])
+def test_every_model_that_writes_is_walked_through(opened, model, how):
+    source = "hello" if model == "reverse" else TEXT
+    page = opened(model, source, how=how)
+    assert not page.exception and not page.error
+
+
+def test_a_classifier_says_why_not(opened):
+    page = opened("reviews")
+    assert any("writes no text" in error.value for error in page.error) and not page.exception
+
+
+@pytest.mark.parametrize(
+    ("beginning", "why"), [("ein Hund", "no token ids"), ("999999", "no token ids")]
+)
+def test_a_beginning_that_is_none_is_answered_and_kept(opened, beginning, why):
+    page = opened(beginning=beginning)
+    assert any(why in error.value for error in page.error) and not page.exception
+    assert page.session_state["beginning"] == beginning
+
+
+def test_a_beginning_longer_than_the_room_is_answered(opened):
+    page = opened(beginning="-".join(["12"] * 900))
+    assert any("there is room for" in error.value for error in page.error) and not page.exception
+
+
+def test_beside_the_changes_stands_the_model_as_it_is_and_where_they_part(opened):
+    page = opened(changes="cross=off")
+    en_de = load("en-de")
+    now, plain = (en_de.generate(en_de.run(TEXT, changes=line)) for line in ("cross=off", ""))
+    at = next(i for i, (a, b) in enumerate(zip(now.tokens, plain.tokens, strict=False)) if a != b)
+    assert "**Without the changes**" in said(page) and f"they part at token {at + 1}," in said(page)
+    page.text_input(key="changes").set_value("").run()
+    assert "they part" not in said(page) and not page.exception
