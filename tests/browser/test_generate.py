@@ -110,7 +110,7 @@ def test_another_token_makes_a_branch_that_one_walks_and_prunes(walk):
     branches.first.click()
     walk.visit.idle()
     assert walk.written[: len(first.tokens)] == list(first.tokens)
-    walk.page.get_by_role("button", name="Take away the branch").click()
+    walk.page.get_by_role("button", name="Remove the branch").click()
     walk.visit.idle()
     expect(branches).to_have_count(0)
     walk.visit.open(link.split("/", 3)[3])

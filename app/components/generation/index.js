@@ -186,8 +186,8 @@ class Walk {
       row.classList.toggle("chosen", current);
       row.onclick = () => this.tell("branch", [name, false]);
       if (current) return element("div", {}, row);
-      const prune = element("button", { type: "button", title: "Take this branch away" }, "×");
-      prune.setAttribute("aria-label", `Take away the branch ${words.join(" ")}`);
+      const prune = element("button", { type: "button", title: "Remove this branch" }, "×");
+      prune.setAttribute("aria-label", `Remove the branch ${words.join(" ")}`);
       prune.onclick = () => this.tell("branch", [name, true]);
       return element("div", {}, row, prune);
     }));
