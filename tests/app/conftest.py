@@ -1,6 +1,9 @@
+from functools import cache
+
 import pytest
 import streamlit as st
 import torch
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from app import catalog, compute, theme
@@ -36,3 +39,12 @@ def one_core():
 def no_head_start():
     """There is no browser that must catch up."""
     theme.HEAD_START = 0
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_search_for_components():
+    """Every new AppTest reads the metadata of all installed packages for components."""
+    with pytest.MonkeyPatch.context() as patch:
+        scan = manifest_scanner.scan_component_manifests
+        patch.setattr(manifest_scanner, "scan_component_manifests", cache(scan))
+        yield
