@@ -14,7 +14,6 @@ DRAWN = (  # of any page
     ".st-key-head_grid, .js-plotly-plot, .stDataFrame, .st-key-pictures, .st-key-head_plane, "
     ".st-key-files, .st-key-model_map"
 )
-SIZE = {"width": 1280, "height": 900}
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 BEGUN = '.st-key-texts [data-testid="stElementContainer"]'
@@ -111,7 +110,7 @@ def context(tmp_path_factory):
             tmp_path_factory.mktemp("browser"),
             executable_path=executable(),
             args=ARGUMENTS,
-            viewport=SIZE,
+            viewport={"width": 1280, "height": 900},
         )
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         yield context
@@ -130,7 +129,7 @@ class Visit:
     def __init__(self, page: Page, address: str):
         self.page, self.address = page, address
         self.requests, self.errors, self.loading = [], [], set()
-        self.prepared = False
+        self.prepared, self.size = False, page.viewport_size
         page.add_init_script(TRAFFIC)
         page.on("request", lambda request: self.loading.add(request))
         page.on("requestfinished", lambda request: self.loading.discard(request))
@@ -214,7 +213,7 @@ class Visit:
         """Make the tab like a new one."""
         self.page.evaluate("sessionStorage.clear()")
         self.page.goto("about:blank")
-        self.page.set_viewport_size(SIZE)
+        self.page.set_viewport_size(self.size)
         self.page.emulate_media(color_scheme="light")
         self.page.mouse.move(0, 0)
         for seen in (self.requests, self.errors, self.loading):
