@@ -1,7 +1,11 @@
+from functools import cache
+
 import pytest
 import streamlit as st
 import torch
-from streamlit.testing.v1 import AppTest
+from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
 from app import catalog, compute, theme
 from model import load
@@ -36,3 +40,23 @@ def one_core():
 def no_head_start():
     """There is no browser that must catch up."""
     theme.HEAD_START = 0
+
+
+@pytest.fixture(autouse=True, scope="session")
+def quick_runs():
+    """What takes AppTest longer than a page: every new one reads the metadata of all installed
+    packages for components, and every run compiles our scripts and asks each millisecond whether it
+    has ended."""
+    scan, scripts = cache(manifest_scanner.scan_component_manifests), ScriptCache()
+
+    def until_it_ends(runner, timeout):
+        runner._script_thread.join(timeout)
+        wait(runner, 1)
+
+    wait = local_script_runner.require_widgets_deltas
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", scan)
+        patch.setattr(local_script_runner, "require_widgets_deltas", until_it_ends)
+        for module in (app_test, local_script_runner):
+            patch.setattr(module, "ScriptCache", lambda: scripts)
+        yield

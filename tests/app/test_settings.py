@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from functools import cache
 
 import pytest
 import streamlit as st
@@ -42,14 +43,19 @@ class Here:
         return [other for other in ("big", "small") if model in ("big", "small") and model != other]
 
     def structure(self, model, step, device):
-        depths = {
-            "classifier": {},
-            "big": {"n_decoder_layers": 5},
-            "small": {"n_decoder_layers": 1},
-        }
-        preset = "bloem" if model == "classifier" else "paper"
-        built = random_model(preset, n_encoder_layers=2, **depths[model])
-        return Structure(built.sides(), built.sites())
+        return structure(model)
+
+
+@cache
+def structure(model):
+    depths = {
+        "classifier": {},
+        "big": {"n_decoder_layers": 5},
+        "small": {"n_decoder_layers": 1},
+    }
+    preset = "bloem" if model == "classifier" else "paper"
+    built = random_model(preset, n_encoder_layers=2, **depths[model])
+    return Structure(built.sides(), built.sites())
 
 
 HERE = Here()

@@ -192,6 +192,7 @@ def test_a_focus_change_sends_no_weights_again(visit):
     frames.clear()
     visit.choose("layer", 3)
     assert max(frames) < 20_000  # the one head in full
+    visit.prepared = True  # with a listener
 
 
 def test_hover_over_the_one_head_names_both_tokens(visit):

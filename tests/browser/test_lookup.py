@@ -286,9 +286,8 @@ def test_a_link_to_a_query_that_is_not_there_falls_back(visit):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("source", [SENTENCE, LONG, "x"])
-def test_labels_hide_no_label(chromium, app, source, scheme):
-    context = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
-    visit = Visit(context.new_page(), app)
+def test_labels_hide_no_label(visit, source, scheme):
+    visit.page.emulate_media(color_scheme=scheme)
     visit.open(f"lookup?source={source.replace(' ', '+')}&kind=encoder")
     plane = Plane(visit, "head_plane")
     labels = plane.labels()
@@ -301,5 +300,3 @@ def test_labels_hide_no_label(chromium, app, source, scheme):
     light = sum(int(part) for part in re.findall(r"\d+", ink)[:3]) > 380
     assert light == (scheme == "dark")
     visit.screenshot(f"lookup-{scheme}-{len(source)}")
-    visit.expect_well()
-    context.close()

@@ -19,13 +19,18 @@ MEETING = """() => Math.max(0, ...[...document.querySelectorAll(".xaxislayer-abo
   }))"""
 
 
-@pytest.fixture
-def phone(chromium, app):
+@pytest.fixture(scope="module")
+def tab(chromium, app):
     context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
-    visit = Visit(context.new_page(), app)
-    yield visit
-    visit.expect_well()
+    yield Visit(context.new_page(), app)
     context.close()
+
+
+@pytest.fixture
+def phone(tab):
+    yield tab
+    tab.expect_well()
+    tab.leave()
 
 
 def test_the_bar_is_one_line_that_opens(phone):

@@ -21,7 +21,7 @@ CLOSE = """after => new Promise(done => setTimeout(() => {
 
 def test_what_was_typed_outlives_a_socket_closed_during_the_run(visit):
     page = visit.page
-    page.add_init_script(SOCKETS)
+    visit.prepare(SOCKETS)
     visit.open("?kind=encoder&layer=2")
     box = page.get_by_label("Source sentence", exact=True)
     heading = page.get_by_role("heading", name="Encoder self-attention, layer 2")

@@ -177,6 +177,7 @@ def test_a_click_on_a_tile_paints_its_head_in_two_frames_and_sends_little(visit)
         painted |= {way: sum(frames) for way, frames in sizes.items()}
         seen.append(painted)
         print(which, painted)
+    session.detach()
     assert sorted(one["frame"] for one in seen)[len(seen) // 2] <= FRAMES, seen  # a busy machine
     assert all(0 < one["Received"] + one["Sent"] < BYTES for one in seen), seen
 
@@ -184,7 +185,7 @@ def test_a_click_on_a_tile_paints_its_head_in_two_frames_and_sends_little(visit)
 def test_twenty_clicks_on_a_slow_line_end_on_the_last(visit):
     """Each is painted at once, whatever the server has heard of by then."""
     small(visit)
-    visit.page.add_init_script(SLOW)
+    visit.prepare(SLOW)
     visit.open()
     visit.page.wait_for_timeout(2 * DELAY)
     visit.idle()
@@ -220,13 +221,13 @@ def shifted(page) -> float:
 
 @pytest.mark.long  # a style that comes late on a busy machine moves more
 def test_the_first_load_moves_no_more_than_that_of_an_empty_page(visit):
-    small(visit).page.add_init_script(SHIFTS)
+    small(visit).prepare(SHIFTS)
     visit.open()
     visit.page.wait_for_timeout(500)
     ours = visit.page.evaluate("window.shifts")
     with serve(ROOT, script="tests/browser/empty_page.py") as address:
         empty = Visit(visit.page.context.new_page(), address)
-        small(empty).page.add_init_script(SHIFTS)
+        small(empty).prepare(SHIFTS)
         empty.page.goto(address)
         empty.page.wait_for_selector("#empty")
         empty.page.wait_for_selector(SETTLED)

@@ -64,12 +64,10 @@ def test_what_the_package_offers_is_its_own(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".npz", ".parquet"])
 def test_two_processes_write_what_one_writes(sentences, tmp_path, suffix):
-    files = []
-    for launch in ((), LAUNCH):
-        files.append(tmp_path / f"{len(launch)}{suffix}")
-        done = python(*launch, "-m", "model", "trace", "en-de", "--file", sentences,
-                      "--out", files[-1])  # fmt: skip
-        assert done.returncode == 0, done.stderr
+    files = [tmp_path / f"{name}{suffix}" for name in ("one", "two")]
+    command.main(command_of(sentences, files[0])[4:])
+    done = python(*LAUNCH, *command_of(sentences, files[1])[1:])
+    assert done.returncode == 0, done.stderr
     if suffix == ".npz":
         one, two = map(np.load, files)
         assert one.files == two.files and len(one.files) == 5 * 70
