@@ -87,8 +87,9 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
-    "--js-flags=--no-opt --no-maglev",  # a page is gone before optimising has paid
 ]
+# A page of a test is gone before optimising its scripts has paid.
+UNOPTIMISED = "--js-flags=--no-opt --no-maglev"
 
 
 def executable() -> str:
@@ -109,7 +110,7 @@ def context(tmp_path_factory):
         context = playwright.chromium.launch_persistent_context(
             tmp_path_factory.mktemp("browser"),
             executable_path=executable(),
-            args=ARGUMENTS,
+            args=[*ARGUMENTS, UNOPTIMISED],
             viewport={"width": 1280, "height": 900},
         )
         context.grant_permissions(["clipboard-read", "clipboard-write"])
