@@ -106,3 +106,23 @@ def test_every_press_counts(visit):
     expect(visit.page.get_by_role("heading", name=f"5. {STEPS[4]}")).to_be_visible()
     visit.settle()
     assert "at=Mask" in visit.page.url
+
+
+def test_hidden_pictures_do_not_halt_the_page(visit):
+    """Something above grows while the pictures have no width: they wait for one."""
+    visit.open(LINK)
+    visit.page.evaluate(
+        """() => {
+          const pictures = document.querySelector(".st-key-pictures");
+          pictures.style.display = "none";
+          document.querySelector(".st-key-top_bar").style.minHeight = "400px";
+          requestAnimationFrame(() => requestAnimationFrame(() => (window.goesOn = true)));
+        }"""
+    )
+    visit.page.wait_for_function("window.goesOn", timeout=10_000)
+    visit.page.evaluate(
+        "document.querySelector('.st-key-pictures').style.display = '';"
+        "document.querySelector('.st-key-top_bar').style.minHeight = ''"
+    )
+    visit.settle()
+    assert shown(visit)

@@ -156,6 +156,8 @@ export class Grid {
 
   draw() {
     this.drawn = null;
+    this.frameWidth = this.frame?.clientWidth;
+    if (!this.frameWidth) return; // hidden, or on no page
     if (!this.root || !this.data || !this.look) return;
     // The weights of another model come before its look, whose focus may be of a kind it lacks.
     if (!this.part(this.look.focus.kind)) return;
@@ -163,7 +165,6 @@ export class Grid {
     this.font = parseFloat(style.fontSize);
     this.ink = style.color;
     this.family = style.fontFamily;
-    this.frameWidth = this.frame.clientWidth;
     const wide = this.large && this.frameWidth >= WIDE;
     this.frame.classList.toggle("wide", wide);
     this.width = this.stage.clientWidth;

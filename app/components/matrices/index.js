@@ -54,6 +54,8 @@ class Matrices {
   }
 
   draw() {
+    if (!this.frame.isConnected) return this.observer.disconnect(); // others stand in its place
+    if (!this.frame.clientWidth) return; // hidden: there is no room to share out
     const style = getComputedStyle(this.frame);
     const ink = style.color;
     const shown = [this.frame.clientWidth, ink, Math.round(roomBelow(this.frame))];
