@@ -10,6 +10,7 @@ change nothing, each with its proof.
 import argparse
 import ast
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -215,9 +216,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--each", type=int, default=EACH, help="faults of a module")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--only", default="", metavar="PATH", help="files whose path holds this")
+    parser.add_argument(
+        "--only",
+        default="",
+        metavar="PATH",
+        help="files whose path has this in it, as a regular expression",
+    )
     args = parser.parse_args()
-    chosen = [fault for fault in sample(args.each, args.seed) if args.only in fault.file]
+    chosen = [fault for fault in sample(args.each, args.seed) if re.search(args.only, fault.file)]
     trees: Queue[Path] = Queue()
     survivors, hanging = [], 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(WORKERS) as pool:

@@ -27,23 +27,25 @@ NONE = -1  # in place of an id
 
 @dataclass(frozen=True)
 class Score:
-    """A number for a pass: the log-probability of the predicted text, all its tokens together, or
-    of the class that is the likeliest without a change. With a `position`, a row of the logits from
-    0, the log-probability of the token `wanted` there, or, where `against` is given too, the
-    difference of their logits."""
+    """A number for a pass: the log-probability of the predicted text, all its tokens together (or
+    `each` by itself, a number for each row of the logits), or of the class that is the likeliest
+    without a change. With a `position`, a row of the logits from 0, the log-probability of the
+    token `wanted` there, or, where `against` is given too, the difference of their logits."""
 
     position: int | None = None
     wanted: int | None = None
     against: int | None = None
+    each: bool = False
 
     def of(self, logits: Tensor, following: Tensor) -> Tensor:
-        """(batch, length, vocab_size) → (batch,); `following` is the id that each row is to
-        predict, (length,), or NONE."""
+        """(batch, length, vocab_size) → (batch,), or (batch, length) of each; `following` is the id
+        that each row is to predict, (length,), or NONE."""
         if self.position is None:
             wanted = following.clamp(min=0)[:, None]
             # One pass at a time: of all together this would take as much memory again.
             shares = torch.cat([one.log_softmax(dim=-1).gather(-1, wanted).T for one in logits])
-            return shares.masked_fill(following == NONE, 0).sum(dim=-1)
+            shares = shares.masked_fill(following == NONE, 0)
+            return shares if self.each else shares.sum(dim=-1)
         row = logits[:, self.position]
         if self.against is None:
             return row.log_softmax(dim=-1)[:, self.wanted]
@@ -56,9 +58,9 @@ Changes = list[tuple[Change, ...]]  # several that are made at once are one
 @dataclass(frozen=True)
 class Sweep:
     """The `score` of a run, and the effect of each of the changes, (change,); several that are made
-    at once are one."""
+    at once are one. Of a score of each row both have an axis more, (row,)."""
 
-    score: float
+    score: float | np.ndarray
     changes: tuple[tuple[Change, ...], ...]
     effects: np.ndarray
 
@@ -196,7 +198,7 @@ def sweep(
     first = _first_layers(model, each)
     order = sorted(range(len(each)), key=first.__getitem__)
     at_once = max(1, MOST_TOKENS // sum(text.shape[1] for text in ids))
-    effects = np.zeros(len(each))
+    effects: list = [None] * len(each)
     for start in range(0, max(1, len(each)), at_once):
         some = order[start : start + at_once]
         with (
@@ -206,9 +208,10 @@ def sweep(
             logits = model(*ids, *run.masks.build(model, *ids))
         if following is None:
             following = logits[0, :1].argmax(dim=-1)
-        plain, *found = score.of(logits, following).double().tolist()
-        effects[some] = np.array(found) - plain
-    return Sweep(plain, tuple(each), effects)
+        plain, *found = score.of(logits, following).double().cpu().numpy()
+        for i, one in zip(some, found, strict=True):
+            effects[i] = one - plain
+    return Sweep(plain if score.each else float(plain), tuple(each), np.array(effects))
 
 
 def _layers(model: nn.Module) -> list[str]:
