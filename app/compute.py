@@ -89,14 +89,15 @@ def donor_of(view: ModelView, run: Run) -> Checkpoint | None:
     return catalog.view_of(other.checkpoint, other.step, view.device).checkpoint
 
 
-def trace_of(view: ModelView, run: Run) -> Trace:
-    """One pass. Raises CannotRead."""
+def trace_of(view: ModelView, run: Run, written: bool = False) -> Trace:
+    """One pass; over a target that was `written` in this run, see Checkpoint.given. Raises
+    CannotRead and CannotChange."""
 
     def make():
         with st.spinner("Running the model …"):  # shown after half a second
-            return view.checkpoint.trace_run(run, donor_of(view, run))
+            return view.checkpoint.trace_run(run, donor_of(view, run), written)
 
-    return cached(view, run, "trace", make, lambda result: result.nbytes)
+    return cached(view, run, ("trace", written), make, lambda result: result.nbytes)
 
 
 def target_of(
@@ -317,16 +318,16 @@ def reordered_of(
     )
 
 
-def lens_of(view: ModelView, run: Run) -> residual.Lens:
-    """What the model would answer if it stopped at each layer."""
+def lens_of(view: ModelView, run: Run, written: bool = False) -> residual.Lens:
+    """What the model would answer if it stopped at each layer; `written` as in trace_of."""
 
-    traced = trace_of(view, run)
+    traced = trace_of(view, run, written)
 
     def make():
         with st.spinner("Reading the residual stream …"):
             return residual.lens(view.model, traced)
 
-    return cached(view, run, "lens", make, lambda result: result.nbytes)
+    return cached(view, run, ("lens", written), make, lambda result: result.nbytes)
 
 
 def vectors_of(view: ModelView, run: Run) -> np.ndarray:

@@ -3,7 +3,7 @@ selected head. Each widget writes its own part of the address, so that the addre
 one needs to come back to it."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -68,24 +68,32 @@ def top_bar(page: Page) -> None:
         with what_if:
             session.draw("changes")
             with st.container(horizontal=True):
-                for key in OTHER_RUN:
-                    if _concerns(key):
-                        session.draw(key)
+                _draw_where_open(what_if, OTHER_RUN)
             if what_if.open:
                 if page.head:
                     _ready_made()
                 _pairs()
                 st.markdown(labels.CHANGES)
         if page.reading:
-            with st.popover("Display", icon=":material/tune:", key="display"):
-                for key in READING:
-                    session.draw(key)
-                    if key == "order" and session.values()[key] in (ABLATION, PATCHING):
-                        _score()
+            display = st.popover(
+                "Display", icon=":material/tune:", key="display", on_change="rerun"
+            )
+            with display:
+                _draw_where_open(display, READING)
+                if session.values()["order"] in (ABLATION, PATCHING):
+                    _score()
         if page.key != EXPORT:
             st.page_link(PAGES[EXPORT].file, label="Export", icon=":material/download:")
         copy_link()
         keep_place()
+
+
+def _draw_where_open(box, keys: Sequence[str]) -> None:
+    """Settings that a popover holds. Closed, it holds those alone that were chosen: all would be
+    sent with every click."""
+    for key in filter(_concerns, keys):
+        if box.open or session.values()[key] != SETTINGS[key].default:
+            session.draw(key)
 
 
 def _score() -> None:

@@ -129,7 +129,7 @@ class Checkpoint:
         src = ids_of(self.model, read_of(self.model, run))[0]
         # A key-value cache is causal by construction.
         use_cache = masks.causal and not look_ahead(changes, self.model.sites())
-        with applied(self.model, changes, self.given(run, donor, writes=True)):
+        with applied(self.model, changes, self.given(run, donor, written=True)):
             targets = greedy_decode(self.model, src, masks=masks, use_cache=use_cache)
         return self.tokenizer.encoding(targets[0])
 
@@ -152,7 +152,7 @@ class Checkpoint:
             run = Run((self.tokenizer.encode(text), *(nothing for _ in self.model.sides()[1:])))
         if isinstance(beginning, str):
             beginning = self.tokenizer.encode(beginning).ids
-        given = self.given(run, donor, writes=True)
+        given = self.given(run, donor, written=True)
         return generated(self.model, self.tokenizer, run, how, beginning, max_tokens, given)
 
     def trace(
@@ -174,9 +174,11 @@ class Checkpoint:
         """
         return self.trace_run(self.run(text, target, masks, pad_to, changes, other), donor)
 
-    def trace_run(self, run: Run, donor: "Checkpoint | None" = None) -> Trace:
-        """As `trace`, of a run as a value."""
-        return trace(self.model, run, self.given(run, donor))
+    def trace_run(
+        self, run: Run, donor: "Checkpoint | None" = None, written: bool = False
+    ) -> Trace:
+        """As `trace`, of a run as a value; `written` as in `given`."""
+        return trace(self.model, run, self.given(run, donor, written))
 
     def sweep(
         self,
@@ -202,15 +204,15 @@ class Checkpoint:
         tried = replace(run, changes=(*run.changes, *chain.from_iterable(changes)))
         return sweeps.sweep(self.model, run, changes, score, self.given(tried, donor))
 
-    def given(self, run: Run, donor: "Checkpoint | None" = None, writes: bool = False) -> Given:
+    def given(self, run: Run, donor: "Checkpoint | None" = None, written: bool = False) -> Given:
         """What the changes of a run take from elsewhere. The model of the other run is `donor`, or
-        this one; where the run `writes` its target, this may have another length. Raises CannotRead
-        and CannotChange."""
+        this one. Where the target is `written` in the run it may have another length: tokens behind
+        the other run's last are not patched. Raises CannotRead and CannotChange."""
         if run.other is None:
             return Given(self.means)
         donor = donor or self
         texts, others = read_of(self.model, run), read_of(donor.model, run.other)
-        if writes:
+        if written:
             texts = {s.name: texts[s.name] for s in self.model.sides() if not s.writes}
         check_fits(self.model, donor.model, run.changes, texts, others)
         return Given(self.means, recorded(donor.model, run.other, Given(donor.means)))

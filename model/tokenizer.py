@@ -168,6 +168,18 @@ class Tokenizer:
             offsets.append((max(start - added, 0), max(end - added, 0)))
         return Encoding(ids, _names(text.removeprefix(" "), offsets), tuple(offsets))
 
+    def encoding_with_special(self, ids: Iterable[int]) -> Encoding:
+        """As `encoding`, with the special tokens in their places, of no characters."""
+        ids = tuple(ids)
+        ordinary = self.encoding(ids)
+        rest = zip(ordinary.tokens, ordinary.offsets, strict=True)
+        end, found = 0, []
+        for i in ids:
+            name, span = (self._special[i], (end, end)) if i in self._special else next(rest)
+            end = span[1]
+            found.append((name, span))
+        return Encoding(ids, tuple(name for name, _ in found), tuple(span for _, span in found))
+
     def _by_growth(self, ids: tuple[int, ...]) -> Encoding:
         """Where tokens are no bytes: each covers what the text grows by."""
         text, offsets, end = self.decode(ids), [], 0

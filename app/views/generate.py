@@ -138,6 +138,9 @@ def parting(found: Generation, other: Generation) -> str:
 
 run = session.run()
 view = session.view(run)
+if not session.context().predicts_tokens:
+    st.info("This model tells classes apart; it writes no text.")
+    raise session.NothingToShow
 chosen = session.values()
 with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
     how = decoding()
@@ -153,8 +156,8 @@ with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         whose = "Other run" if session.context().has_other else "Without the changes"
         text = labels.escaped(view.tokenizer.decode(other.ids))
         st.markdown(f"**{whose}**: {text} ({parting(shown, other)})")
-trace = compute.trace_of(view, shown.run)
-lens = compute.lens_of(view, shown.run)
+trace = compute.trace_of(view, shown.run, written=True)
+lens = compute.lens_of(view, shown.run, written=True)
 kind, focus = session.focus().kind, session.focus()
 text = next(iter(trace.texts.values())).tokens
 generation(

@@ -152,9 +152,12 @@ def generated(
     shares = logits.softmax(dim=-1)
     score = float(sum(shares[i, token].log() for i, token in enumerate(path)))
     arrays = (_read_only(some) for some in (shares, truncated(logits, how)))
-    text = tokenizer.encoding(path[:-1] if path[-1:] == (config.eos_id,) else path)
+    ids = path[:-1] if path[-1:] == (config.eos_id,) else path
+    text = tokenizer.encoding_with_special(ids)
     texts = (run.texts[0], text) if side.writes else (run.texts[0] + text,)
-    written = replace(run, texts=texts)
+    # As while it was written: a pad among its tokens is one of them.
+    masks = replace(run.masks, tgt_padding=run.masks.tgt_padding and config.pad_id not in ids)
+    written = replace(run, texts=texts, masks=masks)
     first = start.shape[1] - 1
     return Generation(written, first, path, text.tokens, *arrays, score, tuple(beams))
 

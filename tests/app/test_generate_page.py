@@ -32,7 +32,7 @@ def test_every_model_that_writes_is_walked_through(opened, model, how):
 
 def test_a_classifier_says_why_not(opened):
     page = opened("reviews")
-    assert any("writes no text" in error.value for error in page.error) and not page.exception
+    assert any("writes no text" in error.value for error in page.info) and not page.exception
 
 
 @pytest.mark.parametrize(

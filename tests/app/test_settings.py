@@ -317,9 +317,9 @@ def test_the_number_of_threads_is_given_back(monkeypatch):
 def test_only_the_session_touches_the_session_state():
     """Apart from what a widget, whose value only Streamlit knows, tells its own callback."""
     callbacks = {
-        "components/head_grid/__init__.py": 3, "components/model_map/__init__.py": 1,
-        "components/plane/__init__.py": 1, "components/player/__init__.py": 1,
-        "components/walk/__init__.py": 1,
+        "components/generation/__init__.py": 1, "components/head_grid/__init__.py": 3,
+        "components/model_map/__init__.py": 1, "components/plane/__init__.py": 1,
+        "components/player/__init__.py": 1, "components/walk/__init__.py": 1,
         "views/ablation.py": 1, "views/heads.py": 1, "views/take_away.py": 1, "top_bar.py": 4,
     }  # fmt: skip
     found = {}

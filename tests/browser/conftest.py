@@ -12,7 +12,7 @@ expect.set_options(timeout=30_000)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 DRAWN = (  # of any page
     ".st-key-head_grid, .js-plotly-plot, .stDataFrame, .st-key-pictures, .st-key-head_plane, "
-    ".st-key-files, .st-key-model_map"
+    ".st-key-files, .st-key-model_map, .st-key-generation"
 )
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'

@@ -32,6 +32,7 @@ FITS = """(pictures) => {
 }"""
 PICTURES = {  # of components, by page
     "Attention": 1,
+    "Generate": 1,
     "Architecture": 1,
     "Inside a head": 1,
     "Query–key–value": 1,

@@ -4,6 +4,7 @@ import pytest
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
+from model.checkpoint import load
 from model.tokenizer import SPECIAL, Tokenizer, special
 
 ORDINARY = [
@@ -164,3 +165,15 @@ def test_every_token_comes_from_one_word(tokenizer):
     assert words[:3] == [0, 1, 2] and {*words[2:]} == {2}
     assert len(words) == len(tokenizer.encode("the dog 🙂").ids)
     assert tokenizer.word_ids("") == []
+
+
+def test_special_tokens_stay_in_their_places():
+    tokenizer = load("en-de").tokenizer
+    ids = (0, *tokenizer.encode("Ein Hund").ids, 1, *tokenizer.encode("läuft.").ids, 2)
+    found = tokenizer.encoding_with_special(ids)
+    assert found.ids == ids
+    assert [found.tokens[i] for i in (0, 3, -1)] == ["<pad>", "<s>", "</s>"]
+    assert all(start == end for start, end in (found.offsets[i] for i in (0, 3, -1)))
+    ordinary = tokenizer.encoding(ids)
+    rest = [(t, o) for i, t, o in zip(ids, found.tokens, found.offsets, strict=True) if i > 2]
+    assert rest == list(zip(ordinary.tokens, ordinary.offsets, strict=True))
