@@ -87,7 +87,8 @@ def test_candidates_of_beams_are_a_tree_whose_numbers_add_up():
         scores = [one.log_probability for one in step]
         assert scores == sorted(scores, reverse=True)
         rows = following
-    assert max(ended)[1] == found.ids
+    assert max(ended)[1] == found.ids and found.first == 0
+    assert found.nbytes > found.probabilities.nbytes + found.drawn.nbytes
 
 
 @pytest.mark.parametrize("how", [Greedy(), Beam(3), Sampling(seed=5)], ids=str)
@@ -126,6 +127,7 @@ def test_a_decoder_alone_goes_on_from_its_prompt():
     for how in (Greedy(), Beam(3), Sampling(seed=1)):
         found = alone.generate(Run((prompt,)), how, max_tokens=6)
         assert 1 <= len(found.ids) <= 6
+        assert found.first == len(prompt.ids)  # <s> stands before it
         whole = alone.trace_run(Run((prompt + alone.tokenizer.encoding(found.ids),)))
         rows = whole.logits[len(whole.logits) - len(found.ids) - 1 :]
         shares = torch.tensor(rows).double().softmax(dim=-1).numpy()
