@@ -46,6 +46,7 @@ export class SelectedHead {
     const tools = select("What the pointer does to a cell", { point: "Select", mask: "Mask",
       weight: "Weight" }, (value) => {
       this.tool = value;
+      this.draw();
       this.canvas.style.touchAction = value === "weight" ? "none" : "";
     });
     return element("div", { class: "tools" }, tools, this.scopes);
@@ -94,6 +95,7 @@ export class SelectedHead {
     this.root.toggleAttribute("hidden", !part?.rows || !part.columns);
     if (this.root.hidden) return;
     this.scopes.value = this.grid.scope;
+    this.scopes.hidden = this.grid.scope === "head" && this.tool !== "mask"; // it takes room
     this.tools.hidden = !this.grid.act || !look.acts || data.signed;
     const shown = [data, look, ink, frameWidth, below];
     if (!shown.every((value, i) => value === this.shown?.[i])) {
