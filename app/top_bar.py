@@ -68,7 +68,7 @@ def top_bar(page: Page) -> None:
         with what_if:
             session.draw("changes")
             with st.container(horizontal=True):
-                _draw_where_open(what_if, OTHER_RUN)
+                _draw_where_open(what_if, OTHER_RUN, page)
             if what_if.open:
                 if page.head:
                     _ready_made()
@@ -79,7 +79,7 @@ def top_bar(page: Page) -> None:
                 "Display", icon=":material/tune:", key="display", on_change="rerun"
             )
             with display:
-                _draw_where_open(display, READING)
+                _draw_where_open(display, READING, page)
                 if session.values()["order"] in (ABLATION, PATCHING):
                     _score()
         if page.key != EXPORT:
@@ -88,11 +88,13 @@ def top_bar(page: Page) -> None:
         keep_place()
 
 
-def _draw_where_open(box, keys: Sequence[str]) -> None:
+def _draw_where_open(box, keys: Sequence[str], page: Page) -> None:
     """Settings that a popover holds. Closed, it holds those alone that were chosen: all would be
-    sent with every click."""
+    sent with every click. On Export a file may set any, and only a widget that is there already
+    writes it into the address."""
     for key in filter(_concerns, keys):
-        if box.open or session.values()[key] != SETTINGS[key].default:
+        chosen = session.values()[key] != SETTINGS[key].default
+        if box.open or chosen or page.key == EXPORT:
             session.draw(key)
 
 
