@@ -119,12 +119,13 @@ def examples(name: str) -> list[str]:
     return lines_of(path.read_text(encoding="utf-8")) if path.is_file() else []
 
 
+@st.cache_data  # settings ask for it several times in every run
 def alike(name: str) -> list[str]:
     """The other models that read the same tokens, at the same ids."""
-    return [other for other in models() if other != name and _tokens(other) == _tokens(name)]
+    mine = _tokens(name)
+    return [other for other in models() if other != name and _tokens(other) == mine]
 
 
-@st.cache_data
 def _tokens(name: str) -> str:
     """What tells the tokens of a model from those of others."""
     try:

@@ -10,7 +10,7 @@ from app.catalog import ModelView
 from app.settings import SETTINGS
 from model.probing.changes import Change, Hidden, written
 from model.probing.run import Run
-from model.probing.sites import parts_of
+from model.probing.sites import Part, parts_of
 from model.probing.sweeps import Score, Sweep
 from model.probing.trace import CannotRead, Trace
 
@@ -71,16 +71,16 @@ class Panel:
 def panels(swept: Sweep, trace: Trace) -> list[Panel]:
     """A picture for each kind of thing that was changed."""
     cells: dict[str, dict] = {}
+    parts = parts_of(trace.sites, trace.sides.values())
     for changes, effect in zip(swept.changes, swept.effects, strict=True):
-        title, row, column = _place(changes[0], trace)
+        title, row, column = _place(changes[0], trace, parts)
         cells.setdefault(title, {})[row, column] = effect
     return [_panel(title, effects) for title, effects in cells.items()]
 
 
-def _place(change: Change, trace: Trace) -> tuple[str, str, str]:
+def _place(change: Change, trace: Trace, parts: Sequence[Part]) -> tuple[str, str, str]:
     """The picture that a change stands in, and the labels of its row and column."""
     scope = change.scope
-    parts = parts_of(trace.sites, trace.sides.values())
     part = next(p for p in parts if p.what in change.parts and scope.holds(p))
     if isinstance(change, Hidden):
         (site,) = trace.kinds[scope.kind][:1]
@@ -111,9 +111,9 @@ def _panel(title: str, effects: Mapping[tuple[str, str], float]) -> Panel:
 def table(swept: Sweep, trace: Trace) -> list[dict]:
     """A row for each change, what costs most first: its effect, what was changed, the line of
     changes, and the settings of the head that it concerns, if it is one."""
-    rows = []
+    rows, parts = [], parts_of(trace.sites, trace.sides.values())
     for changes, effect in zip(swept.changes, swept.effects, strict=True):
-        name, row, column = _place(changes[0], trace)
+        name, row, column = _place(changes[0], trace, parts)
         rows.append(
             {
                 "effect": float(effect),

@@ -444,9 +444,10 @@ def keep_readable() -> None:
 def less_run() -> Run | None:
     """The run whose weights are taken from those that are shown, where a difference is asked for.
     Raises CannotRead and CannotChange."""
-    return {DIFFERENCE: lambda: run(changed=False), TO_OTHER: other_run}.get(
-        values()["shows"], lambda: None
-    )()
+    shows = values()["shows"]
+    if shows == DIFFERENCE:
+        return run(changed=False)
+    return other_run() if shows == TO_OTHER else None
 
 
 def other_run() -> Run | None:
@@ -455,16 +456,17 @@ def other_run() -> Run | None:
     also for a model that has other heads."""
     if not context().has_other:
         return None
-    chosen, plain, texts = values(), run(changed=False), None
+    chosen, plain = values(), run(changed=False)
+    texts = plain.texts
     name = chosen["other_model"] or chosen["model"]
     step = chosen["other_step"] or (
         chosen["step"] if chosen["step"] in catalog.steps(name) else FINAL
     )
     if line := chosen["other"].strip():
-        texts = (view().tokenizer.encode(line), *plain.texts[1:])
+        texts = (view().tokenizer.encode(line), *texts[1:])
     other = replace(
         plain,
-        texts=texts or plain.texts,
+        texts=texts,
         masks=Masks() if chosen["other_masks"] else plain.masks,
         checkpoint=name,
         step=step,

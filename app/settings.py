@@ -129,8 +129,8 @@ class Context:
     @property
     def has_other(self) -> bool:
         """Whether there is another run to compare with."""
-        keys = ("other", "other_model", "other_step", "other_masks")
-        return any(self[key] != SETTINGS[key].default for key in keys)
+        keys = ("other", "other_model", "other_step")
+        return self["other_masks"] or any(self[key].strip() for key in keys)
 
 
 @dataclass(frozen=True)

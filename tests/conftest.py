@@ -18,7 +18,7 @@ from model.tokenizer import Tokenizer
 from model.training import snapshots
 from tests import devices
 
-# Threads of PyTorch that wait for each other do so at rest, here and in every process that a test
+# Threads of PyTorch that wait for each other do so at rest, also in every process that a test
 # starts: on a busy machine one command took 50 s of processor instead of 4 s.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 

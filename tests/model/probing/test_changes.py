@@ -480,7 +480,7 @@ def test_written_with_a_cache_as_without_one(line):
     """One row at a time, told its place, against all rows anew at every step."""
     en_de = load("en-de")
     text, other = "A man is riding a horse.", en_de.run("A woman is riding a bike.")
-    given = en_de.given(en_de.run(text, "x", changes=line, other=other), writes=True)
+    given = en_de.given(en_de.run(text, "x", changes=line, other=other), written=True)
     found = parse(line)
     src = torch.tensor([[*en_de.tokenizer.encode(text).ids, en_de.model.config.eos_id]])
     with applied(en_de.model, found, given):
