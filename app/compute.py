@@ -17,7 +17,8 @@ import torch
 from app import catalog
 from app.cache import ByteBoundedCache
 from app.catalog import SEEDED, ModelView
-from model.analysis import architecture, family, head_metrics, leak, positions, residual
+from model.analysis import alignment, architecture, family, head_metrics, leak, positions, residual
+from model.analysis.alignment import HeadAlignment, WordWeights
 from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
 from model.checkpoint import Checkpoint
 from model.decoding.generate import Generation, How
@@ -25,7 +26,7 @@ from model.masks import Masks
 from model.probing.head_steps import HeadSteps, head_steps
 from model.probing.position_tables import full_table
 from model.probing.reference import ReferenceTrace
-from model.probing.run import Run
+from model.probing.run import FINAL, Run
 from model.probing.sites import embedding_of, embeddings_of, sides_of
 from model.probing.sweeps import Score, Sweep, changes_of
 from model.probing.trace import Trace, ids_of, read_of, trace
@@ -221,6 +222,33 @@ def effects_of(
 ) -> dict[str, np.ndarray]:
     """Of a sweep over all heads, kind → (layers, heads). Raises CannotChange."""
     return sweep_of(view, run, name, score).by_head(trace_of(view, run).kinds)
+
+
+def word_weights_of(view: ModelView, run: Run) -> WordWeights:
+    """Attention between the words of both texts, see model/analysis/alignment.py."""
+    traced = trace_of(view, run)
+    key = "word weights"
+    return cached(view, run, key, lambda: alignment.of_trace(traced), lambda r: r.weights.nbytes)
+
+
+def influence_of(view: ModelView, run: Run) -> WordWeights:
+    """What each target word loses without each source word. Raises CannotChange."""
+
+    def make():
+        torch.set_num_threads(CORES)  # its batches keep all of them at work
+        with st.spinner("One source token less at a time …"):
+            given = view.checkpoint.given(run, donor_of(view, run))
+            return alignment.of_influence(view.model, run, given)
+
+    return cached(view, run, "influence", make, lambda result: FEW + result.weights.nbytes)
+
+
+def alignment_of(view: ModelView, run: Run) -> HeadAlignment | None:
+    """Which heads align words: as the card says, else measured on this run; None where it has no
+    words."""
+    if (known := view.checkpoint.alignment) and view.step == FINAL:
+        return known
+    return alignment.measured([word_weights_of(view, run)], [influence_of(view, run)])
 
 
 def leaks_of(view: ModelView, run: Run) -> list[leak.Leak]:

@@ -52,6 +52,13 @@ STEPS = (
 )
 LAB = ("What is added", "Wavelengths", "Distance", "Rotation", "Other positions", "Swap two words")
 GREEDY, BEAM, SAMPLING = DECODING = ("Greedy", "Beam search", "Sampling")
+BEST_HEADS, SELECTED, OF_LAYER, INFLUENCE = ALIGNED_BY = (
+    "Best heads",
+    "Selected head",
+    "Mean of its layer",
+    "Influence",
+)
+AT_ROWS = ("as measured", "is read", "is predicted")
 BERTVIZ = ("head", "model", "neuron")
 DRAWN_AT_ONCE = 40  # tokens that BertViz draws without being asked
 ALL, ONE = "all heads", "selected head"
@@ -768,6 +775,26 @@ SETTINGS = {
             "Another one draws other tokens.",
             most=9999,
             pages=("generate",),
+        ),
+        Setting(
+            "aligned_by",
+            "Aligned by",
+            BEST_HEADS,
+            "segmented",
+            "What a target word attends to, or the source word without which its log-probability "
+            "falls most (influence).",
+            options=ALIGNED_BY,
+            pages=("alignment",),
+        ),
+        Setting(
+            "aligned_at",
+            "At the row where the word",
+            AT_ROWS[0],
+            "segmented",
+            "A row of the decoder reads a token and predicts the next one. Some heads attend to "
+            "what goes with the first, others to what goes with the second.",
+            options=AT_ROWS,
+            pages=("alignment",),
         ),
         Setting(
             "sweep",
