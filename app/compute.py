@@ -62,7 +62,7 @@ def is_short(run: Run) -> bool:
     return _length(run) < SHORT
 
 
-@st.cache_resource
+@st.cache_resource(show_spinner=False)
 def _results() -> ByteBoundedCache:
     return ByteBoundedCache(CACHE_BYTES)
 
@@ -291,7 +291,7 @@ def positional_table(view: ModelView, side: str) -> np.ndarray:
     return table.float().cpu().numpy()
 
 
-@st.cache_resource
+@st.cache_resource(show_spinner=False)
 def positions_by_scale(length: int = 64, d_model: int = 128) -> dict[int, np.ndarray]:
     """Scale N → the positional table of mr-raccoon-97/vanilla-transformer, (length, d_model)."""
     scales = (1, 10, 100, 1000, 10000)
@@ -385,7 +385,7 @@ def family_of(view: ModelView, run: Run) -> dict:
     return cached(view, run, "family", make, lambda result: 10 * FEW)
 
 
-@st.cache_resource
+@st.cache_resource(show_spinner=False)
 def three_words() -> family.ThreeWords:
     """Van Dijck's first example."""
     with SEEDED:

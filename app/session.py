@@ -191,7 +191,7 @@ def _part_source_from_target(chosen: dict, asked: Mapping) -> None:
         notes["context"] = settings.valid(chosen, catalog, asked)
 
 
-@st.cache_resource
+@st.cache_resource(show_spinner=False)
 def spare_the_collector() -> None:
     """After every run Streamlit collects garbage, with all threads at a halt. To look through
     PyTorch's objects each time took 160 ms, in the middle of what the browser waits for."""

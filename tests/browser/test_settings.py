@@ -82,6 +82,7 @@ MATTERS = {
     "generate": without(
         of_a_run(
             how=("", "Sampling"),
+            src_padding=("pad_to=30", False),
             beginning=("", "12"),
             branches=("", "12; 13"),
             width=("how=Beam+search", 7),
@@ -98,6 +99,7 @@ MATTERS = {
         layer=(ONE_HEAD, 3),
         head=(ONE_HEAD, 3),
         step=(ONE_HEAD, "16"),
+        pad_to=(f"memory_padding=false&{BY_INFLUENCE}", 30),  # what is masked moves no line
         src_padding=(f"pad_to=30&{BY_INFLUENCE}", False),
         memory_padding=(f"pad_to=30&{BY_INFLUENCE}", False),
         aligned_by=("", "Influence"),

@@ -4,7 +4,7 @@ import { element, painted } from "../shared/dom.js";
 import { percent } from "../shared/numbers.js";
 import { shape } from "../shared/svg.js";
 
-const SMALLEST = 0.65; // of the page's letters; longer sentences are scrolled
+const SMALLEST = 0.65; // of the page's letters: longer sentences stand upright, side by side
 const NAMED = 3; // words that a sentence names, the largest weight first
 const SOURCE = 0, TARGET = 1;
 
@@ -43,25 +43,29 @@ class WordLines {
 
   /** Letters as large as both rows allow, then the lines. */
   fit() {
+    this.sheet.classList.remove("upright");
     this.sheet.style.fontSize = "1em";
     const widest = Math.max(...this.rows.map((row) => row.scrollWidth));
     const share = Math.min(1, this.frame.clientWidth / widest);
-    this.sheet.style.fontSize = `${Math.max(SMALLEST, Math.floor(100 * share) / 100)}em`;
+    this.upright = share < SMALLEST;
+    this.sheet.classList.toggle("upright", this.upright);
+    if (!this.upright) this.sheet.style.fontSize = `${Math.floor(100 * share) / 100}em`;
     this.draw();
   }
 
   draw() {
-    const { data } = this;
+    const { data, upright } = this;
     const box = this.lines.getBoundingClientRect();
     const middles = this.rows.map((row) => [...row.querySelectorAll(".word")].map((word) => {
-      const { left, width } = word.getBoundingClientRect();
-      return left + width / 2 - box.left;
+      const { left, top, width, height } = word.getBoundingClientRect();
+      return upright ? top + height / 2 - box.top : left + width / 2 - box.left;
     }));
+    const far = upright ? box.width : box.height;
+    const point = (along, across) => (upright ? `${across} ${along}` : `${along} ${across}`);
     const line = ([source, target], kind) => {
-      const [x1, x2] = [middles[SOURCE][source], middles[TARGET][target]];
-      const height = box.height;
-      const path = shape("path", { class: kind,
-        d: `M ${x1} 0 C ${x1} ${height / 2}, ${x2} ${height / 2}, ${x2} ${height}` });
+      const [from, to] = [middles[SOURCE][source], middles[TARGET][target]];
+      const path = shape("path", { class: kind, d: `M ${point(from, 0)} ` +
+        `C ${point(from, far / 2)}, ${point(to, far / 2)}, ${point(to, far)}` });
       path.style.setProperty("--weight", data.weights[target][source]);
       path.classList.toggle("pointed", this.at !== null && [source, target][this.at[0]] === this.at[1]);
       return path;
