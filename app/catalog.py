@@ -19,7 +19,8 @@ import streamlit as st
 import torch
 from safetensors import safe_open
 
-from app.settings import Structure, lines_of
+from app.setting import Structure
+from app.settings import lines_of
 from model.card import headline
 from model.checkpoint import SHIPPED, Checkpoint, load, parameters_sha256, untrained
 from model.presets import PRESETS, parameters, sides

@@ -19,19 +19,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from app import catalog, compute, settings
 from app.catalog import ModelView
 from app.pages import EXPORT, HOME, PAGES
-from app.settings import (
-    ABSENT,
-    AVERAGES,
-    DIFFERENCE,
-    MASKS,
-    OTHER,
-    SETTINGS,
-    TO_OTHER,
-    WITHOUT,
-    Context,
-    Limits,
-    Setting,
-)
+from app.setting import ABSENT, Context, Limits, Setting
+from app.settings import AVERAGES, DIFFERENCE, MASKS, OTHER, SETTINGS, TO_OTHER, WITHOUT
 from model.analysis.reading import Reading
 from model.masks import Masks
 from model.probing.changes import (

@@ -10,15 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from app import settings
 from app.pages import PAGES
-from app.settings import (
-    ABSENT,
-    FINAL,
-    MASKS,
-    SETTINGS,
-    Structure,
-    headers,
-    lines_of,
-)
+from app.setting import ABSENT, Structure
+from app.settings import FINAL, MASKS, SETTINGS, headers, lines_of
 from tests.app.common import complete
 from tests.conftest import ROOT
 from tests.model.common import random_model
