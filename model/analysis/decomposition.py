@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from model.analysis.residual import row_shares
 from model.probing.applying import Given, applied
 from model.probing.capture import inputs_of, outputs_of
 from model.probing.changes import CannotChange, Patched, Skipped
@@ -112,8 +112,7 @@ def decomposition(
     pooled = side.predicts == "class"
     direction, bias = _direction(model.generator, token, against)
     logit = float(inputs["generator"][0][0, 0 if pooled else row].double() @ direction + bias)
-    # The share that each position has in the row of the logits, times the direction that tells.
-    u = _shares(model, ids[-1][0], None if pooled else row)[:, None] * direction
+    u = row_shares(model, ids[-1][0], row)[:, None] * direction
     u, bias = _through(final_norm, inputs["final"][0][0], normed["final"][0], u, bias)
     values: dict[Term, float] = {}
     for i in reversed(range(len(layers))):
@@ -163,15 +162,6 @@ def _direction(generator: nn.Linear, token: int, against: int | None) -> tuple[T
     if against is None:
         return weight[token], bias[token]
     return weight[token] - weight[against], bias[token] - bias[against]
-
-
-def _shares(model: nn.Module, ids: Tensor, row: int | None) -> Tensor:
-    """(position,): the row of the logits comes from one position, or from the mean of all that are
-    not padding."""
-    if row is not None:
-        return F.one_hot(ids.new_tensor(row), len(ids)).double()
-    real = (ids != model.config.pad_id).double()
-    return real / real.sum().clamp(min=1)
 
 
 def _through(
