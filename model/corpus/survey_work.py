@@ -1,0 +1,153 @@
+"""The passes of a survey, in parts that any process can do in any order, and that are kept: a
+survey that was stopped goes on where it stopped, with the same result.
+
+A part is some sentences and one thing to measure in them. Sentences go together by length, always
+the same ones, and one thread computes a part, because a sum over numbers in another order is not
+the same to the last digit.
+"""
+
+import hashlib
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from model.checkpoint import Checkpoint, parameters_sha256
+from model.corpus.head_counts import Counts, frequencies, head_counts
+from model.corpus.importance import Example, Unit, gate_gradients, losses, quality, units
+from model.corpus.trace_command import Processes
+from model.files import replace_file
+
+CHUNK = 250  # sentences of a part
+VERSION = 1  # of what is measured: parts of another are not taken over
+COUNTS, GATES, PLAIN = "counts", "gates", "plain"
+LOSS, QUALITY = "loss", "quality"
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured, and of which sentences, in their order.
+
+    measure    what answers are scored by, see importance.score; empty where nothing is known of
+               what is right
+    n_aligned  how many of the first sentences tell which heads align
+    """
+
+    checkpoint: Checkpoint
+    examples: tuple[Example, ...]
+    measure: str
+    n_aligned: int
+
+    @property
+    def units(self) -> list[Unit]:
+        return units(self.checkpoint.model)
+
+    @property
+    def chunks(self) -> list[list[int]]:
+        """Places of the examples, those of similar length together."""
+        order = sorted(range(len(self.examples)), key=lambda i: len(self.examples[i].texts[0]))
+        return [order[start : start + CHUNK] for start in range(0, len(order), CHUNK)]
+
+    @property
+    def parts(self) -> list[tuple[int, str]]:
+        """(chunk, what): the counts and the gates of all heads, the model as it is, each unit."""
+        what = [COUNTS, GATES, PLAIN, *map(str, range(len(self.units)))]
+        return [(chunk, one) for one in what for chunk in range(len(self.chunks))]
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for equal plans alone."""
+        model = parameters_sha256(self.checkpoint.model), self.checkpoint.model.config
+        what = VERSION, CHUNK, self.measure, self.n_aligned
+        return hashlib.sha256(repr((model, what, self.examples)).encode()).hexdigest()
+
+    def done(self, part: tuple[int, str]) -> Arrays:
+        """One part's numbers."""
+        chunk, what = part
+        examples = [self.examples[i] for i in self.chunks[chunk]]
+        if what == COUNTS:
+            frequency = frequencies(self.examples)
+            return _packed(head_counts(self.checkpoint, examples, frequency, self.n_aligned))
+        if what == GATES:
+            return {GATES: gate_gradients(self.checkpoint, examples)}
+        changes = () if what == PLAIN else self.units[int(what)].changes
+        arrays = {LOSS: losses(self.checkpoint, examples, changes)}
+        if self.measure:
+            arrays[QUALITY] = quality(self.checkpoint, examples, self.measure, changes)
+        return arrays
+
+
+def work(plan: Plan, folder: Path, processes: Processes, bar=None) -> dict[str, Arrays] | None:
+    """Does what `folder` does not hold yet; gives all numbers, each (sentence, ..), for the first
+    process, by what they are of; None for the others. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {part: folder / f"{part[1]}-{part[0]}.npz" for part in plan.parts}
+    done = {part: _read(file) for part, file in files.items() if file.is_file()}
+    # Unit after unit, each process another chunk every time: the long sentences are not one's own.
+    missing = [part for part in plan.parts if part not in done]
+    mine = [p for i, p in enumerate(missing)
+            if (i + i // len(plan.chunks)) % processes.count == processes.index]  # fmt: skip
+    if bar is not None:
+        bar.update(len(done))
+    results: dict[tuple[int, str], Arrays] = {}
+    with one_thread():
+        for part in mine:
+            results[part] = plan.done(part)
+            replace_file(files[part], _written(results[part]))
+            if bar is not None:
+                bar.update(processes.count)
+    everyone = processes.gather(results)
+    if everyone is None:
+        return None
+    for share in everyone:
+        done |= share
+    return {
+        what: _together(plan, [done[chunk, what] for chunk in range(len(plan.chunks))])
+        for what in dict.fromkeys(what for _, what in plan.parts)
+    }
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _packed(counts: Sequence[Counts]) -> Arrays:
+    """By kind/measure → (sentence, 3, layers, heads)."""
+    return {
+        f"{kind}/{name}": np.stack(
+            [
+                [one[kind][name].total, one[kind][name].uniform, one[kind][name].rows]
+                for one in counts
+            ]
+        )
+        for kind, measures in counts[0].items()
+        for name in measures
+    }
+
+
+def _together(plan: Plan, by_chunk: Sequence[Arrays]) -> Arrays:
+    """The sentences of all chunks, in the order of the plan."""
+    back = np.argsort([i for chunk in plan.chunks for i in chunk], kind="stable")
+    return {name: np.concatenate([of[name] for of in by_chunk])[back] for name in by_chunk[0]}
+
+
+def _written(arrays: Arrays) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def _read(path: Path) -> Arrays:
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)
