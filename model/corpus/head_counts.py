@@ -112,9 +112,10 @@ def patterns(weights: np.ndarray, key: Encoding, frequency: Counter) -> dict[str
         such = such & allowed
         choice = such.any(axis=-1) & (allowed & ~such).any(axis=-1)  # (query,)
         rows = choice & weights.any(axis=-1)  # (layers, heads, query)
+        by_row = np.einsum("lhqk,qk->lhq", share, such)
         found[name] = HeadCounts(
-            np.einsum("lhqk,qk,lhq->lh", share, such, rows, optimize=True),
-            np.einsum("q,lhq->lh", such.sum(axis=-1) / keys, rows),
+            (by_row * rows).sum(axis=-1),
+            (such.sum(axis=-1) / keys * rows).sum(axis=-1),
             rows.sum(axis=-1),
         )
     return found

@@ -39,6 +39,7 @@ MEASURES = {  # those that are no head metric, see analysis/head_metrics.py
     "quality": "BLEU or % right; of a part the change without it",
     "first_order": "the change of the loss that the gradient of a gate foretells",
     "sensitivity": "|gradient of a gate|, nats a token (Michel et al. 2019)",
+    "ρ": "mean Spearman correlation of two rankings of the source words (analysis/attribution.py)",
 }
 COLUMNS = ("part", "kind", "layer", "head", "measure", "at", "value", "low", "high", "uniform", "p",
            "p_holm", "sentences", "rows", "best")  # fmt: skip

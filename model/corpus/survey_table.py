@@ -9,7 +9,8 @@ from model.analysis.statistics import holm, interval, p_value, resamples
 from model.corpus.head_counts import OFFSETS, aligned, positional
 from model.corpus.importance import Unit, score
 from model.corpus.survey import ALIGNMENT, COLUMNS, MEASURES, POSITIONAL, RULES
-from model.corpus.survey_work import COUNTS, GATES, LOSS, PLAIN, QUALITY, Arrays, Plan
+from model.corpus.survey_work import COUNTS, GATES, LOSS, PLAIN, QUALITY, TRUST, Arrays, Plan
+from model.corpus.trust import PAIRS
 
 N_BEST, FEWEST_ROWS = 3, 4  # sentences that are named, and rows that one must have
 SPREAD = ("entropy", "breadth", "distance")  # no head does most of these
@@ -21,6 +22,7 @@ def table(plan: Plan, numbers: Mapping[str, Arrays], samples: int, seed: int) ->
     return [
         *_importance(plan, numbers, drawn),
         *_gates(plan, numbers, drawn),
+        *_trust(numbers[TRUST][TRUST], drawn),
         *_metrics(plan, numbers[COUNTS], drawn),
     ]
 
@@ -96,6 +98,22 @@ def _gates(plan: Plan, numbers: Mapping[str, Arrays], drawn: np.ndarray) -> list
         for unit, *numbers_ in zip(heads, total, low, high, strict=True):
             found = dict(zip(("value", "low", "high"), numbers_, strict=True))
             rows.append(row("head", measure, **_place(unit), **found, sentences=len(plan.examples)))
+    return rows
+
+
+def _trust(rho: np.ndarray, drawn: np.ndarray) -> list[dict]:
+    """Means of rank correlations, (sentence, pair); NaN where there is none."""
+    rows, there = [], np.isfinite(rho)
+    for pair, (one, two) in enumerate(PAIRS):
+        values, some = rho[there[:, pair], pair], drawn[:, there[:, pair]]
+        if len(values) >= 2:
+            counts = some.sum(axis=1)
+            draws = (some @ values)[counts > 0] / counts[counts > 0]
+            low, high = interval(draws)
+            rows.append(
+                row("model", f"ρ {one}, {two}", value=values.mean(), low=low, high=high,
+                    sentences=len(values))
+            )  # fmt: skip
     return rows
 
 

@@ -20,11 +20,12 @@ from model.checkpoint import Checkpoint, parameters_sha256
 from model.corpus.head_counts import Counts, frequencies, head_counts
 from model.corpus.importance import Example, Unit, gate_gradients, losses, quality, units
 from model.corpus.trace_command import Processes
+from model.corpus.trust import correlations
 from model.files import replace_file
 
 CHUNK = 250  # sentences of a part
 VERSION = 1  # of what is measured: parts of another are not taken over
-COUNTS, GATES, PLAIN = "counts", "gates", "plain"
+COUNTS, GATES, TRUST, PLAIN = "counts", "gates", "trust", "plain"
 LOSS, QUALITY = "loss", "quality"
 Arrays = dict[str, np.ndarray]
 
@@ -35,7 +36,8 @@ class Plan:
 
     measure    what answers are scored by, see importance.score; empty where nothing is known of
                what is right
-    n_aligned  how many of the first sentences tell which heads align
+    n_aligned  how many of the first sentences tell which heads align, and how far attention can be
+               trusted: both take a pass for each source token
     """
 
     checkpoint: Checkpoint
@@ -55,8 +57,8 @@ class Plan:
 
     @property
     def parts(self) -> list[tuple[int, str]]:
-        """(chunk, what): the counts and the gates of all heads, the model as it is, each unit."""
-        what = [COUNTS, GATES, PLAIN, *map(str, range(len(self.units)))]
+        """(chunk, what): what all heads do, the model as it is, each unit by its number."""
+        what = [COUNTS, GATES, TRUST, PLAIN, *map(str, range(len(self.units)))]
         return [(chunk, one) for one in what for chunk in range(len(self.chunks))]
 
     @property
@@ -75,6 +77,8 @@ class Plan:
             return _packed(head_counts(self.checkpoint, examples, frequency, self.n_aligned))
         if what == GATES:
             return {GATES: gate_gradients(self.checkpoint, examples)}
+        if what == TRUST:
+            return {TRUST: correlations(self.checkpoint, examples, self.n_aligned)}
         changes = () if what == PLAIN else self.units[int(what)].changes
         arrays = {LOSS: losses(self.checkpoint, examples, changes)}
         if self.measure:

@@ -19,7 +19,7 @@ from tests.conftest import ROOT
 from tests.model.corpus.test_trace_command import LAUNCH, python
 
 SOME = ["survey", "copy", "--most", "16", "--aligned", "6", "--samples", "60"]
-PARTS = 3 + 12 + 10 + 4  # counts, gates, the model as it is; its heads, sublayers and layers
+PARTS = 4 + 12 + 10 + 4  # counts, gates, trust, the model as it is; heads, sublayers, layers
 
 
 def uniform(p: np.ndarray) -> float:
@@ -113,6 +113,9 @@ def test_the_table_says_what_it_says_of_every_head(copy_survey):
             rule = RULES[name.name]
             assert measures[rule.measure]["value"] >= rule.least
             assert name.sure == (measures[rule.measure]["low"] >= rule.least)
+    rho = {r["measure"]: r["value"] for r in survey.rows if r["measure"].startswith("ρ")}
+    assert len(rho) == 10 and all(-1 <= value <= 1 for value in rho.values())
+    assert rho["ρ attention, removal"] > 0.3  # one source letter matters, and attention is on it
     names = {n.name for n in survey.names("cross", 1, 1)}
     assert {"positional", "alignment"} <= names  # it copies: a diagonal
     assert survey.head("cross", 1, 1)["positional"]["at"] == 0
