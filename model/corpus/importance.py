@@ -126,13 +126,14 @@ def losses(
     return results
 
 
-def gate_gradients(checkpoint: Checkpoint, examples: Sequence[Example]) -> np.ndarray:
+def gate_gradients(
+    checkpoint: Checkpoint, examples: Sequence[Example], changes: Sequence[Change] = ()
+) -> np.ndarray:
     """(sentence, head): the derivative of the sentence's loss by a gate that each head's output is
     multiplied with, at 1 (Michel et al. 2019, equation 2). Switching a head off changes the loss by
     minus that, to first order. Heads are in the order of the sites."""
-    model, results = checkpoint.model, []
-    order = []
-    with torch.enable_grad():
+    model, results, order = checkpoint.model, [], []
+    with torch.enable_grad(), applied(model, changes, Given(checkpoint.means)):
         for rows in _batches(checkpoint, examples, TOKENS):
             gates = []
             with ExitStack() as hooks:
@@ -169,7 +170,9 @@ def _loss(model: nn.Module, examples: Sequence[Example]) -> tuple[Tensor, Tensor
     # The logits of what is to be predicted alone: of padding they would be most of the work.
     rows = [hidden[i, : len(ids)] for i, ids in enumerate(following)]
     labels = torch.tensor([i for ids in following for i in ids], device=hidden.device)
-    each = F.cross_entropy(model.logits(torch.cat(rows)[None])[0], labels, reduction="none")
+    logits = model.logits(torch.cat(rows)[None])[0]
+    # Cross-entropy without a copy of the logits.
+    each = logits.logsumexp(dim=-1) - logits.gather(1, labels[:, None])[:, 0]
     return torch.stack([part.sum() for part in each.split(counts.tolist())]), counts
 
 

@@ -117,7 +117,9 @@ def _signature(measure: str) -> str:
         return measure
     from sacrebleu.metrics import BLEU as Bleu
 
-    return f"{Bleu().get_signature()}, greedy"
+    bleu = Bleu()
+    bleu.corpus_score(["one"], [["reference"]])  # before that it does not know how many there are
+    return f"{bleu.get_signature()}, greedy"
 
 
 def main(arguments: list[str] | None = None) -> None:

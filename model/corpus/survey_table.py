@@ -49,7 +49,7 @@ def changes(
     without: (part, sentence, statistic); `of` makes scores of sums, (.., statistic) → (..)."""
     sums = np.concatenate([plain[None], without])  # (1 + part, sentence, statistic)
     scores = of(sums.sum(axis=1))
-    draws = of(np.einsum("bs,psk->bpk", drawn, sums, optimize=True))  # (sample, 1 + part)
+    draws = of((drawn @ sums).swapaxes(0, 1))  # (sample, 1 + part)
     value, differences = scores[1:] - scores[0], draws[:, 1:] - draws[:, :1]
     low, high = interval(differences)
     p = p_value(value, differences)

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from model.analysis.statistics import holm, p_value, resamples
-from model.checkpoint import SHIPPED
+from model.checkpoint import SHIPPED, save
 from model.corpus import survey_command, survey_work
 from model.corpus.importance import Example, score
 from model.corpus.survey import COLUMNS, RULES, Survey
 from model.corpus.survey_table import changes, row
+from model.presets import build
 from tests.conftest import ROOT
 from tests.model.corpus.test_trace_command import LAUNCH, python
 
@@ -219,6 +220,20 @@ def test_of_a_file_and_what_cannot_be_surveyed(tmp_path, capsys):
         survey_command.main(["reviews", *given])
     assert "one sentence is too few" in capsys.readouterr().err
     assert {path.name for path in tmp_path.iterdir()} == {"lines.txt", "out.parquet"}
+
+
+def test_bleu_is_named_in_full(tmp_path):
+    file, out = tmp_path / "pairs.tsv", tmp_path / "out.parquet"
+    file.write_text("A dog\tEin Hund\nA man runs.\tEin Mann rennt.\n")
+    model = tmp_path / "little"
+    sizes = dict(d_model=8, n_heads=2, d_ff=8, n_encoder_layers=1, n_decoder_layers=1)
+    checkpoint = survey_command.opened("en-de", "cpu")
+    little = build("paper", vocab_size=len(checkpoint.tokenizer), **sizes)
+    save(model, little, "paper", checkpoint.tokenizer, {})
+    survey_command.main([str(model), "--file", str(file), "--out", str(out), "--samples", "10"])
+    survey = Survey.load(out)
+    assert survey.card["quality"] == "bleu" and "version:" in survey.card["signature"]
+    assert len(survey.of("quality")) == 6
 
 
 def test_numbers_that_are_none_are_missing():
