@@ -10,20 +10,26 @@ import hashlib
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from model.checkpoint import Checkpoint, parameters_sha256
 from model.corpus.head_counts import Counts, frequencies, head_counts
 from model.corpus.importance import Example, Unit, gate_gradients, losses, quality, units
 from model.corpus.trace_command import Processes
 from model.corpus.trust import correlations
+from model.decoding.cache import with_parts
 from model.files import replace_file
+from model.probing.changes import Change
+from model.probing.sites import parts_of, predicted_side, stack_of
 
 CHUNK = 250  # sentences of a part
+MOST_REMEMBERED = 30  # batches of a source: more than there are in a part
 VERSION = 1  # of what is measured: parts of another are not taken over
 COUNTS, GATES, TRUST, PLAIN = "counts", "gates", "trust", "plain"
 LOSS, QUALITY = "loss", "quality"
@@ -59,7 +65,7 @@ class Plan:
     def parts(self) -> list[tuple[int, str]]:
         """(chunk, what): what all heads do, the model as it is, each unit by its number."""
         what = [COUNTS, GATES, TRUST, PLAIN, *map(str, range(len(self.units)))]
-        return [(chunk, one) for one in what for chunk in range(len(self.chunks))]
+        return [(chunk, one) for chunk in range(len(self.chunks)) for one in what]
 
     @property
     def fingerprint(self) -> str:
@@ -80,10 +86,50 @@ class Plan:
         if what == TRUST:
             return {TRUST: correlations(self.checkpoint, examples, self.n_aligned)}
         changes = () if what == PLAIN else self.units[int(what)].changes
-        arrays = {LOSS: losses(self.checkpoint, examples, changes)}
+        checkpoint = self.checkpoint
+        if changes and changes_target_alone(checkpoint.model, changes):
+            checkpoint = self._remembering
+        arrays = {LOSS: losses(checkpoint, examples, changes)}
         if self.measure:
-            arrays[QUALITY] = quality(self.checkpoint, examples, self.measure, changes)
+            arrays[QUALITY] = quality(checkpoint, examples, self.measure, changes)
         return arrays
+
+    @cached_property
+    def _remembering(self) -> Checkpoint:
+        """The model as it reads a source once: most heads stand in the decoder, and the encoder is
+        a quarter of the work."""
+        model, target = self.checkpoint.model, predicted_side(self.checkpoint.model)
+        stacks = {side.stack: Remembered(stack_of(model, side)) for side in model.sides()
+                  if side != target}  # fmt: skip
+        return replace(self.checkpoint, model=with_parts(model, stacks))
+
+
+class Remembered(nn.Module):
+    """In place of a stack of layers: what it gave for the same input, of the last few."""
+
+    def __init__(self, stack: nn.Module):
+        super().__init__()
+        self._modules = stack._modules  # under their own names
+        self.stack, self.outputs = [stack], {}
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        key = x.shape, x.cpu().numpy().tobytes()
+        if key not in self.outputs:
+            if len(self.outputs) == MOST_REMEMBERED:
+                del self.outputs[next(iter(self.outputs))]
+            self.outputs[key] = self.stack[0](x, mask)
+        return self.outputs[key]
+
+
+def changes_target_alone(model: nn.Module, changes: Sequence[Change]) -> bool:
+    """Whether no change concerns another text than the one that is predicted."""
+    target = predicted_side(model).name
+    return all(
+        part.side == target
+        for part in parts_of(model.sites(), model.sides())
+        for change in changes
+        if part.what in change.parts and change.scope.holds(part)
+    )
 
 
 def work(plan: Plan, folder: Path, processes: Processes, bar=None) -> dict[str, Arrays] | None:
@@ -92,10 +138,8 @@ def work(plan: Plan, folder: Path, processes: Processes, bar=None) -> dict[str, 
     folder.mkdir(parents=True, exist_ok=True)
     files = {part: folder / f"{part[1]}-{part[0]}.npz" for part in plan.parts}
     done = {part: _read(file) for part, file in files.items() if file.is_file()}
-    # Unit after unit, each process another chunk every time: the long sentences are not one's own.
     missing = [part for part in plan.parts if part not in done]
-    mine = [p for i, p in enumerate(missing)
-            if (i + i // len(plan.chunks)) % processes.count == processes.index]  # fmt: skip
+    mine = missing[processes.index :: processes.count]
     if bar is not None:
         bar.update(len(done))
     results: dict[tuple[int, str], Arrays] = {}

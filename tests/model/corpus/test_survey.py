@@ -1,5 +1,6 @@
 """The survey: its table out of numbers one can foresee, its errors, and the command."""
 
+import random
 import signal
 import subprocess
 import sys
@@ -12,14 +13,15 @@ import pytest
 from model.analysis.statistics import holm, p_value, resamples
 from model.checkpoint import SHIPPED, save
 from model.corpus import survey_command, survey_work
-from model.corpus.importance import Example, score
+from model.corpus.importance import Example, examples_of, losses, quality, score
+from model.corpus.sentences import Line
 from model.corpus.survey import COLUMNS, RULES, Survey
 from model.corpus.survey_table import changes, row
 from model.presets import build
+from model.probing.changes import parse
 from tests.conftest import ROOT
 from tests.model.corpus.test_trace_command import LAUNCH, python
 
-SOME = ["survey", "copy", "--most", "16", "--aligned", "6", "--samples", "60"]
 PARTS = 4 + 12 + 10 + 4  # counts, gates, trust, the model as it is; heads, sublayers, layers
 
 
@@ -89,9 +91,18 @@ def test_p_values_and_holm_by_hand():
 
 
 @pytest.fixture(scope="module")
-def copy_survey(tmp_path_factory):
+def some(tmp_path_factory):
+    """Arguments of a small survey."""
+    file, chance = tmp_path_factory.mktemp("lines") / "lines.tsv", random.Random(0)
+    texts = [" ".join(chance.sample("abcdefghijkl", chance.randint(2, 12))) for _ in range(16)]
+    file.write_text("\n".join(f"{text}\t{text}" for text in texts))
+    return ["copy", "--file", str(file), "--aligned", "6", "--samples", "60"]
+
+
+@pytest.fixture(scope="module")
+def copy_survey(some, tmp_path_factory):
     out = tmp_path_factory.mktemp("survey") / "one.parquet"
-    survey_command.main([*SOME[1:], "--out", str(out)])
+    survey_command.main([*some, "--out", str(out)])
     return out
 
 
@@ -124,7 +135,7 @@ def test_the_table_says_what_it_says_of_every_head(copy_survey):
 
 
 @pytest.mark.parametrize("stopped_at", [9])
-def test_what_was_stopped_goes_on(copy_survey, tmp_path, monkeypatch, capsys, stopped_at):
+def test_what_was_stopped_goes_on(copy_survey, some, tmp_path, monkeypatch, capsys, stopped_at):
     out, done = tmp_path / "stopped.parquet", []
 
     def count(plan, part, of=survey_work.Plan.done):
@@ -135,34 +146,34 @@ def test_what_was_stopped_goes_on(copy_survey, tmp_path, monkeypatch, capsys, st
 
     monkeypatch.setattr(survey_work.Plan, "done", count)
     with pytest.raises(SystemExit):
-        survey_command.main([*SOME[1:], "--out", str(out)])
+        survey_command.main([*some, "--out", str(out)])
     assert capsys.readouterr().err == "Stopped; the same command goes on from here.\n"
     stopped_at = -1
-    survey_command.main([*SOME[1:], "--out", str(out)])
+    survey_command.main([*some, "--out", str(out)])
     assert len(done) == len(set(done)) == PARTS  # none twice
     assert out.read_bytes() == copy_survey.read_bytes()
     assert list(tmp_path.iterdir()) == [out]
 
 
 @pytest.mark.long
-def test_two_processes_give_the_same_table(copy_survey, tmp_path):
+def test_two_processes_give_the_same_table(copy_survey, some, tmp_path):
     out = tmp_path / "two.parquet"
-    done = python(*LAUNCH, "-m", "model", *SOME, "--out", out)
+    done = python(*LAUNCH, "-m", "model", "survey", *some, "--out", out)
     assert done.returncode == 0, done.stderr
     assert out.read_bytes() == copy_survey.read_bytes()
 
 
 @pytest.mark.long
-def test_what_was_killed_goes_on(copy_survey, tmp_path):
+def test_what_was_killed_goes_on(copy_survey, some, tmp_path):
     out = tmp_path / "killed.parquet"
-    command = [sys.executable, "-m", "model", *SOME, "--out", str(out)]
+    command = [sys.executable, "-m", "model", "survey", *some, "--out", str(out)]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
     while process.poll() is None and len(list(tmp_path.glob(".*/*.npz"))) < 5:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert 5 <= len(list(tmp_path.glob(".*/*.npz"))) < PARTS and not out.exists()
-    done = python("-m", "model", *SOME, "--out", out)
+    done = python("-m", "model", "survey", *some, "--out", out)
     assert done.returncode == 0, done.stderr
     assert out.read_bytes() == copy_survey.read_bytes()
     assert list(tmp_path.iterdir()) == [out]
@@ -220,6 +231,29 @@ def test_of_a_file_and_what_cannot_be_surveyed(tmp_path, capsys):
         survey_command.main(["reviews", *given])
     assert "one sentence is too few" in capsys.readouterr().err
     assert {path.name for path in tmp_path.iterdir()} == {"lines.txt", "out.parquet"}
+
+
+def test_an_encoder_that_is_read_once_changes_nothing():
+    """To the last digit, and it is the decoder's heads for which it is."""
+    checkpoint = survey_command.opened("reverse", "cpu")
+    lines = [Line(i, text, text[::-1]) for i, text in enumerate(("a b c", "d e", "f g h i"), 1)]
+    plan = survey_work.Plan(checkpoint, tuple(examples_of(checkpoint, lines)), "exact", 0)
+    times = []
+    checkpoint.model.encoder.layers[0].register_forward_pre_hook(lambda *_: times.append(1))
+    for i, unit in enumerate(plan.units):
+        times.clear()
+        found = plan.done((0, str(i)))
+        again = len(times)
+        expected = losses(checkpoint, plan.examples, unit.changes)
+        assert np.array_equal(found["loss"], expected[plan.chunks[0]])
+        right = quality(checkpoint, plan.examples, "exact", unit.changes)
+        assert np.array_equal(found["quality"], right[plan.chunks[0]])
+        if not unit.kind.startswith("encoder") and i > 4:
+            assert again == 0
+        elif unit.kind.startswith("encoder"):
+            assert again == 2
+    assert survey_work.changes_target_alone(checkpoint.model, parse("cross.1=off; decoder=skip"))
+    assert not survey_work.changes_target_alone(checkpoint.model, parse("all.1=off"))
 
 
 def test_bleu_is_named_in_full(tmp_path):
