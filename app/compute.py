@@ -19,6 +19,8 @@ from app.cache import ByteBoundedCache
 from app.catalog import SEEDED, ModelView
 from model.analysis import alignment, architecture, family, head_metrics, leak, positions, residual
 from model.analysis.alignment import HeadAlignment, WordWeights
+from model.analysis.attribution import Attribution, attribution
+from model.analysis.decomposition import Decomposition, decomposition
 from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
 from model.checkpoint import Checkpoint
 from model.decoding.generate import Generation, How
@@ -249,6 +251,33 @@ def alignment_of(view: ModelView, run: Run) -> HeadAlignment | None:
     if (known := view.checkpoint.alignment) and view.step == FINAL:
         return known
     return alignment.measured([word_weights_of(view, run)], [influence_of(view, run)])
+
+
+def decomposition_of(view: ModelView, run: Run, score: Score) -> Decomposition:
+    """What adds up to a logit, see model/analysis/decomposition.py. Raises CannotRead and
+    CannotChange."""
+
+    def make():
+        given = view.checkpoint.given(run, donor_of(view, run))
+        return decomposition(view.model, run, score.position, score.wanted, score.against, given)
+
+    return cached(view, run, ("decomposition", score), make, lambda result: FEW)
+
+
+def attribution_of(
+    view: ModelView, run: Run, score: Score, head: tuple[int, int] | None
+) -> Attribution:
+    """Which source words a token comes from, see model/analysis/attribution.py. Raises CannotRead
+    and CannotChange."""
+
+    def make():
+        given = view.checkpoint.given(run, donor_of(view, run))
+        with st.spinner("One source token less at a time …"):
+            return attribution(
+                view.model, run, score.position, score.wanted, head, score.against, given
+            )
+
+    return cached(view, run, ("attribution", score, head), make, lambda result: FEW)
 
 
 def leaks_of(view: ModelView, run: Run) -> list[leak.Leak]:

@@ -14,31 +14,37 @@ from model.probing.sites import Part, parts_of
 from model.probing.sweeps import Score, Sweep
 from model.probing.trace import CannotRead, Trace
 
-WHOLE = "All tokens"
+WHOLE, FIRST = "All tokens", "The first row"
 HIDDEN = "hidden"  # the one row of the tokens that are
 
 
-def draw_score(trace: Trace) -> None:
-    """Draw what an effect is measured on, for the texts of a trace."""
+def draw_score(trace: Trace, whole: bool = True) -> None:
+    """Draw what an effect is measured on, for the texts of a trace; unless `whole`, one token."""
     if not SETTINGS["score_at"].concerns(session.context()):
         return
     rows = labels.row_names(trace)
     session.draw(
         "score_at",
         options=range(len(rows) + 1),
-        look={"width": 260, "format_func": lambda row: f"{row} {rows[row - 1]}" if row else WHOLE},
+        look={
+            "width": 260,
+            "format_func": lambda row: (
+                f"{row} {rows[row - 1]}" if row else WHOLE if whole else FIRST
+            ),
+        },
     )
     if session.values()["score_at"]:
         for key in ("score_token", "score_against"):
             session.draw(key, look={"width": 170})
 
 
-def score(view: ModelView, run: Run) -> Score:
-    """What the settings ask for. Raises CannotRead for a word that is not one token."""
+def score(view: ModelView, run: Run, whole: bool = True) -> Score:
+    """What the settings ask for, or, unless `whole`, of one token: where none is chosen, of the
+    first row. Raises CannotRead for a word that is not one token."""
     chosen, trace = session.values(), compute.trace_of(view, run)
-    if not chosen["score_at"]:
+    if whole and not chosen["score_at"]:
         return Score()
-    row = min(chosen["score_at"], len(trace.logits)) - 1
+    row = min(max(chosen["score_at"], 1), len(trace.logits)) - 1
     wanted, against = (
         _token(view, chosen[key].strip()) for key in ("score_token", "score_against")
     )

@@ -11,6 +11,7 @@ import numpy as np
 from app.charts import Axis
 from model.analysis.alignment import HeadAlignment
 from model.analysis.architecture import EMBEDDINGS, LAYERS, OUTPUT, Block
+from model.analysis.decomposition import HEAD, Term
 from model.analysis.domain import Domain
 from model.analysis.head_metrics import (
     ANY,
@@ -107,6 +108,27 @@ def row_names(trace: Trace) -> list[str]:
     return [f"{one} → {two}" for one, two in zip(tokens, (*tokens[1:], "…"), strict=True)]
 
 
+def term_name(term: Term) -> str:
+    """What adds to a logit, in a few words."""
+    if term.what == HEAD:
+        return f"{term.kind} {term.layer + 1}·{term.head + 1}"
+    return f"{term.what} {term.layer + 1}" if term.layer is not None else term.what
+
+
+TERMS = (
+    "What writes to the residual stream adds to the logit: the token, its position, every head and "
+    "every feed-forward; the biases are one part. Norms divide by a scale, which is frozen at its "
+    "value in this run: so the parts add up exactly, and it does not tell what the model would do "
+    "without one (the page Ablation does). A click on a head selects it."
+)
+METHODS = (
+    "**attention**: the mean weight of all heads; **head**: of the selected one; **rollout**: "
+    "attention followed down through all layers (Abnar & Zuidema 2020); **norms**: weights times "
+    "the length of what is sent (Kobayashi et al. 2020); **gradient**: times the embedding; "
+    "**removal**: what the score loses without the word. Above: Spearman’s rank correlation of "
+    "what they say of the words; 1 is the same order."
+)
+
 SHIFTS = ("is read", "is predicted")  # by shift: the row at which a head aligns a word
 
 
@@ -169,12 +191,12 @@ def sweep_explained(score: float, has_other: bool) -> str:
     )
     return (
         f"**Effect**: the score with the one change less the score without any, "
-        f"{_signed(score)}. Below 0, the output needs what was changed. Click a row to "
+        f"{signed(score)}. Below 0, the output needs what was changed. Click a row to "
         f"select its head on the other pages.{more}"
     )
 
 
-def _signed(number: float) -> str:
+def signed(number: float) -> str:
     return f"{number:.2f}".replace("-", "−")
 
 

@@ -121,6 +121,15 @@ PAGES = {
             "what that does to the output.",
         ),
         Page(
+            "Attribution",
+            UNDERSTAND,
+            "attribution",
+            "attribution",
+            "Where a predicted token comes from: the parts of the model that add up to its logit, "
+            "and the source words, by attention, by gradient and by removal.",
+            head=True,
+        ),
+        Page(
             "Tokenizer",
             UNDERSTAND,
             "tokenizer",

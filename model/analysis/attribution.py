@@ -48,6 +48,7 @@ from model.transformer import Site
 
 ATTENTION, HEAD, ROLLOUT, NORMS = "attention", "head", "rollout", "norms"
 GRADIENT, REMOVAL = "gradient", "removal"
+METHODS = (ATTENTION, HEAD, ROLLOUT, NORMS, GRADIENT, REMOVAL)
 FEWEST_WORDS = 6
 TOO_FEW = "Fewer than six words: too few to rank."
 ALIKE = 0.8  # a rank correlation from which on two orders are called alike

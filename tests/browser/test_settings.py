@@ -123,6 +123,12 @@ MATTERS = {
         ),
         *OF_A_HEAD,
     ),
+    "attribution": of_a_run(
+        pad_to=("memory_padding=false", 30),
+        score_at=("", 3),
+        score_token=("score_at=3", "Hund"),
+        score_against=("score_at=3", "Hund"),
+    ),
     "positions": {
         "model": ("", "reverse"),
         "source": ("", "Two dogs run."),

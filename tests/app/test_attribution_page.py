@@ -1,0 +1,68 @@
+"""The page Attribution, without a browser."""
+
+import numpy as np
+import pytest
+
+from model import load
+from model.analysis.attribution import attribution
+from model.analysis.decomposition import decomposition
+
+TEXT = "A dog runs on the beach."
+
+
+@pytest.fixture
+def opened(page):
+    def open_with(model="en-de", source=TEXT, **more):
+        page.query_params.update(model=model, source=source, **more)
+        page.run()
+        return page.switch_page("views/attribution.py").run()
+
+    return open_with
+
+
+def headings(page):
+    return [heading.value for heading in page.subheader]
+
+
+@pytest.mark.parametrize(
+    "model", ["reverse", "reviews", "pre_norm, untrained", "decoder_only, untrained"]
+)
+def test_every_model_is_taken_apart(opened, model):
+    page = opened(model, "h e l l o" if model == "reverse" else TEXT)
+    assert not page.exception and not page.error
+    terms = page.dataframe[0].value
+    logit = float(headings(page)[0].rpartition(" ")[2].replace("−", "-"))
+    assert terms["adds"].sum() == pytest.approx(logit, abs=0.006)
+
+
+def test_parts_and_words_are_those_of_python(opened):
+    page = opened(score_at="3", score_token="Hund", kind="cross", layer="3", head="1")
+    en_de = load("en-de")
+    (hund,), run = en_de.tokenizer.encode("Hund").ids, en_de.run(TEXT)
+    found = decomposition(en_de.model, run, 2, hund)
+    terms = page.dataframe[0].value
+    values = [value for _, value in found.largest()]
+    assert np.allclose(terms["adds"], values, atol=1e-5)
+    words = attribution(en_de.model, run, 2, hund, (2, 0))
+    assert any(words.in_words() in text.value for text in page.markdown)
+    assert "“Hund”" in headings(page)[0]
+
+
+def test_of_a_few_words_there_is_no_order(opened):
+    page = opened(source="A dog.")
+    assert any("too few to rank" in text.value for text in page.markdown) and not page.exception
+
+
+def test_a_word_that_is_no_token_is_answered(opened):
+    page = opened(score_at="2", score_token="Huntsmannsdog")
+    assert any("take one" in error.value for error in page.error) and not page.exception
+
+
+def test_a_head_that_is_off_adds_nothing(opened):
+    terms = opened(score_at="3", changes="cross.3.1=off").dataframe[0].value
+    assert terms.loc[terms["part"] == "cross 3·1", "adds"].abs().max() <= 1e-5
+
+
+def test_a_stream_that_is_patched_in_is_refused(opened):
+    page = opened(other="A cat runs on the beach.", changes="decoder_residual.2=patch")
+    assert not page.exception and any("no parts to tell apart" in e.value for e in page.error)
