@@ -15,29 +15,48 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 SPECIAL = ["<pad>", "<s>", "</s>"]  # ids 0, 1, 2: Config's pad_id, bos_id, eos_id
+ROLES = ("pad", "bos", "eos")  # what these are for
+OTHER = "special"  # the role of other special tokens, which only other vocabularies have
 
 
 @dataclass(frozen=True)
 class Encoding:
     """One text as token ids. offsets: the characters [start, end) that each token covers;
-    a special token covers none. `+` puts one behind the other, offsets as they were."""
+    a special token covers none. roles: of a special token what it is for, of ROLES or OTHER, else
+    ""; where none are given, those of our own vocabulary. `+` puts one behind the other, offsets as
+    they were."""
 
     ids: tuple[int, ...]
     tokens: tuple[str, ...]
     offsets: tuple[tuple[int, int], ...]
+    roles: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        if len(self.roles) != len(self.ids):
+            roles = (ROLES[i] if 0 <= i < len(ROLES) else "" for i in self.ids)
+            object.__setattr__(self, "roles", tuple(roles))
 
     def __add__(self, other: "Encoding") -> "Encoding":
-        return Encoding(
-            self.ids + other.ids, self.tokens + other.tokens, self.offsets + other.offsets
-        )
+        return Encoding(*(mine + its for mine, its in zip(self.parts, other.parts, strict=True)))
 
     def __mul__(self, times: int) -> "Encoding":
-        return Encoding(self.ids * times, self.tokens * times, self.offsets * times)
+        return Encoding(*(part * times for part in self.parts))
+
+    def take(self, positions: Iterable[int]) -> "Encoding":
+        """These tokens alone, in this order."""
+        positions = list(positions)
+        return Encoding(*(tuple(part[i] for i in positions) for part in self.parts))
+
+    @property
+    def parts(self) -> tuple[tuple, ...]:
+        """The fields, each of which has an entry for each token."""
+        return self.ids, self.tokens, self.offsets, self.roles
 
 
-def special(token_id: int, token: str = "") -> Encoding:
-    """A special token by itself; `token` says which, in a vocabulary that is not ours."""
-    return Encoding((token_id,), (token or SPECIAL[token_id],), ((0, 0),))
+def special(token_id: int, token: str = "", role: str = "") -> Encoding:
+    """A special token by itself; `token` and `role` say which, in a vocabulary that is not ours."""
+    roles = (role,) if role else ()
+    return Encoding((token_id,), (token or SPECIAL[token_id],), ((0, 0),), roles)
 
 
 class Tokenizer:

@@ -13,7 +13,6 @@ from model.analysis.head_metrics import total_variation
 from model.probing.changes import ALL, Positioned, Scope
 from model.probing.run import Run
 from model.probing.trace import Trace, trace
-from model.tokenizer import Encoding
 from model.transformer import PositionalEncoding
 
 # What is in a table, (position, d_model). Two neighbouring dimensions are a pair.
@@ -183,7 +182,7 @@ def reordered(
     """Both orders of the first text's tokens, under positions of a `kind` if one is given. What
     stands around the text, bos, eos and padding, stays where it is."""
     config, side, first = model.config, model.sides()[0], run.texts[0]
-    other = Encoding(*(tuple(part[i] for i in order) for part in vars(first).values()))
+    other = first.take(order)
     run = with_positions(run, kind, shift) if kind else run
     passes = [trace(model, replace(run, texts=(text, *run.texts[1:]))) for text in (first, other)]
     rows = [one.final[side.name] for one in passes]
