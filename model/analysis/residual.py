@@ -31,9 +31,9 @@ def mean_cosine_between_depths(x: np.ndarray, real: np.ndarray) -> np.ndarray:
     return np.stack([cosine(one, x).mean(axis=-1) for one in x])
 
 
-def real(trace: Trace, side: str, pad_id: int) -> np.ndarray:
+def real(trace: Trace, side: str) -> np.ndarray:
     """Which positions of a side are not padding, (position,)."""
-    return np.array(trace.texts[side].ids) != pad_id
+    return np.array(trace.texts[side].roles) != "pad"
 
 
 @dataclass(frozen=True)

@@ -282,16 +282,18 @@ def toy(name: str) -> Task:
 
 
 def induction() -> Task:
-    """A random row of letters, and the same once more (Olsson et al. 2022): what follows a letter
-    can be known from where it stood before, and from nothing else. No letter stands twice in a
-    row, and rows are of different lengths, so that neither counting nor position helps."""
+    """A random row of letters, and the same again (Olsson et al. 2022): what follows a letter can
+    be known from where it stood before, and from nothing else. No letter stands twice in a row, and
+    rows are of different lengths, so that position does not help. To learn from they are repeated
+    up to one length: a batch has texts of one length, and would tell that of their rows."""
 
-    def draw(split: str, count: int) -> list[Example]:
+    def draw(split: str, count: int, length: int = 0) -> list[Example]:
         chance, examples = random.Random("induction" + split), {}
         while len(examples) < count:
-            row = " ".join(chance.sample(LETTERS, chance.randint(4, 20)))
-            if SEQUENCE_SPLITS[zlib.crc32(row.encode()) % 10] == split:
-                examples[f"{row} {row}"] = row
+            row = chance.sample(LETTERS, chance.randint(4, 20))
+            text = " ".join((row * length)[:length] if length else row * 2)
+            if SEQUENCE_SPLITS[zlib.crc32(" ".join(row).encode()) % 10] == split:
+                examples[text] = " ".join(row)
         return list(examples.items())
 
     return Task(
@@ -300,13 +302,13 @@ def induction() -> Task:
         look_for="In the second row a head of layer 2 attends to the letter behind the same letter "
         "of the first row: an induction head. It needs a head of layer 1 that attends to the "
         "previous token: switch that one off, and the repeat is lost.",
-        text="a row of 4 to 20 different lower-case letters, written twice",
+        text="rows of 4 to 20 different lower-case letters, each written again and again",
         score="accuracy",
-        data="Rows of 4 to 20 different letters, each written twice, drawn at random by "
-        "model/training/tasks.py. Scored on the second row but its first letter, which nothing "
-        "announces.",
+        data="Rows of 4 to 20 different letters, each repeated up to 40 letters, drawn at random "
+        "by model/training/tasks.py. Scored on rows written twice: on the second but its first "
+        "letter, which nothing announces.",
         terms="None: they are made by this program.",
-        examples=lambda: {"train": draw("train", 40_000), "val": draw("val", 500)},
+        examples=lambda: {"train": draw("train", 40_000, 40), "val": draw("val", 500, 40)},
         tests=lambda: {"unseen": draw("test", 1000)},
         preset="decoder_only",
         sizes=dict(
@@ -314,7 +316,7 @@ def induction() -> Task:
         ),
         vocab_size=259 + len(LETTERS),
         recipe=Recipe(
-            epochs=12, max_tokens=2048, peak=2e-3, warmup=400, cooldown=2000, smoothing=0.0
+            epochs=12, max_tokens=2048, peak=3e-3, warmup=400, cooldown=2000, smoothing=0.0
         ),
         continues=True,
     )  # fmt: skip
