@@ -63,7 +63,7 @@ def read(folder: Path) -> Pretrained:
         with torch.device("meta"):
             model = presets.build(family.preset, **sizes)
     except (ValueError, RuntimeError) as error:
-        raise CannotLoad(f"{folder / 'config.json'}: {error}") from None
+        raise CannotLoad(f"{folder / 'config.json'}: {error}.") from None
     stored = {ours: family.stored(ours, plain) for ours, _ in model.named_parameters()}
     weights.check(model, stored)
     names = [place.name for place in stored.values()]
