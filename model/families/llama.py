@@ -64,7 +64,8 @@ class LlamaConfig(DecoderOnlyConfig):
 
     @property
     def rotary(self) -> Rotary:
-        settings = {name: value for name, value in self.rotary_settings}
+        # JSON has lists for tuples.
+        settings = tuple((name, value) for name, value in self.rotary_settings)
         length = self.rotary_length or self.max_length
         return Rotary(self.rotary_base, self.rotary_rule, settings, length)
 
@@ -101,7 +102,7 @@ class LlamaLayer(PreNormEncoderLayer):
             n_heads,
             config.n_key_heads or n_heads,
             d_head,
-            RotaryScores(config.rotary, d_head),
+            RotaryScores(config.rotary),
             config.query_bias,
             config.output_bias,
         )
