@@ -92,12 +92,11 @@ class GroupedQueryAttention(MultiHeadAttention):
         self.output = nn.Linear(n_heads * d_head, d_model, output_bias)
 
     def keys_values(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Projected keys and values, each (batch, heads, key, d_head): one for every query head."""
-        shared = self.n_heads // self.n_key_heads
+        """Projected keys, (batch, key heads, key, d_head), which `scores` shares out, and values,
+        (batch, heads, key, d_head): one for every query head."""
         k, v = super().keys_values(key, value)
-        if shared == 1:
-            return k, v
-        return k.repeat_interleave(shared, dim=1), v.repeat_interleave(shared, dim=1)
+        shared = self.n_heads // self.n_key_heads
+        return k, v if shared == 1 else v.repeat_interleave(shared, dim=1)
 
     def split(self, x: Tensor) -> Tensor:
         """(batch, length, heads · d_head) → (batch, heads, length, d_head), of either kind of

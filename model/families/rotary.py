@@ -169,7 +169,10 @@ def turns(
 
 
 class RotaryScores(Scores):
-    """The scores of equation 1 between turned queries and keys; those of a text to itself."""
+    """The scores of equation 1 between turned queries and keys; those of a text to itself.
+
+    k: (batch, key heads, key, d_head), fewer heads than q has where groups of these share one.
+    """
 
     def __init__(self, rotary: Rotary):
         super().__init__()
@@ -178,4 +181,8 @@ class RotaryScores(Scores):
 
     def forward(self, q: Tensor, k: Tensor) -> Tensor:
         length = k.shape[-2]  # q may be the last rows alone, while a text is written
-        return super().forward(self.query_rotation(q, length), self.key_rotation(k, length))
+        q, k = self.query_rotation(q, length), self.key_rotation(k, length)
+        # The heads of a group stand one below the other, as so many more queries.
+        shared = q.shape[1] // k.shape[1]
+        grouped = q.unflatten(1, (-1, shared)).flatten(2, 3)
+        return super().forward(grouped, k).unflatten(2, (shared, -1)).flatten(1, 2)

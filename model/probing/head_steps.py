@@ -174,9 +174,9 @@ def head_steps(
         else None
         for name, which in (("q", head), ("k", key_head))
     }
-    # Keys are turned once for every query head.
     turned = {
-        name: outputs[name][0, head] if rotated else None for name in ("q_rotated", "k_rotated")
+        name: outputs[name][0, which] if rotated else None
+        for name, which in (("q_rotated", head), ("k_rotated", key_head))
     }
     # The first sublayer of layer 1 reads the embeddings.
     reads_embeddings = site.layer == 0 and block.norm is sublayers_of(block.layer)[0][2]

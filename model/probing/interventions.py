@@ -16,16 +16,6 @@ from model.transformer import Embedding, MultiHeadAttention
 
 
 @contextmanager
-def replace_scores(
-    attention: MultiHeadAttention, change: Callable[[Tensor, Tensor], Tensor]
-) -> Iterator[None]:
-    """Use `change(q, k)` for the scores: (batch, heads, query, d_head) and (batch, heads, key,
-    d_head) → (batch, heads, query, key)."""
-    with attention.scores.register_forward_hook(lambda module, inputs, scores: change(*inputs)):
-        yield
-
-
-@contextmanager
 def without_scaling(attention: MultiHeadAttention) -> Iterator[None]:
     """Scores that nothing divides by √d_head."""
     with attention.scores.register_forward_hook(
