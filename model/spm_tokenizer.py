@@ -73,9 +73,10 @@ class SentencePieceTokenizer:
     def encode(self, text: str) -> Encoding:
         """Ids of `text` alone, without special tokens."""
         code, rest = self._code(text)
-        split = self._processor.encode(rest, return_type="offset_mapping")
-        ids = [self._ids.get(symbol, self._ids[UNKNOWN]) for symbol in split["pieces"]]
-        spans = [_without_spaces(rest, *span) for span in split["offsets"]]
+        spans = self._processor.encode(rest, return_type="offset_mapping")["offsets"]
+        symbols = self._processor.encode(rest, return_type=str)
+        ids = [self._ids.get(symbol, self._ids[UNKNOWN]) for symbol in symbols]
+        spans = [_without_spaces(rest, *span) for span in spans]
         spans = [(start + len(code), end + len(code)) for start, end in spans]
         if code:
             ids, spans = [self._ids[code], *ids], [(0, len(code)), *spans]

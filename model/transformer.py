@@ -94,9 +94,14 @@ class MaskedSoftmax(nn.Module):
             return scores.softmax(dim=-1)
         empty = ~mask.any(dim=-1, keepdim=True)
         if not empty.any():
-            return scores.masked_fill(~mask, -math.inf).softmax(dim=-1)
+            return self.under(mask, scores).softmax(dim=-1)
         # Only -inf everywhere makes softmax NaN: leave empty rows unmasked, then clear them.
-        return scores.masked_fill(~(mask | empty), -math.inf).softmax(dim=-1) * ~empty
+        return self.under(mask | empty, scores).softmax(dim=-1) * ~empty
+
+    def under(self, mask: Tensor, scores: Tensor) -> Tensor:
+        """Scores that are -inf where the mask is False. The mask is small: it is made into numbers
+        to be added, which takes less time than to fill in scores."""
+        return scores + torch.where(mask, scores.new_zeros(()), -math.inf)
 
 
 class MultiHeadAttention(nn.Module):

@@ -300,8 +300,8 @@ def induction() -> Task:
         name="induction",
         title="Go on with a row of letters that repeats",
         look_for="In the second row a head of layer 2 attends to the letter behind the same letter "
-        "of the first row: an induction head. It needs a head of layer 1 that attends to the "
-        "previous token: switch that one off, and the repeat is lost.",
+        "of the first row: an induction head. It needs the heads of layer 1, which attend to the "
+        "previous token between them: switch layer 1 off, and the repeat is lost.",
         text="rows of 4 to 20 different lower-case letters, each written again and again",
         score="accuracy",
         data="Rows of 4 to 20 different letters, each repeated up to 40 letters, drawn at random "
