@@ -23,6 +23,7 @@ test: $(VENV)/test.installed lint chromium
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-long: $(VENV)/test.installed chromium
+	$(BIN)/python -m pip install -q ".[long]"
 	HEADLIGHT_DATA=$(DATA) $(BIN)/python -m pytest -m long
 
 bench: $(VENV)/test.installed chromium

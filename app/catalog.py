@@ -19,7 +19,8 @@ import streamlit as st
 import torch
 from safetensors import safe_open
 
-from app.settings import Structure, lines_of
+from app.setting import Structure
+from app.settings import lines_of
 from model.card import headline
 from model.checkpoint import SHIPPED, Checkpoint, load, parameters_sha256, untrained
 from model.presets import PRESETS, parameters, sides
@@ -73,7 +74,7 @@ class ModelView:
         )
 
 
-@st.cache_resource
+@st.cache_resource(show_spinner=False)
 def folders() -> dict[str, Path]:
     """Name → folder of every trained model."""
     parser = argparse.ArgumentParser(prog="streamlit run app/main.py --", allow_abbrev=False)
@@ -119,7 +120,7 @@ def examples(name: str) -> list[str]:
     return lines_of(path.read_text(encoding="utf-8")) if path.is_file() else []
 
 
-@st.cache_data  # settings ask for it several times in every run
+@st.cache_data(show_spinner=False)  # settings ask for it several times in every run
 def alike(name: str) -> list[str]:
     """The other models that read the same tokens, at the same ids."""
     mine = _tokens(name)
@@ -152,7 +153,7 @@ def device_of(choice: str) -> str:
     return (devices()[2:] or ["cpu"])[0] if choice == "auto" else choice
 
 
-@st.cache_data
+@st.cache_data(show_spinner=False)
 def steps(name: str) -> dict[str, str]:
     """Training steps of a model to look back at → its score there, the first one first; empty for
     a model without snapshots, or with some that cannot be read."""
@@ -168,7 +169,7 @@ def steps(name: str) -> dict[str, str]:
     return scores | {FINAL: ""} if scores else {}
 
 
-@st.cache_data
+@st.cache_data(show_spinner=False)
 def cards() -> dict[str, str]:
     """Name → what every model to choose from is, in a few words."""
     return {name: _card(name) for name in models()}
@@ -266,13 +267,13 @@ def sha256(name: str, step: str) -> tuple[str, str]:
     return of, _sha256(folder / of)
 
 
-@st.cache_data(max_entries=64)
+@st.cache_data(max_entries=64, show_spinner=False)
 def _sha256(file: Path) -> str:
     with open(file, "rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-@st.cache_data(max_entries=64)
+@st.cache_data(max_entries=64, show_spinner=False)
 def _sha256_of_parameters(name: str) -> str:
     return parameters_sha256(_shared(name, FINAL, "cpu").model)
 

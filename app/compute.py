@@ -17,7 +17,8 @@ import torch
 from app import catalog
 from app.cache import ByteBoundedCache
 from app.catalog import SEEDED, ModelView
-from model.analysis import architecture, family, head_metrics, leak, positions, residual
+from model.analysis import alignment, architecture, family, head_metrics, leak, positions, residual
+from model.analysis.alignment import HeadAlignment, WordWeights
 from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
 from model.checkpoint import Checkpoint
 from model.decoding.generate import Generation, How
@@ -25,7 +26,7 @@ from model.masks import Masks
 from model.probing.head_steps import HeadSteps, head_steps
 from model.probing.position_tables import full_table
 from model.probing.reference import ReferenceTrace
-from model.probing.run import Run
+from model.probing.run import FINAL, Run
 from model.probing.sites import embedding_of, embeddings_of, sides_of
 from model.probing.sweeps import Score, Sweep, changes_of
 from model.probing.trace import Trace, ids_of, read_of, trace
@@ -61,7 +62,7 @@ def is_short(run: Run) -> bool:
     return _length(run) < SHORT
 
 
-@st.cache_resource
+@st.cache_resource(show_spinner=False)
 def _results() -> ByteBoundedCache:
     return ByteBoundedCache(CACHE_BYTES)
 
@@ -223,6 +224,33 @@ def effects_of(
     return sweep_of(view, run, name, score).by_head(trace_of(view, run).kinds)
 
 
+def word_weights_of(view: ModelView, run: Run) -> WordWeights:
+    """Attention between the words of both texts, see model/analysis/alignment.py."""
+    traced = trace_of(view, run)
+    key = "word weights"
+    return cached(view, run, key, lambda: alignment.of_trace(traced), lambda r: r.weights.nbytes)
+
+
+def influence_of(view: ModelView, run: Run) -> WordWeights:
+    """What each target word loses without each source word. Raises CannotChange."""
+
+    def make():
+        torch.set_num_threads(CORES)  # its batches keep all of them at work
+        with st.spinner("One source token less at a time …"):
+            given = view.checkpoint.given(run, donor_of(view, run))
+            return alignment.of_influence(view.model, run, given)
+
+    return cached(view, run, "influence", make, lambda result: FEW + result.weights.nbytes)
+
+
+def alignment_of(view: ModelView, run: Run) -> HeadAlignment | None:
+    """Which heads align words: as the card says, else measured on this run; None where it has no
+    words."""
+    if (known := view.checkpoint.alignment) and view.step == FINAL:
+        return known
+    return alignment.measured([word_weights_of(view, run)], [influence_of(view, run)])
+
+
 def leaks_of(view: ModelView, run: Run) -> list[leak.Leak]:
     """What goes where the masks of training would not let it."""
     traced = trace_of(view, run)
@@ -263,7 +291,7 @@ def positional_table(view: ModelView, side: str) -> np.ndarray:
     return table.float().cpu().numpy()
 
 
-@st.cache_resource
+@st.cache_resource(show_spinner=False)
 def positions_by_scale(length: int = 64, d_model: int = 128) -> dict[int, np.ndarray]:
     """Scale N → the positional table of mr-raccoon-97/vanilla-transformer, (length, d_model)."""
     scales = (1, 10, 100, 1000, 10000)
@@ -357,7 +385,7 @@ def family_of(view: ModelView, run: Run) -> dict:
     return cached(view, run, "family", make, lambda result: 10 * FEW)
 
 
-@st.cache_resource
+@st.cache_resource(show_spinner=False)
 def three_words() -> family.ThreeWords:
     """Van Dijck's first example."""
     with SEEDED:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from app.charts import Axis
+from model.analysis.alignment import HeadAlignment
 from model.analysis.architecture import EMBEDDINGS, LAYERS, OUTPUT, Block
 from model.analysis.domain import Domain
 from model.analysis.head_metrics import (
@@ -104,6 +105,49 @@ def row_names(trace: Trace) -> list[str]:
     """What is read at each row of the logits, and what follows there: “kleines → Mädchen”."""
     tokens = trace.texts[trace.predicted.name].tokens[: len(trace.logits)]
     return [f"{one} → {two}" for one, two in zip(tokens, (*tokens[1:], "…"), strict=True)]
+
+
+SHIFTS = ("is read", "is predicted")  # by shift: the row at which a head aligns a word
+
+
+def alignment_note(
+    found: HeadAlignment,
+    heads: Sequence[tuple[int, int]],
+    sites,
+    shift: int | None,
+    dashed: bool,
+) -> str:
+    """What the lines are drawn from: heads, each at its own row or all at one, or, of none, the
+    influence; and what is `dashed`."""
+    if heads:
+        rows = found.shifts if shift is None else np.full_like(found.shifts, shift)
+        names = ", ".join(
+            f"layer {sites[layer].layer + 1} head {head + 1} "
+            f"(word that {SHIFTS[rows[layer, head]]})"
+            for layer, head in heads
+        )
+        note = f"Each target word with the source word it attends to most, in {names}."
+    else:
+        note = (
+            "Each target word with the source word without which its log-probability falls most; "
+            "thick: much of all that it loses."
+        )
+    return note + " Dashed: the run without the changes, or the other run." * dashed
+
+
+def alignment_explained(found: HeadAlignment, sites, known: bool) -> str:
+    """How the heads were measured and chosen; `known` on many sentences, else on this one."""
+    heads = " and ".join(
+        f"layer {sites[layer].layer + 1} head {head + 1}" for layer, head in found.heads
+    )
+    where = "of validation sentences" if known else "of this sentence"
+    return (
+        "A row of the decoder reads one token and predicts the next; which of both a head aligns "
+        "is measured. **Agreement**: how often the source word with the largest weight is the one "
+        "that the model needs most (influence: hide it, and the log-probability of the target word "
+        f"falls most). Best set: {heads}, which agree for {found.together:.0%} of {found.words:,} "
+        f"target words {where}. A click on a row shows that head."
+    )
 
 
 def too_large_a_sweep(tokens: int, most: int) -> str:

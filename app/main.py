@@ -45,7 +45,7 @@ bar.empty()  # else the bar, which is drawn last, takes no room before
 with session.running(page.key):
     try:
         chosen = session.values()
-        style = theme.style(chosen["projector"], st.context.theme.type or "light", page.idle)
+        style = theme.style(chosen["projector"], page.idle)
         st.html(f"<style>{style}</style>")
         if session.is_new("styled", True):
             time.sleep(theme.HEAD_START)

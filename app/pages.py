@@ -56,6 +56,14 @@ PAGES = {
             idle=("hold",),
         ),
         Page(
+            "Alignment",
+            SEE,
+            "alignment",
+            "alignment",
+            "Which words of source and target go together, as lines between them.",
+            head=True,
+        ),
+        Page(
             "Heads",
             SEE,
             "heads",

@@ -19,19 +19,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from app import catalog, compute, settings
 from app.catalog import ModelView
 from app.pages import EXPORT, HOME, PAGES
-from app.settings import (
-    ABSENT,
-    AVERAGES,
-    DIFFERENCE,
-    MASKS,
-    OTHER,
-    SETTINGS,
-    TO_OTHER,
-    WITHOUT,
-    Context,
-    Limits,
-    Setting,
-)
+from app.setting import ABSENT, Context, Limits, Setting
+from app.settings import AVERAGES, DIFFERENCE, MASKS, OTHER, SETTINGS, TO_OTHER, WITHOUT
 from model.analysis.reading import Reading
 from model.masks import Masks
 from model.probing.changes import (
@@ -191,7 +180,7 @@ def _part_source_from_target(chosen: dict, asked: Mapping) -> None:
         notes["context"] = settings.valid(chosen, catalog, asked)
 
 
-@st.cache_resource
+@st.cache_resource(show_spinner=False)
 def spare_the_collector() -> None:
     """After every run Streamlit collects garbage, with all threads at a halt. To look through
     PyTorch's objects each time took 160 ms, in the middle of what the browser waits for."""

@@ -4,12 +4,11 @@ A setting's widget, its place in the address, its clamping, its line in an expor
 whether a run depends on it follow from its declaration. No Streamlit here: files read it too.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from app.pages import EXPORT, HOME
+from app.setting import ABSENT, MANY, Catalog, Context, Setting
 from model.analysis.head_metrics import ANY, RULES, THRESHOLD
 from model.analysis.reading import SPECIAL_TOKENS
 from model.masks import Masks
@@ -17,9 +16,7 @@ from model.presets import PRESETS
 from model.probing import position_tables
 from model.probing.head_steps import ABLATIONS
 from model.probing.run import FINAL
-from model.probing.sites import Part, kinds_of, parts_of
 from model.probing.sweeps import PATCHING as NEED_ANOTHER
-from model.transformer import Side, Site
 
 SHOWN = ("all", "one kind", "joint")
 SCALES = ("linear", "square root", "per row")
@@ -52,6 +49,13 @@ STEPS = (
 )
 LAB = ("What is added", "Wavelengths", "Distance", "Rotation", "Other positions", "Swap two words")
 GREEDY, BEAM, SAMPLING = DECODING = ("Greedy", "Beam search", "Sampling")
+BEST_HEADS, SELECTED, OF_LAYER, INFLUENCE = ALIGNED_BY = (
+    "Best heads",
+    "Selected head",
+    "Mean of its layer",
+    "Influence",
+)
+AT_ROWS = ("as measured", "is read", "is predicted")
 BERTVIZ = ("head", "model", "neuron")
 DRAWN_AT_ONCE = 40  # tokens that BertViz draws without being asked
 ALL, ONE = "all heads", "selected head"
@@ -61,206 +65,7 @@ OTHER, TO_OTHER = "Other run", "Difference to it"
 WORDS, SELECTED_HEAD = "Three words", "The selected head"
 SECOND_TOKEN, LARGEST_WEIGHT = "the second token", "largest weight"
 
-LONGEST_TEXT = 100_000  # characters; no model reads as much
-MANY = 1000  # layers or heads
 MOST_TOKENS = 100_000
-ABSENT = object()
-
-
-@dataclass(frozen=True)
-class Structure:
-    """What a model says of itself: the texts it reads, and where attention happens."""
-
-    sides: Sequence[Side]
-    sites: Sequence[Site]
-    opens: Mapping = field(default_factory=dict)  # the head to begin with, as its card has it
-
-    @property
-    def kinds(self) -> dict[str, tuple[Site, ...]]:
-        return kinds_of(self.sites)
-
-    @property
-    def parts(self) -> list[Part]:
-        return parts_of(self.sites, self.sides)
-
-
-class Catalog(Protocol):
-    """What settings ask of app/catalog.py."""
-
-    def models(self) -> Sequence[str]: ...
-    def devices(self) -> Sequence[str]: ...
-    def steps(self, model: str) -> Sequence[str]: ...
-    def examples(self, model: str) -> Sequence[str]: ...
-    def alike(self, model: str) -> Sequence[str]: ...
-    def structure(self, model: str, step: str, device: str) -> Structure | None: ...
-
-
-@dataclass(frozen=True)
-class Context:
-    """What a setting may depend on: the settings before it, and the models there are."""
-
-    values: dict
-    catalog: Catalog
-
-    def __getitem__(self, key: str):
-        return self.values[key]
-
-    @cached_property
-    def structure(self) -> Structure | None:
-        """Of the chosen model; None where it cannot be read."""
-        return self.catalog.structure(self["model"], self["step"], self["device"])
-
-    def masks(self, switch: str) -> bool:
-        """Whether a switch of Masks concerns the model."""
-        return self.structure is None or any(switch in s.masks for s in self.structure.sites)
-
-    @property
-    def writes(self) -> bool:
-        """Whether the model writes a target."""
-        return self.structure is None or any(side.writes for side in self.structure.sides)
-
-    @property
-    def predicts_tokens(self) -> bool:
-        """Whether rows of the logits predict the next token."""
-        return self.structure is None or any(
-            side.predicts == "next token" for side in self.structure.sides
-        )
-
-    @property
-    def has_other(self) -> bool:
-        """Whether there is another run to compare with."""
-        keys = ("other", "other_model", "other_step")
-        return self["other_masks"] or any(self[key].strip() for key in keys)
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a setting may be just now: one of `options`, or a number from `least` to `most`, or any
-    text. `default` is what it is where nobody chose."""
-
-    default: Any
-    options: Sequence = ()
-    least: float = 0
-    most: float = 0
-
-    def allows(self, value) -> bool:
-        if type(value) is not type(self.default):
-            return False
-        if isinstance(value, list):
-            several = len(set(value)) == len(value)
-            return several and all(item in self.options for item in value)
-        if self.options:
-            return value in self.options
-        if isinstance(value, str):
-            return len(value) <= LONGEST_TEXT and _is_text(value)
-        return isinstance(value, bool) or self.least <= value <= self.most
-
-    def nearest(self, value):
-        """The value, or the nearest that it may be."""
-        if self.allows(value):
-            return value
-        if type(value) is not type(self.default):
-            return self.default
-        if isinstance(value, list):
-            return [item for item in dict.fromkeys(value) if item in self.options]
-        if isinstance(value, str):
-            # Of tokens that are counted, such as “3 dog”, the one in the same place.
-            number = value.partition(" ")[0]
-            same = (o for o in self.options if number.isdecimal() and o.startswith(f"{number} "))
-            return next(same, self.default)
-        if isinstance(value, (int, float)) and value == value:
-            if self.options:
-                return min(self.options, key=lambda option: abs(option - value))
-            return type(value)(min(max(value, self.least), self.most))
-        return self.default
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One thing that can be chosen.
-
-    default   its value where nobody chose; its type is the setting's
-    widget    how it is drawn: toggle, segmented, select, steps (a slider of options), slider,
-              number, line, area, pills, several (a list of options) or expander
-    options   what it may be, or a function of the Context; a number's bounds are `least`, `most`
-    among     where `options` is a function: what it can give at all
-    opens     the default in a Context, where it depends on one
-    concerns  whether it means anything in a Context; where not, it is not drawn and has its default
-    pages     whose control it is; empty: the top bar's. What its options are may then depend on
-              the text, and the page gives them when it draws it
-    name      what it is called in a sentence
-    run       whether a run depends on it
-    address   whether it is in the address
-    header    how a value that is not the default reads in the header of a file
-    badge     how it reads on top of the page, where it is not as the model was trained
-    format    how an option is written, on the screen and in the address
-    item      what a list is of
-    look      what else its widget is told
-    """
-
-    key: str
-    label: str
-    default: Any
-    widget: str
-    help: str | None = None
-    options: Sequence | Callable[[Context], Sequence] = ()
-    among: Sequence = ()
-    least: float = 0
-    most: float = 0
-    opens: Callable[[Context], Any] | None = None
-    concerns: Callable[[Context], bool] = lambda context: True
-    pages: tuple[str, ...] = ()
-    name: str = ""
-    run: bool = False
-    address: bool = True
-    header: str = ""
-    badge: str = ""
-    format: str = "{}"
-    item: type = str
-    look: Mapping = field(default_factory=dict)
-
-    def stands_on(self, page: str) -> bool:
-        """Whether it is drawn there: by the top bar, or by the page."""
-        return not self.pages or page in self.pages
-
-    def limits(self, context: Context) -> Limits:
-        """What it may be in a context."""
-        default = self.opens(context) if self.opens else self.default
-        options = self.options(context) if callable(self.options) else self.options
-        return Limits(default, options, self.least, self.most)
-
-    def could_be(self, value) -> bool:
-        """Whether it may have this value in some context: for values that come from a file."""
-        if type(value) is list and type(self.default) is list:
-            if len(value) > MANY or not all(type(item) is self.item for item in value):
-                return False
-            return callable(self.options) or not self.options or self._free.allows(value)
-        return self._free.allows(value)
-
-    @property
-    def _free(self) -> Limits:
-        options = self.among if callable(self.options) else self.options
-        return Limits(self.default, options, self.least, self.most)
-
-    def parse(self, texts: Sequence[str]):
-        """Its value as the address has it; ABSENT where it is none of this setting."""
-        if isinstance(self.default, list):
-            return [self._parse_one(text, self.item) for text in texts if text]
-        return self._parse_one(texts[-1], type(self.default)) if texts else ABSENT
-
-    def _parse_one(self, text: str, kind: type):
-        if not callable(self.options) and self.options:
-            return next((o for o in self.options if self.format.format(o) == text), ABSENT)
-        try:
-            return {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
-        except (KeyError, ValueError):
-            return ABSENT
-
-    def as_text(self, value) -> str | list[str]:
-        """Its value as the address has it."""
-        if isinstance(value, list):
-            return [str(item) for item in value]
-        return str(value).lower() if isinstance(value, bool) else self.format.format(value)
 
 
 def lines_of(text: str) -> list[str]:
@@ -770,6 +575,26 @@ SETTINGS = {
             pages=("generate",),
         ),
         Setting(
+            "aligned_by",
+            "Aligned by",
+            BEST_HEADS,
+            "segmented",
+            "What a target word attends to, or the source word without which its log-probability "
+            "falls most (influence).",
+            options=ALIGNED_BY,
+            pages=("alignment",),
+        ),
+        Setting(
+            "aligned_at",
+            "At the row where the word",
+            AT_ROWS[0],
+            "segmented",
+            "A row of the decoder reads a token and predicts the next one. Some heads attend to "
+            "what goes with the first, others to what goes with the second.",
+            options=AT_ROWS,
+            pages=("alignment",),
+        ),
+        Setting(
             "sweep",
             "Changed, one by one",
             "Heads off",
@@ -1053,12 +878,3 @@ def headers(values: Mapping) -> list[str]:
         for key, setting in SETTINGS.items()
         if setting.header and key in values and values[key] != setting.default
     ]
-
-
-def _is_text(value: str) -> bool:
-    """Not half of a character, which no file and no tokenizer takes."""
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

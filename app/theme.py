@@ -46,7 +46,7 @@ STYLE = f"""
 .st-key-top_bar, .st-key-controls {{ zoom: {CONTROLS[0]}; }}
 .st-key-top_bar:has([data-testid="stSkeleton"]) {{ visibility: hidden; }}
 .st-key-top_bar h1 {{ font-size: 1.4rem; padding: 0; white-space: nowrap; }}
-.st-key-keep_place {{ display: none; }}
+.st-key-browser_events {{ position: absolute; visibility: hidden; }}
 .st-key-top_bar p {{ white-space: nowrap; margin: 0; }}
 .st-key-top_bar .stMarkdown {{ display: flex; align-items: center; height: 2.5rem; }}
 .st-key-top_bar [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
@@ -117,7 +117,7 @@ def ramp(palette: list[str], count: int) -> np.ndarray:
     return np.rint(np.stack(channels, axis=-1)).astype(np.uint8)
 
 
-def style(projector: bool, theme: str, idle: Sequence[str]) -> str:
+def style(projector: bool, idle: Sequence[str]) -> str:
     """Style of every page, its bar included. Sticky is the wrapper of the bar: the bar itself would
     scroll away (Streamlit 1.67). What is `idle` there is hidden with its label: a widget that is
     not drawn at all would leave the address."""
@@ -125,7 +125,7 @@ def style(projector: bool, theme: str, idle: Sequence[str]) -> str:
     bar = f"""
 [data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{
   position: sticky; top: {header:.2f}rem; z-index: 5; order: -1; padding: 0.25rem 0;
-  background: {PAPER[theme]};
+  background: light-dark({PAPER["light"]}, {PAPER["dark"]});
 }}
 """
     hidden = "".join(

@@ -11,8 +11,8 @@ from functools import partial
 import streamlit as st
 
 from app import acts, catalog, compute, effects, labels, session
+from app.components.browser_events import browser_events
 from app.components.copy_link import copy_link
-from app.components.keep_place import keep_place
 from app.components.player import player
 from app.pages import EXPORT, HOME, PAGES, Page
 from app.settings import ABLATION, DIFFERENCE, MASKS, PATCHING, SETTINGS, TO_OTHER
@@ -85,7 +85,7 @@ def top_bar(page: Page) -> None:
         if page.key != EXPORT:
             st.page_link(PAGES[EXPORT].file, label="Export", icon=":material/download:")
         copy_link()
-        keep_place()
+        browser_events()
 
 
 def _draw_where_open(box, keys: Sequence[str], page: Page) -> None:

@@ -11,6 +11,7 @@ COMMANDS = {  # name → where it is, what it does
     "snapshots": ("model.training.snapshots", "keep a model as it was at earlier training steps"),
     "data": ("model.training.data", "download a data set and check it"),
     "trace": ("model.corpus.trace_command", "write attention weights of many sentences to a file"),
+    "align": ("model.corpus.align_command", "write which words of sentence pairs go together"),
     "pretrained": ("model.pretrained.command", "bring other people's models here"),
     "presets": ("model.presets", "list the presets, or the parameters of one"),
 }

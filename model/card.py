@@ -3,8 +3,9 @@
 A card is a dict: `task`, `title`, `look_for`, `data`, `terms`, for a classifier `classes`; from
 training `weights`, `step`, `curve`, `recipes`, one dict per run that led to the weights, and
 `domain`, what the text of the training is like (see analysis/domain.py), `opens`, the head that it
-is opened on, {kind, layer, head} counted from 0; from evaluation `scores`,
-one dict per test set and way of decoding. Every entry may be missing.
+is opened on, {kind, layer, head} counted from 0, `alignment`, which heads align words (see
+analysis/alignment.py); from evaluation `scores`, one dict per test set and way of decoding. Every
+entry may be missing.
 `weights` is "random" for a model that was never trained.
 """
 
@@ -79,6 +80,20 @@ def markdown(card: dict, model: Transformer, preset: str) -> str:
             f"together, as at most {1 - domain['share']:.1%} of {domain['examples']:,} validation "
             "texts do. Split: the share of words that are several tokens. Surprise: mean −log p of "
             "the tokens that the model writes, in nats.",
+            _table(rows),
+        ]
+    if alignment := card.get("alignment"):
+        rows = [
+            {"layer": layer + 1, "head": head + 1}
+            | {name: f"{alignment['agreement'][shift][layer][head]:.0%}"
+               for shift, name in enumerate(("row that reads the word", "row that predicts it"))}
+            for layer, head in alignment["heads"]
+        ]  # fmt: skip
+        parts += [
+            "## The heads that align words",
+            f"Together they agree on {alignment['together']:.1%} of {alignment['words']:,} target "
+            "words with what the model needs: the source word without which the word's "
+            "log-probability falls most. No gold alignments were used.",
             _table(rows),
         ]
     if recipes := card.get("recipes"):

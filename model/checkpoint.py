@@ -15,6 +15,8 @@ from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 
 from model import presets
+from model.analysis import alignment
+from model.analysis.alignment import HeadAlignment, WordWeights
 from model.card import markdown
 from model.decoding.generate import Generation, Greedy, How, generated
 from model.decoding.search import first_token, greedy_decode
@@ -182,6 +184,22 @@ class Checkpoint:
     ) -> Trace:
         """As `trace`, of a run as a value; `written` as in `given`."""
         return trace(self.model, run, self.given(run, donor, written))
+
+    @property
+    def alignment(self) -> HeadAlignment | None:
+        """Which heads align words, as the card says; None where it does not."""
+        return HeadAlignment.of_card(self.card)
+
+    def align(self, text: str, target: str | None = None) -> WordWeights:
+        """How much each word of a target, or of the model's own, has to do with each word of the
+        text, (target word, source word); `links()` of it are the aligned pairs. By the heads that
+        the card names, else by the model's influence (see analysis/alignment.py). Raises as `trace`
+        does, and ValueError for a model without cross-attention."""
+        run = self.run(text, target)
+        attention = alignment.of_trace(self.trace_run(run))
+        if self.alignment:
+            return self.alignment.of(attention)
+        return alignment.of_influence(self.model, run)
 
     def sweep(
         self,

@@ -3,11 +3,12 @@ without the source word.
 
 The row of a decoder that reads a token predicts the next one, and a head may attend to what goes
 with either: a shift of 0 aligns a row with the token that is read there, 1 with the one that is
-predicted.
+predicted. Which of both a head does is measured: the most attended word is compared with the one
+that the model needs most, which the next-token probabilities tell without any shift.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from torch import nn
@@ -16,13 +17,17 @@ from model.analysis.reading import words
 from model.probing import sweeps
 from model.probing.applying import Given
 from model.probing.run import Run
+from model.probing.sites import kinds_of
 from model.probing.sweeps import Score
 from model.probing.trace import Trace, read_of
 from model.tokenizer import Encoding
+from model.transformer import Side, Site
 
 READ, PREDICTED = 0, 1
 SHIFTS = (READ, PREDICTED)
+SURE = 2  # standard errors by which a further head must improve a set
 Links = frozenset[tuple[int, int]]  # (source word, target word), from 0
+Head = tuple[int, int]  # (layer, head) of the kind that aligns, from 0
 
 
 @dataclass(frozen=True)
@@ -41,13 +46,125 @@ class WordWeights:
             return frozenset()
         return frozenset((int(best), i) for i, best in enumerate(self.weights.argmax(axis=-1)))
 
+    def shares(self) -> "WordWeights":
+        """Each row as shares of what is positive in it; zeros where nothing is."""
+        positive = self.weights.clip(min=0)
+        total = positive.sum(axis=-1, keepdims=True)
+        shares = np.divide(positive, total, out=np.zeros_like(positive), where=total > 0)
+        return replace(self, weights=shares)
 
-def of_attention(trace: Trace, shift: int, kind: str = "cross") -> WordWeights:
-    """Cross-attention between words, (layers, heads, target word, source word): a target word has
-    the mean of its rows, a source word the sum of its columns."""
-    weights = np.roll(trace.attention[kind], shift, axis=-2)  # the first row is that of <s>
-    query, key = trace.texts_of(kind)
-    return _of_words(weights, query, key, np.mean)
+
+@dataclass(frozen=True)
+class HeadAlignment:
+    """How well the heads of cross-attention align, measured without any gold alignments.
+
+    agreement  [shift][layer][head]: the share of target words whose most attended source word is
+               the one that the model needs most (see `of_influence`)
+    heads      the set whose mean agrees best, each head at its better shift, the best one first
+    together   the agreement of that set
+    words      how many target words that was measured on
+    """
+
+    agreement: Sequence[Sequence[Sequence[float]]]
+    heads: Sequence[Head]
+    together: float
+    words: int
+
+    @property
+    def shifts(self) -> np.ndarray:
+        """The better shift of each head, (layers, heads)."""
+        return np.asarray(self.agreement).argmax(axis=0)
+
+    def of(
+        self, attention: WordWeights, heads: Sequence[Head] = (), shift: int | None = None
+    ) -> WordWeights:
+        """The mean of some heads, or of the best set, out of `of_attention`: each at its own shift,
+        or all at one."""
+        shifts = self.shifts
+        some = [
+            attention.weights[shifts[head] if shift is None else shift][head]
+            for head in map(tuple, heads or self.heads)
+        ]
+        return replace(attention, weights=np.mean(some, axis=0))
+
+    @classmethod
+    def of_card(cls, card: Mapping) -> "HeadAlignment | None":
+        """None where a card holds none, or something else by this name."""
+        try:
+            found = cls(**card["alignment"])
+            n_shifts, *sizes = np.asarray(found.agreement, dtype=float).shape
+            heads = [(int(layer), int(head)) for layer, head in found.heads]
+            if n_shifts != len(SHIFTS) or not heads or not (np.array(heads) < sizes).all():
+                return None
+            return cls(found.agreement, heads, float(found.together), int(found.words))
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def to_card(self) -> dict:
+        return asdict(self)
+
+
+def aligning_kind(sites: Iterable[Site], sides: Iterable[Side]) -> str | None:
+    """The kind of attention in which what is written attends to another text; None where there is
+    no such."""
+    writing = {side.name for side in sides if side.writes}
+    for kind, (site, *_) in kinds_of(sites).items():
+        if site.query_side in writing and site.key_side not in writing:
+            return kind
+    return None
+
+
+def of_attention(weights: np.ndarray, query: Encoding, key: Encoding) -> WordWeights:
+    """Attention (layers, heads, query, key) between words, (shift, layers, heads, target word,
+    source word): a target word has the mean of its rows, a source word the sum of its columns."""
+    # The first row is that of <s>: rolled by one, a row stands where the token it predicts does.
+    shifted = np.stack([np.roll(weights, shift, axis=-2) for shift in SHIFTS])
+    return _of_words(shifted, query, key, np.mean)
+
+
+def of_trace(trace: Trace) -> WordWeights:
+    """`of_attention` of a trace. Raises ValueError for a model that has no cross-attention."""
+    kind = aligning_kind(trace.sites, trace.sides.values())
+    if kind is None:
+        raise ValueError("This model has no cross-attention: it aligns nothing.")
+    return of_attention(trace.attention[kind], *trace.texts_of(kind))
+
+
+def measured(
+    attention: Sequence[WordWeights], influence: Sequence[WordWeights]
+) -> HeadAlignment | None:
+    """Of some sentences, each by `of_attention` and by `of_influence`; None where they have no
+    words. The set of heads grows by the one that helps most, until none is sure to help."""
+    pairs = [(a, i) for a, i in zip(attention, influence, strict=True) if i.weights.size]
+    if not pairs:
+        return None
+    needed = [i.weights.argmax(axis=-1) for _, i in pairs]
+
+    def hits(weights: Iterable[np.ndarray]) -> np.ndarray:
+        """(.., target words of all sentences): whether the largest weight is where it should."""
+        return np.concatenate(
+            [w.argmax(axis=-1) == best for w, best in zip(weights, needed, strict=True)], axis=-1
+        ).astype(float)
+
+    agreement = hits(a.weights for a, _ in pairs).mean(axis=-1)
+    shifts = agreement.argmax(axis=0)
+    single = {
+        head: [a.weights[shifts[head]][head] for a, _ in pairs] for head in np.ndindex(shifts.shape)
+    }
+    chosen: list[Head] = []
+    total, hit = [0.0] * len(pairs), np.zeros(1)
+    while rest := [head for head in single if head not in chosen]:
+        further = {
+            head: hits([sum_ + one for sum_, one in zip(total, single[head], strict=True)])
+            for head in rest
+        }
+        best = max(rest, key=lambda head: further[head].mean())
+        gain = further[best] - hit
+        if chosen and gain.mean() <= SURE * gain.std() / len(gain) ** 0.5:
+            break
+        chosen, hit = [*chosen, best], further[best]
+        total = [sum_ + one for sum_, one in zip(total, single[best], strict=True)]
+    return HeadAlignment(agreement.round(4).tolist(), chosen, round(float(hit.mean()), 4), len(hit))
 
 
 def of_influence(model: nn.Module, run: Run, given: Given = Given()) -> WordWeights:
@@ -64,7 +181,7 @@ def of_influence(model: nn.Module, run: Run, given: Given = Given()) -> WordWeig
 
 def _of_words(weights: np.ndarray, query: Encoding, key: Encoding, together) -> WordWeights:
     """Weights (.., query, key) of tokens between words: columns summed, rows put `together`."""
-    rows, columns = (_ordinary_words(text) for text in (query, key))
+    rows, columns = (ordinary_words(text) for text in (query, key))
     merged = [
         together(weights[..., start:stop, :], axis=-2) for start, stop in (span for span, _ in rows)
     ]
@@ -74,7 +191,7 @@ def _of_words(weights: np.ndarray, query: Encoding, key: Encoding, together) -> 
     return WordWeights(tuple(word for _, word in columns), tuple(word for _, word in rows), weights)
 
 
-def _ordinary_words(text: Encoding) -> list[tuple[tuple[int, int], str]]:
+def ordinary_words(text: Encoding) -> list[tuple[tuple[int, int], str]]:
     """Tokens [start, stop) of each word, and the word, without special tokens."""
     groups, names = words(text)
     return [

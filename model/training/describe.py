@@ -1,7 +1,8 @@
 """What an app should know of a trained model: `python -m model describe NAME --data DIR`.
 
 What the text of its training is like, by which a sentence unlike it is told, the head that it is
-opened on, and the mean output of each head, which is put in the place of one that is ablated.
+opened on, which heads align words, and the mean output of each head, which is put in the place of
+one that is ablated.
 Measured on the validation data and written into the card, the averages into means.safetensors;
 training does this when it ends.
 """
@@ -15,6 +16,8 @@ from pathlib import Path
 import torch
 from torch.nn import functional as F
 
+from model.analysis import alignment
+from model.analysis.alignment import HeadAlignment
 from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share
 from model.analysis.head_metrics import measured, most_telling, over_sentences
 from model.checkpoint import Checkpoint, load, write_card, write_means
@@ -36,11 +39,14 @@ IGNORED = -100  # cross_entropy's own sign for a label that does not count
 
 def describe(folder: str | Path, task: Task) -> dict:
     """Measures a checkpoint and writes what it finds; gives what the card says now of its `domain`
-    (see analysis.domain) and of the head that it `opens` on."""
+    (see analysis.domain), of the head that it `opens` on, and of its `alignment`, where it has
+    cross-attention (see analysis.alignment)."""
     checkpoint = load(folder)
     texts = [source for source, _ in task.examples()["val"][:MOST]]
     domain = Domain.measured(task.text, measures(checkpoint, texts), SHARE)
     found = {"domain": domain.to_card(), "opens": opening_head(checkpoint, texts[:MOST_TRACED])}
+    if aligning := alignment_of(checkpoint, texts[:MOST_TRACED]):
+        found["alignment"] = aligning.to_card()
     write_card(folder, checkpoint.card | found)
     write_means(folder, mean_outputs(checkpoint, texts[:MOST_TRACED]))
     return found
@@ -79,6 +85,18 @@ def opening_head(checkpoint: Checkpoint, texts: list[str]) -> dict:
     kind, sites = list(seen[0].kinds.items())[-1]
     layer, head = most_telling(over_sentences([measured(trace)[kind] for trace in seen]))
     return {"kind": kind, "layer": sites[layer].layer, "head": head}
+
+
+def alignment_of(checkpoint: Checkpoint, texts: list[str]) -> HeadAlignment | None:
+    """How well each head aligns what the model writes; None for a model without cross-attention."""
+    model = checkpoint.model
+    if alignment.aligning_kind(model.sites(), model.sides()) is None:
+        return None
+    runs = list(_runs(checkpoint, texts))
+    return alignment.measured(
+        [alignment.of_trace(trace(model, run)) for run in runs],
+        [alignment.of_influence(model, run) for run in runs],
+    )
 
 
 def mean_outputs(checkpoint: Checkpoint, texts: list[str]) -> dict[str, torch.Tensor]:
@@ -122,3 +140,6 @@ def main(arguments: list[str] | None = None) -> None:
         f"{domain.limit:.2f} standard deviations\n"
         f"opened on {opens['kind']}, layer {opens['layer'] + 1}, head {opens['head'] + 1}"
     )
+    if aligning := HeadAlignment.of_card(found):
+        heads = ", ".join(f"layer {layer + 1} head {head + 1}" for layer, head in aligning.heads)
+        print(f"aligned best by {heads}: {aligning.together:.1%} of {aligning.words:,} words")

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import labels
+from app import catalog, labels
 from app.pages import PAGES
 from model.checkpoint import load
+from model.probing.run import Run
 
 
 @pytest.fixture
@@ -332,6 +333,17 @@ def test_two_models_are_compared(changed):
         shows="Difference to it",
     )  # fmt: skip
     assert not page.exception and not page.error
+    page.segmented_control(key="shows").set_value("Other run").run()
+    kind, layer, head = (page.session_state[key] for key in ("kind", "layer", "head"))
+    target = load("en-de").translate(MAN)
+
+    def card(name):
+        checkpoint = catalog.view_of(f"{name}, untrained", "final", "cpu").checkpoint
+        trace = checkpoint.trace_run(Run((checkpoint.tokenizer.encode(MAN), target)))
+        return labels.card(trace, kind, layer - 1, head - 1)
+
+    shown = [text.value for text in page.markdown]
+    assert card("pre_norm") in shown and card("paper") not in shown
 
 
 def test_masks_as_trained_are_compared_with(changed):

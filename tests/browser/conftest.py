@@ -12,7 +12,7 @@ expect.set_options(timeout=30_000)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 DRAWN = (  # of any page
     ".st-key-head_grid, .js-plotly-plot, .stDataFrame, .st-key-pictures, .st-key-head_plane, "
-    ".st-key-files, .st-key-model_map, .st-key-generation"
+    ".st-key-files, .st-key-model_map, .st-key-generation, .st-key-word_lines"
 )
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
@@ -98,8 +98,9 @@ def executable() -> str:
     return path
 
 
-def launch(playwright: Playwright) -> Browser:
-    return playwright.chromium.launch(executable_path=executable(), args=ARGUMENTS)
+def launch(playwright: Playwright, *more: str) -> Browser:
+    arguments = [*ARGUMENTS, *more]
+    return playwright.chromium.launch(executable_path=executable(), args=arguments)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import sync_playwright
 
-from tests.browser.conftest import DRAWN, PAGES, Visit, launch
+from tests.browser.conftest import DRAWN, PAGES, UNOPTIMISED, Visit, launch
 from tests.conftest import ROOT, serve
 
 pytestmark = pytest.mark.browser
@@ -77,7 +77,7 @@ def _visit(models: Path, folder: Path) -> None:
     with (
         serve(models, **audited(folder)) as address,
         sync_playwright() as playwright,
-        launch(playwright) as browser,
+        launch(playwright, UNOPTIMISED) as browser,
     ):
         visit = Visit(browser.new_page(), address).open()
         for title in PAGES:

@@ -21,6 +21,7 @@ STILL = """
 """
 OTHERWISE = "shows=Other+run"
 UNTRAINED, PRE_NORM = "model=paper%2C+untrained", "pre_norm%2C+untrained"
+ONE_HEAD, BY_INFLUENCE = "aligned_by=Selected+head", "aligned_by=Influence"
 OTHER_RUN = ("other", "other_model", "other_step", "other_masks")
 OF_A_HEAD = ("kind", "layer", "head")
 READING = ("pattern", "show", "scale", "order", "average", "special", "words", "least")
@@ -81,6 +82,7 @@ MATTERS = {
     "generate": without(
         of_a_run(
             how=("", "Sampling"),
+            src_padding=("pad_to=30", False),
             beginning=("", "12"),
             branches=("", "12; 13"),
             width=("how=Beam+search", 7),
@@ -91,6 +93,17 @@ MATTERS = {
             seed=("how=Sampling&temperature=3", 1),
         ),
         *("target", "hold"),
+    ),
+    "alignment": of_a_run(
+        kind=(ONE_HEAD, "encoder"),
+        layer=(ONE_HEAD, 3),
+        head=(ONE_HEAD, 3),
+        step=(ONE_HEAD, "16"),
+        pad_to=(f"memory_padding=false&{BY_INFLUENCE}", 30),  # what is masked moves no line
+        src_padding=(f"pad_to=30&{BY_INFLUENCE}", False),
+        memory_padding=(f"pad_to=30&{BY_INFLUENCE}", False),
+        aligned_by=("", "Influence"),
+        aligned_at=(ONE_HEAD, "is predicted"),
     ),
     "heads": of_a_run()
     | {"measured_on": ("", "Example sentences"), "pattern": ("", "previous token")},

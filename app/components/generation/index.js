@@ -50,7 +50,7 @@ class Walk {
     const right = element("div", { class: "right" }, this.bars);
     const frame = element("div", { class: "frame", tabindex: "0", role: "application",
       "aria-label": "The text token by token: arrow keys walk, the space bar plays" },
-    controls, element("div", { class: "both" }, left, right), this.branches, this.beams);
+    controls, this.beams, element("div", { class: "both" }, left, right), this.branches);
     frame.onkeydown = (event) => this.key(event);
     const focused = this.root.activeElement ?? this.root.contains(document.activeElement);
     this.root.querySelector(".frame")?.remove();

@@ -1,7 +1,7 @@
 // All heads at once: for each kind of attention a canvas of tiles, and the text that they read.
 
 import { pixelColours } from "../shared/colours.js";
-import { element, outwards, painted, roomBelow } from "../shared/dom.js";
+import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
 import { cellUnder, hatching, pixelSheet, pointIn, sized, writeTurned } from "../shared/heatmap.js";
 import { minus, percent, signedPercent } from "../shared/numbers.js";
 import {
@@ -105,6 +105,7 @@ export class Grid {
       if (isMoved || Math.abs(this.frame.clientWidth - this.frameWidth) > 1) this.draw();
     });
     for (const node of outwards(this.frame)) this.observer.observe(node);
+    onRecolour(this.frame, () => this.draw());
     this.textOf = null; // a new place on the page, after another page was shown
     this.draw();
   }

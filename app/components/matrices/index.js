@@ -2,7 +2,7 @@
 // the pointer. The row that is followed has a frame.
 
 import { ramp } from "../shared/colours.js";
-import { element, outwards, painted, roomBelow } from "../shared/dom.js";
+import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
 import { cellUnder, drawCells, hatching, pointIn, sized, writeTurned } from "../shared/heatmap.js";
 import { exact } from "../shared/numbers.js";
 import { headerOf } from "../shared/packed.js";
@@ -35,6 +35,7 @@ class Matrices {
     for (const one of this.matrices) this.add(one);
     this.observer = new ResizeObserver(() => this.draw());
     for (const node of outwards(this.frame)) this.observer.observe(node); // the bar may grow
+    onRecolour(this.frame, () => this.draw());
   }
 
   add(one) {

@@ -27,3 +27,12 @@ export function roomBelow(node) {
   const scrolled = outwards(node).reduce((sum, { scrollTop }) => sum + scrollTop, 0);
   return window.innerHeight - node.getBoundingClientRect().top - scrolled;
 }
+
+/** Hears when the text of a node that is seen takes another colour, as all do when the page goes
+ * dark. */
+export function onRecolour(node, hear) {
+  node.style.transition = "color 1ms";
+  node.addEventListener("transitionend", ({ target, propertyName }) => {
+    if (target === node && propertyName === "color") hear();
+  });
+}

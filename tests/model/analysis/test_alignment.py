@@ -1,13 +1,26 @@
 """Word alignments: against loops over tokens, against passes by hand, and where one can foresee
 them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from model import load
 from model.analysis import alignment
-from model.analysis.alignment import PREDICTED, READ, SHIFTS, of_attention, of_influence
+from model.analysis.alignment import (
+    PREDICTED,
+    READ,
+    SHIFTS,
+    HeadAlignment,
+    WordWeights,
+    aligning_kind,
+    measured,
+    of_influence,
+    of_trace,
+)
 from model.analysis.reading import words
+from model.checkpoint import untrained
 
 TEXT = "A Huntsman's dog runs on the beach."
 
@@ -15,7 +28,7 @@ TEXT = "A Huntsman's dog runs on the beach."
 @pytest.mark.parametrize("shift", SHIFTS)
 def test_attention_between_words_is_that_of_their_tokens(shift):
     trace = load("en-de").trace(TEXT)
-    found = of_attention(trace, shift)
+    found = of_trace(trace)
     spans = [
         [(group, name) for group, name in zip(*words(text), strict=True) if text.ids[group[0]] > 2]
         for text in (trace.tgt, trace.src)
@@ -28,7 +41,7 @@ def test_attention_between_words_is_that_of_their_tokens(shift):
         for j, ((first, last), _) in enumerate(columns):
             cells = weights[:, :, start - shift : stop - shift, first:last]
             expected = cells.sum(axis=-1).mean(axis=-1)
-            assert np.abs(found.weights[:, :, i, j] - expected).max() <= 1e-6
+            assert np.abs(found.weights[shift, :, :, i, j] - expected).max() <= 1e-6
 
 
 @pytest.mark.parametrize("letters", ["abcdefgh", "world", "zyx"])
@@ -59,19 +72,114 @@ def test_influence_is_what_a_pass_without_the_token_loses():
     assert found.links() >= {(found.source.index("dog"), found.target.index("Hund"))}
 
 
+def sentences(n_heads: int, length: int = 40) -> tuple[list[WordWeights], list[WordWeights]]:
+    """Attention and influence of two sentences, whose words need each other crosswise. Heads of one
+    layer: the first finds the first three quarters of the words where they are read, the second
+    the others where they are predicted, the rest none."""
+    names = tuple(map(str, range(length)))
+    needed = np.eye(length)[::-1]
+    wrong = np.roll(needed, 1, axis=-1)
+    heads = np.tile(wrong, (len(SHIFTS), 1, n_heads, 1, 1))
+    part = length * 3 // 4
+    heads[READ, 0, 0, :part] = 2 * needed[:part]
+    heads[PREDICTED, 0, 1, part:] = 2 * needed[part:]
+    return [WordWeights(names, names, heads)] * 2, [WordWeights(names, names, needed)] * 2
+
+
+def test_heads_are_measured_at_both_rows_and_the_set_grows_while_that_helps():
+    found = measured(*sentences(4))
+    assert np.asarray(found.agreement).tolist() == [[[0.75, 0, 0, 0]], [[0, 0.25, 0, 0]]]
+    assert found.heads == [(0, 0), (0, 1)] and found.together == 1 and found.words == 80
+    assert found.shifts[0, :2].tolist() == [READ, PREDICTED]
+
+
+def test_of_heads_that_add_nothing_there_is_one():
+    attention, influence = sentences(4)
+    for one in attention:
+        one.weights[:, :, 1:] = one.weights[:, :, :1] * 0.1
+    assert measured(attention, influence).heads == [(0, 0)]
+    no_words = WordWeights((), (), np.zeros((2, 1, 4, 0, 0)))
+    assert measured([no_words], [WordWeights((), (), np.zeros((0, 0)))]) is None
+
+
+def test_the_best_set_is_the_mean_of_its_heads_each_at_its_row():
+    attention, influence = sentences(3)
+    found = measured(attention, influence)
+    assert found.of(attention[0]).links() == influence[0].links()
+    one, other = (found.of(attention[0], [head]).weights for head in found.heads)
+    assert np.array_equal(found.of(attention[0]).weights, (one + other) / 2)
+    at_read = found.of(attention[0], [(0, 1)], READ).weights
+    assert np.array_equal(at_read, attention[0].weights[READ, 0, 1])
+
+
+@pytest.mark.parametrize("name", ["en-de", "reverse", "copy", "sort"])
+def test_shipped_cards_say_which_heads_align(name):
+    """And what they say is what is measured here, on other sentences, for the best of them."""
+    checkpoint = load(name)
+    known = checkpoint.alignment
+    best = known.heads[0]
+    assert HeadAlignment.of_card({"alignment": known.to_card()}) == known
+    single = max(value for rows in known.agreement for layer in rows for value in layer)
+    assert known.agreement[known.shifts[best]][best[0]][best[1]] == single <= known.together
+    texts = ["A man is riding a horse.", "Two dogs play in the snow."] if name == "en-de" else [
+        "h e a d", "l i g h t"
+    ]  # fmt: skip
+    runs = [checkpoint.run(text) for text in texts]
+    here = measured(
+        [of_trace(checkpoint.trace_run(run)) for run in runs],
+        [of_influence(checkpoint.model, run) for run in runs],
+    )
+    assert here.agreement[known.shifts[best]][best[0]][best[1]] >= 0.6
+
+
 def test_some_heads_align_what_is_read_and_others_what_is_predicted():
-    """By what the words depend on: head 2 of layer 1 one way, head 3 of layer 4 the other."""
-    en_de = load("en-de")
-    text = "A young boy runs on the beach."
-    trace, needed = en_de.trace(text), of_influence(en_de.model, en_de.run(text)).links()
+    shifts, agreement = load("en-de").alignment.shifts, np.array(load("en-de").alignment.agreement)
+    for (layer, head), shift in {(0, 1): READ, (2, 0): PREDICTED, (3, 3): PREDICTED}.items():
+        assert shifts[layer, head] == shift
+        assert agreement[shift, layer, head] >= 0.6
+        assert agreement[1 - shift, layer, head] <= 0.3
 
-    def agreement(shift, layer, head):
-        best = of_attention(trace, shift).weights[layer, head].argmax(axis=-1)
-        return np.mean([(int(j), i) in needed for i, j in enumerate(best)])
 
-    for (layer, head), shift in {(0, 1): READ, (3, 2): PREDICTED}.items():
-        assert agreement(shift, layer, head) >= 0.7
-        assert agreement(1 - shift, layer, head) <= 0.2
+def test_reverse_is_aligned_by_its_card_and_a_model_without_one_by_its_influence():
+    reverse = load("reverse")
+    mirrored = {(4 - i, i) for i in range(5)}
+    assert reverse.align("w o r l d").links() == mirrored
+    without = replace(reverse, card={})
+    assert without.alignment is None and without.align("w o r l d").links() == mirrored
+    with pytest.raises(ValueError, match="aligns nothing"):
+        load("reviews").align("a good film")
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        {},
+        {"alignment": None},
+        {"alignment": {"heads": [[0, 0]]}},
+        {"alignment": {"agreement": [[[1]]], "heads": [[0, 0]], "together": 1, "words": 3}},
+        {"alignment": {"agreement": [[[1]], [[0]]], "heads": [[0, 5]], "together": 1, "words": 3}},
+        {"alignment": {"agreement": [[[1]], [[0]]], "heads": [], "together": 1, "words": 3}},
+        {"alignment": {"agreement": "x", "heads": [[0, 0]], "together": 1, "words": 3}},
+    ],
+)
+def test_a_card_with_something_else_by_this_name_says_nothing(card):
+    assert HeadAlignment.of_card(card) is None
+
+
+def test_only_attention_from_what_is_written_to_another_text_aligns():
+    kinds = {}
+    for name in ("en-de", "reviews"):
+        model = load(name).model
+        kinds[name] = aligning_kind(model.sites(), model.sides())
+    assert kinds == {"en-de": "cross", "reviews": None}
+    untrained_decoder = untrained("decoder_only", load("en-de")).model
+    assert aligning_kind(untrained_decoder.sites(), untrained_decoder.sides()) is None
+
+
+def test_shares_are_of_what_is_positive():
+    weights = np.array([[2.0, -5.0, 6.0], [-1.0, 0.0, -2.0]])
+    found = WordWeights(("a", "b", "c"), ("x", "y"), weights).shares()
+    assert found.weights.tolist() == [[0.25, 0, 0.75], [0, 0, 0]]
 
 
 def test_pharaoh_error_rate_and_diagonal():

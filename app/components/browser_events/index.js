@@ -1,5 +1,7 @@
 // Streamlit scrolls inside the page, where the browser keeps no place for Back. One listener serves
-// all pages and outlives each.
+// all pages and outlives each. And it runs nothing when the page takes other colours.
+
+import { onRecolour } from "../shared/dom.js";
 
 const PATIENCE = 20_000; // ms in which a page is drawn
 const PLACES = "headlight places";
@@ -28,7 +30,10 @@ function goBack() {
   setTimeout(again, 100); // by then the page runs
 }
 
-export default function () {
+export default function ({ parentElement, setTriggerValue }) {
+  const node = parentElement.querySelector("i");
+  if (!node.watched) onRecolour(node, () => setTriggerValue("recoloured", true));
+  node.watched = true;
   if (window.headlightKeepsPlace) return;
   window.headlightKeepsPlace = true;
   document.addEventListener("scroll", keep, { capture: true, passive: true });

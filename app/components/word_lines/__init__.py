@@ -1,0 +1,36 @@
+"""The words of two texts, one above the other, with lines between those that go together."""
+
+from collections.abc import Iterable
+
+import streamlit as st
+
+from app.components.scripts import read, script
+from app.theme import FOCUS
+from model.analysis.alignment import Links, WordWeights
+
+_mount = st.components.v2.component(
+    "headlight_word_lines",
+    css=read("word_lines/style.css"),
+    js=script("word_lines/index.js"),
+)
+
+
+def word_lines(
+    weights: WordWeights, titles: tuple[str, str], links: Iterable[Links], note: str
+) -> None:
+    """`weights`, from 0 to 1, make lines thick and shade the words that go with the one under the
+    pointer. `titles` of source and target; `links`: the lines, and those that were there before,
+    dashed where they differ; `note` says what no word is pointed at."""
+    now, before = links
+    _mount(
+        data={
+            "colour": FOCUS,
+            "titles": list(titles),
+            "words": [list(weights.source), list(weights.target)],
+            "weights": weights.weights.round(3).tolist(),
+            "links": sorted(now),
+            "before": sorted(before - now),
+            "note": note,
+        },
+        key="word_lines",
+    )

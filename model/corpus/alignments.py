@@ -1,0 +1,59 @@
+"""Word alignments of many sentences, and files of them."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from model.analysis import alignment
+from model.analysis.alignment import WordWeights, pharaoh
+from model.checkpoint import Checkpoint
+from model.corpus.sentences import Sentence, attend, windows
+from model.corpus.tables import csv_text
+
+COLUMNS = ("sentence", "source_word", "source", "target_word", "target", "weight")
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """A sentence and how much its words have to do with each other, (target word, source word)."""
+
+    number: int
+    words: WordWeights
+
+
+def aligned(
+    checkpoint: Checkpoint,
+    sentences: Sequence[Sentence],
+    choose: Callable[[WordWeights], WordWeights],
+) -> Iterator[Aligned]:
+    """Each sentence by what `choose` takes out of its cross-attention, see
+    analysis.alignment.of_attention."""
+    model = checkpoint.model
+    kind = alignment.aligning_kind(model.sites(), model.sides())
+    site = next(site for site in model.sites() if site.kind == kind)
+    for window in windows(sentences):
+        for one in attend(checkpoint, window):
+            texts = one.texts[site.query_side], one.texts[site.key_side]
+            yield Aligned(one.number, choose(alignment.of_attention(one.attention[kind], *texts)))
+
+
+def pharaoh_lines(some: Iterable[Aligned]) -> Iterator[str]:
+    """As word aligners write them: source-target, counted from 0; line 7 is of sentence 7, and
+    empty where there is none."""
+    written = 0
+    for one in some:
+        yield "\n" * (one.number - written - 1) + pharaoh(one.words.links()) + "\n"
+        written = one.number
+
+
+def csv_lines(some: Iterable[Aligned]) -> Iterator[str]:
+    """A line for each pair of words that are aligned; words count from 1, and no spreadsheet takes
+    one for a formula."""
+    yield ",".join(COLUMNS) + "\n"
+    for one in some:
+        source, target = ([csv_text(w) for w in ws] for ws in (one.words.source, one.words.target))
+        for i, j in sorted(one.words.links(), key=lambda link: link[::-1]):
+            weight = one.words.weights[j, i]
+            yield f"{one.number},{i + 1},{source[i]},{j + 1},{target[j]},{weight:.6f}\n"
+
+
+FILES = {".txt": pharaoh_lines, ".csv": csv_lines}

@@ -1,0 +1,87 @@
+"""The page Alignment, without a browser."""
+
+import pytest
+
+from app.settings import ALIGNED_BY, AT_ROWS
+from model import load
+from model.analysis.alignment import of_influence, of_trace, pharaoh
+from model.checkpoint import untrained
+
+TEXT = "A dog runs on the beach."
+
+
+@pytest.fixture
+def opened(page):
+    def open_with(model="en-de", source=TEXT, **more):
+        page.query_params.update(model=model, source=source, **more)
+        page.run()
+        return page.switch_page("views/alignment.py").run()
+
+    return open_with
+
+
+def sites_of(model: str):
+    if model.endswith(", untrained"):
+        return untrained(model.removesuffix(", untrained"), load("en-de")).model.sites()
+    return load(model).model.sites()
+
+
+@pytest.mark.parametrize("by", ALIGNED_BY)
+@pytest.mark.parametrize("model", ["en-de", "reverse", "paper, untrained"])
+def test_every_model_with_two_texts_is_aligned(opened, model, by):
+    page = opened(model, "h e l l o" if model == "reverse" else TEXT, aligned_by=by)
+    assert not page.exception and not page.error
+    assert len(page.dataframe[0].value) == sum(
+        site.n_heads for site in sites_of(model) if site.kind == "cross"
+    )
+
+
+@pytest.mark.parametrize("model", ["reviews", "decoder_only, untrained"])
+def test_a_model_of_one_text_says_why_not(opened, model):
+    page = opened(model)
+    assert any("nothing to align" in info.value for info in page.info) and not page.exception
+
+
+@pytest.mark.parametrize("source", ["", "   ", "."])
+def test_hardly_any_text_breaks_nothing(opened, source):
+    assert not opened(source=source).exception
+
+
+def test_a_head_of_another_kind_says_what_to_select(opened):
+    page = opened(aligned_by="Selected head", kind="encoder")
+    assert any("Select a head of" in info.value for info in page.info) and not page.exception
+
+
+@pytest.mark.parametrize(
+    ("step", "where"), [("16", "of this sentence"), ("final", "of validation sentences")]
+)
+def test_what_the_card_does_not_know_is_measured_on_the_sentence(opened, step, where):
+    assert any(where in text.value for text in opened(step=step).caption)
+
+
+@pytest.fixture
+def taken(monkeypatch):
+    """Label → what the buttons give."""
+    files = {}
+    monkeypatch.setattr(
+        "streamlit.delta_generator.DeltaGenerator.download_button",
+        lambda self, label, data, *_, **__: files.update({label: data}),
+    )
+    return files
+
+
+@pytest.mark.parametrize("at", AT_ROWS)
+def test_the_files_hold_what_is_drawn(opened, taken, at):
+    opened(aligned_by="Selected head", aligned_at=at, kind="cross", layer="3", head="1")
+    en_de = load("en-de")
+    shift = None if at == AT_ROWS[0] else AT_ROWS.index(at) - 1
+    expected = en_de.alignment.of(of_trace(en_de.trace(TEXT)), [(2, 0)], shift).links()
+    assert taken["Pharaoh"] == pharaoh(expected) + "\n"
+    assert taken["CSV"].count("\n") == 1 + len(expected)
+
+
+def test_influence_is_what_python_measures(opened, taken):
+    opened(aligned_by="Influence")
+    en_de = load("en-de")
+    expected = of_influence(en_de.model, en_de.run(TEXT)).links()
+    assert taken["Pharaoh"] == pharaoh(expected) + "\n"

@@ -1,0 +1,80 @@
+"""`python -m model align`: files of word alignments."""
+
+import csv
+
+import pytest
+
+from model import load
+from model.__main__ import main
+from model.analysis.alignment import of_trace, pharaoh
+
+PAIRS = ("A man sleeps.", "A dog runs on the beach.\tEin Hund rennt am Strand.", "Two girls.")
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    file = tmp_path / "pairs.tsv"
+    file.write_text("\n\n".join(PAIRS) + "\n", encoding="utf-8")
+    return file
+
+
+def test_a_line_a_sentence_as_python_has_it(pairs, tmp_path):
+    out = tmp_path / "links.txt"
+    main(["align", "en-de", "--file", str(pairs), "--out", str(out)])
+    found = [load("en-de").align(*line.split("\t")).links() for line in PAIRS]
+    assert out.read_text().split("\n") == [
+        pharaoh(found[0]), "", pharaoh(found[1]), "", pharaoh(found[2]), "",
+    ]  # fmt: skip
+    assert "1-1" in pharaoh(found[1])
+
+
+def test_a_table_of_the_pairs(pairs, tmp_path):
+    out = tmp_path / "links.csv"
+    main(["align", "en-de", "--file", str(pairs), "--out", str(out)])
+    with out.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    words = load("en-de").align(*PAIRS[1].split("\t"))
+    of_second = [row for row in rows if row["sentence"] == "3"]
+    assert {(int(row["source_word"]) - 1, int(row["target_word"]) - 1) for row in of_second} == (
+        words.links()
+    )
+    for row in of_second:
+        i, j = int(row["source_word"]) - 1, int(row["target_word"]) - 1
+        assert (words.source[i], words.target[j]) == (row["source"], row["target"])
+        assert float(row["weight"]) == pytest.approx(words.weights[j, i], abs=1e-5)
+
+
+@pytest.mark.parametrize(("more", "shift"), [((), 0), (("--row", "predicted"), 1)])
+def test_one_head_at_either_row(tmp_path, more, shift):
+    out = tmp_path / "links.txt"
+    main(["align", "en-de", "A dog runs.", "--by", "1.2", *more, "--out", str(out)])
+    en_de = load("en-de")
+    words = en_de.alignment.of(of_trace(en_de.trace("A dog runs.")), [(0, 1)], shift)
+    assert out.read_text() == pharaoh(words.links()) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["reviews", "a film"], "aligns nothing"),
+        (["en-de", "A dog.", "--by", "9.1"], "no head 9.1"),
+        (["en-de", "A dog.", "--by", "1.9"], "no head 1.9"),
+        (["nothing", "A dog."], "no checkpoint"),
+        (["en-de", "--file", "/no/such/file"], "/no/such/file"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(tmp_path, arguments, said):
+    with pytest.raises(SystemExit) as stop:
+        main(["align", *arguments, "--out", str(tmp_path / "links.txt")])
+    assert said in str(stop.value) and "\n" not in str(stop.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["A dog.", "--out", "x.pdf"], ["--out", "x.txt"], ["A", "--by", "0.1", "--out", "x.txt"]],
+)
+def test_what_is_not_meant_is_refused(capsys, arguments):
+    with pytest.raises(SystemExit):
+        main(["align", "en-de", *arguments])
+    assert "error" in capsys.readouterr().err
