@@ -12,6 +12,8 @@ COMMANDS = {  # name → where it is, what it does
     "data": ("model.training.data", "download a data set and check it"),
     "trace": ("model.corpus.trace_command", "write attention weights of many sentences to a file"),
     "align": ("model.corpus.align_command", "write which words of sentence pairs go together"),
+    "survey": ("model.corpus.survey_command", "measure all heads over many sentences"),
+    "prune": ("model.corpus.prune_command", "switch heads off one after another"),
     "pretrained": ("model.pretrained.command", "bring other people's models here"),
     "presets": ("model.presets", "list the presets, or the parameters of one"),
 }

@@ -17,13 +17,6 @@ from model.tokenizer import visible
 
 MOST_STEPS, MOST_WORDS, MOST_CHARACTERS = 30, 200, 200  # that are shown
 
-st.markdown(
-    "Byte-pair encoding (BPE, Sennrich et al. 2016) learns which two neighbouring symbols occur "
-    "together most often and merges them, again and again. A typed word starts as single bytes, "
-    "and the merges are applied in the order in which they were learned.  \n"
-    "*Try: type a word that you made up, such as “snowdogging”. Which parts of it are tokens?*"
-)
-
 run = session.run()
 model = session.view(run)
 tokenizer, sides = model.tokenizer, sides_of(model.model)
@@ -90,3 +83,9 @@ with whole_text:
             "The model wrote these tokens one by one; the tokenizer would split the same text "
             "otherwise."
         )
+st.markdown(
+    "Byte-pair encoding (BPE, Sennrich et al. 2016) learns which two neighbouring symbols occur "
+    "together most often and merges them, again and again. A typed word starts as single bytes, "
+    "and the merges are applied in the order in which they were learned.  \n"
+    "*Try: type a word that you made up, such as “snowdogging”. Which parts of it are tokens?*"
+)

@@ -338,7 +338,7 @@ def _geometry(query, key, self_attention):
     patterns = {
         "first": j == 0,
         "end": np.array([token == END for token in key]),
-        "punctuation": np.array([_is_punctuation(token) for token in key]),
+        "punctuation": np.array([is_punctuation(token) for token in key]),
     }
     if not self_attention:
         patterns |= {"same_token": same, "diagonal": j == np.floor(diagonal + 0.5)}
@@ -349,5 +349,5 @@ def _geometry(query, key, self_attention):
     return np.abs(j - diagonal), patterns
 
 
-def _is_punctuation(token: str) -> bool:
+def is_punctuation(token: str) -> bool:
     return {unicodedata.category(character)[0] for character in token} == {"P"}

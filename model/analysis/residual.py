@@ -31,6 +31,15 @@ def mean_cosine_between_depths(x: np.ndarray, real: np.ndarray) -> np.ndarray:
     return np.stack([cosine(one, x).mean(axis=-1) for one in x])
 
 
+def row_shares(model: nn.Module, ids: torch.Tensor, row: int) -> torch.Tensor:
+    """How much of a row of the logits comes from each position of the predicted side, (position,):
+    all from one, or of a text's class the mean over all that are not padding."""
+    if predicted_side(model).predicts != "class":
+        return nn.functional.one_hot(ids.new_tensor(row), len(ids)).double()
+    real = (ids != model.config.pad_id).double()
+    return real / real.sum().clamp(min=1)
+
+
 def real(trace: Trace, side: str) -> np.ndarray:
     """Which positions of a side are not padding, (position,)."""
     return np.array(trace.texts[side].roles) != "pad"

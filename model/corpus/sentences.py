@@ -76,11 +76,16 @@ def read(path: Path) -> list[Line]:
 def encode(checkpoint: Checkpoint, lines: list[Line]) -> list[Sentence]:
     """Lines as ids. Raises DataError for a line that this model cannot read."""
     config, sides = checkpoint.model.config, checkpoint.model.sides()
+    for line in lines:
+        try:
+            f"{line.source}{line.target}".encode()
+        except UnicodeEncodeError:  # a byte of the command line that Python could not read
+            raise DataError(f"{_where(line, lines)}The text is no UTF-8.") from None
     sources = checkpoint.tokenizer.encode_batch([line.source for line in lines])
     targets = checkpoint.tokenizer.encode_batch([line.target or "" for line in lines])
     sentences = []
     for line, *ids in zip(lines, sources, targets, strict=True):
-        where = f"Line {line.number:,}: " if len(lines) > 1 else ""
+        where = _where(line, lines)
         if line.target is not None and len(sides) == 1:
             raise DataError(f"{where}This model reads one text and no target.")
         texts = []
@@ -99,6 +104,10 @@ def encode(checkpoint: Checkpoint, lines: list[Line]) -> list[Sentence]:
             texts.append(None if missing else text)
         sentences.append(Sentence(line.number, tuple(texts)))
     return sentences
+
+
+def _where(line: Line, lines: list[Line]) -> str:
+    return f"Line {line.number:,}: " if len(lines) > 1 else ""
 
 
 def windows(sentences: list[Sentence], most: int = WINDOW) -> Iterator[list[Sentence]]:

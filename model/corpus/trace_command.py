@@ -86,13 +86,13 @@ def attend_to_all(
             yield from results
 
 
-def progress(total: int):
+def progress(total: int, unit: str = "sentence"):
     """A bar on a terminal, where there is tqdm."""
     try:
         from tqdm import tqdm
     except ImportError:
         return nullcontext()
-    return tqdm(total=total, unit="sentence", disable=None)
+    return tqdm(total=total, unit=unit, disable=None)
 
 
 def run(

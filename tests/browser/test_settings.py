@@ -115,6 +115,7 @@ MATTERS = {
     "lookup": of_a_run(scaled=("vectors=Three+words", False), vectors=("", "Three words")),
     "ablation": without(
         of_a_run(
+            pad_to=("memory_padding=false", 30),  # what is masked has no effect
             sweep=("", "Sublayers skipped"),
             score_at=("", 3),
             score_token=("score_at=3", "Hund"),
@@ -184,6 +185,7 @@ UNSEEN = (
     }
     | {
         ("heads", "measured_on"): "the numbers of a table, whose digits are fewer pixels",
+        ("tokenizer", "pad_to"): "a token of padding is a row of the table",
         ("family", "step"): "the notebook's example is below the fold",
     }
 )

@@ -1,0 +1,210 @@
+"""Who writes the next token: its logit as a sum over everything that wrote to the residual stream.
+
+A logit is a direction, its row of the generator's matrix, times the last vector of the residual
+stream, and that vector is a sum: the embedding, and what each sublayer added. Norms stand between,
+and a norm is all but linear: it takes the mean away (linear), divides by a scale that depends on
+the vector, and then weights and shifts (linear). So each scale is frozen at its value in this run,
+and then the terms add up exactly (direct logit attribution, Elhage et al. 2021, "A Mathematical
+Framework for Transformer Circuits"). In a pre-norm model that is the final norm alone; in the
+paper's own, post-norm, every term passes all norms behind the sublayer that wrote it.
+
+Frozen scales are what such a sum does not explain: a head switched off would change them too, and
+what later layers read. What a head is worth all in all is for a sweep (probing/sweeps.py).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from model.analysis.residual import row_shares
+from model.probing.applying import Given, applied
+from model.probing.capture import inputs_of, outputs_of
+from model.probing.changes import CannotChange, Patched, Skipped
+from model.probing.run import Run
+from model.probing.sites import (
+    embedding_of,
+    final_norm_of,
+    layers_of,
+    parts_of,
+    predicted_side,
+    sublayers_of,
+)
+from model.probing.trace import CannotRead, ids_of, read_of
+
+TOKEN, POSITION, HEAD, FEED_FORWARD, BIASES = "token", "position", "head", "feed-forward", "biases"
+LARGEST_DIFFERENCE = 1e-3  # from the logit, as a share of the largest term
+
+
+@dataclass(frozen=True)
+class Term:
+    """What wrote to the residual stream.
+
+    what         "token" and "position", the two parts of the embedding; "head", "feed-forward"; or
+                 "biases": those of output projections, norms and generator together
+    kind         of a head's attention, else empty
+    layer, head  from 0; None where that does not apply
+    """
+
+    what: str
+    kind: str = ""
+    layer: int | None = None
+    head: int | None = None
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """The logit of a token, or the difference of two, and what each term adds to it.
+
+    logit       before the softmax, and before the log-softmax of a model that ends in one
+    terms       in the order of the pass, the biases last
+    values      (term,) float64, read-only
+    difference  of the sum of the terms from the logit: rounding
+    """
+
+    logit: float
+    terms: tuple[Term, ...]
+    values: np.ndarray
+    difference: float
+
+    def largest(self, count: int | None = None) -> list[tuple[Term, float]]:
+        """The terms that matter most, for or against, first."""
+        order = np.argsort(-np.abs(self.values), kind="stable")[:count]
+        return [(self.terms[i], float(self.values[i])) for i in order]
+
+
+@torch.no_grad()
+def decomposition(
+    model: nn.Module,
+    run: Run,
+    row: int,
+    token: int,
+    against: int | None = None,
+    given: Given = Given(),
+) -> Decomposition:
+    """Of the logit of `token` (or a class) in a row of the logits, from 0; with `against`, of that
+    logit less the other's. `model` must be the caller's own view. Raises CannotRead, also for a
+    model whose logits are no such sum, and CannotChange."""
+    side, texts = predicted_side(model), read_of(model, run)
+    _check_whole(model, run)
+    ids, layers = ids_of(model, texts), layers_of(model, side)
+    if not isinstance(model.generator, nn.Linear):
+        raise CannotRead("The logits of this model are no linear function of its last vectors.")
+    embedding, final_norm = embedding_of(model, side), final_norm_of(model, side)
+    # By (layer, its sublayer); the embedding's parts and the last norm by name.
+    norms = {(i, name): norm for i, one in enumerate(layers) for name, _, norm in sublayers_of(one)}
+    sublayers = {
+        (i, name): sub for i, one in enumerate(layers) for name, sub, _ in sublayers_of(one)
+    }
+    sites = {site.name: site for site in model.sites()}
+    site_of = {(i, name): sites.get(f"{side.layers[i]}.{name}") for i, name in sublayers}
+    projections = {at: sublayers[at].output for at, site in site_of.items() if site}
+    with (
+        applied(model, run.changes, given),
+        inputs_of({("norm", at): norm for at, norm in norms.items()}) as norm_inputs,
+        outputs_of(norms | {"final": final_norm}) as normed,
+        inputs_of(projections | {"final": final_norm, "generator": model.generator}) as inputs,
+        outputs_of(sublayers | {TOKEN: embedding.token, POSITION: embedding.position}) as outputs,
+    ):
+        model(*ids, *run.masks.build(model, *ids))
+
+    pooled = side.predicts == "class"
+    direction, bias = _direction(model.generator, token, against)
+    logit = float(inputs["generator"][0][0, 0 if pooled else row].double() @ direction + bias)
+    u = row_shares(model, ids[-1][0], row)[:, None] * direction
+    u, bias = _through(final_norm, inputs["final"][0][0], normed["final"][0], u, bias)
+    values: dict[Term, float] = {}
+    for i in reversed(range(len(layers))):
+        for name, _, norm in reversed(sublayers_of(layers[i])):
+            at, site = (i, name), site_of[i, name]
+            carried = norm, norm_inputs["norm", at][0][0], normed[at][0]
+            if not layers[i].norm_first:
+                u, bias = _through(*carried, u, bias)
+            if site is None:
+                values[Term(FEED_FORWARD, layer=i)] = _product(outputs[at][0], u)
+            elif not _skipped(run, model, site.name):
+                by_head, shift = _heads(projections[at], inputs[at][0][0], site.n_heads, u)
+                bias += shift
+                values |= {
+                    Term(HEAD, site.kind, site.layer, head): float(by_head[head])
+                    for head in reversed(range(site.n_heads))
+                }
+    values[Term(POSITION)] = _product(outputs[POSITION].flatten(0, -2), u)
+    values[Term(TOKEN)] = _product(outputs[TOKEN][0], u)
+    values = dict(reversed(values.items())) | {Term(BIASES): float(bias)}
+    array = np.array(list(values.values()))
+    array.flags.writeable = False
+    difference = abs(float(array.sum()) - logit)
+    if not difference <= LARGEST_DIFFERENCE * max(1.0, np.abs(array).max()):
+        raise CannotRead(
+            "The logits of this model are more than the sum of its embedding, heads and "
+            "feed-forwards: it has parts that this sum does not know."
+        )
+    return Decomposition(logit, tuple(values), array, difference)
+
+
+def _check_whole(model: nn.Module, run: Run) -> None:
+    """Raises CannotChange where the residual stream comes from elsewhere: then it is no sum of what
+    was written to it in this run."""
+    residual = [p for p in parts_of(model.sites(), model.sides()) if p.what == "residual"]
+    for change in run.changes:
+        if isinstance(change, Patched) and any(map(change.scope.holds, residual)):
+            raise CannotChange(
+                f"“{change}”: a residual stream that is patched in has no parts to tell apart."
+            )
+
+
+def _direction(generator: nn.Linear, token: int, against: int | None) -> tuple[Tensor, Tensor]:
+    """What the last vector, (d_model,), is multiplied with for a logit, and what is added."""
+    weight = generator.weight.double()
+    bias = weight.new_zeros(len(weight)) if generator.bias is None else generator.bias.double()
+    if against is None:
+        return weight[token], bias[token]
+    return weight[token] - weight[against], bias[token] - bias[against]
+
+
+def _through(
+    norm: nn.Module, x: Tensor, y: Tensor, u: Tensor, bias: Tensor
+) -> tuple[Tensor, Tensor]:
+    """A direction behind a norm as one before it, (position, d_model), and what the norm's shift
+    adds to the `bias`. x went in and y came out: their scale is what is frozen."""
+    if isinstance(norm, nn.Identity):
+        return u, bias
+    x, y = x.double(), y.double()
+    shift = 0 if getattr(norm, "bias", None) is None else norm.bias.double()
+    weight = norm.weight.double()
+
+    def centred(v):
+        return v - v.mean(dim=-1, keepdim=True)
+
+    # Whatever a norm divides by, its output is that much of what it scales: of x less its mean, or
+    # of x itself in an RMSNorm.
+    best = None
+    for before in (centred, lambda v: v):
+        scaled = weight * before(x)
+        scale = ((y - shift) * scaled).sum(-1, keepdim=True) / (scaled**2).sum(-1, keepdim=True)
+        scale = scale.nan_to_num()
+        error = (y - shift - scale * scaled).abs().max()
+        if best is None or error < best[0]:
+            best = error, scale * before(weight * u)
+    return best[1], bias + (u * shift).sum()
+
+
+def _heads(projection: nn.Linear, x: Tensor, n_heads: int, u: Tensor) -> tuple[Tensor, Tensor]:
+    """What each head adds, (heads,), and what the projection's bias adds; x: (position, heads ·
+    d_head), the heads' outputs side by side."""
+    heads = x.double().unflatten(-1, (n_heads, -1))
+    directions = (u @ projection.weight.double()).unflatten(-1, (n_heads, -1))
+    shift = u.new_zeros(()) if projection.bias is None else (u @ projection.bias.double()).sum()
+    return (heads * directions).sum(dim=(0, 2)), shift
+
+
+def _product(x: Tensor, u: Tensor) -> float:
+    return float((x.double() * u).sum())
+
+
+def _skipped(run: Run, model: nn.Module, name: str) -> bool:
+    """Whether the attention of this name adds nothing."""
+    part = next(p for p in parts_of(model.sites(), model.sides()) if p.name == name)
+    return any(isinstance(c, Skipped) and c.scope.holds(part) for c in run.changes)

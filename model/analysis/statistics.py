@@ -1,0 +1,53 @@
+"""Statistics that NumPy does not have: correlations of ranks."""
+
+import numpy as np
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """From 1 for the smallest; equal values share the mean of their ranks."""
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (counts.cumsum() - (counts - 1) / 2)[which]
+
+
+def spearman(x: np.ndarray, y: np.ndarray) -> float:
+    """Spearman's ρ, from -1 to 1; NaN where one of both has no order."""
+    x, y = (r - r.mean() for r in (ranks(x), ranks(y)))
+    both = np.sqrt((x @ x) * (y @ y))
+    return float(x @ y / both) if both else np.nan
+
+
+def kendall(x: np.ndarray, y: np.ndarray) -> float:
+    """Kendall's τ-b, from -1 to 1; NaN where one of both has no order."""
+    x, y = (np.sign(np.subtract.outer(v, v)) for v in (np.asarray(x), np.asarray(y)))
+    both = np.sqrt((x**2).sum() * (y**2).sum())
+    return float((x * y).sum() / both) if both else np.nan
+
+
+def resamples(n: int, count: int, seed: int = 0) -> np.ndarray:
+    """The bootstrap: how often each of n sentences is drawn in each of `count` samples of n,
+    (sample, sentence). Sums over samples are a product with it."""
+    return np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=count).astype(float)
+
+
+def interval(draws: np.ndarray, share: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    """What the middle `share` of bootstrap samples lies between, (sample, ..) → (..) twice; NaN
+    where there is nothing."""
+    low, high = np.quantile(draws, [(1 - share) / 2, (1 + share) / 2], axis=0)
+    return low, high
+
+
+def p_value(difference: np.ndarray, draws: np.ndarray) -> np.ndarray:
+    """Two-sided, of a `difference`, (..), that is 0 if there is no effect, from its bootstrap
+    samples, (sample, ..): how often they lie as far from their mean (Riezler & Maxwell 2005)."""
+    far = np.abs(draws - draws.mean(axis=0)) >= np.abs(difference) - 1e-12
+    return (far.sum(axis=0) + 1) / (len(draws) + 1)
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """p-values of one family, adjusted so that the chance of any false positive is held (Holm
+    1979)."""
+    order = np.argsort(p, kind="stable")
+    steps = (len(p) - np.arange(len(p))) * p[order]
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)
+    return adjusted

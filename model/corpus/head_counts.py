@@ -1,0 +1,152 @@
+"""What every head does in one sentence, in numbers that can be summed over sentences: the head
+metrics (analysis/head_metrics.py), and what the papers name heads by.
+
+    positional  share of rows whose largest weight is at one offset from the row (Voita et al. 2019,
+                section 5: a head is called positional from 90 % on)
+    separators  share of weight on special tokens and punctuation (Clark et al. 2019, section 3.2)
+    rare        share of rows whose largest weight is on the rarest token that they may attend to
+                (Voita et al. 2019, section 5: the least frequent tokens of a sentence)
+    alignment   share of target words whose most attended source word is the one that the model
+                needs most (analysis/alignment.py), at both shifts
+
+The previous and the next token are among the metrics. Rows without a choice count for nothing, as
+there.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from model.analysis import alignment
+from model.analysis.alignment import SHIFTS, aligning_kind
+from model.analysis.head_metrics import is_punctuation, measure
+from model.checkpoint import Checkpoint
+from model.corpus.importance import Example
+from model.corpus.sentences import Sentence, SentenceAttention, attend
+from model.probing.run import Run
+from model.probing.sites import kinds_of
+from model.tokenizer import SPECIAL, Encoding
+
+OFFSETS = range(-3, 4)
+SEPARATORS, RARE = "separators", "rare"
+
+
+def positional(offset: int) -> str:
+    return f"positional {offset:+d}"
+
+
+def aligned(shift: int) -> str:
+    return f"alignment {shift}"
+
+
+@dataclass(frozen=True)
+class HeadCounts:
+    """One number of all heads of a kind in one sentence, each (layers, heads): a sum over rows, the
+    same for a head that attends to all keys alike, and how many rows."""
+
+    total: np.ndarray
+    uniform: np.ndarray
+    rows: np.ndarray
+
+
+Counts = dict[str, dict[str, HeadCounts]]  # kind → measure → counts
+
+
+def frequencies(examples: Iterable[Example]) -> list[Counter]:
+    """Of each side, how often a token occurs in all examples."""
+    return [Counter(i for ids in side for i in ids)
+            for side in zip(*(e.texts for e in examples), strict=True)]  # fmt: skip
+
+
+def head_counts(
+    checkpoint: Checkpoint, examples: list[Example], frequency: list[Counter], n_aligned: int
+) -> list[Counts]:
+    """Of each sentence; alignment, which takes many passes a sentence, for the first `n_aligned`
+    numbers alone."""
+    sentences = [Sentence(e.number, e.texts) for e in examples]
+    counts = []
+    for one in attend(checkpoint, sentences):
+        by_side = dict(zip(one.sides, frequency, strict=True))
+        found = {
+            kind: _counts(weights, one, kind, by_side) for kind, weights in one.attention.items()
+        }
+        if kind := aligning_kind(one.sites, one.sides.values()):
+            found[kind] |= _alignment(checkpoint, one, kind, one.number <= n_aligned)
+        counts.append(found)
+    return counts
+
+
+def _counts(
+    weights: np.ndarray, one: SentenceAttention, kind: str, frequency: Mapping[str, Counter]
+) -> dict[str, HeadCounts]:
+    site = kinds_of(one.sites)[kind][0]
+    query, key = one.texts[site.query_side], one.texts[site.key_side]
+    metrics = measure(weights, query.tokens, key.tokens, site.query_side == site.key_side)
+    found = {
+        name: HeadCounts(metrics.numbers[name] * rows, metrics.uniform[name] * rows, rows)
+        for name, rows in metrics.rows.items()
+    }
+    return found | patterns(weights, key, frequency[site.key_side])
+
+
+def patterns(weights: np.ndarray, key: Encoding, frequency: Counter) -> dict[str, HeadCounts]:
+    """The named patterns but alignment, of weights (layers, heads, query, key). A row may attend to
+    every key that any head puts weight on in that row."""
+    allowed = weights.any(axis=(0, 1))  # (query, key)
+    keys = np.maximum(allowed.sum(axis=-1), 1)
+    largest = weights == weights.max(axis=-1, keepdims=True)
+    largest = largest / largest.sum(axis=-1, keepdims=True)  # equals share
+    special = np.array([i < len(SPECIAL) for i in key.ids])
+    separators = special | np.array([is_punctuation(token) for token in key.tokens])
+    counts = np.where(allowed & ~special, [frequency[i] for i in key.ids], np.inf)
+    rarest = (counts == counts.min(axis=-1, keepdims=True)) & np.isfinite(counts)
+    offset = np.arange(weights.shape[-1]) - np.arange(weights.shape[-2])[:, None]
+    shares = {positional(o): (largest, offset == o) for o in OFFSETS}
+    shares |= {SEPARATORS: (weights, np.broadcast_to(separators, allowed.shape))}
+    shares |= {RARE: (largest, rarest)}
+
+    found = {}
+    for name, (share, such) in shares.items():
+        such = such & allowed
+        choice = such.any(axis=-1) & (allowed & ~such).any(axis=-1)  # (query,)
+        rows = choice & weights.any(axis=-1)  # (layers, heads, query)
+        by_row = np.einsum("lhqk,qk->lhq", share, such)
+        found[name] = HeadCounts(
+            (by_row * rows).sum(axis=-1),
+            (such.sum(axis=-1) / keys * rows).sum(axis=-1),
+            rows.sum(axis=-1),
+        )
+    return found
+
+
+def _alignment(
+    checkpoint: Checkpoint, one: SentenceAttention, kind: str, wanted: bool
+) -> dict[str, HeadCounts]:
+    """How many target words each head aligns as the model needs them."""
+    zeros = np.zeros(one.attention[kind].shape[:2])
+    if not wanted:
+        return {aligned(shift): HeadCounts(zeros, zeros, zeros) for shift in SHIFTS}
+    site = kinds_of(one.sites)[kind][0]
+    by_head = alignment.of_attention(
+        one.attention[kind], one.texts[site.query_side], one.texts[site.key_side]
+    )
+    texts = tuple(_without_special(one.texts[name]) for name in one.sides)
+    needed = alignment.of_influence(checkpoint.model, Run(texts)).weights
+    if not needed.size:
+        return {aligned(shift): HeadCounts(zeros, zeros, zeros) for shift in SHIFTS}
+    hits = by_head.weights.argmax(axis=-1) == needed.argmax(axis=-1)
+    rows = np.full(zeros.shape, hits.shape[-1], dtype=float)
+    chance = rows / needed.shape[-1]
+    return {
+        aligned(shift): HeadCounts(hits[shift].sum(axis=-1).astype(float), chance, rows)
+        for shift in SHIFTS
+    }
+
+
+def _without_special(text: Encoding) -> Encoding:
+    """Without the bos and eos that a side has at its ends."""
+    start = int(bool(text.ids) and text.ids[0] < len(SPECIAL))
+    stop = len(text.ids) - int(len(text.ids) > start and text.ids[-1] < len(SPECIAL))
+    return Encoding(text.ids[start:stop], text.tokens[start:stop], text.offsets[start:stop])

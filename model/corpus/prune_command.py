@@ -1,0 +1,149 @@
+"""Heads off one after another, and what is left: `python -m model prune MODEL --out CURVE`.
+
+    python -m model prune en-de --data multi30k --out curve.parquet
+    python -m model prune en-de --kind encoder --orders "loss,random" --out curve.csv
+
+Four orders: by the exact loss ("loss", the head without which it is lowest, measured anew each
+time), by its first-order estimate ("first order"), by attention ("entropy", the most spread first)
+and at random. They are told from the validation data, the curve from the test set of the task. With
+--keep N and --to FOLDER the model with N heads left, by the first of the orders, becomes a
+checkpoint of its own, whose card names the heads that are off.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import torch
+
+from model.checkpoint import Checkpoint, save
+from model.corpus.importance import Example, Unit, examples_of
+from model.corpus.pruning import COLUMNS, Measured, curve, heads_of, orders
+from model.corpus.sentences import Line
+from model.corpus.survey_work import one_thread
+from model.corpus.trace_command import opened, progress
+from model.files import replacing
+from model.memory import keep_freed_memory
+from model.probing.capture import view
+from model.probing.sites import attention_at
+from model.training import tasks
+from model.training.data import DataError
+from model.training.tasks import Task
+
+FILES = (".parquet", ".csv")
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    about, _, more = __doc__.partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m model prune",
+        description=about,
+        epilog=more,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    known = [name for name, _ in orders(1)]
+    parser.add_argument("model", help="a shipped one by name, or its folder")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="of its task")
+    parser.add_argument("--kind", default="", help="of attention, as in encoder; else of all")
+    parser.add_argument("--orders", default=",".join(known), help=f"of {', '.join(known)}")
+    parser.add_argument("--repeats", type=int, default=3, help="of the random order (default 3)")
+    parser.add_argument("--every", type=int, default=4, help="heads between two points (default 4)")
+    parser.add_argument("--most", type=int, default=1000, help="test sentences (default 1000)")
+    parser.add_argument("--ranking", type=int, default=100, help="validation sentences that tell "
+                        "the orders (default 100)")  # fmt: skip
+    parser.add_argument("--samples", type=int, default=1000, help="of the bootstrap (1000)")
+    parser.add_argument("--out", type=Path, metavar="CURVE", help="ends in .parquet or .csv")
+    parser.add_argument("--keep", type=int, metavar="N", help="heads of the checkpoint in --to")
+    parser.add_argument("--to", type=Path, metavar="FOLDER", help="a checkpoint with N heads left")
+    args = parser.parse_args(arguments)
+    args.orders = [name.strip() for name in args.orders.split(",")]
+    if unknown := [name for name in args.orders if name not in known]:
+        parser.error(f"there is no order {unknown[0]!r}; there are {', '.join(known)}")
+    if (args.out is None and args.to is None) or (args.keep is None) != (args.to is None):
+        parser.error("give --out for the curve, or --keep and --to for a checkpoint, or both")
+    if args.out and args.out.suffix.lower() not in FILES:
+        parser.error(f"--out {args.out} must end in {' or '.join(FILES)}")
+    if min(args.every, args.ranking, args.samples, args.repeats) < 1 or args.most < 2:
+        parser.error("numbers must be at least 1, --most at least 2")
+    return args
+
+
+def examples_in(checkpoint: Checkpoint, pairs: list, most: int) -> tuple[Example, ...]:
+    lines = [Line(i, *pair) for i, pair in enumerate(pairs[:most], start=1)]
+    return tuple(examples_of(checkpoint, lines))
+
+
+def run(checkpoint: Checkpoint, task: Task, args: argparse.Namespace) -> None:
+    """Raises DataError and OSError."""
+    heads = heads_of(checkpoint, args.kind)
+    if not heads:
+        kinds = ", ".join(dict.fromkeys(site.kind for site in checkpoint.model.sites()))
+        raise DataError(f"This model has no attention {args.kind!r}; it has {kinds}.")
+    if args.keep is not None and not 0 <= args.keep <= len(heads):
+        raise DataError(f"--keep {args.keep}: there are {len(heads)} heads.")
+    ranking = examples_in(checkpoint, task.examples()["val"], args.ranking)
+    wanted = {at: of for at, of in orders(args.repeats).items() if at[0] in args.orders}
+    ordered = {at: of(checkpoint, ranking, heads) for at, of in wanted.items()}
+    if args.to is not None:
+        first = ordered[args.orders[0], 1]
+        write_pruned(checkpoint, first[: len(heads) - args.keep], args.to)
+    if args.out is None:
+        return
+    tests = examples_in(checkpoint, next(iter(task.tests().values())), args.most)
+    counts = sorted({*range(0, len(heads), args.every), len(heads)})
+    plain, rows = Measured.of(checkpoint, tests, task.score, ()), []
+    with progress(len(ordered), "order") as bar:
+        for (name, repeat), order in ordered.items():
+            points = curve(checkpoint, tests, task.score, order, counts, args.samples, plain)
+            rows += [{"order": name, "repeat": repeat} | point for point in points]
+            if bar is not None:
+                bar.update()
+    write(rows, args.out)
+
+
+def write_pruned(checkpoint: Checkpoint, off: list[Unit], folder: Path) -> None:
+    """The checkpoint without some heads: nothing of theirs passes the output projection any more,
+    and its card names them as {kind, layer, head}, counted from 0."""
+    model = view(checkpoint.model)
+    sites = {(site.kind, site.layer): site for site in model.sites()}
+    for unit in off:
+        site = sites[unit.kind, unit.layer]
+        projection = attention_at(model, site).output
+        size = projection.in_features // site.n_heads
+        weight = projection.weight.clone()  # the view shares it
+        weight[:, unit.head * size : (unit.head + 1) * size] = 0
+        projection.weight = torch.nn.Parameter(weight, requires_grad=False)
+    names = [{"kind": u.kind, "layer": u.layer, "head": u.head} for u in off]
+    card = {k: v for k, v in checkpoint.card.items() if k not in ("scores", "curve")}
+    pruned = [*checkpoint.card.get("pruned", ()), *names]
+    save(folder, model, checkpoint.preset, checkpoint.tokenizer, card | {"pruned": pruned})
+
+
+def write(rows: list[dict], out: Path) -> None:
+    """Raises OSError."""
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    table = pa.Table.from_pylist([{name: row[name] for name in COLUMNS} for row in rows])
+    with replacing(out) as file:
+        if out.suffix.lower() == ".csv":
+            csv.write_csv(table, file)
+        else:
+            parquet.write_table(table, file)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    args = parse(arguments)
+    keep_freed_memory()
+    try:
+        checkpoint = opened(args.model, "cpu")
+        card = checkpoint.card
+        task = tasks.task(card.get("task"), args.data, card.get("direction") == ["de", "en"])
+        with one_thread():
+            run(checkpoint, task, args)
+    except DataError as error:
+        sys.exit(str(error))
+    except ImportError as error:
+        sys.exit(f"{error.name} is missing here: pip install {error.name}")
+    except OSError as error:
+        sys.exit(f"{args.out or args.to} cannot be written: {error.strerror or error}.")

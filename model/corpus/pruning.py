@@ -1,0 +1,154 @@
+"""Heads switched off one after another, and what is left of the model (Michel et al. 2019, Voita et
+al. 2019): which goes next is told by one of four orders."""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from model.analysis.statistics import interval, p_value, resamples
+from model.checkpoint import Checkpoint
+from model.corpus.head_counts import frequencies, head_counts
+from model.corpus.importance import (
+    Example,
+    Unit,
+    gate_gradients,
+    losses,
+    quality,
+    score,
+    units,
+)
+from model.corpus.survey_work import LOSS, QUALITY
+from model.probing.changes import Change
+
+BY_LOSS, BY_GATES, BY_ENTROPY, AT_RANDOM = "loss", "first order", "entropy", "random"
+COLUMNS = (
+    "order",
+    "repeat",
+    "off",
+    "kind",
+    "layer",
+    "head",
+    "measure",
+    "value",
+    "low",
+    "high",
+    "p",
+)
+
+
+def heads_of(checkpoint: Checkpoint, kind: str = "") -> list[Unit]:
+    """All heads, or those of a kind of attention."""
+    heads = [unit for unit in units(checkpoint.model) if unit.part == "head"]
+    return [unit for unit in heads if kind in ("", unit.kind)]
+
+
+def by_loss(checkpoint: Checkpoint, examples: Sequence[Example], heads: list[Unit]) -> list[Unit]:
+    """Always the one without which the loss is lowest, measured anew each time."""
+
+    def loss(off: Sequence[Unit]) -> float:
+        return losses(checkpoint, examples, together(off))[:, 0].sum()
+
+    gone: list[Unit] = []
+    while rest := [unit for unit in heads if unit not in gone]:
+        gone.append(min(rest, key=lambda unit: loss([*gone, unit])))
+    return gone
+
+
+def by_gates(checkpoint: Checkpoint, examples: Sequence[Example], heads: list[Unit]) -> list[Unit]:
+    """Always the one whose gate the loss hangs on least, the mean over sentences of its gradient's
+    size, as a share of its layer's (Michel et al. 2019, section 4.1), measured anew each time."""
+    every, gone = heads_of(checkpoint), []
+    while rest := [unit for unit in heads if unit not in gone]:
+        gradients = gate_gradients(checkpoint, examples, together(gone))
+        size = dict(zip(every, np.abs(gradients).mean(axis=0), strict=True))
+        layers: dict[tuple, float] = {}
+        for unit, one in size.items():
+            layers[unit.kind, unit.layer] = layers.get((unit.kind, unit.layer), 0) + one**2
+        gone.append(min(rest, key=lambda u: size[u] / max(layers[u.kind, u.layer] ** 0.5, 1e-30)))
+    return gone
+
+
+def by_entropy(
+    checkpoint: Checkpoint, examples: Sequence[Example], heads: list[Unit]
+) -> list[Unit]:
+    """The one whose attention is spread most goes first."""
+    total: dict[tuple, np.ndarray] = {}
+    for one in head_counts(checkpoint, list(examples), frequencies(examples), 0):
+        for kind, measures in one.items():
+            entropy = measures["entropy"]
+            total[kind] = total.get(kind, 0) + np.stack([entropy.total, entropy.rows])
+    layers: dict[str, list[int]] = {}
+    for site in checkpoint.model.sites():
+        layers.setdefault(site.kind, []).append(site.layer)
+
+    def entropy_of(unit: Unit) -> float:
+        bits, rows = total[unit.kind][:, layers[unit.kind].index(unit.layer), unit.head]
+        return bits / max(rows, 1)
+
+    return sorted(heads, key=entropy_of, reverse=True)
+
+
+def at_random(seed: int) -> Callable:
+    def order(checkpoint: Checkpoint, examples: Sequence[Example], heads: list[Unit]) -> list[Unit]:
+        return random.Random(seed).sample(heads, len(heads))
+
+    return order
+
+
+def together(off: Sequence[Unit]) -> list[Change]:
+    return [change for unit in off for change in unit.changes]
+
+
+def orders(repeats: int) -> dict[tuple[str, int], Callable]:
+    """(name, repeat) → what orders heads; chance as often as `repeats`."""
+    named = {BY_LOSS: by_loss, BY_GATES: by_gates, BY_ENTROPY: by_entropy}
+    return {(name, 1): order for name, order in named.items()} | {
+        (AT_RANDOM, repeat + 1): at_random(repeat) for repeat in range(repeats)
+    }
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The numbers of some sentences, (sentence, statistic), by measure, and the score of sums."""
+
+    numbers: Mapping[str, np.ndarray]
+
+    @classmethod
+    def of(
+        cls, checkpoint: Checkpoint, examples: Sequence[Example], measure: str, off: Sequence[Unit]
+    ) -> "Measured":
+        numbers = {LOSS: losses(checkpoint, examples, together(off))}
+        if measure:
+            numbers[QUALITY] = quality(checkpoint, examples, measure, together(off))
+        return cls(numbers)
+
+
+def curve(
+    checkpoint: Checkpoint,
+    examples: Sequence[Example],
+    measure: str,
+    order: Sequence[Unit],
+    counts: Sequence[int],
+    samples: int,
+    plain: Measured,
+) -> list[dict]:
+    """Loss and quality with the first 0, 1, … heads of an order off, as many as `counts` say; each
+    with its 95 % interval, and the p of no change (paired bootstrap over sentences)."""
+    drawn = resamples(len(examples), samples)
+    of = {LOSS: lambda s: s[..., 0] / s[..., 1], QUALITY: lambda s: score(measure, s)}
+    rows = []
+    for count in counts:
+        off = order[:count]
+        now = Measured.of(checkpoint, examples, measure, off) if off else plain
+        for name, numbers in now.numbers.items():
+            value, before = (of[name](n.sum(axis=0)) for n in (numbers, plain.numbers[name]))
+            draws, draws_before = (of[name](drawn @ n) for n in (numbers, plain.numbers[name]))
+            low, high = interval(draws)
+            p = p_value(value - before, draws - draws_before)
+            last = off[-1] if off else None
+            place = (last.kind, last.layer + 1, last.head + 1) if last else (None,) * 3
+            numbers_ = (float(value), float(low), float(high), float(p))
+            rows.append(dict(zip(COLUMNS[2:], (count, *place, name, *numbers_), strict=True)))
+    return rows

@@ -1,0 +1,132 @@
+"""A survey: what every head does over many sentences, and what is lost without it, with errors.
+
+A tidy table, one row a number:
+
+    part            "head", "sublayer", "layer", or "model" for the model as it is
+    kind            of a head's attention: encoder, decoder, cross; of a sublayer also
+                    encoder_feed_forward …; of a layer its stack
+    layer, head     from 1
+    measure         see MEASURES
+    at              of "positional" the offset of the key from the query, of "alignment" the row
+                    that aligns: 0 reads the word, 1 predicts it
+    value, low, high   with its 95 % interval from bootstrap samples of sentences
+    uniform         what a head has that attends to all keys alike
+    p, p_holm       of a change, that there is none: paired bootstrap, then adjusted over all parts
+                    of the sort (Holm 1979)
+    sentences, rows how many it was measured on
+    best            numbers of the sentences in which it is furthest beyond a uniform head
+
+The card, JSON in the file, says what was surveyed, and holds the sentences that `best` names.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from model.files import replacing
+
+FILE = "survey.parquet"
+CARD = b"headlight"
+POSITIONAL, ALIGNMENT = "positional", "alignment"
+MEASURES = {  # those that are no head metric, see analysis/head_metrics.py
+    POSITIONAL: "share of rows whose largest weight is at one offset",
+    "separators": "share of weight on special tokens and punctuation",
+    "rare": "share of rows whose largest weight is on the rarest token",
+    ALIGNMENT: "share of target words that are aligned as the model needs them",
+    "loss": "nats a token; of a part the change without it",
+    "quality": "BLEU or % right; of a part the change without it",
+    "first_order": "the change of the loss that the gradient of a gate foretells",
+    "sensitivity": "|gradient of a gate|, nats a token (Michel et al. 2019)",
+    "ρ": "mean Spearman correlation of two rankings of the source words (analysis/attribution.py)",
+}
+COLUMNS = ("part", "kind", "layer", "head", "measure", "at", "value", "low", "high", "uniform", "p",
+           "p_holm", "sentences", "rows", "best")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A name that heads are given: from which value of a measure on."""
+
+    measure: str
+    least: float
+    source: str
+
+
+RULES = {
+    "positional": Rule(POSITIONAL, 0.9, "Voita et al. 2019"),
+    "previous token": Rule("previous", 0.5, "Clark et al. 2019"),
+    "next token": Rule("next", 0.5, "Clark et al. 2019"),
+    "separators": Rule("separators", 0.5, "Clark et al. 2019"),
+    "rare words": Rule("rare", 0.5, "Voita et al. 2019"),
+    "alignment": Rule(ALIGNMENT, 0.5, "analysis/alignment.py"),
+}
+
+
+@dataclass(frozen=True)
+class Named:
+    """A name that a head has; `sure` where its whole interval is beyond the least value."""
+
+    name: str
+    row: Mapping
+    sure: bool
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A survey that was read or made: `rows` of the table as dicts of COLUMNS, None for what does
+    not apply; and its card."""
+
+    rows: tuple[Mapping, ...]
+    card: Mapping
+
+    @classmethod
+    def load(cls, path: Path) -> "Survey | None":
+        """Of a file, or the one in a checkpoint's folder; None where there is none."""
+        from pyarrow import parquet
+
+        path = path / FILE if path.is_dir() else path
+        if not path.is_file():
+            return None
+        table = parquet.read_table(path)
+        return cls(tuple(table.to_pylist()), json.loads(table.schema.metadata[CARD]))
+
+    def save(self, path: Path) -> None:
+        """Raises OSError."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        texts, whole = ("part", "kind", "measure"), ("layer", "head", "at", "sentences", "rows")
+        types = {name: pa.dictionary(pa.int8(), pa.string()) for name in texts}
+        types |= {name: pa.int32() for name in whole} | {"best": pa.list_(pa.int32())}
+        schema = pa.schema([(name, types.get(name, pa.float64())) for name in COLUMNS])
+        card = json.dumps(self.card, ensure_ascii=False).encode()
+        table = pa.Table.from_pylist([dict(row) for row in self.rows], schema)
+        with replacing(path) as file:
+            parquet.write_table(table.replace_schema_metadata({CARD: card}), file)
+
+    @cached_property
+    def _of_head(self) -> dict[tuple, list[Mapping]]:
+        rows: dict[tuple, list[Mapping]] = {}
+        for row in self.rows:
+            if row["part"] == "head":
+                rows.setdefault((row["kind"], row["layer"], row["head"]), []).append(row)
+        return rows
+
+    def head(self, kind: str, layer: int, head: int) -> dict[str, Mapping]:
+        """Measure → row, of one head; layer and head from 0."""
+        return {row["measure"]: row for row in self._of_head.get((kind, layer + 1, head + 1), ())}
+
+    def names(self, kind: str, layer: int, head: int) -> list[Named]:
+        """The names of one head by RULES; layer and head from 0."""
+        measures = self.head(kind, layer, head)
+        return [
+            Named(name, row, row["low"] >= rule.least)
+            for name, rule in RULES.items()
+            if (row := measures.get(rule.measure)) and row["value"] >= rule.least
+        ]
+
+    def of(self, measure: str, part: str = "head") -> list[Mapping]:
+        """All rows of a measure."""
+        return [row for row in self.rows if (row["measure"], row["part"]) == (measure, part)]

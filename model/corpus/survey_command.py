@@ -1,0 +1,140 @@
+"""What every head does over many sentences, and what is lost without it: `python -m model survey
+MODEL`.
+
+    python -m model survey en-de --data multi30k
+    python -m model survey en-de --file pairs.tsv --out survey.parquet
+    python -m model survey en-de copy reverse sort reviews
+
+Without --file the sentences are the validation data of the task that the model was trained on. A
+line of a file holds a source, or source and target with a tab between, for a classifier text and
+class; without a target the model's own is taken, and then nothing is said of BLEU or accuracy. The
+table (corpus/survey.py says what is in it) goes into the model's folder, as survey.parquet, or to
+--out.
+
+What was stopped goes on where it stopped when the same command is given again. Several processes
+share the work: put `accelerate launch` in front, as in `accelerate launch --multi_gpu
+--num_processes 2 -m model survey …`. The table is the same.
+"""
+
+import argparse
+import shutil
+from pathlib import Path
+
+from model.checkpoint import Checkpoint, folder_of, parameters_sha256
+from model.corpus.importance import ACCURACY, BLEU, EXACT, examples_of
+from model.corpus.sentences import Line, read
+from model.corpus.survey import FILE, Survey
+from model.corpus.survey_table import card_of, table
+from model.corpus.survey_work import Plan, one_thread, work
+from model.corpus.trace_command import Processes, opened, progress, stop
+from model.memory import keep_freed_memory
+from model.training import tasks
+from model.training.data import DataError
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    about, _, more = __doc__.partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m model survey",
+        description=about,
+        epilog=more,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("models", nargs="+", metavar="MODEL", help="shipped, by name, or a folder")
+    parser.add_argument("--file", type=Path, help="many sentences, one a line")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="of its task, else where it was "
+                        "fetched to")  # fmt: skip
+    parser.add_argument("--out", type=Path, metavar="FILE", help=f"default: MODEL/{FILE}")
+    parser.add_argument("--most", type=int, default=1000, help="sentences (default 1000)")
+    parser.add_argument("--aligned", type=int, default=200, help="of them, for alignment (200)")
+    parser.add_argument("--samples", type=int, default=1000, help="of the bootstrap (1000)")
+    parser.add_argument("--seed", type=int, default=0, help="of the bootstrap")
+    parser.add_argument("--device", default="cpu", help="cpu (default), cuda …")
+    args = parser.parse_args(arguments)
+    if args.file and args.data:
+        parser.error("give either a --file or the --data of the task")
+    if args.out and len(args.models) > 1:
+        parser.error("--out is for one model")
+    if args.out and args.out.suffix.lower() != ".parquet":
+        parser.error(f"--out {args.out} must end in .parquet")
+    if min(args.most, args.samples) < 2 or args.aligned < 0:
+        parser.error("--most and --samples are at least 2, --aligned is at least 0")
+    return args
+
+
+def lines_of(checkpoint: Checkpoint, args: argparse.Namespace) -> tuple[list[Line], str, str]:
+    """The sentences, what their answers are scored by ("" for nothing), and what they are. Raises
+    DataError."""
+    card = checkpoint.card
+    if args.file:
+        lines = read(args.file)[: args.most]
+        measure = ACCURACY if checkpoint.classes else BLEU
+        if card.get("task") in tasks.TOYS:
+            measure = EXACT
+        known = all(line.target is not None for line in lines)
+        known &= bool(checkpoint.classes) or checkpoint.writes
+        return lines, measure if known else "", args.file.name
+    if card.get("task") not in tasks.NAMES:
+        raise DataError("The card of this model names no task; give a --file of sentences.")
+    task = tasks.task(card["task"], args.data, card.get("direction") == ["de", "en"])
+    pairs = task.examples()["val"][: args.most]
+    lines = [Line(number, *pair) for number, pair in enumerate(pairs, start=1)]
+    return lines, task.score, f"{task.name}, validation data"
+
+
+def survey(name: str, args: argparse.Namespace, processes: Processes) -> None:
+    """Of one model. Raises DataError and OSError."""
+    checkpoint = opened(name, processes.device)
+    out = args.out or folder_of(name) / FILE
+    lines, measure, what = lines_of(checkpoint, args)
+    with one_thread():
+        examples = tuple(examples_of(checkpoint, lines))
+    if len(examples) < 2:
+        raise DataError(f"{what}: one sentence is too few for a survey.")
+    plan = Plan(checkpoint, examples, measure, args.aligned)
+    parts = out.with_name(f".{out.name}.{plan.fingerprint[:16]}")
+    bar = progress(len(plan.parts), "part") if processes.index == 0 else progress(0)
+    with bar as shown:
+        numbers = work(plan, parts, processes, shown if processes.index == 0 else None)
+    if numbers is None:
+        return
+    rows = table(plan, numbers, args.samples, args.seed)
+    about = {
+        "model": Path(name).name,
+        "parameters": parameters_sha256(checkpoint.model),
+        "data": what,
+        "samples": args.samples,
+        "seed": args.seed,
+        "signature": _signature(measure),
+    }
+    Survey(tuple(rows), card_of(plan, rows, about)).save(out)
+    shutil.rmtree(parts, ignore_errors=True)
+    print(f"{out}: {len(rows):,} numbers of {len(examples):,} sentences")
+
+
+def _signature(measure: str) -> str:
+    if measure != BLEU:
+        return measure
+    from sacrebleu.metrics import BLEU as Bleu
+
+    bleu = Bleu()
+    bleu.corpus_score(["one"], [["reference"]])  # before that it does not know how many there are
+    return f"{bleu.get_signature()}, greedy"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    args = parse(arguments)
+    keep_freed_memory()
+    try:
+        processes = Processes.launched(args.device)
+        for name in args.models:
+            survey(name, args, processes)
+        processes.part()
+    except (DataError, FileNotFoundError) as error:
+        stop(str(error))
+    except ImportError as error:
+        stop(f"{error.name} is missing here: pip install {error.name}")
+    except OSError as error:
+        stop(f"The survey cannot be written: {error.strerror or error}.")
+    except KeyboardInterrupt:
+        stop("Stopped; the same command goes on from here.")

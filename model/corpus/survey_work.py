@@ -1,0 +1,201 @@
+"""The passes of a survey, in parts that any process can do in any order, and that are kept: a
+survey that was stopped goes on where it stopped, with the same result.
+
+A part is some sentences and one thing to measure in them. Sentences go together by length, always
+the same ones, and one thread computes a part, because a sum over numbers in another order is not
+the same to the last digit.
+"""
+
+import hashlib
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from model.checkpoint import Checkpoint, parameters_sha256
+from model.corpus.head_counts import Counts, frequencies, head_counts
+from model.corpus.importance import Example, Unit, gate_gradients, losses, quality, units
+from model.corpus.trace_command import Processes
+from model.corpus.trust import correlations
+from model.decoding.cache import with_parts
+from model.files import replace_file
+from model.probing.changes import Change
+from model.probing.sites import parts_of, predicted_side, stack_of
+
+CHUNK = 250  # sentences of a part
+MOST_REMEMBERED = 30  # batches of a source: more than there are in a part
+VERSION = 1  # of what is measured: parts of another are not taken over
+COUNTS, GATES, TRUST, PLAIN = "counts", "gates", "trust", "plain"
+LOSS, QUALITY = "loss", "quality"
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured, and of which sentences, in their order.
+
+    measure    what answers are scored by, see importance.score; empty where nothing is known of
+               what is right
+    n_aligned  how many of the first sentences tell which heads align, and how far attention can be
+               trusted: both take a pass for each source token
+    """
+
+    checkpoint: Checkpoint
+    examples: tuple[Example, ...]
+    measure: str
+    n_aligned: int
+
+    @property
+    def units(self) -> list[Unit]:
+        return units(self.checkpoint.model)
+
+    @property
+    def chunks(self) -> list[list[int]]:
+        """Places of the examples, those of similar length together."""
+        order = sorted(range(len(self.examples)), key=lambda i: len(self.examples[i].texts[0]))
+        return [order[start : start + CHUNK] for start in range(0, len(order), CHUNK)]
+
+    @property
+    def parts(self) -> list[tuple[int, str]]:
+        """(chunk, what): what all heads do, the model as it is, each unit by its number."""
+        what = [COUNTS, GATES, TRUST, PLAIN, *map(str, range(len(self.units)))]
+        return [(chunk, one) for chunk in range(len(self.chunks)) for one in what]
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for equal plans alone."""
+        model = parameters_sha256(self.checkpoint.model), self.checkpoint.model.config
+        what = VERSION, CHUNK, self.measure, self.n_aligned
+        return hashlib.sha256(repr((model, what, self.examples)).encode()).hexdigest()
+
+    def done(self, part: tuple[int, str]) -> Arrays:
+        """One part's numbers."""
+        chunk, what = part
+        examples = [self.examples[i] for i in self.chunks[chunk]]
+        if what == COUNTS:
+            frequency = frequencies(self.examples)
+            return _packed(head_counts(self.checkpoint, examples, frequency, self.n_aligned))
+        if what == GATES:
+            return {GATES: gate_gradients(self.checkpoint, examples)}
+        if what == TRUST:
+            return {TRUST: correlations(self.checkpoint, examples, self.n_aligned)}
+        changes = () if what == PLAIN else self.units[int(what)].changes
+        checkpoint = self.checkpoint
+        if changes and changes_target_alone(checkpoint.model, changes):
+            checkpoint = self._remembering
+        arrays = {LOSS: losses(checkpoint, examples, changes)}
+        if self.measure:
+            arrays[QUALITY] = quality(checkpoint, examples, self.measure, changes)
+        return arrays
+
+    @cached_property
+    def _remembering(self) -> Checkpoint:
+        """The model as it reads a source once: most heads stand in the decoder, and the encoder is
+        a quarter of the work."""
+        model, target = self.checkpoint.model, predicted_side(self.checkpoint.model)
+        stacks = {side.stack: Remembered(stack_of(model, side)) for side in model.sides()
+                  if side != target}  # fmt: skip
+        return replace(self.checkpoint, model=with_parts(model, stacks))
+
+
+class Remembered(nn.Module):
+    """In place of a stack of layers: what it gave for the same input, of the last few."""
+
+    def __init__(self, stack: nn.Module):
+        super().__init__()
+        self._modules = stack._modules  # under their own names
+        self.stack, self.outputs = [stack], {}
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        key = x.shape, x.cpu().numpy().tobytes()
+        if key not in self.outputs:
+            if len(self.outputs) == MOST_REMEMBERED:
+                del self.outputs[next(iter(self.outputs))]
+            self.outputs[key] = self.stack[0](x, mask)
+        return self.outputs[key]
+
+
+def changes_target_alone(model: nn.Module, changes: Sequence[Change]) -> bool:
+    """Whether no change concerns another text than the one that is predicted."""
+    target = predicted_side(model).name
+    return all(
+        part.side == target
+        for part in parts_of(model.sites(), model.sides())
+        for change in changes
+        if part.what in change.parts and change.scope.holds(part)
+    )
+
+
+def work(plan: Plan, folder: Path, processes: Processes, bar=None) -> dict[str, Arrays] | None:
+    """Does what `folder` does not hold yet; gives all numbers, each (sentence, ..), for the first
+    process, by what they are of; None for the others. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {part: folder / f"{part[1]}-{part[0]}.npz" for part in plan.parts}
+    done = {part: _read(file) for part, file in files.items() if file.is_file()}
+    missing = [part for part in plan.parts if part not in done]
+    mine = missing[processes.index :: processes.count]
+    if bar is not None:
+        bar.update(len(done))
+    results: dict[tuple[int, str], Arrays] = {}
+    with one_thread():
+        for part in mine:
+            results[part] = plan.done(part)
+            replace_file(files[part], _written(results[part]))
+            if bar is not None:
+                bar.update(processes.count)
+    everyone = processes.gather(results)
+    if everyone is None:
+        return None
+    for share in everyone:
+        done |= share
+    return {
+        what: _together(plan, [done[chunk, what] for chunk in range(len(plan.chunks))])
+        for what in dict.fromkeys(what for _, what in plan.parts)
+    }
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _packed(counts: Sequence[Counts]) -> Arrays:
+    """By kind/measure → (sentence, 3, layers, heads)."""
+    return {
+        f"{kind}/{name}": np.stack(
+            [
+                [one[kind][name].total, one[kind][name].uniform, one[kind][name].rows]
+                for one in counts
+            ]
+        )
+        for kind, measures in counts[0].items()
+        for name in measures
+    }
+
+
+def _together(plan: Plan, by_chunk: Sequence[Arrays]) -> Arrays:
+    """The sentences of all chunks, in the order of the plan."""
+    back = np.argsort([i for chunk in plan.chunks for i in chunk], kind="stable")
+    return {name: np.concatenate([of[name] for of in by_chunk])[back] for name in by_chunk[0]}
+
+
+def _written(arrays: Arrays) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def _read(path: Path) -> Arrays:
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)

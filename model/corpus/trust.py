@@ -1,0 +1,44 @@
+"""How far attention can be trusted over many sentences: whether attention, gradient and removal put
+source words in the same order (analysis/attribution.py). Of each sentence one predicted token is
+asked about, its place drawn by the sentence's number."""
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+
+from model.analysis.attribution import ATTENTION, GRADIENT, NORMS, REMOVAL, ROLLOUT, attribution
+from model.checkpoint import Checkpoint
+from model.corpus.importance import Example
+from model.probing.capture import view
+from model.probing.run import Run
+from model.probing.sites import predicted_side
+
+METHODS = (ATTENTION, ROLLOUT, NORMS, GRADIENT, REMOVAL)
+PAIRS = [(one, two) for i, one in enumerate(METHODS) for two in METHODS[i + 1 :]]
+
+
+def correlations(checkpoint: Checkpoint, examples: Sequence[Example], most: int) -> np.ndarray:
+    """Spearman's ρ of each of PAIRS, (sentence, pair), of the first `most` numbers; NaN for others,
+    for sentences of too few words, and where a method has no order."""
+    model = view(checkpoint.model)
+    results = np.full((len(examples), len(PAIRS)), np.nan)
+    for i, example in enumerate(examples):
+        if example.number <= most:
+            found = attribution(model, *_asked(checkpoint, example)).correlations()
+            results[i] = [found.get(pair, np.nan) for pair in PAIRS]
+    return results
+
+
+def _asked(checkpoint: Checkpoint, example: Example) -> tuple[Run, int, int]:
+    """The run, the row of the logits, and the token, or class, that it predicts."""
+    sides = checkpoint.model.sides()
+    texts = [ids[side.begins : len(ids) - side.ends]
+             for side, ids in zip(sides, example.texts, strict=True)]  # fmt: skip
+    run = Run(tuple(map(checkpoint.tokenizer.encoding, texts)))
+    if predicted_side(checkpoint.model).predicts == "class":
+        return run, 0, example.label
+    ids = example.texts[-1]
+    row = random.Random(example.number).randrange(max(1, len(ids) - 1))
+    token = ids[row + 1] if row + 1 < len(ids) else checkpoint.model.config.eos_id
+    return run, row, token

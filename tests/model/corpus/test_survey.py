@@ -1,0 +1,276 @@
+"""The survey: its table out of numbers one can foresee, its errors, and the command."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from model.analysis.statistics import holm, p_value, resamples
+from model.checkpoint import SHIPPED, save
+from model.corpus import survey_command, survey_work
+from model.corpus.importance import Example, examples_of, losses, quality, score
+from model.corpus.sentences import Line
+from model.corpus.survey import COLUMNS, RULES, Survey
+from model.corpus.survey_table import changes, row
+from model.presets import build
+from model.probing.changes import parse
+from tests.conftest import ROOT
+from tests.model.corpus.test_trace_command import LAUNCH, python
+
+PARTS = 4 + 12 + 10 + 4  # counts, gates, trust, the model as it is; heads, sublayers, layers
+
+
+def uniform(p: np.ndarray) -> float:
+    """p of a two-sided Kolmogorov–Smirnov test that numbers are uniform in [0, 1], by the limit
+    distribution of its statistic."""
+    n, p = len(p), np.sort(p)
+    distance = max((np.arange(1, n + 1) / n - p).max(), (p - np.arange(n) / n).max())
+    k = np.arange(1, 101)
+    return 2 * ((-1.0) ** (k - 1) * np.exp(-2 * n * (k * distance) ** 2)).sum()
+
+
+def without_effect(kind: str, chance: np.random.Generator, n: int = 400) -> tuple:
+    """Numbers of sentences of two runs that differ by nothing but chance: what one gives and what
+    the other does is exchanged at random."""
+    if kind == "loss":
+        tokens = chance.integers(5, 25, n)
+        level = chance.gamma(2, 1, n)
+        both = [(level + chance.normal(0, 0.3, n)) * tokens for _ in range(2)]
+        return [np.stack([one, tokens], axis=-1) for one in both], lambda s: s[..., 0] / s[..., 1]
+    if kind == "accuracy":
+        both = [np.stack([chance.random(n) < 0.7, np.ones(n)], axis=-1) for _ in range(2)]
+        return both, lambda sums: score("accuracy", sums)
+    length = chance.integers(6, 20, n)
+    totals = np.stack([length - i for i in range(4)], axis=-1)
+    both = []
+    for _ in range(2):
+        counts = [chance.binomial(totals[:, i], 0.6 - 0.12 * i) for i in range(4)]
+        written = length + chance.integers(-1, 2, n)
+        both.append(np.column_stack([*counts, totals, written, length]).astype(float))
+    return both, lambda sums: score("bleu", sums)
+
+
+@pytest.mark.parametrize("kind", ["loss", "accuracy", "bleu"])
+def test_without_effect_p_values_are_uniform(kind):
+    chance = np.random.default_rng(1)
+    p, families = [], 0
+    for repeat in range(100):
+        cases = [without_effect(kind, chance) for _ in range(1 if kind == "bleu" else 8)]
+        drawn = resamples(400, 100 if kind == "bleu" else 200, seed=repeat)
+        found = np.array(
+            [changes(one, other[None], drawn, of)["p"][0] for (one, other), of in cases]
+        )
+        p.append(found[0])
+        families += holm(found).min() <= 0.05
+    assert uniform(np.array(p)) > 0.001
+    assert sum(np.array(p) <= 0.05) <= 11 and families <= 11
+
+
+def test_an_effect_is_not_missed_and_the_test_of_tests_can_fail():
+    chance = np.random.default_rng(2)
+    (one, other), of = without_effect("loss", chance)
+    other = other + np.array([3, 0])  # nats a sentence
+    found = changes(one, other[None], resamples(400, 1000), of)
+    assert found["p"][0] <= 0.002 and 0 < found["low"][0] < found["value"][0] < found["high"][0]
+    assert uniform(np.linspace(0, 1, 100) ** 2) < 0.001 < 0.9 < uniform(np.linspace(0, 1, 100))
+
+
+def test_p_values_and_holm_by_hand():
+    draws = np.array([[0.0], [1.0], [2.0], [3.0], [4.0]])
+    assert p_value(np.array([2.0]), draws) == (2 + 1) / 6
+    assert p_value(np.array([0.0]), np.zeros((9, 1))) == 1
+    assert holm(np.array([0.01, 0.04, 0.03, 0.5])).tolist() == [0.04, 0.09, 0.09, 0.5]
+    drawn = resamples(7, 50, seed=3)
+    assert (drawn.sum(axis=1) == 7).all() and drawn.std() > 0
+    assert np.array_equal(drawn, resamples(7, 50, seed=3))
+
+
+@pytest.fixture(scope="module")
+def some(tmp_path_factory):
+    """Arguments of a small survey."""
+    file, chance = tmp_path_factory.mktemp("lines") / "lines.tsv", random.Random(0)
+    texts = [" ".join(chance.sample("abcdefghijkl", chance.randint(2, 12))) for _ in range(16)]
+    file.write_text("\n".join(f"{text}\t{text}" for text in texts))
+    return ["copy", "--file", str(file), "--aligned", "6", "--samples", "60"]
+
+
+@pytest.fixture(scope="module")
+def copy_survey(some, tmp_path_factory):
+    out = tmp_path_factory.mktemp("survey") / "one.parquet"
+    survey_command.main([*some, "--out", str(out)])
+    return out
+
+
+def test_the_table_says_what_it_says_of_every_head(copy_survey):
+    survey = Survey.load(copy_survey)
+    assert list(copy_survey.parent.iterdir()) == [copy_survey]  # no parts are left
+    assert all(list(row) == list(COLUMNS) for row in survey.rows)
+    assert survey.card["model"] == "copy" and survey.card["sentences"] == 16
+    heads = {(r["kind"], r["layer"], r["head"]) for r in survey.rows if r["part"] == "head"}
+    assert len(heads) == 12 and len(survey.of("loss", "sublayer")) == 10
+    assert len(survey.of("quality", "layer")) == 4 and len(survey.of("loss", "model")) == 1
+    for one in survey.rows:
+        if one["low"] is not None:
+            assert one["low"] <= one["value"] + 1e-9 and one["value"] <= one["high"] + 1e-9
+        for number in one["best"] or ():
+            assert survey.card["texts"][str(number)][0]
+    for kind, layer, head in heads:
+        measures = survey.head(kind, layer - 1, head - 1)
+        for name in survey.names(kind, layer - 1, head - 1):
+            rule = RULES[name.name]
+            assert measures[rule.measure]["value"] >= rule.least
+            assert name.sure == (measures[rule.measure]["low"] >= rule.least)
+    rho = {r["measure"]: r["value"] for r in survey.rows if r["measure"].startswith("ρ")}
+    assert len(rho) == 10 and all(-1 <= value <= 1 for value in rho.values())
+    assert rho["ρ attention, removal"] > 0.3  # one source letter matters, and attention is on it
+    names = {n.name for n in survey.names("cross", 1, 1)}
+    assert {"positional", "alignment"} <= names  # it copies: a diagonal
+    assert survey.head("cross", 1, 1)["positional"]["at"] == 0
+    assert survey.head("cross", 1, 1)["alignment"]["at"] == 1  # it reads one before
+
+
+@pytest.mark.parametrize("stopped_at", [9])
+def test_what_was_stopped_goes_on(copy_survey, some, tmp_path, monkeypatch, capsys, stopped_at):
+    out, done = tmp_path / "stopped.parquet", []
+
+    def count(plan, part, of=survey_work.Plan.done):
+        if len(done) == stopped_at:
+            raise KeyboardInterrupt
+        done.append(part)
+        return of(plan, part)
+
+    monkeypatch.setattr(survey_work.Plan, "done", count)
+    with pytest.raises(SystemExit):
+        survey_command.main([*some, "--out", str(out)])
+    assert capsys.readouterr().err == "Stopped; the same command goes on from here.\n"
+    stopped_at = -1
+    survey_command.main([*some, "--out", str(out)])
+    assert len(done) == len(set(done)) == PARTS  # none twice
+    assert out.read_bytes() == copy_survey.read_bytes()
+    assert list(tmp_path.iterdir()) == [out]
+
+
+@pytest.mark.long
+def test_two_processes_give_the_same_table(copy_survey, some, tmp_path):
+    out = tmp_path / "two.parquet"
+    done = python(*LAUNCH, "-m", "model", "survey", *some, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert out.read_bytes() == copy_survey.read_bytes()
+
+
+@pytest.mark.long
+def test_what_was_killed_goes_on(copy_survey, some, tmp_path):
+    out = tmp_path / "killed.parquet"
+    command = [sys.executable, "-m", "model", "survey", *some, "--out", str(out)]
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
+    while process.poll() is None and len(list(tmp_path.glob(".*/*.npz"))) < 5:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert 5 <= len(list(tmp_path.glob(".*/*.npz"))) < PARTS and not out.exists()
+    done = python("-m", "model", "survey", *some, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert out.read_bytes() == copy_survey.read_bytes()
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_parts_are_dealt_out_and_each_is_done_once(monkeypatch, tmp_path):
+    """Of three processes, without starting them."""
+    checkpoint = survey_command.opened("copy", "cpu")
+    examples = tuple(Example(i, "a", ([30] * i + [2], [1]), None, "a") for i in range(1, 8))
+    plan = survey_work.Plan(checkpoint, examples, "exact", 3)
+    monkeypatch.setattr(survey_work, "CHUNK", 2)
+    done = []
+    monkeypatch.setattr(survey_work.Plan, "done", lambda plan, part: done.append(part) or {})
+    for index in range(3):
+        process = survey_work.Processes(index, 3, "cpu")
+        monkeypatch.setattr(survey_work.Processes, "gather", lambda self, share: None)
+        survey_work.work(plan, tmp_path / str(index), process)
+    assert sorted(done) == sorted(plan.parts) and len(plan.chunks) == 4
+    assert sorted(i for chunk in plan.chunks for i in chunk) == list(range(7))
+
+
+def test_another_plan_takes_no_part_of_it_over():
+    checkpoint = survey_command.opened("copy", "cpu")
+    example = Example(1, "a", ([30, 2], [1, 30]), None, "a")
+    plan = survey_work.Plan(checkpoint, (example,), "exact", 3)
+    others = [
+        replace(plan, examples=(replace(example, reference="b"),)),
+        replace(plan, measure=""),
+        replace(plan, n_aligned=2),
+        replace(plan, checkpoint=survey_command.opened("reverse", "cpu")),
+    ]
+    assert len({one.fingerprint for one in (plan, *others)}) == 5
+    assert plan.fingerprint == replace(plan).fingerprint
+
+
+def test_of_a_file_and_what_cannot_be_surveyed(tmp_path, capsys):
+    file, out = tmp_path / "lines.txt", tmp_path / "out.parquet"
+    file.write_text("a b c\tc b a\n\nb\tb\n")
+    given = ["--file", str(file), "--out", str(out), "--samples", "10"]
+    survey_command.main(["reverse", *given])
+    survey = Survey.load(out)
+    assert survey.card["sentences"] == 2 and survey.card["quality"] == "exact"
+    file.write_text("good\nbad , very bad film\n")
+    survey_command.main(["reviews", *given])
+    survey = Survey.load(out)
+    assert survey.card["quality"] == "" and not survey.of("quality") and survey.of("loss")
+    file.write_text("good\tgood\nbad\tnegative")
+    capsys.readouterr()
+    for model, said in {"reviews": "'good' is none of the classes", "no": "no checkpoint"}.items():
+        with pytest.raises(SystemExit):
+            survey_command.main([model, *given])
+        assert said in (error := capsys.readouterr().err) and error.count("\n") == 1
+    file.write_text("good\tpositive")
+    with pytest.raises(SystemExit):
+        survey_command.main(["reviews", *given])
+    assert "one sentence is too few" in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == {"lines.txt", "out.parquet"}
+
+
+def test_an_encoder_that_is_read_once_changes_nothing():
+    """To the last digit, and it is the decoder's heads for which it is."""
+    checkpoint = survey_command.opened("reverse", "cpu")
+    lines = [Line(i, text, text[::-1]) for i, text in enumerate(("a b c", "d e", "f g h i"), 1)]
+    plan = survey_work.Plan(checkpoint, tuple(examples_of(checkpoint, lines)), "exact", 0)
+    times = []
+    checkpoint.model.encoder.layers[0].register_forward_pre_hook(lambda *_: times.append(1))
+    for i, unit in enumerate(plan.units):
+        times.clear()
+        found = plan.done((0, str(i)))
+        again = len(times)
+        expected = losses(checkpoint, plan.examples, unit.changes)
+        assert np.array_equal(found["loss"], expected[plan.chunks[0]])
+        right = quality(checkpoint, plan.examples, "exact", unit.changes)
+        assert np.array_equal(found["quality"], right[plan.chunks[0]])
+        if not unit.kind.startswith("encoder") and i > 4:
+            assert again == 0
+        elif unit.kind.startswith("encoder"):
+            assert again == 2
+    assert survey_work.changes_target_alone(checkpoint.model, parse("cross.1=off; decoder=skip"))
+    assert not survey_work.changes_target_alone(checkpoint.model, parse("all.1=off"))
+
+
+def test_bleu_is_named_in_full(tmp_path):
+    file, out = tmp_path / "pairs.tsv", tmp_path / "out.parquet"
+    file.write_text("A dog\tEin Hund\nA man runs.\tEin Mann rennt.\n")
+    model = tmp_path / "little"
+    sizes = dict(d_model=8, n_heads=2, d_ff=8, n_encoder_layers=1, n_decoder_layers=1)
+    checkpoint = survey_command.opened("en-de", "cpu")
+    little = build("paper", vocab_size=len(checkpoint.tokenizer), **sizes)
+    save(model, little, "paper", checkpoint.tokenizer, {})
+    survey_command.main([str(model), "--file", str(file), "--out", str(out), "--samples", "10"])
+    survey = Survey.load(out)
+    assert survey.card["quality"] == "bleu" and "version:" in survey.card["signature"]
+    assert len(survey.of("quality")) == 6
+
+
+def test_numbers_that_are_none_are_missing():
+    one = row("head", "loss", value=np.float64(1.5), p=np.nan, layer=np.int64(2))
+    assert one["value"] == 1.5 and one["p"] is None and one["layer"] == 2 and one["best"] is None
+    assert Survey.load(SHIPPED / "nowhere") is None

@@ -1,0 +1,30 @@
+import numpy as np
+import pytest
+
+from model.analysis.attribution import attribution
+from model.analysis.statistics import spearman
+from model.corpus.importance import examples_of
+from model.corpus.sentences import Line
+from model.corpus.trust import PAIRS, correlations
+from model.probing.capture import view
+from tests.model.common import load
+
+
+@pytest.mark.parametrize("name", ["en-de", "reviews"])
+def test_correlations_are_of_one_prediction_of_each_sentence(name):
+    checkpoint = load(name)
+    lines = [
+        Line(1, "A man in a red shirt rides a brown horse.", None),
+        Line(2, "too short", None),
+        Line(3, "another sentence that nobody has asked about", None),
+    ]
+    found = correlations(checkpoint, examples_of(checkpoint, lines), 2)
+    assert found.shape == (3, len(PAIRS)) and np.isnan(found[1:]).all()
+    run = checkpoint.run(lines[0].source)
+    rows = [0] if checkpoint.classes else range(len(run.texts[1].ids) + 1)
+    possible = []
+    for row in rows:
+        token = checkpoint.trace_run(run).logits[row].argmax()
+        values = attribution(view(checkpoint.model), run, row, int(token)).values
+        possible.append([spearman(*(np.abs(values[name]) for name in pair)) for pair in PAIRS])
+    assert np.abs(found[0] - possible).max(axis=1).min() <= 1e-6
