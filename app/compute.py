@@ -330,7 +330,7 @@ def positions_by_scale(length: int = 64, d_model: int = 128) -> dict[int, np.nda
 def answers_of(view: ModelView, run: Run) -> positions.Answers:
     """What the model answers as it is."""
     sizes = view.model.config
-    return positions.answers(trace_of(view, run), sizes.pad_id, sizes.eos_id)
+    return positions.answers(trace_of(view, run), sizes.eos_id)
 
 
 def effect_of(view: ModelView, run: Run, kind: str, shift: int) -> positions.Effect:

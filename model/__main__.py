@@ -14,6 +14,7 @@ COMMANDS = {  # name → where it is, what it does
     "align": ("model.corpus.align_command", "write which words of sentence pairs go together"),
     "survey": ("model.corpus.survey_command", "measure all heads over many sentences"),
     "prune": ("model.corpus.prune_command", "switch heads off one after another"),
+    "pretrained": ("model.pretrained.command", "bring other people's models here"),
     "presets": ("model.presets", "list the presets, or the parameters of one"),
 }
 

@@ -1,5 +1,6 @@
 """A checkpoint is a folder: config.json, tokenizer.json, model.safetensors, README.md, and, once it
-has been measured (training/describe.py), means.safetensors."""
+has been measured (training/describe.py), means.safetensors. Or it is somebody else's, in Hugging
+Face's layout (pretrained/folder.py)."""
 
 import dataclasses
 import hashlib
@@ -21,6 +22,7 @@ from model.decoding.generate import Generation, Greedy, How, generated
 from model.decoding.search import first_token, greedy_decode
 from model.files import replace_file
 from model.masks import Masks
+from model.pretrained.folder import config_of, read
 from model.probing import sweeps
 from model.probing.applying import Given, applied
 from model.probing.changes import Change, look_ahead, parse
@@ -99,7 +101,8 @@ class Checkpoint:
 
     def outputs(self, ids: Iterable[int]) -> list[str]:
         """What columns of the logits stand for: classes, or tokens."""
-        return [self.classes[i] if self.classes else self.tokenizer.token(i) for i in ids]
+        tokenizer = self.tokenizer.target
+        return [self.classes[i] if self.classes else tokenizer.token(i) for i in ids]
 
     def classify(self, text: str) -> dict[str, float]:
         """Class → its probability for `text`; of a model that tells classes apart."""
@@ -133,7 +136,7 @@ class Checkpoint:
         use_cache = masks.causal and not look_ahead(changes, self.model.sites())
         with applied(self.model, changes, self.given(run, donor, written=True)):
             targets = greedy_decode(self.model, src, masks=masks, use_cache=use_cache)
-        return self.tokenizer.encoding(targets[0])
+        return self.tokenizer.target.encoding(targets[0])
 
     def generate(
         self,
@@ -153,7 +156,7 @@ class Checkpoint:
             nothing = Encoding((), (), ())
             run = Run((self.tokenizer.encode(text), *(nothing for _ in self.model.sides()[1:])))
         if isinstance(beginning, str):
-            beginning = self.tokenizer.encode(beginning).ids
+            beginning = self.tokenizer.target.encode(beginning).ids
         given = self.given(run, donor, written=True)
         return generated(self.model, self.tokenizer, run, how, beginning, max_tokens, given)
 
@@ -247,8 +250,8 @@ class Checkpoint:
         """What `trace` traces, as a value."""
         texts = [self.tokenizer.encode(text)]
         if len(self.model.sides()) > 1:
-            written = self.translate(text) if target is None else self.tokenizer.encode(target)
-            texts.append(written)
+            encode = self.tokenizer.target.encode
+            texts.append(self.translate(text) if target is None else encode(target))
         elif target is not None:
             raise ValueError("This model reads one text and no target.")
         return Run(tuple(texts), masks, pad_to, changes=_parsed(changes), other=other)
@@ -259,8 +262,11 @@ def _parsed(changes: Changes) -> tuple[Change, ...]:
 
 
 def load(name: str | Path) -> Checkpoint:
-    """A shipped checkpoint by name, or any checkpoint by its folder; float32, on the CPU."""
+    """A shipped checkpoint by name, or any checkpoint by its folder; float32, on the CPU. Raises
+    FileNotFoundError where there is none, and CannotLoad for somebody else's that is broken."""
     folder = folder_of(name)
+    if "preset" not in config_of(folder):
+        return Checkpoint(**vars(read(folder)))
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     model = presets.build(config["preset"], **config["sizes"])
     weights = load_file(folder / "model.safetensors")

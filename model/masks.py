@@ -8,9 +8,18 @@ import torch
 from torch import Tensor, nn
 
 
-def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
+def padding(ids: Tensor, pad_id: int, bos_id: int | None = None) -> Tensor:
+    """Which tokens are padding, (batch, length). Marian's targets begin with its padding token:
+    where both ids are one, the first token is none."""
+    found = ids == pad_id
+    if bos_id == pad_id:
+        found[:, 0] = False
+    return found
+
+
+def padding_mask(ids: Tensor, pad_id: int, bos_id: int | None = None) -> Tensor:
     """Every query may attend to what is not padding: (batch, length) → (batch, 1, 1, key)."""
-    return (ids != pad_id)[:, None, None, :]
+    return ~padding(ids, pad_id, bos_id)[:, None, None, :]
 
 
 def causal_mask(length: int, device=None) -> Tensor:
@@ -32,18 +41,25 @@ class Masks:
         sides, (batch, length). None where nothing is masked."""
         texts = dict(zip((side.name for side in model.sides()), ids, strict=True))
         kinds = {site.kind: site for site in model.sites()}
-        pad_id = model.config.pad_id
-        return tuple(self.of(texts[s.query_side], texts[s.key_side], s.masks, pad_id)
+        special = model.config.pad_id, model.config.bos_id
+        return tuple(self.of(texts[s.query_side], texts[s.key_side], s.masks, *special)
                      for s in kinds.values())  # fmt: skip
 
-    def of(self, query: Tensor, key: Tensor, switches: Iterable[str], pad_id: int) -> Tensor | None:
+    def of(
+        self,
+        query: Tensor,
+        key: Tensor,
+        switches: Iterable[str],
+        pad_id: int,
+        bos_id: int | None = None,
+    ) -> Tensor | None:
         """The mask of an attention that these `switches` concern, from query to key ids."""
         on = [name for name in switches if getattr(self, name)]
         mask = None
         if "causal" in on:
             mask = causal_mask(query.shape[1], query.device)[None, None]
         if any(name != "causal" for name in on):
-            visible = padding_mask(key, pad_id)
+            visible = padding_mask(key, pad_id, bos_id)
             if not visible.all():
                 mask = visible if mask is None else mask & visible
         return mask

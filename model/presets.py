@@ -13,6 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from model.card import parameter_count
+from model.families.bert import Bert, BertConfig
+from model.families.gpt2 import GPT2Config, gpt2
+from model.families.llama import LlamaConfig, llama
+from model.families.marian import MarianConfig, marian
 from model.transformer import (
     Config,
     DecoderLayer,
@@ -236,19 +240,71 @@ PRESETS = {
     ),
 }
 
+# Those whose weights other people have trained, see pretrained/.
+FAMILIES = {
+    "bert": Preset(
+        "BERT (Devlin et al. 2018)",
+        Bert,
+        BertConfig,
+        "an encoder that fills in masked tokens: learned positions and segments with a norm, GELU, "
+        "no √d_model",
+        dict(vocab_size=30522),
+        dict(d_model=768, n_heads=12, d_ff=3072, n_encoder_layers=12, max_length=512),
+        "the sizes of BERT base",
+    ),
+    "gpt2": Preset(
+        "GPT-2 (Radford et al. 2019)",
+        gpt2,
+        GPT2Config,
+        "a decoder alone, pre-norm with a final norm, learned positions, GELU, no √d_model",
+        dict(vocab_size=50257),
+        dict(d_model=768, n_heads=12, d_ff=3072, n_decoder_layers=12, max_length=1024),
+        "the sizes of the smallest GPT-2",
+    ),
+    "llama": Preset(
+        "Llama (Touvron et al. 2023), SmolLM2, Mistral, Qwen2, Qwen3",
+        llama,
+        LlamaConfig,
+        "a decoder alone, pre-norm with RMSNorm, rotary positions, SwiGLU, heads that share keys "
+        "and values, no biases, no √d_model",
+        dict(vocab_size=49152),
+        dict(
+            d_model=576, n_heads=9, n_key_heads=3, d_ff=1536, n_decoder_layers=30, max_length=8192,
+            rotary_base=100000.0, tied=True, dropout=0.0,
+        ),
+        "the sizes of SmolLM2-135M",
+    ),
+    "marian": Preset(
+        "Marian (Junczys-Dowmunt et al. 2018), Opus-MT",
+        marian,
+        MarianConfig,
+        "sines and cosines in halves, swish for ReLU, a bias on the logits, targets begin with the "
+        "padding token",
+        dict(vocab_size=58101),
+        dict(max_length=512, pad_id=58100, bos_id=58100, eos_id=0),
+        "the sizes of Opus-MT",
+    ),
+}  # fmt: skip
+
+
+def preset_of(name: str) -> Preset:
+    """A system or a family by name. Raises ValueError for another name."""
+    for presets in (PRESETS, FAMILIES):
+        if name in presets:
+            return presets[name]
+    raise ValueError(f"no preset {name!r}; there are {', '.join([*PRESETS, *FAMILIES])}")
+
 
 def build(name: str, **sizes) -> nn.Module:
     """A model of the preset `name` with random weights; `sizes` are the fields of its Config."""
-    if name not in PRESETS:
-        raise ValueError(f"no preset {name!r}; there are {', '.join(PRESETS)}")
-    preset = PRESETS[name]
+    preset = preset_of(name)
     return preset.build(preset.config(**sizes))
 
 
 def own_sizes(name: str, vocab_size: int = 0) -> dict[str, float]:
     """The sizes that the system is shown at: those of its own code or text, and others where it
     names none (see Preset.whose_sizes); with another vocabulary if given."""
-    preset = PRESETS[name]
+    preset = preset_of(name)
     return {**(dict(vocab_size=vocab_size) if vocab_size else preset.vocabulary), **preset.sizes}
 
 
@@ -309,12 +365,13 @@ def _reset_linear(model: nn.Module) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m model presets", description=__doc__)
-    parser.add_argument("name", nargs="?", choices=PRESETS)
+    parser.add_argument("name", nargs="?", choices=[*PRESETS, *FAMILIES])
     name = parser.parse_args(arguments).name
     if not name:
-        width = max(map(len, PRESETS))
+        presets = PRESETS | FAMILIES
+        width = max(map(len, presets))
         print(f"{'preset':{width}}  {'parameters':>11}  differs from the paper in")
-        for name, preset in PRESETS.items():
+        for name, preset in presets.items():
             print(f"{name:{width}}  {parameters(name):>11,}  {preset.differs}")
         return
     sizes = own_sizes(name)
@@ -322,5 +379,5 @@ def main(arguments: list[str] | None = None) -> None:
     for parameter, tensor in model.named_parameters():
         print(f"{parameter:44}  {' × '.join(map(str, tensor.shape)):>14}  {tensor.numel():>11,}")
     listed = ", ".join(f"{key} {value:,}" for key, value in sizes.items())
-    whose = PRESETS[name].whose_sizes
+    whose = preset_of(name).whose_sizes
     print(f"{parameter_count(model):,} parameters at {whose}: {listed}")

@@ -15,29 +15,49 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 SPECIAL = ["<pad>", "<s>", "</s>"]  # ids 0, 1, 2: Config's pad_id, bos_id, eos_id
+ROLES = ("pad", "bos", "eos")  # what these are for
+_ROLES = dict(zip(SPECIAL, ROLES, strict=True))
+OTHER = "special"  # the role of other special tokens, which only other vocabularies have
 
 
 @dataclass(frozen=True)
 class Encoding:
     """One text as token ids. offsets: the characters [start, end) that each token covers;
-    a special token covers none. `+` puts one behind the other, offsets as they were."""
+    a special token covers none. roles: of a special token what it is for, of ROLES or OTHER, else
+    ""; where none are given, those of our own vocabulary. `+` puts one behind the other, offsets as
+    they were."""
 
     ids: tuple[int, ...]
     tokens: tuple[str, ...]
     offsets: tuple[tuple[int, int], ...]
+    roles: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        if len(self.roles) != len(self.ids):
+            roles = (ROLES[i] if 0 <= i < len(ROLES) else "" for i in self.ids)
+            object.__setattr__(self, "roles", tuple(roles))
 
     def __add__(self, other: "Encoding") -> "Encoding":
-        return Encoding(
-            self.ids + other.ids, self.tokens + other.tokens, self.offsets + other.offsets
-        )
+        return Encoding(*(mine + its for mine, its in zip(self.parts, other.parts, strict=True)))
 
     def __mul__(self, times: int) -> "Encoding":
-        return Encoding(self.ids * times, self.tokens * times, self.offsets * times)
+        return Encoding(*(part * times for part in self.parts))
+
+    def take(self, positions: Iterable[int]) -> "Encoding":
+        """These tokens alone, in this order."""
+        positions = list(positions)
+        return Encoding(*(tuple(part[i] for i in positions) for part in self.parts))
+
+    @property
+    def parts(self) -> tuple[tuple, ...]:
+        """The fields, each of which has an entry for each token."""
+        return self.ids, self.tokens, self.offsets, self.roles
 
 
-def special(token_id: int, token: str = "") -> Encoding:
-    """A special token by itself; `token` says which, in a vocabulary that is not ours."""
-    return Encoding((token_id,), (token or SPECIAL[token_id],), ((0, 0),))
+def special(token_id: int, token: str = "", role: str = "") -> Encoding:
+    """A special token by itself; `token` and `role` say which, in a vocabulary that is not ours."""
+    roles = (role,) if role else ()
+    return Encoding((token_id,), (token or SPECIAL[token_id],), ((0, 0),), roles)
 
 
 class Tokenizer:
@@ -50,6 +70,9 @@ class Tokenizer:
         self._of_bytes = isinstance(backend.decoder, decoders.ByteLevel)
         added = backend.get_added_tokens_decoder()
         self._special = {i: token.content for i, token in added.items() if token.special}
+        # Whether it puts a space before a text that its decoder does not take away again.
+        probe = backend.encode("a", add_special_tokens=False).ids
+        self._adds_space = backend.decode(probe) == " a"
 
     @classmethod
     def train(cls, texts: Iterable[str], vocab_size: int) -> "Tokenizer":
@@ -79,14 +102,38 @@ class Tokenizer:
     def __len__(self) -> int:
         return self._backend.get_vocab_size()
 
+    @property
+    def target(self) -> "Tokenizer":
+        """The tokenizer of what a model writes, where it reads another text."""
+        return self
+
+    @property
+    def last_id(self) -> int:
+        return max(self._backend.get_vocab().values(), default=-1)
+
+    def id_of(self, token: str) -> int | None:
+        """Of a token as it stands in the vocabulary; None if it is not there."""
+        return self._backend.token_to_id(token)
+
+    def is_added(self, token_id: int) -> bool:
+        """Whether an id is that of a token added to those that text is made of, as special ones
+        are."""
+        return token_id in self._backend.get_added_tokens_decoder()
+
+    def around(self) -> tuple[list[int], list[int]]:
+        """Ids that it would put before a text and behind it."""
+        alone = self._backend.encode("a", add_special_tokens=False).ids
+        ids = self._backend.encode("a", add_special_tokens=True).ids
+        first = next(i for i in range(len(ids)) if ids[i : i + len(alone)] == alone)
+        return ids[:first], ids[first + len(alone) :]
+
     def encode(self, text: str) -> Encoding:
         """Ids of `text` alone, without special tokens."""
         theirs = self._backend.encode(text, add_special_tokens=False)
         if self._of_bytes and self.decode(theirs.ids) == text:
             return self.encoding(theirs.ids)
         # Where the normaliser changed the text, the library alone knows what became of it.
-        offsets = tuple(theirs.offsets)
-        return Encoding(tuple(theirs.ids), _names(text, offsets), offsets)
+        return self._encoded(theirs.ids, text, theirs.offsets)
 
     def normalized(self, text: str) -> str:
         """What the tokenizer makes of a text before it splits it."""
@@ -153,12 +200,12 @@ class Tokenizer:
         ids = tuple(i for i in ids if i not in self._special)
         if not self._of_bytes:
             return self._by_growth(ids)
-        chunks = [_bytes(self._backend.id_to_token(i)) for i in ids]
+        chunks = [_bytes(self._symbol(i)) for i in ids]
         text = b"".join(chunks).decode("utf-8", "surrogateescape")
         owner = [  # byte → the character it belongs to
             i for i, c in enumerate(text) for _ in c.encode("utf-8", "surrogateescape")
         ]
-        added = text.startswith(" ")
+        added = self._adds_space and text.startswith(" ")
         offsets, at = [], 0
         for chunk in chunks:
             start, end = owner[at], owner[at + len(chunk) - 1] + 1
@@ -166,7 +213,7 @@ class Tokenizer:
             # As the backend does: a token's spaces do not count, nor does the added leading one.
             start += len(text[start:end]) - len(text[start:end].lstrip(" "))
             offsets.append((max(start - added, 0), max(end - added, 0)))
-        return Encoding(ids, _names(text.removeprefix(" "), offsets), tuple(offsets))
+        return self._encoded(ids, text[added:], offsets)
 
     def encoding_with_special(self, ids: Iterable[int]) -> Encoding:
         """As `encoding`, with the special tokens in their places, of no characters."""
@@ -178,7 +225,20 @@ class Tokenizer:
             name, span = (self._special[i], (end, end)) if i in self._special else next(rest)
             end = span[1]
             found.append((name, span))
-        return Encoding(ids, tuple(name for name, _ in found), tuple(span for _, span in found))
+        roles = tuple(
+            _ROLES.get(self._special[i], OTHER) if i in self._special else "" for i in ids
+        )
+        names, spans = (tuple(part[i] for part in found) for i in range(2))
+        return Encoding(ids, names, spans, roles)
+
+    def _encoded(self, ids: Iterable[int], text: str, offsets: Iterable[tuple]) -> Encoding:
+        """Ordinary tokens of a text."""
+        ids, offsets = tuple(ids), tuple(offsets)
+        return Encoding(ids, named(text, offsets), offsets, ("",) * len(ids))
+
+    def _symbol(self, token_id: int) -> str:
+        """As it stands in the vocabulary; models may have ids that it does not."""
+        return self._backend.id_to_token(token_id) or f"<{token_id}>"
 
     def _by_growth(self, ids: tuple[int, ...]) -> Encoding:
         """Where tokens are no bytes: each covers what the text grows by."""
@@ -187,7 +247,7 @@ class Tokenizer:
             start, end = end, min(max(end, len(self.decode(ids[: i + 1]))), len(text))
             start += len(text[start:end]) - len(text[start:end].lstrip(" "))
             offsets.append((start, end))
-        return Encoding(ids, _names(text, offsets), tuple(offsets))
+        return self._encoded(ids, text, offsets)
 
     def token(self, token_id: int) -> str:
         """What to call one token by itself, special tokens too."""
@@ -204,7 +264,8 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[int]) -> str:
         """Text without special tokens."""
-        return self._backend.decode(list(ids), skip_special_tokens=True).removeprefix(" ")
+        text = self._backend.decode(list(ids), skip_special_tokens=True)
+        return text.removeprefix(" ") if self._adds_space else text
 
 
 def visible(text: str) -> str:
@@ -237,7 +298,7 @@ def _visible(character: str) -> str:
     return character if character.isprintable() else character.encode("unicode_escape").decode()
 
 
-def _names(text: str, offsets) -> tuple[str, ...]:
+def named(text: str, offsets) -> tuple[str, ...]:
     """What to call each token: its characters, with a dot before what continues a word; a
     token that is part of a character is called by the character and its share, as in 🙂 1/4;
     spaces and control characters by a visible stand-in."""

@@ -18,7 +18,7 @@ Shapes in this package are words:
     key       positions that are attended to (columns); for cross-attention, source positions
     heads     attention heads of one layer
     d_model   width of the residual stream
-    d_head    d_model / heads, the paper's d_k = d_v
+    d_head    width of a head's query and key: d_model / heads, the paper's d_k = d_v
     memory    what the encoder gives the decoder, (batch, src, d_model)
 
 A mask is boolean and broadcasts to (batch, heads, query, key). True = may attend.
@@ -48,11 +48,15 @@ class Config:
     pad_id: int = 0  # these three: -1 where the vocabulary has no such token
     bos_id: int = 1
     eos_id: int = 2
+    special_tokens: ClassVar = ("<pad>", "<s>", "</s>")  # what these three are called
 
     def __post_init__(self):
         for name in ("vocab_size", "d_model", "n_heads", "d_ff", "max_length"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        self.check_heads()
+
+    def check_heads(self) -> None:
         if self.d_model % self.n_heads:
             raise ValueError(
                 f"d_model ({self.d_model}) must be a multiple of n_heads ({self.n_heads})"
@@ -90,9 +94,14 @@ class MaskedSoftmax(nn.Module):
             return scores.softmax(dim=-1)
         empty = ~mask.any(dim=-1, keepdim=True)
         if not empty.any():
-            return scores.masked_fill(~mask, -math.inf).softmax(dim=-1)
+            return self.under(mask, scores).softmax(dim=-1)
         # Only -inf everywhere makes softmax NaN: leave empty rows unmasked, then clear them.
-        return scores.masked_fill(~(mask | empty), -math.inf).softmax(dim=-1) * ~empty
+        return self.under(mask | empty, scores).softmax(dim=-1) * ~empty
+
+    def under(self, mask: Tensor, scores: Tensor) -> Tensor:
+        """Scores that are -inf where the mask is False. The mask is small: it is made into numbers
+        to be added, which takes less time than to fill in scores."""
+        return scores + torch.where(mask, scores.new_zeros(()), -math.inf)
 
 
 class MultiHeadAttention(nn.Module):
@@ -104,7 +113,7 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, d_model: int, n_heads: int, dropout: float = 0.0):
         super().__init__()
-        self.n_heads = n_heads
+        self.n_heads = self.n_key_heads = n_heads
         self.query = nn.Linear(d_model, d_model)
         self.key = nn.Linear(d_model, d_model)
         self.value = nn.Linear(d_model, d_model)
@@ -288,10 +297,12 @@ class Side:
     begins    whether <s> stands before the text
     ends      whether </s> stands behind it
     writes    whether the model writes this text itself, where none is given
-    predicts  what the logits tell of it: "next token" (row i scores the token at i + 1), "class"
-              (one row for the whole text) or nothing
+    predicts  what the logits tell of it: "next token" (row i scores the token at i + 1), "masked
+              token" (row i scores the token at i itself), "class" (one row for the whole text),
+              "embedding" (one row, the vector of the whole text) or nothing
     embedding, layers, norm   names of the modules that its vectors pass: what enters layer 1, the
               layers, and what follows the last of them
+    table     whether positions are a table that is added to its tokens
     """
 
     name: str
@@ -304,6 +315,7 @@ class Side:
     ends: bool = False
     writes: bool = False
     predicts: str = ""
+    table: bool = True
 
 
 @dataclass(frozen=True)
@@ -338,8 +350,9 @@ def sites_of(
     sites = []
     for i, layer in enumerate(layers):
         if attention in layer.sublayers:
-            name, heads = f"{stack}.layers.{i}.{attention}", layer.get_submodule(attention).n_heads
-            sites.append(Site(kind, i, name, *sides, title, masks, heads, heads))
+            name, module = f"{stack}.layers.{i}.{attention}", layer.get_submodule(attention)
+            heads = module.n_heads, module.n_key_heads
+            sites.append(Site(kind, i, name, *sides, title, masks, *heads))
     return sites
 
 

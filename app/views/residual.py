@@ -73,7 +73,7 @@ if len(stream) > 1:
         "The same cosine between any two depths, mean over the tokens without padding. Near 1 far "
         "from the diagonal: the layers between changed little."
     )
-    real = residual.real(trace, side.name, model.model.config.pad_id)
+    real = residual.real(trace, side.name)
     alike = residual.mean_cosine_between_depths(stream, real)
     figure(
         charts.matrix(alike, after, after, "cosine", (min(0.0, float(alike.min())), 1.0)),

@@ -20,7 +20,7 @@ from model.probing.run import Run
 from model.probing.sites import kinds_of
 from model.probing.sweeps import Score
 from model.probing.trace import Trace, read_of
-from model.tokenizer import SPECIAL, Encoding
+from model.tokenizer import Encoding
 from model.transformer import Side, Site
 
 READ, PREDICTED = 0, 1
@@ -195,9 +195,7 @@ def ordinary_words(text: Encoding) -> list[tuple[tuple[int, int], str]]:
     """Tokens [start, stop) of each word, and the word, without special tokens."""
     groups, names = words(text)
     return [
-        (group, name)
-        for group, name in zip(groups, names, strict=True)
-        if text.ids[group[0]] >= len(SPECIAL)
+        (group, name) for group, name in zip(groups, names, strict=True) if not text.roles[group[0]]
     ]
 
 

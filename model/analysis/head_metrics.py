@@ -19,8 +19,9 @@ from functools import cached_property
 import numpy as np
 
 from model.probing.trace import Trace
-from model.tokenizer import SPECIAL
+from model.tokenizer import ROLES, SPECIAL
 
+NAMES = dict(zip(ROLES, SPECIAL, strict=True))
 PAD, _, END = SPECIAL  # never tokens of a text, whose punctuation and letters are kept apart
 
 
@@ -83,8 +84,12 @@ def measured(trace: Trace) -> dict[str, Measured]:
 
 def tokens_of(trace: Trace, kind: str) -> tuple[Sequence[str], Sequence[str], bool]:
     """What `measure` is told of a kind: tokens of rows and columns; whether both are one text."""
-    query, key = trace.texts_of(kind)
-    return query.tokens, key.tokens, trace.sides_of(kind)[0] == trace.sides_of(kind)[1]
+    query, key = (
+        # Other vocabularies have other names for them.
+        [NAMES.get(role, token) for token, role in zip(text.tokens, text.roles, strict=True)]
+        for text in trace.texts_of(kind)
+    )
+    return query, key, trace.sides_of(kind)[0] == trace.sides_of(kind)[1]
 
 
 def measure(

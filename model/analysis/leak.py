@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from model.probing.trace import PAD, Trace
+from model.probing.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ def leaks(trace: Trace) -> list[Leak]:
     """Those that are not zero, in the order of the kinds."""
     found = []
     for kind, weights in trace.attention.items():
-        query, key = (np.array(text.tokens) for text in trace.texts_of(kind))
-        rows = weights[:, :, query != PAD]
-        later = np.arange(len(key)) > np.flatnonzero(query != PAD)[:, None]
-        places = {"padding": np.broadcast_to(key == PAD, later.shape)}
+        query, key = (np.array(text.roles) == "pad" for text in trace.texts_of(kind))
+        rows = weights[:, :, ~query]
+        later = np.arange(len(key)) > np.flatnonzero(~query)[:, None]
+        places = {"padding": np.broadcast_to(key, later.shape)}
         if "causal" in trace.kinds[kind][0].masks:
             places = {"later tokens": later & ~places["padding"]} | places
         for where, cells in places.items():

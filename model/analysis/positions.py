@@ -13,7 +13,6 @@ from model.analysis.head_metrics import total_variation
 from model.probing.changes import ALL, Positioned, Scope
 from model.probing.run import Run
 from model.probing.trace import Trace, trace
-from model.tokenizer import Encoding
 from model.transformer import PositionalEncoding
 
 # What is in a table, (position, d_model). Two neighbouring dimensions are a pair.
@@ -89,9 +88,11 @@ class Answers:
     """What a model answers in one pass. Rows are positions of the predicted side without padding.
 
     wanted             probability of the token that comes next in it, (row,), eos behind the
-                       last (NaN for a model without eos); where a class is predicted the
-                       probability of each, (class,)
+                       last (NaN for a model without eos); of a masked token, the token that
+                       stands there; where a class is predicted the probability of each, (class,)
     best, probability  the likeliest answer and its probability, (row,)
+
+    A model that makes a vector of a text answers nothing: there are no rows.
     """
 
     wanted: np.ndarray
@@ -99,11 +100,17 @@ class Answers:
     probability: np.ndarray
 
 
-def answers(trace: Trace, pad_id: int, eos_id: int) -> Answers:
+def answers(trace: Trace, eos_id: int) -> Answers:
     logits = torch.from_numpy(trace.logits.copy())
     side = trace.predicted
-    if side.predicts == "next token":
-        ids = [id for id in trace.texts[side.name].ids if id != pad_id]
+    text = trace.texts[side.name]
+    ids = [i for i, role in zip(text.ids, text.roles, strict=True) if role != "pad"]
+    if side.predicts == "embedding":
+        return Answers(np.zeros(0), np.zeros(0, int), np.zeros(0))
+    if side.predicts == "masked token":
+        shares = logits[: len(ids)].softmax(dim=-1)
+        wanted = shares.gather(1, torch.tensor(ids)[:, None])[:, 0]
+    elif side.predicts == "next token":
         shares = logits[: len(ids)].softmax(dim=-1)
         following = [*ids[1:], eos_id] if eos_id >= 0 else ids[1:]
         wanted = torch.full((len(ids),), math.nan)
@@ -138,7 +145,7 @@ def effect(model: nn.Module, before: Trace, kind: str, shift: int = 0) -> Effect
     moved = {
         kind: total_variation(now.attention[kind], before.attention[kind]) for kind in now.attention
     }
-    return Effect(moved, answers(now, config.pad_id, config.eos_id))
+    return Effect(moved, answers(now, config.eos_id))
 
 
 # Words that change places
@@ -183,14 +190,14 @@ def reordered(
     """Both orders of the first text's tokens, under positions of a `kind` if one is given. What
     stands around the text, bos, eos and padding, stays where it is."""
     config, side, first = model.config, model.sides()[0], run.texts[0]
-    other = Encoding(*(tuple(part[i] for i in order) for part in vars(first).values()))
+    other = first.take(order)
     run = with_positions(run, kind, shift) if kind else run
     passes = [trace(model, replace(run, texts=(text, *run.texts[1:]))) for text in (first, other)]
     rows = [one.final[side.name] for one in passes]
     begins = int(side.begins)
     places = [*range(begins), *(begins + i for i in order)]
     places += range(len(places), len(rows[0]))
-    both_answers = (answers(one, config.pad_id, config.eos_id) for one in passes)
+    both_answers = (answers(one, config.eos_id) for one in passes)
     return Reordered(tuple(places), *rows, *both_answers)
 
 

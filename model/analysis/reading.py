@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from model.tokenizer import SPECIAL, Encoding
+from model.tokenizer import Encoding
 
 AVERAGES = ("", "heads", "layers", "both")
 SPECIAL_TOKENS = ("show", "hide", "hide and renormalise")
@@ -84,7 +84,7 @@ class Reading:
     def shown(self, encoding: Encoding) -> tuple[tuple[str, ...], list[int]]:
         """The labels of a side as `each` shows it, and for each the token that it begins with."""
         positions = list(range(len(encoding.ids))) if self.special == "show" else ordinary(encoding)
-        encoding = _take(encoding, positions)
+        encoding = encoding.take(positions)
         if not self.words:
             return encoding.tokens, positions
         groups, labels = words(encoding)
@@ -133,7 +133,7 @@ def average(weights: np.ndarray, over: str, layer: int, head: int) -> np.ndarray
 
 def ordinary(encoding: Encoding) -> list[int]:
     """Positions that hold no special token. A typed "</s>" is ordinary text."""
-    return [i for i, token_id in enumerate(encoding.ids) if token_id >= len(SPECIAL)]
+    return [i for i, role in enumerate(encoding.roles) if not role]
 
 
 def hide_special(
@@ -148,7 +148,7 @@ def hide_special(
     if renormalise:
         total = remaining.sum(axis=-1, keepdims=True)
         remaining = np.divide(remaining, total, out=np.zeros_like(remaining), where=total != 0)
-    return remaining, _take(query, rows), _take(key, columns)
+    return remaining, query.take(rows), key.take(columns)
 
 
 def words(encoding: Encoding) -> tuple[Groups, tuple[str, ...]]:
@@ -159,18 +159,18 @@ def words(encoding: Encoding) -> tuple[Groups, tuple[str, ...]]:
     own goes with the word behind it, as every other space does."""
     text = _text(encoding)
     marked = "".join(_MARK if unicodedata.category(c)[0] == "M" else c for c in text)
-    ids, offsets = encoding.ids, encoding.offsets
+    roles, offsets = encoding.roles, encoding.offsets
 
     def continues(i):
-        if min(ids[i - 1 : i + 1]) < len(SPECIAL):
+        if any(roles[i - 1 : i + 1]):
             return False
         (begin, end), (start, _) = offsets[i - 1 : i + 1]
         same_character, space_before = start < end, begin == end
         touching = start == end and (space_before or _INSIDE_A_WORD.match(marked, start))
         return same_character or bool(touching)
 
-    starts = [i for i in range(len(ids)) if i == 0 or not continues(i)]
-    groups = list(zip(starts, [*starts[1:], len(ids)], strict=True)) if starts else []
+    starts = [i for i in range(len(roles)) if i == 0 or not continues(i)]
+    groups = list(zip(starts, [*starts[1:], len(roles)], strict=True)) if starts else []
     return groups, tuple(
         _visible(text[offsets[start][0] : offsets[stop - 1][1]]) or encoding.tokens[start]
         for start, stop in groups
@@ -217,17 +217,9 @@ def as_table(
     return table, n_omitted
 
 
-def _take(encoding: Encoding, positions: Sequence[int]) -> Encoding:
-    return Encoding(
-        tuple(encoding.ids[i] for i in positions),
-        tuple(encoding.tokens[i] for i in positions),
-        tuple(encoding.offsets[i] for i in positions),
-    )
-
-
 def _received_by_special(weights: np.ndarray, query: Encoding, key: Encoding) -> float:
     """The most that special tokens got of any row that stays."""
-    special = [i for i, token_id in enumerate(key.ids) if token_id < len(SPECIAL)]
+    special = [i for i, role in enumerate(key.roles) if role]
     received = weights[..., ordinary(query), :][..., special].sum(axis=-1)
     return float(np.nan_to_num(received).max(initial=0))
 

@@ -40,9 +40,9 @@ def row_shares(model: nn.Module, ids: torch.Tensor, row: int) -> torch.Tensor:
     return real / real.sum().clamp(min=1)
 
 
-def real(trace: Trace, side: str, pad_id: int) -> np.ndarray:
+def real(trace: Trace, side: str) -> np.ndarray:
     """Which positions of a side are not padding, (position,)."""
-    return np.array(trace.texts[side].ids) != pad_id
+    return np.array(trace.texts[side].roles) != "pad"
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,9 @@ def generated(
     Raises CannotRead for a model that writes no text, and CannotChange."""
     config, side = model.config, predicted_side(model)
     if side.predicts != "next token":
-        raise CannotRead("This model tells classes apart; it writes no text.")
+        does = {"class": "tells classes apart", "masked token": "fills in masked tokens"}
+        what = does.get(side.predicts, "makes a vector of a text")
+        raise CannotRead(f"This model {what}; it writes no text.")
     nothing = Encoding((), (), ())
     texts = (run.texts[0], *(nothing for _ in model.sides()[1:]))
     read = read_of(model, Run(texts, pad_to=run.pad_to if side.writes else 0))
@@ -153,7 +155,7 @@ def generated(
     score = float(sum(shares[i, token].log() for i, token in enumerate(path)))
     arrays = (_read_only(some) for some in (shares, truncated(logits, how)))
     ids = path[:-1] if path[-1:] == (config.eos_id,) else path
-    text = tokenizer.encoding_with_special(ids)
+    text = tokenizer.target.encoding_with_special(ids)
     texts = (run.texts[0], text) if side.writes else (run.texts[0] + text,)
     # As while it was written: a pad among its tokens is one of them.
     masks = replace(run.masks, tgt_padding=run.masks.tgt_padding and config.pad_id not in ids)

@@ -50,7 +50,10 @@ class Steps:
             decode = self.model.decode
             _, tgt_mask, *_ = self.masks.build(self.model, self.src, tgt)
         hidden = decode(tgt, self.memory, tgt_mask, self.memory_mask)
-        return self.model.generator(hidden[:, -1])
+        logits, config = self.model.generator(hidden[:, -1]), self.model.config
+        if config.bos_id == config.pad_id:  # Marian never writes its padding token
+            logits[:, config.pad_id] = -torch.inf
+        return logits
 
     def reorder(self, rows: Tensor) -> None:
         """Targets take the places of others of the same sentence."""

@@ -33,9 +33,11 @@ from model.probing.interventions import (
     replace_positions,
     replace_softmax_inputs,
     replace_weights,
+    without_rotation,
 )
 from model.probing.position_tables import table_of
-from model.probing.sites import Part, embedding_of, parts_of
+from model.probing.sites import Part, attention_at, embedding_of, parts_of, sides_of
+from model.transformer import MultiHeadAttention, Side
 
 ALL_ROWS = slice(None)  # of a batch
 
@@ -108,7 +110,10 @@ def _hook(
         for hook in _softmax(module, part, here, read):
             hooks.enter_context(hook)
     for rows, change in here:
-        if isinstance(change, Positioned):
+        if isinstance(change, Positioned) and not _side(model, part).table:
+            for attention in _attentions_without_table(model, part, change):
+                hooks.enter_context(without_rotation(attention))
+        elif isinstance(change, Positioned):
             table = table_of(change.kind, module, model.config.max_length, change.shift)
             embedding = model.get_submodule(part.name.rpartition(".")[0])
             hooks.enter_context(replace_positions(embedding, table))
@@ -120,6 +125,22 @@ def _hook(
                 hooks.enter_context(replace_head(module, change.scope.heads, inside))
             else:
                 hooks.enter_context(replace_output(module, inside))
+
+
+def _side(model: nn.Module, part: Part) -> Side:
+    return sides_of(model)[part.side]
+
+
+def _attentions_without_table(
+    model: nn.Module, part: Part, change: Positioned
+) -> list[MultiHeadAttention]:
+    """Those that turn queries and keys by the positions of a side to which no table is added."""
+    if change.kind != "none":
+        raise CannotChange(
+            f"“{change}”: this model adds no positions to its embeddings, its attention turns "
+            "queries and keys by them; that can be switched off (positions:none), no more."
+        )
+    return [attention_at(model, site) for site in model.sites() if site.query_side == part.side]
 
 
 def _softmax(attention: nn.Module, part: Part, here: Placed, read: dict):

@@ -1,11 +1,12 @@
 """One head step by step: everything between the input of an attention and its layer's output.
 
 The steps are those of the paper: input, projections to q, k and v, scores, scaling, mask, softmax,
-values, concatenation, output projection, residual and norm, feed-forward. `head_steps` runs the
-model once and records them all, with steps ablated if asked.
+values, concatenation, output projection, residual and norm, feed-forward. Other models have more of
+them: norms of queries and keys, rotation, key heads that queries share, a gate. `head_steps` runs
+the model once and records them all, with steps ablated if asked.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -13,14 +14,21 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from model.families.parts import GatedFeedForward, NormedProjection
+from model.families.rotary import RotaryScores
 from model.probing.applying import Given, applied
 from model.probing.capture import inputs_of, outputs_of
-from model.probing.interventions import replace_mask, replace_positions, replace_scores, unscaled
+from model.probing.interventions import (
+    replace_mask,
+    replace_positions,
+    without_rotation,
+    without_scaling,
+)
 from model.probing.run import Run
 from model.probing.sites import (
     LayerParts,
+    attention_at,
     embedding_of,
-    embeddings_of,
     parts_at,
     sides_of,
     sublayers_of,
@@ -36,25 +44,33 @@ class HeadSteps:
     """What one head, and the layer around it, did with a sentence pair. Arrays are read-only
     float32.
 
-    token, table  (query, d_model): words and positions, where the layer reads the embeddings
+    key_head      the head of keys and values that this head reads, which others may share
+    token, table  (query, d_model): words and positions, where the layer reads the embeddings; no
+                  table where none is added
     residual      (query, d_model): the residual stream at the queries
     query_input   (query, d_model): the same after the norm of a pre-norm layer
     key_input     (key, d_model): what keys and values are projected from
     q             (query, d_head); k, v: (key, d_head)
-    scores        (query, key): q·kᵀ; scaled: ÷ √d_head; mask: True = may attend; weights
+    q_projected, k_projected   the same before their norm, or None where they have none
+    q_rotated, k_rotated       the same turned by rotary positions, or None where they are not
+    scores        (query, key): q·kᵀ, of turned ones where they are; scaled: ÷ √d_head; mask: True =
+                  may attend; weights
     head_output   (query, d_head): weights · v
     concatenated  (query, heads · d_head); one_by_one: the same, each head computed by itself,
                   or None where no single matrix holds all heads
     matrix        (heads · d_head, d_model): the query projection of all heads; None likewise
+    gate          (query, d_ff): what gates the feed-forward's hidden numbers, after its activation;
+                  None where nothing does
     output        (query, d_model): the output projection
     added         (query, d_model): residual + output; after: what follows, normed in post-norm
                   layers
-    forward_input (query, d_model); hidden: (query, d_ff) after the ReLU; forward: the
-                  feed-forward's output; layer_output: the layer's output
+    forward_input (query, d_model); hidden: (query, d_ff) after the ReLU, or what stands in its
+                  place; forward: the feed-forward's output; layer_output: the layer's output
     """
 
     site: Site
     head: int
+    key_head: int
     pre_norm: bool
     token: np.ndarray | None
     table: np.ndarray | None
@@ -64,6 +80,10 @@ class HeadSteps:
     q: np.ndarray
     k: np.ndarray
     v: np.ndarray
+    q_projected: np.ndarray | None
+    k_projected: np.ndarray | None
+    q_rotated: np.ndarray | None
+    k_rotated: np.ndarray | None
     scores: np.ndarray
     scaled: np.ndarray
     mask: np.ndarray
@@ -77,6 +97,7 @@ class HeadSteps:
     after: np.ndarray
     forward_input: np.ndarray
     hidden: np.ndarray
+    gate: np.ndarray | None
     forward: np.ndarray
     layer_output: np.ndarray
 
@@ -121,6 +142,16 @@ def head_steps(
         "token": embedding.token,
         "table": embedding.position,
     }
+    rotated = isinstance(attention.scores, RotaryScores)
+    if rotated:
+        recorded["q_rotated"] = attention.scores.query_rotation
+        recorded["k_rotated"] = attention.scores.key_rotation
+    normed = isinstance(attention.query, NormedProjection)
+    if normed:
+        recorded["q_projected"] = attention.query.linear
+        recorded["k_projected"] = attention.key.linear
+    if isinstance(block.feed_forward, GatedFeedForward):
+        recorded["gate"] = block.feed_forward.activation
     with ExitStack() as stack:
         stack.enter_context(applied(model, run.changes, given))
         _ablate(stack, model, block, ablated)
@@ -134,32 +165,49 @@ def head_steps(
     pre_norm = list(inputs).index("norm") < list(inputs).index("attention")
     residual = inputs["norm"][0] if pre_norm else query_input
     added = inputs["next_norm" if pre_norm else "norm"][0]
-    q, k, v = (attention.split(outputs[name])[0, head] for name in ("query", "key", "value"))
+    key_head = head * attention.n_key_heads // attention.n_heads
+    q = attention.split(outputs["query"])[0, head]
+    k, v = (attention.split(outputs[name])[0, key_head] for name in ("key", "value"))
+    projected = {
+        f"{name}_projected": attention.split(outputs[f"{name}_projected"])[0, which]
+        if normed
+        else None
+        for name, which in (("q", head), ("k", key_head))
+    }
+    turned = {
+        name: outputs[name][0, which] if rotated else None
+        for name, which in (("q_rotated", head), ("k_rotated", key_head))
+    }
     # The first sublayer of layer 1 reads the embeddings.
     reads_embeddings = site.layer == 0 and block.norm is sublayers_of(block.layer)[0][2]
-    scores = unscaled if "scaling" in ablated else attention.scores
-    one_by_one = _head_by_head(attention, query_input, key_input, mask, scores)
+    with ExitStack() as stack:
+        _ablate(stack, model, block, set(ablated) & {"scaling", "positions"})
+        one_by_one = _head_by_head(attention, query_input, key_input, mask)
+    matrix = linear_of(attention.query)
     arrays = {
         "token": outputs["token"][0] if reads_embeddings else None,
-        "table": outputs["table"][: residual.shape[1]] if reads_embeddings else None,
+        "table": outputs["table"][: residual.shape[1]] if reads_embeddings and side.table else None,
         "residual": residual[0],
         "query_input": query_input[0],
         "key_input": key_input[0],
         "q": q,
         "k": k,
         "v": v,
-        "scores": q @ k.T,
+        **projected,
+        **turned,
+        "scores": turned["q_rotated"] @ turned["k_rotated"].T if rotated else q @ k.T,
         "scaled": scaled[0, head],
         "weights": outputs["weights"][0, head],
         "head_output": attention.split(inputs["output"][0])[0, head],
         "concatenated": inputs["output"][0][0],
         "one_by_one": None if one_by_one is None else one_by_one[0],
-        "matrix": attention.query.weight if isinstance(attention.query, nn.Linear) else None,
+        "matrix": matrix.weight if matrix else None,
         "output": outputs["output"][0],
         "added": added[0],
         "after": added[0] if pre_norm else outputs["norm"][0],
         "forward_input": inputs["feed_forward"][0][0],
         "hidden": inputs["linear2"][0][0],
+        "gate": outputs["gate"][0] if "gate" in outputs else None,
         "forward": outputs["forward"][0],
         "layer_output": outputs["layer"][0],
     }
@@ -168,7 +216,7 @@ def head_steps(
     captured = {
         name: None if value is None else read_only(value.clone()) for name, value in arrays.items()
     }
-    return HeadSteps(site, head, pre_norm, mask=allowed, **captured)
+    return HeadSteps(site, head, key_head, pre_norm, mask=allowed, **captured)
 
 
 def _of_head(mask: Tensor, head: int, shape) -> np.ndarray:
@@ -182,11 +230,15 @@ def _ablate(stack: ExitStack, model: nn.Module, block: LayerParts, ablated) -> N
     if "mask" in ablated:
         stack.enter_context(replace_mask(attention, None))
     if "scaling" in ablated:
-        stack.enter_context(replace_scores(attention, unscaled))
+        stack.enter_context(without_scaling(attention))
     if "positions" in ablated:
-        for embedding in embeddings_of(model):
-            nothing = torch.zeros_like(embedding.position.forward(model.config.max_length))
-            stack.enter_context(replace_positions(embedding, nothing))
+        for side in model.sides():
+            if side.table:
+                embedding = embedding_of(model, side)
+                nothing = torch.zeros_like(embedding.position.forward(model.config.max_length))
+                stack.enter_context(replace_positions(embedding, nothing))
+        for site in model.sites():
+            stack.enter_context(without_rotation(attention_at(model, site)))
     if "residual" in ablated:
         before = []  # the stream, if the norm reads it before attention does
         stack.enter_context(
@@ -205,22 +257,41 @@ def _head_by_head(
     query: Tensor,
     key: Tensor,
     mask: Tensor | None,
-    scores: Callable[[Tensor, Tensor], Tensor],
 ) -> Tensor | None:
     """Every head by itself, with its rows of the projections, then put side by side:
     (batch, query, heads · d_head)."""
-    projections = (attention.query, attention.key, attention.value)
-    if not all(isinstance(projection, nn.Linear) for projection in projections):
+    projections = [linear_of(p) for p in (attention.query, attention.key, attention.value)]
+    if None in projections:
         return None
     heads = []
+    width = projections[0].out_features // attention.n_heads
     for head in range(attention.n_heads):
-        width = attention.query.out_features // attention.n_heads
-        rows = slice(head * width, (head + 1) * width)
+        key_head = head * attention.n_key_heads // attention.n_heads
         q, k, v = (
-            nn.functional.linear(x, p.weight[rows], None if p.bias is None else p.bias[rows])
-            for x, p in zip((query, key, key), projections, strict=True)
+            _rows(projection, linear, slice(which * width, (which + 1) * width), x)
+            for x, which, projection, linear in zip(
+                (query, key, key),
+                (head, key_head, key_head),
+                (attention.query, attention.key, attention.value),
+                projections,
+                strict=True,
+            )
         )
         head_mask = mask if mask is None or mask.shape[1] == 1 else mask[:, head : head + 1]
-        weights = attention.softmax(scores(q[:, None], k[:, None]), head_mask)
+        weights = attention.softmax(attention.scores(q[:, None], k[:, None]), head_mask)
         heads.append(weights[:, 0] @ v)
     return torch.cat(heads, dim=-1)
+
+
+def linear_of(projection: nn.Module) -> nn.Linear | None:
+    """The matrix of all heads of a projection; None where each head has its own."""
+    if isinstance(projection, NormedProjection):
+        projection = projection.linear
+    return projection if isinstance(projection, nn.Linear) else None
+
+
+def _rows(projection: nn.Module, linear: nn.Linear, rows: slice, x: Tensor) -> Tensor:
+    """What some rows of a projection's matrix make of x, (batch, length, d_head)."""
+    bias = None if linear.bias is None else linear.bias[rows]
+    x = nn.functional.linear(x, linear.weight[rows], bias)
+    return projection.norm(x) if isinstance(projection, NormedProjection) else x

@@ -7,26 +7,33 @@ Enter them before `capture`, so that it sees what the model used.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from torch import Tensor, nn
 
+from model.families.rotary import Rotation
 from model.transformer import Embedding, MultiHeadAttention
 
 
 @contextmanager
-def replace_scores(
-    attention: MultiHeadAttention, change: Callable[[Tensor, Tensor], Tensor]
-) -> Iterator[None]:
-    """Use `change(q, k)` for the scores: (batch, heads, query, d_head) and (batch, heads, key,
-    d_head) → (batch, heads, query, key)."""
-    with attention.scores.register_forward_hook(lambda module, inputs, scores: change(*inputs)):
+def without_scaling(attention: MultiHeadAttention) -> Iterator[None]:
+    """Scores that nothing divides by √d_head."""
+    with attention.scores.register_forward_hook(
+        lambda module, inputs, scores: scores * inputs[0].shape[-1] ** 0.5
+    ):
         yield
 
 
-def unscaled(q: Tensor, k: Tensor) -> Tensor:
-    """Scores that nothing divides, for `replace_scores`."""
-    return q @ k.transpose(-2, -1)
+@contextmanager
+def without_rotation(attention: MultiHeadAttention) -> Iterator[None]:
+    """Queries and keys stay as they are where rotary positions would turn them."""
+    with ExitStack() as hooks:
+        for part in attention.scores.children():
+            if isinstance(part, Rotation):
+                hooks.enter_context(
+                    part.register_forward_hook(lambda module, inputs, turned: inputs[0])
+                )
+        yield
 
 
 @contextmanager

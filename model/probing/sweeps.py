@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from model.probing.applying import Given, applied_by_row
 from model.probing.changes import Change, HeadOff, Hidden, Patched, Scope, Skipped, written
 from model.probing.run import Run
-from model.probing.sites import parts_of, predicted_side
+from model.probing.sites import device_of, parts_of, predicted_side
 from model.probing.trace import ids_of, read_of
 from model.transformer import Site
 
@@ -29,8 +29,9 @@ NONE = -1  # in place of an id
 class Score:
     """A number for a pass: the log-probability of the predicted text, all its tokens together (or
     `each` by itself, a number for each row of the logits), or of the class that is the likeliest
-    without a change. With a `position`, a row of the logits from 0, the log-probability of the
-    token `wanted` there, or, where `against` is given too, the difference of their logits."""
+    without a change; of a model that makes a vector of the text, how similar that is (cosine) to
+    the one without a change. With a `position`, a row of the logits from 0, the log-probability of
+    the token `wanted` there, or, where `against` is given too, the difference of their logits."""
 
     position: int | None = None
     wanted: int | None = None
@@ -208,7 +209,11 @@ def sweep(
             logits = model(*ids, *run.masks.build(model, *ids))
         if following is None:
             following = logits[0, :1].argmax(dim=-1)
-        plain, *found = score.of(logits, following).double().cpu().numpy()
+        if predicted_side(model).predicts == "embedding":
+            scores = torch.cosine_similarity(logits[:, 0], logits[:1, 0], dim=-1)
+        else:
+            scores = score.of(logits, following)
+        plain, *found = scores.double().cpu().numpy()
         for i, one in zip(some, found, strict=True):
             effects[i] = one - plain
     return Sweep(plain if score.each else float(plain), tuple(each), np.array(effects))
@@ -257,14 +262,16 @@ def _joining(model: nn.Module, first: Sequence[int]) -> Iterator[None]:
 
 
 def _following(model: nn.Module, run: Run) -> Tensor | None:
-    """The id that each row of the logits is to predict; None where they tell classes apart."""
+    """The id that each row of the logits is to predict; None where there is one row for the whole
+    text."""
     side, config = predicted_side(model), model.config
-    if side.predicts == "class":
+    if side.predicts not in ("next token", "masked token"):
         return None
-    (ids,) = ids_of(model, {side.name: read_of(model, run)[side.name]})
-    end = config.eos_id if config.eos_id >= 0 else NONE
-    following = torch.cat([ids[0, 1:], ids.new_tensor([end])])
-    if config.pad_id >= 0:
-        following[ids[0] == config.pad_id] = NONE
-        following[following == config.pad_id] = end
-    return following
+    text = read_of(model, run)[side.name]
+    if side.predicts == "masked token":
+        following = [NONE if role else i for i, role in zip(text.ids, text.roles, strict=True)]
+    else:
+        end = config.eos_id if config.eos_id >= 0 else NONE
+        real = text.roles.index("pad") if "pad" in text.roles else len(text.ids)
+        following = [*text.ids[1:real], end] + [NONE] * (len(text.ids) - real)
+    return torch.tensor(following, device=device_of(model))

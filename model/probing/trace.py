@@ -22,10 +22,8 @@ from model.probing.sites import (
     layers_of,
     sides_of,
 )
-from model.tokenizer import SPECIAL, Encoding, special
+from model.tokenizer import ROLES, Encoding, special
 from model.transformer import Config, Side, Site
-
-PAD, BOS, EOS = SPECIAL
 
 
 class CannotRead(ValueError):
@@ -160,7 +158,7 @@ def read_of(model: nn.Module, run: Run) -> dict[str, Encoding]:
     padding. Raises CannotRead: TooLong, a text of no token at all, or padding where the
     model has no token for it."""
     config = model.config
-    pad = special(config.pad_id, PAD)
+    pad, _, _ = special_tokens(config)
     texts = {}
     for side, text in zip(model.sides(), run.texts, strict=True):
         text = with_special_tokens(side, text, config)
@@ -181,8 +179,14 @@ def read_of(model: nn.Module, run: Run) -> dict[str, Encoding]:
 
 def with_special_tokens(side: Side, text: Encoding, config: Config) -> Encoding:
     """A text between bos and eos, as its side has them."""
-    bos, eos = special(config.bos_id, BOS), special(config.eos_id, EOS)
+    _, bos, eos = special_tokens(config)
     return bos * side.begins + text + eos * side.ends
+
+
+def special_tokens(config: Config) -> tuple[Encoding, Encoding, Encoding]:
+    """Padding, what begins a text and what ends it, each by itself."""
+    ids = config.pad_id, config.bos_id, config.eos_id
+    return tuple(map(special, ids, config.special_tokens, ROLES))
 
 
 def ids_of(model: nn.Module, texts: dict[str, Encoding]) -> list[torch.Tensor]:

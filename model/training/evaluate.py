@@ -55,6 +55,21 @@ def classify(checkpoint: Checkpoint, texts: list[str]) -> list[str]:
     return [checkpoint.classes[i] for i in chosen]
 
 
+@torch.no_grad()
+def ends_predicted(checkpoint: Checkpoint, texts: list[str], ends: list[str]) -> float:
+    """The share of the tokens of the ends, but their first, which nothing announces, that are the
+    most probable next ones behind the tokens before them; each end is that of its text."""
+    model, tokenizer = checkpoint.model, checkpoint.tokenizer
+    config, side = model.config, model.sides()[0]
+    right = total = 0
+    for text, end in zip(tokenizer.encode_batch(texts), tokenizer.encode_batch(ends), strict=True):
+        ids = torch.tensor([data.with_special_ids(side, text, config)], device=device_of(model))
+        best = model(ids, *Masks().build(model, ids))[0, -len(end) : -1].argmax(dim=-1)
+        right += int((best == ids[0, 1 - len(end) :]).sum())
+        total += len(end) - 1
+    return right / total
+
+
 def bleu_and_chrf(translations: list[str], references: list[str]) -> dict:
     """sacreBLEU's figures for cased text (and BLEU for lowercased), with their signatures."""
     from sacrebleu.metrics import BLEU, CHRF  # only those who evaluate need it
@@ -71,6 +86,10 @@ def bleu_and_chrf(translations: list[str], references: list[str]) -> dict:
 def evaluate(checkpoint: Checkpoint, task: Task, examples: list[Example], beam: int = 1) -> dict:
     """The figures of one test set, without its name."""
     sources, targets = (list(side) for side in zip(*examples, strict=True))
+    if task.continues:
+        share = ends_predicted(checkpoint, sources, targets)
+        decode = "most probable next token"
+        return {"decode": decode, task.score: 100 * share, "examples": len(targets)}
     if task.classes:
         answers, decode = classify(checkpoint, sources), "most probable class"
     else:

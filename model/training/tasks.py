@@ -1,7 +1,8 @@
 """What a model can be trained to do: its examples, its sizes and recipe, and how it is scored.
 
 Training reads `examples` alone, which holds no line of a test set; `tests` is for evaluate.py.
-An example is a source text and a target: a text, or for a classifier the name of a class.
+An example is a source text and a target: a text, for a classifier the name of a class, or, where a
+model goes on with the source itself, the end of the source that it is scored on.
 """
 
 import random
@@ -51,7 +52,8 @@ def smaller_tables(model: nn.Module) -> None:
 @dataclass(frozen=True)
 class Task:
     """One task. `score` names what evaluate.py measures: "bleu", "accuracy" or "exact"; `text` is
-    what sources are, in words; `first_weights` changes those of a new model."""
+    what sources are, in words; `first_weights` changes those of a new model; `continues` says that
+    the model reads one text, the source, and learns every next token of it."""
 
     name: str
     title: str
@@ -67,6 +69,7 @@ class Task:
     vocab_size: int = 6000
     recipe: Recipe = Recipe()
     classes: tuple[str, ...] = ()
+    continues: bool = False
     direction: tuple[str, ...] = ()
     first_weights: Callable[[nn.Module], None] = as_built
 
@@ -76,9 +79,10 @@ class Task:
         return Tokenizer.train(texts, self.vocab_size)
 
     def encode(self, tokenizer: Tokenizer, examples: Iterable[Example], config: Config):
-        """Examples as ids: source + eos; bos + target + eos, or bos + the number of the class.
-        Raises DataError for a model that lacks a token of a target, and for an example that is too
-        long."""
+        """Examples as ids: source + eos; bos + target + eos, or bos + the number of the class. Of a
+        task that continues: bos + source without its last token; bos + source. Raises DataError for
+        a model that lacks a token of a target, and for an example that is too long.
+        """
         if not self.classes and min(config.bos_id, config.eos_id) < 0:
             raise DataError(
                 "A model learns to write a target between a token that begins it and one that "
@@ -87,15 +91,19 @@ class Task:
         ends = [config.eos_id] * (config.eos_id >= 0)
         examples = list(examples)
         sources = tokenizer.encode_batch([source for source, _ in examples])
-        if self.classes:
-            targets = [[self.classes.index(target)] for _, target in examples]
+        if self.continues:
+            sources = [[config.bos_id, *ids] for ids in sources]
+            pairs: list[Pair] = [(ids[:-1], ids) for ids in sources]
         else:
-            targets = tokenizer.encode_batch([target for _, target in examples])
-            targets = [[*ids, *ends] for ids in targets]
-        pairs: list[Pair] = [
-            ([*source, *ends], [config.bos_id, *target])
-            for source, target in zip(sources, targets, strict=True)
-        ]
+            if self.classes:
+                targets = [[self.classes.index(target)] for _, target in examples]
+            else:
+                targets = tokenizer.encode_batch([target for _, target in examples])
+                targets = [[*ids, *ends] for ids in targets]
+            pairs = [
+                ([*source, *ends], [config.bos_id, *target])
+                for source, target in zip(sources, targets, strict=True)
+            ]
         for number, pair in enumerate(pairs, start=1):
             if max(map(len, pair)) > config.max_length:
                 raise DataError(
@@ -273,6 +281,47 @@ def toy(name: str) -> Task:
     )
 
 
+def induction() -> Task:
+    """A random row of letters, and the same again (Olsson et al. 2022): what follows a letter can
+    be known from where it stood before, and from nothing else. No letter stands twice in a row, and
+    rows are of different lengths, so that position does not help. To learn from they are repeated
+    up to one length: a batch has texts of one length, and would tell that of their rows."""
+
+    def draw(split: str, count: int, length: int = 0) -> list[Example]:
+        chance, examples = random.Random("induction" + split), {}
+        while len(examples) < count:
+            row = chance.sample(LETTERS, chance.randint(4, 20))
+            text = " ".join((row * length)[:length] if length else row * 2)
+            if SEQUENCE_SPLITS[zlib.crc32(" ".join(row).encode()) % 10] == split:
+                examples[text] = " ".join(row)
+        return list(examples.items())
+
+    return Task(
+        name="induction",
+        title="Go on with a row of letters that repeats",
+        look_for="In the second row a head of layer 2 attends to the letter behind the same letter "
+        "of the first row: an induction head. It needs the heads of layer 1, which attend to the "
+        "previous token between them: switch layer 1 off, and the repeat is lost.",
+        text="rows of 4 to 20 different lower-case letters, each written again and again",
+        score="accuracy",
+        data="Rows of 4 to 20 different letters, each repeated up to 40 letters, drawn at random "
+        "by model/training/tasks.py. Scored on rows written twice: on the second but its first "
+        "letter, which nothing announces.",
+        terms="None: they are made by this program.",
+        examples=lambda: {"train": draw("train", 40_000, 40), "val": draw("val", 500, 40)},
+        tests=lambda: {"unseen": draw("test", 1000)},
+        preset="decoder_only",
+        sizes=dict(
+            d_model=64, n_heads=4, d_ff=64, n_decoder_layers=2, dropout=0.0, max_length=256
+        ),
+        vocab_size=259 + len(LETTERS),
+        recipe=Recipe(
+            epochs=12, max_tokens=2048, peak=3e-3, warmup=400, cooldown=2000, smoothing=0.0
+        ),
+        continues=True,
+    )  # fmt: skip
+
+
 SEQUENCE_SPLITS = ("train",) * 8 + ("val", "test")
 
 
@@ -286,9 +335,11 @@ def task(name: str, path: Path | None = None, reverse: bool = False) -> Task:
         return pairs(path)
     if name == "reviews":
         return reviews(path)
+    if name == "induction":
+        return induction()
     if name not in TOYS:
         raise DataError(f"There is no task {name!r}; there are {', '.join(NAMES)}.")
     return toy(name)
 
 
-NAMES = ("multi30k", "reviews", *TOYS, "pairs")
+NAMES = ("multi30k", "reviews", *TOYS, "induction", "pairs")

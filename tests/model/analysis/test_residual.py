@@ -97,7 +97,7 @@ def test_lengths_and_likeness_are_torchs():
 
 def test_padding_is_left_out_of_the_mean_over_tokens():
     _, seen = random_trace("paper", 20)
-    stream, real = seen.stream["src"], residual.real(seen, "src", 0)
+    stream, real = seen.stream["src"], residual.real(seen, "src")
     assert real.sum() == 7 and len(real) == 20
     alike = residual.mean_cosine_between_depths(stream, real)
     assert np.allclose(np.diagonal(alike), 1) and np.allclose(alike, alike.T)

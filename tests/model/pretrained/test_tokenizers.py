@@ -1,0 +1,132 @@
+"""Tokenizers of other people's models: transformers' ids, offsets that slice the text."""
+
+import sys
+
+import pytest
+import transformers
+
+from model.checkpoint import load
+from model.pretrained.weights import CannotLoad
+from model.probing.trace import read_of
+from model.spm_tokenizer import SentencePieceTokenizer
+from tests.model.pretrained.folders import write
+
+KINDS = ("bert", "gpt2", "llama", "qwen2", "marian")
+TEXTS = [
+    "The dog sees the dog.",
+    "a naïve café – “quotes” 12",
+    "Größe: 3,5 m  two  spaces",
+    " a leading space",
+    "東京 🙂 dogs",
+    "Ein Hund sieht die Katze, oder?",
+]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def checkpoint(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    write(folder, request.param)
+    return load(folder), folder
+
+
+def theirs(folder):
+    if (folder / "source.spm").is_file():
+        return transformers.MarianTokenizer.from_pretrained(folder)
+    return transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_ids_are_those_of_transformers(checkpoint, text):
+    ours, folder = checkpoint
+    tokenizer = theirs(folder)
+    nothing = (ours.tokenizer.encode("a"),) * (len(ours.model.sides()) - 1)
+    run = ours.run(text, "a" if nothing else None)
+    read = next(iter(read_of(ours.model, run).values()))
+    expected = tokenizer(text, truncation=False, padding=False)["input_ids"]
+    assert list(read.ids) == expected
+    assert sum(bool(role) for role in read.roles) == len(expected) - len(run.texts[0].ids)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_offsets_slice_the_text(checkpoint, text):
+    ours, _ = checkpoint
+    encoding = ours.tokenizer.encode(text)
+    covered = set()
+    for token, (start, end) in zip(encoding.tokens, encoding.offsets, strict=True):
+        assert 0 <= start <= end <= len(text)
+        covered |= set(range(start, end))
+        if text[start:end].isascii() and text[start:end].isalnum():
+            assert token.removeprefix("·") == text[start:end]
+    assert covered >= {i for i, character in enumerate(text) if character.isalnum()}
+    starts = [start for start, _ in encoding.offsets]
+    assert starts == sorted(starts)
+    assert not any(encoding.roles)
+
+
+def test_text_comes_back(checkpoint):
+    ours, _ = checkpoint
+    for text in (TEXTS[0], TEXTS[5]):
+        tokenizer = ours.tokenizer
+        found = tokenizer.decode(tokenizer.encode(text).ids)
+        if ours.preset == "bert":  # it leaves no space where punctuation was
+            found, text = found.replace(" ", ""), text.lower().replace(" ", "")
+        assert found == text
+
+
+def test_pre_tokens_cover_the_tokens(checkpoint):
+    ours, _ = checkpoint
+    for text in TEXTS:
+        words, parts = ours.tokenizer.word_ids(text), ours.tokenizer.pre_tokens(text)
+        spans = ours.tokenizer.encode(text).offsets
+        for word, (start, end) in zip(words, spans, strict=True):
+            first, last = parts[word][1]
+            assert start == end or first <= start < end <= last
+
+
+def test_what_is_generated_has_offsets_in_its_text(checkpoint):
+    ours, _ = checkpoint
+    tokenizer = ours.tokenizer.target
+    ids = tokenizer.encode(TEXTS[0]).ids + tokenizer.encode(TEXTS[5]).ids
+    encoding, text = tokenizer.encoding(ids), tokenizer.decode(ids)
+    assert encoding.ids == ids and max(end for _, end in encoding.offsets) <= len(text)
+    assert [tokenizer.token(i) for i in range(tokenizer.last_id + 3)]
+
+
+def test_a_mask_is_typed_and_other_special_tokens_are_text(tmp_path):
+    write(tmp_path, "bert")
+    checkpoint = load(tmp_path)
+    encoding = checkpoint.tokenizer.encode("the [MASK] sees the [SEP]")
+    mask, separator = map(checkpoint.tokenizer.id_of, ("[MASK]", "[SEP]"))
+    assert encoding.ids.count(mask) == 1 and separator not in encoding.ids
+    where = encoding.ids.index(mask)
+    assert encoding.tokens[where] == "[MASK]" and encoding.offsets[where] == (4, 10)
+    trace = checkpoint.trace("the [MASK] sees")
+    assert trace.src.tokens[0] == "[CLS]" and trace.src.tokens[-1] == "[SEP]"
+    assert trace.src.roles == ("bos", *[""] * (len(trace.src.ids) - 2), "eos")
+    assert trace.logits.shape == (len(trace.src.ids), len(checkpoint.tokenizer))
+
+
+def test_a_language_is_named_before_a_text(tmp_path):
+    write(tmp_path, "marian")
+    tokenizer = load(tmp_path).tokenizer
+    encoding = tokenizer.encode(">>deu<< The dog")
+    assert encoding.ids[0] == tokenizer.id_of(">>deu<<") and encoding.offsets[0] == (0, 7)
+    assert encoding.ids[1:] == tokenizer.encode(" The dog").ids
+    assert ">>xyz<<" not in tokenizer.encode(">>xyz<< The dog").tokens
+
+
+def test_each_side_of_a_translator_has_its_tokenizer(tmp_path):
+    write(tmp_path, "marian")
+    checkpoint = load(tmp_path)
+    source, target = checkpoint.tokenizer, checkpoint.tokenizer.target
+    assert isinstance(source, SentencePieceTokenizer) and target is not source
+    text = "The dog sees"
+    assert source.encode(text).ids != target.encode(text).ids
+    assert checkpoint.run(text, text).texts == (source.encode(text), target.encode(text))
+
+
+def test_without_sentencepiece(tmp_path, monkeypatch):
+    write(tmp_path, "marian")
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    with pytest.raises(CannotLoad, match="pip install sentencepiece"):
+        load(tmp_path)
