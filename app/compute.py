@@ -24,6 +24,7 @@ from model.analysis.decomposition import Decomposition, decomposition
 from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
 from model.checkpoint import Checkpoint
 from model.decoding.generate import Generation, How
+from model.families.rotary import angles
 from model.masks import Masks
 from model.probing.head_steps import HeadSteps, head_steps
 from model.probing.position_tables import full_table
@@ -318,6 +319,13 @@ def positional_table(view: ModelView, side: str) -> np.ndarray:
     embedding = embedding_of(view.model, sides_of(view.model)[side])
     table = full_table(embedding.position, view.model.config.max_length)
     return table.float().cpu().numpy()
+
+
+def rotation_of(view: ModelView, run: Run) -> np.ndarray:
+    """By how much rotary positions turn each pair of numbers, in radians, (position, pair)."""
+    config = view.model.config
+    length = len(trace_of(view, run).texts[sides_of(view.model).popitem()[0]].ids)
+    return angles(config.rotary, config.d_head, length, torch.float32).numpy()
 
 
 @st.cache_resource(show_spinner=False)

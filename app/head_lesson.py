@@ -81,7 +81,13 @@ class Lesson:
         )
         stack = stack_of(self.model, self.query_side)
         formula, code = r"x", self._code((type(stack).forward, "x = layer("))
-        if steps.token is not None:
+        if steps.token is not None and steps.table is None:
+            formula = r"x = \mathrm{word}"
+            explanation = "Layer 1 reads the words alone: positions come in with queries and keys."
+            hand += f"**{steps.residual[row, 0]:.2f}**."
+            embedding = embedding_of(self.model, self.query_side)
+            code = self._code((type(embedding).forward, "self.token("))
+        elif steps.token is not None:
             pictures = [
                 self._of_query("word", steps.token),
                 self._of_query("position", steps.table),
@@ -91,8 +97,12 @@ class Lesson:
             explanation = "Layer 1 reads the words: to each vector its position's is added."
             embedding = embedding_of(self.model, self.query_side)
             code = self._code((type(embedding).forward, "self.position("))
-            texts, total = by_hand(sum, [[steps.token[row, 0], steps.table[row, 0]]])
+            parts = [steps.token[row, 0], steps.table[row, 0]]
+            texts, total = by_hand(sum, [parts])
             hand += f"{texts[0]} + {texts[1]} = **{total}**."
+            if not math.isclose(sum(parts), steps.residual[row, 0], abs_tol=1e-4):
+                explanation += " More is added, and the sum is normed, before it enters."
+                hand += f" Normed with what else is added: **{steps.residual[row, 0]:.2f}**."
         else:
             hand += f"**{steps.residual[row, 0]:.2f}**."
         if self.query_side != self.key_side:
@@ -109,21 +119,40 @@ class Lesson:
 
     def _projections(self, name: str) -> Step:
         steps = self.steps
+        projected = steps.q if steps.q_projected is None else steps.q_projected
         hand = self._linear(
-            "q", self.attention.query, steps.query_input[self.row], steps.q[self.row]
+            "q", self.attention.query, steps.query_input[self.row], projected[self.row]
         )
+        formula = r"q = x W^Q + b^Q,\quad k = y W^K + b^K,\quad v = y W^V + b^V"
+        if getattr(self.attention.query, "bias", True) is None:
+            formula = r"q = x W^Q,\quad k = y W^K,\quad v = y W^V"
+        more = ""
+        if self.site.n_key_heads < self.site.n_heads:
+            more += (
+                f" {self.site.n_heads} heads of queries share {self.site.n_key_heads} of keys and "
+                f"values: this one reads the keys of head {steps.key_head + 1} of these."
+            )
+        if steps.q_projected is not None:
+            more += " Queries and keys are normed, each by itself."
+        pictures = [self._of_query("q", steps.q), self._of_key("k", steps.k)]
+        if steps.q_rotated is not None:
+            more += (
+                " Then queries and keys are turned, two numbers at a time, by an angle that grows "
+                "with their position (rotary positions): so their product depends on how far "
+                "apart they stand."
+            )
+            pictures += [
+                self._of_query("q, turned", steps.q_rotated),
+                self._of_key("k, turned", steps.k_rotated),
+            ]
         return Step(
             name,
-            r"q = x W^Q + b^Q,\quad k = y W^K + b^K,\quad v = y W^V + b^V",
+            formula,
             "Three matrices make of each vector a query (q), a key (k) and a value (v). "
             f"Queries come from the {self.query_title}, keys and values from "
-            f"the {self.key_title}.",
+            f"the {self.key_title}.{more}",
             self._shape("q", "query", "d_head") + self._shape("; k and v", "key", "d_head"),
-            [
-                self._of_query("q", steps.q),
-                self._of_key("k", steps.k),
-                self._of_key("v", steps.v),
-            ],
+            [*pictures, self._of_key("v", steps.v)],
             self._code(
                 (type(self.attention).forward, "self.query(", "self.keys_values("),
                 (type(self.attention).keys_values, "self.key(", "return"),
@@ -133,9 +162,10 @@ class Lesson:
 
     def _scores(self, name: str) -> Step:
         steps = self.steps
-        products = steps.q[self.row].astype(float) * steps.k[self.column]
+        query, key = steps.compared
+        products = query[self.row].astype(float) * key[self.column]
         order = np.argsort(-np.abs(products))[:3]
-        pairs = [[steps.q[self.row, i], steps.k[self.column, i]] for i in order]
+        pairs = [[query[self.row, i], key[self.column, i]] for i in order]
         rest = float(products.sum() - products[order].sum())
         texts, total = by_hand(_sum_of_products, [*pairs, [rest]])
         terms = " + ".join(f"{a} · {b}" for a, b in zip(texts[0:-1:2], texts[1:-1:2], strict=True))
@@ -341,14 +371,30 @@ class Lesson:
         hidden = steps.hidden[row]
         feeds_next = self.block.next_norm is sublayers_of(self.layer)[-1][2]
         between = "" if feeds_next else " Between lies another attention."
+        activation = type(getattr(self.layer.feed_forward, "activation", nn.ReLU())).__name__
+        formula, title = r"\max(0,\, x W_1 + b_1)\, W_2 + b_2", "hidden, after the ReLU"
+        does, gate = "cut at 0", []
+        passed = (
+            f"of {len(hidden)} hidden numbers **{int((hidden > 0).sum())}** are above 0 and pass"
+        )
+        if steps.gate is not None:
+            formula = rf"(\mathrm{{{activation}}}(x W_g) \odot x W_1)\, W_2"
+            does, title = "each number times its gate", "hidden, gated"
+            gate = [self._of_query(f"gate, after the {activation}", steps.gate)]
+        elif activation != nn.ReLU.__name__:
+            formula = rf"\mathrm{{{activation}}}(x W_1 + b_1)\, W_2 + b_2"
+            does, title = "what is below 0 made small", f"hidden, after the {activation}"
+        if activation != nn.ReLU.__name__:
+            passed = f"the largest of {len(hidden)} hidden numbers is **{hidden.max():.2f}**"
         return Step(
             name,
-            r"\max(0,\, x W_1 + b_1)\, W_2 + b_2",
-            "Each token by itself: widened, cut at 0, and brought back to the width of x; added, "
+            formula,
+            f"Each token by itself: widened, {does}, and brought back to the width of x; added, "
             f"and the layer is done.{between}",
             self._shape("hidden", "query", "d_ff"),
             [
-                self._of_query("hidden, after the ReLU", steps.hidden),
+                *gate,
+                self._of_query(title, steps.hidden),
                 self._of_query("feed-forward", steps.forward),
                 self._of_query("output of the layer", steps.layer_output),
             ],
@@ -356,8 +402,7 @@ class Lesson:
                 (type(self.layer.feed_forward).forward, "return"),
                 (type(self.layer).forward, "self.feed_forward("),
             ),
-            f"**{self.token}**: of {len(hidden)} hidden numbers **{int((hidden > 0).sum())}** are "
-            f"above 0 and pass; its first number leaves the layer as "
+            f"**{self.token}**: {passed}; its first number leaves the layer as "
             f"**{steps.layer_output[row, 0]:.2f}**.",
         )
 

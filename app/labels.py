@@ -36,6 +36,12 @@ from model.transformer import Side, TokenEmbedding
 from model.variants import LearnedPositions, PositionsFromOne
 
 MOST_ROWS = 8  # that a sentence names
+EMBEDDING, MASKED_TOKEN = "embedding", "masked token"
+ANSWERS = {  # what a model predicts → what that is called
+    "class": "Class",
+    "next token": "Next token",
+    MASKED_TOKEN: "Most probable in each place",
+}
 LONGEST_NAME = 300  # characters of what anyone may have written into a card
 
 NO_DIFFERENCE = "Differences are drawn on Attention; here the model is shown with the changes."
@@ -458,6 +464,8 @@ def in_plane(plane: Plane, answer: Answer, sides: tuple[str, str], width: int) -
 def positions(model) -> str:
     """What kind of positional table a model has."""
     position = embeddings_of(model)[0].position
+    if not all(side.table for side in model.sides()):
+        return "None: it turns queries and keys instead."
     if isinstance(position, LearnedPositions):
         return "It was learned, one vector a position, like the words'."
     text = "Sine and cosine by turns, fast waves on the left, slow ones on the right."
@@ -730,7 +738,10 @@ def block_explained(model, trace: Trace, block: Block) -> str:
 
 
 def most_probable(checkpoint, trace: Trace) -> tuple[str, list[str]]:
-    """What the softmax's largest probabilities stand for, row by row, and what they are called."""
+    """What the softmax's largest probabilities stand for, row by row, and what they are called;
+    nothing for a model that predicts none."""
+    if trace.predicted.predicts == EMBEDDING:
+        return "", []
     ids, probabilities = trace.most_probable(1)
     answers = checkpoint.outputs(ids[:, 0])
     if trace.predicted.predicts == "class":
@@ -818,7 +829,12 @@ def output(view, run: Run, trace: Callable[[], Trace]) -> tuple[str, str]:
         direction = view.checkpoint.card.get("direction") or ["", ""]
         text = view.tokenizer.decode(run.texts[-1].ids)
         return LANGUAGES.get(direction[-1], direction[-1]) or "Output", text
+    if predicted.predicts == EMBEDDING:
+        return "Output", f"an embedding of {view.model.config.d_model:,} numbers"
+    title = ANSWERS[predicted.predicts]
+    if predicted.predicts == MASKED_TOKEN:  # each row fills its own place
+        ids, _ = trace().most_probable(1)
+        return title, view.tokenizer.decode(ids[:, 0].tolist())
     ids, probabilities = (array[-1, 0] for array in trace().most_probable(1))
-    title = {"class": "Class", "next token": "Next token"}[predicted.predicts]
     (answer,) = view.checkpoint.outputs([ids])
     return title, f"{answer}, {percent(float(probabilities))}"

@@ -113,15 +113,16 @@ def order_by(
 MOST_PROBABLE = 5
 
 
-def answers_of(trace: Trace, outputs: Callable[[Sequence[int]], Sequence[str]]) -> Answers:
-    """What is predicted in a trace; `outputs` names answers by their ids."""
+def answers_of(trace: Trace, outputs: Callable[[Sequence[int]], Sequence[str]]) -> Answers | None:
+    """What is predicted in a trace, if anything; `outputs` names answers by their ids."""
     side = trace.predicted
-    title = {"class": "Class", "next token": "Next token"}[side.predicts]
+    if side.predicts == labels.EMBEDDING:
+        return None
     rows = [
         list(zip(outputs(ids), (round(float(share), 4) for share in shares), strict=True))
         for ids, shares in zip(*trace.most_probable(MOST_PROBABLE), strict=True)
     ]
-    return Answers(side.title, title, rows)
+    return Answers(side.title, labels.ANSWERS[side.predicts], rows)
 
 
 def pack_trace(

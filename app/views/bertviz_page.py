@@ -52,6 +52,15 @@ if size.shapes > MANY:
 if not asked:
     raise session.NothingToShow
 
+site = trace.kinds[focus.kind][0]
+turned = any(not side.table for side in trace.sides.values())
+if view == "neuron" and (site.n_key_heads < site.n_heads or turned):
+    st.info(
+        "BertViz's neuron view multiplies each head's own queries and keys. In this model heads "
+        "share their keys, or both are turned by their position first: open the page Inside a head."
+    )
+    raise session.NothingToShow
+
 shown = focus.layer if focus.layer in layers else layers[0]
 query, key = labels.axes(trace, focus.kind)
 st.subheader(labels.kind_name(trace, focus.kind))

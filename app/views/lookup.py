@@ -32,7 +32,9 @@ def selected_head() -> None:
     run, focus = session.run(), session.focus()
     trace = compute.trace_of(session.view(run), run)
     kind, layer, head = focus.kind, focus.layer, focus.head
-    query, key = (vectors[kind][layer, head] for vectors in (trace.query, trace.key))
+    view = session.view(run)
+    steps = compute.head_steps_of(view, run, trace.kinds[kind][layer], head)
+    query, key = steps.compared
     texts, titles = trace.texts_of(kind), tuple(side.title for side in trace.sides_of(kind))
     with controls:
         chosen = session.draw_token("follow", texts[0].tokens, SECOND_TOKEN)

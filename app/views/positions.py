@@ -21,7 +21,20 @@ side = sides[title]
 encoding = trace.texts[side]
 position = charts.Axis("position", [f"{i} {token}" for i, token in enumerate(encoding.tokens)])
 
-if chosen in LAB:
+if not trace.sides[side].table and chosen not in OF_ALL_SIDES:
+    turned = compute.rotation_of(view, run)
+    panel(
+        "How far each pair of numbers has turned",
+        charts.vectors(np.cos(turned), position, 1.0),
+        "This model adds no table. It turns each query and key, two numbers at a time, by an angle "
+        "that grows with the position (rotary positions, Su et al. 2021): the cosine of that angle "
+        "at each position, pairs from the quickest to the slowest. Two tokens are compared by the "
+        "difference of their angles, which tells how far apart they stand.",
+        key="rotation_figure",
+        alt=f"Cosine of the angles at {turned.shape[0]} positions, {turned.shape[1]} pairs",
+        projector=projector,
+    )
+elif chosen in LAB:
     LAB[chosen](Lab(view, run, trace, side, projector, controls))
 else:
     table, token, embedded = trace.table[side], trace.token[side], trace.embedded[side]

@@ -102,6 +102,13 @@ class HeadSteps:
     layer_output: np.ndarray
 
     @property
+    def compared(self) -> tuple[np.ndarray, np.ndarray]:
+        """Queries and keys as the scores compare them: turned, where rotary positions turn them."""
+        if self.q_rotated is None:
+            return self.q, self.k
+        return self.q_rotated, self.k_rotated
+
+    @property
     def nbytes(self) -> int:
         return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
 
