@@ -32,7 +32,7 @@ CHUNK = 250  # sentences of a part
 MOST_REMEMBERED = 30  # batches of a source: more than there are in a part
 VERSION = 1  # of what is measured: parts of another are not taken over
 COUNTS, GATES, TRUST, PLAIN = "counts", "gates", "trust", "plain"
-LOSS, QUALITY = "loss", "quality"
+LOSS = "loss"
 Arrays = dict[str, np.ndarray]
 
 
@@ -91,7 +91,7 @@ class Plan:
             checkpoint = self._remembering
         arrays = {LOSS: losses(checkpoint, examples, changes)}
         if self.measure:
-            arrays[QUALITY] = quality(checkpoint, examples, self.measure, changes)
+            arrays[self.measure] = quality(checkpoint, examples, self.measure, changes)
         return arrays
 
     @cached_property
