@@ -14,7 +14,8 @@ A tidy table, one row a number:
     p, p_holm       of a change, that there is none: paired bootstrap, then adjusted over all parts
                     of the sort (Holm 1979)
     sentences, rows how many it was measured on
-    best            numbers of the sentences in which it is furthest beyond a uniform head
+    best            of what heads are named by (RULES), numbers of the sentences in which it is
+                    furthest beyond a uniform head
 
 The card, JSON in the file, says what was surveyed, and holds the sentences that `best` names.
 """

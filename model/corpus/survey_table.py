@@ -13,7 +13,7 @@ from model.corpus.survey_work import COUNTS, GATES, LOSS, PLAIN, TRUST, Arrays, 
 from model.corpus.trust import PAIRS
 
 N_BEST, FEWEST_ROWS = 3, 4  # sentences that are named, and rows that one must have
-SPREAD = ("entropy", "breadth", "distance")  # no head does most of these
+NAMING = {rule.measure for rule in RULES.values()}  # what sentences are named for
 
 
 def table(plan: Plan, numbers: Mapping[str, Arrays], samples: int, seed: int) -> list[Mapping]:
@@ -145,7 +145,7 @@ def _metrics(plan: Plan, counts: Arrays, drawn: np.ndarray) -> list[dict]:
                     if measure not in chosen or values["value"] > chosen[measure][0]["value"]:
                         chosen[measure] = values, at, name
                 for measure, (values, at, name) in chosen.items():
-                    shown = measure not in SPREAD and _best(plan, measures[name][:, :, i, head])
+                    shown = measure in NAMING and _best(plan, measures[name][:, :, i, head])
                     rows.append(row("head", measure, **place, at=at, **values, best=shown or None))
     return rows
 

@@ -190,7 +190,7 @@ def test_parts_are_dealt_out_and_each_is_done_once(monkeypatch, tmp_path):
     for index in range(3):
         process = survey_work.Processes(index, 3, "cpu")
         monkeypatch.setattr(survey_work.Processes, "gather", lambda self, share: None)
-        survey_work.work(plan, tmp_path / str(index), process)
+        survey_work.work(plan, tmp_path, process)  # which others are writing to
     assert sorted(done) == sorted(plan.parts) and len(plan.chunks) == 4
     assert sorted(i for chunk in plan.chunks for i in chunk) == list(range(7))
 
