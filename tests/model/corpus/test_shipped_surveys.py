@@ -31,6 +31,16 @@ def test_what_is_known_of_them_stands_there():
     assert first_order[worst["kind"], worst["layer"], worst["head"]] > 0
 
 
+def test_a_head_in_words():
+    by_name = {path.name: Survey.load(path) for path in CHECKPOINTS}
+    said = by_name["en-de"].in_words("encoder", 2, 3)
+    assert said.startswith("Over 1,000 sentences: previous token (6") and "BLEU −0." in said
+    assert said.endswith(", which may be chance.")
+    said = by_name["reverse"].in_words("encoder", 1, 1)
+    assert "no named pattern; without it exact targets, of 100, −7" in said and "chance" not in said
+    assert by_name["reverse"].in_words("encoder", 7, 1) == ""
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["copy", "sort"])
 def test_it_is_made_again_by_one_command(tmp_path, name):
