@@ -17,6 +17,10 @@ from safetensors.torch import save as to_bytes
 from model import presets
 from model.analysis import alignment
 from model.analysis.alignment import HeadAlignment, WordWeights
+from model.analysis.attribution import Attribution
+from model.analysis.attribution import attribution as attributed
+from model.analysis.decomposition import Decomposition
+from model.analysis.decomposition import decomposition as decomposed
 from model.card import markdown
 from model.decoding.generate import Generation, Greedy, How, generated
 from model.decoding.search import first_token, greedy_decode
@@ -224,6 +228,32 @@ class Checkpoint:
         changes = sweeps.changes_of(self.model, run, what)
         tried = replace(run, changes=(*run.changes, *chain.from_iterable(changes)))
         return sweeps.sweep(self.model, run, changes, score, self.given(tried, donor))
+
+    def decomposition(
+        self,
+        run: Run,
+        row: int,
+        token: int,
+        against: int | None = None,
+        donor: "Checkpoint | None" = None,
+    ) -> Decomposition:
+        """The logit of a token in a row of the logits, from 0, or its difference to another's, as a
+        sum of what the embedding, every head and every feed-forward wrote (analysis/decomposition).
+        Raises CannotRead and CannotChange."""
+        return decomposed(self.model, run, row, token, against, self.given(run, donor))
+
+    def attribution(
+        self,
+        run: Run,
+        row: int,
+        token: int,
+        head: tuple[int, int] | None = None,
+        against: int | None = None,
+        donor: "Checkpoint | None" = None,
+    ) -> Attribution:
+        """Which source words a predicted token comes from, by attention, gradient and removal
+        (analysis/attribution). Raises CannotRead and CannotChange."""
+        return attributed(self.model, run, row, token, head, against, self.given(run, donor))
 
     def given(self, run: Run, donor: "Checkpoint | None" = None, written: bool = False) -> Given:
         """What the changes of a run take from elsewhere. The model of the other run is `donor`, or

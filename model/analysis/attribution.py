@@ -88,12 +88,21 @@ class Attribution:
         rho, n = self.correlations()[method, truth], len(self.words)
         chance = SURE / (n - 1) ** 0.5
         if not rho > chance:  # NaN too
-            how = f"not like {truth} does: ρ = {rho:.2f}, and up to {chance:.2f} comes by chance"
+            agree = "do not agree"
         elif rho < ALIKE:
-            how = f"only partly like {truth} does: ρ = {rho:.2f}"
+            agree = "agree in part"
         else:
-            how = f"much like {truth} does: ρ = {rho:.2f}"
-        return f"For this token {method} orders the {n} words {how}."
+            agree = "agree"
+        first, true_first = (self.words[self.order(name)[0]] for name in (method, truth))
+        both = (
+            f"Both put “{first}” first."
+            if first == true_first
+            else f"First is “{first}” by {method}, “{true_first}” by {truth}."
+        )
+        return (
+            f"For this token {method} and {truth} {agree} on the order of the {n} words "
+            f"(ρ = {rho:.2f}; up to {chance:.2f} comes by chance). {both}"
+        )
 
 
 def source_kind(model: nn.Module) -> str:

@@ -19,7 +19,7 @@ from model.corpus.importance import (
     score,
     units,
 )
-from model.corpus.survey_work import LOSS, QUALITY
+from model.corpus.survey_work import LOSS
 from model.probing.changes import Change
 
 BY_LOSS, BY_GATES, BY_ENTROPY, AT_RANDOM = "loss", "first order", "entropy", "random"
@@ -121,7 +121,7 @@ class Measured:
     ) -> "Measured":
         numbers = {LOSS: losses(checkpoint, examples, together(off))}
         if measure:
-            numbers[QUALITY] = quality(checkpoint, examples, measure, together(off))
+            numbers[measure] = quality(checkpoint, examples, measure, together(off))
         return cls(numbers)
 
 
@@ -137,7 +137,7 @@ def curve(
     """Loss and quality with the first 0, 1, … heads of an order off, as many as `counts` say; each
     with its 95 % interval, and the p of no change (paired bootstrap over sentences)."""
     drawn = resamples(len(examples), samples)
-    of = {LOSS: lambda s: s[..., 0] / s[..., 1], QUALITY: lambda s: score(measure, s)}
+    of = {LOSS: lambda s: s[..., 0] / s[..., 1], measure: lambda s: score(measure, s)}
     rows = []
     for count in counts:
         off = order[:count]

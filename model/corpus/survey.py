@@ -14,7 +14,8 @@ A tidy table, one row a number:
     p, p_holm       of a change, that there is none: paired bootstrap, then adjusted over all parts
                     of the sort (Holm 1979)
     sentences, rows how many it was measured on
-    best            numbers of the sentences in which it is furthest beyond a uniform head
+    best            of what heads are named by (RULES), numbers of the sentences in which it is
+                    furthest beyond a uniform head
 
 The card, JSON in the file, says what was surveyed, and holds the sentences that `best` names.
 """
@@ -29,6 +30,7 @@ from model.files import replacing
 
 FILE = "survey.parquet"
 CARD = b"headlight"
+SIGNIFICANT = 0.05  # of p_holm
 POSITIONAL, ALIGNMENT = "positional", "alignment"
 MEASURES = {  # those that are no head metric, see analysis/head_metrics.py
     POSITIONAL: "share of rows whose largest weight is at one offset",
@@ -36,11 +38,15 @@ MEASURES = {  # those that are no head metric, see analysis/head_metrics.py
     "rare": "share of rows whose largest weight is on the rarest token",
     ALIGNMENT: "share of target words that are aligned as the model needs them",
     "loss": "nats a token; of a part the change without it",
-    "quality": "BLEU or % right; of a part the change without it",
+    "bleu": "sacreBLEU, greedy; of a part the change without it",
+    "accuracy": "% of the right class; likewise",
+    "exact": "% of targets that are right as a whole; likewise",
     "first_order": "the change of the loss that the gradient of a gate foretells",
     "sensitivity": "|gradient of a gate|, nats a token (Michel et al. 2019)",
     "ρ": "mean Spearman correlation of two rankings of the source words (analysis/attribution.py)",
 }
+IN_WORDS = {"bleu": "BLEU", "loss": "the loss", "accuracy": "accuracy, of 100,",
+            "exact": "exact targets, of 100,"}  # fmt: skip
 COLUMNS = ("part", "kind", "layer", "head", "measure", "at", "value", "low", "high", "uniform", "p",
            "p_holm", "sentences", "rows", "best")  # fmt: skip
 
@@ -126,6 +132,27 @@ class Survey:
             for name, rule in RULES.items()
             if (row := measures.get(rule.measure)) and row["value"] >= rule.least
         ]
+
+    def in_words(self, kind: str, layer: int, head: int) -> str:
+        """Whether a head is always like this: its names, and what is lost without it, over all
+        sentences; layer and head from 0. Empty for a head that was not surveyed."""
+        measures = self.head(kind, layer, head)
+        if not measures:
+            return ""
+        names = [
+            f"{one.name} ({one.row['value']:.0%}, {one.row['low']:.0%} to {one.row['high']:.0%})"
+            for one in self.names(kind, layer, head)
+        ]
+        measure = self.card["score"] or "loss"
+        row, digits = measures[measure], 3 if measure == "loss" else 2
+        value, low, high = (f"{row[name]:+.{digits}f}" for name in ("value", "low", "high"))
+        sure = "" if row["p_holm"] <= SIGNIFICANT else ", which may be chance"
+        said = (
+            f"Over {self.card['sentences']:,} sentences: "
+            f"{', '.join(names) or 'no named pattern'}; "
+            f"without it {IN_WORDS[measure]} {value} ({low} to {high}){sure}."
+        )
+        return said.replace("%", "\u202f%").replace("-", "−")
 
     def of(self, measure: str, part: str = "head") -> list[Mapping]:
         """All rows of a measure."""

@@ -9,11 +9,11 @@ from model.analysis.statistics import holm, interval, p_value, resamples
 from model.corpus.head_counts import OFFSETS, aligned, positional
 from model.corpus.importance import Unit, score
 from model.corpus.survey import ALIGNMENT, COLUMNS, MEASURES, POSITIONAL, RULES
-from model.corpus.survey_work import COUNTS, GATES, LOSS, PLAIN, QUALITY, TRUST, Arrays, Plan
+from model.corpus.survey_work import COUNTS, GATES, LOSS, PLAIN, TRUST, Arrays, Plan
 from model.corpus.trust import PAIRS
 
 N_BEST, FEWEST_ROWS = 3, 4  # sentences that are named, and rows that one must have
-SPREAD = ("entropy", "breadth", "distance")  # no head does most of these
+NAMING = {rule.measure for rule in RULES.values()}  # what sentences are named for
 
 
 def table(plan: Plan, numbers: Mapping[str, Arrays], samples: int, seed: int) -> list[Mapping]:
@@ -61,7 +61,7 @@ def _importance(plan: Plan, numbers: Mapping[str, Arrays], drawn: np.ndarray) ->
     rows, count = [], len(plan.examples)
     scores = {LOSS: lambda sums: sums[..., 0] / sums[..., 1]}
     if plan.measure:
-        scores[QUALITY] = lambda sums: score(plan.measure, sums)
+        scores[plan.measure] = lambda sums: score(plan.measure, sums)
     for measure, of in scores.items():
         plain = numbers[PLAIN][measure]
         without = np.stack([numbers[str(i)][measure] for i in range(len(plan.units))])
@@ -145,7 +145,7 @@ def _metrics(plan: Plan, counts: Arrays, drawn: np.ndarray) -> list[dict]:
                     if measure not in chosen or values["value"] > chosen[measure][0]["value"]:
                         chosen[measure] = values, at, name
                 for measure, (values, at, name) in chosen.items():
-                    shown = measure not in SPREAD and _best(plan, measures[name][:, :, i, head])
+                    shown = measure in NAMING and _best(plan, measures[name][:, :, i, head])
                     rows.append(row("head", measure, **place, at=at, **values, best=shown or None))
     return rows
 
@@ -183,7 +183,7 @@ def card_of(plan: Plan, rows: Sequence[Mapping], about: Mapping) -> dict:
         if e.number in shown
     }
     return dict(about) | {
-        "quality": plan.measure,
+        "score": plan.measure,
         "sentences": len(plan.examples),
         "aligned": min(plan.n_aligned, len(plan.examples)),
         "measures": MEASURES,

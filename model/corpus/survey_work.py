@@ -32,7 +32,7 @@ CHUNK = 250  # sentences of a part
 MOST_REMEMBERED = 30  # batches of a source: more than there are in a part
 VERSION = 1  # of what is measured: parts of another are not taken over
 COUNTS, GATES, TRUST, PLAIN = "counts", "gates", "trust", "plain"
-LOSS, QUALITY = "loss", "quality"
+LOSS = "loss"
 Arrays = dict[str, np.ndarray]
 
 
@@ -91,7 +91,7 @@ class Plan:
             checkpoint = self._remembering
         arrays = {LOSS: losses(checkpoint, examples, changes)}
         if self.measure:
-            arrays[QUALITY] = quality(checkpoint, examples, self.measure, changes)
+            arrays[self.measure] = quality(checkpoint, examples, self.measure, changes)
         return arrays
 
     @cached_property
@@ -136,24 +136,23 @@ def work(plan: Plan, folder: Path, processes: Processes, bar=None) -> dict[str, 
     """Does what `folder` does not hold yet; gives all numbers, each (sentence, ..), for the first
     process, by what they are of; None for the others. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = {part: folder / f"{part[1]}-{part[0]}.npz" for part in plan.parts}
-    done = {part: _read(file) for part, file in files.items() if file.is_file()}
-    missing = [part for part in plan.parts if part not in done]
-    mine = missing[processes.index :: processes.count]
-    if bar is not None:
-        bar.update(len(done))
+    # Whose a part is does not depend on what is there already: others may just be writing.
+    mine = plan.parts[processes.index :: processes.count]
     results: dict[tuple[int, str], Arrays] = {}
     with one_thread():
-        for part in mine:
-            results[part] = plan.done(part)
-            replace_file(files[part], _written(results[part]))
+        for chunk, what in mine:
+            file = folder / f"{what}-{chunk}.npz"
+            if file.is_file():
+                results[chunk, what] = _read(file)
+            else:
+                results[chunk, what] = plan.done((chunk, what))
+                replace_file(file, _written(results[chunk, what]))
             if bar is not None:
-                bar.update(processes.count)
+                bar.update(min(processes.count, bar.total - bar.n))
     everyone = processes.gather(results)
     if everyone is None:
         return None
-    for share in everyone:
-        done |= share
+    done = {part: arrays for share in everyone for part, arrays in share.items()}
     return {
         what: _together(plan, [done[chunk, what] for chunk in range(len(plan.chunks))])
         for what in dict.fromkeys(what for _, what in plan.parts)

@@ -113,7 +113,7 @@ def test_the_table_says_what_it_says_of_every_head(copy_survey):
     assert survey.card["model"] == "copy" and survey.card["sentences"] == 16
     heads = {(r["kind"], r["layer"], r["head"]) for r in survey.rows if r["part"] == "head"}
     assert len(heads) == 12 and len(survey.of("loss", "sublayer")) == 10
-    assert len(survey.of("quality", "layer")) == 4 and len(survey.of("loss", "model")) == 1
+    assert len(survey.of("exact", "layer")) == 4 and len(survey.of("loss", "model")) == 1
     for one in survey.rows:
         if one["low"] is not None:
             assert one["low"] <= one["value"] + 1e-9 and one["value"] <= one["high"] + 1e-9
@@ -190,7 +190,7 @@ def test_parts_are_dealt_out_and_each_is_done_once(monkeypatch, tmp_path):
     for index in range(3):
         process = survey_work.Processes(index, 3, "cpu")
         monkeypatch.setattr(survey_work.Processes, "gather", lambda self, share: None)
-        survey_work.work(plan, tmp_path / str(index), process)
+        survey_work.work(plan, tmp_path, process)  # which others are writing to
     assert sorted(done) == sorted(plan.parts) and len(plan.chunks) == 4
     assert sorted(i for chunk in plan.chunks for i in chunk) == list(range(7))
 
@@ -215,11 +215,11 @@ def test_of_a_file_and_what_cannot_be_surveyed(tmp_path, capsys):
     given = ["--file", str(file), "--out", str(out), "--samples", "10"]
     survey_command.main(["reverse", *given])
     survey = Survey.load(out)
-    assert survey.card["sentences"] == 2 and survey.card["quality"] == "exact"
+    assert survey.card["sentences"] == 2 and survey.card["score"] == "exact"
     file.write_text("good\nbad , very bad film\n")
     survey_command.main(["reviews", *given])
     survey = Survey.load(out)
-    assert survey.card["quality"] == "" and not survey.of("quality") and survey.of("loss")
+    assert survey.card["score"] == "" and not survey.of("accuracy") and survey.of("loss")
     file.write_text("good\tgood\nbad\tnegative")
     capsys.readouterr()
     for model, said in {"reviews": "'good' is none of the classes", "no": "no checkpoint"}.items():
@@ -247,7 +247,7 @@ def test_an_encoder_that_is_read_once_changes_nothing():
         expected = losses(checkpoint, plan.examples, unit.changes)
         assert np.array_equal(found["loss"], expected[plan.chunks[0]])
         right = quality(checkpoint, plan.examples, "exact", unit.changes)
-        assert np.array_equal(found["quality"], right[plan.chunks[0]])
+        assert np.array_equal(found["exact"], right[plan.chunks[0]])
         if not unit.kind.startswith("encoder") and i > 4:
             assert again == 0
         elif unit.kind.startswith("encoder"):
@@ -266,8 +266,8 @@ def test_bleu_is_named_in_full(tmp_path):
     save(model, little, "paper", checkpoint.tokenizer, {})
     survey_command.main([str(model), "--file", str(file), "--out", str(out), "--samples", "10"])
     survey = Survey.load(out)
-    assert survey.card["quality"] == "bleu" and "version:" in survey.card["signature"]
-    assert len(survey.of("quality")) == 6
+    assert survey.card["score"] == "bleu" and "version:" in survey.card["signature"]
+    assert len(survey.of("bleu")) == 6
 
 
 def test_numbers_that_are_none_are_missing():

@@ -1,0 +1,57 @@
+"""The surveys in the folders of the shipped models."""
+
+import pytest
+
+from model.checkpoint import parameters_sha256
+from model.corpus import survey_command
+from model.corpus.survey import FILE, Survey
+from tests.model.common import CHECKPOINTS, load
+
+
+@pytest.mark.parametrize("path", CHECKPOINTS, ids=lambda path: path.name)
+def test_it_is_of_this_model_and_of_all_its_heads(path):
+    survey, checkpoint = Survey.load(path), load(path)
+    assert survey.card["parameters"] == parameters_sha256(checkpoint.model)
+    heads = sum(site.n_heads for site in checkpoint.model.sites())
+    for measure in ("entropy", "positional", "separators", "loss", survey.card["score"]):
+        assert len(survey.of(measure)) == heads, measure
+    assert (path / FILE).stat().st_size < 300_000 and survey.card["sentences"] >= 500
+
+
+def test_what_is_known_of_them_stands_there():
+    copy, reverse = (Survey.load(path) for path in CHECKPOINTS if path.name in ("copy", "reverse"))
+    assert any(n.name == "positional" and n.sure for n in copy.names("cross", 0, 0))
+    assert not any(n.name == "positional" for n in reverse.names("cross", 0, 0))
+    en_de = Survey.load(next(path for path in CHECKPOINTS if path.name == "en-de"))
+    (bleu,) = en_de.of("bleu", "model")
+    assert 35 < bleu["low"] < bleu["value"] < bleu["high"] < 45
+    (worst, *_) = sorted(en_de.of("loss"), key=lambda row: -row["value"])
+    assert worst["p_holm"] <= 0.05 and worst["low"] > 0
+    first_order = {(r["kind"], r["layer"], r["head"]): r["value"] for r in en_de.of("first_order")}
+    assert first_order[worst["kind"], worst["layer"], worst["head"]] > 0
+
+
+def test_a_head_in_words():
+    by_name = {path.name: Survey.load(path) for path in CHECKPOINTS}
+    said = by_name["en-de"].in_words("encoder", 2, 3)
+    assert said.startswith("Over 1,000 sentences: previous token (6") and "BLEU −0." in said
+    assert said.endswith(", which may be chance.")
+    said = by_name["reverse"].in_words("encoder", 1, 1)
+    assert "no named pattern; without it exact targets, of 100, −7" in said and "chance" not in said
+    assert by_name["reverse"].in_words("encoder", 7, 1) == ""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["copy", "sort"])
+def test_it_is_made_again_by_one_command(tmp_path, name):
+    out = tmp_path / "again.parquet"
+    survey_command.main([name, "--out", str(out)])
+    shipped, again = Survey.load(next(p for p in CHECKPOINTS if p.name == name)), Survey.load(out)
+    assert len(shipped.rows) == len(again.rows)
+    for one, other in zip(shipped.rows, again.rows, strict=True):
+        for column, value in one.items():
+            if isinstance(value, float):
+                assert other[column] == pytest.approx(value, rel=1e-3, abs=1e-6)
+            else:
+                assert other[column] == value
+    assert shipped.card["parameters"] == again.card["parameters"]
