@@ -82,6 +82,9 @@ if len(stream) > 1:
         projector=projector,
     )
 
+if predicted.predicts == labels.EMBEDDING:
+    st.info("This model makes one vector of a text; it has no answers to stop early with.")
+    raise session.NothingToShow
 st.subheader("If it stopped here: the logit lens")
 lens, read = compute.lens_of(model, run), predicted.stack
 depths = ["in", *(f"layer {i}" for i in range(1, len(lens.best)))]

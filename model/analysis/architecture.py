@@ -93,10 +93,13 @@ def blocks(model: nn.Module, lengths: dict[str, int]) -> list[Block]:
             norm = final_norm_of(model, side)
             add(Block(stack, None, "norm", shape), list(norm.parameters()))
     predicted, generator = predicted_side(model), model.generator
-    rows = lengths[predicted.name] if predicted.predicts == "next token" else 1
-    if predicted.predicts == "class":
+    of_tokens = predicted.predicts in ("next token", "masked token")
+    rows = lengths[predicted.name] if of_tokens else 1
+    if not of_tokens:
         add(Block(OUTPUT, None, "mean", (rows, model.config.d_model)))
-    shape = rows, generator.out_features
+    if predicted.predicts == "embedding":
+        return listed
+    shape = rows, getattr(generator, "out_features", model.config.vocab_size)
     add(Block(OUTPUT, None, "generator", shape), list(generator.parameters()))
     softmax = "log_softmax" if isinstance(generator, LogSoftmaxLinear) else "softmax"
     add(Block(OUTPUT, None, softmax, shape))

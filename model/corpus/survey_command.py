@@ -107,7 +107,10 @@ def survey(name: str, args: argparse.Namespace, processes: Processes) -> None:
         "seed": args.seed,
         "signature": _signature(measure),
     }
-    Survey(tuple(rows), card_of(plan, rows, about)).save(out)
+    card = card_of(plan, rows, about)
+    if not args.file and checkpoint.card["task"] not in tasks.TOYS:
+        card["texts"] = {}  # sentences of a data set are not ours to give on
+    Survey(tuple(rows), card).save(out)
     shutil.rmtree(parts, ignore_errors=True)
     print(f"{out}: {len(rows):,} numbers of {len(examples):,} sentences")
 
