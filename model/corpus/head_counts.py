@@ -27,7 +27,7 @@ from model.corpus.importance import Example
 from model.corpus.sentences import Sentence, SentenceAttention, attend
 from model.probing.run import Run
 from model.probing.sites import kinds_of
-from model.tokenizer import SPECIAL, Encoding
+from model.tokenizer import Encoding
 
 OFFSETS = range(-3, 4)
 SEPARATORS, RARE = "separators", "rare"
@@ -98,7 +98,7 @@ def patterns(weights: np.ndarray, key: Encoding, frequency: Counter) -> dict[str
     keys = np.maximum(allowed.sum(axis=-1), 1)
     largest = weights == weights.max(axis=-1, keepdims=True)
     largest = largest / largest.sum(axis=-1, keepdims=True)  # equals share
-    special = np.array([i < len(SPECIAL) for i in key.ids])
+    special = np.array([bool(role) for role in key.roles])
     separators = special | np.array([is_punctuation(token) for token in key.tokens])
     counts = np.where(allowed & ~special, [frequency[i] for i in key.ids], np.inf)
     rarest = (counts == counts.min(axis=-1, keepdims=True)) & np.isfinite(counts)
@@ -147,6 +147,6 @@ def _alignment(
 
 def _without_special(text: Encoding) -> Encoding:
     """Without the bos and eos that a side has at its ends."""
-    start = int(bool(text.ids) and text.ids[0] < len(SPECIAL))
-    stop = len(text.ids) - int(len(text.ids) > start and text.ids[-1] < len(SPECIAL))
+    start = int(bool(text.ids) and bool(text.roles[0]))
+    stop = len(text.ids) - int(len(text.ids) > start and bool(text.roles[-1]))
     return Encoding(text.ids[start:stop], text.tokens[start:stop], text.offsets[start:stop])

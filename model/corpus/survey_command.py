@@ -78,8 +78,10 @@ def lines_of(checkpoint: Checkpoint, args: argparse.Namespace) -> tuple[list[Lin
         raise DataError("The card of this model names no task; give a --file of sentences.")
     task = tasks.task(card["task"], args.data, card.get("direction") == ["de", "en"])
     pairs = task.examples()["val"][: args.most]
+    if task.continues:  # such a model reads one text; what it loses is told, and no answer scored
+        pairs = [(source,) for source, _ in pairs]
     lines = [Line(number, *pair) for number, pair in enumerate(pairs, start=1)]
-    return lines, task.score, f"{task.name}, validation data"
+    return lines, "" if task.continues else task.score, f"{task.name}, validation data"
 
 
 def survey(name: str, args: argparse.Namespace, processes: Processes) -> None:
