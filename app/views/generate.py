@@ -146,7 +146,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
     how = decoding()
     if chosen["target"].strip():
         st.caption("The typed target is not read here: the model writes its own.", width="content")
-    with st.popover("Branches", icon=":material/account_tree:"):
+    with st.popover("Branches", icon=":material/account_tree:", key="branches_box"):
         session.draw("beginning")
         session.draw("branches")
     shown = compute.generation_of(view, run, how, ids_of(chosen["beginning"]))

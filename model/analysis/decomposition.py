@@ -145,9 +145,11 @@ def decomposition(
 
 
 def _check_whole(model: nn.Module, run: Run) -> None:
-    """Raises CannotChange where the residual stream comes from elsewhere: then it is no sum of what
-    was written to it in this run."""
-    residual = [p for p in parts_of(model.sites(), model.sides()) if p.what == "residual"]
+    """Raises CannotChange where the residual stream of what is predicted comes from elsewhere: then
+    it is no sum of what was written to it in this run."""
+    side = predicted_side(model).name
+    parts = parts_of(model.sites(), model.sides())
+    residual = [part for part in parts if part.what == "residual" and part.side == side]
     for change in run.changes:
         if isinstance(change, Patched) and any(map(change.scope.holds, residual)):
             raise CannotChange(

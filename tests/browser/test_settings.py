@@ -2,6 +2,7 @@
 changing it back restores that exactly; where it does not, it is not offered."""
 
 import io
+import re
 from urllib.parse import parse_qs
 
 import numpy as np
@@ -124,6 +125,8 @@ MATTERS = {
         *OF_A_HEAD,
     ),
     "attribution": of_a_run(
+        target=("score_at=3", "Zwei Hunde rennen."),
+        hold=("step=16&score_at=5", False),
         pad_to=("memory_padding=false", 30),
         score_at=("", 3),
         score_token=("score_at=3", "Hund"),
@@ -191,6 +194,7 @@ UNSEEN = (
     }
     | {
         ("heads", "measured_on"): "the numbers of a table, whose digits are fewer pixels",
+        ("generate", "branches"): "the branches stand below what is written",
         ("tokenizer", "pad_to"): "a token of padding is a row of the table",
         ("family", "step"): "the notebook's example is below the fold",
     }
@@ -231,6 +235,7 @@ class Screen:
             return "display"
         boxes = {"projector": "more", "device": "more"}
         boxes |= dict.fromkeys(("changes", *OTHER_RUN), "what_if")
+        boxes |= dict.fromkeys(("beginning", "branches"), "branches_box")
         if key.startswith("score") and self.page.locator(".st-key-display").count():
             return "display"
         return boxes.get(key)
@@ -272,7 +277,10 @@ class Screen:
                     box.get_by_text(str(text), exact=True).click()
             case "select":
                 box.get_by_role("combobox").click()
-                self.page.get_by_role("option", name=str(value), exact=True).click()
+                name, exact = str(value) or "the same", True
+                if isinstance(value, int):  # a row, with its tokens behind the number
+                    name, exact = re.compile(f"^{value} "), False
+                self.page.get_by_role("option", name=name, exact=exact).click()
             case "steps" | "slider":
                 slider = box.get_by_role("slider")
                 slider.focus()
