@@ -205,7 +205,7 @@ def draw(key: str, box=st, look: Mapping = MappingProxyType({}), **limits):
     setting = SETTINGS[key]
     allowed = replace(setting.limits(context()), **limits)
     value = _value(key, allowed)
-    told = memo()["tell"] and value != allowed.default
+    told = (memo()["tell"] or _is_renamed(key, allowed, look)) and value != allowed.default
     if told or value != st.session_state.get(key, allowed.default):
         st.session_state[key] = value
     shown = _widget(setting, allowed, box, look)
@@ -213,6 +213,16 @@ def draw(key: str, box=st, look: Mapping = MappingProxyType({}), **limits):
     if current != value:
         _correct(key, value)
     return shown
+
+
+def _is_renamed(key: str, allowed: Limits, look: Mapping) -> bool:
+    """Whether the options of a select are called otherwise than before: Streamlit, which knows a
+    value by its name, would fall back to the first one."""
+    name = look.get("format_func")
+    names = name and [name(option) for option in allowed.options]
+    known = memo().setdefault("names", {})
+    before, known[key] = known.get(key, names), names
+    return before != names
 
 
 def _value(key: str, allowed: Limits):

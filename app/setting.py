@@ -199,6 +199,8 @@ class Setting:
     def _parse_one(self, text: str, kind: type):
         if not callable(self.options) and self.options:
             return next((o for o in self.options if self.format.format(o) == text), ABSENT)
+        if kind is int:  # a row stands there as it is drawn, with its token behind the number
+            text = text.partition(" ")[0]
         try:
             return {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
         except (KeyError, ValueError):

@@ -325,3 +325,10 @@ def test_only_the_session_touches_the_session_state():
             found[name] = count
     assert found == callbacks
     assert "query_params[" not in (ROOT / "app" / "session.py").read_text(encoding="utf-8")
+
+
+def test_a_row_is_read_by_its_number():
+    """Streamlit writes an option into the address as it is drawn."""
+    parse = SETTINGS["score_at"].parse
+    assert parse(["3 kleines → Mädchen"]) == parse(["3"]) == 3
+    assert parse(["x 3"]) is ABSENT
