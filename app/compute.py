@@ -251,7 +251,8 @@ def alignment_of(view: ModelView, run: Run) -> HeadAlignment | None:
     words."""
     if (known := view.checkpoint.alignment) and view.step == FINAL:
         return known
-    return alignment.measured([word_weights_of(view, run)], [influence_of(view, run)])
+    both = [word_weights_of(view, run)], [influence_of(view, run)]
+    return cached(view, run, "alignment", lambda: alignment.measured(*both), lambda result: FEW)
 
 
 def decomposition_of(view: ModelView, run: Run, score: Score) -> Decomposition:
@@ -323,8 +324,8 @@ def positional_table(view: ModelView, side: str) -> np.ndarray:
 
 def rotation_of(view: ModelView, run: Run) -> np.ndarray:
     """By how much rotary positions turn each pair of numbers, in radians, (position, pair)."""
-    config = view.model.config
-    length = len(trace_of(view, run).texts[sides_of(view.model).popitem()[0]].ids)
+    config, traced = view.model.config, trace_of(view, run)
+    length = len(traced.texts[traced.predicted.name].ids)
     return angles(config.rotary, config.d_head, length, torch.float32).numpy()
 
 

@@ -19,13 +19,12 @@ import argparse
 import re
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 from model.analysis.alignment import PREDICTED, READ, HeadAlignment, aligning_kind
 from model.checkpoint import Checkpoint
 from model.corpus.alignments import FILES, aligned
 from model.corpus.sentences import Line, encode, read
-from model.corpus.trace_command import opened
+from model.corpus.trace_command import opened, parsed_texts, parser_of_texts
 from model.files import replacing
 from model.training.data import DataError
 
@@ -33,27 +32,10 @@ ROWS = {"read": READ, "predicted": PREDICTED}
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    about, _, more = __doc__.partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m model align",
-        description=about,
-        epilog=more,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("model", help="a shipped one by name, or its folder")
-    parser.add_argument("text", nargs="?", help="a sentence")
-    parser.add_argument("--target", metavar="TEXT", help="its target, instead of the model's own")
-    parser.add_argument("--file", type=Path, metavar="PAIRS", help="many sentences, one a line")
+    parser = parser_of_texts("align", __doc__)
     parser.add_argument("--by", metavar="LAYER.HEAD", help="one head, as in 1.2, not the best ones")
     parser.add_argument("--row", choices=ROWS, help="where its word stands; else as measured")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
-    args = parser.parse_args(arguments)
-    if (args.text is None) == (args.file is None):
-        parser.error("give either a text or a --file of sentences")
-    if args.target is not None and args.text is None:
-        parser.error("--target goes with a text; in a file a target stands behind a tab")
-    if args.out.suffix.lower() not in FILES:
-        parser.error(f"--out {args.out} must end in {', '.join(FILES)}")
+    args = parsed_texts(parser, arguments, FILES)
     if args.by is not None and not re.fullmatch(r"[1-9]\d*\.[1-9]\d*", args.by):
         parser.error(f"--by {args.by} is no head; write layer and head, as in 1.2")
     return args

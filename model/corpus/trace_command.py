@@ -16,7 +16,7 @@ on a machine without a GPU too).
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -120,10 +120,11 @@ def run(
         table.close()
 
 
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    about, _, more = __doc__.partition("\n\n")
+def parser_of_texts(command: str, doc: str) -> argparse.ArgumentParser:
+    """Of a command that writes a file about a sentence, or about a file of them."""
+    about, _, more = doc.partition("\n\n")
     parser = argparse.ArgumentParser(
-        prog="python -m model trace",
+        prog=f"python -m model {command}",
         description=about,
         epilog=more,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -133,6 +134,28 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--target", metavar="TEXT", help="its target, instead of the model's own")
     parser.add_argument("--file", type=Path, help="many sentences, one a line")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+    return parser
+
+
+def parsed_texts(
+    parser: argparse.ArgumentParser, arguments: list[str] | None, endings: Iterable[str]
+) -> argparse.Namespace:
+    """The arguments, where they name one thing to read and a file to write with one of the
+    `endings`."""
+    args = parser.parse_args(arguments)
+    if (args.text is None) == (args.file is None):
+        parser.error("give either a text or a --file of sentences")
+    if args.target is not None and args.text is None:
+        parser.error("--target goes with a text; in a file a target stands behind a tab")
+    if args.out.suffix.lower() not in endings:
+        parser.error(f"--out {args.out} must end in {', '.join(endings)}")
+    if args.out.is_dir():
+        parser.error(f"--out {args.out} is a folder")
+    return args
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = parser_of_texts("trace", __doc__)
     parser.add_argument(
         "--changes",
         default="",
@@ -140,16 +163,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         help="what is changed in the model, as in cross.1.2=off (model/probing/changes.py)",
     )
     parser.add_argument("--device", default="cpu", help="cpu (default), cuda …")
-    args = parser.parse_args(arguments)
-    if (args.text is None) == (args.file is None):
-        parser.error("give either a text or a --file of sentences")
-    if args.target is not None and args.text is None:
-        parser.error("--target goes with a text; in a file a target stands behind a tab")
-    if args.out.suffix.lower() not in FILES:
-        parser.error(f"--out {args.out} must end in {', '.join(FILES)}")
-    if args.out.is_dir():
-        parser.error(f"--out {args.out} is a folder")
-    return args
+    return parsed_texts(parser, arguments, FILES)
 
 
 def opened(name: str, device: str | torch.device) -> Checkpoint:
