@@ -25,6 +25,18 @@ def page(models, monkeypatch):
     return page
 
 
+@pytest.fixture
+def opened(page, request):
+    """Opens the page VIEW of a test's file, for its TEXT where no other is given."""
+
+    def open_with(model="en-de", source=request.module.TEXT, **more):
+        page.query_params.update(model=model, source=source, **more)
+        page.run()
+        return page.switch_page(f"views/{request.module.VIEW}.py").run()
+
+    return open_with
+
+
 @pytest.fixture(scope="session")
 def en_de():
     return load("en-de")

@@ -8,16 +8,7 @@ from model.analysis.alignment import of_influence, of_trace, pharaoh
 from model.checkpoint import untrained
 
 TEXT = "A dog runs on the beach."
-
-
-@pytest.fixture
-def opened(page):
-    def open_with(model="en-de", source=TEXT, **more):
-        page.query_params.update(model=model, source=source, **more)
-        page.run()
-        return page.switch_page("views/alignment.py").run()
-
-    return open_with
+VIEW = "alignment"
 
 
 def sites_of(model: str):

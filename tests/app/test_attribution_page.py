@@ -8,16 +8,7 @@ from model.analysis.attribution import attribution
 from model.analysis.decomposition import decomposition
 
 TEXT = "A dog runs on the beach."
-
-
-@pytest.fixture
-def opened(page):
-    def open_with(model="en-de", source=TEXT, **more):
-        page.query_params.update(model=model, source=source, **more)
-        page.run()
-        return page.switch_page("views/attribution.py").run()
-
-    return open_with
+VIEW = "attribution"
 
 
 def headings(page):

@@ -6,16 +6,7 @@ from app.settings import DECODING
 from model import load
 
 TEXT = "A dog runs on the beach."
-
-
-@pytest.fixture
-def opened(page):
-    def open_with(model="en-de", source=TEXT, **more):
-        page.query_params.update(model=model, source=source, **more)
-        page.run()
-        return page.switch_page("views/generate.py").run()
-
-    return open_with
+VIEW = "generate"
 
 
 def said(page):
