@@ -69,6 +69,16 @@ RESERVED_STYLE = f"""
   .st-key-top_bar {{ min-height: {BAR}rem; }}
 }}
 """
+# With every run Streamlit begins to fade each element of a page, seen half a second later. Most
+# runs are over by then, and yet each element had a layer of its own to be composed, a third of the
+# time from a key to the painted grid (1.67). Here the fade begins when a run is slow: see
+# browser_events.
+STALE_STYLE = """
+[data-testid="stElementContainer"] { opacity: 1 !important; transition: none !important; }
+[data-slow] [data-testid="stElementContainer"][data-stale="true"] {
+  opacity: 0.33 !important; transition: opacity 1s ease-in !important;
+}
+"""
 NARROW = 640  # pixels; Streamlit's columns stand below each other there too
 # The bar is one line, which opens: then it scrolls with the page, for it is half as high as a
 # phone. The title stands in Streamlit's header. A figure keeps a width at which its labels do not
@@ -133,4 +143,5 @@ def style(projector: bool, idle: Sequence[str]) -> str:
         " { display: none; }\n"
         for key in idle
     )
-    return STYLE + bar + hidden + RESERVED_STYLE + NARROW_STYLE + PROJECTOR_STYLE * projector
+    always = STYLE + STALE_STYLE + bar + hidden + RESERVED_STYLE + NARROW_STYLE
+    return always + PROJECTOR_STYLE * projector

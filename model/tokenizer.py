@@ -70,6 +70,7 @@ class Tokenizer:
         self._of_bytes = isinstance(backend.decoder, decoders.ByteLevel)
         added = backend.get_added_tokens_decoder()
         self._special = {i: token.content for i, token in added.items() if token.special}
+        self._names = dict(self._special)  # what `token` called them; most are asked for often
         # Whether it puts a space before a text that its decoder does not take away again.
         probe = backend.encode("a", add_special_tokens=False).ids
         self._adds_space = backend.decode(probe) == " a"
@@ -251,9 +252,9 @@ class Tokenizer:
 
     def token(self, token_id: int) -> str:
         """What to call one token by itself, special tokens too."""
-        if token_id in self._special:
-            return self._special[token_id]
-        return self.encoding([token_id]).tokens[0]
+        if token_id not in self._names:
+            self._names[token_id] = self.encoding([token_id]).tokens[0]
+        return self._names[token_id]
 
     def readable(self, symbol: str) -> str:
         """A symbol of the tokenizer's alphabet for the eye: ␣ for a space, <0xF0> for a byte that

@@ -216,7 +216,8 @@ def pack(
 
 def to_bytes(weights: np.ndarray) -> np.ndarray:
     """Weights of 0 to 1 as uint8. What is exactly 0 was masked: softmax gives the rest more."""
-    return np.where(weights > 0, np.rint(weights * 254 + 1), 0).astype(np.uint8)
+    with np.errstate(invalid="ignore"):  # NaN, which is not above 0 either
+        return np.rint(weights * 254 + 1).astype(np.uint8) * (weights > 0)
 
 
 def shrink(weights: np.ndarray, rows: int, columns: int) -> np.ndarray:

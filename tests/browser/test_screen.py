@@ -92,6 +92,23 @@ SLOW = f"""
     send(data) {{ setTimeout(() => super.send(data), {DELAY / 2}); }}
   }};
 """
+# After `window.pass = 2`: two messages, which say that a run begins, and later the rest of them.
+HOLD = """
+  const Quick = window.WebSocket;
+  window.WebSocket = class extends Quick {
+    constructor(...given) {
+      super(...given);
+      this.addEventListener("message", (event) => {
+        if (!event.isTrusted || !("pass" in window) || window.pass-- > 0) return;
+        event.stopImmediatePropagation();
+        const { data, origin } = event;
+        setTimeout(() => this.dispatchEvent(new MessageEvent("message", { data, origin })), 1500);
+      });
+    }
+  };
+"""
+FADING = """() => [...document.querySelectorAll('[data-testid="stElementContainer"]')].filter(
+  (node) => node.getAnimations().length || getComputedStyle(node).opacity < 1).length"""
 SHIFTS = """
   window.shifts = [];
   new PerformanceObserver((list) => window.shifts.push(...list.getEntries()
@@ -132,6 +149,22 @@ def test_the_first_view_has_name_sentence_translation_tiles_and_the_head(visit, 
     assert seen["target"].startswith("Ein kleines Mädchen")
     assert seen["tiles"] >= LEAST_TILES
     assert seen["head"], seen
+
+
+def test_what_is_not_drawn_yet_fades_once_a_run_is_slow(visit):
+    """Not before: every element would be a layer of its own to compose, in every run."""
+    visit.prepare(HOLD)
+    page = visit.open().page
+    box = page.get_by_label("Source sentence", exact=True)
+    page.evaluate("window.pass = 2")
+    box.fill("A dog runs.")
+    box.press("Control+Enter")
+    page.wait_for_selector('[data-stale="true"]', state="attached")
+    assert page.evaluate(FADING) == 0
+    page.wait_for_function(f"({FADING})() > 10", timeout=2000)
+    page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]')
+    page.wait_for_function(f"({FADING})() === 0", timeout=5000)
+    expect(page.locator(".source span").nth(1)).to_have_text("dog")
 
 
 @pytest.mark.parametrize("address", ["?projector=true", "?pad_to=30"])

@@ -1,5 +1,6 @@
 """What the browser does and Streamlit hears nothing of: Back leads to where a page was scrolled to,
-and other colours of the page ask for a run, because figures are drawn in ink that suits them."""
+other colours of the page ask for a run, because figures are drawn in ink that suits them, and a run
+that takes long marks the page as slow."""
 
 import streamlit as st
 

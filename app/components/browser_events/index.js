@@ -1,14 +1,16 @@
 // Streamlit scrolls inside the page, where the browser keeps no place for Back. One listener serves
-// all pages and outlives each. And it runs nothing when the page takes other colours.
+// all pages and outlives each. It asks for a run when the page takes other colours, and says when
+// one is slow.
 
 import { onRecolour } from "../shared/dom.js";
 
 const PATIENCE = 20_000; // ms in which a page is drawn
+const SLOW = 500; // ms
 const PLACES = "headlight places";
 
 const read = () => JSON.parse(sessionStorage.getItem(PLACES) ?? "{}");
-const idle = () =>
-  document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning";
+const app = () => document.querySelector('[data-testid="stApp"]');
+const idle = () => app()?.dataset.testScriptState === "notRunning";
 
 function keep({ target }) {
   // While a page gives way to another it shrinks, and that is no place that anybody chose.
@@ -30,6 +32,19 @@ function goBack() {
   setTimeout(again, 100); // by then the page runs
 }
 
+// Marks the page once a run takes so long that what is not drawn yet should fade (style in theme.py).
+function watchForSlowRuns() {
+  const root = document.documentElement;
+  let timer;
+  const hear = () => {
+    clearTimeout(timer);
+    delete root.dataset.slow;
+    if (!idle()) timer = setTimeout(() => (root.dataset.slow = ""), SLOW);
+  };
+  const attributeFilter = ["data-test-script-state"];
+  new MutationObserver(hear).observe(app(), { attributes: true, attributeFilter });
+}
+
 export default function ({ parentElement, setTriggerValue }) {
   const node = parentElement.querySelector("i");
   if (!node.watched) onRecolour(node, () => setTriggerValue("recoloured", true));
@@ -38,4 +53,5 @@ export default function ({ parentElement, setTriggerValue }) {
   window.headlightKeepsPlace = true;
   document.addEventListener("scroll", keep, { capture: true, passive: true });
   window.addEventListener("popstate", goBack);
+  watchForSlowRuns();
 }

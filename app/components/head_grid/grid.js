@@ -56,6 +56,7 @@ export class Grid {
   pinned = null;
   rest = 0;
   scope = "head"; // or its whole "layer" or "kind", for what is done to it
+  canvases = {}; // kind → what its tiles are drawn on, and above it what is pointed at
   count = 0; // of the selections made here; the server says which it has heard of
   report = () => {};
   reportQuery = () => {};
@@ -219,10 +220,10 @@ export class Grid {
     section.stepY = height + GAP + above;
     const fullWidth = Math.ceil(left + heads * section.stepX);
     const fullHeight = Math.ceil(section.top + layers * section.stepY);
-    const [base, over] = [0, 1].map(() => {
-      const canvas = element("canvas", { "aria-hidden": "true" });
-      return sized(canvas, fullWidth, fullHeight);
-    });
+    // The same ones each time: to give new ones their memory takes longer than to draw on them.
+    this.canvases[part.kind] ??= [0, 1].map(() => element("canvas", { "aria-hidden": "true" }));
+    const [base, over] = this.canvases[part.kind].map((canvas) =>
+      sized(canvas, fullWidth, fullHeight));
     section.over = over;
     section.box = element("div", { class: "section" },
       element("h3", { title: "Select all its heads" }, Object.assign(element("span", {}, part.name),
