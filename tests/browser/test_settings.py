@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from app.effects import WHOLE
 from app.pages import EXPORT, HOME, PAGES
 from app.settings import SETTINGS
 from tests.browser.conftest import PAGES as PATHS
@@ -244,6 +245,9 @@ class Screen:
         if box := self.box_of(key):
             self.page.locator(f".st-key-{box} button").first.click()
             self.page.wait_for_timeout(300)
+            if self.widget(key).is_visible():  # a list of options closes as what it is in scrolls
+                self.widget(key).scroll_into_view_if_needed()
+                self.page.wait_for_timeout(300)
 
     def shows(self, key: str) -> bool:
         box = self.box_of(key)
@@ -278,8 +282,8 @@ class Screen:
             case "select":
                 box.get_by_role("combobox").click()
                 name, exact = str(value) or "the same", True
-                if isinstance(value, int):  # a row, with its tokens behind the number
-                    name, exact = re.compile(f"^{value} "), False
+                if isinstance(value, int):  # a row, with its tokens behind the number, or none
+                    name, exact = re.compile(f"^{value} " if value else WHOLE), False
                 self.page.get_by_role("option", name=name, exact=exact).click()
             case "steps" | "slider":
                 slider = box.get_by_role("slider")
