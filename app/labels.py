@@ -10,7 +10,7 @@ import numpy as np
 
 from app.charts import Axis
 from model.analysis.alignment import HeadAlignment
-from model.analysis.architecture import EMBEDDINGS, LAYERS, OUTPUT, Block
+from model.analysis.architecture import Block
 from model.analysis.decomposition import HEAD, Term
 from model.analysis.domain import Domain
 from model.analysis.head_metrics import (
@@ -26,9 +26,10 @@ from model.analysis.head_metrics import (
 from model.analysis.leak import Leak
 from model.analysis.projection import Answer, Plane
 from model.analysis.reading import Reading
+from model.families.parts import HalvedPositions
 from model.probing.reference import without_counterpart
 from model.probing.run import Run
-from model.probing.sites import Part, embeddings_of, predicted_side, sides_of
+from model.probing.sites import Part, embeddings_of, predicted_side
 from model.probing.trace import Trace
 from model.provenance import Source
 from model.tokenizer import Encoding
@@ -468,6 +469,8 @@ def positions(model) -> str:
         return "None: it turns queries and keys instead."
     if isinstance(position, LearnedPositions):
         return "It was learned, one vector a position, like the words'."
+    if isinstance(position, HalvedPositions):
+        return "All sines, then all cosines, in each half fast waves on the left."
     text = "Sine and cosine by turns, fast waves on the left, slow ones on the right."
     if isinstance(position, PositionsFromOne):
         return f"{text} Its frequencies begin at k = 1, one pair later than the paper's."
@@ -679,110 +682,6 @@ def block_name(trace: Trace, block: Block) -> str:
 
 def times(shape: Sequence[int]) -> str:
     return " × ".join(f"{size:,}" for size in shape)
-
-
-def block_in_numbers(trace: Trace, block: Block, depth: int) -> str:
-    """Markdown: where a block stands, in a stack of so many layers, its shapes and parameters."""
-    of_text = block.stack == OUTPUT and trace.predicted.predicts == "class"
-    lines = [f"Output: **{times(block.shape)}** ({'text' if of_text else 'tokens'} × width)"]
-    if block.weights:
-        lines.append(f"Weights: **{times(block.weights)}** (head × query × key)")
-    lines.append(f"Parameters: **{f'{block.parameters:,}' if block.parameters else 'none'}**")
-    if block.shares:
-        lines[-1] += f", shared with the {block.shares}"
-    if block.layer is not None:
-        title = kind_name(trace, block.kind) if block.kind else block.stack.capitalize()
-        lines.insert(0, f"{title}, layer {block.layer + 1} of {depth}")
-    elif block.stack != OUTPUT:
-        lines.insert(0, block.stack.capitalize())
-    return "  \n".join(lines)
-
-
-def block_explained(model, trace: Trace, block: Block) -> str:
-    """What a block does, in a sentence or two."""
-    config = model.config
-    learned = isinstance(embeddings_of(model)[0].position, LearnedPositions)
-    if block.kind:
-        _, key = trace.sides_of(block.kind)
-        keys = {
-            "": "all from this stack",
-            LAYERS: f"queries from this stack, keys and values from the {key.stack}'s output",
-            EMBEDDINGS: f"queries from this stack, keys and values from the {key.title}'s "
-            "embeddings",
-        }[block.keys]
-        masked = "causal" in block.site.masks and trace.masks.causal
-        return (
-            "Each head compares queries with keys, and its output is the mean of the values by "
-            f"these weights: {keys}." + " No token may attend to a later one." * masked
-        )
-    return {
-        "embedding": f"{token_title(model)}: one learned vector per token.",
-        "position": "Added to the embeddings, for attention by itself knows no order: "
-        + ("one learned vector per position." if learned else "sines and cosines of the position."),
-        "feed_forward": f"Two linear maps, {config.d_model:,} → {config.d_ff:,} → "
-        f"{config.d_model:,}, with a ReLU between; at each position alone.",
-        "add_norm": "The residual connection: what entered the sublayer is added to what leaves "
-        "it; then the norm (post-norm, as in the paper).",
-        "norm": "Pre-norm: the sublayer reads normed vectors; what goes around it and is added at "
-        "⊕ is not normed."
-        if block.sublayer
-        else "The sum of all that the layers have added, normed once at the end, as a pre-norm "
-        "stack needs.",
-        "mean": "One vector for the whole text: the mean over all tokens but padding.",
-        "generator": "A score, the logit, for each class."
-        if trace.predicted.predicts == "class"
-        else "A score, the logit, for each token of the vocabulary.",
-        "softmax": "Makes probabilities of the logits, which add up to 1 in each row.",
-        "log_softmax": "Makes logarithms of probabilities of the logits.",
-    }[block.part]
-
-
-def most_probable(checkpoint, trace: Trace) -> tuple[str, list[str]]:
-    """What the softmax's largest probabilities stand for, row by row, and what they are called;
-    nothing for a model that predicts none."""
-    if trace.predicted.predicts == EMBEDDING:
-        return "", []
-    ids, probabilities = trace.most_probable(1)
-    answers = checkpoint.outputs(ids[:, 0])
-    if trace.predicted.predicts == "class":
-        return "Class", [f"{answers[0]}, {percent(float(probabilities[0, 0]))}"]
-    return "Most probable", answers
-
-
-def open_block(trace: Trace, block: Block, page: str) -> str:
-    """What the link to a block's page says."""
-    if block.layer is None:
-        return f"Open {page}"
-    if block.kind:
-        return f"Open {page} at {kind_name(trace, block.kind)}, layer {block.layer + 1}"
-    return f"Open {page} at {BLOCKS[block.part]}, {block.stack} layer {block.layer + 1}"
-
-
-def model_in_numbers(model, shown: Sequence[Block], trace: Trace) -> str:
-    """How many layers, heads and parameters a model has, and how they fall to its parts."""
-    total, sides = sum(block.parameters for block in shown), sides_of(model).values()
-    depth = " + ".join(f"{len(side.layers)} {side.stack}" for side in sides)
-    parts = {
-        "attention": lambda block: block.kind,
-        "feed-forward": lambda block: block.part == "feed_forward",
-        "embeddings and generator": lambda block: (
-            block.part in ("embedding", "position", "generator")
-        ),
-    }
-    shares = {
-        name: sum(block.parameters for block in shown if counts(block)) / total
-        for name, counts in parts.items()
-    }
-    read = " and ".join(f"{len(trace.texts[side.name].ids)} {side.title} tokens" for side in sides)
-    alone = ""
-    if len(sides) == 1:
-        other = "no decoder" if next(iter(sides)).stack == "encoder" else "no encoder"
-        alone = f" It has {other}: one of the three attentions is all there is."
-    return (
-        f"**{depth} layers** of {model.config.n_heads} heads, {total:,} parameters: "
-        + ", ".join(f"{name} {percent(share)}" for name, share in shares.items())
-        + f". Your sentence: {read}.{alone}"
-    )
 
 
 def odd_parts(model) -> str:

@@ -5,6 +5,7 @@ someone else's may hold another tokenizer: its tokens and offsets are then the l
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -251,9 +252,12 @@ class Tokenizer:
         return self._encoded(ids, text, offsets)
 
     def token(self, token_id: int) -> str:
-        """What to call one token by itself, special tokens too."""
+        """What to call one token by itself, special tokens too; a byte that is no character by
+        itself <0xF0>."""
         if token_id not in self._names:
-            self._names[token_id] = self.encoding([token_id]).tokens[0]
+            name = self.encoding([token_id]).tokens[0]
+            symbol = self._symbol(token_id)
+            self._names[token_id] = self.readable(symbol) if _LONE_BYTE.search(name) else name
         return self._names[token_id]
 
     def readable(self, symbol: str) -> str:
@@ -267,6 +271,9 @@ class Tokenizer:
         """Text without special tokens."""
         text = self._backend.decode(list(ids), skip_special_tokens=True)
         return text.removeprefix(" ") if self._adds_space else text
+
+
+_LONE_BYTE = re.compile("\ufffd|" + re.escape(r"\udc"))  # what decoders make of it
 
 
 def visible(text: str) -> str:

@@ -5,6 +5,7 @@ import streamlit as st
 from app import compute, labels, session
 from app.components.model_map import model_map
 from app.pages import HOME, PAGES
+from app.views import _blocks
 from model.analysis.architecture import alike
 
 run = session.run()
@@ -55,24 +56,24 @@ with details, st.container(key="block", gap="xsmall"):
     with st.container(key="open_block"):
         st.page_link(
             page.file,
-            label=labels.open_block(trace, block, page.title),
+            label=_blocks.link(trace, block, page.title),
             icon=":material/arrow_forward:",
             icon_position="right",
         )
-    st.markdown(labels.block_in_numbers(trace, block, depth))
-    st.markdown(labels.block_explained(view.model, trace, block))
+    st.markdown(_blocks.in_numbers(trace, block, depth))
+    st.markdown(_blocks.explained(view.model, trace, block))
 with figure:
     model_map(
         shown,
         trace,
-        labels.most_probable(view.checkpoint, trace),
+        _blocks.most_probable(view.checkpoint, trace),
         block,
         in_focus[1],
         all_layers,
         on_choose=choose,
         on_all_layers=lambda value: session.choose(all_layers=value),
     )
-st.markdown(labels.model_in_numbers(view.model, shown, trace))
+st.markdown(_blocks.model_in_numbers(view.model, shown, trace))
 st.markdown(
     "Read it from the bottom: a text comes in as tokens, each becomes a vector, and every layer "
     "adds to it; at the top stands what the model expects. A block shows the shape of its output "

@@ -78,7 +78,8 @@ def blocks(model: nn.Module, lengths: dict[str, int]) -> list[Block]:
         positions = list(embedding.position.parameters())
         rest = [p for p in embedding.parameters() if all(p is not other for other in positions)]
         add(Block(stack, None, "embedding", shape), rest)
-        add(Block(stack, None, "position", shape), positions)
+        if side.table:
+            add(Block(stack, None, "position", shape), positions)
         for i, (name, layer) in enumerate(zip(side.layers, layers_of(model, side), strict=True)):
             for part, sublayer, norm in sublayers_of(layer):
                 block = Block(stack, i, part, shape, part)

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
+from app import labels
 from app.pages import PAGES
+from app.views import _blocks
+from model.analysis.architecture import blocks
 from model.checkpoint import load
 from model.families.rotary import angles
 from tests.model.pretrained.folders import FAMILIES, write
@@ -64,6 +67,33 @@ def test_steps_say_what_such_a_model_does(opened, name, at):
         formula = page.latex[0].value
         assert ("GELU" in formula) == (name in ("bert", "minilm", "gpt2"))
         assert ("odot" in formula) == rotary
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_blocks_say_what_such_a_model_has(folders, name):
+    """On the page Architecture; a table of positions has a block where there is one."""
+    checkpoint = load(folders / name)
+    run = checkpoint.run(TEXT)
+    trace = checkpoint.trace_run(run)
+    lengths = {side: len(text.ids) for side, text in trace.texts.items()}
+    found = blocks(checkpoint.model, lengths)
+    said = {block.part: _blocks.explained(checkpoint.model, trace, block) for block in found}
+    said["attention"] = said[next(block.part for block in found if block.kind)]
+    rotary = name in ("llama-groups", "qwen3")
+    assert ("position" in said) == ("are turned" not in said["attention"]) == (not rotary)
+    assert ("share their keys" in said["attention"]) == rotary
+    assert ("normed first" in said["attention"]) == (name == "qwen3")
+    assert ("gates" in said["feed_forward"]) == rotary
+    activation = {"llama-groups": "SiLU", "qwen3": "SiLU", "marian": "SiLU"}.get(name, "GELU")
+    assert f"a {activation}" in said["feed_forward"]
+    assert ("segment" in said["embedding"]) == (name in ("bert", "minilm"))
+    norms = " ".join(said.get(part, "") for part in ("norm", "add_norm"))
+    assert ("RMSNorm" in norms) == rotary
+    if "position" in said:
+        assert ("learned" in said["position"]) == (name != "marian")
+        halves = "then all cosines" in labels.positions(checkpoint.model)
+        assert halves == (name == "marian")
+    assert ("an activation and a norm" in said.get("generator", "")) == (name == "bert")
 
 
 def test_queries_and_keys_are_those_that_are_compared(folders):

@@ -177,3 +177,19 @@ def test_special_tokens_stay_in_their_places():
     ordinary = tokenizer.encoding(ids)
     rest = [(t, o) for i, t, o in zip(ids, found.tokens, found.offsets, strict=True) if i > 2]
     assert rest == list(zip(ordinary.tokens, ordinary.offsets, strict=True))
+
+
+def test_a_byte_that_is_no_character_is_called_by_its_number(tokenizer):
+    for one in (tokenizer, with_byte_fallback()):
+        named = [one.token(i) for i in one.encode("🙂").ids][-4:]
+        assert named == ["<0xF0>", "<0x9F>", "<0x99>", "<0x82>"]
+        assert not any("\ufffd" in one.token(i) or "\\udc" in one.token(i) for i in range(len(one)))
+
+
+def with_byte_fallback() -> Tokenizer:
+    """A BPE of characters that writes what it does not know as bytes."""
+    vocab = {symbol: i for i, symbol in enumerate([*SPECIAL, "▁", "a"])}
+    vocab |= {f"<0x{byte:02X}>": len(vocab) + byte for byte in range(256)}
+    backend = tokenizers.Tokenizer(models.BPE(vocab, [], byte_fallback=True))
+    backend.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
+    return Tokenizer(backend)

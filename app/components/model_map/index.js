@@ -109,7 +109,7 @@ class Figure {
     y = this.arrow(at, y, 8);
     const [embedding, position] = stack.before;
     y = this.block(embedding, at, y);
-    y = this.positions(position, at, y);
+    if (position) y = this.positions(position, at, y); // rotary positions are no part of it
     at.embedded = y - 3;
     y = this.stem(at, y, 6);
     stack.frames.forEach((frame, i) => {

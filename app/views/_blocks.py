@@ -1,0 +1,196 @@
+"""The blocks of the Architecture page in words: shapes, parameters, and what each does."""
+
+from collections.abc import Sequence
+
+from torch import nn
+
+from app.labels import BLOCKS, EMBEDDING, kind_name, percent, times, token_title
+from model.analysis.architecture import EMBEDDINGS, LAYERS, OUTPUT, Block
+from model.families.bert import MaskedTokenHead, SegmentedEmbedding, TextEmbedding
+from model.families.parts import GatedFeedForward, NormedProjection, RMSNorm
+from model.families.rotary import RotaryScores
+from model.probing.sites import (
+    attention_at,
+    embedding_of,
+    final_norm_of,
+    layers_of,
+    sides_of,
+    sublayers_of,
+)
+from model.probing.trace import Trace
+from model.transformer import Side
+from model.variants import LearnedPositions
+
+
+def in_numbers(trace: Trace, block: Block, depth: int) -> str:
+    """Markdown: where a block stands, in a stack of so many layers, its shapes and parameters."""
+    of_text = block.stack == OUTPUT and trace.predicted.predicts == "class"
+    lines = [f"Output: **{times(block.shape)}** ({'text' if of_text else 'tokens'} × width)"]
+    if block.weights:
+        lines.append(f"Weights: **{times(block.weights)}** (head × query × key)")
+    lines.append(f"Parameters: **{f'{block.parameters:,}' if block.parameters else 'none'}**")
+    if block.shares:
+        lines[-1] += f", shared with the {block.shares}"
+    if block.layer is not None:
+        title = kind_name(trace, block.kind) if block.kind else block.stack.capitalize()
+        lines.insert(0, f"{title}, layer {block.layer + 1} of {depth}")
+    elif block.stack != OUTPUT:
+        lines.insert(0, block.stack.capitalize())
+    return "  \n".join(lines)
+
+
+def explained(model, trace: Trace, block: Block) -> str:
+    """What a block does, in a sentence or two."""
+    if block.stack == OUTPUT:
+        return _output(model.generator, trace.predicted, block.part)
+    side = next(side for side in model.sides() if side.stack == block.stack)
+    if block.kind:
+        return _attention(attention_at(model, block.site), trace, block)
+    if block.part == "embedding":
+        return _embedding(model, embedding_of(model, side))
+    if block.part == "position":
+        return _position(embedding_of(model, side).position)
+    if block.part == "feed_forward":
+        return _feed_forward(layers_of(model, side)[block.layer].feed_forward, model.config)
+    if block.layer is None:
+        return _norm(final_norm_of(model, side), block)
+    norms = {name: norm for name, _, norm in sublayers_of(layers_of(model, side)[block.layer])}
+    return _norm(norms[block.sublayer], block)
+
+
+def _attention(attention: nn.Module, trace: Trace, block: Block) -> str:
+    site, (_, key) = block.site, trace.sides_of(block.kind)
+    keys = {
+        "": "all from this stack",
+        LAYERS: f"queries from this stack, keys and values from the {key.stack}'s output",
+        EMBEDDINGS: f"queries from this stack, keys and values from the {key.title}'s embeddings",
+    }[block.keys]
+    told = [
+        "Each head compares queries with keys, and its output is the mean of the values by these "
+        f"weights: {keys}."
+    ]
+    if site.n_key_heads < site.n_heads:
+        shared = site.n_heads // site.n_key_heads
+        told.append(f"Each {shared} of the {site.n_heads} heads share their keys and values.")
+    if isinstance(attention.query, NormedProjection):
+        told.append("Queries and keys are normed first, each by itself.")
+    if isinstance(attention.scores, RotaryScores):
+        told.append("Queries and keys are turned by an angle that grows with the position.")
+    if "causal" in site.masks and trace.masks.causal:
+        told.append("No token may attend to a later one.")
+    return " ".join(told)
+
+
+def _embedding(model: nn.Module, embedding: nn.Module) -> str:
+    more = ""
+    if isinstance(embedding, SegmentedEmbedding):
+        more = (
+            " One for the segment of the text is added, and the sum with the positions is normed."
+        )
+    return f"{token_title(model)}: one learned vector per token.{more}"
+
+
+def _position(table: nn.Module) -> str:
+    learned = isinstance(table, LearnedPositions)
+    what = "one learned vector per position" if learned else "sines and cosines of the position"
+    return f"Added to the embeddings, for attention by itself knows no order: {what}."
+
+
+def _feed_forward(module: nn.Module, config) -> str:
+    activation = type(getattr(module, "activation", nn.ReLU())).__name__
+    narrow, wide = f"{config.d_model:,}", f"{config.d_ff:,}"
+    if isinstance(module, GatedFeedForward):
+        return (
+            f"Two linear maps {narrow} → {wide}: what the first gives, behind a {activation}, "
+            f"gates what the second gives. A third leads back to {narrow}; at each position alone."
+        )
+    return (
+        f"Two linear maps, {narrow} → {wide} → {narrow}, with a {activation} between; at each "
+        "position alone."
+    )
+
+
+def _norm(module: nn.Module, block: Block) -> str:
+    if block.part == "add_norm":
+        told = (
+            "The residual connection: what entered the sublayer is added to what leaves it; then "
+            "the norm (post-norm, as in the paper)."
+        )
+    elif block.sublayer:
+        told = (
+            "Pre-norm: the sublayer reads normed vectors; what goes around it and is added at ⊕ "
+            "is not normed."
+        )
+    else:
+        told = (
+            "The sum of all that the layers have added, normed once at the end, as a pre-norm "
+            "stack needs."
+        )
+    if isinstance(module, RMSNorm):
+        told += " The norm is an RMSNorm, which takes no mean off."
+    return told
+
+
+def _output(generator: nn.Module, predicted: Side, part: str) -> str:
+    each = "class" if predicted.predicts == "class" else "token of the vocabulary"
+    mean = "One vector for the whole text: the mean over all tokens but padding"
+    if isinstance(generator, TextEmbedding):
+        if generator.config.pooling == "cls":
+            mean = "One vector for the whole text: that of its first token"
+        mean += ", brought to length 1" * generator.config.normalized
+    before = "A linear map, an activation and a norm, then a"
+    return {
+        "mean": f"{mean}.",
+        "generator": f"{before if isinstance(generator, MaskedTokenHead) else 'A'} score, the "
+        f"logit, for each {each}.",
+        "softmax": "Makes probabilities of the logits, which add up to 1 in each row.",
+        "log_softmax": "Makes logarithms of probabilities of the logits.",
+    }[part]
+
+
+def most_probable(checkpoint, trace: Trace) -> tuple[str, list[str]]:
+    """What the softmax's largest probabilities stand for, row by row, and what they are called;
+    nothing for a model that predicts none."""
+    if trace.predicted.predicts == EMBEDDING:
+        return "", []
+    ids, probabilities = trace.most_probable(1)
+    answers = checkpoint.outputs(ids[:, 0])
+    if trace.predicted.predicts == "class":
+        return "Class", [f"{answers[0]}, {percent(float(probabilities[0, 0]))}"]
+    return "Most probable", answers
+
+
+def link(trace: Trace, block: Block, page: str) -> str:
+    """What the link to a block's page says."""
+    if block.layer is None:
+        return f"Open {page}"
+    if block.kind:
+        return f"Open {page} at {kind_name(trace, block.kind)}, layer {block.layer + 1}"
+    return f"Open {page} at {BLOCKS[block.part]}, {block.stack} layer {block.layer + 1}"
+
+
+def model_in_numbers(model, shown: Sequence[Block], trace: Trace) -> str:
+    """How many layers, heads and parameters a model has, and how they fall to its parts."""
+    total, sides = sum(block.parameters for block in shown), sides_of(model).values()
+    depth = " + ".join(f"{len(side.layers)} {side.stack}" for side in sides)
+    parts = {
+        "attention": lambda block: block.kind,
+        "feed-forward": lambda block: block.part == "feed_forward",
+        "embeddings and generator": lambda block: (
+            block.part in ("embedding", "position", "generator")
+        ),
+    }
+    shares = {
+        name: sum(block.parameters for block in shown if counts(block)) / total
+        for name, counts in parts.items()
+    }
+    read = " and ".join(f"{len(trace.texts[side.name].ids)} {side.title} tokens" for side in sides)
+    alone = ""
+    if len(sides) == 1:
+        other = "no decoder" if next(iter(sides)).stack == "encoder" else "no encoder"
+        alone = f" It has {other}: one of the three attentions is all there is."
+    return (
+        f"**{depth} layers** of {model.config.n_heads} heads, {total:,} parameters: "
+        + ", ".join(f"{name} {percent(share)}" for name, share in shares.items())
+        + f". Your sentence: {read}.{alone}"
+    )
