@@ -18,10 +18,11 @@ SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 BEGUN = '.st-key-texts [data-testid="stElementContainer"]'
 PAGES = {page.title: page.path for page in pages.PAGES.values()}
-# Notes when the page last asked the server for a run, and when the last run ended: fields 11 of
-# Streamlit 1.67's BackMsg and 6 of its ForwardMsg, whose value 2 means that another run follows.
+# Notes when the page last asked the server for a run, and when the last run began and ended: fields
+# 11 of Streamlit 1.67's BackMsg and 4 and 6 of its ForwardMsg. Of 6, the value 2 means that another
+# run follows.
 TRAFFIC = """
-  window.traffic = { asked: 0, ended: -1 };
+  window.traffic = { asked: 0, begun: -1, ended: -1 };
   const field = (bytes, wanted) => {
     let at = 0;
     const varint = () => {
@@ -48,7 +49,10 @@ TRAFFIC = """
       super(...given);
       window.traffic.asked = 0;  // what a closed socket was asked for will not come
       this.addEventListener("message", ({ data }) => {
-        const status = data instanceof ArrayBuffer ? field(new Uint8Array(data), 6) : -1;
+        if (!(data instanceof ArrayBuffer)) return;
+        const bytes = new Uint8Array(data);
+        if (field(bytes, 4) >= 0) window.traffic.begun = performance.now();
+        const status = field(bytes, 6);
         if (status >= 0 && status !== 2) window.traffic.ended = performance.now();
       });
     }
@@ -65,8 +69,10 @@ IDLE = """
     setTimeout(() => late(`the page is not idle after a minute: waiting for ${stage}`), 60_000);
     const look = () => {
       stage = "the end of a run";
-      const { asked, ended } = window.traffic;
-      if (ended < asked || !document.querySelector('SETTLED')) return setTimeout(look, 10);
+      const { asked, begun, ended } = window.traffic;
+      // The end of a run before may come after what was asked since.
+      const isOver = begun >= asked && ended >= begun;
+      if (!isOver || !document.querySelector('SETTLED')) return setTimeout(look, 10);
       stage = "a frame";
       requestAnimationFrame(() => {
         stage = "an idle moment";
