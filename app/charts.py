@@ -14,6 +14,7 @@ WEIGHTS = {"colorscale": SCALE, "cmin": 0, "cmax": 1}
 WIDTH = 500  # pixels, about, for tables side by side, beside something else
 MOST_LABELS = 64  # more would overlap on a projector
 MOST_NAMED_CELLS = 128 * 128  # cells whose hover text names both tokens
+MOST_LETTERS = 70  # of labels that stand beside each other
 MOST_NUMBERED = 14  # columns; numbers in more cells could not be read
 DASHES = ("solid", "dash", "dot", "dashdot")
 MARKERS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
@@ -192,7 +193,8 @@ def lines(values: Mapping[str, Sequence[float]], across: Axis, up: str) -> go.Fi
                 hovertemplate=f"{name}, %{{x}}: %{{y:.4f}}<extra></extra>",
             )
         )
-    figure.update_xaxes(**across.layout(900) | {"tickangle": 0})
+    turned = sum(map(len, across.labels)) + len(across.labels) > MOST_LETTERS
+    figure.update_xaxes(**across.layout(900) | {"tickangle": -90 if turned else 0})
     figure.update_yaxes(title={"text": up, "font": {"size": FONT}}, tickfont={"size": FONT})
     figure.update_layout(legend={"font": {"size": FONT}})
     return _finish(figure, height=400)

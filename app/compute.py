@@ -17,7 +17,16 @@ import torch
 from app import catalog
 from app.cache import ByteBoundedCache
 from app.catalog import SEEDED, ModelView
-from model.analysis import alignment, architecture, family, head_metrics, leak, positions, residual
+from model.analysis import (
+    alignment,
+    architecture,
+    family,
+    head_metrics,
+    leak,
+    lineage,
+    positions,
+    residual,
+)
 from model.analysis.alignment import HeadAlignment, WordWeights
 from model.analysis.attribution import Attribution, attribution
 from model.analysis.decomposition import Decomposition, decomposition
@@ -421,6 +430,28 @@ def family_of(view: ModelView, run: Run) -> dict:
             return family.measure(models, src, tgt) | {"tokens": src.shape[1]}
 
     return cached(view, run, "family", make, lambda result: 10 * FEW)
+
+
+@st.cache_resource(show_spinner="Building the models between the paper and Llama …")
+def _lineage(vocab_size: int, max_length: int) -> dict[str, torch.nn.Module]:
+    with SEEDED:
+        return lineage.members(vocab_size, max_length)
+
+
+def lineage_of(view: ModelView, run: Run) -> dict[str, lineage.Effect]:
+    """What each part that came after the paper changes on the first text of a run (see
+    model/analysis/lineage.py). Raises CannotRead."""
+
+    def make():
+        text, *_ = read_of(view.model, run).values()
+        models = _lineage(len(view.tokenizer), view.model.config.max_length)
+        with st.spinner("Measuring the differences …"), SEEDED:
+            return lineage.effects(models, torch.tensor([text.ids]), text.tokens)
+
+    def size(effects):
+        return sum(effect.nbytes for effect in effects.values())
+
+    return cached(view, run, "lineage", make, size)
 
 
 @st.cache_resource(show_spinner=False)

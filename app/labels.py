@@ -24,6 +24,7 @@ from model.analysis.head_metrics import (
     with_one_key,
 )
 from model.analysis.leak import Leak
+from model.analysis.lineage import LINE, Effect, Swap
 from model.analysis.projection import Answer, Plane
 from model.analysis.reading import Reading
 from model.families.parts import HalvedPositions
@@ -657,6 +658,51 @@ def disagreements(source: Source) -> str:
 def repairs(source: Source) -> str:
     """A Markdown table: what was built as meant, and what that changes."""
     return _table(("Found", "Ours"), [(r.mistake, r.changes) for r in source.repairs])
+
+
+def swap(step: Swap) -> str:
+    """What is swapped, who brought it in, and its class here."""
+    return (
+        f"**{step.year}: {step.becomes}**, in the place of {step.was}  \n"
+        f"{step.source} · `{step.part}`"
+    )
+
+
+def effect(step: Swap, measured: Effect) -> str:
+    """What a swap changes, in a sentence and in numbers that all swaps have."""
+    counted = {"parameters": measured.parameters}
+    if len({*measured.cached}) > 1:
+        counted["bytes of keys and values, a token"] = measured.cached
+    rows = [(name, *(f"{number:,}" for number in pair)) for name, pair in counted.items()]
+    first, *_, last = measured.moved
+    return (
+        f"{step.finding.format(**measured.curves.numbers)}\n\n"
+        f"{_table(('', 'before', 'after'), rows)}\n\n"
+        f"The decoder's attention weight that lies elsewhere than before: {first:.1%} in layer 1, "
+        f"{last:.1%} in layer {len(measured.moved)}."
+    )
+
+
+def _signed(number: int) -> str:
+    return f"{number:+,}".replace("-", "−") if number else "0"
+
+
+def lineage(effects: Mapping[str, Effect]) -> str:
+    """A Markdown table of all swaps (see model/analysis/lineage.py), a row each."""
+    rows = [
+        (
+            str(LINE[name].year),
+            f"**{LINE[name].becomes}**, in the place of {LINE[name].was}",
+            f"{LINE[name].source} · `{LINE[name].part}`",
+            LINE[name].finding.format(**measured.curves.numbers),
+            _signed(measured.parameters[1] - measured.parameters[0]),
+            f"{sum(measured.moved) / len(measured.moved):.1%}",
+        )
+        for name, measured in effects.items()
+    ]
+    head = ("Year", "Part", "Source, class here", "On your sentence", "Parameters",
+            "Attention moved")  # fmt: skip
+    return _table(head, rows)
 
 
 BLOCKS = {  # part of a Block → its name in the paper's figure

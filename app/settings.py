@@ -9,6 +9,7 @@ from typing import Any
 
 from app.pages import EXPORT, HOME
 from app.setting import ABSENT, MANY, Catalog, Context, Setting
+from model.analysis import lineage
 from model.analysis.head_metrics import ANY, RULES, THRESHOLD
 from model.analysis.reading import SPECIAL_TOKENS
 from model.masks import Masks
@@ -56,6 +57,7 @@ BEST_HEADS, SELECTED, OF_LAYER, INFLUENCE = ALIGNED_BY = (
     "Influence",
 )
 AT_ROWS = ("as measured", "is read", "is predicted")
+SYSTEMS, LINEAGE = IMPLEMENTATIONS = ("Systems", "2017 to today")
 BERTVIZ = ("head", "model", "neuron")
 DRAWN_AT_ONCE = 40  # tokens that BertViz draws without being asked
 ALL, ONE = "all heads", "selected head"
@@ -778,6 +780,27 @@ SETTINGS = {
             look={"label_visibility": "collapsed", "width": 260},
         ),
         Setting(
+            "implementations",
+            "View",
+            SYSTEMS,
+            "segmented",
+            "Systems that Headlight grew out of; or how the paper became Llama, one part at a "
+            "time.",
+            options=IMPLEMENTATIONS,
+            pages=("family",),
+            look={"label_visibility": "collapsed", "width": "content"},
+        ),
+        Setting(
+            "swap",
+            "Part",
+            next(iter(lineage.LINE)),
+            "segmented",
+            "One part in the place of another, all else the same.",
+            options=tuple(lineage.LINE),
+            pages=("family",),
+            look={"label_visibility": "collapsed", "width": "content"},
+        ),
+        Setting(
             "system",
             "System",
             "paper",
@@ -785,6 +808,7 @@ SETTINGS = {
             "Text, code and ours side by side, and what was built as meant.",
             options=tuple(PRESETS),
             pages=("family",),
+            look={"label_visibility": "collapsed", "width": "content"},
         ),
         Setting(
             "bertviz",

@@ -30,11 +30,11 @@ class MarianConfig(TwoVocabularies):
 class HalvedEmbedding(Embedding):
     """Token + sinusoids in halves."""
 
-    def __init__(self, config: MarianConfig, vocab_size: int, positions: HalvedPositions):
+    def __init__(self, config: MarianConfig, vocab_size: int):
         nn.Module.__init__(self)
         token = TokenEmbedding if config.scaled else nn.Embedding
         self.token = token(vocab_size, config.d_model)
-        self.position = positions
+        self.position = HalvedPositions(config.max_length, config.d_model)
         self.dropout = nn.Dropout(config.dropout)
 
 
@@ -42,9 +42,8 @@ def marian(config: MarianConfig) -> Transformer:
     """Opus-MT: post-norm as in the paper; sinusoids in halves, a bias on the logits, embeddings and
     output shared or not."""
     model = Transformer(config)
-    positions = HalvedPositions(config.max_length, config.d_model)
-    model.src_embedding = HalvedEmbedding(config, config.vocab_size, positions)
-    model.tgt_embedding = HalvedEmbedding(config, config.tgt_vocab, positions)
+    model.src_embedding = HalvedEmbedding(config, config.vocab_size)
+    model.tgt_embedding = HalvedEmbedding(config, config.tgt_vocab)
     if config.shared:
         model.tgt_embedding.token.weight = model.src_embedding.token.weight
     model.generator = nn.Linear(config.d_model, config.tgt_vocab)

@@ -7,8 +7,9 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from app import labels
+from app.settings import LINEAGE
 from model import load
-from model.analysis import family
+from model.analysis import family, lineage
 from model.presets import PRESETS
 from model.provenance import SOURCES
 from tests.conftest import ROOT
@@ -103,3 +104,41 @@ def test_a_text_that_cannot_be_read_is_answered(app, text):
     assert any(one.startswith(("Type a sentence", "The source is 2,001")) for one in answers)
     app.text_area(key="source").set_value(TEXT).run()
     assert not app.error
+
+
+def of_the_line(app, swap=""):
+    app.switch_page("views/family.py").run()
+    app.segmented_control(key="implementations").set_value(LINEAGE).run()
+    if swap:
+        app.segmented_control(key="swap").set_value(swap).run()
+    assert not app.exception and not app.error
+    return [text.value for text in app.markdown]
+
+
+@pytest.fixture(scope="module")
+def effects():
+    en_de = load("en-de")
+    source = en_de.tokenizer.encode(TEXT)
+    models = lineage.members(len(en_de.tokenizer), 1024)
+    ids = torch.tensor([[*source.ids, 2]])
+    return lineage.effects(models, ids, (*source.tokens, "</s>"))
+
+
+@pytest.mark.parametrize("swap", lineage.LINE)
+def test_each_swap_is_told_with_what_it_changes(app, effects, swap):
+    app.text_area(key="source").set_value(TEXT).run()
+    shown, step = of_the_line(app, swap), lineage.LINE[swap]
+    assert labels.swap(step) in shown and labels.effect(step, effects[swap]) in shown
+    table = labels.lineage(effects)
+    assert table in shown and len(table.splitlines()) == 2 + len(lineage.LINE)
+    assert step.title in [one.value for one in app.subheader]
+
+
+def test_the_line_says_what_cannot_be_read(app):
+    of_the_line(app)
+    app.text_area(key="source").set_value("dog " * 2000).run()
+    assert not app.exception
+    assert any(one.value.startswith("The source is 2,001") for one in app.error)
+    app.text_area(key="source").set_value("a").run()
+    assert not app.exception and not app.error
+    app.text_area(key="source").set_value(TEXT).run()

@@ -46,6 +46,7 @@ KINDS = {  # name → model_type, class, what its config says besides
                      dict(share_encoder_decoder_embeddings=False, scale_embedding=False,
                           activation_function="relu")),
 }  # fmt: skip
+TEXT, TARGET = "the dog sees", "Ein Hund"  # that all of them can read
 FAMILIES = ("bert", "minilm", "gpt2", "llama-groups", "qwen3", "marian")  # one of each
 
 

@@ -2,37 +2,22 @@
 
 import copy
 import dataclasses
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from model.checkpoint import load
 from model.decoding.generate import Beam, Greedy, Sampling
 from model.decoding.search import greedy_decode
-from model.probing.applying import Given, applied
-from model.probing.changes import CannotChange, HeadOff, Patched, Scope, parse
+from model.probing.applying import Given
+from model.probing.changes import HeadOff, Scope, parse
 from model.probing.head_steps import ABLATIONS, head_steps
-from model.probing.patching import recorded
 from model.probing.sites import attention_at
 from model.probing.trace import CannotRead, ids_of, read_of, trace
-from model.training.describe import mean_outputs
 from tests.model.common import hooks
-from tests.model.pretrained.folders import FAMILIES, write
+from tests.model.pretrained.folders import TEXT
 
-TEXT, OTHER, TARGET = "the dog sees", "a cat, dog", "Ein Hund"
 WITHIN = 2e-5
-
-
-@pytest.fixture(scope="module", params=FAMILIES)
-def family(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp(request.param)
-    write(folder, request.param)
-    checkpoint = load(folder)
-    target = TARGET if len(checkpoint.model.sides()) > 1 else None
-    run = checkpoint.run(TEXT, target)
-    return SimpleNamespace(checkpoint=checkpoint, model=checkpoint.model, run=run, target=target)
 
 
 def logits(family, line="", model=None, given=Given()):
@@ -125,55 +110,10 @@ def test_heads_off_one_by_one_and_in_a_sweep(family):
         assert (logits(family) - expected).abs().max() > 1e-4
 
 
-def test_every_kind_of_change(family):
-    checkpoint, plain = family.checkpoint, logits(family)
-    kind, side = family.model.sites()[-1].kind, family.model.sides()[0].title
-    texts = [TEXT, TARGET] if family.target else [TEXT]
-    means = mean_outputs(checkpoint, texts[:1])
-    for site in family.model.sites():
-        assert means[site.name].shape == (site.n_heads, family.model.config.d_head)
-    lines = [
-        f"{kind}=off", f"{kind}.1.2=off", f"{kind}=hide:1", f"{kind}=mask:no_first",
-        f"{kind}.1=mask:diagonal", f"{kind}.1.2=temperature:3", f"{kind}.2.1=weight:2>1:0.9",
-        f"{kind}.1=uniform", f"{kind}.1.1=forbid:2>1", f"{kind}.1.1=mean",
-        f"{family.model.sides()[-1].stack}_feed_forward.1=skip", f"{side}=positions:none",
-    ]  # fmt: skip
-    for line in lines:
-        found = logits(family, line, given=Given(means))
-        assert found.isfinite().all() and (found - plain).abs().max() > 1e-6, line
-    if family.model.sides()[0].table:
-        shifted = logits(family, f"{side}=positions:shifted-3")
-        assert (shifted - plain).abs().max() > 1e-6
-    else:
-        with pytest.raises(CannotChange, match="turns queries and keys"):
-            logits(family, f"{side}=positions:shifted-3")
-
-
 def test_sweeps_of_tokens_and_sublayers(family):
     for what in ("tokens", "sublayers"):
         swept = family.checkpoint.swept(family.run, what)
         assert np.isfinite(swept.effects).all() and np.abs(swept.effects).max() > 1e-6
-
-
-def test_all_that_is_patched_is_the_other_run(family):
-    """Every head and every token's vectors from another text of as many tokens."""
-    ids = family.run.texts[0]
-    other = dataclasses.replace(
-        family.run,
-        texts=(ids.take(list(range(len(ids.ids)))[::-1]), *family.run.texts[1:]),
-    )
-    given = Given(other=recorded(family.model, other))
-    sides = family.model.sides()
-    line = "; ".join(f"{side.stack}_residual=patch" for side in sides)
-    found = logits(family, line, given=given)
-    torch.testing.assert_close(found, torch.tensor(trace(family.model, other).logits))
-    assert (found - logits(family)).abs().max() > 1e-3
-    last = family.model.sites()[0]
-    one = dataclasses.replace(family.run, changes=(Patched(Scope(last.kind, last.layer, 1)),))
-    patched = trace(family.model, one, given)
-    assert np.abs(patched.output[last.kind][last.layer] - trace(family.model, family.run).output[
-        last.kind
-    ][last.layer]).max() > 1e-4  # fmt: skip
 
 
 def argmax_of_whole_passes(model, src, steps):
@@ -234,15 +174,3 @@ def test_hidden_tokens_in_a_run_with_padding(family):
     )
     assert set(padded.texts[family.model.sides()[0].name].roles[-3:]) == {"pad"}
     assert padded.texts[family.model.sides()[-1].name].roles[-1] == "pad"
-
-
-def test_a_changed_model_writes_under_its_changes(family):
-    if not family.target:
-        return
-    with applied(family.model, parse("cross=off")):
-        expected = argmax_of_whole_passes(family.model, ids_of(family.model, read_of(
-            family.model, family.run))[0], 6)  # fmt: skip
-    found = family.checkpoint.generate(
-        dataclasses.replace(family.run, changes=parse("cross=off")), max_tokens=6
-    )
-    assert list(found.path) == expected

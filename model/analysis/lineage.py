@@ -1,0 +1,595 @@
+"""From the paper to Llama: one part swapped at a time, and what each swap changes on one sentence.
+
+Each model is a view of the one before it with other parts in some places: what stays is the same
+module with the same weights, so that a difference is the swap's alone. After `pre_norm` it is
+GPT-2, after the last swap a Llama (see presets.FAMILIES). All read one text, ids (1, length).
+"""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from model.analysis.head_metrics import total_variation
+from model.card import parameter_count
+from model.families.parts import (
+    ActivatedFeedForward,
+    GatedFeedForward,
+    GroupedQueryAttention,
+    NoPositions,
+    RMSNorm,
+)
+from model.families.rotary import Rotary, RotaryScores
+from model.masks import Masks
+from model.presets import build
+from model.probing.capture import inputs_of, outputs_of, view
+from model.probing.sites import attention_at, embedding_of, layers_of, predicted_side
+from model.transformer import FeedForward, MultiHeadAttention, Site, Transformer
+from model.variants import (
+    DecoderOnly,
+    DecoderOnlyConfig,
+    LearnedPositions,
+    PreNormEncoderLayer,
+)
+
+PAPER = "paper"  # the model that the first swap is made in
+SIZES = dict(d_model=128, n_heads=8, d_ff=512, n_encoder_layers=6, n_decoder_layers=6, dropout=0.0)
+N_KEY_HEADS = 2
+SHIFTS = 16  # positions by which a sentence is moved, at most
+
+
+# What is swapped
+
+
+def decoder_alone(model: Transformer) -> DecoderOnly:
+    sizes = {field.name: getattr(model.config, field.name) for field in fields(model.config)}
+    alone = DecoderOnly(DecoderOnlyConfig(**sizes | {"n_encoder_layers": 0}))
+    alone.tgt_embedding, alone.generator = model.tgt_embedding, model.generator
+    for layer, old in zip(alone.decoder.layers, model.decoder.layers, strict=True):
+        layer.self_attn, layer.norm1 = old.self_attn, old.norm1
+        layer.feed_forward, layer.norm2 = old.feed_forward, old.norm3
+    return alone
+
+
+def learned_positions(model: DecoderOnly) -> DecoderOnly:
+    """Drawn as the embeddings of the words are, see reset_parameters."""
+    config = model.config
+    model.tgt_embedding.position = LearnedPositions(config.max_length, config.d_model)
+    nn.init.normal_(model.tgt_embedding.position.weight, std=config.d_model**-0.5)
+    return model
+
+
+def unscaled(model: DecoderOnly) -> DecoderOnly:
+    token = model.tgt_embedding.token
+    model.tgt_embedding.token = _keeping(nn.Embedding(*token.weight.shape), token)
+    return model
+
+
+def gelu(model: DecoderOnly) -> DecoderOnly:
+    sizes = model.config.d_model, model.config.d_ff, "gelu_tanh"
+    return _swapped(model, FeedForward, lambda old: _keeping(ActivatedFeedForward(*sizes), old))
+
+
+def pre_norm(model: DecoderOnly) -> DecoderOnly:
+    layers = [PreNormEncoderLayer(model.config) for _ in model.decoder.layers]
+    for layer, old in zip(layers, model.decoder.layers, strict=True):
+        for name, part in old.named_children():
+            layer.set_submodule(name, part)
+    model.decoder.layers = nn.ModuleList(layers)
+    model.decoder.norm = nn.LayerNorm(model.config.d_model)
+    return model
+
+
+def rms_norm(model: DecoderOnly) -> DecoderOnly:
+    width = model.config.d_model
+    return _swapped(model, nn.LayerNorm, lambda old: _keeping(RMSNorm(width), old))
+
+
+def no_biases(model: DecoderOnly) -> DecoderOnly:
+    for part in model.modules():
+        if isinstance(part, nn.Linear):
+            part.register_parameter("bias", None)
+    return model
+
+
+def gated(model: DecoderOnly) -> DecoderOnly:
+    """Three matrices in the place of two, each narrower by a third (Shazeer 2020, section 3)."""
+
+    def make(old: nn.Module) -> nn.Module:
+        new = GatedFeedForward(model.config.d_model, model.config.d_ff * 2 // 3)
+        for weight in new.parameters():
+            nn.init.xavier_uniform_(weight)
+        return new
+
+    return _swapped(model, FeedForward, make)
+
+
+def rotary(model: DecoderOnly) -> DecoderOnly:
+    model.tgt_embedding.position = NoPositions(model.config.d_model)
+    for layer in model.decoder.layers:
+        layer.self_attn.scores = RotaryScores(Rotary())
+    return model
+
+
+def grouped(model: DecoderOnly, n_key_heads: int = N_KEY_HEADS) -> DecoderOnly:
+    """A group's key and value head is the mean of those that its heads had (Ainslie et al. 2023,
+    section 2.1)."""
+    d_model, n_heads = model.config.d_model, model.config.n_heads
+
+    def make(old: MultiHeadAttention) -> nn.Module:
+        sizes = d_model, n_heads, n_key_heads, model.config.d_head
+        new = _keeping(GroupedQueryAttention(*sizes, old.scores), old)
+        for name in ("key", "value"):
+            groups = old.get_submodule(name).weight.unflatten(0, (n_key_heads, -1, sizes[3]))
+            new.get_submodule(name).weight = nn.Parameter(groups.mean(dim=1).flatten(0, 1))
+        return new
+
+    return _swapped(model, MultiHeadAttention, make)
+
+
+def _swapped(model: nn.Module, kind: type, make: Callable[[nn.Module], nn.Module]) -> nn.Module:
+    """`model` with a part by `make(old)` in the place of each of `kind`."""
+    for name, part in list(model.named_modules()):
+        if isinstance(part, kind):
+            model.set_submodule(name, make(part))
+    return model
+
+
+def _keeping(new: nn.Module, old: nn.Module) -> nn.Module:
+    """`new` with the parameters of `old` that have its names and shapes."""
+    for name, parameter in old.named_parameters():
+        owner, _, leaf = name.rpartition(".")
+        module = new.get_submodule(owner)
+        there = getattr(module, leaf, None)
+        if there is not None and there.shape == parameter.shape:
+            setattr(module, leaf, parameter)
+    return new
+
+
+# What each swap changes
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Lines over the same places, a value each; and the numbers that a sentence quotes."""
+
+    across: str
+    places: Sequence[str]
+    up: str
+    lines: Mapping[str, Sequence[float]]
+    numbers: Mapping[str, float | int | str]
+
+
+def read_ahead(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
+    """How far every token's last vector moves, relative to its length, when another token stands
+    in the middle: of the paper's encoder and of the decoder alone."""
+    middle = ids.shape[1] // 2
+    other = ids.clone()
+    other[0, middle] = (ids[0, middle] + 1) % before.config.vocab_size
+    moved = {}
+    for name, last in (
+        ("the paper's encoder", before.encode),
+        ("the decoder alone", lambda text: after.hidden(text, *Masks().build(after, text))),
+    ):
+        one, two = last(ids)[0], last(other)[0]
+        moved[name] = ((two - one).norm(dim=-1) / one.norm(dim=-1)).tolist()
+    encoder, decoder = (max(line[:middle], default=0.0) for line in moved.values())
+    return Curves(
+        "token", tokens, "movement", moved,
+        dict(token=middle + 1, encoder=encoder, decoder=decoder),
+    )  # fmt: skip
+
+
+def near_positions(
+    before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]
+) -> Curves:
+    """Cosine similarity of each position's vector with that of the first."""
+    lines = {}
+    for name, model in (("sinusoids", before), ("learned, untrained", after)):
+        table = _embedding(model).position(ids.shape[1])
+        lines[name] = torch.cosine_similarity(table, table[:1]).tolist()
+    # Of one token alone there is no neighbour.
+    sinusoids, learned = (line[min(1, len(line) - 1)] for line in lines.values())
+    table = _embedding(after).position.weight
+    numbers = dict(sinusoids=sinusoids, learned=learned, rows=len(table), added=table.numel())
+    return Curves("position", _counted(ids.shape[1]), "cosine similarity", lines, numbers)
+
+
+def word_lengths(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
+    """L2 norms of each token's embedding, and of its position's."""
+    lines = {
+        "× √d_model": _embedding(before).token(ids)[0],
+        "as it is": _embedding(after).token(ids)[0],
+        "its position": _embedding(after).position(ids.shape[1]),
+    }
+    lengths = {name: vectors.norm(dim=-1).tolist() for name, vectors in lines.items()}
+    scaled, plain, position = (sum(line) / len(line) for line in lengths.values())
+    numbers = dict(scaled=scaled, plain=plain, position=position)
+    return Curves("token", tokens, "L2 norm", lengths, numbers)
+
+
+def activations(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
+    """Of what the activation of layer 1 gives, which share lies where."""
+    places = [i / 10 for i in range(-5, 16)]  # each the middle of what is counted there
+    hidden = {}
+    for name, model in (("ReLU", before), ("GELU", after)):
+        linear2 = layers_of(model, predicted_side(model))[0].feed_forward.linear2
+        with inputs_of({name: linear2}) as inputs:
+            _read(model, ids)
+        hidden[name] = inputs[name][0].flatten()
+    shares = {
+        name: (torch.histc(values, len(places), -0.55, 1.55) / len(values)).tolist()
+        for name, values in hidden.items()
+    }
+    zeros = {name: (values == 0).float().mean().item() for name, values in hidden.items()}
+    numbers = dict(relu=zeros["ReLU"], gelu=zeros["GELU"])
+    return Curves("output of the activation", list(map(str, places)), "share", shares, numbers)
+
+
+def lengths(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
+    """Mean L2 norm of the vectors as they enter layer 1 and after each layer."""
+    lines = {}
+    for name, model in (("norm after the sum", before), ("norm before", after)):
+        side = predicted_side(model)
+        modules = [embedding_of(model, side), *layers_of(model, side)]
+        with outputs_of(dict(enumerate(modules))) as outputs:
+            _read(model, ids)
+        lines[name] = [outputs[i].norm(dim=-1).mean().item() for i in range(len(modules))]
+    post, pre = lines.values()
+    places = ["in", *(f"layer {i}" for i in range(1, len(post)))]
+    numbers = dict(enters=pre[0], post=post[-1], pre=pre[-1])
+    return Curves("after", places, "L2 norm", lines, numbers)
+
+
+def means(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
+    """The mean of each token's numbers behind the first norm; and how far that norm's output moves
+    when what enters is ten times as long."""
+    normed = {}
+    for name, model in (("LayerNorm", before), ("RMSNorm", after)):
+        norm = layers_of(model, predicted_side(model))[0].norm1
+        with inputs_of({name: norm}) as inputs:
+            _read(model, ids)
+        (x,) = inputs[name]
+        normed[name] = norm(x)[0]
+    lines = {name: values.mean(dim=-1).tolist() for name, values in normed.items()}
+    scaled = (norm(10 * x)[0] - normed["RMSNorm"]).norm() / normed["RMSNorm"].norm()
+    largest = {name: max(map(abs, line)) for name, line in lines.items()}
+    numbers = dict(layer=largest["LayerNorm"], rms=largest["RMSNorm"], scaled=scaled.item())
+    return Curves("token", tokens, "mean", lines, numbers)
+
+
+def biases(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
+    """How far attention moves, layer by layer, when the biases of all queries are taken away, or
+    those of all keys. They begin at zero: here they are drawn at random, as large as a projection's
+    numbers."""
+    drawn = view(before)
+    sites = [attention_at(drawn, site) for site in drawn.sites()]
+    for attention in sites:
+        for projection in (attention.query, attention.key):
+            projection.bias = nn.Parameter(torch.randn_like(projection.bias))
+    weights, lines = _attention(drawn, ids), {}
+    for name in ("query", "key"):
+        without = view(drawn)
+        for site in without.sites():
+            attention_at(without, site).get_submodule(name).register_parameter("bias", None)
+        lines[f"without the {name} biases"] = _moved(weights, _attention(without, ids))
+    query, key = map(max, lines.values())
+    fewer = parameter_count(before) - parameter_count(after)
+    places = [f"layer {i + 1}" for i in range(len(sites))]
+    return Curves("in", places, "weight moved", lines, dict(query=query, key=key, fewer=fewer))
+
+
+def products(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
+    """How long the output of layer 1's feed-forward becomes as its input grows: L2 norms relative
+    to that of the input as it is."""
+    factors = (0.25, 0.5, 1.0, 2.0, 4.0)
+    lines, sizes = {}, {}
+    for name, model in (("GELU", before), ("SwiGLU", after)):
+        feed_forward = layers_of(model, predicted_side(model))[0].feed_forward
+        with inputs_of({name: feed_forward}) as inputs:
+            _read(model, ids)
+        (x,) = inputs[name]
+        long = [feed_forward(factor * x).norm().item() for factor in factors]
+        lines[name] = [value / long[factors.index(1.0)] for value in long]
+        sizes[name] = parameter_count(feed_forward)
+    double = factors.index(2.0)
+    numbers = dict(
+        gelu=lines["GELU"][double], swiglu=lines["SwiGLU"][double],
+        gelu_size=sizes["GELU"], swiglu_size=sizes["SwiGLU"],
+    )  # fmt: skip
+    return Curves("input ×", [f"{factor:g}" for factor in factors], "output ×", lines, numbers)
+
+
+def shifted_scores(
+    before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]
+) -> Curves:
+    """The largest change of a score of layer 1 between the sentence's tokens when it stands so
+    many positions later, behind copies of its first token. In layer 1 a query or a key depends on
+    its own token and position alone."""
+    length, limit = ids.shape[1], before.config.max_length
+    shifts = range(max(1, min(SHIFTS, limit - length) + 1))
+    lines = {}
+    for name, model in (("learned positions", before), ("rotary positions", after)):
+        layer, embedding = layers_of(model, predicted_side(model))[0], _embedding(model)
+        scores = []
+        for shift in shifts:
+            x = layer.norm1(embedding(torch.cat([ids[:, :1].expand(-1, shift), ids], dim=1)))
+            with outputs_of({"scores": layer.self_attn.scores}) as outputs:
+                layer.self_attn(x, x, x)
+            scores.append(outputs["scores"][..., shift:, shift:])
+        lines[name] = [(moved - scores[0]).abs().max().item() for moved in scores]
+    learned, turned = (line[-1] for line in lines.values())
+    numbers = dict(shift=len(shifts) - 1, learned=learned, rotary=turned)
+    return Curves("positions later", list(map(str, shifts)), "change of a score", lines, numbers)
+
+
+def kept(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
+    """Bytes of keys and values of all layers, token by token, with fewer and fewer key heads."""
+    lines, n_heads = {}, before.config.n_heads
+    for n_key_heads in (n for n in range(n_heads, 0, -1) if n_heads % n == 0):
+        each = cached_bytes(grouped(view(before), n_key_heads), ids)
+        name = f"{n_key_heads} key head{'s' if n_key_heads > 1 else ''}"
+        lines[name] = [each * (i + 1) for i in range(ids.shape[1])]
+    numbers = dict(
+        heads=n_heads, groups=N_KEY_HEADS, tokens=ids.shape[1],
+        before=cached_bytes(before, ids) * ids.shape[1],
+        after=cached_bytes(after, ids) * ids.shape[1],
+    )  # fmt: skip
+    return Curves("after token", tokens, "bytes", lines, numbers)
+
+
+def cached_bytes(model: nn.Module, ids: Tensor) -> int:
+    """Keys and values of one token in all layers, as its projections give them."""
+    sites = _own_sites(model)
+    modules = {
+        (site.layer, name): attention_at(model, site).get_submodule(name)
+        for site in sites
+        for name in ("key", "value")
+    }
+    with outputs_of(modules) as outputs:
+        _read(model, ids)
+    return sum(output.nbytes for output in outputs.values()) // ids.shape[1]
+
+
+def _own_sites(model: nn.Module) -> list[Site]:
+    """Where the decoder's tokens attend to themselves."""
+    return [site for site in model.sites() if site.kind == "decoder"]
+
+
+def _embedding(model: nn.Module) -> nn.Module:
+    return embedding_of(model, predicted_side(model))
+
+
+def _read(model: nn.Module, ids: Tensor) -> None:
+    """A pass over the text; the paper's model reads it on both sides."""
+    texts = [ids] * len(model.sides())
+    model.hidden(*texts, *Masks().build(model, *texts))
+
+
+def _attention(model: nn.Module, ids: Tensor) -> Tensor:
+    """The decoder's weights, (layers, heads, query, key)."""
+    softmax = {site.layer: attention_at(model, site).softmax for site in _own_sites(model)}
+    with outputs_of(softmax) as outputs:
+        _read(model, ids)
+    return torch.cat(list(outputs.values()))
+
+
+def _moved(before: Tensor, after: Tensor) -> list[float]:
+    """Share of a row's weight that lies elsewhere, mean over rows and heads: (layer,)."""
+    return total_variation(after.numpy(), before.numpy()).mean(axis=1).tolist()
+
+
+# The line
+
+
+@dataclass(frozen=True)
+class Swap:
+    """One part in the place of another.
+
+    year, source   of the paper that brought it into Transformers, or made it usual there
+    was, becomes   both in words; part: its class in our code
+    put            makes the model behind it of a view of the model before it
+    measure        what it changes; title: of that figure; finding: its numbers in a sentence
+    """
+
+    year: int
+    source: str
+    was: str
+    becomes: str
+    part: str
+    put: Callable[[nn.Module], nn.Module]
+    measure: Callable[[nn.Module, nn.Module, Tensor, Sequence[str]], Curves]
+    title: str
+    finding: str
+
+
+LINE = {
+    "decoder alone": Swap(
+        2018,
+        "Liu et al. 2018, Radford et al. 2018",
+        "encoder and decoder",
+        "one stack of decoder layers without cross-attention",
+        "model.variants.DecoderOnly",
+        decoder_alone,
+        read_ahead,
+        "Another token in the middle: how far each last vector moves",
+        "Put another token at place {token}: vectors before it move by up to {encoder:.1%} of "
+        "their length in the paper's encoder and by {decoder:.1%} in the decoder alone, where "
+        "nothing reads ahead. So one pass predicts at every place at once.",
+    ),
+    "learned positions": Swap(
+        2018,
+        "Radford et al. 2018, Devlin et al. 2018",
+        "sinusoids",
+        "a learned vector a position",
+        "model.variants.LearnedPositions",
+        learned_positions,
+        near_positions,
+        "How like the first position's vector the others are",
+        "Positions 1 and 2 have a cosine similarity of {sinusoids:.2f} as sinusoids and "
+        "{learned:.2f} as learned vectors before training: that they are neighbours must be "
+        "learned. {added:,} parameters more, and none for a position beyond {rows:,}.",
+    ),
+    "unscaled": Swap(
+        2018,
+        "Radford et al. 2018, Devlin et al. 2018",
+        "token embeddings × √d_model",
+        "token embeddings as they are",
+        "torch.nn.Embedding",
+        unscaled,
+        word_lengths,
+        "How long the vectors of words and positions are",
+        "Same weights: a word's vector is {scaled:.1f} long times √d_model and {plain:.1f} as it "
+        "is, beside {position:.1f} of its position: layer 1 then gets about as much position as "
+        "word.",
+    ),
+    "GELU": Swap(
+        2018,
+        "Hendrycks and Gimpel 2016, Radford et al. 2018",
+        "ReLU",
+        "GELU",
+        "model.families.parts.ActivatedFeedForward",
+        gelu,
+        activations,
+        "What comes out of the activation in layer 1",
+        "Exactly zero, so that no gradient passes: {relu:.1%} of the hidden numbers by ReLU, "
+        "{gelu:.1%} by GELU. Small negative numbers pass, made smaller.",
+    ),
+    "pre-norm": Swap(
+        2019,
+        "Radford et al. 2019, Xiong et al. 2020",
+        "norm after each sum",
+        "norm before each sublayer, and one behind the last",
+        "model.variants.PreNormEncoderLayer",
+        pre_norm,
+        lengths,
+        "How long a token's vector becomes from layer to layer",
+        "A vector enters layer 1 with length {enters:.1f}. With a norm after each sum it leaves "
+        "the last layer with {post:.1f}, √d_model, whatever was added; with norms before the "
+        "sublayers with {pre:.1f}: nothing on the way from the embedding to the last layer "
+        "rescales it.",
+    ),
+    "RMSNorm": Swap(
+        2019,
+        "Zhang and Sennrich 2019, Touvron et al. 2023",
+        "LayerNorm",
+        "RMSNorm",
+        "model.families.parts.RMSNorm",
+        rms_norm,
+        means,
+        "The mean of each token's vector behind the first norm",
+        "LayerNorm takes the mean of each vector off (up to {layer:.1e} is left), RMSNorm leaves "
+        "it (up to {rms:.3f}). Both forget how long a vector was: ten times as long, RMSNorm's "
+        "output moves by {scaled:.1e} of its length.",
+    ),
+    "no biases": Swap(
+        2019,
+        "Raffel et al. 2019 (in their code), Touvron et al. 2023",
+        "those with",
+        "projections and feed-forwards without biases",
+        "torch.nn.Linear(…, bias=False)",
+        no_biases,
+        biases,
+        "Random biases taken away: how far attention moves",
+        "{fewer:,} parameters fewer. Biases begin at zero; drawn at random, those of the keys add "
+        "one number to all scores of a row, which the softmax does not notice: without them the "
+        "weights move by {key:.1e}, without those of the queries by {query:.1%}.",
+    ),
+    "SwiGLU": Swap(
+        2020,
+        "Shazeer 2020, Touvron et al. 2023",
+        "GELU between two matrices",
+        "SwiGLU: two projections multiplied, then a third matrix",
+        "model.families.parts.GatedFeedForward",
+        gated,
+        products,
+        "How the feed-forward answers a longer input",
+        "Twice the input makes the output {gelu:.2f} times as long by GELU and {swiglu:.2f} times "
+        "by SwiGLU, where two projections are multiplied. Three matrices a third narrower: "
+        "{gelu_size:,} parameters a feed-forward become {swiglu_size:,}.",
+    ),
+    "rotary": Swap(
+        2021,
+        "Su et al. 2021, Touvron et al. 2023",
+        "positions added to the embeddings",
+        "queries and keys turned by their positions",
+        "model.families.rotary.RotaryScores",
+        rotary,
+        shifted_scores,
+        "The same sentence at later positions: how far a score moves",
+        "Moved by {shift} positions, a score of layer 1 between two of your tokens changes by up "
+        "to {learned:.2f} with learned positions and {rotary:.1e} with rotary ones: only the "
+        "distance between the two counts. The table of positions is gone.",
+    ),
+    "groups": Swap(
+        2023,
+        "Ainslie et al. 2023, Touvron et al. 2023",
+        "a key and value head for each query head",
+        "groups of heads that share one",
+        "model.families.parts.GroupedQueryAttention",
+        grouped,
+        kept,
+        "Keys and values to be kept while a text is written",
+        "{heads} heads with {groups} heads of keys and values: those of your {tokens} tokens take "
+        "{after:,} bytes instead of {before:,}. Each shared head begins as the mean of those in "
+        "its place before.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a swap changes on a text: parameters, bytes of keys and values a token, each before and
+    after; the share of a row's weight that the decoder's attention puts elsewhere, mean over rows
+    and heads, in each layer; and what is its own."""
+
+    parameters: tuple[int, int]
+    cached: tuple[int, int]
+    moved: list[float]
+    curves: Curves
+
+    @property
+    def nbytes(self) -> int:
+        """About what it takes."""
+        return 8 * sum(map(len, self.curves.lines.values())) + 1000
+
+
+def members(vocab_size: int, max_length: int, seed: int = 0) -> dict[str, nn.Module]:
+    """The paper's model, then the model behind each swap of LINE, in eval mode, with random weights
+    from `seed`. Draws from PyTorch's one generator: nobody else may meanwhile."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        sizes = dict(vocab_size=vocab_size, max_length=max_length) | SIZES
+        models = {PAPER: build("paper", **sizes).eval().requires_grad_(False)}
+        for name, swap in LINE.items():
+            before = list(models.values())[-1]
+            models[name] = swap.put(view(before)).eval().requires_grad_(False)
+    return models
+
+
+@torch.no_grad()
+def effects(
+    models: Mapping[str, nn.Module], ids: Tensor, tokens: Sequence[str], seed: int = 0
+) -> dict[str, Effect]:
+    """What each swap changes on a text of `tokens`. Draws from PyTorch's one generator, as
+    `members`."""
+    measured = {}
+    for (_, before), (name, after) in itertools.pairwise(models.items()):
+        pair = view(before), view(after)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            curves = LINE[name].measure(*pair, ids, tokens)
+        parameters, cached = (
+            tuple(count(model) for model in pair)
+            for count in (parameter_count, partial(cached_bytes, ids=ids))
+        )
+        weights = [_attention(model, ids) for model in pair]
+        measured[name] = Effect(parameters, cached, _moved(*weights), curves)
+    return measured
+
+
+def _counted(length: int) -> list[str]:
+    return [str(i + 1) for i in range(length)]
