@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.theme import DIFFERENCES, FONT, LINES
+from app.theme import DIFFERENCES, FOCUS, FONT, LINES
 from app.theme import WEIGHTS as SCALE
 
 WEIGHTS = {"colorscale": SCALE, "cmin": 0, "cmax": 1}
@@ -347,6 +347,56 @@ def _numbers(values: np.ndarray, ends: tuple[float, float] | None, digits: str) 
         hoverinfo="skip",
         showlegend=False,
     )
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points of one colour: their names, the numbers by which a click tells them, and of either
+    side value, low and high, (3, point)."""
+
+    names: Sequence[str]
+    numbers: Sequence[int]
+    x: np.ndarray
+    y: np.ndarray
+
+
+def scatter(
+    groups: Mapping[str, Points], across: str, up: str, selected: int | None, height: int
+) -> go.Figure:
+    """Points with error bars from low to high, one colour a group; a ring around the `selected`
+    number."""
+    figure = go.Figure()
+    for i, (group, points) in enumerate(groups.items()):
+        (x, *of_x), (y, *of_y) = points.x, points.y
+        bars = {"type": "data", "thickness": 1.5, "width": 3}
+        ring = [4 if number == selected else 0 for number in points.numbers]
+        figure.add_trace(
+            go.Scatter(
+                x=x,
+                y=y,
+                error_x=bars | {"array": of_x[1] - x, "arrayminus": x - of_x[0]},
+                error_y=bars | {"array": of_y[1] - y, "arrayminus": y - of_y[0]},
+                name=plain(group),
+                text=[plain(name) for name in points.names],
+                customdata=points.numbers,
+                mode="markers",
+                marker={
+                    "color": LINES[i % len(LINES)],
+                    "symbol": MARKERS[i % len(MARKERS)],
+                    "size": 11,
+                    "line": {"width": ring, "color": FOCUS},
+                },
+                # A selected head has its ring; the others do not fade.
+                unselected={"marker": {"opacity": 1}},
+                hovertemplate=f"%{{text}}<br>{plain(across)} %{{x:.4g}}<br>{plain(up)} %{{y:.4g}}"
+                "<extra></extra>",
+            )
+        )
+    for axes, title in ((figure.update_xaxes, across), (figure.update_yaxes, up)):
+        axes(title={"text": plain(title), "font": {"size": FONT}}, tickfont={"size": FONT})
+    legend = {"font": {"size": FONT}, "orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    figure.update_layout(showlegend=True, legend=legend)
+    return _finish(figure, height, top=40)
 
 
 def turn(points: np.ndarray, k: int, matrix: np.ndarray, sides: tuple[str, str]) -> go.Figure:

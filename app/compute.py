@@ -31,7 +31,11 @@ from model.analysis.alignment import HeadAlignment, WordWeights
 from model.analysis.attribution import Attribution, attribution
 from model.analysis.decomposition import Decomposition, decomposition
 from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
-from model.checkpoint import Checkpoint
+from model.checkpoint import SHIPPED, Checkpoint, parameters_sha256
+from model.corpus.clearest import Habit, Shown, clearest
+from model.corpus.head_counts import RARE, Counts, frequencies, head_counts
+from model.corpus.importance import Example
+from model.corpus.survey import FILE, Survey
 from model.decoding.generate import Generation, How
 from model.families.rotary import angles
 from model.masks import Masks
@@ -197,6 +201,66 @@ def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, head_metric
             }
 
     return _results().get(("measured over", view.device, tuple(runs)), make, lambda result: FEW)
+
+
+def survey_of(view: ModelView) -> tuple[Survey | None, str]:
+    """The survey in the folder of a model; or None, and a sentence on why there is none."""
+    folder = catalog.folders().get(view.name)
+    if folder is None:
+        return None, "Its weights are random: there is no survey of what it would learn."
+    if view.step != FINAL:
+        return None, f"A survey is of the final weights, not of training step {view.step}."
+    try:
+        file = folder / FILE
+        changed = file.stat().st_mtime_ns if file.is_file() else 0
+        survey = _survey(view, view.name, folder, changed)
+    except Exception as error:  # anyone may have written the file
+        why = " ".join(str(error).split()) or type(error).__name__
+        return None, f"The survey in the folder of this model cannot be read: {why[:300]}."
+    again = f"`python -m model survey {view.name if folder.parent == SHIPPED else folder}`"
+    if survey is None:
+        return None, (
+            f"There is no survey of this model yet. {again} makes one over the validation data of "
+            "its task, or with `--file sentences.tsv` over your own: a line holds a source, or "
+            "source and target with a tab between."
+        )
+    if not survey:
+        return None, f"The survey in the folder of this model is of other weights. {again} anew."
+    return survey, ""
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _survey(_view: ModelView, name: str, folder, changed: int) -> Survey | bool | None:
+    """None where there is no file, False where it is of other weights."""
+    survey = Survey.load(folder)
+    if survey is None:
+        return None
+    same = survey.card["parameters"] == parameters_sha256(_view.model)
+    return survey if same and survey.covers(_view.model.sites()) else False
+
+
+def clearest_in(
+    view: ModelView, runs: Sequence[Run], habit: Habit, kind: str, layer: int, head: int
+) -> list[Shown]:
+    """Which of several runs of a model show best what a head is named for, the clearest first;
+    layer and head of a trace's arrays. Raises CannotRead."""
+    texts = [[list(text.ids) for text in read_of(view.model, run).values()] for run in runs]
+    examples = [Example(i, "", tuple(ids), None, None) for i, ids in enumerate(texts, start=1)]
+    frequency = frequencies(examples)
+
+    def counts(run: Run, example: Example) -> Counts:
+        def make():
+            aligned = example.number if habit.needs_alignment else 0  # it takes a pass a token
+            (found,) = head_counts(view.checkpoint, [example], frequency, aligned)
+            return found
+
+        # How rare a token is depends on the others.
+        key = "counts", habit.needs_alignment, habit.number == RARE and tuple(runs)
+        return cached(view, run, key, make, lambda result: FEW)
+
+    with st.spinner("Measuring the heads on each sentence …"):
+        each = [counts(*both) for both in zip(runs, examples, strict=True)]
+    return clearest(each, habit, kind, layer, head)
 
 
 def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:

@@ -6,7 +6,7 @@ page asks here once for the run, its view and what it draws, and passes them on.
 
 import gc
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -33,10 +33,11 @@ from model.probing.changes import (
     written,
 )
 from model.probing.run import FINAL, Run
-from model.probing.trace import CannotRead
+from model.probing.trace import CannotRead, read_of
 from model.tokenizer import Encoding
 from model.transformer import Site
 
+MOST_LINES = 50  # of those that were typed, where each takes a pass
 VIEWS = 8  # models that a session keeps its view of; a large one is 0.25 GB
 
 
@@ -530,6 +531,30 @@ def example_runs() -> list[Run]:
     model_view = view()
     texts = (_texts(model_view, line, "") for line in catalog.examples(model_view.name))
     return [Run(one, checkpoint=model_view.name, step=model_view.step) for one in texts]
+
+
+def sentence_runs() -> dict[str, Run]:
+    """Line → the chosen model on it: the example sentences, and the first lines that were typed,
+    without those that the model cannot read."""
+    model_view, runs = view(), {}
+    typed = settings.lines_of(values()["source"])[:MOST_LINES]
+    for line in dict.fromkeys([*catalog.examples(model_view.name), *typed]):
+        with suppress(CannotRead):
+            run = Run(
+                _texts(model_view, line, ""), checkpoint=model_view.name, step=model_view.step
+            )
+            read_of(model_view.model, run)
+            runs[line] = run
+    return runs
+
+
+def read_line(line: str) -> None:
+    """Have the model read a line, in a callback. Lines of the user's own stay."""
+    typed = settings.lines_of(values()["source"])
+    if line not in typed:
+        own = [one for one in typed if one not in catalog.examples(values()["model"])]
+        choose(source="\n".join([*own, line]))
+    choose(line=line, target="")
 
 
 def _texts(model_view: ModelView, line: str, target: str) -> tuple[Encoding, ...]:

@@ -61,7 +61,8 @@ SYSTEMS, LINEAGE = IMPLEMENTATIONS = ("Systems", "2017 to today")
 BERTVIZ = ("head", "model", "neuron")
 DRAWN_AT_ONCE = 40  # tokens that BertViz draws without being asked
 ALL, ONE = "all heads", "selected head"
-THIS_SENTENCE, EXAMPLES = "This sentence", "Example sentences"
+MEASURED_ON = THIS_SENTENCE, EXAMPLES, SURVEY = "This sentence", "Example sentences", "Survey"
+TABLE, SCATTER, SENTENCES = HEADS_AS = ("Table", "Scatter", "Sentences")
 THIS, WITH, WITHOUT, DIFFERENCE = "This run", "With the changes", "Without", "Difference"
 OTHER, TO_OTHER = "Other run", "Difference to it"
 WORDS, SELECTED_HEAD = "Three words", "The selected head"
@@ -489,11 +490,35 @@ SETTINGS = {
         Setting(
             "measured_on",
             "Measured on",
-            THIS_SENTENCE,
+            SURVEY,
             "segmented",
-            "The numbers of the table: of this sentence, or means over the example sentences of "
-            "this model. Pictures and card are of this sentence.",
-            options=(THIS_SENTENCE, EXAMPLES),
+            "What the numbers are of: this sentence; the example sentences of this model; or the "
+            "many sentences of its survey, with 95 % intervals. Pictures are of this sentence.",
+            options=MEASURED_ON,
+            pages=("heads",),
+        ),
+        Setting(
+            "heads_as",
+            "Heads as",
+            TABLE,
+            "segmented",
+            "A table that sorts; any two of its numbers as a scatter plot; or the sentences in "
+            "which the selected head does most what it is named for.",
+            options=HEADS_AS,
+            pages=("heads",),
+        ),
+        Setting(
+            "across",
+            "Across",
+            "entropy",
+            "select",
+            pages=("heads",),
+        ),
+        Setting(
+            "up",
+            "Up",
+            "ablation",
+            "select",
             pages=("heads",),
         ),
         Setting(

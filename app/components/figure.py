@@ -1,15 +1,25 @@
 """A Plotly figure on the page: ink that suits the theme, the download button, words for those
 who cannot see it."""
 
+from collections.abc import Callable
+
 import plotly.graph_objects as go
 import streamlit as st
 
 from app.theme import INK, LARGER, PICTURE, PROJECTOR, ROW
 
 
-def figure(drawn: go.Figure, key: str, alt: str, projector: bool, compact: bool = False) -> None:
+def figure(
+    drawn: go.Figure,
+    key: str,
+    alt: str,
+    projector: bool,
+    compact: bool = False,
+    on_select: Callable[[], None] | None = None,
+) -> None:
     """`projector`: with large letters; `compact`: no higher than a small window has room for below
-    the bar, unless its rows would be too low to be told apart."""
+    the bar, unless its rows would be too low to be told apart; `on_select`: called when a point is
+    clicked."""
     ink = INK[st.context.theme.type or "light"]
     drawn.update_layout(font_color=ink)
     drawn.update_xaxes(tickfont_color=ink, title_font_color=ink)
@@ -25,6 +35,8 @@ def figure(drawn: go.Figure, key: str, alt: str, projector: bool, compact: bool 
         drawn,
         key=key,
         alt=alt,
+        on_select=on_select or "ignore",
+        selection_mode="points",
         config={
             "displaylogo": False,
             "toImageButtonOptions": {"format": "svg", "filename": key},

@@ -75,6 +75,9 @@ if message := labels.empty_rows(unread, labels.axes(trace, focus.kind)[0]):
 st.subheader("The selected head in numbers")
 if not reading.average:
     st.markdown(labels.card(trace, focus.kind, focus.layer, focus.head))
+    survey, _ = compute.survey_of(model)
+    if survey:
+        st.markdown(labels.always(survey, focus.kind, chosen["layer"] - 1, focus.head))
 table = session.draw("numbers")
 if table.open:
     columns, n_omitted = as_table(picture.weights, query.labels, key.labels, MOST_ROWS)

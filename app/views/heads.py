@@ -1,29 +1,34 @@
-"""Every head in numbers, beside the card of the selected one."""
+"""Every head in numbers, of one sentence or of many, beside the card of the selected one."""
 
-import pandas as pd
 import streamlit as st
 
 from app import catalog, compute, labels, session
-from app.settings import EXAMPLES, SETTINGS, THIS_SENTENCE
+from app.settings import EXAMPLES, SCATTER, SENTENCES, SETTINGS, SURVEY, THIS_SENTENCE
 from app.thumbnails import thumbnails
+from app.views import _heads_shown as shown
 from model.analysis.head_metrics import THRESHOLD
-
-TOP, ROW, MOST = 41, 44, 376  # pixels: the heads of the columns, a row, and all together
-TABLE = "heads_table"
 
 run = session.run()
 view, focus = session.view(run), session.focus()
-trace = compute.trace_of(view, run)
+trace, chosen = compute.trace_of(view, run), session.values()
+survey, why_none = compute.survey_of(view)
 
 with st.container(horizontal=True, vertical_alignment="center"):
-    measured_on = THIS_SENTENCE
-    if catalog.examples(view.name):
-        measured_on = session.draw("measured_on", look={"label_visibility": "collapsed"})
+    measured_on = session.draw(
+        "measured_on",
+        look={"label_visibility": "collapsed"},
+        options=[THIS_SENTENCE, *([EXAMPLES] if catalog.examples(view.name) else []), SURVEY],
+        default=SURVEY if survey else THIS_SENTENCE,
+    )
+    drawn_as = session.draw("heads_as", look={"label_visibility": "collapsed"})
     st.markdown(SETTINGS["pattern"].label, width="content", help=SETTINGS["pattern"].help)
-    pattern = session.draw("pattern", look={"width": 220, "label_visibility": "collapsed"})
+    pattern = session.draw("pattern", look={"width": 180, "label_visibility": "collapsed"})
 
+over = survey if measured_on == SURVEY else None
 if measured_on == EXAMPLES:
     measured = compute.measured_over(view, session.example_runs())
+elif over:
+    measured = over.measured(trace.sites)
 else:
     measured = compute.measured_of(view, run)
 pictures = compute.cached(
@@ -36,60 +41,34 @@ pictures = compute.cached(
 ablation = {}
 if measured_on == THIS_SENTENCE and compute.is_short(run):  # else asked for, as an order of tiles
     ablation = compute.effects_of(view, run, "heads")
-rows = labels.head_table(measured, trace, pictures, pattern, ablation)
-heads = [(row["attention"], row["layer"], row["head"]) for row in rows]
-chosen = session.values()
-selected = chosen["kind"], chosen["layer"], chosen["head"]
+rows = labels.head_table(measured, trace, pictures, pattern, ablation, over)
+heads = shown.Heads(rows, measured_on, over)
 
-
-def select() -> None:
-    for row in st.session_state[TABLE].selection.rows:
-        if heads[row] != selected:  # else it is the row we selected, told with another choice
-            session.choose(**dict(zip(("kind", "layer", "head"), heads[row], strict=True)))
-
-
-table, card = st.columns([3, 2])
-with table:
-    if rows:
-        session.select_row(TABLE, heads.index(selected) if selected in heads else None)
-        st.dataframe(
-            pd.DataFrame(rows),
-            key=TABLE,
-            hide_index=True,
-            height=min(MOST, TOP + ROW * len(rows)),
-            row_height=ROW,
-            on_select=select,
-            selection_mode="single-row",
-            column_config={
-                "weights": st.column_config.ImageColumn(
-                    width=70, help="For the sentence above. Hatched: masked."
-                )
-            }
-            | {name: st.column_config.Column(width=50) for name in ("layer", "head")}
-            | {
-                "ablation": st.column_config.NumberColumn(
-                    format="%.2f",
-                    help="By how much the log-probability of the output changes without the head.",
-                )
-            }
-            | {name: st.column_config.NumberColumn(format="%.0f %%") for name in labels.PERCENTAGES}
-            | {
-                name: st.column_config.NumberColumn(f"{name} ({unit})", format="%.1f")
-                for name, unit in labels.UNITS.items()
-            },
-            alt=f"Every head in numbers: {measured_on}",
-        )
-    else:
+left, card = st.columns([3, 2])
+with left:
+    if measured_on == SURVEY and not survey:
+        st.info(why_none)
+    elif drawn_as == SENTENCES:
+        shown.sentences(view, measured[focus.kind], over)
+    elif not rows:
         st.info(f"No head of this model has the pattern “{pattern}” here. Choose another one.")
+    elif drawn_as == SCATTER:
+        shown.scatter(heads, chosen["projector"])
+    else:
+        shown.table(heads)
 with card:
     st.markdown(f"#### {labels.head_name(trace, focus.kind, focus.layer, focus.head)}")
     st.markdown(labels.card(trace, focus.kind, focus.layer, focus.head))
-    if rows and selected not in heads:
+    if survey:
+        st.markdown(labels.always(survey, focus.kind, chosen["layer"] - 1, focus.head))
+    if rows and heads.selected is None:
         st.caption(f"Not in the table: it does not have the pattern “{pattern}”.")
     st.caption(
-        "Score: 100 % is the head of the textbook, 0 % attends to all tokens alike (for “broad”: "
-        f"to one). From {labels.percent(THRESHOLD)} on a head has the pattern. Shares are means "
-        "over rows with a choice, without padding."
+        labels.surveyed_on(over, run == compute.as_trained(run))
+        if over
+        else "Score: 100 % is the head of the textbook, 0 % attends to all tokens alike (for "
+        f"“broad”: to one). From {labels.percent(THRESHOLD)} on a head has the pattern. Shares are "
+        "means over rows with a choice, without padding."
     )
     st.markdown(
         "*Try: click the column entropy to sort. Do the first layers have the sharpest heads?*"

@@ -30,6 +30,7 @@ from model.probing.sites import kinds_of
 from model.tokenizer import Encoding
 
 OFFSETS = range(-3, 4)
+FEWEST_ROWS = 4  # of a sentence that shows what a head does
 SEPARATORS, RARE = "separators", "rare"
 
 
@@ -49,6 +50,11 @@ class HeadCounts:
     total: np.ndarray
     uniform: np.ndarray
     rows: np.ndarray
+
+    def means(self, layer: int, head: int) -> tuple[float, float] | None:
+        """Of one head, and of a uniform one, over the rows of the sentence; None of too few."""
+        total, uniform, rows = (of[layer, head] for of in (self.total, self.uniform, self.rows))
+        return (total / rows, uniform / rows) if rows >= FEWEST_ROWS else None
 
 
 Counts = dict[str, dict[str, HeadCounts]]  # kind → measure → counts

@@ -21,12 +21,17 @@ The card, JSON in the file, says what was surveyed, and holds the sentences that
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
+from model.analysis.head_metrics import Measured
 from model.files import replacing
+from model.probing.sites import kinds_of
+from model.transformer import Site
 
 FILE = "survey.parquet"
 CARD = b"headlight"
@@ -89,14 +94,20 @@ class Survey:
 
     @classmethod
     def load(cls, path: Path) -> "Survey | None":
-        """Of a file, or the one in a checkpoint's folder; None where there is none."""
+        """Of a file, or the one in a checkpoint's folder; None where there is none. Raises OSError,
+        and ValueError for a file that holds something else."""
         from pyarrow import parquet
 
         path = path / FILE if path.is_dir() else path
         if not path.is_file():
             return None
         table = parquet.read_table(path)
-        return cls(tuple(table.to_pylist()), json.loads(table.schema.metadata[CARD]))
+        if missing := {*COLUMNS} - {*table.column_names}:
+            raise ValueError(f"it has no column {min(missing)}")
+        card = json.loads((table.schema.metadata or {}).get(CARD, b"null"))
+        if not isinstance(card, dict) or not {"score", "sentences", "parameters"} <= {*card}:
+            raise ValueError("its card is missing")
+        return cls(tuple(table.to_pylist()), card)
 
     def save(self, path: Path) -> None:
         """Raises OSError."""
@@ -123,6 +134,34 @@ class Survey:
     def head(self, kind: str, layer: int, head: int) -> dict[str, Mapping]:
         """Measure → row, of one head; layer and head from 0."""
         return {row["measure"]: row for row in self._of_head.get((kind, layer + 1, head + 1), ())}
+
+    def covers(self, sites: Sequence[Site]) -> bool:
+        """Whether every head of a model was surveyed."""
+        return all(
+            (site.kind, site.layer + 1, head + 1) in self._of_head
+            for site in sites
+            for head in range(site.n_heads)
+        )
+
+    def measured(self, sites: Sequence[Site]) -> dict[str, Measured]:
+        """Kind → the metrics of all its heads over all sentences; sites of the model."""
+        return {kind: self._measured(of_kind) for kind, of_kind in kinds_of(sites).items()}
+
+    def _measured(self, sites: Sequence[Site]) -> Measured:
+        heads = [[self.head(s.kind, s.layer, head) for head in range(s.n_heads)] for s in sites]
+        found = {measure for layer in heads for head in layer for measure in head}
+        metrics = sorted(found - {*MEASURES, self.card["score"]})
+
+        def array(metric: str, column: str) -> np.ndarray:
+            none = {column: 0}
+            return np.array([[h.get(metric, none)[column] or 0 for h in layer] for layer in heads])
+
+        return Measured(
+            *(
+                {metric: array(metric, column) for metric in metrics}
+                for column in ("value", "uniform", "rows")
+            )
+        )
 
     def names(self, kind: str, layer: int, head: int) -> list[Named]:
         """The names of one head by RULES; layer and head from 0."""

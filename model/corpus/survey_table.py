@@ -6,13 +6,13 @@ import numpy as np
 
 from model.analysis.alignment import SHIFTS
 from model.analysis.statistics import holm, interval, p_value, resamples
-from model.corpus.head_counts import OFFSETS, aligned, positional
+from model.corpus.head_counts import FEWEST_ROWS, OFFSETS, aligned, positional
 from model.corpus.importance import Unit, score
 from model.corpus.survey import ALIGNMENT, COLUMNS, MEASURES, POSITIONAL, RULES
 from model.corpus.survey_work import COUNTS, GATES, LOSS, PLAIN, TRUST, Arrays, Plan
 from model.corpus.trust import PAIRS
 
-N_BEST, FEWEST_ROWS = 3, 4  # sentences that are named, and rows that one must have
+N_BEST = 3  # sentences that are named
 NAMING = {rule.measure for rule in RULES.values()}  # what sentences are named for
 
 

@@ -3,17 +3,23 @@
 import numpy as np
 import pytest
 
-from app import labels
-from app.settings import EXAMPLES
+from app import labels, settings
+from app.settings import EXAMPLES, SCATTER, SENTENCES, SURVEY, THIS_SENTENCE
 from model import load
 from model.analysis.head_metrics import RULES, THRESHOLD, heads_with, measured
+from model.checkpoint import SHIPPED
+from model.corpus.survey import FILE, Survey
 
 SENTENCE = "A man in a blue shirt is standing on a ladder, cleaning a window."
 
 
 @pytest.fixture
 def heads(page):
-    page.query_params.update(model="en-de", source=SENTENCE)
+    return opened(page, measured_on=THIS_SENTENCE)
+
+
+def opened(page, model="en-de", **more):
+    page.query_params.update(model=model, source=SENTENCE, **more)
     page.run()
     page.switch_page("views/heads.py").run()
     assert not page.exception
@@ -74,10 +80,10 @@ def test_the_filter_stays_from_page_to_page(heads):
     assert 0 < len(table(heads)) < 48
 
 
-def test_a_model_without_examples_has_no_choice_of_sentences(heads):
+def test_a_model_without_examples_has_no_choice_of_them(heads):
     heads.selectbox(key="model").set_value("uneven").run()
     assert not heads.exception
-    assert [c.key for c in heads.segmented_control if c.key == "measured_on"] == []
+    assert heads.segmented_control(key="measured_on").options == [THIS_SENTENCE, SURVEY]
     assert len(table(heads)) == 4 * (2 + 5 + 5)
 
 
@@ -87,6 +93,119 @@ def test_the_card_says_which_rows_have_one_key_alone(heads):
     assert "Row “\\<s\\>” " in card and card.endswith("only one key is visible.")
     heads.segmented_control(key="kind").set_value("encoder").run()
     assert not any("only one key" in text.value for text in heads.markdown)
+
+
+# Over a survey
+
+
+@pytest.fixture(scope="module")
+def survey():
+    return Survey.load(SHIPPED / "en-de")
+
+
+def test_the_table_is_the_survey_s_with_its_intervals(page, survey):
+    rows = table(opened(page))
+    assert len(rows) == 48
+    for row in rows.to_dict("records"):
+        known = survey.head(row["attention"], row["layer"] - 1, row["head"] - 1)
+        lost = known["bleu"]
+        assert row["ablation, BLEU"] == lost["value"] and row["ablation, BLEU, p"] == lost["p_holm"]
+        ends = f"{lost['low']:.2f} to {lost['high']:.2f}".replace("-", "−")
+        assert row["ablation, BLEU, 95 %"] == ends.replace("−0.00", "0.00")
+        assert row["entropy"] == known["entropy"]["value"]
+        first = known["first"]
+        assert row["first"] == 100 * first["value"]
+        assert row["first, 95 %"] == f"{100 * first['low']:.0f} to {100 * first['high']:.0f}"
+        assert ("next" in known) == (row["next"] == row["next"])  # not NaN
+    named = rows[rows.named == "previous token"]
+    assert set(zip(named.attention, named.layer, named["head"], strict=True)) == {
+        ("encoder", 2, 1), ("encoder", 3, 4)
+    }  # fmt: skip
+
+
+def test_the_filter_is_of_the_survey(page, survey):
+    page = opened(page, pattern="previous token")
+    scores = survey.measured(load("en-de").model.sites())
+    wanted = {
+        (kind, layer + 1, head + 1)
+        for kind, one in scores.items()
+        if "previous token" in one.scores
+        for layer, head in np.argwhere(one.scores["previous token"] >= THRESHOLD).tolist()
+    }
+    assert listed(page) == wanted and wanted
+
+
+def test_what_is_changed_is_not_in_a_survey(page):
+    said = "What is changed above is not in it."
+    page = opened(page)
+    assert not any(said in caption.value for caption in page.caption)
+    page.text_input(key="changes").set_value("cross.1.1=off").run()
+    assert any(said in caption.value for caption in page.caption)
+
+
+def test_a_model_without_a_survey_says_how_to_make_one(page, models):
+    page = opened(page, "uneven")
+    assert page.segmented_control(key="measured_on").value == THIS_SENTENCE and len(table(page))
+    page.segmented_control(key="measured_on").set_value(SURVEY).run()
+    assert not page.exception and not page.dataframe
+    assert f"`python -m model survey {models / 'uneven'}`" in page.info[0].value
+    page.select_slider(key="step").set_value("10").run()
+    assert "not of training step 10" in page.info[0].value
+    page.selectbox(key="model").set_value("paper, untrained").run()
+    assert "random" in page.info[0].value and not page.exception
+
+
+@pytest.mark.parametrize("wrong", ["bytes", "weights"])
+def test_a_survey_that_is_none_is_said_and_one_of_other_weights(page, models, wrong):
+    file = models / "uneven" / FILE
+    copied = (SHIPPED / "reverse" / FILE).read_bytes()
+    file.write_bytes(b"no survey" if wrong == "bytes" else copied)
+    try:
+        page = opened(page, "uneven", measured_on=SURVEY)
+        said = {"bytes": "cannot be read", "weights": "of other weights"}[wrong]
+        assert said in page.info[0].value
+    finally:
+        file.unlink()
+    page.run()
+    assert "There is no survey of this model yet" in page.info[0].value
+
+
+def test_any_two_numbers_over_each_other(page, survey):
+    page = opened(page, heads_as=SCATTER, kind="encoder", layer="3", head="4")
+    assert page.selectbox(key="up").value == "ablation, BLEU"
+    assert page.selectbox(key="across").value == "entropy" and page.get("plotly_chart")
+    page.selectbox(key="up").set_value("the diagonal").run()
+    assert not page.exception and page.get("plotly_chart")
+    page.segmented_control(key="measured_on").set_value(THIS_SENTENCE).run()
+    assert page.selectbox(key="up").value == "the diagonal" and not page.exception
+    assert labels.INTERVAL not in str(page.selectbox(key="up").options)
+
+
+def test_the_sentences_that_show_a_head(page):
+    page = opened(page, heads_as=SENTENCES, kind="encoder", layer="3", head="4")
+    rows = table(page)
+    en_de = load("en-de")
+    lines = settings.lines_of((SHIPPED.parent / "examples" / "en-de.txt").read_text())
+    beyond = {}
+    for line in [*lines, SENTENCE]:
+        one = measured(en_de.trace(line))["encoder"]
+        beyond[line] = (one.numbers["previous"] - one.uniform["previous"])[2, 3]
+    assert rows.sentence.tolist() == sorted(beyond, key=beyond.get, reverse=True)[:8]
+    assert rows.weights.nunique() == 8
+    page.text_area(key="source").set_value("Go\n\nA man and a woman are walking home.").run()
+    assert "A man and a woman are walking home." in table(page).sentence.tolist()
+    page.selectbox(key="model").set_value("reviews").run()
+    assert not page.exception
+
+
+def test_a_head_in_one_sentence_and_always(page, survey):
+    page = opened(page, kind="cross", layer="3", head="2")
+    said = survey.in_words("cross", 2, 1)
+    for view in ("heads", "attention"):
+        page.switch_page(f"views/{view}.py").run()
+        assert any(said in text.value for text in page.markdown), view
+    page.select_slider(key="step").set_value("256").run()
+    assert not any("always like this" in text.value for text in page.markdown)
 
 
 def test_any_pattern_is_every_head():

@@ -1,11 +1,15 @@
 """The page Heads: a table to sort and to select in, and the card beside it."""
 
+import re
+
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from app.settings import lines_of
 from model import load
 from model.analysis.head_metrics import measured
+from tests.conftest import ROOT
 
 pytestmark = pytest.mark.browser
 SENTENCE = "A dog runs."
@@ -15,7 +19,7 @@ TOP, ROW = 41, 44  # as in app/views/heads.py
 @pytest.fixture
 def heads(visit):
     visit.page.set_viewport_size({"width": 1280, "height": 720})
-    visit.open(f"heads?source={SENTENCE.replace(' ', '+')}")
+    visit.open(f"heads?source={SENTENCE.replace(' ', '+')}&measured_on=This+sentence")
     return visit
 
 
@@ -76,3 +80,26 @@ def test_a_pattern_changes_the_table_in_view(heads):
     heads.idle()
     assert "pattern=previous+token" in heads.page.url
     assert heads.page.screenshot() != before
+
+
+def test_a_point_selects_its_head(heads):
+    heads.choose("measured_on", "Survey")
+    heads.choose("heads_as", "Scatter")
+    before = heads.page.url
+    point = heads.page.locator(".st-key-heads_figure .scatterlayer .point").nth(5).bounding_box()
+    heads.page.mouse.click(point["x"] + point["width"] / 2, point["y"] + point["height"] / 2)
+    heads.idle()
+    heads.page.wait_for_url(lambda url: url != before and "head=" in url)
+
+
+def test_a_sentence_is_a_click_away(heads):
+    heads.choose("heads_as", "Sentences")
+    click(heads, 1)
+    line = heads.page.locator(".st-key-source textarea")
+    expect(line).to_have_value(re.compile(f"^{SENTENCE}\n.+"))  # one's own stays
+    _, taken = line.input_value().split("\n")
+    assert taken in lines_of((ROOT / "assets" / "examples" / "en-de.txt").read_text())
+    heads.page.get_by_role("link", name="Open Attention").click()
+    heads.idle()
+    expect(heads.page.locator(".st-key-head_grid")).to_be_visible()
+    assert line.input_value() == f"{SENTENCE}\n{taken}"

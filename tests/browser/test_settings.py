@@ -107,8 +107,13 @@ MATTERS = {
         aligned_by=("", "Influence"),
         aligned_at=(ONE_HEAD, "is predicted"),
     ),
-    "heads": of_a_run()
-    | {"measured_on": ("", "Example sentences"), "pattern": ("", "previous token")},
+    "heads": of_a_run(
+        measured_on=("", "Example sentences"),
+        heads_as=("", "Scatter"),
+        up=("heads_as=Scatter", "distance"),
+        across=("heads_as=Scatter", "distance"),
+        pattern=("", "previous token"),
+    ),
     "model": without(
         of_a_run(layer=("all_layers=true", 3), all_layers=("", True)),
         *("head", "src_padding", "tgt_padding", "memory_padding"),

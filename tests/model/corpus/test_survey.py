@@ -6,10 +6,13 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from pyarrow import parquet
 
+from model.analysis import head_metrics
 from model.analysis.statistics import holm, p_value, resamples
 from model.checkpoint import SHIPPED, save
 from model.corpus import survey_command, survey_work
@@ -268,6 +271,40 @@ def test_bleu_is_named_in_full(tmp_path):
     survey = Survey.load(out)
     assert survey.card["score"] == "bleu" and "version:" in survey.card["signature"]
     assert len(survey.of("bleu")) == 6
+
+
+def test_its_metrics_are_those_of_all_rows_together(copy_survey, some):
+    survey, copy = Survey.load(copy_survey), survey_command.opened("copy", "cpu")
+    texts = [line.split("\t") for line in Path(some[2]).read_text().splitlines()]
+    each = [head_metrics.measured(copy.trace(*pair)) for pair in texts]
+    found = survey.measured(copy.model.sites())
+    for kind, measured in found.items():
+        expected = head_metrics.over_sentences([one[kind] for one in each])
+        for name, rows in expected.rows.items():
+            if rows.any():
+                assert np.array_equal(measured.rows[name], rows)
+                assert np.allclose(measured.numbers[name], expected.numbers[name], atol=1e-6)
+                assert np.allclose(measured.uniform[name], expected.uniform[name], atol=1e-6)
+        for name, scores in expected.scores.items():
+            if name in measured.scores:
+                assert np.allclose(measured.scores[name], scores, atol=1e-5, equal_nan=True)
+    assert set(found) == {"encoder", "decoder", "cross"} and survey.covers(copy.model.sites())
+    assert not survey.covers(survey_command.opened("en-de", "cpu").model.sites())
+
+
+@pytest.mark.parametrize("broken", ["bytes", "columns", "card"])
+def test_what_is_no_survey_is_refused(copy_survey, tmp_path, broken):
+    file, table = tmp_path / "survey.parquet", parquet.read_table(copy_survey)
+    if broken == "bytes":
+        file.write_bytes(b"no table")
+    else:
+        table = table.drop(["p_holm"]) if broken == "columns" else table
+        card = {"headlight": "[]"} if broken == "card" else table.schema.metadata
+        parquet.write_table(table.replace_schema_metadata(card), file)
+    with pytest.raises(
+        ValueError, match={"bytes": "Parquet", "columns": "p_holm", "card": "card"}[broken]
+    ):
+        Survey.load(file)
 
 
 def test_numbers_that_are_none_are_missing():

@@ -1,0 +1,175 @@
+"""What the page Heads draws, one at a time: all heads as a table or as a scatter plot, and the
+sentences that show the selected one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from app import charts, compute, labels, session
+from app.catalog import ModelView
+from app.components.figure import figure
+from app.pages import HOME, PAGES
+from app.settings import SETTINGS
+from app.thumbnails import thumbnails
+from model.analysis.head_metrics import Measured
+from model.corpus.clearest import Shown, nearest_habit, surveyed_habit
+from model.corpus.survey import Survey
+
+TOP, ROW, MOST = 41, 44, 376  # pixels: the heads of the columns, a row, and all together
+TABLE, SENTENCES, FIGURE = "heads_table", "sentences_table", "heads_figure"
+PICTURE, HEIGHT = 70, 310  # pixels: of the weights, and of the scatter plot
+N_SENTENCES = 8  # that are shown of a head
+
+
+@dataclass(frozen=True)
+class Heads:
+    """What is shown of all heads: the rows of the table, what they were measured on, in words, and
+    the survey if it is one."""
+
+    rows: Sequence[Mapping]
+    measured_on: str
+    survey: Survey | None
+
+    @property
+    def all(self) -> list[tuple]:
+        return [(row["attention"], row["layer"], row["head"]) for row in self.rows]
+
+    @property
+    def selected(self) -> int | None:
+        """Its row, where it is among them."""
+        return self.all.index(head) if (head := _selected()) in self.all else None
+
+    def choose(self, row: int) -> None:
+        """In a callback: unless it is the selected one, told with another choice."""
+        if self.all[row] != _selected():
+            session.choose(**dict(zip(("kind", "layer", "head"), self.all[row], strict=True)))
+
+
+def _selected() -> tuple:
+    chosen = session.values()
+    return chosen["kind"], chosen["layer"], chosen["head"]
+
+
+def table(heads: Heads) -> None:
+    def select() -> None:
+        for row in st.session_state[TABLE].selection.rows:
+            heads.choose(row)
+
+    session.select_row(TABLE, heads.selected)
+    frame = pd.DataFrame([_written(row) for row in heads.rows])
+    st.dataframe(
+        frame,
+        key=TABLE,
+        hide_index=True,
+        height=min(MOST, TOP + ROW * len(heads.rows)),
+        row_height=ROW,
+        on_select=select,
+        selection_mode="single-row",
+        column_config={name: _column(name, heads.survey is not None) for name in frame.columns},
+        alt=f"Every head in numbers: {heads.measured_on}",
+    )
+
+
+def _written(row: Mapping) -> dict:
+    """A row with its intervals as text."""
+    return {
+        name: labels.interval(value, labels.digits_of(name.removesuffix(labels.INTERVAL), True))
+        if name.endswith(labels.INTERVAL)
+        else value
+        for name, value in row.items()
+    }
+
+
+def _column(name: str, surveyed: bool):
+    """How a column of the table is written."""
+    config, digits = st.column_config, labels.digits_of(name, surveyed)
+    if name == "weights":
+        return config.ImageColumn(width=PICTURE, help="For the sentence above. Hatched: masked.")
+    if name in ("layer", "head"):
+        return config.Column(width=50)
+    if name.endswith(labels.INTERVAL):
+        return config.TextColumn("95 %", help=f"of “{name.removesuffix(labels.INTERVAL)}”")
+    if name.endswith(labels.P):
+        return config.NumberColumn("p", format="%.3f", help="Adjusted for all heads (Holm).")
+    if name in labels.PERCENTAGES:
+        return config.NumberColumn(format="%.0f %%")
+    if unit := labels.UNITS.get(name):
+        return config.NumberColumn(f"{name} ({unit})", format=f"%.{digits}f")
+    if name.startswith(labels.ABLATION):
+        return config.NumberColumn(format=f"%.{digits}f", help=labels.ablated(name))
+    return config.Column()
+
+
+def scatter(heads: Heads, projector: bool) -> None:
+    numbers = labels.numbers_of(heads.rows)
+    look = {"width": 240, "label_visibility": "collapsed"}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        up = session.draw("up", options=numbers, default=numbers[0], look=look)
+        st.markdown("over", width="content")
+        first = SETTINGS["across"].default
+        across = session.draw("across", options=numbers, default=first, look=look)
+
+    def select() -> None:
+        for point in st.session_state[FIGURE].selection.points:
+            heads.choose(point["customdata"])
+
+    figure(
+        charts.scatter(labels.points(heads.rows, across, up), across, up, heads.selected, HEIGHT),
+        key=FIGURE,
+        alt=f"Every head as a point, {up} over {across}: {heads.measured_on}",
+        projector=projector,
+        on_select=select,
+    )
+
+
+def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> None:
+    """Those in which the selected head does most what it is named for; `measured` of its kind."""
+    focus, number = session.focus(), session.values()["layer"] - 1
+    kind, layer, head = focus.kind, focus.layer, focus.head
+    habit = survey and surveyed_habit(survey, kind, number, head)
+    habit = habit or nearest_habit(measured, layer, head)
+    runs, found = session.sentence_runs(), []
+    if habit and runs:
+        found = compute.clearest_in(view, [*runs.values()], habit, kind, layer, head)
+    if not found:
+        st.info("No sentence here is long enough to show what this head does.")
+        return
+    lines = [*runs]
+    shown = [(lines[one.sentence], one) for one in found[:N_SENTENCES]]
+
+    def select() -> None:
+        for row in st.session_state[SENTENCES].selection.rows:
+            if shown[row][0] != session.values()["line"]:
+                session.read_line(shown[row][0])
+
+    def row_of(line: str, one: Shown) -> dict:
+        weights = compute.trace_of(view, runs[line]).attention[kind]
+        ((picture,),) = thumbnails({kind: weights[layer : layer + 1, head : head + 1]})[kind]
+        scale = 100 if habit.is_share else 1
+        numbers = {habit.name: scale * one.value, "a uniform head": scale * one.uniform}
+        return {"weights": picture} | numbers | {"sentence": line}
+
+    read = [i for i, (line, _) in enumerate(shown) if line == session.values()["line"]]
+    session.select_row(SENTENCES, read[0] if read else None)
+    number = st.column_config.NumberColumn(format="%.0f %%" if habit.is_share else "%.1f")
+    st.dataframe(
+        pd.DataFrame([row_of(*one) for one in shown]),
+        key=SENTENCES,
+        hide_index=True,
+        height=min(MOST - 2 * ROW, TOP + ROW * len(shown)),
+        row_height=ROW,
+        on_select=select,
+        selection_mode="single-row",
+        column_config={"weights": st.column_config.ImageColumn(width=PICTURE)}
+        | {name: number for name in (habit.name, "a uniform head")},
+        alt=f"Sentences in which the selected head does most what it is named for, {habit.name}",
+    )
+    st.caption(labels.sentences_explained(habit.name, session.MOST_LINES))
+    st.page_link(
+        PAGES[HOME].file,
+        label=f"Open {PAGES[HOME].title}",
+        icon=":material/arrow_forward:",
+        icon_position="right",
+    )
