@@ -121,7 +121,7 @@ def test_what_cannot_be_read_is_not_added(folder, tmp_path):
 
 
 def test_sources_that_are_none(folder, tmp_path, monkeypatch):
-    with pytest.raises(CannotAdd, match="A source is a folder, a .gguf file, pypi:NAME or"):
+    with pytest.raises(CannotAdd, match=r"A source is a folder, a \.gguf file, pypi:NAME or"):
         add("nowhere", tmp_path)
     with pytest.raises(CannotAdd, match="names no model"):
         add("pypi:--index-url=x", tmp_path)
