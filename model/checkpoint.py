@@ -26,7 +26,7 @@ from model.decoding.generate import Generation, Greedy, How, generated
 from model.decoding.search import first_token, greedy_decode
 from model.files import replace_file
 from model.masks import Masks
-from model.pretrained.folder import config_of, read
+from model.pretrained.folder import is_ours, layout_of, read
 from model.probing import sweeps
 from model.probing.applying import Given, applied
 from model.probing.changes import Change, look_ahead, parse
@@ -59,10 +59,11 @@ def _write_config(folder: Path, model: Transformer, preset: str, card: dict) -> 
 
 
 def folder_of(name: str | Path) -> Path:
-    """The folder of a shipped checkpoint by name, or the folder itself."""
+    """The folder of a shipped checkpoint by name, or the folder itself; of somebody else's model
+    in one file that file."""
     shipped = SHIPPED / name  # an absolute path replaces SHIPPED
     folder = shipped if (shipped / "config.json").is_file() else Path(name)
-    if not (folder / "config.json").is_file():
+    if not folder.exists() or not layout_of(folder):
         raise FileNotFoundError(f"There is no checkpoint {name}: no {folder / 'config.json'}.")
     return folder
 
@@ -295,7 +296,7 @@ def load(name: str | Path) -> Checkpoint:
     """A shipped checkpoint by name, or any checkpoint by its folder; float32, on the CPU. Raises
     FileNotFoundError where there is none, and CannotLoad for somebody else's that is broken."""
     folder = folder_of(name)
-    if "preset" not in config_of(folder):
+    if not is_ours(folder):
         return Checkpoint(**vars(read(folder)))
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     model = presets.build(config["preset"], **config["sizes"])

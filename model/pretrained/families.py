@@ -21,10 +21,11 @@ MOST_POSITIONS = 2**16  # of a table that is computed
 
 
 class Described:
-    """A config.json, whose numbers are checked as they are read. Raises CannotLoad."""
+    """What a file says of its model, mostly a config.json; `said_by` is what to call it. Numbers
+    are checked as they are read. Raises CannotLoad."""
 
-    def __init__(self, values: Mapping[str, object], where: str):
-        self.values, self.where = values, where
+    def __init__(self, values: Mapping[str, object], where: str, said_by: str = "config.json"):
+        self.values, self.where, self.said_by = values, where, said_by
 
     def count(self, *names: str, default: int | None = None) -> int:
         """A whole number, at least 1, under the first of the names that there is."""
@@ -107,7 +108,7 @@ def bert_sizes(config: Described, weights: Weights) -> Sizes:
     config.refuse("is_decoder", False)
     config.refuse("position_embedding_type", "absolute", None)
     config.refuse("tie_word_embeddings", True)
-    head = "cls.predictions.transform.dense.weight" in weights.files
+    head = "cls.predictions.transform.dense.weight" in weights.shapes
     return dict(
         vocab_size=config.count("vocab_size"),
         d_model=config.count("hidden_size"),

@@ -1,35 +1,61 @@
-"""A model in Hugging Face's layout: a folder with config.json, safetensors and a tokenizer.
-
-Everything that can be wrong is looked for before memory is taken: what config.json says is compared
-with the shapes in the headers of the weights, by a model that holds no numbers.
-"""
+"""Which kind of files a model comes in, and the reading of it. Here Hugging Face's layout: a folder
+with config.json, safetensors and a tokenizer; other kinds have files of their own."""
 
 import json
-import re
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-import torch
-from torch import nn
-
-from model import presets
+from model.pretrained.contents import Contents, Pretrained, built
 from model.pretrained.families import FAMILIES, Described, Family, Sizes
-from model.pretrained.tokenizers import special_ids, tokenizer_of
-from model.pretrained.weights import CannotLoad, Weights
-from model.tokenizer import Tokenizer
+from model.pretrained.gguf_file import gguf_contents
+from model.pretrained.tokenizers import tokenizer_of
+from model.pretrained.weights import INDEX, ONE, CannotLoad, Safetensors
 
 MOST_BYTES = 2**22  # of a config.json
 CARD = "headlight.json"  # what `pretrained add` notes beside the files
 
 
-@dataclass(frozen=True)
-class Pretrained:
-    """What a folder holds: the model in eval mode, float32, on the CPU."""
+def layout_of(path: Path) -> str:
+    """ "gguf", "folder" for Hugging Face's, or "" where nothing tells of a model."""
+    if any((path / name).is_file() for name in (ONE, INDEX)):
+        return "folder"
+    if path.suffix == ".gguf" or any(path.glob("*.gguf")):
+        return "gguf"
+    return "folder" if (path / "config.json").is_file() else ""
 
-    model: nn.Module
-    tokenizer: Tokenizer
-    card: dict
-    preset: str
+
+def is_ours(folder: Path) -> bool:
+    """Whether a folder is one that `checkpoint.save` wrote. Raises CannotLoad for a broken
+    config.json."""
+    return layout_of(folder) == "folder" and "preset" in config_of(folder)
+
+
+def read(path: Path) -> Pretrained:
+    """The model of a folder or file in our own classes. Raises CannotLoad."""
+    return built(contents_of(path))
+
+
+def contents_of(path: Path) -> Contents:
+    """What is said of a model in a folder or file. Raises CannotLoad."""
+    contents = {"gguf": gguf_contents}.get(layout_of(path), _in_folder)(path)
+    contents.card.update(_noted(path))
+    return contents
+
+
+def _in_folder(folder: Path) -> Contents:
+    values = config_of(folder)
+    family = _family(folder, values)
+    weights = Safetensors(folder)
+    return Contents(
+        where=folder,
+        family=family,
+        config=Described(values, str(folder / "config.json")),
+        weights=weights,
+        tokenizer=partial(tokenizer_of, folder),
+        card={"title": folder.name, "family": values["model_type"]},
+        files=tuple(folder / file for file in sorted({*weights.files.values()})),
+        more=_pooling(folder, family),
+    )
 
 
 def config_of(folder: Path) -> dict:
@@ -48,31 +74,6 @@ def config_of(folder: Path) -> dict:
     return values
 
 
-def read(folder: Path) -> Pretrained:
-    """The model of a folder in our own classes. Raises CannotLoad."""
-    values = config_of(folder)
-    family = _family(folder, values)
-    weights = Weights.open(folder)
-    config = Described(values, str(folder / "config.json"))
-    sizes = family.sizes(config, weights) | _pooling(folder, family)
-    plain = weights.plain(family.prefix)
-    _check_sizes(folder, family, sizes, weights, plain)
-    tokenizer = tokenizer_of(folder, sizes)
-    sizes |= special_ids(folder, tokenizer, config, family.preset)
-    try:
-        with torch.device("meta"):
-            model = presets.build(family.preset, **sizes)
-    except (ValueError, RuntimeError) as error:
-        raise CannotLoad(f"{folder / 'config.json'}: {error}.") from None
-    stored = {ours: family.stored(ours, plain) for ours, _ in model.named_parameters()}
-    weights.check(model, stored)
-    names = [place.name for place in stored.values()]
-    ignored = (name for theirs, name in plain.items() if re.match(family.ignored, theirs))
-    weights.check_known([*names, *ignored])
-    weights.fill(model, stored)
-    return Pretrained(model.eval(), tokenizer, _card(folder, values), family.preset)
-
-
 def _family(folder: Path, values: dict) -> Family:
     kind = values.get("model_type")
     if kind not in FAMILIES:
@@ -81,38 +82,6 @@ def _family(folder: Path, values: dict) -> Family:
     if "quantization_config" in values:
         raise CannotLoad(f"{folder} holds quantised weights; look for the model without them.")
     return FAMILIES[kind]
-
-
-def _check_sizes(
-    folder: Path, family: Family, sizes: Sizes, weights: Weights, plain: dict[str, str]
-) -> None:
-    """What decides how much is built: the embedding's shape and the number of layers."""
-    names = (family.embedding, *family.aliases[family.embedding])
-    name = next((plain[name] for name in names if name in plain), None)
-    if name is None:
-        raise CannotLoad(f"{folder} lacks the weight {family.embedding}.")
-    wanted = sizes["vocab_size"], sizes["d_model"]
-    if weights.shapes[name] != wanted:
-        raise CannotLoad(
-            f"{folder}: {name} has shape {weights.shapes[name]}, but config.json says {wanted}: "
-            "tokens, then d_model."
-        )
-    for field, pattern in family.layers.items():
-        found = [re.match(pattern, name) for name in plain]
-        count = max((int(match[1]) + 1 for match in found if match), default=0)
-        if count != sizes[field]:
-            raise CannotLoad(
-                f"{folder} has {count:,} layers in its weights, but config.json says "
-                f"{sizes[field]:,}."
-            )
-    most = max(weights.shapes[name])
-    largest = max((max(shape, default=0) for shape in weights.shapes.values()), default=most)
-    for field in ("d_ff", "n_heads", "head_size", "n_segments"):
-        if sizes.get(field, 0) > 3 * largest:
-            raise CannotLoad(
-                f"{folder / 'config.json'} has {sizes[field]:,} for {field}, more than any shape "
-                "in its weights."
-            )
 
 
 def _pooling(folder: Path, family: Family) -> Sizes:
@@ -135,13 +104,12 @@ def _pooling(folder: Path, family: Family) -> Sizes:
     return sizes
 
 
-def _card(folder: Path, values: dict) -> dict:
-    """What is known of the model, as in model/card.py."""
-    card = {"title": folder.name, "family": values["model_type"]}
-    noted = folder / CARD
-    if noted.is_file():
-        try:
-            card |= json.loads(noted.read_text(encoding="utf-8"))
-        except ValueError:
-            raise CannotLoad(f"{noted} is not JSON.") from None
-    return card
+def _noted(path: Path) -> dict:
+    """What `pretrained add` wrote of a model into its folder."""
+    noted = path / CARD
+    if not noted.is_file():
+        return {}
+    try:
+        return dict(json.loads(noted.read_text(encoding="utf-8")))
+    except (ValueError, TypeError):
+        raise CannotLoad(f"{noted} is not JSON.") from None

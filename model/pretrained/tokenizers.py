@@ -14,21 +14,23 @@ MASK = "[MASK]"
 SPARE = 128  # rows that a vocabulary may have besides, to be a round number
 
 
-def tokenizer_of(folder: Path, sizes: Sizes) -> Tokenizer:
-    """Raises CannotLoad for a missing, broken or strange one, and for one that does not fit the
-    model's vocabulary."""
+def tokenizer_of(folder: Path) -> Tokenizer:
+    """Raises CannotLoad for a missing, broken or strange one."""
     if (folder / "tokenizer.json").is_file():
-        tokenizer = _from_json(folder / "tokenizer.json")
-    elif (folder / "source.spm").is_file():
-        try:
-            tokenizer = SentencePieceTokenizer.load(folder)
-        except (OSError, ValueError) as error:
-            raise CannotLoad(str(error)) from None
-    else:
+        return _from_json(folder / "tokenizer.json")
+    if not (folder / "source.spm").is_file():
         raise CannotLoad(
             f"{folder} has no tokenizer that can be read: neither tokenizer.json nor source.spm, "
             "target.spm and vocab.json."
         )
+    try:
+        return SentencePieceTokenizer.load(folder)
+    except (OSError, ValueError) as error:
+        raise CannotLoad(str(error)) from None
+
+
+def check_vocabulary(where: Path, tokenizer: Tokenizer, sizes: Sizes) -> None:
+    """Raises CannotLoad where a tokenizer does not fit the model's vocabulary."""
     for side, vocabulary in (
         (tokenizer, sizes["vocab_size"]),
         (tokenizer.target, sizes.get("tgt_vocab_size", sizes["vocab_size"])),
@@ -36,15 +38,14 @@ def tokenizer_of(folder: Path, sizes: Sizes) -> Tokenizer:
         last = side.last_id
         if last >= vocabulary:
             raise CannotLoad(
-                f"{folder}: its tokenizer has ids up to {last:,}, but the model knows "
+                f"{where}: its tokenizer has ids up to {last:,}, but the model knows "
                 f"{vocabulary:,} tokens: it is another model's."
             )
         if last + 1 + SPARE + vocabulary // 100 < vocabulary:
             raise CannotLoad(
-                f"{folder}: its tokenizer has {last + 1:,} tokens, but the model knows "
+                f"{where}: its tokenizer has {last + 1:,} tokens, but the model knows "
                 f"{vocabulary:,}: it is another model's."
             )
-    return tokenizer
 
 
 def _from_json(file: Path) -> Tokenizer:
@@ -62,9 +63,9 @@ def _from_json(file: Path) -> Tokenizer:
     return Tokenizer(backend)
 
 
-def special_ids(folder: Path, tokenizer: Tokenizer, config: Described, preset: str) -> Sizes:
+def special_ids(where: Path, tokenizer: Tokenizer, config: Described, preset: str) -> Sizes:
     """The fields pad_id, bos_id, eos_id and special_tokens: what stands around a text, as the
-    tokenizer puts it there. Raises CannotLoad where it is not what config.json says."""
+    tokenizer puts it there. Raises CannotLoad where it is not what the config says."""
     pad, eos = config.token("pad_token_id"), config.token("eos_token_id")
     if preset == "marian":
         bos = config.token("decoder_start_token_id")
@@ -76,25 +77,25 @@ def special_ids(folder: Path, tokenizer: Tokenizer, config: Described, preset: s
         ids = {name: tokenizer.target.id_of(name) for name in wanted}
         if ids != wanted:
             raise CannotLoad(
-                f"{folder}: its tokenizer has {ids}, but config.json says {wanted}: it is another "
-                "model's."
+                f"{where}: its tokenizer has {ids}, but {config.said_by} says {wanted}: it is "
+                "another model's."
             )
     else:
         before, behind = tokenizer.around()
         if len(before) > 1 or (len(behind) > 1):
-            raise CannotLoad(f"{folder}: its tokenizer puts several tokens around a text.")
+            raise CannotLoad(f"{where}: its tokenizer puts several tokens around a text.")
         bos = before[0] if before else -1
         if preset == "bert":
             eos = behind[0] if behind else -1
             if min(bos, eos) < 0:
                 raise CannotLoad(
-                    f"{folder}: its tokenizer puts no [CLS] and [SEP] around a text: it is another "
+                    f"{where}: its tokenizer puts no [CLS] and [SEP] around a text: it is another "
                     "model's."
                 )
         said = config.token("bos_token_id")
         if preset != "bert" and before and said >= 0 and bos != said:
             raise CannotLoad(
-                f"{folder}: its tokenizer begins texts with the id {bos}, but config.json says "
+                f"{where}: its tokenizer begins texts with the id {bos}, but {config.said_by} says "
                 f"{said}: it is another model's."
             )
         if pad in (bos, eos):
@@ -102,8 +103,8 @@ def special_ids(folder: Path, tokenizer: Tokenizer, config: Described, preset: s
     for name, token in (("pad_token_id", pad), ("eos_token_id", eos)):
         if token >= 0 and not tokenizer.target.is_added(token):
             raise CannotLoad(
-                f"{folder}: config.json says that {name} is {token}, which its tokenizer has as "
-                "ordinary text or not at all: it is another model's."
+                f"{where}: {config.said_by} says that {name} is {token}, which its tokenizer "
+                "has as ordinary text or not at all: it is another model's."
             )
     names = tuple(tokenizer.target.token(i) if i >= 0 else "" for i in (pad, bos, eos))
     return dict(pad_id=pad, bos_id=bos, eos_id=eos, special_tokens=names)

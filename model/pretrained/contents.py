@@ -1,0 +1,116 @@
+"""From what a model's files say to the model, the same for every kind of file.
+
+Everything that can be wrong is looked for before memory is taken: what the description says is
+compared with the shapes in the headers of the weights, by a model that holds no numbers.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from model import presets
+from model.pretrained.families import Described, Family, Sizes
+from model.pretrained.tokenizers import check_vocabulary, special_ids
+from model.pretrained.weights import CannotLoad, Weights
+from model.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What is known of a model before a number of it is read.
+
+    where      the folder or file, for sentences about it
+    config     the description of its sizes and special tokens
+    more       sizes that stand elsewhere
+    tokenizer  makes its tokenizer, and raises CannotLoad
+    card       as in model/card.py
+    files      those with its weights
+    """
+
+    where: Path
+    family: Family
+    config: Described
+    weights: Weights
+    tokenizer: Callable[[], Tokenizer]
+    card: dict
+    files: tuple[Path, ...]
+    more: Sizes
+
+    @property
+    def parameters(self) -> int:
+        """Numbers in its files."""
+        return sum(map(math.prod, self.weights.shapes.values()))
+
+    @property
+    def bytes(self) -> int:
+        """Of the files with its weights."""
+        return sum(file.stat().st_size for file in self.files)
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """The model in eval mode, float32, on the CPU."""
+
+    model: nn.Module
+    tokenizer: Tokenizer
+    card: dict
+    preset: str
+
+
+def built(contents: Contents) -> Pretrained:
+    """The model in our own classes. Raises CannotLoad."""
+    where, family, config = contents.where, contents.family, contents.config
+    weights = contents.weights
+    sizes = family.sizes(config, weights) | contents.more
+    plain = weights.plain(family.prefix)
+    _check_sizes(contents, sizes, plain)
+    tokenizer = contents.tokenizer()
+    check_vocabulary(where, tokenizer, sizes)
+    sizes |= special_ids(where, tokenizer, config, family.preset)
+    try:
+        with torch.device("meta"):
+            model = presets.build(family.preset, **sizes)
+    except (ValueError, RuntimeError) as error:
+        raise CannotLoad(f"{config.where}: {error}.") from None
+    stored = {ours: family.stored(ours, plain) for ours, _ in model.named_parameters()}
+    weights.check(model, stored, config.said_by)
+    names = [place.name for place in stored.values()]
+    ignored = (name for theirs, name in plain.items() if re.match(family.ignored, theirs))
+    weights.check_known([*names, *ignored])
+    weights.fill(model, stored)
+    return Pretrained(model.eval(), tokenizer, contents.card, family.preset)
+
+
+def _check_sizes(contents: Contents, sizes: Sizes, plain: dict[str, str]) -> None:
+    """What decides how much is built: the embedding's shape and the number of layers."""
+    where, family, config = contents.where, contents.family, contents.config
+    shapes, said_by = contents.weights.shapes, config.said_by
+    names = (family.embedding, *family.aliases[family.embedding])
+    name = next((plain[name] for name in names if name in plain), None)
+    if name is None:
+        raise CannotLoad(f"{where} lacks the weight {family.embedding}.")
+    wanted = sizes["vocab_size"], sizes["d_model"]
+    if shapes[name] != wanted:
+        raise CannotLoad(
+            f"{where}: {name} has shape {shapes[name]}, but {said_by} says {wanted}: "
+            "tokens, then d_model."
+        )
+    for field, pattern in family.layers.items():
+        found = [re.match(pattern, name) for name in plain]
+        count = len({match[1] for match in found if match})
+        if count != sizes[field]:
+            raise CannotLoad(
+                f"{where} has {count:,} layers in its weights, but {said_by} says {sizes[field]:,}."
+            )
+    largest = max(max(shape, default=0) for shape in shapes.values())
+    for field in ("d_ff", "n_heads", "head_size", "n_segments"):
+        if sizes.get(field, 0) > 3 * largest:
+            raise CannotLoad(
+                f"{config.where} has {sizes[field]:,} for {field}, more than any shape "
+                "in its weights."
+            )

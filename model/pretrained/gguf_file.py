@@ -1,0 +1,296 @@
+"""GGUF: the files of llama.cpp, each a whole language model. First its metadata, with sizes and
+tokenizer, then the tensors, most of them quantised. https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+
+The header is read here, because the reader of the package `gguf` believes what a header says of its
+lengths; the numbers are dequantised by that package.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from model.pretrained.binary import Bytes
+from model.pretrained.contents import Contents
+from model.pretrained.families import Described, Family, Sizes
+from model.pretrained.gguf_tokenizer import gguf_tokenizer
+from model.pretrained.weights import CannotLoad, Weights
+
+MAGIC, VERSIONS, ALIGNMENT = b"GGUF", (2, 3), 32
+# The specification's types of metadata → letters of the module struct.
+NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q",
+           12: "d"}  # fmt: skip
+STRING, ARRAY = 8, 9
+MOST = 2**20  # entries of a list: no vocabulary is as large
+MOST_AXES = 4
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a tensor is in the file, and in which of ggml's types."""
+
+    shape: tuple[int, ...]
+    kind: int
+    start: int
+    size: int
+
+
+class Header:
+    """What stands before the numbers: metadata by name, and tensors by name. Raises CannotLoad."""
+
+    def __init__(self, path: Path, types: Callable[[int], tuple[int, int]]):
+        self.bytes = read = Bytes(path)
+        if bytes(read.take(4)) != MAGIC:
+            raise CannotLoad(f"{path} is no GGUF file: it does not begin with the letters GGUF.")
+        if (version := read.number("I")) not in VERSIONS:
+            raise CannotLoad(f"{path} is of version {version:,} of GGUF; 2 and 3 are read.")
+        n_tensors, n_values = read.numbers("Q", 2)
+        read.room_for(n_tensors, 24)
+        self.metadata = {}
+        for _ in range(read.room_for(n_values, 13)):
+            name = self._text()
+            self.metadata[name] = self._value(read.number("I"))
+        found = {self._text(): self._place() for _ in range(n_tensors)}
+        alignment = self.metadata.get("general.alignment", ALIGNMENT)
+        if type(alignment) is not int or alignment < 1:
+            raise CannotLoad(f"{path} has {alignment!r} for general.alignment.")
+        begin = -(-read.at // alignment) * alignment
+        self.tensors = {}
+        for name, (shape, kind, offset) in found.items():
+            block, size_of_block = types(kind)
+            size = math.prod(shape) // block * size_of_block
+            start = begin + offset
+            if shape[-1] % block or start + size > len(read):
+                raise CannotLoad(
+                    f"{path} is cut off or altered: {name} of shape {shape} would end at byte "
+                    f"{start + size:,}, but the file has {len(read):,}."
+                )
+            self.tensors[name] = Place(shape, kind, start, size)
+
+    def _text(self) -> str:
+        return self.bytes.text(self.bytes.number("Q"))
+
+    def _value(self, kind: int):
+        if kind == STRING:
+            return self._text()
+        if kind == ARRAY:
+            return self._list(self.bytes.number("I"), self.bytes.number("Q"))
+        return self.bytes.number(self._letter(kind))
+
+    def _list(self, kind: int, count: int) -> list:
+        if count > MOST:
+            raise CannotLoad(
+                f"{self.bytes.path} announces a list of {count:,} entries in its header."
+            )
+        if kind == STRING:
+            return [self._text() for _ in range(self.bytes.room_for(count, 8))]
+        return list(self.bytes.numbers(self._letter(kind), count))
+
+    def _letter(self, kind: int) -> str:
+        if kind not in NUMBERS:
+            raise CannotLoad(f"{self.bytes.path} is altered: no value is of the type {kind:,}.")
+        return NUMBERS[kind]
+
+    def _place(self) -> tuple[tuple[int, ...], int, int]:
+        """Shape, type and offset of a tensor; GGUF has the axis of neighbours first."""
+        axes = self.bytes.number("I")
+        if not 1 <= axes <= MOST_AXES:
+            raise CannotLoad(f"{self.bytes.path} is altered: a tensor has {axes:,} axes.")
+        shape = self.bytes.numbers("Q", axes)[::-1]
+        return shape, self.bytes.number("I"), self.bytes.number("Q")
+
+
+class GgufWeights(Weights):
+    """Tensors of a GGUF file, dequantised one by one when they are read."""
+
+    def __init__(self, header: Header, dequantized: Callable[[np.ndarray, int], np.ndarray]):
+        super().__init__(header.bytes.path, {n: one.shape for n, one in header.tensors.items()})
+        self.header, self.dequantized = header, dequantized
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[str], Tensor]]:
+        yield self._tensor
+
+    def _tensor(self, name: str) -> Tensor:
+        place = self.header.tensors[name]
+        content = self.header.bytes.content[place.start : place.start + place.size]
+        # By rows: the package takes a few of them at a time.
+        rows = np.frombuffer(content, np.uint8).reshape(place.shape[0], -1)
+        numbers = np.require(self.dequantized(rows, place.kind), np.float32, "W")
+        tensor = torch.from_numpy(numbers).reshape(place.shape)
+        heads = self._turned_heads(name)
+        if not heads:
+            return tensor
+        # llama.cpp turns neighbours, and stores what Hugging Face's halves become then.
+        pairs = tensor.unflatten(0, (heads, -1, 2))
+        return pairs.transpose(1, 2).flatten(0, 2)
+
+    def _turned_heads(self, name: str) -> int:
+        """How many heads a projection makes whose rows stand in pairs that turn; else 0. The other
+        architectures have theirs as Hugging Face."""
+        values = self.header.metadata
+        if values["general.architecture"] != "llama":
+            return 0
+        heads = values["llama.attention.head_count"]
+        if ".attn_q." in name:
+            return heads
+        return values.get("llama.attention.head_count_kv", heads) if ".attn_k." in name else 0
+
+
+def gguf_sizes(config: Described, weights: Weights) -> Sizes:
+    """Of a Llama, Mistral, Qwen2 or Qwen3."""
+    config.refuse("expert_count", 0)
+    config.refuse("attention.sliding_window_pattern", None)
+    n_heads, length = config.count("attention.head_count"), config.count("context_length")
+    d_model, window = (
+        config.count("embedding_length"),
+        config.values.get("attention.sliding_window"),
+    )
+    head_size = config.count("attention.key_length", default=d_model // n_heads or 1)
+    config.refuse("attention.value_length", head_size)
+    config.refuse("rope.dimension_count", head_size)
+    has = weights.shapes.__contains__
+    embedding = weights.shapes.get("token_embd.weight", (0,))[0]
+    return _gguf_rotary(config, length) | dict(
+        vocab_size=config.count("vocab_size", default=embedding),
+        d_model=d_model,
+        n_heads=n_heads,
+        n_key_heads=config.count("attention.head_count_kv", default=n_heads),
+        head_size=head_size,
+        d_ff=config.count("feed_forward_length"),
+        n_decoder_layers=config.count("block_count"),
+        # Within its window such a model attends to all that came before, as any other.
+        max_length=min(length, config.count("attention.sliding_window")) if window else length,
+        norm_eps=config.number("attention.layer_norm_rms_epsilon", 1e-6),
+        query_bias=has("blk.0.attn_q.bias"),
+        output_bias=has("blk.0.attn_output.bias"),
+        forward_bias=has("blk.0.ffn_up.bias"),
+        normed_heads=has("blk.0.attn_q_norm.weight"),
+        tied=not has("output.weight"),
+        dropout=0.0,
+    )
+
+
+def _gguf_rotary(config: Described, length: int) -> Sizes:
+    """The fields rotary_*. Llama 3 comes without the numbers of its rule, but with the factor that
+    each pair is slowed down by."""
+    config.refuse("rope.scaling.type", "none", "linear", "yarn")
+    rule = config.values.get("rope.scaling.type", "none")
+    settings: dict[str, float] = {}
+    if rule != "none":
+        settings["factor"] = config.number("rope.scaling.factor", 1.0)
+    return dict(
+        rotary_base=config.number("rope.freq_base", 10000.0),
+        rotary_rule="default" if rule == "none" else rule,
+        rotary_settings=tuple(settings.items()),
+        rotary_length=config.count("rope.scaling.original_context_length", default=length),
+    )
+
+
+def _layers(names: dict[str, str]) -> dict[str, str]:
+    return {f"decoder.layers.{{}}.{ours}": f"blk.{{}}.{theirs}" for ours, theirs in names.items()}
+
+
+GGUF = Family(
+    "llama",
+    gguf_sizes,
+    {
+        "tgt_embedding.token": "token_embd",
+        "decoder.norm": "output_norm",
+        "generator": "output",
+        **_layers(
+            {
+                "self_attn.query": "attn_q",
+                "self_attn.key": "attn_k",
+                "self_attn.value": "attn_v",
+                "self_attn.output": "attn_output",
+                "self_attn.query.linear": "attn_q",
+                "self_attn.key.linear": "attn_k",
+                "self_attn.query.norm": "attn_q_norm",
+                "self_attn.key.norm": "attn_k_norm",
+                "norm1": "attn_norm",
+                "norm2": "ffn_norm",
+                "feed_forward.gate": "ffn_gate",
+                "feed_forward.linear1": "ffn_up",
+                "feed_forward.linear2": "ffn_down",
+            }
+        ),
+    },
+    "",
+    {"n_decoder_layers": r"blk\.(\d+)\."},
+    "token_embd.weight",
+    {"token_embd.weight": ()},
+)
+ARCHITECTURES = ("llama", "qwen2", "qwen3")
+
+
+def gguf_contents(path: Path) -> Contents:
+    """What a GGUF file says of itself, or the one in a folder. Raises CannotLoad."""
+    path = _file_of(path)
+    try:
+        import gguf  # an extra: only who has such a file needs it
+    except ImportError:
+        raise CannotLoad(f"{path} needs the package gguf: pip install gguf.") from None
+
+    def types(kind: int) -> tuple[int, int]:
+        """Numbers in a block of a type, and the bytes of a block."""
+        try:
+            kind = gguf.GGMLQuantizationType(kind)
+            sizes = gguf.GGML_QUANT_SIZES[kind]
+            gguf.quants.dequantize(np.zeros((1, sizes[1]), np.uint8), kind)
+        except (ValueError, KeyError, NotImplementedError):
+            name = getattr(kind, "name", f"number {kind:,}")
+            raise CannotLoad(
+                f"{path} has weights of the type {name}, which cannot be read."
+            ) from None
+        return sizes
+
+    header = Header(path, types)
+    values = header.metadata
+    kind = values.get("general.architecture")
+    if kind not in ARCHITECTURES:
+        known = ", ".join(ARCHITECTURES)
+        raise CannotLoad(
+            f"{path} holds a model of the architecture {kind!r}; of GGUF files Headlight reads "
+            f"{known}."
+        )
+    if values.get("split.count", 0) > 1:
+        raise CannotLoad(f"{path} is a part of a model; GGUF is read from one file alone.")
+    tokens = {
+        f"{role}_token_id": values.get(f"tokenizer.ggml.{theirs}_token_id")
+        for role, theirs in (("pad", "padding"), ("bos", "bos"), ("eos", "eos"))
+    }
+    sizes = {n.removeprefix(f"{kind}."): v for n, v in values.items() if n.startswith(f"{kind}.")}
+    config = Described(sizes | tokens, str(path), "its header")
+    card = {"title": str(values.get("general.name", path.stem)), "family": kind}
+    if "general.license" in values:
+        card["terms"] = str(values["general.license"])
+    dequantized = lambda content, kind: gguf.quants.dequantize(  # noqa: E731
+        content, gguf.GGMLQuantizationType(kind)
+    )
+    return Contents(
+        where=path,
+        family=GGUF,
+        config=config,
+        weights=GgufWeights(header, dequantized),
+        tokenizer=partial(gguf_tokenizer, path, values),
+        card=card,
+        files=(path,),
+        more={},
+    )
+
+
+def _file_of(path: Path) -> Path:
+    if path.is_file():
+        return path
+    files = sorted(path.glob("*.gguf"))
+    if len(files) != 1:
+        names = ", ".join(file.name for file in files)
+        raise CannotLoad(f"{path} holds several models; name one of them: {names}.")
+    return files[0]

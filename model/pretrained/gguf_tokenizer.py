@@ -1,0 +1,130 @@
+"""The tokenizer in the metadata of a GGUF file, as one of Hugging Face's library: byte-level BPE
+(its model "gpt2") or SentencePiece's BPE with bytes for what is unknown ("llama")."""
+
+from pathlib import Path
+
+import tokenizers
+from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
+
+from model.pretrained.weights import CannotLoad
+from model.tokenizer import Tokenizer
+
+UNKNOWN, CONTROL, USER_DEFINED = 2, 3, 4  # token types
+SPACE = "▁"
+# What a text is split into before it is merged, by the name that llama.cpp has for it. A word is
+# matched with the punctuation or space before it, a number in groups of so many digits.
+WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{digits}"
+    r"| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+_BYTES = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+_GPT2 = pre_tokenizers.ByteLevel(add_prefix_space=False)
+
+
+def _words(digits: str) -> pre_tokenizers.PreTokenizer:
+    split = pre_tokenizers.Split(Regex(WORDS.format(digits=digits)), "isolated")
+    return pre_tokenizers.Sequence([split, _BYTES])
+
+
+PRE_TOKENIZERS = {
+    "gpt-2": _GPT2,
+    "smollm": pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), _GPT2]),
+    "llama-bpe": _words("{1,3}"),
+    "qwen2": _words(""),
+}
+
+
+def gguf_tokenizer(path: Path, metadata: dict) -> Tokenizer:
+    """Raises CannotLoad for one that is missing, strange or broken."""
+    values = {
+        name.removeprefix("tokenizer.ggml."): value
+        for name, value in metadata.items()
+        if name.startswith("tokenizer.ggml.")
+    }
+    kind, tokens, types = (values.get(name) for name in ("model", "tokens", "token_type"))
+    if kind not in KINDS:
+        raise CannotLoad(f"{path} has the tokenizer {kind!r}; known are {', '.join(KINDS)}.")
+    if not isinstance(tokens, list) or not isinstance(types, list) or len(types) != len(tokens):
+        raise CannotLoad(f"{path} has no tokenizer: it lacks its tokens or their types.")
+    try:
+        backend = KINDS[kind](path, values, tokens)
+        special = dict(enumerate(types))
+        backend.add_special_tokens(
+            [AddedToken(tokens[i], special=True) for i in special if special[i] == CONTROL]
+        )
+        backend.add_tokens(
+            [AddedToken(tokens[i], normalized=False) for i in special if special[i] == USER_DEFINED]
+        )
+        _around(backend, values, tokens, kind)
+    except CannotLoad:
+        raise
+    except Exception as error:  # the library raises plain ones
+        raise CannotLoad(f"{path} has a broken tokenizer: {error!r}.") from None
+    if backend.get_vocab_size() != len(tokens):
+        raise CannotLoad(f"{path} has a broken tokenizer: some of its tokens are the same.")
+    return Tokenizer(backend)
+
+
+def _byte_level(path: Path, values: dict, tokens: list[str]) -> tokenizers.Tokenizer:
+    pre = values.get("pre")
+    if pre not in PRE_TOKENIZERS:
+        raise CannotLoad(
+            f"{path} splits texts by the rule {pre!r}; known are {', '.join(PRE_TOKENIZERS)}."
+        )
+    backend = tokenizers.Tokenizer(
+        models.BPE(
+            vocab={token: i for i, token in enumerate(tokens)},
+            merges=[tuple(pair.split(" ", 1)) for pair in values["merges"]],
+            ignore_merges=pre == "llama-bpe",
+        )
+    )
+    if pre == "qwen2":
+        backend.normalizer = normalizers.NFC()
+    backend.pre_tokenizer = PRE_TOKENIZERS[pre]
+    backend.decoder = decoders.ByteLevel()
+    return backend
+
+
+def _byte_fallback(path: Path, values: dict, tokens: list[str]) -> tokenizers.Tokenizer:
+    """SentencePiece merges whichever pair becomes the token of the best score, so that scores are
+    the order of merges."""
+    ids = {token: i for i, token in enumerate(tokens)}
+    by_score = sorted(range(len(tokens)), key=lambda i: -values["scores"][i])
+    merges = [
+        (tokens[i][:at], tokens[i][at:])
+        for i in by_score
+        for at in range(1, len(tokens[i]))
+        if tokens[i][:at] in ids and tokens[i][at:] in ids
+    ]
+    unknown = tokens[values.get("unknown_token_id", 0)]
+    backend = tokenizers.Tokenizer(
+        models.BPE(vocab=ids, merges=merges, unk_token=unknown, fuse_unk=True, byte_fallback=True)
+    )
+    prefix = values.get("add_space_prefix", True)
+    backend.normalizer = normalizers.Sequence(
+        [*([normalizers.Prepend(SPACE)] if prefix else []), normalizers.Replace(" ", SPACE)]
+    )
+    backend.decoder = decoders.Sequence(
+        [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse(),
+         *([decoders.Strip(" ", 1, 0)] if prefix else [])]
+    )  # fmt: skip
+    return backend
+
+
+KINDS = {"gpt2": _byte_level, "llama": _byte_fallback}
+
+
+def _around(backend: tokenizers.Tokenizer, values: dict, tokens: list[str], kind: str) -> None:
+    """What stands before a text: in byte-level BPE nothing, unless the file says so or is Llama
+    3's, as llama.cpp has it."""
+    bytes_alone = processors.ByteLevel(trim_offsets=True)
+    begins = values.get("add_bos_token", kind == "llama" or values.get("pre") == "llama-bpe")
+    if begins and "bos_token_id" in values:
+        first = values["bos_token_id"]
+        template = processors.TemplateProcessing(
+            single=f"{tokens[first]} $A", special_tokens=[(tokens[first], first)]
+        )
+        steps = [template] if kind == "llama" else [bytes_alone, template]
+        backend.post_processor = processors.Sequence(steps)
+    elif kind == "gpt2":
+        backend.post_processor = bytes_alone

