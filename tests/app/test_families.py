@@ -8,14 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app.export import bundle, tables
+from app.export import bertviz_html, bundle, tables
 from app.export.bundle import Model
 from app.notebook import show
 from app.pages import PAGES
 from model.checkpoint import load
 from model.families.rotary import angles
+from model.probing.capture import view
 from model.probing.changes import VERBS, parse
+from model.probing.head_steps import compared
 from tests.app.common import complete, view_of
+from tests.app.export.test_bertviz_html import params
 from tests.model.pretrained.folders import FAMILIES, write
 
 TEXT = "The dog sees the cat and it sees the dog."
@@ -192,7 +195,24 @@ def test_a_pack_comes_back(page, folders, name):
     assert page.session_state["kind"] == kind and page.session_state["head"] == 3
 
 
-def test_the_neuron_view_says_why_not(opened):
-    page = opened("llama-groups", "bertviz", bertviz="neuron")
-    assert any("heads share their keys" in text.value for text in page.info)
-    assert not page.exception
+@pytest.mark.parametrize("name", FAMILIES)
+def test_bertviz_draws_every_view(opened, folders, name):
+    """The neuron view, which multiplies queries and keys itself, with those that are compared."""
+    checkpoint = load(folders / name)
+    run = checkpoint.run(TEXT)
+    trace = checkpoint.trace_run(run)
+    for kind, weights in trace.attention.items():
+        for shown in bertviz_html.VIEWS:
+            vectors = compared(view(checkpoint.model), run, kind)
+            drawn = params(
+                bertviz_html.page(trace, shown, kind, range(len(weights)), 1, 2, compared=vectors)
+            )["attention"]["all"]
+            np.testing.assert_allclose(drawn["attn"], weights, atol=1e-4)
+        assert drawn["queries"].shape[:2] == drawn["keys"].shape[:2] == weights.shape[:2]
+        root = drawn["queries"].shape[-1] ** 0.5
+        scores = drawn["queries"] @ drawn["keys"].swapaxes(-1, -2) / root
+        np.testing.assert_allclose(scores, trace.scores[kind], atol=1e-4)
+    page = opened(name, "bertviz", bertviz="neuron", kind=next(iter(trace.kinds)))
+    assert well(page) and ("share 2 heads of keys" in page.caption[-1].value) == (
+        name in ("llama-groups", "qwen3")
+    )
