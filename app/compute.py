@@ -39,7 +39,7 @@ from model.corpus.survey import FILE, Survey
 from model.decoding.generate import Generation, How
 from model.families.rotary import angles
 from model.masks import Masks
-from model.probing.head_steps import HeadSteps, head_steps
+from model.probing.head_steps import HeadSteps, compared, head_steps
 from model.probing.position_tables import full_table
 from model.probing.reference import ReferenceTrace
 from model.probing.run import FINAL, Run
@@ -380,6 +380,16 @@ def head_steps_of(
         return head_steps(view.model, run, site, head, ablated, given)
 
     return cached(view, run, ("inside", site, head, ablated), make, lambda result: result.nbytes)
+
+
+def compared_of(view: ModelView, run: Run, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Queries and keys of a kind as its scores compare them. Raises CannotChange."""
+
+    def make():
+        given = view.checkpoint.given(run, donor_of(view, run))
+        return compared(view.model, run, kind, given)
+
+    return cached(view, run, ("compared", kind), make, lambda pair: sum(a.nbytes for a in pair))
 
 
 def blocks_of(view: ModelView, run: Run) -> list[architecture.Block]:

@@ -824,6 +824,16 @@ def _signed(number: int) -> str:
     return f"{number:+,}".replace("-", "−") if number else "0"
 
 
+def compared(trace: Trace, kind: str) -> str:
+    """What is done to queries and keys before the scores compare them, as sentences."""
+    site, told = trace.kinds[kind][0], ""
+    if not trace.sides[site.query_side].table:
+        told += " Queries and keys are turned by their positions here, as the scores compare them."
+    if site.n_key_heads < site.n_heads:
+        told += f" The {site.n_heads} heads share {site.n_key_heads} heads of keys."
+    return told
+
+
 def lineage(effects: Mapping[str, Effect]) -> str:
     """A Markdown table of all swaps (see model/analysis/lineage.py), a row each."""
     rows = [

@@ -66,18 +66,21 @@ def page(
     head: int,
     theme: str = "light",
     larger: float = 1.0,
+    compared: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> str:
     """The whole page, open at a layer and a head, or at the first layer where that one is not
     among `layers`; letters `larger` times as large. Layers and heads count from 0 here and from
-    1 in the page. Raises CannotDraw."""
+    1 in the page. `compared`: queries and keys for the neuron view, (layers, heads, query or key,
+    d_head) of the kind, where scores compare others than the projections' (see
+    model.probing.head_steps.compared). Raises CannotDraw."""
     weights = trace.attention[kind][list(layers)]
     query, key = (text.tokens for text in trace.texts_of(kind))
     layer = layers.index(layer) if layer in layers else 0
     heads = range(1, weights.shape[1] + 1)
     data = {"attn": _weights(weights), "left_text": query, "right_text": key}
     if view == "neuron":
-        data["queries"] = _exact(trace.query[kind][list(layers)])
-        data["keys"] = _exact(trace.key[kind][list(layers)])
+        queries, keys = compared or (trace.query[kind], trace.key[kind])
+        data["queries"], data["keys"] = (_exact(one[list(layers)]) for one in (queries, keys))
     sizes, width = _sizes(view, max(map(len, (*query, *key))), larger)
     numbers = [labels.layer_number(trace, kind, i) for i in layers]
     params = {

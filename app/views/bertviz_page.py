@@ -19,7 +19,8 @@ ABOUT = {
 }
 
 run = session.run()
-trace = compute.trace_of(session.view(run), run)
+model_view = session.view(run)
+trace = compute.trace_of(model_view, run)
 focus = session.focus()
 numbers = [site.layer + 1 for site in trace.kinds[focus.kind]]
 short = max(len(text.ids) for text in trace.texts_of(focus.kind)) <= DRAWN_AT_ONCE
@@ -52,15 +53,6 @@ if size.shapes > MANY:
 if not asked:
     raise session.NothingToShow
 
-site = trace.kinds[focus.kind][0]
-turned = any(not side.table for side in trace.sides.values())
-if view == "neuron" and (site.n_key_heads < site.n_heads or turned):
-    st.info(
-        "BertViz's neuron view multiplies each head's own queries and keys. In this model heads "
-        "share their keys, or both are turned by their position first: open the page Inside a head."
-    )
-    raise session.NothingToShow
-
 shown = focus.layer if focus.layer in layers else layers[0]
 query, key = labels.axes(trace, focus.kind)
 st.subheader(labels.kind_name(trace, focus.kind))
@@ -74,15 +66,17 @@ try:
         focus.head,
         st.context.theme.type or "light",
         theme.PROJECTOR if session.values()["projector"] else 1.0,
+        compute.compared_of(model_view, run, focus.kind) if view == "neuron" else None,
     )
 except bertviz_html.CannotDraw as error:
     st.error(str(error))
     raise session.NothingToShow from error
 name = labels.head_name(trace, focus.kind, shown, focus.head)
+more = labels.compared(trace, focus.kind) if view == "neuron" else ""
 html_frame(page, key="bertviz_frame", alt=f"BertViz, {view} view: {name}")
 st.caption(
     f"Left: {query.title}. Right: {key.title}. It opens at layer {numbers[shown]}, head "
-    f"{focus.head + 1}. {ABOUT[view]}"
+    f"{focus.head + 1}. {ABOUT[view]}{more}"
 )
 st.markdown(
     "The views of [BertViz](https://github.com/jessevig/bertviz), for this model and sentence. "

@@ -29,6 +29,7 @@ from model.probing.sites import (
     LayerParts,
     attention_at,
     embedding_of,
+    kinds_of,
     parts_at,
     sides_of,
     sublayers_of,
@@ -224,6 +225,37 @@ def head_steps(
         name: None if value is None else read_only(value.clone()) for name, value in arrays.items()
     }
     return HeadSteps(site, head, key_head, pre_norm, mask=allowed, **captured)
+
+
+@torch.no_grad()
+def compared(
+    model: nn.Module, run: Run, kind: str, given: Given = Given()
+) -> tuple[np.ndarray, np.ndarray]:
+    """Queries and keys of all heads of a kind as the scores compare them, (layers, heads, query,
+    d_head) and (layers, heads, key, d_head): turned, where rotary positions turn them, and a key
+    that heads share once for each. `model` must be the caller's own view. Raises as head_steps."""
+    ids = ids_of(model, read_of(model, run))
+    attentions = [attention_at(model, site) for site in kinds_of(model.sites())[kind]]
+    turning = {
+        (i, name): rotation
+        for i, attention in enumerate(attentions)
+        if isinstance(attention.scores, RotaryScores)
+        for name, rotation in attention.scores.named_children()
+    }
+    scores = {i: attention.scores for i, attention in enumerate(attentions)}
+    with (
+        applied(model, run.changes, given),
+        inputs_of(scores) as inputs,
+        outputs_of(turning) as turned,
+    ):
+        model(*ids, *run.masks.build(model, *ids))
+    queries, keys = [], []
+    for i, attention in enumerate(attentions):
+        q, k = inputs[i]
+        q, k = turned.get((i, "query_rotation"), q)[0], turned.get((i, "key_rotation"), k)[0]
+        queries.append(q)
+        keys.append(k.repeat_interleave(attention.n_heads // attention.n_key_heads, dim=0))
+    return read_only(torch.stack(queries)), read_only(torch.stack(keys))
 
 
 def _of_head(mask: Tensor, head: int, shape) -> np.ndarray:

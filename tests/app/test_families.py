@@ -1,14 +1,27 @@
 """Other people's models in the app: every page of small random folders in Hugging Face's layout."""
 
+import hashlib
+import io
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from app import labels
+from app.export import bertviz_html, bundle, tables
+from app.export.bundle import Model
+from app.notebook import show
 from app.pages import PAGES
 from app.views import _blocks
 from model.analysis.architecture import blocks
 from model.checkpoint import load
 from model.families.rotary import angles
+from model.probing.capture import view
+from model.probing.changes import VERBS, parse
+from model.probing.head_steps import compared
+from tests.app.common import complete, view_of
+from tests.app.export.test_bertviz_html import params
 from tests.model.pretrained.folders import FAMILIES, write
 
 TEXT = "The dog sees the cat and it sees the dog."
@@ -119,7 +132,117 @@ def test_rotation_is_drawn_in_the_place_of_a_table(opened, folders):
     assert turned.shape == (4, config.d_head // 2) and (turned[0] == 0).all()
 
 
-def test_the_neuron_view_says_why_not(opened):
-    page = opened("llama-groups", "bertviz", bertviz="neuron")
-    assert any("heads share their keys" in text.value for text in page.info)
-    assert not page.exception
+CHANGES = (  # every verb but those that need means or another run, of a kind of attention K
+    "K.1.2=off; K=hide:2; K.2.1=uniform; K.2=temperature:2.0; K.1.1=weight:3>1:0.9; "
+    "K.1=forbid:4>3; K.1.3=mask:diagonal; K.1.3=allow:3>1; K_feed_forward.2=skip"
+)
+
+
+UNDER = {  # page → what it may say instead: what it takes apart, or hides, is no longer there
+    "attribution": ("no linear function", "this key is masked"),
+}
+
+
+def kind_of(name):
+    return "encoder" if name in ("bert", "minilm") else "decoder"
+
+
+def well(page, *allowed):
+    """Whether nothing is wrong but what may be said."""
+    assert not page.exception, [one.value for one in page.exception]
+    said = [error.value for error in page.error]
+    assert all(any(part in text for part in allowed) for text in said), said
+    return True
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_kind_of_change_is_shown(opened, folders, name):
+    """As badges, and in the numbers of the selected head, under all of them at once."""
+    kind = kind_of(name)
+    side = load(folders / name).model.sides()[-1].title
+    lines = f"{CHANGES.replace('K', kind)}; {side}=positions:none"
+    page = opened(name, changes=lines, kind=kind)
+    assert well(page)
+    assert {change.verb for change in parse(lines)} == {*VERBS} - {"mean", "patch"}
+    badges = [one.label for one in page.button if (one.key or "").startswith("change_")]
+    assert len(badges) == len(parse(lines)) or any("more" in label for label in badges)
+    plain = page.session_state["changes"]
+    assert plain == lines
+    for key in ("heads", "inside", "ablation"):
+        assert well(page.switch_page(PAGES[key].file).run()), key
+
+
+@pytest.mark.parametrize("name", ["bert", "llama-groups", "marian"])
+def test_every_page_under_changes(opened, name):
+    page = opened(name, changes=CHANGES.replace("K", kind_of(name)))
+    for key, entry in PAGES.items():
+        assert well(page.switch_page(entry.file).run(), *UNDER.get(key, ())), key
+
+
+@pytest.mark.parametrize(
+    ("verb", "why"),
+    [("mean", "mean of this model's heads is not known"), ("patch", "no other run to take it")],
+)
+@pytest.mark.parametrize("name", ["minilm", "qwen3"])
+def test_what_cannot_be_changed_is_said(opened, name, verb, why):
+    """Means come with a checkpoint, patches from another run; here is neither."""
+    page = opened(name, changes=f"{kind_of(name)}.1.1={verb}")
+    assert well(page, why) and page.error
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_exports_hold_what_the_model_used(folders, name):
+    trace = load(folders / name).trace(TEXT)
+    for kind, weights in trace.attention.items():
+        view = view_of(trace, kind, 1, 2)
+        assert show(trace, kind, 2, 3).page
+        arrays = np.load(io.BytesIO(tables.npz(view)))
+        np.testing.assert_array_equal(arrays[kind], weights)
+        table = pd.read_parquet(io.BytesIO(tables.parquet(view)))
+        table = table[table.attention == kind]
+        np.testing.assert_array_equal(table.weight, weights.ravel())
+        tokens = trace.texts_of(kind)[1].tokens
+        assert (*table.key_token[: len(tokens)],) == tokens
+        one = pd.read_csv(io.BytesIO(tables.csv(view, one=True)), keep_default_na=False)
+        np.testing.assert_allclose(one.weight, weights[1, 2].ravel(), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["bert", "llama-groups", "marian"])
+def test_a_pack_comes_back(page, folders, name):
+    checkpoint = load(folders / name)
+    trace = checkpoint.trace(TEXT)
+    kind = list(trace.kinds)[-1]
+    chosen = complete({"model": name, "source": TEXT, "kind": kind, "layer": 2, "head": 3})
+    view = replace(view_of(trace, kind, 1, 2), settings=chosen)
+    sha256 = hashlib.sha256((folders / name / "model.safetensors").read_bytes()).hexdigest()
+    packed = bundle.make(view, Model(name, "model.safetensors", sha256))
+    read = bundle.read(packed)
+    assert all((read.attention[one] == weights).all() for one, weights in trace.attention.items())
+    page.run()
+    page.switch_page(PAGES["take-away"].file).run()
+    page.file_uploader(key="pack").set_value(("pack.zip", packed, "application/zip")).run()
+    assert well(page) and any("**identical**" in said.value for said in page.success)
+    assert page.session_state["kind"] == kind and page.session_state["head"] == 3
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_bertviz_draws_every_view(opened, folders, name):
+    """The neuron view, which multiplies queries and keys itself, with those that are compared."""
+    checkpoint = load(folders / name)
+    run = checkpoint.run(TEXT)
+    trace = checkpoint.trace_run(run)
+    for kind, weights in trace.attention.items():
+        for shown in bertviz_html.VIEWS:
+            vectors = compared(view(checkpoint.model), run, kind)
+            drawn = params(
+                bertviz_html.page(trace, shown, kind, range(len(weights)), 1, 2, compared=vectors)
+            )["attention"]["all"]
+            np.testing.assert_allclose(drawn["attn"], weights, atol=1e-4)
+        assert drawn["queries"].shape[:2] == drawn["keys"].shape[:2] == weights.shape[:2]
+        root = drawn["queries"].shape[-1] ** 0.5
+        scores = drawn["queries"] @ drawn["keys"].swapaxes(-1, -2) / root
+        np.testing.assert_allclose(scores, trace.scores[kind], atol=1e-4)
+    page = opened(name, "bertviz", bertviz="neuron", kind=next(iter(trace.kinds)))
+    assert well(page) and ("share 2 heads of keys" in page.caption[-1].value) == (
+        name in ("llama-groups", "qwen3")
+    )
