@@ -660,6 +660,7 @@ BLOCKS = {  # part of a Block → its name in the paper's figure
     "embedding": "Embedding",
     "position": "Positional Encoding",
     "feed_forward": "Feed Forward",
+    "recurrence": "Recurrent Unit",
     "add_norm": "Add & Norm",
     "norm": "Norm",
     "mean": "Mean over Positions",
@@ -721,6 +722,8 @@ def block_explained(model, trace: Trace, block: Block) -> str:
         + ("one learned vector per position." if learned else "sines and cosines of the position."),
         "feed_forward": f"Two linear maps, {config.d_model:,} → {config.d_ff:,} → "
         f"{config.d_model:,}, with a ReLU between; at each position alone.",
+        "recurrence": "In the place of self-attention: each position keeps a share of what the one "
+        "before it held, and takes the rest from itself. No token attends to another here.",
         "add_norm": "The residual connection: what entered the sublayer is added to what leaves "
         "it; then the norm (post-norm, as in the paper).",
         "norm": "Pre-norm: the sublayer reads normed vectors; what goes around it and is added at "
@@ -762,9 +765,14 @@ def model_in_numbers(model, shown: Sequence[Block], trace: Trace) -> str:
     """How many layers, heads and parameters a model has, and how they fall to its parts."""
     total, sides = sum(block.parameters for block in shown), sides_of(model).values()
     depth = " + ".join(f"{len(side.layers)} {side.stack}" for side in sides)
+
+    def recurrent(block: Block) -> bool:
+        return block.part == "recurrence"
+
     parts = {
         "attention": lambda block: block.kind,
         "feed-forward": lambda block: block.part == "feed_forward",
+        **({"recurrent units": recurrent} if any(map(recurrent, shown)) else {}),
         "embeddings and generator": lambda block: (
             block.part in ("embedding", "position", "generator")
         ),
