@@ -24,6 +24,8 @@ from app.settings import lines_of
 from model.card import headline
 from model.checkpoint import SHIPPED, Checkpoint, load, parameters_sha256, untrained
 from model.presets import PRESETS, parameters, sides
+from model.pretrained.contents import Contents
+from model.pretrained.folder import contents_of, is_ours, layout_of
 from model.probing.capture import view
 from model.probing.reference import Reference
 from model.probing.run import FINAL
@@ -79,7 +81,9 @@ def folders() -> dict[str, Path]:
     """Name → folder of every trained model."""
     parser = argparse.ArgumentParser(prog="streamlit run app/main.py --", allow_abbrev=False)
     parser.add_argument(
-        "--models", type=Path, help="a folder of folders that `python -m model train` wrote"
+        "--models",
+        type=Path,
+        help="a folder of folders that `python -m model train` or `pretrained add` wrote",
     )
     more = parser.parse_known_args(sys.argv[1:])[0].models
     parents = [SHIPPED, *([more] if more else [])]
@@ -90,7 +94,7 @@ def folders() -> dict[str, Path]:
 
 def _is_one(folder: Path) -> bool:
     try:
-        return (folder / "config.json").exists()
+        return bool(layout_of(folder))
     except OSError:
         return True  # the reason is reported when it is chosen
 
@@ -178,6 +182,8 @@ def cards() -> dict[str, str]:
 def _card(name: str) -> str:
     folder = folders().get(trained(name))
     try:
+        if not is_ours(folder):
+            return _foreign_card(contents_of(folder))
         file = folder / "config.json"
         if file.stat().st_size > LONGEST_CARD:
             return "cannot be read"
@@ -196,6 +202,11 @@ def _card(name: str) -> str:
         return f"{' · '.join(filter(None, facts))}  \n{look_for}"
     except Exception:  # see above; what is wrong with it is reported when it is chosen
         return "cannot be read"
+
+
+def _foreign_card(found: Contents) -> str:
+    terms = f"licence: {_text(found.card.get('terms', 'not stated'))}"
+    return " · ".join((_text(found.card["title"]), f"{found.parameters:,} parameters", terms))
 
 
 @st.cache_resource(max_entries=16, show_spinner="Reading the model …")
@@ -261,16 +272,25 @@ def sha256(name: str, step: str) -> tuple[str, str]:
     ones, and its SHA-256."""
     if name in UNTRAINED:
         return "its parameters", _sha256_of_parameters(name)
-    of, folder = "model.safetensors", folders()[name]
+    folder = folders()[name]
     if step != FINAL:
-        of = snapshots.file_of(folder, int(step)).relative_to(folder).as_posix()
-    return of, _sha256(folder / of)
+        files = (snapshots.file_of(folder, int(step)),)
+    elif is_ours(folder):
+        files = (folder / "model.safetensors",)
+    else:
+        files = contents_of(folder).files
+    return ", ".join(file.relative_to(folder).as_posix() for file in files), _sha256(*files)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _sha256(file: Path) -> str:
-    with open(file, "rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+def _sha256(*files: Path) -> str:
+    """Of one file behind the other."""
+    digest = hashlib.sha256()
+    for file in files:
+        with open(file, "rb") as content:
+            while chunk := content.read(2**20):
+                digest.update(chunk)
+    return digest.hexdigest()
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -856,6 +856,7 @@ BLOCKS = {  # part of a Block → its name in the paper's figure
     "embedding": "Embedding",
     "position": "Positional Encoding",
     "feed_forward": "Feed Forward",
+    "recurrence": "Recurrent Unit",
     "add_norm": "Add & Norm",
     "norm": "Norm",
     "mean": "Mean over Positions",

@@ -16,7 +16,7 @@ from model.card import parameter_count
 from model.families.bert import Bert, BertConfig
 from model.families.gpt2 import GPT2Config, gpt2
 from model.families.llama import LlamaConfig, llama
-from model.families.marian import MarianConfig, marian
+from model.families.marian import MarianConfig, marian, marian_ssru
 from model.transformer import (
     Config,
     DecoderLayer,
@@ -283,6 +283,18 @@ FAMILIES = {
         dict(vocab_size=58101),
         dict(max_length=512, pad_id=58100, bos_id=58100, eos_id=0),
         "the sizes of Opus-MT",
+    ),
+    "marian_ssru": Preset(
+        "Marian's small translators (Kim et al. 2019), as in Firefox",
+        marian_ssru,
+        MarianConfig,
+        "a recurrent unit for the decoder's self-attention; else as Marian, with ReLU",
+        dict(vocab_size=32001),
+        dict(
+            d_model=256, n_heads=8, d_ff=1536, n_decoder_layers=2, activation="relu", pad_id=32000,
+            bos_id=32000, eos_id=0,
+        ),
+        "the sizes of its models called tiny",
     ),
 }  # fmt: skip
 

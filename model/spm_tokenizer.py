@@ -25,35 +25,35 @@ class SentencePieceTokenizer:
         self.target = target or self
 
     @classmethod
+    def of_one(cls, file: Path) -> "SentencePieceTokenizer":
+        """Of one model for both languages, whose own numbers are the ids; behind them stands
+        <pad>, which a target begins with. Raises OSError, and ValueError with a sentence."""
+        processor = _processor(file)
+        ids = {processor.id_to_piece(i): i for i in range(len(processor))}
+        if UNKNOWN not in ids:
+            raise ValueError(f"{file} has no token {UNKNOWN} for what it does not know.")
+        return cls(processor, ids | {SPECIAL[1]: len(ids)}, None)
+
+    @classmethod
     def load(cls, folder: Path) -> "SentencePieceTokenizer":
         """From source.spm, target.spm and vocab.json, and target_vocab.json where there is one.
         Raises OSError, and ValueError with a sentence."""
-        try:
-            import sentencepiece  # an extra: only who has such a model needs it
-        except ImportError:
-            raise ValueError(
-                f"{folder} needs SentencePiece for its tokenizer: pip install sentencepiece"
-            ) from None
         target = None
         for side in ("target", "source"):
             vocabulary = folder / "target_vocab.json"
             if side == "source" or not vocabulary.is_file():
                 vocabulary = folder / "vocab.json"
             try:
-                content = (folder / f"{side}.spm").read_bytes()
+                processor = _processor(folder / f"{side}.spm")
                 ids = json.loads(vocabulary.read_text(encoding="utf-8"))
             except FileNotFoundError as error:
                 raise ValueError(f"There is no file {error.filename}.") from None
-            except ValueError as error:
+            except json.JSONDecodeError as error:
                 raise ValueError(f"{vocabulary} is not JSON: {error}.") from None
             if not isinstance(ids, dict) or not all(type(i) is int for i in ids.values()):
                 raise ValueError(f"{vocabulary} is no vocabulary: it has no ids of tokens.")
             if UNKNOWN not in ids:
                 raise ValueError(f"{vocabulary} has no token {UNKNOWN} for what it does not know.")
-            try:
-                processor = sentencepiece.SentencePieceProcessor(model_proto=content)
-            except RuntimeError:
-                raise ValueError(f"{folder / side}.spm is no SentencePiece model.") from None
             target = cls(processor, ids, target)
         return target
 
@@ -166,6 +166,20 @@ class SentencePieceTokenizer:
         if text.startswith(">>") and end > 1 and text[:end] in self._ids:
             return text[:end], text[end:]
         return "", text
+
+
+def _processor(file: Path):
+    """A SentencePiece model. Raises OSError, and ValueError with a sentence."""
+    try:
+        import sentencepiece  # an extra: only who has such a model needs it
+    except ImportError:
+        raise ValueError(
+            f"{file} needs SentencePiece for its tokenizer: pip install sentencepiece."
+        ) from None
+    try:
+        return sentencepiece.SentencePieceProcessor(model_proto=file.read_bytes())
+    except RuntimeError:
+        raise ValueError(f"{file} is no SentencePiece model.") from None
 
 
 def _without_spaces(text: str, start: int, end: int) -> tuple[int, int]:

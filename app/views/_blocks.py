@@ -52,6 +52,11 @@ def explained(model, trace: Trace, block: Block) -> str:
         return _position(embedding_of(model, side).position)
     if block.part == "feed_forward":
         return _feed_forward(layers_of(model, side)[block.layer].feed_forward, model.config)
+    if block.part == "recurrence":
+        return (
+            "In the place of self-attention: each position keeps a share of what the one before it "
+            "held, and takes the rest from itself. No token attends to another here."
+        )
     if block.layer is None:
         return _norm(final_norm_of(model, side), block)
     norms = {name: norm for name, _, norm in sublayers_of(layers_of(model, side)[block.layer])}
@@ -173,9 +178,14 @@ def model_in_numbers(model, shown: Sequence[Block], trace: Trace) -> str:
     """How many layers, heads and parameters a model has, and how they fall to its parts."""
     total, sides = sum(block.parameters for block in shown), sides_of(model).values()
     depth = " + ".join(f"{len(side.layers)} {side.stack}" for side in sides)
+
+    def recurrent(block: Block) -> bool:
+        return block.part == "recurrence"
+
     parts = {
         "attention": lambda block: block.kind,
         "feed-forward": lambda block: block.part == "feed_forward",
+        **({"recurrent units": recurrent} if any(map(recurrent, shown)) else {}),
         "embeddings and generator": lambda block: (
             block.part in ("embedding", "position", "generator")
         ),

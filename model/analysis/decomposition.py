@@ -33,7 +33,12 @@ from model.probing.sites import (
 )
 from model.probing.trace import CannotRead, ids_of, read_of
 
-TOKEN, POSITION, HEAD, FEED_FORWARD, BIASES = "token", "position", "head", "feed-forward", "biases"
+TOKEN, POSITION, HEAD, BIASES = "token", "position", "head", "biases"
+FEED_FORWARD, RECURRENCE = "feed-forward", "recurrent unit"
+SUBLAYERS = {
+    "feed_forward": "feed-forward",
+    "recurrence": "recurrent unit",
+}  # that are no attention
 LARGEST_DIFFERENCE = 1e-3  # from the logit, as a share of the largest term
 
 
@@ -41,8 +46,9 @@ LARGEST_DIFFERENCE = 1e-3  # from the logit, as a share of the largest term
 class Term:
     """What wrote to the residual stream.
 
-    what         "token" and "position", the two parts of the embedding; "head", "feed-forward"; or
-                 "biases": those of output projections, norms and generator together
+    what         "token" and "position", the two parts of the embedding; "head", "feed-forward",
+                 "recurrent unit"; or "biases": those of output projections, norms and generator
+                 together
     kind         of a head's attention, else empty
     layer, head  from 0; None where that does not apply
     """
@@ -122,7 +128,7 @@ def decomposition(
             if not layers[i].norm_first:
                 u, bias = _through(*carried, u, bias)
             if site is None:
-                values[Term(FEED_FORWARD, layer=i)] = _product(outputs[at][0], u)
+                values[Term(SUBLAYERS[name], layer=i)] = _product(outputs[at][0], u)
             elif not _skipped(run, model, site.name):
                 by_head, shift = _heads(projections[at], inputs[at][0][0], site.n_heads, u)
                 bias += shift

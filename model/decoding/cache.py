@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 from torch import Tensor, nn
 
+from model.families.parts import SSRU
 from model.probing.sites import attention_at, predicted_side
 from model.transformer import MultiHeadAttention, Site, Transformer
 
@@ -32,7 +33,7 @@ class OneByOne:
     """`model` as it reads a target one token at a time, `capacity` of them at most."""
 
     def __init__(self, model: Transformer, capacity: int):
-        self.growing: list[GrowingKeysValues] = []  # to the target itself
+        self.growing: list[GrowingKeysValues | LastCell] = []  # of the target itself
         self.fixed: list[FixedKeysValues] = []  # to the source
         parts: dict[str, nn.Module] = {}
         for site in _sites(model):
@@ -48,6 +49,12 @@ class OneByOne:
                 self.fixed.append(cache)
             attention.keys_values = cache
             parts[site.name] = attention
+        for name, original in model.named_modules():
+            if isinstance(original, SSRU):
+                recurrence = copy.copy(original)
+                recurrence.cells = cache = LastCell(original.cells)
+                self.growing.append(cache)
+                parts[name] = recurrence
         self.model = with_parts(model, parts | _next_position(model))
 
     def reorder(self, rows: Tensor) -> None:
@@ -99,6 +106,23 @@ class FixedKeysValues:
 
     def select(self, rows: Tensor) -> None:
         self.projected = tuple(part[rows] for part in self.projected)
+
+
+class LastCell:
+    """In place of a recurrent unit's `cells`: those of the new token behind the last one."""
+
+    def __init__(self, cells: Callable[..., Tensor]):
+        self.cells = cells
+        self.last: Tensor | None = None
+
+    def __call__(self, kept: Tensor, new: Tensor) -> Tensor:
+        cells = self.cells(kept, new, self.last)
+        self.last = cells[:, -1]
+        return cells
+
+    def select(self, rows: Tensor) -> None:
+        if self.last is not None:
+            self.last = self.last[rows]
 
 
 class NextPosition(nn.Module):

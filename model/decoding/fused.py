@@ -24,6 +24,8 @@ def fits(model: Transformer) -> bool:
     """Whether the decoder is made of parts known here, without hooks, and not in training."""
     decoder = model.decoder
     parts = [decoder.norm, *decoder.layers]
+    if not all(type(part) in (*KNOWN, nn.Identity) for part in parts):
+        return False
     for layer in decoder.layers:
         parts += [*layer.children(), layer.self_attn.scores, layer.cross_attn.scores]
     return not decoder.training and all(

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from model.decoding import cache, fused
 from model.masks import Masks
+from model.probing.sites import kinds_of
 from model.probing.trace import CannotRead
 from model.transformer import Config, Transformer
 
@@ -37,7 +38,8 @@ class Steps:
     ):
         # Growing targets are all of one length: a pad in them is a token the model wrote.
         self.model, self.masks, self.beam = model, replace(masks, tgt_padding=False), beam
-        src_mask, _, self.memory_mask, *_ = masks.build(model, src, src)
+        of_kind = self._masks(src, src, masks)
+        self.memory_mask, src_mask = of_kind.get("cross"), of_kind.get("encoder")
         self.src, self.memory = src, model.encode(src, src_mask)
         self._take(torch.arange(len(src), device=src.device).repeat_interleave(beam))
         self.one_by_one = cache.OneByOne(model, capacity) if cached else None
@@ -48,7 +50,7 @@ class Steps:
             decode, tgt, tgt_mask = self.one_by_one.model.decode, tgt[:, -1:], None
         else:
             decode = self.model.decode
-            _, tgt_mask, *_ = self.masks.build(self.model, self.src, tgt)
+            tgt_mask = self._masks(self.src, tgt, self.masks).get("decoder")
         hidden = decode(tgt, self.memory, tgt_mask, self.memory_mask)
         logits, config = self.model.generator(hidden[:, -1]), self.model.config
         if config.bos_id == config.pad_id:  # Marian never writes its padding token
@@ -67,6 +69,11 @@ class Steps:
         self._take(rows)
         if self.one_by_one:
             self.one_by_one.keep(rows)
+
+    def _masks(self, src: Tensor, tgt: Tensor, masks: Masks) -> dict[str, Tensor | None]:
+        """Kind of attention → its mask; a decoder may have none to itself."""
+        kinds = kinds_of(self.model.sites())
+        return dict(zip(kinds, masks.build(self.model, src, tgt), strict=True))
 
     def _take(self, rows: Tensor) -> None:
         self.src, self.memory = self.src[rows], self.memory[rows]

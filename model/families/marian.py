@@ -1,12 +1,21 @@
 """Marian's translators (Junczys-Dowmunt et al. 2018), such as those of Opus-MT: the paper's model
-with sines and cosines in halves, another activation, and a bias on the logits."""
+with sines and cosines in halves, another activation, and a bias on the logits. In its small ones,
+such as Firefox has, a recurrent unit stands in place of the decoder's self-attention."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from torch import nn
+from torch import Tensor, nn
 
-from model.families.parts import ActivatedFeedForward, HalvedPositions
-from model.transformer import Embedding, TokenEmbedding, Transformer
+from model.families.parts import SSRU, ActivatedFeedForward, HalvedPositions, SpreadPositions
+from model.transformer import (
+    Config,
+    DecoderLayer,
+    Embedding,
+    MultiHeadAttention,
+    TokenEmbedding,
+    Transformer,
+)
 from model.variants import TwoVocabularies
 
 
@@ -30,20 +39,75 @@ class MarianConfig(TwoVocabularies):
 class HalvedEmbedding(Embedding):
     """Token + sinusoids in halves."""
 
-    def __init__(self, config: MarianConfig, vocab_size: int):
+    def __init__(self, config: MarianConfig, vocab_size: int, positions: HalvedPositions):
         nn.Module.__init__(self)
         token = TokenEmbedding if config.scaled else nn.Embedding
         self.token = token(vocab_size, config.d_model)
-        self.position = HalvedPositions(config.max_length, config.d_model)
+        self.position = positions
         self.dropout = nn.Dropout(config.dropout)
 
 
 def marian(config: MarianConfig) -> Transformer:
     """Opus-MT: post-norm as in the paper; sinusoids in halves, a bias on the logits, embeddings and
     output shared or not."""
-    model = Transformer(config)
-    model.src_embedding = HalvedEmbedding(config, config.vocab_size)
-    model.tgt_embedding = HalvedEmbedding(config, config.tgt_vocab)
+    return _with_parts(Transformer(config), HalvedPositions)
+
+
+def marian_ssru(config: MarianConfig) -> "RecurrentTransformer":
+    """The small models of Kim et al. 2019: a recurrent unit in place of the decoder's
+    self-attention; positions as Marian itself computes them."""
+    model = RecurrentTransformer(config)
+    model.decoder.layers = nn.ModuleList(RecurrentLayer(config) for _ in model.decoder.layers)
+    return _with_parts(model, SpreadPositions)
+
+
+class RecurrentLayer(DecoderLayer):
+    """A recurrent unit, attention to the encoder's output, feed-forward (Kim et al. 2019, section
+    3.1)."""
+
+    sublayers: ClassVar = {"recurrence": "norm1", "cross_attn": "norm2", "feed_forward": "norm3"}
+
+    def __init__(self, config: Config):
+        nn.Module.__init__(self)
+        self.recurrence = SSRU(config.d_model)
+        self.norm1 = nn.LayerNorm(config.d_model)
+        self.cross_attn = MultiHeadAttention(config.d_model, config.n_heads, config.dropout)
+        self.norm2 = nn.LayerNorm(config.d_model)
+        self.feed_forward = nn.Identity()  # Marian's is put in
+        self.norm3 = nn.LayerNorm(config.d_model)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+    ) -> Tensor:
+        x = self.norm1(x + self.dropout(self.recurrence(x)))
+        x = self.norm2(x + self.dropout(self.cross_attn(x, memory, memory, memory_mask)))
+        return self.norm3(x + self.dropout(self.feed_forward(x)))
+
+
+class RecurrentTransformer(Transformer):
+    """Its target attends to the source alone: there are two kinds of attention, and two masks."""
+
+    def hidden(
+        self,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+    ) -> Tensor:
+        return self.decode(tgt, self.encode(src, src_mask), None, memory_mask)
+
+
+def _with_parts(model: Transformer, positions: type[HalvedPositions]) -> Transformer:
+    """What all of Marian's models have otherwise than the paper's."""
+    config = model.config
+    sizes = config.max_length, config.d_model
+    model.src_embedding = HalvedEmbedding(config, config.vocab_size, positions(*sizes))
+    model.tgt_embedding = HalvedEmbedding(config, config.tgt_vocab, positions(*sizes))
     if config.shared:
         model.tgt_embedding.token.weight = model.src_embedding.token.weight
     model.generator = nn.Linear(config.d_model, config.tgt_vocab)

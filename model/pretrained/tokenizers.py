@@ -67,7 +67,7 @@ def special_ids(where: Path, tokenizer: Tokenizer, config: Described, preset: st
     """The fields pad_id, bos_id, eos_id and special_tokens: what stands around a text, as the
     tokenizer puts it there. Raises CannotLoad where it is not what the config says."""
     pad, eos = config.token("pad_token_id"), config.token("eos_token_id")
-    if preset == "marian":
+    if preset.startswith("marian"):
         bos = config.token("decoder_start_token_id")
         if min(pad, bos, eos) < 0:
             raise CannotLoad(

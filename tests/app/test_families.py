@@ -22,7 +22,7 @@ from model.probing.changes import VERBS, parse
 from model.probing.head_steps import compared
 from tests.app.common import complete, view_of
 from tests.app.export.test_bertviz_html import params
-from tests.model.pretrained.folders import FAMILIES, write
+from tests.model.pretrained.folders import FAMILIES, TINY, write
 
 TEXT = "The dog sees the cat and it sees the dog."
 
@@ -97,15 +97,17 @@ def test_blocks_say_what_such_a_model_has(folders, name):
     assert ("share their keys" in said["attention"]) == rotary
     assert ("normed first" in said["attention"]) == (name == "qwen3")
     assert ("gates" in said["feed_forward"]) == rotary
-    activation = {"llama-groups": "SiLU", "qwen3": "SiLU", "marian": "SiLU"}.get(name, "GELU")
+    of_family = {"llama-groups": "SiLU", "qwen3": "SiLU", "marian": "SiLU", TINY: "ReLU"}
+    activation = of_family.get(name, "GELU")
     assert f"a {activation}" in said["feed_forward"]
     assert ("segment" in said["embedding"]) == (name in ("bert", "minilm"))
     norms = " ".join(said.get(part, "") for part in ("norm", "add_norm"))
     assert ("RMSNorm" in norms) == rotary
     if "position" in said:
-        assert ("learned" in said["position"]) == (name != "marian")
+        assert ("learned" in said["position"]) == (name not in ("marian", TINY))
         halves = "then all cosines" in labels.positions(checkpoint.model)
-        assert halves == (name == "marian")
+        assert halves == (name in ("marian", TINY))
+    assert ("In the place of self-attention" in said.get("recurrence", "")) == (name == TINY)
     assert ("an activation and a norm" in said.get("generator", "")) == (name == "bert")
 
 
@@ -132,10 +134,15 @@ def test_rotation_is_drawn_in_the_place_of_a_table(opened, folders):
     assert turned.shape == (4, config.d_head // 2) and (turned[0] == 0).all()
 
 
-CHANGES = (  # every verb but those that need means or another run, of a kind of attention K
+CHANGES = (  # every verb but those that need means or another run, of attention K and its stack S
     "K.1.2=off; K=hide:2; K.2.1=uniform; K.2=temperature:2.0; K.1.1=weight:3>1:0.9; "
-    "K.1=forbid:4>3; K.1.3=mask:diagonal; K.1.3=allow:3>1; K_feed_forward.2=skip"
+    "K.1=forbid:4>3; K.1.3=mask:diagonal; K.1.3=allow:3>1; S_feed_forward.2=skip"
 )
+
+
+def changes_of(name):
+    kind = kind_of(name)
+    return CHANGES.replace("K", kind).replace("S", "decoder" if kind == "cross" else kind)
 
 
 UNDER = {  # page → what it may say instead: what it takes apart, or hides, is no longer there
@@ -144,7 +151,7 @@ UNDER = {  # page → what it may say instead: what it takes apart, or hides, is
 
 
 def kind_of(name):
-    return "encoder" if name in ("bert", "minilm") else "decoder"
+    return {"bert": "encoder", "minilm": "encoder", TINY: "cross"}.get(name, "decoder")
 
 
 def well(page, *allowed):
@@ -160,7 +167,7 @@ def test_every_kind_of_change_is_shown(opened, folders, name):
     """As badges, and in the numbers of the selected head, under all of them at once."""
     kind = kind_of(name)
     side = load(folders / name).model.sides()[-1].title
-    lines = f"{CHANGES.replace('K', kind)}; {side}=positions:none"
+    lines = f"{changes_of(name)}; {side}=positions:none"
     page = opened(name, changes=lines, kind=kind)
     assert well(page)
     assert {change.verb for change in parse(lines)} == {*VERBS} - {"mean", "patch"}
@@ -174,7 +181,7 @@ def test_every_kind_of_change_is_shown(opened, folders, name):
 
 @pytest.mark.parametrize("name", ["bert", "llama-groups", "marian"])
 def test_every_page_under_changes(opened, name):
-    page = opened(name, changes=CHANGES.replace("K", kind_of(name)))
+    page = opened(name, changes=changes_of(name))
     for key, entry in PAGES.items():
         assert well(page.switch_page(entry.file).run(), *UNDER.get(key, ())), key
 

@@ -14,6 +14,7 @@ COLOURS = {  # of what is no attention, whose kinds take theirs from the other e
     "embedding": theme.LINES[8],
     "position": theme.LINES[8],
     "feed_forward": theme.LINES[6],
+    "recurrence": theme.LINES[6],
     "generator": theme.LINES[4],
     "softmax": theme.LINES[7],
     "log_softmax": theme.LINES[7],

