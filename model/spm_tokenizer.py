@@ -5,9 +5,8 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from model.tokenizer import OTHER, Encoding, named, visible
+from model.tokenizer import OTHER, SPACE, Encoding, named, visible
 
-SPACE = "▁"  # stands for a space in SentencePiece's symbols
 UNKNOWN, SPECIAL = "<unk>", ("</s>", "<pad>")
 
 

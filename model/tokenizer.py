@@ -17,6 +17,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 SPECIAL = ["<pad>", "<s>", "</s>"]  # ids 0, 1, 2: Config's pad_id, bos_id, eos_id
 ROLES = ("pad", "bos", "eos")  # what these are for
+SPACE = "▁"  # stands for a space in the symbols of SentencePiece, and of those who follow it
 _ROLES = dict(zip(SPECIAL, ROLES, strict=True))
 OTHER = "special"  # the role of other special tokens, which only other vocabularies have
 
@@ -135,7 +136,10 @@ class Tokenizer:
         if self._of_bytes and self.decode(theirs.ids) == text:
             return self.encoding(theirs.ids)
         # Where the normaliser changed the text, the library alone knows what became of it.
-        return self._encoded(theirs.ids, text, theirs.offsets)
+        offsets = theirs.offsets
+        if theirs.tokens[:1] == [SPACE] and not text.startswith((" ", SPACE)):
+            offsets = [(0, 0), *offsets[1:]]  # put before the text: it covers none of it
+        return self._encoded(theirs.ids, text, offsets)
 
     def normalized(self, text: str) -> str:
         """What the tokenizer makes of a text before it splits it."""

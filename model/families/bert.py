@@ -21,6 +21,7 @@ class BertConfig(Config):
     predicts    "masked token", or "embedding" for a model without that head
     pooling     how an embedding is made: the "mean" over the text's tokens, or its first ("cls")
     normalized  whether an embedding is divided by its length
+    tied        whether embeddings and output share their matrix
     """
 
     n_decoder_layers: int = 0
@@ -30,6 +31,7 @@ class BertConfig(Config):
     predicts: str = "masked token"
     pooling: str = "mean"
     normalized: bool = False
+    tied: bool = True
     special_tokens: tuple[str, ...] = ("[PAD]", "[CLS]", "[SEP]")
 
 
@@ -50,8 +52,9 @@ class SegmentedEmbedding(Embedding):
 
 
 class MaskedTokenHead(nn.Module):
-    """From vectors to logits by the embedding matrix, behind a layer and a norm (Devlin et al.
-    2018, section 3.1, and their code): (batch, length, d_model) → (batch, length, vocab_size)."""
+    """From vectors to logits, by the embedding matrix if it is tied, behind a layer and a norm
+    (Devlin et al. 2018, section 3.1, and their code): (batch, length, d_model) → (batch, length,
+    vocab_size)."""
 
     def __init__(self, config: BertConfig, embedding: nn.Embedding):
         super().__init__()
@@ -59,7 +62,8 @@ class MaskedTokenHead(nn.Module):
         self.activation = ACTIVATIONS[config.activation]()
         self.norm = nn.LayerNorm(config.d_model, config.norm_eps)
         self.output = nn.Linear(config.d_model, config.vocab_size)
-        self.output.weight = embedding.weight
+        if config.tied:
+            self.output.weight = embedding.weight
 
     def forward(self, x: Tensor, ids: Tensor) -> Tensor:
         return self.output(self.norm(self.activation(self.linear(x))))

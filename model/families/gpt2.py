@@ -11,10 +11,12 @@ from model.variants import DecoderOnly, DecoderOnlyConfig, LearnedPositions, Pre
 
 @dataclass(frozen=True)
 class GPT2Config(DecoderOnlyConfig):
-    """Sizes of a GPT-2. `norm_eps`: of its LayerNorms; `activation`: of its feed-forwards."""
+    """Sizes of a GPT-2. `norm_eps`: of its LayerNorms; `activation`: of its feed-forwards; `tied`:
+    whether embeddings and output share their matrix."""
 
     norm_eps: float = 1e-5
     activation: str = "gelu_tanh"
+    tied: bool = True
     special_tokens: tuple[str, ...] = ("<pad>", "<|endoftext|>", "<|endoftext|>")
 
 
@@ -34,7 +36,9 @@ def gpt2(config: GPT2Config) -> DecoderOnly:
     model = DecoderOnly(config)
     positions = LearnedPositions(config.max_length, config.d_model)
     model.tgt_embedding = UnscaledEmbedding(config, positions)
-    model.generator.weight = model.tgt_embedding.token.weight
+    model.generator = nn.Linear(config.d_model, config.vocab_size, bias=False)
+    if config.tied:
+        model.generator.weight = model.tgt_embedding.token.weight
     model.decoder.layers = nn.ModuleList(PreNormEncoderLayer(config) for _ in model.decoder.layers)
     for layer in model.decoder.layers:
         layer.feed_forward = ActivatedFeedForward(config.d_model, config.d_ff, config.activation)

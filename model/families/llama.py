@@ -14,7 +14,7 @@ from model.families.parts import (
     NormedProjection,
     RMSNorm,
 )
-from model.families.rotary import Rotary, RotaryScores
+from model.families.rotary import EACH_PAIR, Rotary, RotaryScores
 from model.transformer import Side
 from model.variants import DecoderOnly, DecoderOnlyConfig, PreNormEncoderLayer
 
@@ -39,7 +39,7 @@ class LlamaConfig(DecoderOnlyConfig):
     activation: str = "silu"
     rotary_base: float = 10000.0
     rotary_rule: str = "default"
-    rotary_settings: tuple[tuple[str, float], ...] = ()
+    rotary_settings: tuple[tuple[str, float | tuple[float, ...]], ...] = ()
     rotary_length: int = 0
     query_bias: bool = False
     output_bias: bool = False
@@ -53,6 +53,12 @@ class LlamaConfig(DecoderOnlyConfig):
             super().check_heads()
         if self.d_head % 2:
             raise ValueError(f"heads of {self.d_head} numbers cannot turn in pairs: d_head is odd")
+        for name, value in self.rotary_settings:
+            if name in EACH_PAIR and len(value) != self.d_head // 2:
+                raise ValueError(
+                    f"{name} has {len(value)} numbers, but heads of {self.d_head} have "
+                    f"{self.d_head // 2} pairs"
+                )
         if self.n_heads % (self.n_key_heads or self.n_heads):
             raise ValueError(
                 f"n_heads ({self.n_heads}) must be a multiple of n_key_heads ({self.n_key_heads})"
@@ -65,7 +71,10 @@ class LlamaConfig(DecoderOnlyConfig):
     @property
     def rotary(self) -> Rotary:
         # JSON has lists for tuples.
-        settings = tuple((name, value) for name, value in self.rotary_settings)
+        settings = tuple(
+            (name, tuple(value) if isinstance(value, list) else value)
+            for name, value in self.rotary_settings
+        )
         length = self.rotary_length or self.max_length
         return Rotary(self.rotary_base, self.rotary_rule, settings, length)
 

@@ -23,13 +23,14 @@ class Rotary:
 
     base      wavelengths go from 2π to 2π · base
     rule      of RULES: what is done for longer texts
-    settings  names of the rule's numbers, as in a Hugging Face config, and these
+    settings  names of the rule's numbers, as in a Hugging Face config, and these; of longrope some
+              are one for each pair
     length    tokens that the model was first trained on
     """
 
     base: float = 10000.0
     rule: str = "default"
-    settings: tuple[tuple[str, float], ...] = ()
+    settings: tuple[tuple[str, float | tuple[float, ...]], ...] = ()
     length: int = 0
 
     def __post_init__(self):
@@ -38,9 +39,11 @@ class Rotary:
         missing = [name for name in NEEDED[self.rule] if not self.given.get(name)]
         if missing:
             raise ValueError(f"the rotary rule {self.rule!r} needs {', '.join(missing)}")
+        if self.rule == "longrope" and self.length < 2:
+            raise ValueError("the rotary rule 'longrope' needs a length of at least 2 tokens")
 
     @property
-    def given(self) -> dict[str, float]:
+    def given(self) -> dict[str, float | tuple[float, ...]]:
         """The settings by name."""
         return dict(self.settings)
 
@@ -52,11 +55,14 @@ class Rotary:
     @property
     def stretch(self) -> float:
         """What queries and keys are multiplied by besides: 1 but with YaRN (Peng et al. 2023,
-        section 3.4)."""
-        if self.rule != "yarn":
+        section 3.4) and LongRoPE (Ding et al. 2024, in the form of Phi-3)."""
+        if self.rule not in ("yarn", "longrope"):
             return 1.0
         if given := self.given.get("attention_factor"):
             return given
+        if self.rule == "longrope":
+            factor = max(self.given["factor"], 1.0)
+            return math.sqrt(1 + math.log(factor) / math.log(self.length))
         over, under = self.given.get("mscale"), self.given.get("mscale_all_dim")
         if over and under:
             return self._by_logarithm(over) / self._by_logarithm(under)
@@ -121,12 +127,20 @@ def yarn(rotary: Rotary, d_head: int, length: int) -> Tensor:
     return frequencies * (1 - slowed + slowed / settings["factor"])
 
 
+def longrope(rotary: Rotary, d_head: int, length: int) -> Tensor:
+    """Each pair is slowed down by a factor of its own, found by search; other ones in a text longer
+    than the model was first trained on (Ding et al. 2024)."""
+    factors = rotary.given["long_factor" if length > rotary.length else "short_factor"]
+    return plain(rotary.base, d_head) / torch.tensor(factors, dtype=torch.float64, device="cpu")
+
+
 RULES: dict[str, Callable[[Rotary, int, int], Tensor]] = {
     "default": default,
     "linear": linear,
     "dynamic": dynamic,
     "llama3": llama3,
     "yarn": yarn,
+    "longrope": longrope,
 }
 NEEDED = {
     "default": (),
@@ -134,7 +148,9 @@ NEEDED = {
     "dynamic": ("factor",),
     "llama3": ("factor", "low_freq_factor", "high_freq_factor"),
     "yarn": ("factor",),
+    "longrope": ("long_factor", "short_factor", "factor"),
 }
+EACH_PAIR = ("long_factor", "short_factor")  # settings that have a number for each pair
 
 
 class Rotation(nn.Module):

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from model.families.rotary import NEEDED, RULES
+from model.families.rotary import EACH_PAIR, NEEDED, RULES
 from model.pretrained.weights import CannotLoad, Stored, Weights
 
 # Their names of activations → ours.
@@ -41,6 +41,16 @@ class Described:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise CannotLoad(f"{self.where} has {value!r} for {name}: a number is needed.")
         return float(value)
+
+    def numbers(self, name: str) -> tuple[float, ...]:
+        """A list of numbers above zero."""
+        values = self.values.get(name)
+        right = isinstance(values, list) and all(
+            type(value) in (int, float) and value > 0 for value in values
+        )
+        if not values or not right:
+            raise CannotLoad(f"{self.where} has no list of numbers above zero for {name}.")
+        return tuple(map(float, values))
 
     def flag(self, name: str, default: bool = False) -> bool:
         return bool(self.values.get(name, default))
@@ -108,7 +118,6 @@ class Family:
 def bert_sizes(config: Described, weights: Weights) -> Sizes:
     config.refuse("is_decoder", False)
     config.refuse("position_embedding_type", "absolute", None)
-    config.refuse("tie_word_embeddings", True)
     head = "cls.predictions.transform.dense.weight" in weights.shapes
     return dict(
         vocab_size=config.count("vocab_size"),
@@ -121,6 +130,7 @@ def bert_sizes(config: Described, weights: Weights) -> Sizes:
         norm_eps=config.number("layer_norm_eps", 1e-12),
         activation=config.activation("hidden_act", "gelu"),
         predicts="masked token" if head else "embedding",
+        tied=config.flag("tie_word_embeddings", True),
     )
 
 
@@ -129,7 +139,6 @@ def gpt2_sizes(config: Described, weights: Weights) -> Sizes:
         ("scale_attn_weights", True),
         ("scale_attn_by_inverse_layer_idx", False),
         ("add_cross_attention", False),
-        ("tie_word_embeddings", True),
     ):
         config.refuse(name, usual)
     d_model = config.count("n_embd", "hidden_size")
@@ -142,6 +151,7 @@ def gpt2_sizes(config: Described, weights: Weights) -> Sizes:
         max_length=config.count("n_positions", "max_position_embeddings"),
         norm_eps=config.number("layer_norm_epsilon", 1e-5),
         activation=config.activation("activation_function", "gelu_new"),
+        tied=config.flag("tie_word_embeddings", True),
     )
 
 
@@ -195,13 +205,16 @@ def _rotary(config: Described, length: int) -> Sizes:
     settings = {
         name: value
         for name, value in given.items()
-        if isinstance(value, int | float) and name not in ("rope_theta", "type", "rope_type")
+        if isinstance(value, int | float) and name != "rope_theta"
     }
-    if missing := [name for name in NEEDED[rule] if not settings.get(name)]:
-        raise CannotLoad(f"{config.where}: the rotary rule {rule!r} needs {', '.join(missing)}.")
     first = inside.count("original_max_position_embeddings", default=length)
     if "original_max_position_embeddings" in config.values:
         first = config.count("original_max_position_embeddings", default=first)
+    if rule == "longrope":
+        settings |= {name: inside.numbers(name) for name in EACH_PAIR}
+        settings.setdefault("factor", length / first)
+    if missing := [name for name in NEEDED[rule] if not settings.get(name)]:
+        raise CannotLoad(f"{config.where}: the rotary rule {rule!r} needs {', '.join(missing)}.")
     return dict(
         rotary_base=inside.number("rope_theta", config.number("rope_theta", 10000.0)),
         rotary_rule=rule,
@@ -288,7 +301,7 @@ BERT = Family(
         "src_embedding.norm": "embeddings.LayerNorm",
         "generator.linear": "cls.predictions.transform.dense",
         "generator.norm": "cls.predictions.transform.LayerNorm",
-        "generator.output.bias": "cls.predictions.bias",
+        "generator.output": "cls.predictions.decoder",
         **_layer(
             "encoder.layers.{}",
             "encoder.layer.{}",
@@ -306,8 +319,11 @@ BERT = Family(
     "bert.",
     {"n_encoder_layers": r"encoder\.layer\.(\d+)\."},
     "embeddings.word_embeddings.weight",
-    {"embeddings.word_embeddings.weight": ("cls.predictions.decoder.weight",)},
-    r"pooler\.|cls\.seq_relationship\.|cls\.predictions\.decoder\.|classifier\.",
+    {
+        "embeddings.word_embeddings.weight": ("cls.predictions.decoder.weight",),
+        "cls.predictions.decoder.bias": ("cls.predictions.bias",),
+    },
+    r"pooler\.|cls\.seq_relationship\.|cls\.predictions\.(decoder\.|bias$)|classifier\.",
 )
 GPT2 = Family(
     "gpt2",
@@ -316,6 +332,7 @@ GPT2 = Family(
         "tgt_embedding.token": "wte",
         "tgt_embedding.position": "wpe",
         "decoder.norm": "ln_f",
+        "generator": "lm_head",
         **_gpt2_projections(),
         "decoder.layers.{}.self_attn.output": Stored("h.{}.attn.c_proj", True),
         "decoder.layers.{}.feed_forward.linear1": Stored("h.{}.mlp.c_fc", True),

@@ -182,6 +182,8 @@ MATTERS = {
         "source": ("", "Two dogs run."),
         "step": ("system=bloem", "16"),
         "system": ("", "bloem"),
+        "implementations": ("", "2017 to today"),
+        "swap": ("implementations=2017+to+today", "rotary"),
     },
     "bertviz": of_a_run(  # of a long text it shows the first rows: padding stands behind them
         bertviz=("", "model"),

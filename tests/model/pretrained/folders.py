@@ -24,11 +24,15 @@ SIZES = dict(hidden_size=24, num_attention_heads=4, num_hidden_layers=2, interme
              max_position_embeddings=64)  # fmt: skip
 LLAMA3 = dict(rope_type="llama3", rope_theta=500.0, factor=4.0, low_freq_factor=1.0,
               high_freq_factor=4.0, original_max_position_embeddings=16)  # fmt: skip
+LONGROPE = dict(rope_type="longrope", rope_theta=100.0, short_factor=[1.0, 2.0, 4.0],
+                long_factor=[1.0, 3.0, 5.5])  # fmt: skip
 YARN = dict(rope_type="yarn", rope_theta=100.0, factor=4.0, original_max_position_embeddings=16)
 KINDS = {  # name → model_type, class, what its config says besides
     "bert": ("bert", "BertForMaskedLM", {}),
+    "bert-untied": ("bert", "BertForMaskedLM", dict(tie_word_embeddings=False)),
     "minilm": ("bert", "BertModel", {}),
     "gpt2": ("gpt2", "GPT2LMHeadModel", {}),
+    "gpt2-untied": ("gpt2", "GPT2LMHeadModel", dict(tie_word_embeddings=False)),
     "llama": ("llama", "LlamaForCausalLM", {}),
     "llama-biases": ("llama", "LlamaForCausalLM", dict(attention_bias=True, mlp_bias=True)),
     "llama-groups": ("llama", "LlamaForCausalLM",
@@ -40,6 +44,10 @@ KINDS = {  # name → model_type, class, what its config says besides
                            max_position_embeddings=8)),
     "llama3": ("llama", "LlamaForCausalLM", dict(num_key_value_heads=1, rope_parameters=LLAMA3)),
     "llama-yarn": ("llama", "LlamaForCausalLM", dict(rope_parameters=YARN)),
+    "llama-longrope": ("llama", "LlamaForCausalLM", dict(rope_parameters=LONGROPE | dict(
+        original_max_position_embeddings=12, attention_factor=1.1))),
+    "llama-longrope-short": ("llama", "LlamaForCausalLM", dict(rope_parameters=LONGROPE | dict(
+        original_max_position_embeddings=32, factor=1.5))),
     "mistral": ("mistral", "MistralForCausalLM", dict(num_key_value_heads=2)),
     "qwen2": ("qwen2", "Qwen2ForCausalLM", dict(num_key_value_heads=2)),
     "qwen3": ("qwen3", "Qwen3ForCausalLM", dict(num_key_value_heads=2, head_dim=16)),
@@ -64,7 +72,7 @@ def write(folder: Path, kind: str, seed: int = 0, **changed) -> nn.Module | None
     special = TOKENIZERS[model_type](folder)
     sizes = SIZES | more
     if model_type == "gpt2":
-        sizes = dict(n_embd=24, n_head=4, n_layer=2, n_positions=64)
+        sizes = more | dict(n_embd=24, n_head=4, n_layer=2, n_positions=64)
     if model_type == "marian":
         sizes = more | dict(
             d_model=24, encoder_layers=2, decoder_layers=3, encoder_attention_heads=4,

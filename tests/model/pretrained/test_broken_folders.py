@@ -124,7 +124,29 @@ BROKEN = {  # what → folder, change, what the sentence says
     "groups that do not fit": ("llama-groups", config(num_key_value_heads=3), "n_key_heads"),
     "unknown activation": ("gpt2", config(activation_function="mish"), "activation 'mish'"),
     "unknown rotation": (
-        "llama-groups", config(rope_parameters=dict(rope_type="longrope")), "rule 'longrope'",
+        "llama-groups", config(rope_parameters=dict(rope_type="proportional")),
+        "rule 'proportional'",
+    ),
+    "no factors for pairs": (
+        "llama-groups", config(rope_parameters=dict(rope_type="longrope")),
+        "no list of numbers above zero for long_factor",
+    ),
+    "factors for too few pairs": (
+        "llama-groups",
+        config(rope_parameters=dict(rope_type="longrope", long_factor=[1.0], short_factor=[2])),
+        "long_factor has 1 numbers, but heads of 10 have 5 pairs",
+    ),
+    "factors from one token": (
+        "llama-groups",
+        config(rope_parameters=dict(rope_type="longrope", long_factor=[1.0] * 5,
+                                    short_factor=[1.0] * 5, original_max_position_embeddings=1)),
+        "at least 2 tokens",
+    ),
+    "a share of each head turned": (
+        "llama-groups", config(partial_rotary_factor=0.5), "0.5 for partial_rotary_factor",
+    ),
+    "an output that is not there": (
+        "gpt2", config(tie_word_embeddings=False), "lacks the weight transformer.lm_head.weight",
     ),
     "rotation without its numbers": (
         "llama-groups", config(rope_parameters=dict(rope_type="linear")), "needs factor",

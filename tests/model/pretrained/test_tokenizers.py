@@ -63,6 +63,16 @@ def test_offsets_slice_the_text(checkpoint, text):
     assert not any(encoding.roles)
 
 
+def test_a_space_put_before_a_text_covers_none_of_it(tmp_path):
+    write(tmp_path, "llama")
+    tokenizer = load(tmp_path).tokenizer
+    for text in ("The dog", "12 dogs"):
+        encoding = tokenizer.encode(text)
+        assert tokenizer.id_of("▁") == encoding.ids[0] and encoding.offsets[0] == (0, 0)
+        assert encoding.tokens[0] == "␣"
+        assert "".join(text[start:end] for start, end in encoding.offsets) == text
+
+
 def test_text_comes_back(checkpoint):
     ours, _ = checkpoint
     for text in (TEXTS[0], TEXTS[5]):
