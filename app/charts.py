@@ -386,8 +386,6 @@ def scatter(
                     "size": 11,
                     "line": {"width": ring, "color": FOCUS},
                 },
-                # A selected head has its ring; the others do not fade.
-                unselected={"marker": {"opacity": 1}},
                 hovertemplate=f"%{{text}}<br>{plain(across)} %{{x:.4g}}<br>{plain(up)} %{{y:.4g}}"
                 "<extra></extra>",
             )

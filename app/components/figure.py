@@ -24,6 +24,9 @@ def figure(
     drawn.update_layout(font_color=ink)
     drawn.update_xaxes(tickfont_color=ink, title_font_color=ink)
     drawn.update_yaxes(tickfont_color=ink, title_font_color=ink)
+    if on_select:  # what is not clicked would fade
+        as_is = {"marker": {"opacity": 1}, "textfont": {"color": ink}}
+        drawn.update_traces(selected=as_is, unselected=as_is)  # Plotly needs both, or neither
     if projector:
         _enlarge(drawn, LARGER if compact else PROJECTOR)
     if compact:

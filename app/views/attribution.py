@@ -6,10 +6,10 @@ import streamlit as st
 
 from app import charts, compute, effects, labels, session
 from app.components.figure import figure
+from app.views import _terms
+from app.views._terms import HEIGHT
 from model.analysis.attribution import METHODS, source_kind
 
-MOST = 12  # parts that have a bar of their own
-HEIGHT = 400  # pixels
 TABLE = "terms_table"
 
 run = session.run()
@@ -18,8 +18,7 @@ trace = compute.trace_of(view, run)
 with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
     effects.draw_score(trace, whole=False)
 score, focus = effects.score(view, run, whole=False), session.focus()
-answers = view.checkpoint.outputs([one for one in (score.wanted, score.against) if one is not None])
-wanted = " less ".join(f"“{labels.escaped(answer)}”" for answer in answers)
+wanted = _terms.wanted(view, score)
 projector = session.values()["projector"]
 head = (focus.layer, focus.head) if focus.kind == source_kind(view.model) else None
 sum_of = compute.decomposition_of(view, run, score)
@@ -28,24 +27,13 @@ words = compute.attribution_of(view, run, score, head)
 
 def select() -> None:
     for row in st.session_state[TABLE].selection.rows:
-        if rows[row]["settings"]:
-            session.choose(**rows[row]["settings"])
+        _terms.choose(largest[row][0])
 
 
 parts, source = st.columns([2, 3])
 with parts:
     st.subheader(f"What adds up to the logit of {wanted}: {labels.signed(sum_of.logit)}")
-    largest = sum_of.largest()
-    others = sum(value for _, value in largest[MOST:])
-    names = [labels.term_name(term) for term, _ in largest[:MOST]]
-    values = [value for _, value in largest[:MOST]]
-    figure(
-        charts.bars([*names, "all others"], [*values, others], "adds to the logit", HEIGHT),
-        key="terms_figure",
-        alt=f"What adds to the logit of {wanted}",
-        projector=projector,
-        compact=True,
-    )
+    _terms.bars(sum_of, wanted, projector)
 with source:
     st.subheader(f"The words of the source behind {wanted}")
     st.markdown(words.in_words())
@@ -66,18 +54,10 @@ with source:
         )
 
 table, correlations = st.columns([2, 3])
-rows = [
-    {
-        "adds": value,
-        "part": labels.term_name(term),
-        "settings": term.head is not None
-        and {"kind": term.kind, "layer": term.layer + 1, "head": term.head + 1},
-    }
-    for term, value in largest
-]
+largest = sum_of.largest()
 with table:
     st.dataframe(
-        pd.DataFrame(rows).drop(columns="settings"),
+        pd.DataFrame({"adds": value, "part": labels.term_name(term)} for term, value in largest),
         key=TABLE,
         hide_index=True,
         height=HEIGHT,

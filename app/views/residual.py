@@ -4,11 +4,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import charts, compute, labels, session
+from app import charts, compute, effects, labels, session
 from app.components.figure import figure
 from app.components.token_line import token_line
+from app.pages import HOME, PAGES
+from app.views import _terms
 from model.analysis import residual
+from model.probing.changes import CannotChange
 from model.probing.sites import has_final_norm
+from model.probing.trace import CannotRead
 
 MOST_ROWS = 200  # of the lens
 
@@ -155,3 +159,24 @@ with session.draw("ranks") as table:
         st.dataframe(
             pd.DataFrame(ranks), hide_index=True, alt="Rank of the final answer at each layer"
         )
+
+st.subheader("Who writes the next token")
+with st.container(horizontal=True, vertical_alignment="bottom", key="score_controls"):
+    effects.draw_score(trace, whole=False)
+score = effects.score(model, run, whole=False)
+try:
+    sum_of = compute.decomposition_of(model, run, score)
+except (CannotRead, CannotChange) as error:  # all above stands
+    st.info(str(error))
+    raise session.NothingToShow from error
+wanted = _terms.wanted(model, score)
+st.caption(f"The parts of the logit of {wanted}, {labels.signed(sum_of.logit)}. {labels.TERMS}")
+_terms.bars(sum_of, wanted, projector)
+focus = session.focus()
+st.page_link(
+    PAGES[HOME].file,
+    label=f"Open {PAGES[HOME].title} at "
+    + labels.head_name(trace, focus.kind, focus.layer, focus.head),
+    icon=":material/arrow_forward:",
+    icon_position="right",
+)

@@ -2,8 +2,9 @@
 writes or decides. Numbers are of single sentences, so that sums over any of them can be taken."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -119,9 +120,9 @@ def losses(
     """(sentence, 2): −log p in nats of all that is to be predicted, and how many tokens that is."""
     results = np.zeros((len(examples), 2))
     with torch.inference_mode(), applied(checkpoint.model, changes, Given(checkpoint.means)):
-        for rows in _batches(checkpoint, examples, TOKENS):
+        for rows in example_batches(checkpoint, examples):
             some = [examples[i] for i in rows]
-            lost, counts = _loss(checkpoint.model, some)
+            lost, counts = loss_of(checkpoint.model, some)
             results[rows, 0], results[rows, 1] = lost.double().cpu(), counts.cpu()
     return results
 
@@ -134,28 +135,34 @@ def gate_gradients(
     minus that, to first order. Heads are in the order of the sites."""
     model, results, order = checkpoint.model, [], []
     with torch.enable_grad(), applied(model, changes, Given(checkpoint.means)):
-        for rows in _batches(checkpoint, examples, TOKENS):
-            gates = []
-            with ExitStack() as hooks:
-                for site in model.sites():
-                    gate = torch.ones(len(rows), site.n_heads, device=device_of(model))
-                    gates.append(gate.requires_grad_())
-                    hooks.enter_context(
-                        replace_head(
-                            attention_at(model, site),
-                            slice(None),
-                            # A copy: what it is written back into keeps no gradient.
-                            lambda heads, gate=gate: heads.clone() * gate[:, None, :, None],
-                        )
-                    )
-                lost, _ = _loss(model, [examples[i] for i in rows])
+        for rows in example_batches(checkpoint, examples):
+            gates = [
+                torch.ones(len(rows), site.n_heads, device=device_of(model)).requires_grad_()
+                for site in model.sites()
+            ]
+            with gated(model, gates):
+                lost, _ = loss_of(model, [examples[i] for i in rows])
             gradients = torch.autograd.grad(lost.sum(), gates)
             results.append(torch.cat(gradients, dim=1).double().cpu().numpy())
             order += rows
     return np.concatenate(results)[np.argsort(order)]
 
 
-def _loss(model: nn.Module, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
+@contextmanager
+def gated(model: nn.Module, gates: Sequence[Tensor]) -> Iterator[None]:
+    """Every head's output times its gate; of each site (heads,) or (batch, heads)."""
+    with ExitStack() as hooks:
+        for site, gate in zip(model.sites(), gates, strict=True):
+            times = partial(_times, gate[..., None, :, None])
+            hooks.enter_context(replace_head(attention_at(model, site), slice(None), times))
+        yield
+
+
+def _times(gate: Tensor, heads: Tensor) -> Tensor:
+    return heads.clone() * gate  # a copy: what it is written back into keeps no gradient
+
+
+def loss_of(model: nn.Module, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
     """Of each sentence of a batch: the loss, and how many tokens it is of."""
     sides = range(len(model.sides()))
     ids = [_padded(model, [e.texts[n] for e in examples]) for n in sides]
@@ -184,7 +191,7 @@ def written(
     texts = [""] * len(examples)
     model = checkpoint.model
     with applied(model, changes, Given(checkpoint.means)):
-        for rows in _batches(checkpoint, examples, WRITTEN_TOKENS, sources=True):
+        for rows in example_batches(checkpoint, examples, WRITTEN_TOKENS, sources=True):
             src = _padded(model, [examples[i].texts[0] for i in rows])
             for i, ids in zip(rows, greedy_decode(model, src), strict=True):
                 texts[i] = checkpoint.tokenizer.decode(ids)
@@ -198,7 +205,7 @@ def decided(
     """The number of the most probable class of each text."""
     verdicts, model = [0] * len(examples), checkpoint.model
     with applied(model, changes, Given(checkpoint.means)):
-        for rows in _batches(checkpoint, examples, TOKENS):
+        for rows in example_batches(checkpoint, examples):
             ids = _padded(model, [examples[i].texts[0] for i in rows])
             logits = model(ids, *Masks().build(model, ids))[:, 0]
             for i, verdict in zip(rows, logits.argmax(dim=-1).tolist(), strict=True):
@@ -247,8 +254,8 @@ def score(measure: str, sums: np.ndarray) -> np.ndarray:
     return np.array(scores).reshape(sums.shape[:-1])
 
 
-def _batches(
-    checkpoint: Checkpoint, examples: Sequence[Example], tokens: int, sources: bool = False
+def example_batches(
+    checkpoint: Checkpoint, examples: Sequence[Example], tokens: int = TOKENS, sources: bool = False
 ) -> Iterator[list[int]]:
     """Numbers of examples of similar length, each alone where no token can pad them."""
     pairs = [(e.texts[0], e.texts[0 if sources else -1], i) for i, e in enumerate(examples)]

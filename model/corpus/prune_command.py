@@ -2,16 +2,20 @@
 
     python -m model prune en-de --data multi30k --out curve.parquet
     python -m model prune en-de --kind encoder --orders "loss,random" --out curve.csv
+    python -m model prune en-de --orders "trained gates" --retrain 200 --out curve.csv
 
-Four orders: by the exact loss ("loss", the head without which it is lowest, measured anew each
-time), by its first-order estimate ("first order"), by attention ("entropy", the most spread first)
-and at random. They are told from the validation data, the curve from the test set of the task. With
---keep N and --to FOLDER the model with N heads left, by the first of the orders, becomes a
+Five orders: by the exact loss ("loss", the head without which it is lowest, measured anew each
+time), by its first-order estimate ("first order"), by gates that are trained while their price
+rises ("trained gates", L0), by attention ("entropy", the most spread first) and at random. They are
+told from the validation data, the curve from the test set of the task; with --retrain STEPS the
+curve has every point a second time, after a short training of what is left. With --keep N and --to
+FOLDER the model with N heads left, by the first of the orders, retrained if so asked, becomes a
 checkpoint of its own, whose card names the heads that are off.
 """
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -52,6 +56,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--ranking", type=int, default=100, help="validation sentences that tell "
                         "the orders (default 100)")  # fmt: skip
     parser.add_argument("--samples", type=int, default=1000, help="of the bootstrap (1000)")
+    parser.add_argument("--retrain", type=int, default=0, metavar="STEPS", help="with heads off "
+                        "(default none)")  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="CURVE", help="ends in .parquet or .csv")
     parser.add_argument("--keep", type=int, metavar="N", help="heads of the checkpoint in --to")
     parser.add_argument("--to", type=Path, metavar="FOLDER", help="a checkpoint with N heads left")
@@ -65,6 +71,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         parser.error(f"--out {args.out} must end in {' or '.join(FILES)}")
     if min(args.every, args.ranking, args.samples, args.repeats) < 1 or args.most < 2:
         parser.error("numbers must be at least 1, --most at least 2")
+    if args.retrain < 0:
+        parser.error("--retrain must be at least 0")
     return args
 
 
@@ -84,9 +92,10 @@ def run(checkpoint: Checkpoint, task: Task, args: argparse.Namespace) -> None:
     ranking = examples_in(checkpoint, task.examples()["val"], args.ranking)
     wanted = {at: of for at, of in orders(args.repeats).items() if at[0] in args.orders}
     ordered = {at: of(checkpoint, ranking, heads) for at, of in wanted.items()}
+    again = further(checkpoint, task, args.retrain) if args.retrain else None
     if args.to is not None:
-        first = ordered[args.orders[0], 1]
-        write_pruned(checkpoint, first[: len(heads) - args.keep], args.to)
+        off = ordered[args.orders[0], 1][: len(heads) - args.keep]
+        write_pruned(again(off) if again else checkpoint, off, args.to)
     if args.out is None:
         return
     tests = examples_in(checkpoint, next(iter(task.tests().values())), args.most)
@@ -94,11 +103,21 @@ def run(checkpoint: Checkpoint, task: Task, args: argparse.Namespace) -> None:
     plain, rows = Measured.of(checkpoint, tests, task.score, ()), []
     with progress(len(ordered), "order") as bar:
         for (name, repeat), order in ordered.items():
-            points = curve(checkpoint, tests, task.score, order, counts, args.samples, plain)
-            rows += [{"order": name, "repeat": repeat} | point for point in points]
+            given = checkpoint, tests, task.score, order, counts, args.samples, plain
+            for steps in sorted({0, args.retrain}):
+                at = {"order": name, "repeat": repeat, "retrained": steps}
+                rows += [at | point for point in curve(*given, again if steps else None)]
             if bar is not None:
                 bar.update()
     write(rows, args.out)
+
+
+def further(checkpoint: Checkpoint, task: Task, steps: int) -> Callable:
+    """What trains the checkpoint some steps further with heads off. Raises DataError."""
+    from model.corpus.retraining import retrained  # in the extra `train`
+
+    pairs = task.encode(checkpoint.tokenizer, task.examples()["train"], checkpoint.model.config)
+    return lambda off: retrained(checkpoint, off, pairs, steps)
 
 
 def write_pruned(checkpoint: Checkpoint, off: list[Unit], folder: Path) -> None:

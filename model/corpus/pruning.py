@@ -1,5 +1,5 @@
 """Heads switched off one after another, and what is left of the model (Michel et al. 2019, Voita et
-al. 2019): which goes next is told by one of four orders."""
+al. 2019): which goes next is told by one of five orders."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -9,6 +9,7 @@ import numpy as np
 
 from model.analysis.statistics import interval, p_value, resamples
 from model.checkpoint import Checkpoint
+from model.corpus.gates import by_trained_gates
 from model.corpus.head_counts import frequencies, head_counts
 from model.corpus.importance import (
     Example,
@@ -23,9 +24,11 @@ from model.corpus.survey_work import LOSS
 from model.probing.changes import Change
 
 BY_LOSS, BY_GATES, BY_ENTROPY, AT_RANDOM = "loss", "first order", "entropy", "random"
+BY_TRAINED_GATES = "trained gates"
 COLUMNS = (
     "order",
     "repeat",
+    "retrained",
     "off",
     "kind",
     "layer",
@@ -103,7 +106,12 @@ def together(off: Sequence[Unit]) -> list[Change]:
 
 def orders(repeats: int) -> dict[tuple[str, int], Callable]:
     """(name, repeat) → what orders heads; chance as often as `repeats`."""
-    named = {BY_LOSS: by_loss, BY_GATES: by_gates, BY_ENTROPY: by_entropy}
+    named = {
+        BY_LOSS: by_loss,
+        BY_GATES: by_gates,
+        BY_TRAINED_GATES: by_trained_gates,
+        BY_ENTROPY: by_entropy,
+    }
     return {(name, 1): order for name, order in named.items()} | {
         (AT_RANDOM, repeat + 1): at_random(repeat) for repeat in range(repeats)
     }
@@ -133,15 +141,18 @@ def curve(
     counts: Sequence[int],
     samples: int,
     plain: Measured,
+    again: Callable[[Sequence[Unit]], Checkpoint] | None = None,
 ) -> list[dict]:
     """Loss and quality with the first 0, 1, … heads of an order off, as many as `counts` say; each
-    with its 95 % interval, and the p of no change (paired bootstrap over sentences)."""
+    with its 95 % interval, and the p of no change from `plain` (paired bootstrap over sentences).
+    `again` gives the checkpoint that was trained further with some heads off."""
     drawn = resamples(len(examples), samples)
     of = {LOSS: lambda s: s[..., 0] / s[..., 1], measure: lambda s: score(measure, s)}
     rows = []
     for count in counts:
         off = order[:count]
-        now = Measured.of(checkpoint, examples, measure, off) if off else plain
+        left = again(off) if again else checkpoint
+        now = Measured.of(left, examples, measure, off) if off or again else plain
         for name, numbers in now.numbers.items():
             value, before = (of[name](n.sum(axis=0)) for n in (numbers, plain.numbers[name]))
             draws, draws_before = (of[name](drawn @ n) for n in (numbers, plain.numbers[name]))
@@ -150,5 +161,5 @@ def curve(
             last = off[-1] if off else None
             place = (last.kind, last.layer + 1, last.head + 1) if last else (None,) * 3
             numbers_ = (float(value), float(low), float(high), float(p))
-            rows.append(dict(zip(COLUMNS[2:], (count, *place, name, *numbers_), strict=True)))
+            rows.append(dict(zip(COLUMNS[3:], (count, *place, name, *numbers_), strict=True)))
     return rows

@@ -57,3 +57,6 @@ def test_a_head_that_is_off_adds_nothing(opened):
 def test_a_stream_that_is_patched_in_is_refused(opened):
     page = opened(other="A cat runs on the beach.", changes="decoder_residual.2=patch")
     assert not page.exception and any("no parts to tell apart" in e.value for e in page.error)
+    page.switch_page("views/residual.py").run()  # where all else is shown
+    assert not page.exception and not page.error and page.get("plotly_chart")
+    assert any("no parts to tell apart" in info.value for info in page.info)

@@ -221,6 +221,19 @@ def test_the_residual_page_shows_the_trace(app):
     assert "final norm" in said(app)
 
 
+def test_who_writes_the_next_token_adds_up_to_its_logit(app):
+    show(app, "residual").selectbox(key="score_at").set_value(3).run()
+    _, _, seen = loaded()
+    logit = seen.logits[2].max()
+    assert f", {logit:.2f}. What writes to the residual stream" in said(app)
+    (bars,) = traces(app, "terms_figure")
+    assert len(bars["x"]) == 13 and bars["y"][-1] == "all others"
+    assert np.sum(bars["x"]) == pytest.approx(logit, abs=1e-3)
+    sizes = np.abs(bars["x"][:12])
+    assert (np.diff(sizes) <= 0).all() and any(name.startswith("cross 4") for name in bars["y"])
+    app.selectbox(key="score_at").set_value(0).run()
+
+
 def test_a_classifier_is_asked_for_its_verdict_at_every_layer(app):
     show(app, "residual", "reviews")
     assert app.segmented_control(key="stack").options == ["encoder"]

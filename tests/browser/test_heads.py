@@ -103,3 +103,17 @@ def test_a_sentence_is_a_click_away(heads):
     heads.idle()
     expect(heads.page.locator(".st-key-head_grid")).to_be_visible()
     assert line.input_value() == f"{SENTENCE}\n{taken}"
+
+
+def test_a_bar_selects_its_head(visit):
+    visit.open("residual?source=A+dog+runs.&kind=encoder")
+    bars = visit.page.locator(".st-key-terms_figure .barlayer .point path")
+    visit.page.locator(".st-key-terms_figure").scroll_into_view_if_needed()
+    names = visit.page.locator(".st-key-terms_figure .ytick text").all_text_contents()[::-1]
+    place = next(i for i, name in enumerate(names) if name.startswith("cross"))
+    bar = bars.nth(place).bounding_box()
+    visit.page.mouse.click(bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2)
+    layer, head = names[place].removeprefix("cross ").split("·")
+    link = f"Open Attention at Cross-attention, layer {layer}, head {head}"
+    visit.page.get_by_role("link", name=link).click()
+    card(visit, f"Cross-attention, layer {layer}, head {head}")

@@ -164,6 +164,9 @@ MATTERS = {
             shows=("stack=encoder&changes=all%3Duniform", "Without"),
             other=(f"stack=encoder&other=Two+dogs+run.&{OTHERWISE}", "A man sleeps."),
             stack=("", "encoder"),
+            score_at=("", 3),
+            score_token=("score_at=3", "Hund"),
+            score_against=("score_at=3", "Hund"),
         ),
         *OF_A_HEAD,
     ),
@@ -200,8 +203,8 @@ UNSEEN = (
         ("model", key): "numbers and tokens at the blocks"
         for key in ("step", "hold", "pad_to", "shows")
     }
+    | {("residual", key): "who writes a token stands below the pictures" for key in SCORED}
     | {
-        ("heads", "measured_on"): "the numbers of a table, whose digits are fewer pixels",
         ("generate", "branches"): "the branches stand below what is written",
         ("tokenizer", "pad_to"): "a token of padding is a row of the table",
         ("family", "step"): "the notebook's example is below the fold",

@@ -95,6 +95,26 @@ def test_a_pruned_checkpoint_is_the_model_with_those_heads_off(tmp_path):
     assert all(off == [0, 6, 12] for off in points)
 
 
+@pytest.mark.long
+def test_with_and_without_a_short_training(tmp_path):
+    folder, out = tmp_path / "pruned", tmp_path / "curve.csv"
+    given = ["copy", "--ranking", "4", "--most", "30", "--samples", "20", "--every", "6"]
+    prune_command.main([*given, "--kind", "cross", "--orders", "entropy", "--retrain", "8",
+                        "--keep", "2", "--to", str(folder), "--out", str(out)])  # fmt: skip
+    table = pd.read_csv(out)
+    assert {*table["retrained"]} == {0, 8}
+    loss = table[table.measure == "loss"].set_index(["off", "retrained"])["value"]
+    assert loss[4, 8] < loss[4, 0]
+    copy, pruned = load("copy"), load(folder)
+    line = "; ".join(
+        f"{n['kind']}.{n['layer'] + 1}.{n['head'] + 1}=off" for n in pruned.card["pruned"]
+    )
+    assert len(pruned.card["pruned"]) == 2
+    trained = pruned.trace("a b c", "a b c").logits
+    assert np.abs(trained - copy.trace("a b c", "a b c", changes=line).logits).max() > 1e-3
+    assert np.abs(trained - pruned.trace("a b c", "a b c", changes=line).logits).max() <= 1e-5
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -104,6 +124,7 @@ def test_a_pruned_checkpoint_is_the_model_with_those_heads_off(tmp_path):
         (["copy", "--out", "x.csv", "--orders", "luck"], "there is no order 'luck'"),
         (["copy", "--out", "x.csv", "--kind", "crosswise"], "no attention 'crosswise'"),
         (["copy", "--keep", "13", "--to", "x"], "there are 12 heads"),
+        (["copy", "--out", "x.csv", "--retrain", "-1"], "--retrain must be at least 0"),
         (["nothing", "--out", "x.csv"], "There is no checkpoint nothing"),
     ],
 )
