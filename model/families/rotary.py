@@ -35,7 +35,7 @@ class Rotary:
     def __post_init__(self):
         if self.rule not in RULES:
             raise ValueError(f"no rotary rule {self.rule!r}; there are {', '.join(RULES)}")
-        missing = [name for name in NEEDED[self.rule] if not self.given.get(name)]
+        missing = [name for name in NEEDED.get(self.rule, ()) if not self.given.get(name)]
         if missing:
             raise ValueError(f"the rotary rule {self.rule!r} needs {', '.join(missing)}")
 
@@ -121,14 +121,22 @@ def yarn(rotary: Rotary, d_head: int, length: int) -> Tensor:
     return frequencies * (1 - slowed + slowed / settings["factor"])
 
 
+def divided(rotary: Rotary, d_head: int, length: int) -> Tensor:
+    """Each pair is slowed down by a factor of its own, the settings in their order: what llama3
+    comes to, as GGUF files have it."""
+    factors = torch.tensor(list(rotary.given.values()), dtype=torch.float64, device="cpu")
+    return plain(rotary.base, d_head) / factors
+
+
 RULES: dict[str, Callable[[Rotary, int, int], Tensor]] = {
     "default": default,
     "linear": linear,
     "dynamic": dynamic,
     "llama3": llama3,
     "yarn": yarn,
+    "divided": divided,
 }
-NEEDED = {
+NEEDED = {  # of the rules that a config.json may name
     "default": (),
     "linear": ("factor",),
     "dynamic": ("factor",),
