@@ -28,7 +28,7 @@ def models(folders):
 @pytest.fixture
 def opened(page):
     def open_with(name, key="", **more):
-        page.query_params.update(model=name, source=TEXT, **more)
+        page.query_params.update(dict(model=name, source=TEXT) | more)
         page.run()
         return page.switch_page(PAGES[key].file).run() if key else page
 
@@ -93,3 +93,15 @@ def test_the_neuron_view_says_why_not(opened):
     page = opened("llama-groups", "bertviz", bertviz="neuron")
     assert any("heads share their keys" in text.value for text in page.info)
     assert not page.exception
+
+
+def test_a_text_that_does_not_fit_into_memory_is_told_on_every_page(opened, monkeypatch):
+    """In a sentence with both numbers, where a page needs the weights."""
+    monkeypatch.setattr("model.probing.trace.available", lambda: 10)
+    page = opened("gpt2", source="A text that no other test has traced.")
+    for key, entry in PAGES.items():
+        page.switch_page(entry.file).run()
+        assert not page.exception, key
+        said = [one.value for one in (*page.error, *page.warning, *page.info)]
+        if key in ("attention", "heads", "residual"):
+            assert any("take a shorter text" in one for one in said), (key, said)
