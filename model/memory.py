@@ -1,9 +1,16 @@
-"""How the process treats memory that tensors leave behind."""
+"""How much memory there is, and how the process treats what tensors leave behind."""
 
 import ctypes
 
+import psutil
+
 TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4  # glibc's malloc.h
 LARGEST = 2**31 - 1
+
+
+def available() -> int:
+    """Bytes that can be taken without other programs being moved out of memory."""
+    return psutil.virtual_memory().available
 
 
 def keep_freed_memory() -> bool:

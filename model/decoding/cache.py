@@ -77,11 +77,11 @@ class GrowingKeysValues:
         self.keys = self.values = None
 
     def __call__(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        k, v = self.project(key, value)  # (batch, heads, new, d_head)
+        k, v = self.project(key, value)  # (batch, heads, new, d_head), each with its own heads
         if self.keys is None:
-            shape = (*k.shape[:2], self.capacity)
-            self.keys = k.new_empty(*shape, k.shape[3])
-            self.values = v.new_empty(*shape, v.shape[3])
+            self.keys, self.values = (
+                new.new_empty(*new.shape[:2], self.capacity, new.shape[3]) for new in (k, v)
+            )
         start, self.length = self.length, self.length + k.shape[2]
         self.keys[:, :, start : self.length] = k
         self.values[:, :, start : self.length] = v

@@ -14,16 +14,26 @@ from model.transformer import Config, Transformer
 
 
 class Continuations:
-    """As `Steps`, of a decoder alone: the logits behind growing texts, each in a whole pass."""
+    """As `Steps`, of a decoder alone: the logits behind growing texts. With a cache the prompt is
+    read in one pass, and then token by token; else each text in a whole pass."""
 
-    def __init__(self, model: nn.Module, masks: Masks):
-        self.model, self.masks = model, masks
+    def __init__(self, model: nn.Module, masks: Masks, capacity: int, cached: bool):
+        self.model, self.masks, self.read = model, masks, 0
+        self.one_by_one = cache.OneByOne(model, capacity) if cached else None
 
     def __call__(self, tgt: Tensor) -> Tensor:
-        return self.model(tgt, *self.masks.build(self.model, tgt))[:, -1]
+        (mask,) = self.masks.build(self.model, tgt)
+        if not self.one_by_one:
+            return self.model(tgt, mask)[:, -1]
+        start, self.read = self.read, tgt.shape[1]
+        mask = mask if mask is None else mask[..., start:, :]
+        hidden = self.one_by_one.model.hidden(tgt[:, start:], mask)
+        return self.model.logits(hidden[:, -1])
 
     def reorder(self, rows: Tensor) -> None:
-        """It keeps nothing of the texts."""
+        """Texts take the places of others."""
+        if self.one_by_one:
+            self.one_by_one.reorder(rows)
 
 
 class Steps:
@@ -82,11 +92,13 @@ class Steps:
 
 
 def steps_for(model, src: Tensor, masks: Masks, capacity: int, beam: int, cached: bool):
-    """The quickest way through `model` that gives the same logits; a decoder alone has no `src`."""
-    if len(model.sides()) == 1:
-        return Continuations(model, masks)
+    """The quickest way through `model` that gives the same logits; the `src` of a decoder alone is
+    its prompt."""
     if cached and not masks.causal:
         raise ValueError("a key-value cache needs the causal mask")
+    if len(model.sides()) == 1:
+        capacity += src.shape[1]
+        return Continuations(model, masks, capacity, cached and cache.fits(model))
     if cached and fused.fits(model):
         return fused.FusedSteps(model, src, masks, capacity, beam)
     return Steps(model, src, masks, capacity, beam, cached and cache.fits(model))

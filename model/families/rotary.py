@@ -36,7 +36,7 @@ class Rotary:
     def __post_init__(self):
         if self.rule not in RULES:
             raise ValueError(f"no rotary rule {self.rule!r}; there are {', '.join(RULES)}")
-        missing = [name for name in NEEDED[self.rule] if not self.given.get(name)]
+        missing = [name for name in NEEDED.get(self.rule, ()) if not self.given.get(name)]
         if missing:
             raise ValueError(f"the rotary rule {self.rule!r} needs {', '.join(missing)}")
         if self.rule == "longrope" and self.length < 2:
@@ -134,6 +134,13 @@ def longrope(rotary: Rotary, d_head: int, length: int) -> Tensor:
     return plain(rotary.base, d_head) / torch.tensor(factors, dtype=torch.float64, device="cpu")
 
 
+def divided(rotary: Rotary, d_head: int, length: int) -> Tensor:
+    """Each pair is slowed down by a factor of its own, the settings in their order: what llama3
+    comes to, as GGUF files have it."""
+    factors = torch.tensor(list(rotary.given.values()), dtype=torch.float64, device="cpu")
+    return plain(rotary.base, d_head) / factors
+
+
 RULES: dict[str, Callable[[Rotary, int, int], Tensor]] = {
     "default": default,
     "linear": linear,
@@ -141,8 +148,9 @@ RULES: dict[str, Callable[[Rotary, int, int], Tensor]] = {
     "llama3": llama3,
     "yarn": yarn,
     "longrope": longrope,
+    "divided": divided,
 }
-NEEDED = {
+NEEDED = {  # of the rules that a config.json may name
     "default": (),
     "linear": ("factor",),
     "dynamic": ("factor",),

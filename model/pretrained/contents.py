@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from model import presets
+from model.memory import available
 from model.pretrained.families import Described, Family, Sizes
 from model.pretrained.tokenizers import check_vocabulary, special_ids
 from model.pretrained.weights import CannotLoad, Weights
@@ -82,6 +83,7 @@ def built(contents: Contents) -> Pretrained:
     names = [place.name for place in stored.values()]
     ignored = (name for theirs, name in plain.items() if re.match(family.ignored, theirs))
     weights.check_known([*names, *ignored])
+    _check_memory(where, model)
     weights.fill(model, stored)
     return Pretrained(model.eval(), tokenizer, contents.card, family.preset)
 
@@ -114,3 +116,15 @@ def _check_sizes(contents: Contents, sizes: Sizes, plain: dict[str, str]) -> Non
                 f"{config.where} has {sizes[field]:,} for {field}, more than any shape "
                 "in its weights."
             )
+
+
+def _check_memory(where: Path, model: nn.Module) -> None:
+    """Raises CannotLoad for a model whose numbers do not fit, with the largest of its tensors as it
+    is stored besides."""
+    sizes = [p.numel() * torch.get_default_dtype().itemsize for p in model.parameters()]
+    needed, free = sum(sizes) + max(sizes), available()
+    if needed > free:
+        raise CannotLoad(
+            f"{where} takes {needed / 1e9:,.1f} GB of memory as float32, and {free / 1e9:,.1f} GB "
+            "are free on this machine."
+        )

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from model.families.rotary import EACH_PAIR, NEEDED, RULES
+from model.families.rotary import EACH_PAIR, NEEDED
 from model.pretrained.weights import CannotLoad, Stored, Weights
 
 # Their names of activations → ours.
@@ -198,9 +198,9 @@ def _rotary(config: Described, length: int) -> Sizes:
     inside.refuse("partial_rotary_factor", 1.0, 1, None)
     config.refuse("partial_rotary_factor", 1.0, 1, None)
     rule = given.get("rope_type") or given.get("type") or "default"
-    if rule not in RULES:
+    if rule not in NEEDED:
         raise CannotLoad(
-            f"{config.where} has the rotary rule {rule!r}; known are {', '.join(RULES)}."
+            f"{config.where} has the rotary rule {rule!r}; known are {', '.join(NEEDED)}."
         )
     settings = {
         name: value

@@ -29,6 +29,7 @@ NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "
 STRING, ARRAY = 8, 9
 MOST = 2**20  # entries of a list: no vocabulary is as large
 MOST_AXES = 4
+FACTORS = "rope_freqs.weight"
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ def gguf_sizes(config: Described, weights: Weights) -> Sizes:
     config.refuse("rope.dimension_count", head_size)
     has = weights.shapes.__contains__
     embedding = weights.shapes.get("token_embd.weight", (0,))[0]
-    return _gguf_rotary(config, length) | dict(
+    return _gguf_rotary(config, weights, length, head_size) | dict(
         vocab_size=config.count("vocab_size", default=embedding),
         d_model=d_model,
         n_heads=n_heads,
@@ -177,7 +178,7 @@ def gguf_sizes(config: Described, weights: Weights) -> Sizes:
     )
 
 
-def _gguf_rotary(config: Described, length: int) -> Sizes:
+def _gguf_rotary(config: Described, weights: Weights, length: int, head_size: int) -> Sizes:
     """The fields rotary_*. Llama 3 comes without the numbers of its rule, but with the factor that
     each pair is slowed down by."""
     config.refuse("rope.scaling.type", "none", "linear", "yarn")
@@ -185,6 +186,16 @@ def _gguf_rotary(config: Described, length: int) -> Sizes:
     settings: dict[str, float] = {}
     if rule != "none":
         settings["factor"] = config.number("rope.scaling.factor", 1.0)
+    if FACTORS in weights.shapes:
+        config.refuse("rope.scaling.type", "none")
+        if weights.shapes[FACTORS] != (head_size // 2,):
+            raise CannotLoad(f"{config.where} has {FACTORS} of shape {weights.shapes[FACTORS]}.")
+        with weights.opened() as read:
+            factors = read(FACTORS)
+        if not (factors > 0).all():  # nor NaN
+            raise CannotLoad(f"{config.where} has {FACTORS} with numbers that are not positive.")
+        rule = "divided"
+        settings = {f"factor {i + 1}": one for i, one in enumerate(factors.tolist())}
     return dict(
         rotary_base=config.number("rope.freq_base", 10000.0),
         rotary_rule="default" if rule == "none" else rule,
@@ -226,6 +237,7 @@ GGUF = Family(
     {"n_decoder_layers": r"blk\.(\d+)\."},
     "token_embd.weight",
     {"token_embd.weight": ()},
+    r"rope_freqs\.weight$",
 )
 ARCHITECTURES = ("llama", "qwen2", "qwen3")
 

@@ -22,6 +22,7 @@ from model.probing.trace import ids_of, read_of
 from model.transformer import Site
 
 MOST_TOKENS = 4096  # that go through the model at once
+MOST_LOGITS = 512  # rows of logits at once
 NONE = -1  # in place of an id
 
 
@@ -206,13 +207,16 @@ def sweep(
             applied_by_row(model, run.changes, [(), *(each[i] for i in some)], given),
             _joining(model, [first[i] for i in some]),
         ):
-            logits = model(*ids, *run.masks.build(model, *ids))
+            hidden = model.hidden(*ids, *run.masks.build(model, *ids))
         if following is None:
-            following = logits[0, :1].argmax(dim=-1)
+            following = model.logits(hidden[:1], ids[-1])[0, :1].argmax(dim=-1)
         if predicted_side(model).predicts == "embedding":
-            scores = torch.cosine_similarity(logits[:, 0], logits[:1, 0], dim=-1)
+            vectors = model.logits(hidden, ids[-1])[:, 0]
+            scores = torch.cosine_similarity(vectors, vectors[:1], dim=-1)
         else:
-            scores = score.of(logits, following)
+            # Some at a time: logits of a large vocabulary are more numbers than all else.
+            parts = hidden.split(max(1, MOST_LOGITS // hidden.shape[1]))
+            scores = torch.cat([score.of(model.logits(one, ids[-1]), following) for one in parts])
         plain, *found = scores.double().cpu().numpy()
         for i, one in zip(some, found, strict=True):
             effects[i] = one - plain

@@ -1,6 +1,6 @@
 """One teacher-forced pass, and everything recorded on the way."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from model.masks import Masks
+from model.memory import available
 from model.probing.applying import Given, applied
 from model.probing.capture import outputs_of
 from model.probing.rows import kind_weights, rows
@@ -38,6 +39,17 @@ class TooLong(CannotRead):
             f"The {side} is {length:,} tokens long; this model reads at most {max_length:,}."
         )
         self.length, self.max_length = length, max_length
+
+
+class TooLarge(CannotRead):
+    """A text whose weights do not fit into memory."""
+
+    def __init__(self, texts: dict[str, Encoding], needed: int, free: int):
+        tokens = " and ".join(f"{len(text.ids):,}" for text in texts.values())
+        super().__init__(
+            f"What every head attends to among {tokens} tokens takes {needed / 1e9:,.1f} GB of "
+            f"memory, and {free / 1e9:,.1f} GB are free on this machine; take a shorter text."
+        )
 
 
 @dataclass(frozen=True)
@@ -177,6 +189,18 @@ def read_of(model: nn.Module, run: Run) -> dict[str, Encoding]:
     return texts
 
 
+def check_memory(sites: Iterable[Site], texts: dict[str, Encoding]) -> None:
+    """Raises TooLarge before a tensor is made."""
+    numbers = sum(
+        site.n_heads * len(texts[site.query_side].ids) * len(texts[site.key_side].ids)
+        for site in sites
+    )
+    # Scores, and weights twice while those of a kind are put together.
+    needed, free = 3 * 4 * numbers, available()
+    if needed > free:
+        raise TooLarge(texts, needed, free)
+
+
 def with_special_tokens(side: Side, text: Encoding, config: Config) -> Encoding:
     """A text between bos and eos, as its side has them."""
     _, bos, eos = special_tokens(config)
@@ -204,6 +228,7 @@ def trace(model: nn.Module, run: Run, given: Given = Given()) -> Trace:
     """
     texts = read_of(model, run)
     sides, sites = sides_of(model), model.sites()
+    check_memory(sites, texts)
     ids = ids_of(model, texts)
     with (
         applied(model, run.changes, given),

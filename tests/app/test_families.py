@@ -44,7 +44,7 @@ def models(folders):
 @pytest.fixture
 def opened(page):
     def open_with(name, key="", **more):
-        page.query_params.update(model=name, source=TEXT, **more)
+        page.query_params.update(dict(model=name, source=TEXT) | more)
         page.run()
         return page.switch_page(PAGES[key].file).run() if key else page
 
@@ -253,3 +253,15 @@ def test_bertviz_draws_every_view(opened, folders, name):
     assert well(page) and ("share 2 heads of keys" in page.caption[-1].value) == (
         name in ("llama-groups", "qwen3")
     )
+
+
+def test_a_text_that_does_not_fit_into_memory_is_told_on_every_page(opened, monkeypatch):
+    """In a sentence with both numbers, where a page needs the weights."""
+    monkeypatch.setattr("model.probing.trace.available", lambda: 10)
+    page = opened("gpt2", source="A text that no other test has traced.")
+    for key, entry in PAGES.items():
+        page.switch_page(entry.file).run()
+        assert not page.exception, key
+        said = [one.value for one in (*page.error, *page.warning, *page.info)]
+        if key in ("attention", "heads", "residual"):
+            assert any("take a shorter text" in one for one in said), (key, said)

@@ -7,6 +7,8 @@ from pathlib import Path
 import gguf
 import numpy as np
 from safetensors.numpy import load_file
+from transformers import LlamaConfig
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 NAMES = {
     "embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output",
@@ -53,6 +55,12 @@ def to_gguf(folder: Path, file: Path, kind=EXACT, **metadata) -> Path:
         "rope.freq_base": float(rope.get("rope_theta", 10000.0)),
         "rope.dimension_count": head_dim,
     }
+    if rope.get("rope_type") in ("linear", "yarn"):
+        values["rope.scaling.type"] = rope["rope_type"]
+        values["rope.scaling.factor"] = float(rope["factor"])
+        values["rope.scaling.original_context_length"] = rope.get(
+            "original_max_position_embeddings"
+        )
     values = {f"{arch}.{name}": value for name, value in values.items()} | tokenizer(folder)
     values |= {name.replace("__", "."): value for name, value in metadata.items()}
     writer = gguf.GGUFWriter(file, arch)
@@ -69,6 +77,11 @@ def to_gguf(folder: Path, file: Path, kind=EXACT, **metadata) -> Path:
         of = kind if numbers.ndim == 2 else EXACT
         numbers = gguf.quants.quantize(np.ascontiguousarray(numbers), of)
         writer.add_tensor(theirs(name), numbers, raw_dtype=of)
+    if rope.get("rope_type") == "llama3":
+        frequencies, _ = ROPE_INIT_FUNCTIONS["llama3"](LlamaConfig(**config), "cpu")
+        plain = values[f"{arch}.rope.freq_base"] ** (-np.arange(0, head_dim, 2) / head_dim)
+        factors = (plain / frequencies.numpy()).astype(np.float32)
+        writer.add_tensor("rope_freqs.weight", factors)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

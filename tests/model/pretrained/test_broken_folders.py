@@ -6,12 +6,13 @@ import resource
 import shutil
 import time
 
+import psutil
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 from model.checkpoint import load
-from model.pretrained.weights import CannotLoad
+from model.pretrained.weights import CannotLoad, Safetensors
 from tests.model.pretrained.folders import write
 
 MOST_SECONDS, MOST_BYTES = 1.0, 200 * 2**20
@@ -228,3 +229,27 @@ def test_old_names_of_norms(good, tmp_path):
     ours, old = load(good["bert"]).model, load(folder).model
     for one, other in zip(ours.parameters(), old.parameters(), strict=True):
         assert one.equal(other)
+
+
+def test_what_does_not_fit_is_told_before_a_number_is_read(good, monkeypatch):
+    """With both numbers: what it takes, and what is free."""
+    monkeypatch.setattr("model.pretrained.contents.available", lambda: 10**8)
+    load(good["gpt2"])
+    monkeypatch.setattr("model.pretrained.contents.available", lambda: 10**4)
+    monkeypatch.setattr(Safetensors, "opened", None)
+    with pytest.raises(
+        CannotLoad, match=r"takes 0\.0 GB of memory as float32, and 0\.0 GB are free"
+    ):
+        load(good["gpt2"])
+
+
+def test_float32_stays_in_its_file(good):
+    """Mapped into memory: no copy is made, and what nobody reads is never loaded."""
+    mapped = getattr(psutil.Process(), "memory_maps", None)
+    if mapped is None:
+        pytest.skip("this system does not tell what is mapped")
+    file = str(good["llama-groups"] / "model.safetensors")
+    assert not any(one.path == file for one in mapped())
+    checkpoint = load(good["llama-groups"])
+    assert any(one.path == file for one in mapped())
+    del checkpoint

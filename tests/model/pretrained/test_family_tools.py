@@ -174,3 +174,18 @@ def test_hidden_tokens_in_a_run_with_padding(family):
     )
     assert set(padded.texts[family.model.sides()[0].name].roles[-3:]) == {"pad"}
     assert padded.texts[family.model.sides()[-1].name].roles[-1] == "pad"
+
+
+@pytest.mark.parametrize("line", ["", "decoder.1.2=off; decoder.2.1=uniform", "decoder=hide:2"])
+@pytest.mark.parametrize("how", [Greedy(), Beam(3), Sampling(seed=1)], ids=str)
+def test_a_decoder_alone_writes_the_same_with_a_cache(family, how, line, monkeypatch):
+    """Its probabilities are those of the whole pass over what it wrote, changed or not."""
+    if [side.name for side in family.model.sides()] != ["tgt"]:
+        pytest.skip("it reads a source")
+    run = dataclasses.replace(family.run, changes=parse(line))
+    cached = family.checkpoint.generate(run, how, max_tokens=7)
+    whole = family.checkpoint.trace_run(cached.run).logits[cached.first :]
+    shares = torch.tensor(whole).double().softmax(dim=-1).numpy()[: len(cached.path)]
+    assert np.abs(cached.probabilities[: len(shares)] - shares).max() <= 1e-5
+    monkeypatch.setattr("model.decoding.cache.fits", lambda model: False)
+    assert family.checkpoint.generate(run, how, max_tokens=7).path == cached.path

@@ -64,6 +64,20 @@ def test_logits_are_those_of_transformers(family, kind, tmp_path):
     assert (found - expected).abs().max() <= 1e-5 * expected.abs().max().clamp(min=1)
 
 
+@torch.no_grad()
+@pytest.mark.parametrize(
+    "family, rule", [("llama3", "divided"), ("llama-linear", "linear"), ("llama-yarn", "yarn")]
+)
+def test_rotations_are_slowed_down_as_in_the_folder_it_came_from(family, rule, tmp_path):
+    """Of Llama 3 by the factors of each pair; in the folder stand the rule's own numbers."""
+    theirs = write(tmp_path / "hf", family, head_dim=8, num_key_value_heads=2)
+    ours = load(to_gguf(tmp_path / "hf", tmp_path / "model.gguf")).model
+    assert ours.config.rotary_rule == rule
+    ids = random_batch(300, -1, (40,))
+    found, expected = ours(ids, *Masks().build(ours, ids)), theirs(ids).logits
+    assert (found - expected).abs().max() <= 1e-5 * expected.abs().max().clamp(min=1)
+
+
 @pytest.mark.parametrize("family", ["llama", "qwen2"])
 def test_texts_are_read_as_by_the_tokenizer_it_came_from(family, tmp_path):
     write(tmp_path / "hf", family)

@@ -50,6 +50,7 @@ def score_of(model, run, given, score, best=None):
 @pytest.mark.parametrize("preset", PRESETS)
 def test_effects_are_those_of_one_pass_each(preset, score, monkeypatch):
     monkeypatch.setattr(sweeps, "MOST_TOKENS", 100)  # several batches
+    monkeypatch.setattr(sweeps, "MOST_LOGITS", 20)  # of several parts
     model = random_model(preset)
     run, other = runs(model)
     run = replace(run, changes=parse(f"{model.sites()[0].kind}.1.1=temperature:2.0"))

@@ -8,7 +8,7 @@ import torch
 from model import presets
 from model.masks import Masks
 from model.probing.capture import view
-from model.probing.trace import TooLong, Trace
+from model.probing.trace import TooLarge, TooLong, Trace
 from model.tokenizer import Encoding
 from tests.devices import here, within
 from tests.model import common
@@ -181,6 +181,19 @@ def test_too_long_is_refused_with_both_numbers_before_any_tensor_is_made(model):
             common.traced(model, fits, fits, pad_to=41)
     assert (found.value.length, found.value.max_length) == (41, 40)
     assert hooks(model) == 0
+
+
+def test_a_text_whose_weights_do_not_fit_is_told_before_a_tensor_is_made(monkeypatch):
+    """At 1,200 tokens two heads of one layer have 2 · 1,200² weights of 4 bytes, kept thrice."""
+    model = random_model("decoder_only", n_decoder_layers=1, n_heads=2, max_length=1300)
+    text = encoding(random_ids(1199))  # and <s>
+    needed = 3 * 4 * 2 * 1200**2
+    monkeypatch.setattr("model.probing.trace.available", lambda: needed)
+    common.traced(model, text, text)
+    monkeypatch.setattr("model.probing.trace.available", lambda: needed - 1)
+    monkeypatch.setattr("model.probing.trace.ids_of", None)
+    with pytest.raises(TooLarge, match=r"among 1,200 tokens takes 0\.0 GB .* take a shorter text"):
+        common.traced(model, text, text)
 
 
 @pytest.mark.parametrize(("bos_id", "eos_id"), [(1, 2), (4, -1), (-1, 4), (-1, -1)])
