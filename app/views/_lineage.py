@@ -32,6 +32,8 @@ def draw(controls, projector: bool) -> None:
         "Each row is the model of the row above with one part in the place of another; the first "
         f"is the paper's. All have {SIZES['n_decoder_layers']} layers of {SIZES['n_heads']} heads, "
         f"{SIZES['d_model']} numbers a token and random weights, the same every time. After "
-        f"“pre-norm” it is a GPT-2; after “groups”, with {N_KEY_HEADS} key heads, a Llama.  \n"
+        f"“pre-norm” it is a GPT-2; after “groups”, with {N_KEY_HEADS} key heads, a Llama. "
+        "Attention moved: the share of the decoder's attention weight that lies elsewhere than in "
+        "the row above, mean over layers; the paper's model reads your sentence on both sides.  \n"
         "*Try: a word twice. Which swap makes its two vectors alike?*"
     )

@@ -350,8 +350,8 @@ def cached_bytes(model: nn.Module, ids: Tensor) -> int:
         for name in ("key", "value")
     }
     with outputs_of(modules) as outputs:
-        _read(model, ids)
-    return sum(output.nbytes for output in outputs.values()) // ids.shape[1]
+        _read(model, ids[:, :1])
+    return sum(output.nbytes for output in outputs.values())
 
 
 def _own_sites(model: nn.Module) -> list[Site]:
@@ -379,7 +379,7 @@ def _attention(model: nn.Module, ids: Tensor) -> Tensor:
 
 def _moved(before: Tensor, after: Tensor) -> list[float]:
     """Share of a row's weight that lies elsewhere, mean over rows and heads: (layer,)."""
-    return total_variation(after.numpy(), before.numpy()).mean(axis=1).tolist()
+    return total_variation(after.cpu().numpy(), before.cpu().numpy()).mean(axis=1).tolist()
 
 
 # The line
@@ -488,7 +488,7 @@ LINE = {
     "no biases": Swap(
         2019,
         "Raffel et al. 2019 (in their code), Touvron et al. 2023",
-        "those with",
+        "those with them",
         "projections and feed-forwards without biases",
         "torch.nn.Linear(…, bias=False)",
         no_biases,
@@ -576,9 +576,10 @@ def effects(
 ) -> dict[str, Effect]:
     """What each swap changes on a text of `tokens`. Draws from PyTorch's one generator, as
     `members`."""
-    measured = {}
-    for (_, before), (name, after) in itertools.pairwise(models.items()):
-        pair = view(before), view(after)
+    views = {name: view(model) for name, model in models.items()}
+    weights, measured = _attention(views[PAPER], ids), {}
+    for (_, before), (name, after) in itertools.pairwise(views.items()):
+        pair, earlier = (before, after), weights
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             curves = LINE[name].measure(*pair, ids, tokens)
@@ -586,8 +587,8 @@ def effects(
             tuple(count(model) for model in pair)
             for count in (parameter_count, partial(cached_bytes, ids=ids))
         )
-        weights = [_attention(model, ids) for model in pair]
-        measured[name] = Effect(parameters, cached, _moved(*weights), curves)
+        weights = _attention(after, ids)  # of two models at a time: those of a long text are many
+        measured[name] = Effect(parameters, cached, _moved(earlier, weights), curves)
     return measured
 
 
