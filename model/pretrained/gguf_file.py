@@ -8,7 +8,6 @@ lengths; the numbers are dequantised by that package.
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from model.pretrained.binary import Bytes
+from model.pretrained.binary import Bytes, Place
 from model.pretrained.contents import Contents
 from model.pretrained.families import Described, Family, Sizes
 from model.pretrained.gguf_tokenizer import gguf_tokenizer
@@ -30,16 +29,6 @@ STRING, ARRAY = 8, 9
 MOST = 2**22  # entries of all lists: no vocabulary comes to as many
 MOST_AXES = 4
 FACTORS = "rope_freqs.weight"
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a tensor is in the file, and in which of ggml's types."""
-
-    shape: tuple[int, ...]
-    kind: int
-    start: int
-    size: int
 
 
 class Header:
