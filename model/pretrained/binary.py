@@ -3,9 +3,20 @@ is taken before it is known to be there."""
 
 import mmap
 import struct
+from dataclasses import dataclass
 from pathlib import Path
 
 from model.pretrained.weights import CannotLoad
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a tensor is in a file, and in which of the format's types."""
+
+    shape: tuple[int, ...]
+    kind: int
+    start: int
+    size: int
 
 
 class Bytes:

@@ -8,7 +8,6 @@ lengths; the numbers are dequantised by that package.
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from model.pretrained.binary import Bytes
+from model.pretrained.binary import Bytes, Place
 from model.pretrained.contents import Contents
 from model.pretrained.families import Described, Family, Sizes
 from model.pretrained.gguf_tokenizer import gguf_tokenizer
@@ -27,19 +26,9 @@ MAGIC, VERSIONS, ALIGNMENT = b"GGUF", (2, 3), 32
 NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q",
            12: "d"}  # fmt: skip
 STRING, ARRAY = 8, 9
-MOST = 2**20  # entries of a list: no vocabulary is as large
+MOST = 2**22  # entries of all lists: no vocabulary comes to as many
 MOST_AXES = 4
 FACTORS = "rope_freqs.weight"
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a tensor is in the file, and in which of ggml's types."""
-
-    shape: tuple[int, ...]
-    kind: int
-    start: int
-    size: int
 
 
 class Header:
@@ -53,7 +42,7 @@ class Header:
             raise CannotLoad(f"{path} is of version {version:,} of GGUF; 2 and 3 are read.")
         n_tensors, n_values = read.numbers("Q", 2)
         read.room_for(n_tensors, 24)
-        self.metadata = {}
+        self.metadata, self.entries = {}, 0
         for _ in range(read.room_for(n_values, 13)):
             name = self._text()
             self.metadata[name] = self._value(read.number("I"))
@@ -85,7 +74,8 @@ class Header:
         return self.bytes.number(self._letter(kind))
 
     def _list(self, kind: int, count: int) -> list:
-        if count > MOST:
+        self.entries += count
+        if self.entries > MOST:
             raise CannotLoad(
                 f"{self.bytes.path} announces a list of {count:,} entries in its header."
             )
@@ -272,7 +262,7 @@ def gguf_contents(path: Path) -> Contents:
             f"{path} holds a model of the architecture {kind!r}; of GGUF files Headlight reads "
             f"{known}."
         )
-    if values.get("split.count", 0) > 1:
+    if values.get("split.count", 0) not in (0, 1):
         raise CannotLoad(f"{path} is a part of a model; GGUF is read from one file alone.")
     tokens = {
         f"{role}_token_id": values.get(f"tokenizer.ggml.{theirs}_token_id")

@@ -10,14 +10,13 @@ are not read.
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from model.pretrained.binary import Bytes
+from model.pretrained.binary import Bytes, Place
 from model.pretrained.contents import Contents
 from model.pretrained.families import ACTIVATIONS, Described, Family, Sizes
 from model.pretrained.weights import CannotLoad, Stored, Weights
@@ -34,16 +33,6 @@ MOST_TOKENS = 1024
 
 def is_marian(path: Path) -> bool:
     return any(path.glob("model.*.bin"))
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a tensor is in the file, and what type it has."""
-
-    shape: tuple[int, ...]
-    kind: int
-    start: int
-    size: int
 
 
 class MarianWeights(Weights):
