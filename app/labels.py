@@ -262,6 +262,14 @@ def card(trace: Trace, kind: str, layer: int, head: int) -> str:
     return "\n".join([*lines, *(["", alone] if alone else [])])
 
 
+GONE = "This head was pruned: it attends to nothing, and writes nothing."
+
+
+def is_gone(card: Mapping, kind: str, layer: int, head: int) -> bool:
+    """Whether a model's card says that a head was pruned; layer of the model, from 0."""
+    return {"kind": kind, "layer": layer, "head": head} in card.get("pruned", ())
+
+
 def _only_one_key(query: Sequence[str], rows: Sequence[int]) -> str:
     if not rows:
         return ""

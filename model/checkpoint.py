@@ -32,10 +32,12 @@ from model.probing.applying import Given, applied
 from model.probing.changes import Change, look_ahead, parse
 from model.probing.patching import check_fits, recorded
 from model.probing.run import FINAL, Run
+from model.probing.sites import attention_at
 from model.probing.sweeps import Score, Sweep
 from model.probing.trace import Trace, ids_of, read_of, trace
 from model.tokenizer import Encoding, Tokenizer
 from model.transformer import Transformer
+from model.variants import PrunedSoftmax
 
 MEANS = "means.safetensors"
 SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "checkpoints"
@@ -307,6 +309,13 @@ def load(name: str | Path) -> Checkpoint:
     with torch.no_grad():
         for name, parameter in parameters.items():
             parameter.copy_(weights[name])
+    for site in model.sites():
+        place = {"kind": site.kind, "layer": site.layer}
+        gone = [head for head in range(site.n_heads)
+                if place | {"head": head} in config["card"].get("pruned", ())]  # fmt: skip
+        if gone:
+            attention = attention_at(model, site)
+            attention.softmax = PrunedSoftmax(attention.softmax, gone)
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     model.eval().requires_grad_(False)
     means = load_file(folder / MEANS) if (folder / MEANS).is_file() else {}

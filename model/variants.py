@@ -1,5 +1,6 @@
 """Parts that other systems have in place of the paper's. presets.py puts them in."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -44,6 +45,21 @@ class FilledSoftmax(MaskedSoftmax):
 
     def forward(self, scores: Tensor, mask: Tensor | None = None) -> Tensor:
         return (scores if mask is None else scores.masked_fill(~mask, self.fill)).softmax(dim=-1)
+
+
+class PrunedSoftmax(MaskedSoftmax):
+    """The softmax of an attention some of whose heads are gone: they attend to nothing, and so
+    write nothing."""
+
+    def __init__(self, softmax: MaskedSoftmax, heads: Sequence[int]):
+        super().__init__()
+        self.softmax, self.heads = softmax, list(heads)
+
+    def forward(self, scores: Tensor, mask: Tensor | None = None) -> Tensor:
+        weights = self.softmax(scores, mask)
+        left = weights.new_ones(weights.shape[1])
+        left[self.heads] = 0
+        return weights * left[:, None, None]
 
 
 class StdNorm(nn.Module):

@@ -70,11 +70,13 @@ name = labels.picture_name(trace, focus.kind, focus.layer, focus.head, reading.a
 if picture.notes:
     st.caption(" ".join(picture.notes))
 unread = trace.attention[focus.kind][focus.layer, focus.head]
-if message := labels.empty_rows(unread, labels.axes(trace, focus.kind)[0]):
+gone = labels.is_gone(model.checkpoint.card, focus.kind, chosen["layer"] - 1, focus.head)
+if not gone and (message := labels.empty_rows(unread, labels.axes(trace, focus.kind)[0])):
     st.warning(message)
 st.subheader("The selected head in numbers")
 if not reading.average:
-    st.markdown(labels.card(trace, focus.kind, focus.layer, focus.head))
+    card = labels.card(trace, focus.kind, focus.layer, focus.head)
+    st.markdown(labels.GONE if gone else card)
     survey, _ = compute.survey_of(model)
     if survey:
         st.markdown(labels.always(survey, focus.kind, chosen["layer"] - 1, focus.head))

@@ -58,7 +58,9 @@ with left:
         shown.table(heads)
 with card:
     st.markdown(f"#### {labels.head_name(trace, focus.kind, focus.layer, focus.head)}")
-    st.markdown(labels.card(trace, focus.kind, focus.layer, focus.head))
+    gone = labels.is_gone(view.checkpoint.card, focus.kind, chosen["layer"] - 1, focus.head)
+    numbers = labels.card(trace, focus.kind, focus.layer, focus.head)
+    st.markdown(labels.GONE if gone else numbers)
     if survey:
         st.markdown(labels.always(survey, focus.kind, chosen["layer"] - 1, focus.head))
     if rows and heads.selected is None:

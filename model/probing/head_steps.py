@@ -302,7 +302,7 @@ def _head_by_head(
     projections = [linear_of(p) for p in (attention.query, attention.key, attention.value)]
     if None in projections:
         return None
-    heads = []
+    scores, values = [], []
     width = projections[0].out_features // attention.n_heads
     for head in range(attention.n_heads):
         key_head = head * attention.n_key_heads // attention.n_heads
@@ -316,10 +316,10 @@ def _head_by_head(
                 strict=True,
             )
         )
-        head_mask = mask if mask is None or mask.shape[1] == 1 else mask[:, head : head + 1]
-        weights = attention.softmax(attention.scores(q[:, None], k[:, None]), head_mask)
-        heads.append(weights[:, 0] @ v)
-    return torch.cat(heads, dim=-1)
+        scores.append(attention.scores(q[:, None], k[:, None]))
+        values.append(v)
+    weights = attention.softmax(torch.cat(scores, dim=1), mask)
+    return torch.cat([weights[:, head] @ v for head, v in enumerate(values)], dim=-1)
 
 
 def linear_of(projection: nn.Module) -> nn.Linear | None:

@@ -198,6 +198,18 @@ def test_the_sentences_that_show_a_head(page):
     assert not page.exception
 
 
+@pytest.mark.parametrize("model", ["copy", "reverse", "sort", "induction", "reviews"])
+def test_every_survey_is_shown_in_every_way(page, model):
+    page.query_params.update(model=model)
+    page.run().switch_page("views/heads.py").run()
+    assert page.segmented_control(key="measured_on").value == SURVEY
+    assert "ablation, loss, 95 %" in table(page) and table(page)["ablation, loss, 95 %"].all()
+    for way in (SCATTER, SENTENCES):
+        page.segmented_control(key="heads_as").set_value(way).run()
+        assert not page.exception and not page.error
+        assert page.get("plotly_chart") if way == SCATTER else len(table(page))
+
+
 def test_a_head_in_one_sentence_and_always(page, survey):
     page = opened(page, kind="cross", layer="3", head="2")
     said = survey.in_words("cross", 2, 1)

@@ -16,7 +16,15 @@ from model.analysis import head_metrics
 from model.analysis.statistics import holm, p_value, resamples
 from model.checkpoint import SHIPPED, save
 from model.corpus import survey_command, survey_work
-from model.corpus.importance import Example, examples_of, losses, quality, score
+from model.corpus.importance import (
+    Example,
+    decided,
+    examples_of,
+    losses,
+    quality,
+    score,
+    units,
+)
 from model.corpus.sentences import Line
 from model.corpus.survey import COLUMNS, RULES, Survey
 from model.corpus.survey_table import changes, row
@@ -69,6 +77,32 @@ def test_without_effect_p_values_are_uniform(kind):
             [changes(one, other[None], drawn, of)["p"][0] for (one, other), of in cases]
         )
         p.append(found[0])
+        families += holm(found).min() <= 0.05
+    assert uniform(np.array(p)) > 0.001
+    assert sum(np.array(p) <= 0.05) <= 11 and families <= 11
+
+
+@pytest.mark.long
+def test_with_shuffled_labels_no_head_matters():
+    """A real model with real heads off, asked about what has nothing to do with its text."""
+    reviews = survey_command.opened("reviews", "cpu")
+    lines = (SHIPPED.parent / "examples" / "reviews.txt").read_text().splitlines()
+    words, chance = " ".join(lines).split(), random.Random(0)
+    texts = [" ".join(chance.choices(words, k=chance.randint(5, 20))) for _ in range(1500)]
+    examples = examples_of(reviews, [Line(i, text) for i, text in enumerate(texts, 1)])
+    heads = [unit for unit in units(reviews.model) if unit.part == "head"]
+    verdicts = np.array([decided(reviews, examples, changes_) for changes_ in
+                         [(), *(unit.changes for unit in heads)]])  # fmt: skip
+    differ = (verdicts[1:] != verdicts[0]).sum(axis=1)
+    (asked,) = np.nonzero(differ >= 50)  # of fewer there are few different p-values
+    assert len(asked) >= 2
+    labels, p, families = np.random.default_rng(4), [], 0
+    for repeat in range(100):
+        right = (verdicts == labels.integers(0, 2, len(texts))).astype(float)
+        plain, *without = np.stack([right, np.ones_like(right)], axis=-1)
+        drawn = resamples(len(texts), 300, seed=repeat)
+        found = changes(plain, np.array(without)[asked], drawn, lambda s: score("accuracy", s))["p"]
+        p.append(found[repeat % len(asked)])
         families += holm(found).min() <= 0.05
     assert uniform(np.array(p)) > 0.001
     assert sum(np.array(p) <= 0.05) <= 11 and families <= 11

@@ -1,0 +1,57 @@
+"""A pruned checkpoint in the app: every page opens, and its missing heads are blank."""
+
+import pytest
+import streamlit as st
+
+from app import catalog, compute, labels
+from app.pages import PAGES
+from model.checkpoint import load
+from model.corpus.prune_command import write_pruned
+from model.corpus.pruning import heads_of
+from model.probing.run import FINAL
+
+
+@pytest.fixture
+def pruned(tmp_path, page, monkeypatch):
+    """The app with one more model, which lacks heads 1 and 2 of cross-attention's layer 1."""
+    copy = load("copy")
+    write_pruned(copy, heads_of(copy, "cross")[:2], tmp_path / "pruned")
+    monkeypatch.setattr("sys.argv", ["main.py", "--models", str(tmp_path)])
+    for cache in (st.cache_resource, st.cache_data):
+        cache.clear()
+    page.query_params.update(
+        model="pruned", source="a b c d e", kind="cross", layer="1", head="1",
+        measured_on="This sentence",
+    )  # fmt: skip
+    yield page.run()
+    for cache in (st.cache_resource, st.cache_data):
+        cache.clear()
+
+
+def test_every_page_opens_on_a_head_that_is_gone(pruned):
+    for page in PAGES.values():
+        pruned.switch_page(page.file).run()
+        assert not pruned.exception, page.key
+        if page.key == "compare":
+            assert any("PrunedSoftmax" in info.value for info in pruned.info)
+        else:
+            assert not pruned.error, page.key
+
+
+def test_its_missing_heads_are_blank(pruned):
+    model = catalog.view_of("pruned", FINAL, "cpu")
+    trace = compute.trace_of(model, model.checkpoint.run("a b c d e"))
+    there = trace.attention["cross"].any(axis=(2, 3))
+    assert there.tolist() == [[False, False], [True, True]]
+    pruned.switch_page("views/heads.py").run()
+    table = pruned.dataframe[0].value.set_index(["attention", "layer", "head"])
+    assert table.loc["cross", 1, 1].isna()[["entropy", "nearest", "distance"]].all()
+    assert table["weights"]["cross", 1, 1] == table["weights"]["cross", 1, 2]  # all hatched
+    assert table["ablation"]["cross", 1, 1] == pytest.approx(0, abs=1e-6)
+    assert not table.loc["cross", 2, 1].isna()[["entropy", "nearest"]].any()
+    for view in ("heads", "attention"):
+        pruned.switch_page(f"views/{view}.py").run()
+        assert any(text.value == labels.GONE for text in pruned.markdown), view
+        assert not pruned.warning  # of masks that leave nothing
+    pruned.segmented_control(key="layer").set_value(2).run()
+    assert not any(text.value == labels.GONE for text in pruned.markdown)
