@@ -4,19 +4,16 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
-from types import MappingProxyType
 
 import numpy as np
 
-from app.charts import Axis, Points
+from app.charts import Axis
 from model.analysis.alignment import HeadAlignment
 from model.analysis.architecture import Block
 from model.analysis.decomposition import HEAD, Term
 from model.analysis.domain import Domain
 from model.analysis.head_metrics import (
-    ANY,
     Measured,
-    heads_with,
     measure,
     nearest_names,
     rows_that_show,
@@ -24,18 +21,16 @@ from model.analysis.head_metrics import (
     with_one_key,
 )
 from model.analysis.leak import Leak
-from model.analysis.lineage import LINE, Effect, Swap
 from model.analysis.projection import Answer, Plane
 from model.analysis.reading import Reading
-from model.corpus.survey import ALIGNMENT, IN_WORDS, POSITIONAL, SIGNIFICANT, Survey
+from model.corpus.survey import Survey
 from model.families.parts import HalvedPositions
 from model.probing.reference import without_counterpart
 from model.probing.run import Run
 from model.probing.sites import Part, embeddings_of, predicted_side
 from model.probing.trace import Trace
-from model.provenance import Source
 from model.tokenizer import Encoding
-from model.transformer import Side, TokenEmbedding
+from model.transformer import TokenEmbedding
 from model.variants import LearnedPositions, PositionsFromOne
 
 MOST_ROWS = 8  # that a sentence names
@@ -242,7 +237,7 @@ def card(trace: Trace, kind: str, layer: int, head: int) -> str:
     query, key, self_attention = tokens_of(trace, kind)
     weights = trace.attention[kind][layer : layer + 1, head : head + 1]
     measured = measure(weights, query, key, self_attention)
-    numbers = _numbers(measured, 0, 0)
+    numbers = head_numbers(measured, 0, 0)
     alone = _only_one_key(query, with_one_key(trace.attention[kind]))
     if "entropy" not in numbers:
         return "\n\n".join(filter(None, ["Too few tokens to measure: no row has a choice.", alone]))
@@ -291,153 +286,7 @@ def size(count: int) -> str:
     return f"{count / 1e6:,.0f} MB" if count >= 2e6 else f"{count / 1e3:,.0f} kB"
 
 
-SCORE = "score"  # of the pattern that the table is filtered by
-RULED = {  # shares that a survey has beside those of Measured → on what
-    POSITIONAL: "one offset",
-    ALIGNMENT: "aligned",
-    "separators": "separators",
-    "rare": "rarest token",
-}
-PERCENTAGES = (  # of head_table
-    SCORE,
-    "nearest, score",
-    "second, score",
-    *SHARES.values(),
-    *RULED.values(),
-)
-UNITS = {"entropy": "bits", "distance": "tokens"}
-ABLATION = "ablation"
 INTERVAL, P = ", 95 %", ", p"  # behind the name of a column: its interval, its p
-
-
-def head_table(
-    measured: Mapping[str, Measured],
-    trace: Trace,
-    pictures: Mapping[str, Sequence[Sequence[str]]],
-    pattern: str = ANY,
-    ablation: Mapping[str, np.ndarray] = MappingProxyType({}),
-    survey: Survey | None = None,
-) -> list[dict]:
-    """One row for every head: its picture, its two nearest patterns with their scores, its numbers,
-    and the effect of its ablation, kind → (layers, heads). Of one pattern the heads that have it,
-    with the score first and the best on top. Shares and scores are in percent; `trace` is any of
-    the same model. Of a survey, which `measured` is then of, all numbers with their intervals."""
-    rows = []
-    for kind, heads in heads_with(measured, pattern).items():
-        numbers = measured[kind]
-        for layer, head in heads:
-            number = layer_number(trace, kind, layer)
-            row = {"weights": pictures[kind][layer][head]}
-            row |= {"attention": kind, "layer": number, "head": head + 1}
-            if pattern != ANY:
-                row[SCORE] = 100 * float(numbers.scores[pattern][layer, head])
-            if survey:
-                row |= _lost(survey, kind, number - 1, head)
-            matches = nearest_names(numbers, layer, head)
-            for place, match in zip(("nearest", "second"), matches, strict=False):
-                row |= {place: match.name, f"{place}, score": 100 * match.score}
-            if kind in ablation:
-                row[ABLATION] = float(ablation[kind][layer, head])
-            if survey:
-                row |= _surveyed(survey.head(kind, number - 1, head))
-            else:
-                row |= _of_sentence(_numbers(numbers, layer, head))
-            rows.append(row)
-    return sorted(rows, key=lambda row: -row.get(SCORE, 0))
-
-
-def _of_sentence(known: Mapping[str, float]) -> dict:
-    return {name: known.get(name) for name in UNITS} | {
-        label: 100 * known[name] if name in known else None for name, label in SHARES.items()
-    }
-
-
-def _lost(survey: Survey, kind: str, layer: int, head: int) -> dict:
-    """What a survey loses without a head, with its p; and the names that it gives it."""
-    known, row = survey.head(kind, layer, head), {}
-    for name in filter(None, (survey.card["score"], "loss")):
-        column = lost_name(name)
-        row |= _with_interval(column, known.get(name)) | {column + P: known[name]["p_holm"]}
-    return row | {"named": ", ".join(one.name for one in survey.names(kind, layer, head))}
-
-
-def _surveyed(known: Mapping[str, Mapping]) -> dict:
-    """The numbers of a head in a survey, with their intervals."""
-    row = {}
-    for name in UNITS:
-        row |= _with_interval(name, known.get(name))
-    for name, label in (RULED | SHARES).items():
-        row |= _with_interval(label, known.get(name), 100)
-    return row
-
-
-def _with_interval(column: str, found: Mapping | None, scale: int = 1) -> dict:
-    value, *ends = (found and found[name] for name in ("value", "low", "high"))
-    if value is None:
-        return {column: None, column + INTERVAL: None}
-    return {
-        column: scale * value,
-        column + INTERVAL: None if None in ends else tuple(scale * end for end in ends),
-    }
-
-
-def lost_name(measure: str) -> str:
-    """What is lost without a head, as the head of a column."""
-    return f"{ABLATION}, {IN_WORDS[measure].partition(', of')[0].removeprefix('the ')}"
-
-
-def numbers_of(rows: Sequence[Mapping]) -> list[str]:
-    """The columns of a table of heads with numbers that one may compare, ablation first."""
-    names = dict.fromkeys(
-        name
-        for row in rows
-        for name, value in row.items()
-        if isinstance(value, float) and not name.endswith(P)
-    )
-    return sorted(names, key=lambda name: not name.startswith(ABLATION))
-
-
-def interval(ends: tuple[float, float] | None, digits: int) -> str:
-    if ends is None:
-        return ""
-    low, high = (f"{round(end, digits) + 0:.{digits}f}".replace("-", "−") for end in ends)
-    return f"{low} to {high}"
-
-
-def digits_of(column: str, surveyed: bool) -> int:
-    """Of the numbers in a column of the table of heads."""
-    if column in PERCENTAGES:
-        return 0
-    if column in UNITS:
-        return 2 if surveyed else 1
-    return 3 if column == lost_name("loss") else 2
-
-
-def ablated(column: str) -> str:
-    """What a column of ablation is."""
-    if column == ABLATION:
-        return "By how much the log-probability of the output changes without the head."
-    return "By how much the score of the survey changes without the head."
-
-
-def points(rows: Sequence[Mapping], across: str, up: str) -> dict[str, Points]:
-    """Kind → its heads as points, of two columns of a table of heads; what has no number is left
-    out."""
-    found: dict[str, list] = {}
-    for number, row in enumerate(rows):
-        if row[across] is None or row[up] is None:
-            continue
-        name = f"{row['attention']} {row['layer']}·{row['head']}"
-        sides = [
-            (row[column], *(row.get(column + INTERVAL) or (row[column],) * 2))
-            for column in (across, up)
-        ]
-        found.setdefault(row["attention"], []).append((name, number, *sides))
-    return {
-        kind: Points(names, numbers, np.array(x).T, np.array(y).T)
-        for kind, heads in found.items()
-        for names, numbers, x, y in [zip(*heads, strict=True)]
-    }
 
 
 def always(survey: Survey, kind: str, layer: int, head: int) -> str:
@@ -445,29 +294,7 @@ def always(survey: Survey, kind: str, layer: int, head: int) -> str:
     return f"*Is this head always like this?* {survey.in_words(kind, layer, head)}"
 
 
-def sentences_explained(habit: str, most: int) -> str:
-    """How the sentences of a head were chosen."""
-    return (
-        f"Your own lines (the first {most}) and the example sentences, by how far the head is "
-        f"beyond a uniform one in what it is named for, “{habit}”. Click one to read it; then "
-        "every page shows it."
-    )
-
-
-def surveyed_on(survey: Survey, as_trained: bool) -> str:
-    """What the numbers of a survey are of."""
-    change = "the score" if survey.card["score"] else "the loss"
-    lost = lost_name(survey.card["score"] or "loss")
-    changed = "" if as_trained else " What is changed above is not in it."
-    return (
-        f"Over {survey.card['sentences']:,} sentences ({survey.card['data']}), each with its 95 % "
-        f"interval by bootstrap. **{lost}**: the change of {change} without the head; p is "
-        f"adjusted for all heads (Holm), and from {SIGNIFICANT:.2f} on it may be chance. "
-        f"**named**: by the rules of Voita et al. and Clark et al.{changed}"
-    )
-
-
-def _numbers(measured: Measured, layer: int, head: int) -> dict[str, float]:
+def head_numbers(measured: Measured, layer: int, head: int) -> dict[str, float]:
     """What could be measured of a head: a causal decoder has no next token to attend to."""
     return {
         name: float(values[layer, head])
@@ -509,50 +336,6 @@ def notices(side: str, text: str, encoding: Encoding) -> list[str]:
             "expect it to know them."
         )
     return notes
-
-
-def no_merges(kind: str) -> str:
-    """A sentence on a tokenizer that is no BPE."""
-    return (
-        f"This model's tokenizer is {kind}, not BPE: it has no merges to show. Its normalisation, "
-        "pre-tokens and tokens are its own."
-    )
-
-
-def merged(n_symbols: int, n_tokens: int, n_shown: int, n_learned: int) -> str:
-    """A sentence on the merges of a pre-token of so many symbols, of which some are shown."""
-    learned = f"Rank 1 was learned first, rank {n_learned:,} last."
-    if n_symbols - n_tokens > n_shown:
-        return f"The first {n_shown} of {n_symbols - n_tokens:,} merges. {learned}"
-    result = "one token" if n_tokens == 1 else f"{n_tokens} tokens"
-    return f"No other pair of neighbours can be merged: {result}. {learned}"
-
-
-def token_rows(
-    side: Side, text: Encoding, read: Encoding, sources: Sequence[str] | None
-) -> list[dict]:
-    """The tokens that a side reads, one row each, and where each comes from: of the text, of which
-    `sources` tell more, or what adds it."""
-    padding = len(read.ids) - len(text.ids) - side.begins - side.ends
-    origins = [
-        *[f"begins every {side.title}"] * side.begins,
-        *(sources or ["the model"] * len(text.ids)),
-        *[f"ends every {side.title}"] * side.ends,
-        *["padding"] * padding,
-    ]
-    special = [True] * side.begins + [False] * len(text.ids) + [True] * (side.ends + padding)
-    return [
-        {
-            "token": token,
-            "id": token_id,
-            "start": None if added else start,
-            "end": None if added else end,
-            "from": origin,
-        }
-        for token, token_id, (start, end), origin, added in zip(
-            read.tokens, read.ids, read.offsets, origins, special, strict=True
-        )
-    ]
 
 
 def unlike_training(domain: Domain, card: Mapping) -> str:
@@ -652,186 +435,6 @@ def token_title(model) -> str:
     return "Token embeddings × √d_model" if scaled else "Token embeddings, not scaled"
 
 
-def differences(measured: dict) -> str:
-    """A Markdown table: what the presets do differently, which ones do, and what it comes to on the
-    sentence that was `measured` (see model/analysis/family.py)."""
-    m, n_tokens = measured, measured["tokens"]
-    grows = {name: f"{m['lengths'][name][-1]:.1f}" for name in m["lengths"]}
-    ratio = {
-        name: f"{word:.1f} : {position:.1f}"
-        for name, (word, position) in m["word_to_position"].items()
-    }
-    ignored, as_words = m["padded_mean"]
-    rows = [
-        (
-            "Stacks",
-            "encoder and decoder",
-            "encoder alone: bloem; decoder alone: decoder_only",
-            "attentions in all layers: "
-            + _each({n: str(m["attentions"][n]) for n in ("paper", "bloem", "decoder_only")}),
-        ),
-        (
-            "Place of the norm",
-            "after the sum",
-            "before the sublayer, one more on each stack: pre_norm, annotated",
-            f"a vector enters layer 1 with length {m['lengths']['paper'][0]:.1f} and leaves the "
-            f"last with **{grows['paper']}**; norms moved, same weights: **{grows['pre_norm']}**",
-        ),
-        (
-            "Kind of norm",
-            "biased variance, eps 1e-5 in the root",
-            "unbiased, eps outside the root: annotated; eps 1e-12: hyunwoongko; unbiased: vanilla",
-            "same vectors, largest difference: "
-            + _each({name: f"{far:.2g}" for name, far in m["norms"].items() if name != "paper"}),
-        ),
-        (
-            "Size of embeddings",
-            "× √d_model",
-            "as they are: hyunwoongko (padding's is never trained), van_dijck, bloem",
-            "length of word : position, "
-            + _each({name: ratio[name] for name in ("paper", "annotated", "hyunwoongko", "bloem")}),
-        ),
-        (
-            "What is shared",
-            "one matrix: both embeddings and generator",
-            "nothing: annotated, hyunwoongko, van_dijck",
-            "cosine similarity of a token as source and as target: "
-            + _each(
-                {
-                    name: f"{m['sharing'][name]:.2f}"
-                    for name in ("paper", "annotated", "hyunwoongko", "van_dijck")
-                }
-            ),
-        ),
-        (
-            "Positions",
-            "sinusoids from k = 0",
-            "from k = 1: vanilla; learned: bloem",
-            f"first number at position 1: {_each(_second(m['first_waves']))}",
-        ),
-        (
-            "Masked scores",
-            "−∞",
-            "−1e9: annotated, van_dijck; −10000: hyunwoongko; −∞: vanilla, whose own code then has "
-            "NaN where nothing may be attended to (zeros here, as in paper)",
-            f"a row that may attend to none of your {n_tokens} tokens gives each "
-            + _each({name: f"{weight:.3f}" for name, weight in m["nothing_to_see"].items()}),
-        ),
-        (
-            "What a head reads",
-            "the whole vector, and makes d / h of it",
-            "a slice of it: van_dijck; the whole, and makes d: bloem",
-            "with all but the first slice of each vector erased, head 1's weights move by up to "
-            + _each({name: f"{m['reach'][name]:.2g}" for name in ("paper", "van_dijck")}),
-        ),
-        (
-            "Scaling",
-            "scores ÷ √d_head",
-            "queries and keys each ÷ ∜d_head: bloem",
-            f"the same: largest difference of the weights **{m['fourth_roots']:.0e}** "
-            f"({'within' if m['fourth_roots'] <= 1e-6 else 'NOT within'} 1e-6)",
-        ),
-        (
-            "Biases",
-            "in every projection and feed-forward",
-            "none: vanilla; none on queries, keys and values: bloem",
-            "numbers of bias: "
-            + _each({name: f"{m['biases'][name]:,}" for name in ("paper", "vanilla", "bloem")}),
-        ),
-        (
-            "Output",
-            "scores; a softmax follows",
-            "log-probabilities: annotated, bloem",
-            "e to the outputs of a row adds up to "
-            + _each(
-                {
-                    name: f"{m['total_output'][name]:,.3f}"
-                    for name in ("paper", "annotated", "bloem")
-                }
-            ),
-        ),
-        (
-            "Dropout",
-            "sublayers, sums of embeddings, weights",
-            "feed-forward alone: vanilla; none: van_dijck and bloem's notebook (our bloem can drop "
-            "weights, sublayers and whole tokens); not on weights: hyunwoongko",
-            "in training a rate of 0.1 moves the encoder's output by "
-            + _each(
-                {
-                    name: percent(m["dropout_noise"][name])
-                    for name in ("paper", "hyunwoongko", "vanilla", "van_dijck")
-                }
-            ),
-        ),
-        (
-            "Mean over positions",
-            "none: it has a decoder",
-            "bloem; its notebook counts padding too",
-            f"8 tokens of padding move a class by {ignored:.4f} here, by **{as_words:.4f}** if "
-            "they count",
-        ),
-        (
-            "First weights",
-            "Xavier uniform",
-            "Kaiming uniform: hyunwoongko; PyTorch's own: vanilla, van_dijck, bloem",
-            "how evenly heads attend before training (100 %: to all tokens alike): "
-            + _each({name: percent(share) for name, share in m["normalized_entropy"].items()}),
-        ),
-    ]
-    return _table(("What", "Paper", "Others", "On your sentence"), rows)
-
-
-def _second(waves: dict[str, list[float]]) -> dict[str, str]:
-    return {name: f"{wave[1]:.2f}" for name, wave in waves.items() if len(wave) > 1}
-
-
-def _each(values: dict[str, str]) -> str:
-    return ", ".join(f"{escaped(name)} **{value}**" for name, value in values.items())
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def disagreements(source: Source) -> str:
-    """A Markdown table: what a source's text says, what its code does, what ours does."""
-    rows = [(d.what, d.text, d.code, d.ours) for d in source.disagreements]
-    return _table(("What", "Its text", "Its code", "Ours"), rows)
-
-
-def repairs(source: Source) -> str:
-    """A Markdown table: what was built as meant, and what that changes."""
-    return _table(("Found", "Ours"), [(r.mistake, r.changes) for r in source.repairs])
-
-
-def swap(step: Swap) -> str:
-    """What is swapped, who brought it in, and its class here."""
-    return (
-        f"**{step.year}: {step.becomes}**, in the place of {step.was}  \n"
-        f"{step.source} · `{step.part}`"
-    )
-
-
-def effect(step: Swap, measured: Effect) -> str:
-    """What a swap changes, in a sentence and in numbers that all swaps have."""
-    counted = {"parameters": measured.parameters}
-    if len({*measured.cached}) > 1:
-        counted["bytes of keys and values, a token"] = measured.cached
-    rows = [(name, *(f"{number:,}" for number in pair)) for name, pair in counted.items()]
-    first, *_, last = measured.moved
-    return (
-        f"{step.finding.format(**measured.curves.numbers)}\n\n"
-        f"{_table(('', 'before', 'after'), rows)}\n\n"
-        f"The decoder's attention weight that lies elsewhere than before: {first:.1%} in layer 1, "
-        f"{last:.1%} in layer {len(measured.moved)}."
-    )
-
-
-def _signed(number: int) -> str:
-    return f"{number:+,}".replace("-", "−") if number else "0"
-
-
 def compared(trace: Trace, kind: str) -> str:
     """What is done to queries and keys before the scores compare them, as sentences."""
     site, told = trace.kinds[kind][0], ""
@@ -840,24 +443,6 @@ def compared(trace: Trace, kind: str) -> str:
     if site.n_key_heads < site.n_heads:
         told += f" The {site.n_heads} heads share {site.n_key_heads} heads of keys."
     return told
-
-
-def lineage(effects: Mapping[str, Effect]) -> str:
-    """A Markdown table of all swaps (see model/analysis/lineage.py), a row each."""
-    rows = [
-        (
-            str(LINE[name].year),
-            f"**{LINE[name].becomes}**, in the place of {LINE[name].was}",
-            f"{LINE[name].source} · `{LINE[name].part}`",
-            LINE[name].finding.format(**measured.curves.numbers),
-            _signed(measured.parameters[1] - measured.parameters[0]),
-            f"{sum(measured.moved) / len(measured.moved):.1%}",
-        )
-        for name, measured in effects.items()
-    ]
-    head = ("Year", "Part", "Source, class here", "On your sentence", "Parameters",
-            "Attention moved")  # fmt: skip
-    return _table(head, rows)
 
 
 BLOCKS = {  # part of a Block → its name in the paper's figure

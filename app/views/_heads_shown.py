@@ -13,6 +13,7 @@ from app.components.figure import figure
 from app.pages import HOME, PAGES
 from app.settings import SETTINGS
 from app.thumbnails import thumbnails
+from app.views import _head_table
 from model.analysis.head_metrics import Measured
 from model.corpus.clearest import Shown, nearest_habit, surveyed_habit
 from model.corpus.survey import Survey
@@ -75,7 +76,9 @@ def table(heads: Heads) -> None:
 def _written(row: Mapping) -> dict:
     """A row with its intervals as text."""
     return {
-        name: labels.interval(value, labels.digits_of(name.removesuffix(labels.INTERVAL), True))
+        name: _head_table.interval(
+            value, _head_table.digits_of(name.removesuffix(labels.INTERVAL), True)
+        )
         if name.endswith(labels.INTERVAL)
         else value
         for name, value in row.items()
@@ -84,7 +87,7 @@ def _written(row: Mapping) -> dict:
 
 def _column(name: str, surveyed: bool):
     """How a column of the table is written."""
-    config, digits = st.column_config, labels.digits_of(name, surveyed)
+    config, digits = st.column_config, _head_table.digits_of(name, surveyed)
     if name == "weights":
         return config.ImageColumn(width=PICTURE, help="For the sentence above. Hatched: masked.")
     if name in ("layer", "head"):
@@ -93,17 +96,17 @@ def _column(name: str, surveyed: bool):
         return config.TextColumn("95 %", help=f"of “{name.removesuffix(labels.INTERVAL)}”")
     if name.endswith(labels.P):
         return config.NumberColumn("p", format="%.3f", help="Adjusted for all heads (Holm).")
-    if name in labels.PERCENTAGES:
+    if name in _head_table.PERCENTAGES:
         return config.NumberColumn(format="%.0f %%")
-    if unit := labels.UNITS.get(name):
+    if unit := _head_table.UNITS.get(name):
         return config.NumberColumn(f"{name} ({unit})", format=f"%.{digits}f")
-    if name.startswith(labels.ABLATION):
-        return config.NumberColumn(format=f"%.{digits}f", help=labels.ablated(name))
+    if name.startswith(_head_table.ABLATION):
+        return config.NumberColumn(format=f"%.{digits}f", help=_head_table.ablated(name))
     return config.Column()
 
 
 def scatter(heads: Heads, projector: bool) -> None:
-    numbers = labels.numbers_of(heads.rows)
+    numbers = _head_table.numbers_of(heads.rows)
     look = {"width": 240, "label_visibility": "collapsed"}
     with st.container(horizontal=True, vertical_alignment="center"):
         up = session.draw("up", options=numbers, default=numbers[0], look=look)
@@ -116,7 +119,9 @@ def scatter(heads: Heads, projector: bool) -> None:
             heads.choose(point["customdata"])
 
     figure(
-        charts.scatter(labels.points(heads.rows, across, up), across, up, heads.selected, HEIGHT),
+        charts.scatter(
+            _head_table.points(heads.rows, across, up), across, up, heads.selected, HEIGHT
+        ),
         key=FIGURE,
         alt=f"Every head as a point, {up} over {across}: {heads.measured_on}",
         projector=projector,
@@ -166,7 +171,7 @@ def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> Non
         | {name: number for name in (habit.name, "a uniform head")},
         alt=f"Sentences in which the selected head does most what it is named for, {habit.name}",
     )
-    st.caption(labels.sentences_explained(habit.name, session.MOST_LINES))
+    st.caption(_head_table.sentences_explained(habit.name, session.MOST_LINES))
     st.page_link(
         PAGES[HOME].file,
         label=f"Open {PAGES[HOME].title}",

@@ -2,8 +2,9 @@
 
 import streamlit as st
 
-from app import charts, compute, labels, session
+from app import charts, compute, session
 from app.components.figure import panel
+from app.views import _systems_in_words
 from model.analysis.lineage import LINE, N_KEY_HEADS, SIZES
 
 
@@ -13,8 +14,8 @@ def draw(controls, projector: bool) -> None:
     swap, effect = LINE[name], effects[name]
     told, drawn = st.columns([2, 3], gap="medium")
     with told:
-        st.markdown(labels.swap(swap))
-        st.markdown(labels.effect(swap, effect))
+        st.markdown(_systems_in_words.swap(swap))
+        st.markdown(_systems_in_words.effect(swap, effect))
     with drawn:
         curves = effect.curves
         across = charts.Axis(curves.across, curves.places)
@@ -27,7 +28,7 @@ def draw(controls, projector: bool) -> None:
             projector=projector,
         )
     st.subheader("One part after the other")
-    st.markdown(labels.lineage(effects))
+    st.markdown(_systems_in_words.lineage(effects))
     st.markdown(
         "Each row is the model of the row above with one part in the place of another; the first "
         f"is the paper's. All have {SIZES['n_decoder_layers']} layers of {SIZES['n_heads']} heads, "

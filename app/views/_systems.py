@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from app import charts, compute, labels, session
+from app import charts, compute, session
 from app.components.figure import panel
 from app.views import _little_examples as little_examples
+from app.views import _systems_in_words
 from model.analysis.family import LAYERS, SIZES
 from model.presets import PRESETS, parameters
 from model.provenance import SOURCES
@@ -23,10 +24,10 @@ def draw(controls, projector: bool) -> None:
         )
         if source.disagreements:
             st.markdown("**Where its text and its code disagree**")
-            st.markdown(labels.disagreements(source))
+            st.markdown(_systems_in_words.disagreements(source))
         if source.repairs:
             st.markdown("**Built as meant**")
-            st.markdown(labels.repairs(source))
+            st.markdown(_systems_in_words.repairs(source))
     layers = [*("in", *(f"layer {i + 1}" for i in range(LAYERS)))]
     with lengths:
         panel(
@@ -52,7 +53,7 @@ def draw(controls, projector: bool) -> None:
         )
 
     st.subheader("What they do differently, and what it does to your sentence")
-    st.markdown(labels.differences(measured))
+    st.markdown(_systems_in_words.differences(measured))
 
     positions = [str(i) for i in range(measured["tokens"])]
     panel(

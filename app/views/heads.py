@@ -5,6 +5,7 @@ import streamlit as st
 from app import catalog, compute, labels, session
 from app.settings import EXAMPLES, SCATTER, SENTENCES, SETTINGS, SURVEY, THIS_SENTENCE
 from app.thumbnails import thumbnails
+from app.views import _head_table
 from app.views import _heads_shown as shown
 from model.analysis.head_metrics import THRESHOLD
 
@@ -41,7 +42,7 @@ pictures = compute.cached(
 ablation = {}
 if measured_on == THIS_SENTENCE and compute.is_short(run):  # else asked for, as an order of tiles
     ablation = compute.effects_of(view, run, "heads")
-rows = labels.head_table(measured, trace, pictures, pattern, ablation, over)
+rows = _head_table.head_table(measured, trace, pictures, pattern, ablation, over)
 heads = shown.Heads(rows, measured_on, over)
 
 left, card = st.columns([3, 2])
@@ -66,7 +67,7 @@ with card:
     if rows and heads.selected is None:
         st.caption(f"Not in the table: it does not have the pattern “{pattern}”.")
     st.caption(
-        labels.surveyed_on(over, run == compute.as_trained(run))
+        _head_table.surveyed_on(over, run == compute.as_trained(run))
         if over
         else "Score: 100 % is the head of the textbook, 0 % attends to all tokens alike (for "
         f"“broad”: to one). From {labels.percent(THRESHOLD)} on a head has the pattern. Shares are "

@@ -6,10 +6,11 @@ from itertools import islice
 import pandas as pd
 import streamlit as st
 
-from app import labels, session
+from app import session
 from app.components.merge_steps import merge_steps
 from app.components.token_line import framed_lines
 from app.theme import MARKED
+from app.views import _token_table
 from model.analysis.tokenization import merges
 from model.probing.sites import sides_of
 from model.probing.trace import read_of
@@ -44,12 +45,14 @@ with one_word:
         most_split = max(range(len(words)), key=lambda i: (n_tokens[i], len(words[i])))
         chosen = options.index(session.draw("word", options=options, default=options[most_split]))
     if tokenizer.kind != "BPE":
-        st.info(labels.no_merges(tokenizer.kind))
+        st.info(_token_table.no_merges(tokenizer.kind))
     elif words:
         start = tokenizer.first_symbols(words[chosen])
         steps = list(islice(merges(tokenizer, words[chosen]), MOST_STEPS))
         merge_steps(names[chosen], start, steps, tokenizer.readable)
-        st.caption(labels.merged(len(start), n_tokens[chosen], len(steps), len(tokenizer.merges)))
+        st.caption(
+            _token_table.merged(len(start), n_tokens[chosen], len(steps), len(tokenizer.merges))
+        )
 
 with whole_text:
     normalized = visible(tokenizer.normalized(text))
@@ -66,7 +69,7 @@ with whole_text:
     # What a model writes need not be what the tokenizer would make of the same text.
     as_tokenized = encoding.ids == tokenizer.encode(text).ids
     sources = [options[i] for i in word_ids] if as_tokenized else None
-    table = pd.DataFrame(labels.token_rows(side, encoding, read[side.name], sources))
+    table = pd.DataFrame(_token_table.token_rows(side, encoding, read[side.name], sources))
     marked = table["from"] == (options[chosen] if words else "")
     st.dataframe(
         table.astype({"start": "Int64", "end": "Int64"}).style.apply(

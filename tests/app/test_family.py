@@ -6,8 +6,8 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from app import labels
 from app.settings import LINEAGE
+from app.views import _systems_in_words
 from model import load
 from model.analysis import family, lineage
 from model.presets import PRESETS
@@ -74,7 +74,7 @@ def test_the_page_shows_what_is_measured(app):
     models = family.members(len(en_de.tokenizer), 1024)
     with torch.no_grad():
         measured = family.measure(models, src, tgt)
-    assert table == labels.differences(measured | {"tokens": src.shape[1]})
+    assert table == _systems_in_words.differences(measured | {"tokens": src.shape[1]})
     assert f"**{measured['lengths']['pre_norm'][-1]:.1f}**" in table
     assert "none: van_dijck and bloem's notebook" in table and "padding's is never trained" in table
     assert "vanilla, whose own code then has NaN" in table
@@ -128,8 +128,11 @@ def effects():
 def test_each_swap_is_told_with_what_it_changes(app, effects, swap):
     app.text_area(key="source").set_value(TEXT).run()
     shown, step = of_the_line(app, swap), lineage.LINE[swap]
-    assert labels.swap(step) in shown and labels.effect(step, effects[swap]) in shown
-    table = labels.lineage(effects)
+    assert (
+        _systems_in_words.swap(step) in shown
+        and _systems_in_words.effect(step, effects[swap]) in shown
+    )
+    table = _systems_in_words.lineage(effects)
     assert table in shown and len(table.splitlines()) == 2 + len(lineage.LINE)
     assert step.title in [one.value for one in app.subheader]
 

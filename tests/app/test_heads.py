@@ -5,6 +5,7 @@ import pytest
 
 from app import labels, settings
 from app.settings import EXAMPLES, SCATTER, SENTENCES, SURVEY, THIS_SENTENCE
+from app.views import _head_table
 from model import load
 from model.analysis.head_metrics import RULES, THRESHOLD, heads_with, measured
 from model.checkpoint import SHIPPED
@@ -59,7 +60,7 @@ def test_the_filter_leaves_the_heads_that_have_the_pattern(heads, pattern):
         assert not heads.dataframe and pattern in heads.info[0].value
         return
     assert listed(heads) == wanted
-    score = table(heads)[labels.SCORE]
+    score = table(heads)[_head_table.SCORE]
     assert score.is_monotonic_decreasing and score.min() >= 100 * THRESHOLD
 
 

@@ -3,6 +3,7 @@ import pytest
 
 from app import labels
 from app.charts import Axis
+from app.views import _head_table
 from model import presets
 from model.analysis.head_metrics import measure, tokens_of
 from model.analysis.reading import Reading
@@ -78,7 +79,7 @@ def pictures_of(seen):
 
 def test_table_of_heads_has_every_head_and_what_could_be_measured(seen):
     numbers = measured(seen)
-    rows = labels.head_table(numbers, seen, pictures_of(seen))
+    rows = _head_table.head_table(numbers, seen, pictures_of(seen))
     assert len(rows) == 2 + 4 + 4
     for row in rows:
         assert row["weights"] == f"{row['attention']} {row['layer'] - 1} {row['head'] - 1}"

@@ -1,0 +1,186 @@
+"""Every head in numbers, as a table, of a sentence or with the intervals of a survey."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from app.charts import Points
+from app.labels import INTERVAL, SHARES, P, head_numbers, layer_number
+from model.analysis.head_metrics import (
+    ANY,
+    Measured,
+    heads_with,
+    nearest_names,
+)
+from model.corpus.survey import ALIGNMENT, IN_WORDS, POSITIONAL, SIGNIFICANT, Survey
+from model.probing.trace import Trace
+
+SCORE = "score"  # of the pattern that the table is filtered by
+RULED = {  # shares that a survey has beside those of Measured → on what
+    POSITIONAL: "one offset",
+    ALIGNMENT: "aligned",
+    "separators": "separators",
+    "rare": "rarest token",
+}
+PERCENTAGES = (  # of head_table
+    SCORE,
+    "nearest, score",
+    "second, score",
+    *SHARES.values(),
+    *RULED.values(),
+)
+UNITS = {"entropy": "bits", "distance": "tokens"}
+ABLATION = "ablation"
+
+
+def head_table(
+    measured: Mapping[str, Measured],
+    trace: Trace,
+    pictures: Mapping[str, Sequence[Sequence[str]]],
+    pattern: str = ANY,
+    ablation: Mapping[str, np.ndarray] = MappingProxyType({}),
+    survey: Survey | None = None,
+) -> list[dict]:
+    """One row for every head: its picture, its two nearest patterns with their scores, its numbers,
+    and the effect of its ablation, kind → (layers, heads). Of one pattern the heads that have it,
+    with the score first and the best on top. Shares and scores are in percent; `trace` is any of
+    the same model. Of a survey, which `measured` is then of, all numbers with their intervals."""
+    rows = []
+    for kind, heads in heads_with(measured, pattern).items():
+        numbers = measured[kind]
+        for layer, head in heads:
+            number = layer_number(trace, kind, layer)
+            row = {"weights": pictures[kind][layer][head]}
+            row |= {"attention": kind, "layer": number, "head": head + 1}
+            if pattern != ANY:
+                row[SCORE] = 100 * float(numbers.scores[pattern][layer, head])
+            if survey:
+                row |= _lost(survey, kind, number - 1, head)
+            matches = nearest_names(numbers, layer, head)
+            for place, match in zip(("nearest", "second"), matches, strict=False):
+                row |= {place: match.name, f"{place}, score": 100 * match.score}
+            if kind in ablation:
+                row[ABLATION] = float(ablation[kind][layer, head])
+            if survey:
+                row |= _surveyed(survey.head(kind, number - 1, head))
+            else:
+                row |= _of_sentence(head_numbers(numbers, layer, head))
+            rows.append(row)
+    return sorted(rows, key=lambda row: -row.get(SCORE, 0))
+
+
+def _of_sentence(known: Mapping[str, float]) -> dict:
+    return {name: known.get(name) for name in UNITS} | {
+        label: 100 * known[name] if name in known else None for name, label in SHARES.items()
+    }
+
+
+def _lost(survey: Survey, kind: str, layer: int, head: int) -> dict:
+    """What a survey loses without a head, with its p; and the names that it gives it."""
+    known, row = survey.head(kind, layer, head), {}
+    for name in filter(None, (survey.card["score"], "loss")):
+        column = lost_name(name)
+        row |= _with_interval(column, known.get(name)) | {column + P: known[name]["p_holm"]}
+    return row | {"named": ", ".join(one.name for one in survey.names(kind, layer, head))}
+
+
+def _surveyed(known: Mapping[str, Mapping]) -> dict:
+    """The numbers of a head in a survey, with their intervals."""
+    row = {}
+    for name in UNITS:
+        row |= _with_interval(name, known.get(name))
+    for name, label in (RULED | SHARES).items():
+        row |= _with_interval(label, known.get(name), 100)
+    return row
+
+
+def _with_interval(column: str, found: Mapping | None, scale: int = 1) -> dict:
+    value, *ends = (found and found[name] for name in ("value", "low", "high"))
+    if value is None:
+        return {column: None, column + INTERVAL: None}
+    return {
+        column: scale * value,
+        column + INTERVAL: None if None in ends else tuple(scale * end for end in ends),
+    }
+
+
+def lost_name(measure: str) -> str:
+    """What is lost without a head, as the head of a column."""
+    return f"{ABLATION}, {IN_WORDS[measure].partition(', of')[0].removeprefix('the ')}"
+
+
+def numbers_of(rows: Sequence[Mapping]) -> list[str]:
+    """The columns of a table of heads with numbers that one may compare, ablation first."""
+    names = dict.fromkeys(
+        name
+        for row in rows
+        for name, value in row.items()
+        if isinstance(value, float) and not name.endswith(P)
+    )
+    return sorted(names, key=lambda name: not name.startswith(ABLATION))
+
+
+def interval(ends: tuple[float, float] | None, digits: int) -> str:
+    if ends is None:
+        return ""
+    low, high = (f"{round(end, digits) + 0:.{digits}f}".replace("-", "−") for end in ends)
+    return f"{low} to {high}"
+
+
+def digits_of(column: str, surveyed: bool) -> int:
+    """Of the numbers in a column of the table of heads."""
+    if column in PERCENTAGES:
+        return 0
+    if column in UNITS:
+        return 2 if surveyed else 1
+    return 3 if column == lost_name("loss") else 2
+
+
+def ablated(column: str) -> str:
+    """What a column of ablation is."""
+    if column == ABLATION:
+        return "By how much the log-probability of the output changes without the head."
+    return "By how much the score of the survey changes without the head."
+
+
+def points(rows: Sequence[Mapping], across: str, up: str) -> dict[str, Points]:
+    """Kind → its heads as points, of two columns of a table of heads; what has no number is left
+    out."""
+    found: dict[str, list] = {}
+    for number, row in enumerate(rows):
+        if row[across] is None or row[up] is None:
+            continue
+        name = f"{row['attention']} {row['layer']}·{row['head']}"
+        sides = [
+            (row[column], *(row.get(column + INTERVAL) or (row[column],) * 2))
+            for column in (across, up)
+        ]
+        found.setdefault(row["attention"], []).append((name, number, *sides))
+    return {
+        kind: Points(names, numbers, np.array(x).T, np.array(y).T)
+        for kind, heads in found.items()
+        for names, numbers, x, y in [zip(*heads, strict=True)]
+    }
+
+
+def sentences_explained(habit: str, most: int) -> str:
+    """How the sentences of a head were chosen."""
+    return (
+        f"Your own lines (the first {most}) and the example sentences, by how far the head is "
+        f"beyond a uniform one in what it is named for, “{habit}”. Click one to read it; then "
+        "every page shows it."
+    )
+
+
+def surveyed_on(survey: Survey, as_trained: bool) -> str:
+    """What the numbers of a survey are of."""
+    change = "the score" if survey.card["score"] else "the loss"
+    lost = lost_name(survey.card["score"] or "loss")
+    changed = "" if as_trained else " What is changed above is not in it."
+    return (
+        f"Over {survey.card['sentences']:,} sentences ({survey.card['data']}), each with its 95 % "
+        f"interval by bootstrap. **{lost}**: the change of {change} without the head; p is "
+        f"adjusted for all heads (Holm), and from {SIGNIFICANT:.2f} on it may be chance. "
+        f"**named**: by the rules of Voita et al. and Clark et al.{changed}"
+    )
