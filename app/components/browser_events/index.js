@@ -9,6 +9,8 @@ const SLOW = 500; // ms
 const PLACES = "headlight places";
 
 const read = () => JSON.parse(sessionStorage.getItem(PLACES) ?? "{}");
+let runs = 0; // that have begun
+
 const app = () => document.querySelector('[data-testid="stApp"]');
 const idle = () => app()?.dataset.testScriptState === "notRunning";
 
@@ -22,24 +24,28 @@ function keep({ target }) {
 function goBack() {
   const place = read()[location.pathname];
   if (!place) return;
-  const until = performance.now() + PATIENCE;
+  const [until, before] = [performance.now() + PATIENCE, runs];
   const again = () => {
     const main = document.querySelector(".stMain");
-    const reached = idle() && main.scrollHeight >= place + main.clientHeight;
+    const isDrawn = runs > before && idle(); // not the page that one leaves
+    const reached = isDrawn && main.scrollHeight >= place + main.clientHeight;
     if (reached) main.scrollTop = place;
     else if (performance.now() < until) requestAnimationFrame(again);
   };
-  setTimeout(again, 100); // by then the page runs
+  again();
 }
 
-// Marks the page once a run takes so long that what is not drawn yet should fade (style in theme.py).
-function watchForSlowRuns() {
+// Counts runs, and marks the page while one takes so long that what is not drawn yet should fade
+// (style in theme.py).
+function watchRuns() {
   const root = document.documentElement;
   let timer;
   const hear = () => {
     clearTimeout(timer);
     delete root.dataset.slow;
-    if (!idle()) timer = setTimeout(() => (root.dataset.slow = ""), SLOW);
+    if (idle()) return;
+    runs++;
+    timer = setTimeout(() => (root.dataset.slow = ""), SLOW);
   };
   const attributeFilter = ["data-test-script-state"];
   new MutationObserver(hear).observe(app(), { attributes: true, attributeFilter });
@@ -53,5 +59,5 @@ export default function ({ parentElement, setTriggerValue }) {
   window.headlightKeepsPlace = true;
   document.addEventListener("scroll", keep, { capture: true, passive: true });
   window.addEventListener("popstate", goBack);
-  watchForSlowRuns();
+  watchRuns();
 }
