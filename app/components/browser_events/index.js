@@ -10,14 +10,19 @@ const PLACES = "headlight places";
 
 const read = () => JSON.parse(sessionStorage.getItem(PLACES) ?? "{}");
 let runs = 0; // that have begun
+let height = 0; // of the page when it was scrolled last
 
 const app = () => document.querySelector('[data-testid="stApp"]');
 const idle = () => app()?.dataset.testScriptState === "notRunning";
 
 function keep({ target }) {
-  // While a page gives way to another it shrinks, and that is no place that anybody chose.
+  // While a page gives way to another it shrinks, and its end is no place that anybody chose.
   if (!target.classList?.contains("stMain") || !idle()) return;
-  const places = { ...read(), [location.pathname]: target.scrollTop };
+  const { scrollTop, scrollHeight, clientHeight } = target;
+  const isPushed = scrollHeight < height && scrollTop + clientHeight >= scrollHeight - 1;
+  height = scrollHeight;
+  if (isPushed) return;
+  const places = { ...read(), [location.pathname]: scrollTop };
   sessionStorage.setItem(PLACES, JSON.stringify(places));
 }
 
