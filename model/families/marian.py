@@ -12,7 +12,6 @@ from model.transformer import (
     Config,
     DecoderLayer,
     Embedding,
-    MultiHeadAttention,
     TokenEmbedding,
     Transformer,
 )
@@ -68,14 +67,9 @@ class RecurrentLayer(DecoderLayer):
     sublayers: ClassVar = {"recurrence": "norm1", "cross_attn": "norm2", "feed_forward": "norm3"}
 
     def __init__(self, config: Config):
-        nn.Module.__init__(self)
+        super().__init__(config)
+        del self.self_attn
         self.recurrence = SSRU(config.d_model)
-        self.norm1 = nn.LayerNorm(config.d_model)
-        self.cross_attn = MultiHeadAttention(config.d_model, config.n_heads, config.dropout)
-        self.norm2 = nn.LayerNorm(config.d_model)
-        self.feed_forward = nn.Identity()  # Marian's is put in
-        self.norm3 = nn.LayerNorm(config.d_model)
-        self.dropout = nn.Dropout(config.dropout)
 
     def forward(
         self,
