@@ -32,7 +32,11 @@ from model.probing.run import FINAL
 from model.training import snapshots
 from model.transformer import Site
 
-EXAMPLES = SHIPPED.parent / "examples"
+WRITTEN_FOR = {  # a family's preset → its file of examples
+    "bert": "masked-token", "gpt2": "next-token", "llama": "next-token",
+    "marian": "translation", "marian_ssru": "translation",
+}  # fmt: skip
+EXAMPLES, EXAMPLES_FILE = SHIPPED.parent / "examples", "examples.txt"
 DEFAULT_MODEL, CLASSIFIER = "en-de", "reviews"
 UNTRAINED = {f"{preset}, untrained": preset for preset in PRESETS}  # model → its preset
 SEEDED = Lock()  # random weights come from one generator for all sessions
@@ -118,10 +122,27 @@ def trained(name: str) -> str:
     return CLASSIFIER if classifies else DEFAULT_MODEL
 
 
+@st.cache_data(show_spinner=False)
 def examples(name: str) -> list[str]:
-    """Example sentences for a model, the first one to open on."""
-    path = EXAMPLES / f"{trained(name)}.txt"
-    return lines_of(path.read_text(encoding="utf-8")) if path.is_file() else []
+    """Example sentences for a model, the first one to open on: those in its folder, else ours."""
+    try:
+        path = folders()[trained(name)] / EXAMPLES_FILE
+        if not path.is_file():
+            path = EXAMPLES / f"{_written_for(name)}.txt"
+        small = path.is_file() and path.stat().st_size <= LONGEST_CARD
+        return lines_of(path.read_text(encoding="utf-8")) if small else []
+    except Exception:  # see above; what is wrong with the model is reported when it is chosen
+        return []
+
+
+def _written_for(name: str) -> str:
+    """Which of our files of examples suits a model: its own, or one for its family, in English."""
+    folder = folders()[trained(name)]
+    if is_ours(folder):
+        return trained(name)
+    found = contents_of(folder)
+    reads_english = found.card.get("direction", ["en"])[0] == "en"
+    return WRITTEN_FOR[found.family.preset] if reads_english else ""
 
 
 @st.cache_data(show_spinner=False)  # settings ask for it several times in every run

@@ -38,6 +38,7 @@ from model.tokenizer import Encoding
 from model.transformer import Site
 
 MOST_LINES = 50  # of those that were typed, where each takes a pass
+BUTTONS = 12  # more choices than these are a list
 VIEWS = 8  # models that a session keeps its view of; a large one is 0.25 GB
 
 
@@ -263,6 +264,8 @@ def _widget(setting: Setting, allowed: Limits, box, look: Mapping):
     match setting.widget:
         case "toggle":
             return box.toggle(label, default, **common)
+        case "segmented" if len(options) > BUTTONS:
+            return box.selectbox(label, options, options.index(default), **common | {"width": 100})
         case "segmented":
             common |= {"wrap": True, "required": True}
             return box.segmented_control(label, options, default=default, **common)

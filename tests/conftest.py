@@ -47,14 +47,15 @@ def pytest_configure(config):
 @pytest.fixture(scope="session")
 def models(tmp_path_factory) -> Path:
     """A folder of models for `--models`, with random weights: one with 2 encoder and 5 decoder
-    layers and snapshots of two training steps, one that reads 12 tokens, a classifier, and one
-    that is broken."""
+    layers and snapshots of two training steps, one that reads 12 tokens, one of 20 encoder layers,
+    a classifier, and one that is broken."""
     folder = tmp_path_factory.mktemp("models")
     tokenizer = Tokenizer.train(LINES, vocab_size=300)
     sizes = dict(vocab_size=len(tokenizer), d_model=32, n_heads=4, d_ff=64)
     shapes = {
         "uneven": dict(n_encoder_layers=2, n_decoder_layers=5),
         "short": dict(n_encoder_layers=1, n_decoder_layers=1, max_length=12),
+        "deep": dict(n_encoder_layers=20, n_decoder_layers=1),
     }
     torch.manual_seed(0)
     for name, shape in shapes.items():

@@ -238,5 +238,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit("\nStopped; nothing was added.")
     print(
         f"{added.folder}: {added.family}, {added.parameters:,} parameters\n"
-        f"Its licence: {added.licence}"
+        f"Its licence: {added.licence}\n"
+        f"To see it, choose {added.folder.name} in: "
+        f"streamlit run app/main.py -- --models {args.into}"
     )

@@ -2,6 +2,7 @@
 with config.json, safetensors and a tokenizer; other kinds have files of their own."""
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 
@@ -56,7 +57,7 @@ def _in_folder(folder: Path) -> Contents:
         config=Described(values, str(folder / "config.json")),
         weights=weights,
         tokenizer=partial(tokenizer_of, folder),
-        card={"title": folder.name, "family": values["model_type"]},
+        card={"title": folder.name, "family": values["model_type"]} | _languages(folder),
         files=tuple(folder / file for file in sorted({*weights.files.values()})),
         more=_pooling(folder, family),
     )
@@ -106,6 +107,20 @@ def _pooling(folder: Path, family: Family) -> Sizes:
     except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
         raise CannotLoad(f"{folder} says unclearly how its embedding is made: {error!r}.") from None
     return sizes
+
+
+def _languages(folder: Path) -> dict:
+    """From which language a translator's tokenizer says that it translates, and into which."""
+    file = folder / "tokenizer_config.json"
+    try:
+        if file.stat().st_size > MOST_BYTES:
+            return {}
+        values = json.loads(file.read_text(encoding="utf-8"))
+        languages = [values[name] for name in ("source_lang", "target_lang")]
+        named = all(re.fullmatch("[a-z]{2,3}", language) for language in languages)
+    except (OSError, ValueError, TypeError, KeyError):
+        return {}
+    return {"direction": languages} if named else {}
 
 
 def _noted(path: Path) -> dict:

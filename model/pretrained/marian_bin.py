@@ -8,6 +8,7 @@ are not read.
 """
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -245,10 +246,16 @@ def marian_contents(folder: Path) -> Contents:
         config=Described(values, str(path), CONFIG),
         weights=weights,
         tokenizer=tokenizer,
-        card={"title": folder.name, "family": "marian"},
+        card={"title": folder.name, "family": "marian"} | _languages(path),
         files=(path,),
         more={},
     )
+
+
+def _languages(path: Path) -> dict:
+    """From which language into which, as Firefox names its files: model.enpt.intgemm.alphas.bin."""
+    named = re.match(r"model\.([a-z]{2})([a-z]{2})\.", path.name)
+    return {"direction": list(named.groups())} if named else {}
 
 
 def _only(folder: Path, pattern: str) -> Path:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app import labels
+from app import catalog, labels
 from app.export import bertviz_html, bundle, tables
 from app.export.bundle import Model
 from app.notebook import show
@@ -62,6 +62,36 @@ def test_every_page_opens(opened, name):
         said = [error.value for error in page.error]
         assert all("no linear function" in text for text in said), key
         assert not said or (key == "attribution" and name in ("bert", "minilm"))
+
+
+EXAMPLES = {
+    "bert": "[MASK]",
+    "gpt2": "the capital of",
+    "qwen3": "the capital of",
+    "marian": "apples",
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_model_opens_on_an_example_of_what_its_family_does(page, name):
+    page.query_params["model"] = name
+    page.run()
+    assert not page.exception
+    assert EXAMPLES[name] in page.session_state["source"]
+    assert len(catalog.examples(name)) > 2
+
+
+def test_examples_are_in_the_language_that_is_read_or_of_the_folder(page, folders):
+    """It is from xx to yy, by the name of its file."""
+    page.query_params["model"] = TINY
+    page.run()
+    assert page.session_state["source"] == "" and catalog.examples(TINY) == []
+    file = folders / TINY / "examples.txt"
+    file.write_text("one two\n\nthree\n", encoding="utf-8")
+    catalog.examples.clear()
+    assert catalog.examples(TINY) == ["one two", "three"]
+    file.unlink()
+    catalog.examples.clear()
 
 
 @pytest.mark.parametrize("at", ["Input", "Projections", "Scores", "Feed-forward"])

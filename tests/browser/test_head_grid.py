@@ -283,6 +283,27 @@ def test_a_model_without_the_kind_in_focus(grid):
     assert grid.visit.errors == []
 
 
+def test_many_layers_stand_in_columns_so_that_all_are_in_view(grid):
+    grid.visit.open("?model=deep&source=the+dog&target=ein+Hund&kind=encoder&show=one+kind")
+    assert grid.picture("grid.drawn[0].tall") < 20
+    foot, window = grid.picture(
+        "[grid.drawn[0].over.canvas.getBoundingClientRect().bottom, window.innerHeight]"
+    )
+    assert foot <= window
+    # Twenty buttons would take a line of their own.
+    expect(grid.page.get_by_role("combobox", name="Layer")).to_be_visible()
+    for layer, head in ((1, 1), (12, 3), (20, 4)):
+        said = grid.point("encoder", layer, head, 1, 0)
+        assert f"layer {layer} head {head}:" in said
+        grid.page.mouse.click(*grid.place("encoder", layer, head, 1, 0))
+        grid.visit.settle()
+        assert f"layer={layer}" in grid.page.url or layer == 1
+        expect(grid.page.locator(".selected h3")).to_contain_text(f"layer {layer}, head {head}")
+    grid.page.mouse.move(5, 5)
+    grid.page.locator(".stage").focus()
+    assert "layer 19 head 4" in grid.press("ArrowUp")
+
+
 def test_words_and_special_tokens(grid):
     grid.visit.open("?source=A+Huntsman+runs.&words=true&special=hide&kind=encoder")
     shown = grid.page.locator(".source span").all_text_contents()

@@ -17,6 +17,8 @@ const WIDE = 1000; // px; a narrower frame has the selected head below the tiles
 const LARGEST_TILE = 18; // in letters
 const HIGHEST = 0.42; // of the window, for all layers together
 const LOWEST_TILE = 44; // px; where all layers would be in view only with lower ones, they are not
+const MANY_LAYERS = 9; // so many stand in several columns, where that brings all into view
+const LOWEST_FOLDED = 20; // px of their tiles
 const TITLE = 1.8; // of a kind of attention, in letters
 const GAP = 4;
 const CORNER = 12; // px
@@ -209,17 +211,22 @@ export class Grid {
     const top = order ? 0 : 1.5 * font;
     const above = order ? 1.25 * font : 0; // a line of its own over every tile
     const ratio = Math.min(1.6, Math.max(0.6, part.rows / part.columns));
-    const fitting = (this.below - TITLE * font - top) / layers - GAP - above;
-    const highest = Math.min(fitting < LOWEST_TILE ? Infinity : fitting,
-      Math.max(LEAST_TILE, (HIGHEST * window.innerHeight) / layers));
+    const fitting = (rows) => (this.below - TITLE * font - top) / rows - GAP - above;
+    const widest = (folds) => (room / folds - left) / heads - GAP;
+    const folds = order ? 1 : this.folds(layers, (count) =>
+      Math.min(widest(count), fitting(Math.ceil(layers / count)) / ratio));
+    const tall = Math.ceil(layers / folds);
+    const highest = Math.min(folds === 1 && fitting(tall) < LOWEST_TILE ? Infinity : fitting(tall),
+      Math.max(LEAST_TILE, (HIGHEST * window.innerHeight) / tall));
     const largest = Math.min(LARGEST_TILE * font, this.large ? highest / ratio : Infinity);
-    const width = Math.min((room - left) / heads - GAP, largest);
+    const width = Math.min(widest(folds), largest);
     const height = width * ratio;
-    const section = { part, left, top: top + above, width, height, order, above };
+    const section = { part, left, top: top + above, width, height, order, above, tall };
     section.stepX = width + GAP;
     section.stepY = height + GAP + above;
-    const fullWidth = Math.ceil(left + heads * section.stepX);
-    const fullHeight = Math.ceil(section.top + layers * section.stepY);
+    section.foldX = left + heads * section.stepX;
+    const fullWidth = Math.ceil(folds * section.foldX);
+    const fullHeight = Math.ceil(section.top + tall * section.stepY);
     // The same ones each time: to give new ones their memory takes longer than to draw on them.
     this.canvases[part.kind] ??= [0, 1].map(() => element("canvas", { "aria-hidden": "true" }));
     const [base, over] = this.canvases[part.kind].map((canvas) =>
@@ -256,24 +263,42 @@ export class Grid {
     }
     if (!order) {
       base.textAlign = "center";
-      for (let head = 0; head < heads; head++)
-        base.fillText(head ? head + 1 : "head 1", this.corner(section, head).x + width / 2,
-          0.95 * font);
+      const [head1, layer1] = [width, height].map((size) => size >= LOWEST_TILE);
       for (let layer = 0; layer < layers; layer++) {
-        const { y } = this.corner(section, layer * heads);
-        writeTurned(base, `layer ${part.numbers[layer]}`, 0.95 * font, y + height / 2, height);
+        const { x, y } = this.corner(section, layer * heads);
+        const name = `${layer1 ? "layer " : ""}${part.numbers[layer]}`;
+        writeTurned(base, name, x - left + 0.95 * font, y + height / 2, height);
+        for (let head = 0; layer % tall === 0 && head < heads; head++)
+          base.fillText(head || !head1 ? head + 1 : "head 1", x + head * section.stepX + width / 2,
+            0.95 * font);
       }
     }
     return section;
   }
 
+  /** How many columns the layers stand in: as many as leave the largest tiles, where that brings
+   * all of them into view. `size` of a tile by the number of columns. */
+  folds(layers, size) {
+    if (!this.large || layers < MANY_LAYERS || size(1) >= LOWEST_TILE) return 1;
+    let best = 1;
+    for (let count = 2; count <= layers; count++) if (size(count) > size(best)) best = count;
+    return size(best) < LOWEST_FOLDED ? 1 : best;
+  }
+
   /** Where a place of a section is. */
-  corner(section, place) {
-    const { heads } = section.part;
+  corner({ part, left, top, stepX, stepY, foldX, tall }, place) {
+    const row = Math.floor(place / part.heads);
     return {
-      x: section.left + (place % heads) * section.stepX,
-      y: section.top + Math.floor(place / heads) * section.stepY,
+      x: left + Math.floor(row / tall) * foldX + (place % part.heads) * stepX,
+      y: top + (row % tall) * stepY,
     };
+  }
+
+  /** A point of a section as if all its layers stood in one column. */
+  unfolded({ top, tall, stepY, foldX }, [x, y]) {
+    const fold = Math.floor(x / foldX);
+    const isOnTiles = y >= top && y < top + tall * stepY;
+    return [x - fold * foldX, isOnTiles ? y + fold * tall * stepY : -1];
   }
 
   /** All tiles of a part, one pixel a cell. */
@@ -308,8 +333,8 @@ export class Grid {
       const { part, width, height, stepX, stepY } = section;
       const [x, y] = pointIn(section.over.canvas, event);
       const { layers, heads } = part;
-      const under = cellUnder(x, y, { left: section.left, top: section.top, across: stepX,
-        down: stepY, rows: layers, columns: heads });
+      const under = cellUnder(...this.unfolded(section, [x, y]), { left: section.left,
+        top: section.top, across: stepX, down: stepY, rows: layers, columns: heads });
       if (!under) continue;
       const place = under[0] * heads + under[1];
       const corner = this.corner(section, place);
@@ -339,8 +364,9 @@ export class Grid {
 
   /** The first head of the layer whose label is under the pointer. */
   layerAt(event) {
-    for (const { part, order, over, left, top, height, stepY } of this.drawn ?? []) {
-      const [x, y] = pointIn(over.canvas, event);
+    for (const section of this.drawn ?? []) {
+      const { part, order, over, left, top, height, stepY } = section;
+      const [x, y] = this.unfolded(section, pointIn(over.canvas, event));
       const layer = Math.floor((y - top) / stepY);
       const on = x >= 0 && x < left && layer >= 0 && layer < part.layers && (y - top) % stepY < height;
       if (on && !order && !part.blocks) return { kind: part.kind, layer, head: 0 };

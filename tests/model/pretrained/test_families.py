@@ -1,5 +1,6 @@
 """Other people's models in our classes compute what transformers does with the same files."""
 
+import json
 from contextlib import nullcontext
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 
 from model.checkpoint import load
 from model.masks import Masks
+from model.pretrained.folder import contents_of
 from model.probing.capture import capture, view
 from model.probing.sites import attention_at
 from tests.model.pretrained.folders import (
@@ -73,3 +75,19 @@ def test_groups_and_wide_heads_are_told(tmp_path):
         attention = attention_at(model, site)
         assert attention.query.linear.weight.shape == (4 * 16, 24)
         assert attention.key.linear.weight.shape == (2 * 16, 24)
+
+
+@pytest.mark.parametrize(
+    "says, direction",
+    [
+        ({"source_lang": "en", "target_lang": "fi"}, ["en", "fi"]),
+        ({"source_lang": "<b>", "target_lang": "fi"}, None),
+        ({"source_lang": 3, "target_lang": None}, None),
+        ([], None),
+        ({}, None),
+    ],
+)
+def test_a_tokenizer_says_between_which_languages(says, direction, tmp_path):
+    write(tmp_path, "marian")
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(says), encoding="utf-8")
+    assert contents_of(tmp_path).card.get("direction") == direction

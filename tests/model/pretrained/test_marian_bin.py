@@ -4,6 +4,7 @@ is broken is told in a sentence. The long tests read real models (34 MB from the
 import gzip
 import os
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from model.decoding.search import beam_search, greedy_decode
 from model.families.parts import SSRU, SpreadPositions
 from model.masks import Masks
 from model.pretrained.command import add
+from model.pretrained.folder import contents_of
 from tests.model.pretrained.folders import LINES
 from tests.model.pretrained.marian_files import write_marian
 from tests.model.pretrained.test_gguf import at, cut, sentence_of
@@ -160,6 +162,13 @@ def test_a_folder_as_firefox_keeps_it(folder, tmp_path):
     assert added.family == "marian" and added.licence == "not stated"
     files = {file.name for file in added.folder.iterdir()}
     assert files == {"model.xxyy.bin", "vocab.xxyy.spm", "headlight.json"}
+
+
+def test_the_name_of_its_file_says_the_languages(folder, tmp_path):
+    assert contents_of(folder).card["direction"] == ["xx", "yy"]
+    other = shutil.copytree(folder, tmp_path / "other")
+    (other / "model.xxyy.bin").rename(other / "model.small.bin")
+    assert "direction" not in contents_of(other).card
 
 
 @pytest.mark.long
