@@ -420,6 +420,20 @@ def place_of_norm(final: bool, stack: str) -> str:
     )
 
 
+def far_longer(tokens: Sequence[str], lengths: Sequence[float], top: float) -> str:
+    """What is said of vectors longer than `top`, where the colours end; `lengths` are the greatest
+    of each token's."""
+    far = [f"“{token}”" for token, length in zip(tokens, lengths, strict=True) if length > top]
+    if not far:
+        return ""
+    names = escaped(", ".join(far[:3]) + (" …" if len(far) > 3 else ""))
+    return (
+        f"The vector of {names} is up to {max(lengths):,.0f} long, and the colours end at "
+        f"{top:,.0f}: such massive activations (Sun et al. 2024) are often the first token's, and "
+        "many heads attend to them."
+    )
+
+
 POSITIONS = {  # kind of positional table (see model/analysis/positions.py) → what a model is given
     "sinusoidal": "sines and cosines as in the paper, each row as long as the model's own",
     "learned": "a table that was not its own: random vectors as long as the model's own rows, the "

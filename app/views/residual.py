@@ -46,13 +46,15 @@ after = charts.Axis("after", depths)
 normed = has_final_norm(model.model, side)
 
 st.subheader("How long each vector is")
-st.caption(
-    "“in” is what enters layer 1, the embedding and its position. "
-    f"{labels.place_of_norm(normed, stack)}"
-)
 lengths = residual.lengths(stream).T
+top = residual.usual_most(lengths)
+st.caption(
+    f"“in” is what enters layer 1, the embedding{' and its position' if side.table else ''}. "
+    f"{labels.place_of_norm(normed, stack)} "
+    f"{labels.far_longer(encoding.tokens, lengths.max(axis=1), top)}"
+)
 figure(
-    charts.matrix(lengths, position, after, "length", (0, float(lengths.max())), ".1f"),
+    charts.matrix(lengths, position, after, "length", (0, top), ".1f"),
     key="lengths_figure",
     alt=f"Length of each token's vector through the {stack}",
     projector=projector,

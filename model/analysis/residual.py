@@ -17,6 +17,12 @@ def lengths(x: np.ndarray) -> np.ndarray:
     return np.linalg.norm(x.astype(np.float64), axis=-1)
 
 
+def usual_most(lengths: np.ndarray) -> float:
+    """The largest length within ten times the median. A vector or two, often those of the first
+    token, may be far longer (massive activations, Sun et al. 2024)."""
+    return float(lengths[lengths <= 10 * np.median(lengths)].max())
+
+
 def cosine(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Cosines of vectors, (.., d_model) twice → (..); 0 where one has no length."""
     x, y = x.astype(np.float64), y.astype(np.float64)

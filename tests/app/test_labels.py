@@ -131,3 +131,9 @@ def test_spaces_are_where_they_were_typed(tokenizer):
         for token, apart in zip(encoding.tokens, labels.spaced(encoding), strict=True)
     )
     assert text.strip() == "the dog, sees"
+
+
+def test_far_longer_vectors_are_named():
+    assert labels.far_longer(["a", "b"], [3.0, 4.0], 4.0) == ""
+    said = labels.far_longer(["*a", "b", "c"], [20_000.0, 5.0, 7.0], 7.0)
+    assert "\\*a" in said and "20,000 long" in said and "end at 7" in said

@@ -109,3 +109,9 @@ def test_settled_is_the_first_depth_after_which_nothing_changes():
     best = np.array([[1, 5, 7, 2], [2, 5, 3, 2], [1, 5, 4, 9], [1, 5, 4, 2]])
     lens = residual.Lens(best, best, best, best, 0.0)
     assert lens.settled.tolist() == [2, 0, 2, 3]
+
+
+def test_the_usual_lengths_leave_out_what_is_far_longer():
+    lengths = np.array([[1.0, 2.0, 3000.0], [2.0, 9.0, 4.0]])
+    assert residual.usual_most(lengths) == 9
+    assert residual.usual_most(lengths[1:]) == lengths[1:].max()
