@@ -5,6 +5,7 @@ import { element, painted } from "../shared/dom.js";
 import { percent } from "../shared/numbers.js";
 
 const PAUSE = 1100; // ms for a look at each step
+const MANY_LAYERS = 12; // more than these stand closely, so that all are in view
 
 /** What stays when the server sends other data: where one is, and whether it plays. */
 const state = { step: 0, timer: 0, of: "" };
@@ -159,6 +160,7 @@ class Walk {
       box.onclick = () => this.tell("focus", [layer, head]);
       return box;
     };
+    this.heads.classList.toggle("many", weights.length > MANY_LAYERS);
     this.heads.replaceChildren(
       element("h3", {}, `${rows.name}: what each head attends to for this token`),
       ...weights.map((heads, layer) => element("div", { class: "layer" },
