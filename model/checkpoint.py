@@ -30,6 +30,7 @@ from model.pretrained.folder import is_ours, layout_of, read
 from model.probing import sweeps
 from model.probing.applying import Given, applied
 from model.probing.changes import Change, look_ahead, parse
+from model.probing.long_trace import LongTrace, long_trace
 from model.probing.patching import check_fits, recorded
 from model.probing.run import FINAL, Run
 from model.probing.sites import attention_at
@@ -191,6 +192,12 @@ class Checkpoint:
     ) -> Trace:
         """As `trace`, of a run as a value; `written` as in `given`."""
         return trace(self.model, run, self.given(run, donor, written))
+
+    def long_trace_run(
+        self, run: Run, donor: "Checkpoint | None" = None, written: bool = False
+    ) -> LongTrace:
+        """As `trace_run`, of a text whose weights do not all fit into memory."""
+        return long_trace(self.model, run, self.given(run, donor, written))
 
     @property
     def alignment(self) -> HeadAlignment | None:

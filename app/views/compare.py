@@ -18,7 +18,7 @@ st.markdown(
 
 run = session.run()
 view, focus = session.view(run), session.focus()
-trace = compute.trace_of(view, run)
+trace = compute.whole_trace_of(view, run)
 compared = compute.reference_of(view, run)
 if compared is None:
     st.info(
