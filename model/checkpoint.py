@@ -27,6 +27,7 @@ from model.decoding.search import first_token, greedy_decode
 from model.files import replace_file
 from model.masks import Masks
 from model.pretrained.folder import is_ours, layout_of, read
+from model.pretrained.weights import Progress
 from model.probing import sweeps
 from model.probing.applying import Given, applied
 from model.probing.changes import Change, look_ahead, parse
@@ -301,12 +302,13 @@ def _parsed(changes: Changes) -> tuple[Change, ...]:
     return parse(changes) if isinstance(changes, str) else tuple(changes)
 
 
-def load(name: str | Path) -> Checkpoint:
-    """A shipped checkpoint by name, or any checkpoint by its folder; float32, on the CPU. Raises
-    FileNotFoundError where there is none, and CannotLoad for somebody else's that is broken."""
+def load(name: str | Path, progress: Progress = lambda count, total: None) -> Checkpoint:
+    """A shipped checkpoint by name, or any checkpoint by its folder; float32, on the CPU. Of
+    somebody else's model `progress` hears how much is read. Raises FileNotFoundError where there is
+    none, and CannotLoad for somebody else's that is broken."""
     folder = folder_of(name)
     if not is_ours(folder):
-        return Checkpoint(**vars(read(folder)))
+        return Checkpoint(**vars(read(folder, progress)))
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     model = presets.build(config["preset"], **config["sizes"])
     weights = load_file(folder / "model.safetensors")
