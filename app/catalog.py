@@ -10,7 +10,8 @@ import hashlib
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -19,6 +20,7 @@ import streamlit as st
 import torch
 from safetensors import safe_open
 
+from app.cache import ByteBoundedCache
 from app.setting import Structure
 from app.settings import lines_of
 from model.card import headline
@@ -26,6 +28,7 @@ from model.checkpoint import SHIPPED, Checkpoint, load, parameters_sha256, untra
 from model.presets import PRESETS, parameters, sides
 from model.pretrained.contents import Contents
 from model.pretrained.folder import contents_of, is_ours, layout_of
+from model.pretrained.weights import Progress
 from model.probing.capture import view
 from model.probing.reference import Reference
 from model.probing.run import FINAL
@@ -41,6 +44,8 @@ DEFAULT_MODEL, CLASSIFIER = "en-de", "reviews"
 UNTRAINED = {f"{preset}, untrained": preset for preset in PRESETS}  # model → its preset
 SEEDED = Lock()  # random weights come from one generator for all sessions
 LONGEST_CARD = 2**20  # bytes
+MOST_MODELS = 16  # that are kept in memory
+LARGE = 30_000_000  # numbers of a model that takes seconds to read
 
 
 class UnreadableModel(ValueError):
@@ -230,20 +235,53 @@ def _foreign_card(found: Contents) -> str:
     return " · ".join((_text(found.card["title"]), f"{found.parameters:,} parameters", terms))
 
 
-@st.cache_resource(max_entries=16, show_spinner="Reading the model …")
+@st.cache_resource(show_spinner=False)
+def _models() -> tuple[ByteBoundedCache, Lock]:
+    """Those that were read, and who reads one just now: a large one twice could fill the memory."""
+    return ByteBoundedCache(MOST_MODELS), Lock()
+
+
 def _shared(name: str, step: str, device: str) -> ModelView:
     """Weights on a device, and their twin, for all sessions. Hook none of it: take another view.
     Raises UnreadableModel."""
-    try:
-        return _read(name, step, device)
-    except Exception as error:  # see above
-        why = f"{type(error).__name__}: {_text(' '.join(str(error).split()))}"
-        raise UnreadableModel(f"The model “{name}” cannot be read ({why}).") from error
+
+    def read():
+        try:
+            with st.spinner("Reading the model …"), _progress(name) as progress:
+                return _read(name, step, device, progress)
+        except Exception as error:  # see above
+            why = f"{type(error).__name__}: {_text(' '.join(str(error).split()))}"
+            raise UnreadableModel(f"The model “{name}” cannot be read ({why}).") from error
+
+    models, reading = _models()
+    key = name, step, device
+    if key in models.entries:
+        return models.get(key, read, lambda view: 1)
+    with reading:
+        return models.get(key, read, lambda view: 1)
 
 
-def _read(name: str, step: str, device: str) -> ModelView:
+@contextmanager
+def _progress(name: str) -> Iterator[Progress]:
+    """Says how much of a large model is read by now."""
+    bar, told = None, 0
+
+    def progress(count: int, total: int) -> None:
+        nonlocal bar, told
+        percent = 100 * count // total
+        if total >= LARGE and percent > told:
+            told, bar = percent, bar or st.empty()
+            millions = f"{count / 1e6:,.0f} of {total / 1e6:,.0f} million numbers"
+            bar.progress(percent, f"Reading {name}: {millions}")
+
+    yield progress
+    if bar:
+        bar.empty()
+
+
+def _read(name: str, step: str, device: str, progress: Progress) -> ModelView:
     folder = folders()[trained(name)]
-    checkpoint = load(folder)
+    checkpoint = load(folder, progress)
     if name in UNTRAINED:
         with SEEDED:
             checkpoint = untrained(UNTRAINED[name], checkpoint)

@@ -6,15 +6,15 @@ the name of what was computed.
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
 import torch
 
-from app import catalog
+from app import catalog, labels
 from app.cache import ByteBoundedCache
 from app.catalog import SEEDED, ModelView
 from model.analysis import (
@@ -31,6 +31,7 @@ from model.analysis.alignment import HeadAlignment, WordWeights
 from model.analysis.attribution import Attribution, attribution
 from model.analysis.decomposition import Decomposition, decomposition
 from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
+from model.analysis.reading import LabelledWeights, Reading
 from model.checkpoint import SHIPPED, Checkpoint, parameters_sha256
 from model.corpus.clearest import Habit, Shown, clearest
 from model.corpus.head_counts import RARE, Counts, frequencies, head_counts
@@ -39,13 +40,15 @@ from model.corpus.survey import FILE, Survey
 from model.decoding.generate import Generation, How
 from model.families.rotary import angles
 from model.masks import Masks
+from model.probing import long_trace
 from model.probing.head_steps import HeadSteps, compared, head_steps
+from model.probing.long_trace import LongTrace, Weights
 from model.probing.position_tables import full_table
 from model.probing.reference import ReferenceTrace
 from model.probing.run import FINAL, Run
 from model.probing.sites import embedding_of, embeddings_of, sides_of
 from model.probing.sweeps import Score, Sweep, changes_of
-from model.probing.trace import Trace, ids_of, read_of, trace
+from model.probing.trace import TooLarge, Trace, bytes_of_weights, ids_of, read_of, trace
 from model.tokenizer import Encoding
 from model.transformer import Site
 from model.variants import PositionsFromOne
@@ -54,6 +57,7 @@ CORES = torch.get_num_threads()
 SHORT = 400  # tokens; longer texts are quicker on all cores
 CACHE_BYTES = 512 * 2**20
 NO_TEXT = Encoding((), (), ())
+LARGEST_TRACE = 2**30  # bytes of weights; of a longer text they are reduced as the pass comes by
 FEW = 10_000  # bytes: about what numbers a head come to
 
 
@@ -106,15 +110,78 @@ def donor_of(view: ModelView, run: Run) -> Checkpoint | None:
     return catalog.view_of(other.checkpoint, other.step, view.device).checkpoint
 
 
-def trace_of(view: ModelView, run: Run, written: bool = False) -> Trace:
-    """One pass; over a target that was `written` in this run, see Checkpoint.given. Raises
-    CannotRead and CannotChange."""
+def trace_of(view: ModelView, run: Run, written: bool = False) -> Trace | LongTrace:
+    """One pass; over a target that was `written` in this run, see Checkpoint.given. Of a text whose
+    weights would fill the memory a long trace, for which `attention_of` has them. Raises CannotRead
+    and CannotChange."""
+    if is_whole(view, run):
+        with suppress(TooLarge):
+            return whole_trace_of(view, run, written)
+
+    def make():
+        with st.spinner("Running the model on a long text …"):
+            return view.checkpoint.long_trace_run(run, donor_of(view, run), written)
+
+    return cached(view, run, ("long trace", written), make, lambda result: result.nbytes)
+
+
+def is_whole(view: ModelView, run: Run) -> bool:
+    """Whether the weights of a run are few enough to keep all of them. Raises CannotRead."""
+    weights = bytes_of_weights(view.model.sites(), read_of(view.model, run))
+    return weights <= LARGEST_TRACE
+
+
+def whole_trace_of(view: ModelView, run: Run, written: bool = False) -> Trace:
+    """As trace_of, with the weights of all heads at once; raises TooLarge where they do not fit."""
 
     def make():
         with st.spinner("Running the model …"):  # shown after half a second
             return view.checkpoint.trace_run(run, donor_of(view, run), written)
 
     return cached(view, run, ("trace", written), make, lambda result: result.nbytes)
+
+
+def attention_of(view: ModelView, run: Run, written: bool = False) -> Mapping[str, Weights]:
+    """Kind → the weights of all its heads, (layers, heads, query, key); of a long text each layer
+    is computed when it is asked for."""
+    return long_trace.attention_of(view.model, trace_of(view, run, written))
+
+
+def head_of(view: ModelView, run: Run, kind: str, layer: int, head: int) -> np.ndarray:
+    """The weights of one head, (query, key)."""
+    traced = trace_of(view, run)
+    if isinstance(traced, Trace):
+        return traced.attention[kind][layer, head]
+
+    def make():
+        return attention_of(view, run)[kind][layer][head].copy()  # without the others
+
+    return cached(view, run, ("head", kind, layer, head), make, lambda result: result.nbytes)
+
+
+def picture_of(
+    view: ModelView, run: Run, kind: str, layer: int, head: int, reading: Reading
+) -> LabelledWeights:
+    """One head, or the mean over some, as `reading` says."""
+    traced = trace_of(view, run)
+
+    def make():
+        weights = attention_of(view, run)[kind]
+        return reading.apply(weights, layer, head, *traced.texts_of(kind))
+
+    if isinstance(traced, Trace):
+        return make()
+    name = "picture", kind, layer, head, reading
+    return cached(view, run, name, make, lambda result: result.weights.nbytes)
+
+
+def card_of(view: ModelView, run: Run, kind: str, layer: int, head: int) -> str:
+    """One head in words, see labels.card."""
+
+    def make():
+        return labels.card(trace_of(view, run), kind, head_of(view, run, kind, layer, head))
+
+    return cached(view, run, ("card", kind, layer, head), make, len)
 
 
 def target_of(
@@ -170,7 +237,7 @@ def is_unlike(domain: Domain, view: ModelView, run: Run) -> bool:
         text = view.tokenizer.decode(run.texts[0].ids)
         measures = {SPLIT: split_share(view.tokenizer, text)}
         if SURPRISE in domain.ranges:
-            measures[SURPRISE] = surprise(traced, view.model.config.eos_id)
+            measures[SURPRISE] = surprise(traced)
         return domain.excludes(measures)
 
     return cached(view, run, "unlike", make, lambda result: FEW)
@@ -183,7 +250,7 @@ def measured_of(view: ModelView, run: Run) -> dict[str, head_metrics.Measured]:
 
     def make():
         with st.spinner("Measuring the heads …"):
-            return head_metrics.measured(traced)
+            return head_metrics.measured(traced, attention_of(view, run))
 
     return cached(view, run, "measured", make, lambda result: FEW)
 
@@ -267,10 +334,18 @@ def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
     """How much each head is changed by masks and changes, (layers, heads): the share of a row's
     weight that lies elsewhere than as the model was trained, mean over rows."""
 
-    now, before = (trace_of(view, one).attention for one in (run, as_trained(run)))
+    now, before = (attention_of(view, one) for one in (run, as_trained(run)))
 
     def make():
-        return {kind: head_metrics.total_variation(now[kind], before[kind]) for kind in now}
+        return {
+            kind: np.stack(
+                [
+                    head_metrics.total_variation(*both)
+                    for both in zip(now[kind], before[kind], strict=True)
+                ]
+            )
+            for kind in now
+        }
 
     return cached(view, run, "change", make, _arrays)
 
@@ -302,7 +377,7 @@ def effects_of(
 
 def word_weights_of(view: ModelView, run: Run) -> WordWeights:
     """Attention between the words of both texts, see model/analysis/alignment.py."""
-    traced = trace_of(view, run)
+    traced = whole_trace_of(view, run)
     key = "word weights"
     return cached(view, run, key, lambda: alignment.of_trace(traced), lambda r: r.weights.nbytes)
 
@@ -358,7 +433,9 @@ def attribution_of(
 def leaks_of(view: ModelView, run: Run) -> list[leak.Leak]:
     """What goes where the masks of training would not let it."""
     traced = trace_of(view, run)
-    return cached(view, run, "leaks", lambda: leak.leaks(traced), lambda result: FEW)
+    return cached(
+        view, run, "leaks", lambda: leak.leaks(traced, attention_of(view, run)), lambda result: FEW
+    )
 
 
 def moved_of(view: ModelView, run: Run) -> np.ndarray:
@@ -421,13 +498,12 @@ def positions_by_scale(length: int = 64, d_model: int = 128) -> dict[int, np.nda
 
 def answers_of(view: ModelView, run: Run) -> positions.Answers:
     """What the model answers as it is."""
-    sizes = view.model.config
-    return positions.answers(trace_of(view, run), sizes.eos_id)
+    return positions.answers(trace_of(view, run))
 
 
 def effect_of(view: ModelView, run: Run, kind: str, shift: int) -> positions.Effect:
     """What positions of another kind (see model/analysis/positions.py) change."""
-    shift, before = shift if kind == "shifted" else 0, trace_of(view, run)
+    shift, before = shift if kind == "shifted" else 0, whole_trace_of(view, run)
 
     def make():
         with st.spinner("Running the model under other positions …"):
@@ -467,16 +543,19 @@ def reordered_of(
     )
 
 
-def lens_of(view: ModelView, run: Run, written: bool = False) -> residual.Lens:
-    """What the model would answer if it stopped at each layer; `written` as in trace_of."""
+def lens_of(
+    view: ModelView, run: Run, written: bool = False, rows: slice = residual.ALL
+) -> residual.Lens:
+    """What the model would answer if it stopped at each layer, in some rows of the logits;
+    `written` as in trace_of."""
 
     traced = trace_of(view, run, written)
 
     def make():
         with st.spinner("Reading the residual stream …"):
-            return residual.lens(view.model, traced)
+            return residual.lens(view.model, traced, rows)
 
-    return cached(view, run, ("lens", written), make, lambda result: result.nbytes)
+    return cached(view, run, ("lens", written, str(rows)), make, lambda result: result.nbytes)
 
 
 def vectors_of(view: ModelView, run: Run) -> np.ndarray:

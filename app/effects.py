@@ -12,13 +12,13 @@ from model.probing.changes import Change, Hidden, written
 from model.probing.run import Run
 from model.probing.sites import Part, parts_of
 from model.probing.sweeps import Score, Sweep
-from model.probing.trace import CannotRead, Trace
+from model.probing.trace import CannotRead, Pass
 
 WHOLE, FIRST = "All tokens", "The first row"
 HIDDEN = "hidden"  # the one row of the tokens that are
 
 
-def draw_score(trace: Trace, whole: bool = True) -> None:
+def draw_score(trace: Pass, whole: bool = True) -> None:
     """Draw what an effect is measured on, for the texts of a trace; unless `whole`, one token."""
     if not SETTINGS["score_at"].concerns(session.context()):
         return
@@ -44,11 +44,11 @@ def score(view: ModelView, run: Run, whole: bool = True) -> Score:
     chosen, trace = session.values(), compute.trace_of(view, run)
     if whole and not chosen["score_at"]:
         return Score()
-    row = min(max(chosen["score_at"], 1), len(trace.logits)) - 1
+    row = min(max(chosen["score_at"], 1), len(labels.row_names(trace))) - 1
     wanted, against = (
         _token(view, chosen[key].strip()) for key in ("score_token", "score_against")
     )
-    best = int(trace.logits[row].argmax()) if wanted is None else wanted
+    best = int(trace.most_probable(1)[0][row, 0]) if wanted is None else wanted
     return Score(row, best, against)
 
 
@@ -74,7 +74,7 @@ class Panel:
     values: np.ndarray
 
 
-def panels(swept: Sweep, trace: Trace) -> list[Panel]:
+def panels(swept: Sweep, trace: Pass) -> list[Panel]:
     """A picture for each kind of thing that was changed."""
     cells: dict[str, dict] = {}
     parts = parts_of(trace.sites, trace.sides.values())
@@ -84,7 +84,7 @@ def panels(swept: Sweep, trace: Trace) -> list[Panel]:
     return [_panel(title, effects) for title, effects in cells.items()]
 
 
-def _place(change: Change, trace: Trace, parts: Sequence[Part]) -> tuple[str, str, str]:
+def _place(change: Change, trace: Pass, parts: Sequence[Part]) -> tuple[str, str, str]:
     """The picture that a change stands in, and the labels of its row and column."""
     scope = change.scope
     part = next(p for p in parts if p.what in change.parts and scope.holds(p))
@@ -101,7 +101,7 @@ def _place(change: Change, trace: Trace, parts: Sequence[Part]) -> tuple[str, st
     return name, layer, f"head {scope.head + 1}"
 
 
-def token_at(trace: Trace, side: str, positions: Sequence[int]) -> str:
+def token_at(trace: Pass, side: str, positions: Sequence[int]) -> str:
     (position,) = positions
     return f"{position + 1} {trace.texts[side].tokens[position]}"
 
@@ -114,7 +114,7 @@ def _panel(title: str, effects: Mapping[tuple[str, str], float]) -> Panel:
     return Panel(title, charts.Axis("", rows), charts.Axis("", columns), values)
 
 
-def table(swept: Sweep, trace: Trace) -> list[dict]:
+def table(swept: Sweep, trace: Pass) -> list[dict]:
     """A row for each change, what costs most first: its effect, what was changed, the line of
     changes, and the settings of the head that it concerns, if it is one."""
     rows, parts = [], parts_of(trace.sites, trace.sides.values())

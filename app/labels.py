@@ -25,10 +25,11 @@ from model.analysis.projection import Answer, Plane
 from model.analysis.reading import Reading
 from model.corpus.survey import Survey
 from model.families.parts import HalvedPositions
+from model.probing.long_trace import LongTrace
 from model.probing.reference import without_counterpart
 from model.probing.run import Run
 from model.probing.sites import Part, embeddings_of, predicted_side
-from model.probing.trace import Trace
+from model.probing.trace import Pass, Trace
 from model.tokenizer import Encoding
 from model.transformer import TokenEmbedding
 from model.variants import LearnedPositions, PositionsFromOne
@@ -74,7 +75,7 @@ SHARES = {  # numbers of Measured that are shares → on what
 }
 
 
-def axes(trace: Trace, kind: str) -> tuple[Axis, Axis]:
+def axes(trace: Pass, kind: str) -> tuple[Axis, Axis]:
     """Queries (rows) and keys (columns)."""
     (query_side, key_side), (query, key) = trace.sides_of(kind), trace.texts_of(kind)
     return (
@@ -83,7 +84,7 @@ def axes(trace: Trace, kind: str) -> tuple[Axis, Axis]:
     )
 
 
-def picture_name(trace: Trace, kind: str, layer: int, head: int, average: str) -> str:
+def picture_name(trace: Pass, kind: str, layer: int, head: int, average: str) -> str:
     """The head, or what the mean is over. `layer` is that of the trace's arrays."""
     name, number = kind_name(trace, kind), layer_number(trace, kind, layer)
     return {
@@ -94,11 +95,11 @@ def picture_name(trace: Trace, kind: str, layer: int, head: int, average: str) -
     }[average]
 
 
-def kind_name(trace: Trace, kind: str) -> str:
+def kind_name(trace: Pass, kind: str) -> str:
     return trace.kinds[kind][0].title.capitalize()
 
 
-def part_name(trace: Trace, part: Part) -> str:
+def part_name(trace: Pass, part: Part) -> str:
     """Of what can be changed by itself."""
     if part.what == "attention":
         return kind_name(trace, part.kind)
@@ -106,9 +107,10 @@ def part_name(trace: Trace, part: Part) -> str:
     return f"{stack} {'residual stream' if part.what == 'residual' else part.what}"
 
 
-def row_names(trace: Trace) -> list[str]:
+def row_names(trace: Pass) -> list[str]:
     """What is read at each row of the logits, and what follows there: “kleines → Mädchen”."""
-    tokens = trace.texts[trace.predicted.name].tokens[: len(trace.logits)]
+    text = trace.texts[trace.predicted.name]
+    tokens = text.tokens[: len(trace.following) or 1]
     return [f"{one} → {two}" for one, two in zip(tokens, (*tokens[1:], "…"), strict=True)]
 
 
@@ -204,7 +206,7 @@ def signed(number: float) -> str:
     return f"{number:.2f}".replace("-", "−")
 
 
-def layer_number(trace: Trace, kind: str, layer: int) -> int:
+def layer_number(trace: Pass, kind: str, layer: int) -> int:
     """What a layer of the trace's arrays is called, counted from 1: not every layer of a model has
     every kind of attention."""
     return trace.kinds[kind][layer].layer + 1
@@ -226,19 +228,19 @@ def side_labels(encoding: Encoding, reading: Reading) -> tuple[Sequence[str], li
     return names, [apart[i] for i in first]
 
 
-def head_name(trace: Trace, kind: str, layer: int, head: int) -> str:
+def head_name(trace: Pass, kind: str, layer: int, head: int) -> str:
     number = layer_number(trace, kind, layer)
     return f"{kind_name(trace, kind)}, layer {number}, head {head + 1}"
 
 
-def card(trace: Trace, kind: str, layer: int, head: int) -> str:
-    """Markdown on one head: a line of plain numbers, the patterns it is nearest to, each with its
-    rule and the rows that show it, and which rows have no choice."""
+def card(trace: Trace | LongTrace, kind: str, weights: np.ndarray) -> str:
+    """Markdown on one head with its weights (query, key): a line of plain numbers, the patterns it
+    is nearest to, each with its rule and the rows that show it, and which rows have no choice."""
     query, key, self_attention = tokens_of(trace, kind)
-    weights = trace.attention[kind][layer : layer + 1, head : head + 1]
+    weights = weights[None, None]
     measured = measure(weights, query, key, self_attention)
     numbers = head_numbers(measured, 0, 0)
-    alone = _only_one_key(query, with_one_key(trace.attention[kind]))
+    alone = _only_one_key(query, with_one_key(trace.allowed(kind)))
     if "entropy" not in numbers:
         return "\n\n".join(filter(None, ["Too few tokens to measure: no row has a choice.", alone]))
     shares = ", ".join(
@@ -308,7 +310,7 @@ def escaped(text: str) -> str:
     return re.sub(r"([^\w\s])", r"\\\1", text)
 
 
-def leak(trace: Trace, found: Leak) -> str:
+def leak(trace: Pass, found: Leak) -> str:
     """How much attention goes where a mask of training would not let it, layer by layer."""
     layers = ", ".join(percent(share) for share in found.shares)
     which = "layer by layer" if len(found.shares) > 1 else "in its layer"
@@ -449,7 +451,7 @@ def token_title(model) -> str:
     return "Token embeddings × √d_model" if scaled else "Token embeddings, not scaled"
 
 
-def compared(trace: Trace, kind: str) -> str:
+def compared(trace: Pass, kind: str) -> str:
     """What is done to queries and keys before the scores compare them, as sentences."""
     site, told = trace.kinds[kind][0], ""
     if not trace.sides[site.query_side].table:
@@ -473,7 +475,7 @@ BLOCKS = {  # part of a Block → its name in the paper's figure
 }
 
 
-def block_name(trace: Trace, block: Block) -> str:
+def block_name(trace: Pass, block: Block) -> str:
     """As the paper's figure has it; attention is masked while its causal mask is on."""
     if not block.kind:
         return BLOCKS[block.part]
@@ -490,7 +492,7 @@ def odd_parts(model) -> str:
     return " and ".join(without_counterpart(model))
 
 
-def first_undefined(attention: dict[str, np.ndarray], trace: Trace) -> str | None:
+def first_undefined(attention: dict[str, np.ndarray], trace: Pass) -> str | None:
     """A sentence on where PyTorch's weights, (layers, heads, query, key), stop being numbers."""
     for kind, weights in attention.items():
         undefined = np.isnan(weights).any(axis=(1, 3))  # (layers, query)
@@ -530,7 +532,7 @@ def with_differences(before: str, after: str) -> str:
     return " ".join(parts)
 
 
-def output(view, run: Run, trace: Callable[[], Trace]) -> tuple[str, str]:
+def output(view, run: Run, trace: Callable[[], Trace | LongTrace]) -> tuple[str, str]:
     """What a model's output is called, and the output as plain text; `trace` of the run."""
     predicted = predicted_side(view.model)
     if len(run.texts) > 1:

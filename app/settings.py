@@ -487,6 +487,20 @@ SETTINGS = {
         ),
         Setting("numbers", "The weights as a table", False, "expander", pages=(HOME,)),
         Setting("zoom", "The weights with zoom and hover", False, "expander", pages=(HOME,)),
+        *(
+            Setting(
+                f"first_{axis}",
+                f"From {axis}",
+                1,
+                "number",
+                f"A long text is shown in part: from this {axis} on.",
+                least=1,
+                most=MOST_TOKENS,
+                pages=(HOME,),
+                look={"width": 140},
+            )
+            for axis in ("query", "key")
+        ),
         Setting(
             "measured_on",
             "Measured on",

@@ -27,9 +27,11 @@ from model.decoding.search import first_token, greedy_decode
 from model.files import replace_file
 from model.masks import Masks
 from model.pretrained.folder import is_ours, layout_of, read
+from model.pretrained.weights import Progress
 from model.probing import sweeps
 from model.probing.applying import Given, applied
 from model.probing.changes import Change, look_ahead, parse
+from model.probing.long_trace import LongTrace, long_trace
 from model.probing.patching import check_fits, recorded
 from model.probing.run import FINAL, Run
 from model.probing.sites import attention_at
@@ -192,6 +194,12 @@ class Checkpoint:
         """As `trace`, of a run as a value; `written` as in `given`."""
         return trace(self.model, run, self.given(run, donor, written))
 
+    def long_trace_run(
+        self, run: Run, donor: "Checkpoint | None" = None, written: bool = False
+    ) -> LongTrace:
+        """As `trace_run`, of a text whose weights do not all fit into memory."""
+        return long_trace(self.model, run, self.given(run, donor, written))
+
     @property
     def alignment(self) -> HeadAlignment | None:
         """Which heads align words, as the card says; None where it does not."""
@@ -294,12 +302,13 @@ def _parsed(changes: Changes) -> tuple[Change, ...]:
     return parse(changes) if isinstance(changes, str) else tuple(changes)
 
 
-def load(name: str | Path) -> Checkpoint:
-    """A shipped checkpoint by name, or any checkpoint by its folder; float32, on the CPU. Raises
-    FileNotFoundError where there is none, and CannotLoad for somebody else's that is broken."""
+def load(name: str | Path, progress: Progress = lambda count, total: None) -> Checkpoint:
+    """A shipped checkpoint by name, or any checkpoint by its folder; float32, on the CPU. Of
+    somebody else's model `progress` hears how much is read. Raises FileNotFoundError where there is
+    none, and CannotLoad for somebody else's that is broken."""
     folder = folder_of(name)
     if not is_ours(folder):
-        return Checkpoint(**vars(read(folder)))
+        return Checkpoint(**vars(read(folder, progress)))
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     model = presets.build(config["preset"], **config["sizes"])
     weights = load_file(folder / "model.safetensors")

@@ -11,9 +11,8 @@ import numpy as np
 from app import labels
 from model.analysis.matching import NONE, counterparts
 from model.analysis.reading import LabelledWeights, Reading
+from model.probing.long_trace import LARGEST, LongTrace, Weights
 from model.probing.trace import Trace
-
-LARGEST = 256  # cells along a side of one head; more are not seen in a tile
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Answers:
 @dataclass(frozen=True)
 class Part:
     """One kind of attention. `query` and `key` are names of sides, weights (layers, heads, query,
-    key); `numbers` are what the layers are called."""
+    key), or no more cells of them than are drawn; `numbers` are what the layers are called."""
 
     kind: str
     name: str
@@ -113,7 +112,9 @@ def order_by(
 MOST_PROBABLE = 5
 
 
-def answers_of(trace: Trace, outputs: Callable[[Sequence[int]], Sequence[str]]) -> Answers | None:
+def answers_of(
+    trace: Trace | LongTrace, outputs: Callable[[Sequence[int]], Sequence[str]]
+) -> Answers | None:
     """What is predicted in a trace, if anything; `outputs` names answers by their ids."""
     side = trace.predicted
     if side.predicts == labels.EMBEDDING:
@@ -126,18 +127,27 @@ def answers_of(trace: Trace, outputs: Callable[[Sequence[int]], Sequence[str]]) 
 
 
 def pack_trace(
-    trace: Trace, reading: Reading, answers: Answers | None = None, less: Trace | None = None
+    trace: Trace | LongTrace,
+    reading: Reading,
+    answers: Answers | None = None,
+    less: Trace | None = None,
+    attention: Mapping[str, Weights] | None = None,
 ) -> bytes:
     """All heads of a trace, read as `reading` says, and perhaps what is predicted; with `less`,
-    which has as many, the difference of the two, where both have the tokens. The browser takes the
-    mean and leaves small weights out by itself."""
+    which has as many, the difference of the two, where both have the tokens. Of a long trace its
+    `attention` is given, and there is no difference. The browser takes the mean and leaves small
+    weights out by itself."""
     shown = replace(reading, average="", least=0.0)
 
     def read(one, kind):
         return shown.each(one.attention[kind], *one.texts_of(kind))
 
-    read_as = {kind: read(trace, kind) for kind in trace.attention}
-    signed, weights = 0.0, {kind: one.weights for kind, one in read_as.items()}
+    signed = 0.0
+    if isinstance(trace, LongTrace):
+        weights = {kind: _tiles(trace, kind, shown, attention[kind]) for kind in trace.kinds}
+    else:
+        read_as = {kind: read(trace, kind) for kind in trace.kinds}
+        weights = {kind: one.weights for kind, one in read_as.items()}
     if less is not None:
         before = {kind: beside(read_as[kind], read(less, kind)) for kind in weights}
         moved = [np.abs(weights[kind] - before[kind]) for kind in weights]
@@ -151,7 +161,7 @@ def pack_trace(
             weights[kind],
             [site.layer + 1 for site in trace.kinds[kind]],
         )
-        for kind in trace.attention
+        for kind in trace.kinds
     ]
     sides = {
         side.title: GridText(
@@ -164,6 +174,14 @@ def pack_trace(
     # Rows that were merged or left out predict nothing by themselves.
     whole = answers and len(answers.rows) in (1, len(sides[answers.side].labels))
     return pack(sides, parts, answers if whole else None, signed)
+
+
+def _tiles(trace: LongTrace, kind: str, reading: Reading, layers: Weights) -> np.ndarray:
+    """All heads of a long trace, with no more cells than are drawn."""
+    if reading == Reading():
+        return trace.tiles[kind]
+    texts = trace.texts_of(kind)
+    return np.stack([_shrunk(reading.each(layer, *texts).weights) for layer in layers])
 
 
 def beside(shown: LabelledWeights, other: LabelledWeights) -> np.ndarray:
@@ -195,7 +213,7 @@ def pack(
     and holds their largest weight. `signed`: weights are differences up to that, as `halved` gives
     them."""
     every = {key: -(-len(side.labels) // LARGEST) or 1 for key, side in sides.items()}
-    shrunk = [shrink(p.weights, every[p.query], every[p.key]) for p in parts]
+    shrunk = [_shrunk(part.weights) for part in parts]
     cells = b"".join(to_bytes(weights).tobytes() for weights in shrunk)
     header = {
         "sides": {key: vars(side) | {"every": every[key]} for key, side in sides.items()},
@@ -218,6 +236,11 @@ def to_bytes(weights: np.ndarray) -> np.ndarray:
     """Weights of 0 to 1 as uint8. What is exactly 0 was masked: softmax gives the rest more."""
     with np.errstate(invalid="ignore"):  # NaN, which is not above 0 either
         return np.rint(weights * 254 + 1).astype(np.uint8) * (weights > 0)
+
+
+def _shrunk(weights: np.ndarray) -> np.ndarray:
+    """(.., query, key) with at most LARGEST cells along a side, as they are drawn."""
+    return shrink(weights, *(-(-length // LARGEST) or 1 for length in weights.shape[-2:]))
 
 
 def shrink(weights: np.ndarray, rows: int, columns: int) -> np.ndarray:

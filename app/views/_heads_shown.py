@@ -136,6 +136,7 @@ def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> Non
     habit = survey and surveyed_habit(survey, kind, number, head)
     habit = habit or nearest_habit(measured, layer, head)
     runs, found = session.sentence_runs(), []
+    runs = {line: run for line, run in runs.items() if compute.is_whole(view, run)}
     if habit and runs:
         found = compute.clearest_in(view, [*runs.values()], habit, kind, layer, head)
     if not found:
@@ -150,8 +151,8 @@ def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> Non
                 session.read_line(shown[row][0])
 
     def row_of(line: str, one: Shown) -> dict:
-        weights = compute.trace_of(view, runs[line]).attention[kind]
-        ((picture,),) = thumbnails({kind: weights[layer : layer + 1, head : head + 1]})[kind]
+        weights = compute.head_of(view, runs[line], kind, layer, head)
+        ((picture,),) = thumbnails({kind: weights[None, None]})[kind]
         scale = 100 if habit.is_share else 1
         numbers = {habit.name: scale * one.value, "a uniform head": scale * one.uniform}
         return {"weights": picture} | numbers | {"sentence": line}

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from app import acts, charts, compute, labels, session
+from app.charts import Axis
 from app.components.figure import figure
 from app.components.head_grid import head_grid
 from app.components.packing import answers_of, pack_trace
@@ -14,10 +15,25 @@ from model.analysis.domain import Domain
 from model.analysis.reading import as_table
 
 MOST_ROWS = 20_000  # of the table
+WINDOW = 512  # tokens along a side of the figure: some 1.5 MB
+
+
+def windows(*axes: Axis) -> list[slice]:
+    """Of each axis as many tokens as are shown, from one on that is chosen where not all are."""
+    found = []
+    with st.container(horizontal=True):
+        for name, axis in zip(("query", "key"), axes, strict=True):
+            over = len(axis.labels) - WINDOW
+            first = session.draw(f"first_{name}", most=over + 1) - 1 if over > 0 else 0
+            found.append(slice(first, first + WINDOW))
+    return found
+
 
 run = session.run()
 model = session.view(run)
-trace = compute.trace_of(model, run)
+less = session.less_run()
+# Of a difference the largest is looked for first: it takes all weights at once.
+trace = (compute.whole_trace_of if less else compute.trace_of)(model, run)
 chosen, focus, reading = session.values(), session.focus(), session.reading()
 above = st.container()
 for side, typed in zip(
@@ -31,7 +47,6 @@ if chosen["order"] == "change" and not any(
 ):
     st.caption("Nothing changes the heads, so there is no order by change. Switch a mask off.")
 
-less = session.less_run()
 packed = compute.cached(
     model,
     run,
@@ -40,7 +55,8 @@ packed = compute.cached(
         trace,
         reading,
         answers_of(trace, model.checkpoint.outputs),
-        compute.trace_of(session.view(less), less) if less else None,
+        compute.whole_trace_of(session.view(less), less) if less else None,
+        compute.attention_of(model, run),
     ),
     len,
 )
@@ -57,9 +73,8 @@ domain = Domain.of_card(model.checkpoint.card)
 if domain and compute.is_unlike(domain, *session.own_run()):
     above.info(labels.unlike_training(domain, model.checkpoint.card))
 
-picture = reading.apply(
-    trace.attention[focus.kind], focus.layer, focus.head, *trace.texts_of(focus.kind)
-)
+head = focus.kind, focus.layer, focus.head
+picture = compute.picture_of(model, run, *head, reading)
 query, key = (
     replace(axis, labels=tokens)
     for axis, tokens in zip(
@@ -69,14 +84,16 @@ query, key = (
 name = labels.picture_name(trace, focus.kind, focus.layer, focus.head, reading.average)
 if picture.notes:
     st.caption(" ".join(picture.notes))
-unread = trace.attention[focus.kind][focus.layer, focus.head]
 gone = labels.is_gone(model.checkpoint.card, focus.kind, chosen["layer"] - 1, focus.head)
-if not gone and (message := labels.empty_rows(unread, labels.axes(trace, focus.kind)[0])):
+if not gone and (
+    message := labels.empty_rows(
+        compute.head_of(model, run, *head), labels.axes(trace, focus.kind)[0]
+    )
+):
     st.warning(message)
 st.subheader("The selected head in numbers")
 if not reading.average:
-    card = labels.card(trace, focus.kind, focus.layer, focus.head)
-    st.markdown(labels.GONE if gone else card)
+    st.markdown(labels.GONE if gone else compute.card_of(model, run, *head))
     survey, _ = compute.survey_of(model)
     if survey:
         st.markdown(labels.always(survey, focus.kind, chosen["layer"] - 1, focus.head))
@@ -91,8 +108,13 @@ if table.open:
 zoom = session.draw("zoom")
 if zoom.open:
     with zoom:
+        rows, columns = windows(query, key)
         figure(
-            charts.attention(picture.weights, query, key),
+            charts.attention(
+                picture.weights[rows, columns],
+                replace(query, labels=query.labels[rows]),
+                replace(key, labels=key.labels[columns]),
+            ),
             key="head_figure",
             alt=name,
             projector=chosen["projector"],

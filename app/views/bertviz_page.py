@@ -20,7 +20,7 @@ ABOUT = {
 
 run = session.run()
 model_view = session.view(run)
-trace = compute.trace_of(model_view, run)
+trace = compute.whole_trace_of(model_view, run)
 focus = session.focus()
 numbers = [site.layer + 1 for site in trace.kinds[focus.kind]]
 short = max(len(text.ids) for text in trace.texts_of(focus.kind)) <= DRAWN_AT_ONCE

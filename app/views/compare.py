@@ -18,15 +18,14 @@ st.markdown(
 
 run = session.run()
 view, focus = session.view(run), session.focus()
-trace = compute.trace_of(view, run)
-compared = compute.reference_of(view, run)
-if compared is None:
+if view.reference is None:
     st.info(
         f"torch.nn.Transformer has no counterpart for this model's {labels.odd_parts(view.model)}. "
         "Choose another model above to compare."
     )
     raise session.NothingToShow
-reference, timing = compared
+trace = compute.whole_trace_of(view, run)
+reference, timing = compute.reference_of(view, run)
 
 query, key = labels.axes(trace, focus.kind)
 ours = trace.attention[focus.kind][focus.layer, focus.head]

@@ -10,8 +10,9 @@ from app.components.generation import Rows, Step, generation
 from app.settings import BEAM, SAMPLING
 from model.analysis.residual import Lens
 from model.decoding.generate import Beam, Generation, Greedy, How, Sampling
+from model.probing.long_trace import Weights
 from model.probing.run import Run
-from model.probing.trace import CannotRead, Trace
+from model.probing.trace import CannotRead, Pass
 
 SHOWN = 10  # most probable tokens
 OPTIONS = {BEAM: ("width", "alpha"), SAMPLING: ("temperature", "top_k", "top_p", "seed")}
@@ -57,8 +58,8 @@ def to_branch(beginning: str, prune: bool) -> None:
 
 
 def steps_of(found: Generation, lens: Lens) -> list[Step]:
-    """What the component draws of each step."""
-    steps, first = [], found.first
+    """What the component draws of each step; `lens` is of their rows."""
+    steps = []
     for i, (shares, drawn) in enumerate(zip(found.probabilities, found.drawn, strict=True)):
         token = found.path[i]
         best = [*dict.fromkeys([*np.argsort(-shares, kind="stable")[:SHOWN].tolist(), token])]
@@ -67,18 +68,18 @@ def steps_of(found: Generation, lens: Lens) -> list[Step]:
             (id, name, float(shares[id]), float(drawn[id]))
             for id, name in zip(best, names, strict=True)
         ]
-        answers = view.checkpoint.outputs(lens.best[:, first + i].tolist())
-        said = list(zip(answers, lens.probability[:, first + i].tolist(), strict=True))
+        answers = view.checkpoint.outputs(lens.best[:, i].tolist())
+        said = list(zip(answers, lens.probability[:, i].tolist(), strict=True))
         steps.append(Step(rows, max(0.0, 1 - sum(row[2] for row in rows)), token, said))
     return steps
 
 
-def rows_of(trace: Trace, kind: str, first: int, count: int) -> Rows:
+def rows_of(trace: Pass, kind: str, layers: Weights, first: int, count: int) -> Rows:
     (query, key), keys = trace.sides_of(kind), trace.texts_of(kind)[1].tokens
     numbers = [site.layer + 1 for site in trace.kinds[kind]]
-    weights = trace.attention[kind][:, :, first : first + count].transpose(2, 0, 1, 3)
     if query != trace.predicted:
-        weights = weights[:0]
+        count = 0
+    weights = np.stack([layer[:, first : first + count] for layer in layers], axis=1)
     places = list(range(len(keys)))
     if key == trace.predicted:
         alone = len(trace.sides) == 1
@@ -157,7 +158,8 @@ with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         text = labels.escaped(view.tokenizer.decode(other.ids))
         st.markdown(f"**{whose}**: {text} ({parting(shown, other)})")
 trace = compute.trace_of(view, shown.run, written=True)
-lens = compute.lens_of(view, shown.run, written=True)
+rows = slice(shown.first, shown.first + len(shown.path))
+lens = compute.lens_of(view, shown.run, written=True, rows=rows)
 kind, focus = session.focus().kind, session.focus()
 text = next(iter(trace.texts.values())).tokens
 generation(
@@ -165,7 +167,13 @@ generation(
     text=text[: shown.first + 1] if len(trace.sides) == 1 else text,
     written=(*shown.tokens, *view.checkpoint.outputs(shown.path[len(shown.tokens) :])),
     steps=steps_of(shown, lens),
-    rows=rows_of(trace, kind, shown.first, len(shown.path)),
+    rows=rows_of(
+        trace,
+        kind,
+        compute.attention_of(view, shown.run, written=True)[kind],
+        shown.first,
+        len(shown.path),
+    ),
     focus=vars(focus),
     branches=tree(shown, run, how),
     beams=beams_of(shown),

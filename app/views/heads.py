@@ -8,6 +8,7 @@ from app.thumbnails import thumbnails
 from app.views import _head_table
 from app.views import _heads_shown as shown
 from model.analysis.head_metrics import THRESHOLD
+from model.probing.trace import Trace
 
 run = session.run()
 view, focus = session.view(run), session.focus()
@@ -36,7 +37,7 @@ pictures = compute.cached(
     view,
     run,
     "thumbnails",
-    lambda: thumbnails(trace.attention),
+    lambda: thumbnails(trace.attention if isinstance(trace, Trace) else trace.tiles),
     lambda urls: sum(len(url) for layers in urls.values() for heads in layers for url in heads),
 )
 ablation = {}
@@ -60,7 +61,7 @@ with left:
 with card:
     st.markdown(f"#### {labels.head_name(trace, focus.kind, focus.layer, focus.head)}")
     gone = labels.is_gone(view.checkpoint.card, focus.kind, chosen["layer"] - 1, focus.head)
-    numbers = labels.card(trace, focus.kind, focus.layer, focus.head)
+    numbers = compute.card_of(view, run, focus.kind, focus.layer, focus.head)
     st.markdown(labels.GONE if gone else numbers)
     if survey:
         st.markdown(labels.always(survey, focus.kind, chosen["layer"] - 1, focus.head))

@@ -44,8 +44,8 @@ def selected_head() -> None:
         pca_plane,
         query[chosen],
         key,
-        trace.scores[kind][layer][head, chosen],
-        trace.attention[kind][layer, head, chosen],
+        steps.scaled[chosen],
+        steps.weights[chosen],
     )
     st.subheader(labels.head_name(trace, kind, layer, head))
     st.markdown(labels.in_plane(pca_plane, result, titles, query.shape[-1]))

@@ -92,7 +92,7 @@ if predicted.predicts == labels.EMBEDDING:
     st.info("This model makes one vector of a text; it has no answers to stop early with.")
     raise session.NothingToShow
 st.subheader("If it stopped here: the logit lens")
-lens, read = compute.lens_of(model, run), predicted.stack
+lens, read = compute.lens_of(model, run, rows=slice(MOST_ROWS)), predicted.stack
 depths = ["in", *(f"layer {i}" for i in range(1, len(lens.best)))]
 through = (
     "the final norm and the generator"
@@ -103,8 +103,8 @@ of_text = predicted.predicts == "class"
 whole = "the mean over its real tokens, " if of_text else ""
 st.caption(
     f"The {read}'s vectors at each depth, {whole}straight through {through}, as if no layer "
-    "followed. The last layer's is the model's answer itself: largest difference from the trace's "
-    f"logits **{lens.difference:.1e}**."
+    "followed. The last layer's is the model's answer itself: largest difference of their "
+    f"probabilities **{lens.difference:.1e}**."
 )
 after = ["the whole text"] if of_text else trace.texts[predicted.name].tokens
 shown = min(len(after), MOST_ROWS)
@@ -115,12 +115,12 @@ for depth, name in enumerate(depths):
     answers[name] = [
         f"{output}  {probability:.1%}"
         for output, probability in zip(
-            model.checkpoint.outputs(lens.best[depth, :shown]),
-            lens.probability[depth, :shown],
+            model.checkpoint.outputs(lens.best[depth]),
+            lens.probability[depth],
             strict=True,
         )
     ]
-answers["settled"] = [depths[depth] for depth in lens.settled[:shown]]
+answers["settled"] = [depths[depth] for depth in lens.settled]
 st.dataframe(
     pd.DataFrame(answers),
     hide_index=True,
@@ -138,12 +138,12 @@ st.subheader("When the final answer appears")
 early = int((lens.settled < len(depths) - 1).sum())
 st.caption(
     f"Probability of what the model answers in the end, at each depth, and its rank there (1 is "
-    f"the likeliest). {early} of {len(after):,} answers stand before the last layer."
+    f"the likeliest). {early} of {shown:,} answers stand before the last layer."
 )
 rows = charts.Axis("after", after[:shown])
 figure(
     charts.matrix(
-        lens.final.T[:shown],
+        lens.final.T,
         rows,
         charts.Axis("stopped at", depths),
         "probability",
@@ -155,7 +155,7 @@ figure(
     projector=projector,
 )
 ranks = {"position": range(shown), "after": after[:shown]}
-ranks |= {name: np.asarray(rank[:shown]) for name, rank in zip(depths, lens.rank, strict=True)}
+ranks |= {name: np.asarray(rank) for name, rank in zip(depths, lens.rank, strict=True)}
 with session.draw("ranks") as table:
     if table.open:
         st.dataframe(

@@ -70,7 +70,7 @@ if refused := session.memo().get("refused"):
 
 run = session.run()
 model_view = session.view(run)
-trace = compute.trace_of(model_view, run)
+trace = compute.whole_trace_of(model_view, run)
 focus, reading = session.focus(), session.reading()
 view = View(
     trace,

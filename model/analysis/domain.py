@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
-import torch
-from torch.nn import functional as F
 
+from model.probing.long_trace import LongTrace
 from model.probing.trace import Trace
 from model.tokenizer import Tokenizer
 
@@ -81,10 +80,10 @@ def split_share(tokenizer: Tokenizer, text: str) -> float:
     return sum(n > 1 for n in n_tokens) / max(1, len(n_tokens))
 
 
-def surprise(trace: Trace, eos_id: int) -> float:
+def surprise(trace: Trace | LongTrace) -> float:
     """Mean −log p in nats of the tokens of the predicted side, each given those before it; with
     the </s> that ends a text of the model's own."""
-    side = trace.predicted
-    labels = [*trace.texts[side.name].ids[1:], *[eos_id] * side.writes]
-    logits = torch.from_numpy(trace.logits[: len(labels)].copy())
-    return F.cross_entropy(logits, torch.tensor(labels)).item() if labels else 0.0
+    wanted = trace.log_probabilities
+    if not trace.predicted.writes:
+        wanted = wanted[:-1]  # of what follows a text that is not its own
+    return float(-np.nanmean(wanted)) if np.isfinite(wanted).any() else 0.0

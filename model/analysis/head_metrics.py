@@ -18,7 +18,8 @@ from functools import cached_property
 
 import numpy as np
 
-from model.probing.trace import Trace
+from model.probing.long_trace import LongTrace, Weights
+from model.probing.trace import Pass, Trace
 from model.tokenizer import ROLES, SPECIAL
 
 NAMES = dict(zip(ROLES, SPECIAL, strict=True))
@@ -75,14 +76,17 @@ class Measured:
         return scores
 
 
-def measured(trace: Trace) -> dict[str, Measured]:
-    """Kind → numbers of all its heads."""
+def measured(
+    trace: Trace | LongTrace, attention: Mapping[str, Weights] | None = None
+) -> dict[str, Measured]:
+    """Kind → numbers of all its heads; `attention` of a long trace is given."""
     return {
-        kind: measure(weights, *tokens_of(trace, kind)) for kind, weights in trace.attention.items()
+        kind: measure(weights, *tokens_of(trace, kind), trace.allowed(kind))
+        for kind, weights in (trace.attention if attention is None else attention).items()
     }
 
 
-def tokens_of(trace: Trace, kind: str) -> tuple[Sequence[str], Sequence[str], bool]:
+def tokens_of(trace: Pass, kind: str) -> tuple[Sequence[str], Sequence[str], bool]:
     """What `measure` is told of a kind: tokens of rows and columns; whether both are one text."""
     query, key = (
         # Other vocabularies have other names for them.
@@ -93,18 +97,20 @@ def tokens_of(trace: Trace, kind: str) -> tuple[Sequence[str], Sequence[str], bo
 
 
 def measure(
-    weights: np.ndarray, query: Sequence[str], key: Sequence[str], self_attention: bool
+    weights: Weights,
+    query: Sequence[str],
+    key: Sequence[str],
+    self_attention: bool,
+    allowed: np.ndarray | None = None,
 ) -> Measured:
     """weights: (layers, heads, query, key), rows sum to 1 or are zero; query, key: the tokens
-    of the rows and columns; self_attention: whether both are of one text.
-
-    A row may attend to every key that any head puts weight on in that row.
+    of the rows and columns; self_attention: whether both are of one text; allowed: (query, key),
+    where a row may attend, else to every key that any head puts weight on in that row.
     """
-    allowed = weights.any(axis=(0, 1))
+    allowed = weights.any(axis=(0, 1)) if allowed is None else allowed
+    rows = _Rows(allowed, query, key, self_attention)
     # Layer by layer: of a long text the arrays on the way are large.
-    layers = [
-        _means(*_of_rows(layer[None], allowed, query, key, self_attention)) for layer in weights
-    ]
+    layers = [_means(*rows.of(layer[None])) for layer in weights]
     return Measured(
         *(
             {name: np.concatenate([layer[part][name] for layer in layers]) for name in names}
@@ -272,8 +278,8 @@ def rows_that_show(
     rule = RULES[name]
     actual, uniform, counted = (
         part[rule.number][0, 0]
-        for part in _of_rows(
-            weights[None, None, layer, head], weights.any(axis=(0, 1)), query, key, self_attention
+        for part in _Rows(weights.any(axis=(0, 1)), query, key, self_attention).of(
+            weights[None, None, layer, head]
         )
     )
     zero, one = rule.ends(uniform)
@@ -282,49 +288,79 @@ def rows_that_show(
     return [int(i) for i in order if counted[i] and beyond[i] > 1e-6][:count]
 
 
-def with_one_key(weights: np.ndarray) -> list[int]:
-    """The rows of (layers, heads, query, key) that may attend to one key alone: whatever the head,
-    softmax gives that key all the weight."""
-    return np.flatnonzero(weights.any(axis=(0, 1)).sum(axis=-1) == 1).tolist()
+def with_one_key(allowed: np.ndarray) -> list[int]:
+    """The rows of (query, key) that may attend to one key alone: whatever the head, softmax gives
+    that key all the weight."""
+    return np.flatnonzero(allowed.sum(axis=-1) == 1).tolist()
 
 
-def _of_rows(weights, allowed, query, key, self_attention):
-    """The numbers row by row, those of a uniform head, and which rows count: three times
-    number → (layers, heads, query). allowed: (query, key), what a row may attend to."""
-    real = np.array([token != PAD for token in query])
-    keys = allowed.sum(axis=-1)
-    counts = weights.any(axis=-1) & real & (keys > 1)  # (layers, heads, query)
-    keys = np.maximum(keys, 2)  # rows that do not count must not divide by 0
-    distance, patterns = _geometry(query, key, self_attention)
-    rows = counts.sum(axis=-1, keepdims=True)
-    coverable = np.maximum(np.minimum(rows, allowed.any(axis=0).sum()), 1)
+class _Rows:
+    """Measures row by row, of texts that are given once. allowed: (query, key), what a row may
+    attend to."""
 
-    def over_keys(weights, values):
-        return np.einsum("...k,...k->...", weights, values)
+    def __init__(self, allowed, query, key, self_attention):
+        self.allowed, self.self_attention = allowed, self_attention
+        self.real = np.array([token != PAD for token in query])
+        self.keys = allowed.sum(axis=-1)
+        self.distance, patterns = _geometry(query, key, self_attention)
+        patterns = {name: np.broadcast_to(one, allowed.shape) for name, one in patterns.items()}
+        self.cells = {name: _cells(pattern) for name, pattern in patterns.items()}
+        self.choice = {
+            name: (allowed & pattern).any(axis=-1) & (allowed & ~pattern).any(axis=-1)
+            for name, pattern in patterns.items()
+        }
+        keys = np.maximum(self.keys, 2)  # rows that do not count must not divide by 0
+        self.even = (allowed / keys[:, None]).astype(np.float32)
+        self.uniform = self._numbers(self.even)
 
-    def numbers(weights):
-        bits = -np.log2(np.where(weights > 0, weights, 1))
-        entropy = np.maximum(over_keys(weights, bits), 0)  # a weight may round to over 1
+    def of(self, weights: np.ndarray):
+        """The numbers of (layers, heads, query, key), those of a uniform head, and which rows
+        count: three times number → (layers, heads, query)."""
+        counts = weights.any(axis=-1) & self.real & (self.keys > 1)
+        actual = self._numbers(weights)
+        uniform = {name: np.broadcast_to(one, counts.shape) for name, one in self.uniform.items()}
+        if not self.self_attention:
+            actual["coverage"] = self._coverage(weights, counts)
+            uniform["coverage"] = self._coverage(self.even, counts)
+        return actual, uniform, {name: counts & self.choice.get(name, True) for name in actual}
+
+    def _numbers(self, weights):
+        bits = np.log2(weights, where=weights > 0, out=np.zeros_like(weights))
+        entropy = np.maximum(-_over_keys(weights, bits), 0)  # a weight may round to over 1
         values = {
             "entropy": entropy,
-            "breadth": (2**entropy - 1) / (keys - 1),
-            "distance": over_keys(weights, distance),
+            "breadth": (2**entropy - 1) / (np.maximum(self.keys, 2) - 1),
+            "distance": _over_keys(weights, self.distance.astype(weights.dtype)),
         }
-        values |= {name: over_keys(weights, pattern) for name, pattern in patterns.items()}
-        if not self_attention:
-            # A key belongs to the row that attends to it most; rows that attend alike share it.
-            largest = weights == weights.max(axis=-2, keepdims=True)
-            owned = over_keys(weights, largest / largest.sum(axis=-2, keepdims=True))
-            values["coverage"] = owned * rows / coverable
-        return values
+        return values | {name: _sums(weights, *cells) for name, cells in self.cells.items()}
 
-    actual = numbers(weights * counts[..., None])
-    uniform = numbers(allowed / keys[:, None] * counts[..., None])
-    choice = {
-        name: counts & (allowed & pattern).any(axis=-1) & (allowed & ~pattern).any(axis=-1)
-        for name, pattern in patterns.items()
-    }
-    return actual, uniform, {name: choice.get(name, counts) for name in actual}
+    def _coverage(self, weights, counts):
+        """A key belongs to the row that attends to it most; rows that attend alike share it."""
+        rows = counts.sum(axis=-1, keepdims=True)
+        coverable = np.maximum(np.minimum(rows, self.allowed.any(axis=0).sum()), 1)
+        weights = weights * counts[..., None]
+        largest = weights == weights.max(axis=-2, keepdims=True)
+        owned = _over_keys(weights, largest / largest.sum(axis=-2, keepdims=True))
+        return owned * rows / coverable
+
+
+def _over_keys(weights, values):
+    return np.einsum("...k,...k->...", weights, values)
+
+
+def _cells(pattern):
+    """The cells of a pattern, row by row: their rows and columns, the rows that have any, and where
+    each of these begins. They are few, most often."""
+    rows, columns = np.nonzero(pattern)
+    return rows, columns, *np.unique(rows, return_index=True)
+
+
+def _sums(weights, rows, columns, filled, starts):
+    """The sum of each row over the cells of a pattern."""
+    sums = np.zeros(weights.shape[:-1], weights.dtype)
+    if len(filled):
+        sums[..., filled] = np.add.reduceat(weights[..., rows, columns], starts, axis=-1)
+    return sums
 
 
 def _geometry(query, key, self_attention):

@@ -11,6 +11,7 @@ from torch import nn
 
 from model.analysis.head_metrics import total_variation
 from model.probing.changes import ALL, Positioned, Scope
+from model.probing.long_trace import LongTrace
 from model.probing.run import Run
 from model.probing.trace import Trace, trace
 from model.transformer import PositionalEncoding
@@ -100,27 +101,16 @@ class Answers:
     probability: np.ndarray
 
 
-def answers(trace: Trace, eos_id: int) -> Answers:
-    logits = torch.from_numpy(trace.logits.copy())
+def answers(trace: Trace | LongTrace) -> Answers:
     side = trace.predicted
-    text = trace.texts[side.name]
-    ids = [i for i, role in zip(text.ids, text.roles, strict=True) if role != "pad"]
     if side.predicts == "embedding":
         return Answers(np.zeros(0), np.zeros(0, int), np.zeros(0))
-    if side.predicts == "masked token":
-        shares = logits[: len(ids)].softmax(dim=-1)
-        wanted = shares.gather(1, torch.tensor(ids)[:, None])[:, 0]
-    elif side.predicts == "next token":
-        shares = logits[: len(ids)].softmax(dim=-1)
-        following = [*ids[1:], eos_id] if eos_id >= 0 else ids[1:]
-        wanted = torch.full((len(ids),), math.nan)
-        columns = torch.tensor(following, dtype=torch.long)[:, None]
-        wanted[: len(following)] = shares[: len(following)].gather(1, columns)[:, 0]
-    else:
-        shares = logits.softmax(dim=-1)
-        wanted = shares[0]
-    likely, best = shares.max(dim=-1)
-    return Answers(wanted.numpy(), best.numpy(), likely.numpy())
+    if side.predicts == "class":
+        ids, shares = trace.most_probable()
+        return Answers(shares[0][ids[0].argsort()], ids[:, 0], shares[:, 0])
+    real = sum(role != "pad" for role in trace.texts[side.name].roles)
+    ids, shares = trace.most_probable(1)
+    return Answers(np.exp(trace.log_probabilities[:real]), ids[:real, 0], shares[:real, 0])
 
 
 @dataclass(frozen=True)
@@ -140,12 +130,11 @@ def with_positions(run: Run, kind: str, shift: int = 0) -> Run:
 
 def effect(model: nn.Module, before: Trace, kind: str, shift: int = 0) -> Effect:
     """The pass `before` under other positions."""
-    config = model.config
     now = trace(model, with_positions(before.run, kind, shift))
     moved = {
         kind: total_variation(now.attention[kind], before.attention[kind]) for kind in now.attention
     }
-    return Effect(moved, answers(now, config.eos_id))
+    return Effect(moved, answers(now))
 
 
 # Words that change places
@@ -189,7 +178,7 @@ def reordered(
 ) -> Reordered:
     """Both orders of the first text's tokens, under positions of a `kind` if one is given. What
     stands around the text, bos, eos and padding, stays where it is."""
-    config, side, first = model.config, model.sides()[0], run.texts[0]
+    side, first = model.sides()[0], run.texts[0]
     other = first.take(order)
     run = with_positions(run, kind, shift) if kind else run
     passes = [trace(model, replace(run, texts=(text, *run.texts[1:]))) for text in (first, other)]
@@ -197,8 +186,7 @@ def reordered(
     begins = int(side.begins)
     places = [*range(begins), *(begins + i for i in order)]
     places += range(len(places), len(rows[0]))
-    both_answers = (answers(one, config.eos_id) for one in passes)
-    return Reordered(tuple(places), *rows, *both_answers)
+    return Reordered(tuple(places), *rows, *map(answers, passes))
 
 
 def swap(length: int, first: int, second: int) -> tuple[int, ...]:

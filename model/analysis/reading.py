@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from model.probing.long_trace import Weights
 from model.tokenizer import Encoding
 
 AVERAGES = ("", "heads", "layers", "both")
@@ -68,7 +69,7 @@ class Reading:
                 raise ValueError(f"{choice!r} is none of {', '.join(map(repr, known))}")
 
     def apply(
-        self, attention: np.ndarray, layer: int, head: int, query: Encoding, key: Encoding
+        self, attention: Weights, layer: int, head: int, query: Encoding, key: Encoding
     ) -> LabelledWeights:
         """All choices, on attention (layers, heads, query, key) of one kind → (query, key)."""
         n_layers, n_heads = attention.shape[:2]
@@ -116,18 +117,18 @@ class Reading:
         return LabelledWeights(weights, rows, columns, notes)
 
 
-def average(weights: np.ndarray, over: str, layer: int, head: int) -> np.ndarray:
+def average(weights: Weights, over: str, layer: int, head: int) -> np.ndarray:
     """Weights (query, key) of (layers, heads, query, key): the mean over the "heads" of one
     layer, over one head of all "layers", over "both", or with "" that head of that layer."""
     match over:
         case "":
-            return weights[layer, head]
+            return weights[layer][head]
         case "heads":
             return weights[layer].mean(axis=0)
         case "layers":
-            return weights[:, head].mean(axis=0)
+            return sum(one[head] for one in weights) / len(weights)
         case "both":
-            return weights.mean(axis=(0, 1))
+            return sum(one.mean(axis=0) for one in weights) / len(weights)
     raise ValueError(f"{over!r} is none of {', '.join(map(repr, AVERAGES))}")
 
 

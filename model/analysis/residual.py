@@ -2,14 +2,17 @@
 it stopped on the way (the logit lens, nostalgebraist 2020)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import nn
 
+from model.probing.long_trace import LongTrace
 from model.probing.sites import device_of, final_norm_of, predicted_side
-from model.probing.trace import Trace
+from model.probing.trace import Pass, Trace
+
+ALL = slice(None)  # rows
 
 
 def lengths(x: np.ndarray) -> np.ndarray:
@@ -46,7 +49,7 @@ def row_shares(model: nn.Module, ids: torch.Tensor, row: int) -> torch.Tensor:
     return real / real.sum().clamp(min=1)
 
 
-def real(trace: Trace, side: str) -> np.ndarray:
+def real(trace: Pass, side: str) -> np.ndarray:
     """Which positions of a side are not padding, (position,)."""
     return np.array(trace.texts[side].roles) != "pad"
 
@@ -59,7 +62,8 @@ class Lens:
     best, probability   the likeliest answer and its probability, (depth, row)
     final, rank         probability and rank (1 is the likeliest) of what it answers in the end,
                         (depth, row)
-    difference          largest difference between the last depth's logits and the trace's
+    difference          largest difference between the probability of the likeliest answers at the
+                        last depth and in the trace
     """
 
     best: np.ndarray
@@ -80,25 +84,29 @@ class Lens:
 
 
 @torch.no_grad()
-def lens(model: nn.Module, trace: Trace) -> Lens:
-    """Each depth through the final norm and the generator."""
-    answer = torch.from_numpy(trace.logits.copy()).argmax(dim=-1)[:, None]
+def lens(model: nn.Module, trace: Trace | LongTrace, rows: slice = ALL) -> Lens:
+    """Each depth through the final norm and the generator, for some rows of the logits."""
+    best_ids, shares = (some[rows] for some in trace.most_probable(1))
+    answer = torch.from_numpy(best_ids.copy())
     best, probability, final, rank = [], [], [], []
-    for logits in stopped(model, trace):  # one depth at a time: all would fill the memory
-        likely, winner = (shares := logits.softmax(dim=-1)).max(dim=-1)
+    for logits in stopped(model, trace, rows):  # one depth at a time: all would fill the memory
+        likely, winner = (likelihood := logits.softmax(dim=-1)).max(dim=-1)
         best.append(winner)
         probability.append(likely)
-        final.append(shares.gather(1, answer)[:, 0])
+        final.append(likelihood.gather(1, answer)[:, 0])
         rank.append((logits > logits.gather(1, answer)).sum(dim=-1) + 1)
-    difference = np.abs(logits.numpy() - trace.logits).max()
-    rows = (torch.stack(column).numpy() for column in (best, probability, final, rank))
-    return Lens(*rows, float(difference))
+    found = Lens(*(torch.stack(one).numpy() for one in (best, probability, final, rank)), 0.0)
+    return replace(found, difference=float(np.abs(found.final[-1] - shares[:, 0]).max(initial=0)))
 
 
-def stopped(model: nn.Module, trace: Trace) -> Iterator[torch.Tensor]:
-    """The logits, (row, vocab_size), at each depth of the side that is predicted."""
+def stopped(
+    model: nn.Module, trace: Trace | LongTrace, rows: slice = ALL
+) -> Iterator[torch.Tensor]:
+    """Some rows of the logits, (row, vocab_size), at each depth of the side that is predicted."""
     side = predicted_side(model)
     norm, device = final_norm_of(model, side), device_of(model)
     ids = torch.tensor([trace.texts[side.name].ids], device=device)
+    some = rows if trace.following else ALL  # of a text's class all vectors make one row
     for x in trace.stream[side.name]:
-        yield model.logits(norm(torch.tensor(x[None], device=device)), ids)[0].float().cpu()
+        hidden = norm(torch.tensor(x[None], device=device))
+        yield model.logits(hidden[:, some], ids[:, some])[0].float().cpu()

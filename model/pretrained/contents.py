@@ -17,7 +17,7 @@ from model import presets
 from model.memory import available
 from model.pretrained.families import Described, Family, Sizes
 from model.pretrained.tokenizers import check_vocabulary, special_ids
-from model.pretrained.weights import CannotLoad, Weights
+from model.pretrained.weights import CannotLoad, Progress, Weights
 from model.tokenizer import Tokenizer
 
 
@@ -63,7 +63,7 @@ class Pretrained:
     preset: str
 
 
-def built(contents: Contents) -> Pretrained:
+def built(contents: Contents, progress: Progress) -> Pretrained:
     """The model in our own classes. Raises CannotLoad."""
     where, family, config = contents.where, contents.family, contents.config
     weights = contents.weights
@@ -84,7 +84,7 @@ def built(contents: Contents) -> Pretrained:
     ignored = (name for theirs, name in plain.items() if re.match(family.ignored, theirs))
     weights.check_known([*names, *ignored])
     _check_memory(where, model)
-    weights.fill(model, stored)
+    weights.fill(model, stored, progress)
     return Pretrained(model.eval(), tokenizer, contents.card, family.preset)
 
 

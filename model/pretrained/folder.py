@@ -11,7 +11,7 @@ from model.pretrained.families import FAMILIES, Described, Family, Sizes
 from model.pretrained.gguf_file import gguf_contents
 from model.pretrained.marian_bin import is_marian, marian_contents
 from model.pretrained.tokenizers import tokenizer_of
-from model.pretrained.weights import INDEX, ONE, CannotLoad, Safetensors
+from model.pretrained.weights import INDEX, ONE, CannotLoad, Progress, Safetensors
 
 MOST_BYTES = 2**22  # of a config.json
 CARD = "headlight.json"  # what `pretrained add` notes beside the files
@@ -35,9 +35,9 @@ def is_ours(folder: Path) -> bool:
     return layout_of(folder) == "folder" and "preset" in config_of(folder)
 
 
-def read(path: Path) -> Pretrained:
+def read(path: Path, progress: Progress = lambda count, total: None) -> Pretrained:
     """The model of a folder or file in our own classes. Raises CannotLoad."""
-    return built(contents_of(path))
+    return built(contents_of(path), progress)
 
 
 def contents_of(path: Path) -> Contents:

@@ -1,6 +1,7 @@
 """One teacher-forced pass, and everything recorded on the way."""
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -21,10 +22,13 @@ from model.probing.sites import (
     final_norm_of,
     kinds_of,
     layers_of,
+    predicted_side,
     sides_of,
 )
 from model.tokenizer import ROLES, Encoding, special
-from model.transformer import Config, Side, Site
+from model.transformer import Config, MultiHeadAttention, Side, Site
+
+NONE = -1  # in place of an id
 
 
 class CannotRead(ValueError):
@@ -42,53 +46,42 @@ class TooLong(CannotRead):
 
 
 class TooLarge(CannotRead):
-    """A text whose weights do not fit into memory."""
+    """A text whose weights do not fit into memory: those of `whose`, which take `needed` bytes."""
 
-    def __init__(self, texts: dict[str, Encoding], needed: int, free: int):
-        tokens = " and ".join(f"{len(text.ids):,}" for text in texts.values())
+    def __init__(self, whose: str, texts: dict[str, Encoding], needed: int, free: int):
+        lengths = [len(text.ids) for text in texts.values()]
+        # They grow with the square of the length.
+        fitting = [int(length * math.sqrt(free / needed)) for length in lengths]
+        tokens, fits = (" and ".join(f"{n:,}" for n in some) for some in (lengths, fitting))
         super().__init__(
-            f"What every head attends to among {tokens} tokens takes {needed / 1e9:,.1f} GB of "
-            f"memory, and {free / 1e9:,.1f} GB are free on this machine; take a shorter text."
+            f"The weights of {whose} among {tokens} tokens take {needed / 1e9:,.1f} GB of memory, "
+            f"and {free / 1e9:,.1f} GB are free on this machine; take a shorter text: about {fits} "
+            "tokens fit."
         )
 
 
 @dataclass(frozen=True)
-class Trace:
-    """What a model did in one run. All arrays are read-only float32, and of one pass: there is no
-    batch axis.
+class Pass:
+    """What is kept of one run, however long its texts. All arrays are read-only float32, and of one
+    pass: there is no batch axis.
 
-    run           the run that was traced
+    run           the run
     sides, sites  what the model says of itself: the texts it reads, and where attention happens
     texts         side → what was read of it, special tokens and padding included
-    attention     kind → (layers, heads, query, key), after the mask; a layer for each site of the
-                  kind, in the order of `kinds`
-    scores        kind → for each layer (heads, query, key), as the softmax got them
-    query         kind → (layers, heads, query, d_head); key and value: (.., key, d_head)
-    output        kind → (layers, query, d_model), what the attention gives to the residual stream
-    feed_forward  side → (layers, position, d_model), likewise
+    following     the id that each row of the logits is to predict; NONE where there is none
     table, token  side → (position, d_model): positions, and token embeddings × √d_model
-    stream        side → (depth, position, d_model): what enters layer 1, then what leaves each
-                  layer; final: (position, d_model), after the norm that may follow the last
-    logits        (row, vocab_size), of the side that is predicted: row i scores its token at
-                  i + 1; of a text's class (1, n_classes)
+    final         side → (position, d_model): the stream after the norm that may follow the last
+                  layer
     """
 
     run: Run
     sides: dict[str, Side]
     sites: tuple[Site, ...]
     texts: dict[str, Encoding]
-    attention: dict[str, np.ndarray]
-    scores: dict[str, tuple[np.ndarray, ...]]
-    query: dict[str, np.ndarray]
-    key: dict[str, np.ndarray]
-    value: dict[str, np.ndarray]
-    output: dict[str, np.ndarray]
-    feed_forward: dict[str, np.ndarray]
+    following: tuple[int, ...]
     table: dict[str, np.ndarray]
     token: dict[str, np.ndarray]
-    stream: dict[str, np.ndarray]
     final: dict[str, np.ndarray]
-    logits: np.ndarray
 
     @property
     def masks(self) -> Masks:
@@ -129,12 +122,46 @@ class Trace:
         query, key = self.sides_of(kind)
         return self.texts[query.name], self.texts[key.name]
 
-    def most_probable(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+
+@dataclass(frozen=True)
+class Trace(Pass):
+    """What a model did in one run, and every number that attention is made of.
+
+    attention     kind → (layers, heads, query, key), after the mask; a layer for each site of the
+                  kind, in the order of `kinds`
+    scores        kind → for each layer (heads, query, key), as the softmax got them
+    query         kind → (layers, heads, query, d_head); key and value: (.., key, d_head)
+    output        kind → (layers, query, d_model), what the attention gives to the residual stream
+    feed_forward  side → (layers, position, d_model), likewise
+    stream        side → (depth, position, d_model): what enters layer 1, then what leaves each
+                  layer
+    logits        (row, vocab_size), of the side that is predicted: row i scores its token at
+                  i + 1; of a text's class (1, n_classes)
+    """
+
+    attention: dict[str, np.ndarray]
+    scores: dict[str, tuple[np.ndarray, ...]]
+    query: dict[str, np.ndarray]
+    key: dict[str, np.ndarray]
+    value: dict[str, np.ndarray]
+    output: dict[str, np.ndarray]
+    feed_forward: dict[str, np.ndarray]
+    stream: dict[str, np.ndarray]
+    logits: np.ndarray
+
+    def allowed(self, kind: str) -> np.ndarray:
+        """Where any head of a kind has weight, (query, key): to what a row may attend."""
+        return self.attention[kind].any(axis=(0, 1))
+
+    def most_probable(self, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Ids and probabilities of the likeliest next tokens (or classes), best first, each
-        (row, count)."""
-        logits = torch.from_numpy(self.logits.copy())
-        best = logits.softmax(dim=-1).topk(min(count, logits.shape[-1]))
-        return best.indices.numpy(), best.values.numpy()
+        (row, count); without a count all."""
+        return most_probable(torch.from_numpy(self.logits.copy()), count)
+
+    @property
+    def log_probabilities(self) -> np.ndarray:
+        """Of the ids that are `following`, (row,), natural; NaN where there is none."""
+        return log_probabilities(torch.from_numpy(self.logits.copy()), self.following)
 
     def to_dataframe(self) -> "pandas.DataFrame":  # noqa: F821
         """One row for each weight: attention (its kind), layer, head, query_position,
@@ -155,6 +182,20 @@ class Trace:
     def nbytes(self) -> int:
         values = (getattr(self, field.name) for field in fields(self))
         return sum(array.nbytes for value in values for array in _arrays(value))
+
+
+def most_probable(logits: torch.Tensor, count: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """As Trace.most_probable, of logits (row, vocab_size)."""
+    count = min(count or logits.shape[-1], logits.shape[-1])
+    best = logits.softmax(dim=-1).topk(count)
+    return best.indices.cpu().numpy(), best.values.cpu().numpy()
+
+
+def log_probabilities(logits: torch.Tensor, following: Sequence[int]) -> np.ndarray:
+    """As Trace.log_probabilities, of logits (row, vocab_size)."""
+    ids = torch.tensor(following, dtype=torch.long, device=logits.device)[:, None]
+    found = logits[: len(ids)].log_softmax(dim=-1).gather(1, ids.clamp(min=0))
+    return found.masked_fill(ids == NONE, math.nan)[:, 0].cpu().numpy()
 
 
 def _arrays(value) -> Iterator[np.ndarray]:
@@ -189,16 +230,35 @@ def read_of(model: nn.Module, run: Run) -> dict[str, Encoding]:
     return texts
 
 
-def check_memory(sites: Iterable[Site], texts: dict[str, Encoding]) -> None:
-    """Raises TooLarge before a tensor is made."""
-    numbers = sum(
+def bytes_of_weights(sites: Iterable[Site], texts: dict[str, Encoding]) -> int:
+    """What a trace takes for the weights of these sites, and for the scores behind them."""
+    # Scores, and weights twice while those of a kind are put together.
+    return 3 * 4 * sum(
         site.n_heads * len(texts[site.query_side].ids) * len(texts[site.key_side].ids)
         for site in sites
-    )
-    # Scores, and weights twice while those of a kind are put together.
-    needed, free = 3 * 4 * numbers, available()
+    )  # fmt: skip
+
+
+def check_memory(
+    sites: Iterable[Site], texts: dict[str, Encoding], whose: str = "all heads"
+) -> None:
+    """Raises TooLarge before a tensor is made; `whose` weights these are, in words."""
+    needed, free = bytes_of_weights(sites, texts), available()
     if needed > free:
-        raise TooLarge(texts, needed, free)
+        raise TooLarge(whose, texts, needed, free)
+
+
+def following_of(model: nn.Module, texts: dict[str, Encoding]) -> tuple[int, ...]:
+    """The id that each row of the logits is to predict in what a model reads: the next one, with
+    eos behind the last, or the one that stands there; NONE at padding. Empty where there is one row
+    for the whole text."""
+    side, eos = predicted_side(model), model.config.eos_id
+    text = texts[side.name]
+    real = [i for i, role in zip(text.ids, text.roles, strict=True) if role != "pad"]
+    padding = [NONE] * (len(text.ids) - len(real))
+    if side.predicts == "next token":
+        return (*real[1:], eos if eos >= 0 else NONE, *padding)
+    return (*real, *padding) if side.predicts == "masked token" else ()
 
 
 def with_special_tokens(side: Side, text: Encoding, config: Config) -> Encoding:
@@ -230,10 +290,8 @@ def trace(model: nn.Module, run: Run, given: Given = Given()) -> Trace:
     sides, sites = sides_of(model), model.sites()
     check_memory(sites, texts)
     ids = ids_of(model, texts)
-    with (
-        applied(model, run.changes, given),
-        outputs_of(_modules(model, sides.values(), sites)) as outputs,
-    ):
+    modules = modules_of(model, sides.values()) | _modules(model, sides.values(), sites)
+    with applied(model, run.changes, given), outputs_of(modules) as outputs:
         logits = model(*ids, *run.masks.build(model, *ids))
 
     kinds = kinds_of(sites)
@@ -247,15 +305,13 @@ def trace(model: nn.Module, run: Run, given: Given = Given()) -> Trace:
     def split(site, output):  # (heads, length, d_head)
         return attention_at(model, site).split(output)[0]
 
-    def per_side(part):
-        # A copy: the positional table is a slice of the model's own.
-        return {name: read_only(outputs[name, part].flatten(0, -2).clone()) for name in sides}
-
     return Trace(
         run=run,
         sides=sides,
         sites=sites,
         texts=texts,
+        following=following_of(model, texts),
+        **per_side(outputs, sides),
         attention=per_kind("softmax"),
         scores={
             kind: tuple(read_only(outputs[site.name, "scores"][0]) for site in of_kind)
@@ -270,32 +326,54 @@ def trace(model: nn.Module, run: Run, given: Given = Given()) -> Trace:
             for name, side in sides.items()
             if side.layers
         },
-        table=per_side("table"),
-        token=per_side("token"),
         stream={
             name: read_only(
                 torch.stack([outputs[name, depth][0] for depth in ("embedded", *side.layers)])
             )
             for name, side in sides.items()
         },
-        final={name: read_only(outputs[name, "final"][0].clone()) for name in sides},
         logits=read_only(logits[0]),
     )
 
 
-def _modules(model, sides, sites) -> dict[tuple, nn.Module]:
-    """Everything that a trace keeps the output of, by (name of its site or side, part)."""
+def per_side(outputs: dict, sides: Iterable[str]) -> dict[str, dict[str, np.ndarray]]:
+    """The fields of a Pass that are made for each side, of the outputs of `modules_of`."""
+    # A copy: the positional table is a slice of the model's own.
+    return {
+        part: {name: read_only(outputs[name, part].flatten(0, -2).clone()) for name in sides}
+        for part in ("table", "token", "final")
+    }
+
+
+def _modules(
+    model: nn.Module, sides: Iterable[Side], sites: Iterable[Site]
+) -> dict[tuple, nn.Module]:
+    """What a trace keeps the output of besides, by (name of its site or side, part)."""
     modules = {}
     for site in sites:
         attention = attention_at(model, site)
-        modules |= {
-            (site.name, "softmax"): attention.softmax,
-            (site.name, "scores"): attention.scores,
-            (site.name, "query"): attention.query,
-            (site.name, "key"): attention.key,
-            (site.name, "value"): attention.value,
-            (site.name, "output"): attention,
-        }
+        modules |= {(site.name, part): module for part, module in numbers_of(attention).items()}
+        modules[site.name, "output"] = attention
+    for side in sides:
+        for name, layer in zip(side.layers, layers_of(model, side), strict=True):
+            modules[side.name, name, "feed_forward"] = layer.feed_forward
+    return modules
+
+
+def numbers_of(attention: MultiHeadAttention) -> dict[str, nn.Module]:
+    """The modules whose outputs are the numbers of an attention."""
+    return {
+        "softmax": attention.softmax,
+        "scores": attention.scores,
+        "query": attention.query,
+        "key": attention.key,
+        "value": attention.value,
+    }
+
+
+def modules_of(model: nn.Module, sides: Iterable[Side]) -> dict[tuple, nn.Module]:
+    """What is kept the output of at each side, by (its name, part)."""
+    modules = {}
     for side in sides:
         embedding = embedding_of(model, side)
         modules |= {
@@ -306,7 +384,6 @@ def _modules(model, sides, sites) -> dict[tuple, nn.Module]:
         }
         for name, layer in zip(side.layers, layers_of(model, side), strict=True):
             modules[side.name, name] = layer
-            modules[side.name, name, "feed_forward"] = layer.feed_forward
     return modules
 
 

@@ -2,11 +2,15 @@
 
 import json
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import catalog
+from tests.model.pretrained.folders import write
 
 
 def configured(change):
@@ -166,3 +170,36 @@ def test_a_folder_whose_name_is_no_text_can_be_sent_to_a_browser(models, tmp_pat
     for name in catalog.models():
         name.encode("utf-8")
     catalog.folders.clear()
+
+
+def test_how_much_of_a_large_model_is_read_is_said(page, monkeypatch, tmp_path):
+    """In steps of a percent, and gone with the last one; nothing of a small one."""
+    said = []
+    monkeypatch.setattr(DeltaGenerator, "progress", lambda self, *told: said.append(told))
+    write(tmp_path, "gpt2")
+    monkeypatch.setattr(catalog, "folders", lambda: {"theirs": tmp_path})
+    with catalog._progress("theirs") as progress:
+        catalog._read("theirs", "final", "cpu", progress)
+    assert not said
+    monkeypatch.setattr(catalog, "LARGE", 1)
+    with catalog._progress("theirs") as progress:
+        catalog._read("theirs", "final", "cpu", progress)
+    percents = [percent for percent, _ in said]
+    assert percents == sorted({*percents}) and percents[-1] == 100 and 0 < percents[0] < 100
+    assert said[-1][1] == "Reading theirs: 0 of 0 million numbers"
+
+
+def test_two_sessions_that_ask_for_a_model_at_once_have_it_read_once(page, monkeypatch):
+    """A large one in memory twice may not fit."""
+    st.cache_resource.clear()
+    read, count = catalog._read, []
+
+    def slowly(*given):
+        count.append(given)
+        time.sleep(0.2)
+        return read(*given)
+
+    monkeypatch.setattr(catalog, "_read", slowly)
+    with ThreadPoolExecutor() as pool:
+        views = [*pool.map(lambda _: catalog.view_of("en-de", "final", "cpu"), range(3))]
+    assert len(count) == 1 and len({id(view.model) for view in views}) == 3

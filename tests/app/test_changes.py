@@ -173,7 +173,7 @@ def test_without_the_changes_everything_is_as_it_was(changed, models):
     shown = page.segmented_control(key="shows")
     assert shown.value == "Without" and not page.exception
     trace = load("en-de").trace("A dog runs.")
-    card = labels.card(trace, "cross", 0, 1)
+    card = labels.card(trace, "cross", trace.attention["cross"][0, 1])
     assert any(card == text.value for text in page.markdown)
     shown.set_value("With the changes").run()
     assert not any(card == text.value for text in page.markdown)
@@ -211,7 +211,7 @@ def test_another_sentence_is_compared_and_patched_from(changed):
     page.segmented_control(key="shows").set_value("With the changes").run()
     assert not page.exception and not page.error
     patched = en_de.trace(MAN, target, changes="cross.3.4=patch", other=other)
-    card = labels.card(patched, "cross", 3, 2)
+    card = labels.card(patched, "cross", patched.attention["cross"][3, 2])
     page.segmented_control(key="layer").set_value(4).run()
     page.segmented_control(key="head").set_value(3).run()
     assert any(card == text.value for text in page.markdown)
@@ -312,7 +312,7 @@ def test_another_step_is_compared_and_patched_from(changed, models):
     line = page.session_state["changes"]
     patched = en_de.trace(MAN, target, changes=line, other=early.run(MAN, target), donor=early)
     page.segmented_control(key="layer").set_value(4).run()
-    shown = labels.card(patched, "cross", 3, 1)
+    shown = labels.card(patched, "cross", patched.attention["cross"][3, 1])
     assert any(shown == text.value for text in page.markdown)
     for entry in PAGES.values():
         page.switch_page(f"views/{entry.script}.py").run()
@@ -341,7 +341,7 @@ def test_two_models_are_compared(changed):
     def card(name):
         checkpoint = catalog.view_of(f"{name}, untrained", "final", "cpu").checkpoint
         trace = checkpoint.trace_run(Run((checkpoint.tokenizer.encode(MAN), target)))
-        return labels.card(trace, kind, layer - 1, head - 1)
+        return labels.card(trace, kind, trace.attention[kind][layer - 1, head - 1])
 
     shown = [text.value for text in page.markdown]
     assert card("pre_norm") in shown and card("paper") not in shown

@@ -94,7 +94,7 @@ def test_every_section_works_with_every_model(lab, model):
         assert page.get("plotly_chart")
     page.switch_page("views/residual.py").run()
     assert not page.exception and not page.error
-    assert bold(page, "largest difference from the trace's logits") <= 1e-5 * 20
+    assert bold(page, "largest difference of their probabilities") <= 1e-5 * 20
 
 
 def test_wavelengths_and_the_scale(lab):
@@ -159,7 +159,7 @@ def test_other_positions(lab, kind):
     row = kinds[kinds["positions"].str.startswith(kind)].iloc[0]
     assert row["cross moved"] == pytest.approx(expected.moved["cross"].mean(), abs=1e-6)
     assert row["the target's tokens"] == pytest.approx(expected.answers.wanted.mean(), abs=1e-6)
-    own = positions.answers(before, 2)
+    own = positions.answers(before)
     assert row["answers that change"] == (own.best != expected.answers.best).sum()
     assert np.abs(answers["its probability, own"] - own.wanted).max() <= 1e-6
     assert np.abs(answers.iloc[:, 3] - expected.answers.wanted).max() <= 1e-6
@@ -269,4 +269,4 @@ def test_padding_and_masks_that_are_off_are_borne(app):
     assert bold(app, "without ") <= 1e-5
     app.switch_page("views/residual.py").run()
     assert not app.exception
-    assert bold(app, "largest difference from the trace's logits") <= 1e-4
+    assert bold(app, "largest difference of their probabilities") <= 1e-4

@@ -93,7 +93,9 @@ def test_table_of_heads_has_every_head_and_what_could_be_measured(seen):
 
 def test_card_says_the_same_numbers_and_two_names(seen):
     numbers = measured(seen)["decoder"].numbers
-    line, nothing, *names = labels.card(seen, "decoder", 1, 0).split("\n")
+    line, nothing, *names = labels.card(seen, "decoder", seen.attention["decoder"][1, 0]).split(
+        "\n"
+    )
     assert names[-2:] == ["", names[-1]] and names.pop().startswith("Row “\\<s\\>” has")
     names.pop()
     assert f"Entropy {numbers['entropy'][1, 0]:.1f} bits" in line and not nothing
@@ -105,7 +107,7 @@ def test_card_says_the_same_numbers_and_two_names(seen):
 def test_card_of_a_text_of_one_token(tokenizer):
     model = presets.build("paper", vocab_size=len(tokenizer), d_model=16, n_heads=2, d_ff=16)
     one = traced(model.eval(), tokenizer.encode("a"), tokenizer.encode(""))
-    card = labels.card(one, "decoder", 0, 0)
+    card = labels.card(one, "decoder", one.attention["decoder"][0, 0])
     assert "Too few tokens" in card and "only one key is visible" in card
 
 

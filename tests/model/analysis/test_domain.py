@@ -59,7 +59,7 @@ def test_a_batch_is_measured_as_the_app_measures_one(name):
     measures = describe.measures(held, texts)
     for i, text in enumerate(texts):
         assert measures[SPLIT][i] == split_share(held.tokenizer, text)
-        one = surprise(trace(held.model, held.run(text)), held.model.config.eos_id)
+        one = surprise(trace(held.model, held.run(text)))
         assert measures[SURPRISE][i] == pytest.approx(one, abs=1e-4)
 
 

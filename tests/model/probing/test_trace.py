@@ -192,7 +192,9 @@ def test_a_text_whose_weights_do_not_fit_is_told_before_a_tensor_is_made(monkeyp
     common.traced(model, text, text)
     monkeypatch.setattr("model.probing.trace.available", lambda: needed - 1)
     monkeypatch.setattr("model.probing.trace.ids_of", None)
-    with pytest.raises(TooLarge, match=r"among 1,200 tokens takes 0\.0 GB .* take a shorter text"):
+    with pytest.raises(
+        TooLarge, match=r"heads among 1,200 tokens take 0\.0 GB .* 1,199 tokens fit"
+    ):
         common.traced(model, text, text)
 
 
