@@ -19,6 +19,7 @@ import streamlit as st
 import torch
 from safetensors import safe_open
 
+from app.cache import ByteBoundedCache
 from app.setting import Structure
 from app.settings import lines_of
 from model.card import headline
@@ -37,6 +38,8 @@ DEFAULT_MODEL, CLASSIFIER = "en-de", "reviews"
 UNTRAINED = {f"{preset}, untrained": preset for preset in PRESETS}  # model → its preset
 SEEDED = Lock()  # random weights come from one generator for all sessions
 LONGEST_CARD = 2**20  # bytes
+MODEL_BYTES = 3 * 2**29  # of weights in memory: all that are shipped, and every preset
+MOST_VIEWS = 64  # of sessions; one of `en-de` is 0.3 MB
 
 
 class UnreadableModel(ValueError):
@@ -52,9 +55,7 @@ class ModelView:
     step: str
     device: str
     checkpoint: Checkpoint
-    reference: (
-        Reference | None
-    )  # the same weights in torch.nn.Transformer, where it has such a model
+    twin: Reference | None  # the same weights in torch.nn.Transformer, where it has such a model
 
     @property
     def model(self) -> torch.nn.Module:
@@ -68,12 +69,22 @@ class ModelView:
     def classes(self) -> tuple[str, ...]:
         return self.checkpoint.classes
 
+    @property
+    def reference(self) -> Reference | None:
+        """A view of the twin: few look at it, so it is made for each that does."""
+        return self.twin and view(self.twin)
+
     def again(self) -> "ModelView":
         """The same weights in modules of their own."""
-        checkpoint = replace(self.checkpoint, model=view(self.checkpoint.model))
-        return replace(
-            self, checkpoint=checkpoint, reference=self.reference and view(self.reference)
-        )
+        return replace(self, checkpoint=replace(self.checkpoint, model=view(self.checkpoint.model)))
+
+    @property
+    def nbytes(self) -> int:
+        """Of its weights and tables and those of its twin, each once."""
+        modules = filter(None, (self.model, self.twin))
+        tensors = (t for module in modules for t in (*module.parameters(), *module.buffers()))
+        storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
+        return sum(storages.values())
 
 
 @st.cache_resource(show_spinner=False)
@@ -209,12 +220,32 @@ def _foreign_card(found: Contents) -> str:
     return " · ".join((_text(found.card["title"]), f"{found.parameters:,} parameters", terms))
 
 
-@st.cache_resource(max_entries=16, show_spinner="Reading the model …")
+@st.cache_resource(show_spinner=False)
+def _models() -> ByteBoundedCache:
+    """Weights of all sessions. The two used last may be compared, so they stay together."""
+
+    def gone(model) -> None:
+        _views().forget(lambda key: key[1:] == model)  # else these would keep the weights
+
+    return ByteBoundedCache(MODEL_BYTES, least=2, gone=gone)
+
+
+@st.cache_resource(show_spinner=False)
+def _views() -> ByteBoundedCache:
+    """Views of all sessions. One that was dropped, or whose session is gone, costs 10 ms anew."""
+    return ByteBoundedCache(most=MOST_VIEWS)
+
+
 def _shared(name: str, step: str, device: str) -> ModelView:
     """Weights on a device, and their twin, for all sessions. Hook none of it: take another view.
     Raises UnreadableModel."""
+
+    def make() -> ModelView:
+        with st.spinner("Reading the model …"):
+            return _read(name, step, device)
+
     try:
-        return _read(name, step, device)
+        return _models().get((name, step, device), make, lambda model: model.nbytes)
     except Exception as error:  # see above
         why = f"{type(error).__name__}: {_text(' '.join(str(error).split()))}"
         raise UnreadableModel(f"The model “{name}” cannot be read ({why}).") from error
@@ -244,6 +275,12 @@ def _read(name: str, step: str, device: str) -> ModelView:
 def view_of(name: str, step: str, device: str) -> ModelView:
     """A new view of a model's weights. Raises UnreadableModel."""
     return _shared(name, step, device).again()
+
+
+def view_for(session: str, name: str, step: str, device: str) -> ModelView:
+    """A session's view of a model's weights. Raises UnreadableModel."""
+    model = name, step, device
+    return _views().get((session, *model), lambda: view_of(*model))
 
 
 def structure(name: str, step: str, device: str) -> Structure | None:

@@ -41,7 +41,7 @@ from model.families.rotary import angles
 from model.masks import Masks
 from model.probing.head_steps import HeadSteps, compared, head_steps
 from model.probing.position_tables import full_table
-from model.probing.reference import ReferenceTrace
+from model.probing.reference import Reference, ReferenceTrace
 from model.probing.run import FINAL, Run
 from model.probing.sites import embedding_of, embeddings_of, sides_of
 from model.probing.sweeps import Score, Sweep, changes_of
@@ -52,7 +52,8 @@ from model.variants import PositionsFromOne
 
 CORES = torch.get_num_threads()
 SHORT = 400  # tokens; longer texts are quicker on all cores
-CACHE_BYTES = 512 * 2**20
+CACHE_BYTES = 512 * 2**20  # of results: the traces of a few long texts
+MOST_RESULTS = 256  # of eighty short ones
 NO_TEXT = Encoding((), (), ())
 FEW = 10_000  # bytes: about what numbers a head come to
 
@@ -80,7 +81,7 @@ def is_short(run: Run) -> bool:
 
 @st.cache_resource(show_spinner=False)
 def _results() -> ByteBoundedCache:
-    return ByteBoundedCache(CACHE_BYTES)
+    return ByteBoundedCache(CACHE_BYTES, MOST_RESULTS)
 
 
 def cached(view: ModelView, run: Run, name, make: Callable, size: Callable):
@@ -131,7 +132,7 @@ def target_of(
     return _written(view, other, *key)
 
 
-@st.cache_data(max_entries=1000, show_spinner="Writing the target …")
+@st.cache_data(max_entries=MOST_RESULTS, show_spinner="Writing the target …")
 def _written(
     _view: ModelView, _other: Run | None, name, step, device, text, masks, pad_to, changes, other
 ):
@@ -486,7 +487,7 @@ def vectors_of(view: ModelView, run: Run) -> np.ndarray:
     return weight[torch.tensor(text.ids, device=weight.device)].float().cpu().numpy()
 
 
-@st.cache_resource(show_spinner="Building one model of every system …")
+@st.cache_resource(max_entries=2, show_spinner="Building one model of every system …")
 def _members(vocab_size: int, max_length: int) -> dict[str, torch.nn.Module]:
     with SEEDED:
         return family.members(vocab_size, max_length)
@@ -506,7 +507,7 @@ def family_of(view: ModelView, run: Run) -> dict:
     return cached(view, run, "family", make, lambda result: 10 * FEW)
 
 
-@st.cache_resource(show_spinner="Building the models between the paper and Llama …")
+@st.cache_resource(max_entries=2, show_spinner="Building the models between the paper and Llama …")
 def _lineage(vocab_size: int, max_length: int) -> dict[str, torch.nn.Module]:
     with SEEDED:
         return lineage.members(vocab_size, max_length)
@@ -545,21 +546,22 @@ class Timing:
 
 def reference_of(view: ModelView, run: Run) -> tuple[ReferenceTrace, Timing] | None:
     """The same pass in torch.nn.Transformer; None where it has no such model."""
-    if view.reference is None:
+    if view.twin is None:
         return None
 
     def make():
-        reference_trace = view.reference.trace(view.model, run, view.checkpoint.means)
-        return reference_trace, _time(view, run)
+        reference = view.reference
+        reference_trace = reference.trace(view.model, run, view.checkpoint.means)
+        return reference_trace, _time(view, reference, run)
 
     return cached(view, run, "reference", make, lambda result: result[0].nbytes)
 
 
 @torch.no_grad()
-def _time(view: ModelView, run: Run, rounds: int = 5) -> Timing:
+def _time(view: ModelView, reference: Reference, run: Run, rounds: int = 5) -> Timing:
     ids = ids_of(view.model, read_of(view.model, run))
     masks = run.masks.build(view.model, *ids)
-    passes = (lambda: view.model(*ids, *masks), lambda: view.reference(*ids, run.masks))
+    passes = (lambda: view.model(*ids, *masks), lambda: reference(*ids, run.masks))
     seconds = [[], []]
     for _ in range(rounds):
         for forward, measured in zip(passes, seconds, strict=True):
