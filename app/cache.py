@@ -22,18 +22,23 @@ class ByteBoundedCache:
         self.limit, self.most, self.least, self.gone = limit, most, least, gone
         self.entries, self.making, self.lock = OrderedDict(), {}, Lock()
 
-    def get(self, key: Hashable, make: Callable, size: Callable = lambda result: 0):
+    def get(
+        self,
+        key: Hashable,
+        make: Callable,
+        size: Callable = lambda result: 0,
+        waits: bool = True,
+    ):
         """The result cached under `key`, else that of `make()`, of `size(…)` bytes. Who asks while
-        another session makes it waits for that one."""
+        another session makes it `waits` for that one, or makes it too."""
         while True:
             with self.lock:
                 if key in self.entries:
                     self.entries.move_to_end(key)
                     return self.entries[key][0]
-                made = self.making.get(key)
-                if made is None:
-                    self.making[key] = Event()
-                    break
+                made = self.making.setdefault(key, mine := Event())
+            if made is mine or not waits:
+                break
             made.wait()  # where making it failed, or was broken off, it is tried anew
         try:
             result = make()  # outside the lock: who asks for another need not wait
@@ -42,7 +47,9 @@ class ByteBoundedCache:
                 gone = self._shrink()
         finally:
             with self.lock:
-                self.making.pop(key).set()
+                if self.making.get(key) is mine:
+                    del self.making[key]
+            mine.set()
         for old in gone:
             self.gone(old)
         return result

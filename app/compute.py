@@ -7,16 +7,17 @@ the name of what was computed.
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
 import torch
 
-from app import catalog
+from app import catalog, labels
 from app.cache import ByteBoundedCache
 from app.catalog import SEEDED, ModelView
+from app.turns import Turns
 from model.analysis import (
     alignment,
     architecture,
@@ -58,15 +59,26 @@ NO_TEXT = Encoding((), (), ())
 FEW = 10_000  # bytes: about what numbers a head come to
 
 
+TURNS = Turns(CORES)  # more sessions at once would only share the cores
+
+
 @contextmanager
 def threads(tokens: int) -> Iterator[None]:
-    """One core for a short text. More would wait for each other at every small product, and for
-    long where the browser, on the same machine, is drawing."""
-    torch.set_num_threads(1 if tokens < SHORT else CORES)
-    try:
-        yield
-    finally:  # not what it was before: that may be the one core of another session
-        torch.set_num_threads(CORES)
+    """This session's turn, on one core for a short text. More would wait for each other at every
+    small product, and for long where the browser, on the same machine, is drawing."""
+    with ExitStack() as notice:
+
+        def told(ahead: int) -> None:
+            notice.close()
+            notice.enter_context(st.spinner(labels.ahead(ahead)))
+
+        with TURNS.turn(told):
+            notice.close()
+            torch.set_num_threads(1 if tokens < SHORT else CORES)
+            try:
+                yield
+            finally:  # not what it was before: that may be the one core of another session
+                torch.set_num_threads(CORES)
 
 
 def _length(run: Run) -> int:
@@ -91,7 +103,8 @@ def cached(view: ModelView, run: Run, name, make: Callable, size: Callable):
         with threads(_length(run)):
             return make()
 
-    return _results().get((name, view.device, run), once, size)
+    # Who has a turn does not wait for one who may be waiting for a turn.
+    return _results().get((name, view.device, run), once, size, waits=not TURNS.is_mine)
 
 
 def _arrays(by_kind: dict[str, np.ndarray]) -> int:
