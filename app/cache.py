@@ -1,25 +1,74 @@
-"""A cache that is bounded in bytes: traces of long texts are large, those of short ones small."""
+"""A cache that is bounded in bytes and in number: traces of long texts are large, and of short ones
+there are many."""
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from threading import Lock
+from threading import Event, Lock
 
 
 class ByteBoundedCache:
-    """Least recently used results go first when all together are larger than `limit` bytes."""
+    """Least recently used results go first, when all together are larger than `limit` bytes or more
+    than `most`. The `least` that were used last stay however large they are. `gone` hears of the
+    keys that went."""
 
-    def __init__(self, limit: int):
-        self.limit, self.entries, self.lock = limit, OrderedDict(), Lock()
+    def __init__(
+        self,
+        limit: float = math.inf,
+        most: float = math.inf,
+        least: int = 1,
+        gone: Callable[[Hashable], None] = lambda key: None,
+    ):
+        self.limit, self.most, self.least, self.gone = limit, most, least, gone
+        self.entries, self.making, self.lock = OrderedDict(), {}, Lock()
 
-    def get(self, key: Hashable, make: Callable, size: Callable):
-        """The result cached under `key`, else that of `make()`, of `size(…)` bytes."""
-        with self.lock:
-            if key in self.entries:
-                self.entries.move_to_end(key)
-                return self.entries[key][0]
-        result = make()  # outside the lock: another session need not wait for this one
-        with self.lock:
-            self.entries[key] = result, size(result)
-            while len(self.entries) > 1 and sum(n for _, n in self.entries.values()) > self.limit:
-                self.entries.popitem(last=False)
+    def get(
+        self,
+        key: Hashable,
+        make: Callable,
+        size: Callable = lambda result: 0,
+        waits: bool = True,
+    ):
+        """The result cached under `key`, else that of `make()`, of `size(…)` bytes. Who asks while
+        another session makes it `waits` for that one, or makes it too."""
+        while True:
+            with self.lock:
+                if key in self.entries:
+                    self.entries.move_to_end(key)
+                    return self.entries[key][0]
+                made = self.making.setdefault(key, mine := Event())
+            if made is mine or not waits:
+                break
+            made.wait()  # where making it failed, or was broken off, it is tried anew
+        try:
+            result = make()  # outside the lock: who asks for another need not wait
+            with self.lock:
+                self.entries[key] = result, size(result)
+                gone = self._shrink()
+        finally:
+            with self.lock:
+                if self.making.get(key) is mine:
+                    del self.making[key]
+            mine.set()
+        for old in gone:
+            self.gone(old)
         return result
+
+    def _shrink(self) -> list[Hashable]:
+        gone = []
+        while len(self.entries) > self.least and (
+            len(self.entries) > self.most or self.bytes > self.limit
+        ):
+            gone.append(self.entries.popitem(last=False)[0])
+        return gone
+
+    @property
+    def bytes(self) -> int:
+        """What all results take together."""
+        return sum(size for _, size in self.entries.values())
+
+    def forget(self, is_meant: Callable[[Hashable], bool]) -> None:
+        """Drop the results whose keys are meant."""
+        with self.lock:
+            for key in [key for key in self.entries if is_meant(key)]:
+                del self.entries[key]

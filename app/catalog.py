@@ -44,8 +44,9 @@ DEFAULT_MODEL, CLASSIFIER = "en-de", "reviews"
 UNTRAINED = {f"{preset}, untrained": preset for preset in PRESETS}  # model → its preset
 SEEDED = Lock()  # random weights come from one generator for all sessions
 LONGEST_CARD = 2**20  # bytes
-MOST_MODELS = 16  # that are kept in memory
 LARGE = 30_000_000  # numbers of a model that takes seconds to read
+MODEL_BYTES = 3 * 2**29  # of weights in memory: all that are shipped, and every preset
+MOST_VIEWS = 64  # of sessions; one of `en-de` is 0.3 MB
 
 
 class UnreadableModel(ValueError):
@@ -61,9 +62,7 @@ class ModelView:
     step: str
     device: str
     checkpoint: Checkpoint
-    reference: (
-        Reference | None
-    )  # the same weights in torch.nn.Transformer, where it has such a model
+    twin: Reference | None  # the same weights in torch.nn.Transformer, where it has such a model
 
     @property
     def model(self) -> torch.nn.Module:
@@ -77,12 +76,22 @@ class ModelView:
     def classes(self) -> tuple[str, ...]:
         return self.checkpoint.classes
 
+    @property
+    def reference(self) -> Reference | None:
+        """A view of the twin: few look at it, so it is made for each that does."""
+        return self.twin and view(self.twin)
+
     def again(self) -> "ModelView":
         """The same weights in modules of their own."""
-        checkpoint = replace(self.checkpoint, model=view(self.checkpoint.model))
-        return replace(
-            self, checkpoint=checkpoint, reference=self.reference and view(self.reference)
-        )
+        return replace(self, checkpoint=replace(self.checkpoint, model=view(self.checkpoint.model)))
+
+    @property
+    def nbytes(self) -> int:
+        """Of its weights and tables and those of its twin, each once."""
+        modules = filter(None, (self.model, self.twin))
+        tensors = (t for module in modules for t in (*module.parameters(), *module.buffers()))
+        storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
+        return sum(storages.values())
 
 
 @st.cache_resource(show_spinner=False)
@@ -236,29 +245,34 @@ def _foreign_card(found: Contents) -> str:
 
 
 @st.cache_resource(show_spinner=False)
-def _models() -> tuple[ByteBoundedCache, Lock]:
-    """Those that were read, and who reads one just now: a large one twice could fill the memory."""
-    return ByteBoundedCache(MOST_MODELS), Lock()
+def _models() -> ByteBoundedCache:
+    """Weights of all sessions. The two used last may be compared, so they stay together."""
+
+    def gone(model) -> None:
+        _views().forget(lambda key: key[1:] == model)  # else these would keep the weights
+
+    return ByteBoundedCache(MODEL_BYTES, least=2, gone=gone)
+
+
+@st.cache_resource(show_spinner=False)
+def _views() -> ByteBoundedCache:
+    """Views of all sessions. One that was dropped, or whose session is gone, costs 10 ms anew."""
+    return ByteBoundedCache(most=MOST_VIEWS)
 
 
 def _shared(name: str, step: str, device: str) -> ModelView:
     """Weights on a device, and their twin, for all sessions. Hook none of it: take another view.
     Raises UnreadableModel."""
 
-    def read():
-        try:
-            with st.spinner("Reading the model …"), _progress(name) as progress:
-                return _read(name, step, device, progress)
-        except Exception as error:  # see above
-            why = f"{type(error).__name__}: {_text(' '.join(str(error).split()))}"
-            raise UnreadableModel(f"The model “{name}” cannot be read ({why}).") from error
+    def make() -> ModelView:
+        with st.spinner("Reading the model …"), _progress(name) as progress:
+            return _read(name, step, device, progress)
 
-    models, reading = _models()
-    key = name, step, device
-    if key in models.entries:
-        return models.get(key, read, lambda view: 1)
-    with reading:
-        return models.get(key, read, lambda view: 1)
+    try:
+        return _models().get((name, step, device), make, lambda model: model.nbytes)
+    except Exception as error:  # see above
+        why = f"{type(error).__name__}: {_text(' '.join(str(error).split()))}"
+        raise UnreadableModel(f"The model “{name}” cannot be read ({why}).") from error
 
 
 @contextmanager
@@ -303,6 +317,12 @@ def _read(name: str, step: str, device: str, progress: Progress) -> ModelView:
 def view_of(name: str, step: str, device: str) -> ModelView:
     """A new view of a model's weights. Raises UnreadableModel."""
     return _shared(name, step, device).again()
+
+
+def view_for(session: str, name: str, step: str, device: str) -> ModelView:
+    """A session's view of a model's weights. Raises UnreadableModel."""
+    model = name, step, device
+    return _views().get((session, *model), lambda: view_of(*model))
 
 
 def structure(name: str, step: str, device: str) -> Structure | None:

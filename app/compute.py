@@ -7,7 +7,7 @@ the name of what was computed.
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ import torch
 from app import catalog, labels
 from app.cache import ByteBoundedCache
 from app.catalog import SEEDED, ModelView
+from app.turns import Turns
 from model.analysis import (
     alignment,
     architecture,
@@ -44,7 +45,7 @@ from model.probing import long_trace
 from model.probing.head_steps import HeadSteps, compared, head_steps
 from model.probing.long_trace import LongTrace, Weights
 from model.probing.position_tables import full_table
-from model.probing.reference import ReferenceTrace
+from model.probing.reference import Reference, ReferenceTrace
 from model.probing.run import FINAL, Run
 from model.probing.sites import embedding_of, embeddings_of, sides_of
 from model.probing.sweeps import Score, Sweep, changes_of
@@ -55,21 +56,33 @@ from model.variants import PositionsFromOne
 
 CORES = torch.get_num_threads()
 SHORT = 400  # tokens; longer texts are quicker on all cores
-CACHE_BYTES = 512 * 2**20
+CACHE_BYTES = 512 * 2**20  # of results: the traces of a few long texts
+MOST_RESULTS = 256  # of eighty short ones
 NO_TEXT = Encoding((), (), ())
 LARGEST_TRACE = 2**30  # bytes of weights; of a longer text they are reduced as the pass comes by
 FEW = 10_000  # bytes: about what numbers a head come to
 
 
+TURNS = Turns(CORES)  # more sessions at once would only share the cores
+
+
 @contextmanager
 def threads(tokens: int) -> Iterator[None]:
-    """One core for a short text. More would wait for each other at every small product, and for
-    long where the browser, on the same machine, is drawing."""
-    torch.set_num_threads(1 if tokens < SHORT else CORES)
-    try:
-        yield
-    finally:  # not what it was before: that may be the one core of another session
-        torch.set_num_threads(CORES)
+    """This session's turn, on one core for a short text. More would wait for each other at every
+    small product, and for long where the browser, on the same machine, is drawing."""
+    with ExitStack() as notice:
+
+        def told(ahead: int) -> None:
+            notice.close()
+            notice.enter_context(st.spinner(labels.ahead(ahead)))
+
+        with TURNS.turn(told):
+            notice.close()
+            torch.set_num_threads(1 if tokens < SHORT else CORES)
+            try:
+                yield
+            finally:  # not what it was before: that may be the one core of another session
+                torch.set_num_threads(CORES)
 
 
 def _length(run: Run) -> int:
@@ -84,7 +97,7 @@ def is_short(run: Run) -> bool:
 
 @st.cache_resource(show_spinner=False)
 def _results() -> ByteBoundedCache:
-    return ByteBoundedCache(CACHE_BYTES)
+    return ByteBoundedCache(CACHE_BYTES, MOST_RESULTS)
 
 
 def cached(view: ModelView, run: Run, name, make: Callable, size: Callable):
@@ -94,7 +107,8 @@ def cached(view: ModelView, run: Run, name, make: Callable, size: Callable):
         with threads(_length(run)):
             return make()
 
-    return _results().get((name, view.device, run), once, size)
+    # Who has a turn does not wait for one who may be waiting for a turn.
+    return _results().get((name, view.device, run), once, size, waits=not TURNS.is_mine)
 
 
 def _arrays(by_kind: dict[str, np.ndarray]) -> int:
@@ -198,7 +212,7 @@ def target_of(
     return _written(view, other, *key)
 
 
-@st.cache_data(max_entries=1000, show_spinner="Writing the target …")
+@st.cache_data(max_entries=MOST_RESULTS, show_spinner="Writing the target …")
 def _written(
     _view: ModelView, _other: Run | None, name, step, device, text, masks, pad_to, changes, other
 ):
@@ -565,7 +579,7 @@ def vectors_of(view: ModelView, run: Run) -> np.ndarray:
     return weight[torch.tensor(text.ids, device=weight.device)].float().cpu().numpy()
 
 
-@st.cache_resource(show_spinner="Building one model of every system …")
+@st.cache_resource(max_entries=2, show_spinner="Building one model of every system …")
 def _members(vocab_size: int, max_length: int) -> dict[str, torch.nn.Module]:
     with SEEDED:
         return family.members(vocab_size, max_length)
@@ -585,7 +599,7 @@ def family_of(view: ModelView, run: Run) -> dict:
     return cached(view, run, "family", make, lambda result: 10 * FEW)
 
 
-@st.cache_resource(show_spinner="Building the models between the paper and Llama …")
+@st.cache_resource(max_entries=2, show_spinner="Building the models between the paper and Llama …")
 def _lineage(vocab_size: int, max_length: int) -> dict[str, torch.nn.Module]:
     with SEEDED:
         return lineage.members(vocab_size, max_length)
@@ -624,21 +638,22 @@ class Timing:
 
 def reference_of(view: ModelView, run: Run) -> tuple[ReferenceTrace, Timing] | None:
     """The same pass in torch.nn.Transformer; None where it has no such model."""
-    if view.reference is None:
+    if view.twin is None:
         return None
 
     def make():
-        reference_trace = view.reference.trace(view.model, run, view.checkpoint.means)
-        return reference_trace, _time(view, run)
+        reference = view.reference
+        reference_trace = reference.trace(view.model, run, view.checkpoint.means)
+        return reference_trace, _time(view, reference, run)
 
     return cached(view, run, "reference", make, lambda result: result[0].nbytes)
 
 
 @torch.no_grad()
-def _time(view: ModelView, run: Run, rounds: int = 5) -> Timing:
+def _time(view: ModelView, reference: Reference, run: Run, rounds: int = 5) -> Timing:
     ids = ids_of(view.model, read_of(view.model, run))
     masks = run.masks.build(view.model, *ids)
-    passes = (lambda: view.model(*ids, *masks), lambda: view.reference(*ids, run.masks))
+    passes = (lambda: view.model(*ids, *masks), lambda: reference(*ids, run.masks))
     seconds = [[], []]
     for _ in range(rounds):
         for forward, measured in zip(passes, seconds, strict=True):

@@ -221,6 +221,13 @@ def spaced(encoding: Encoding) -> list[bool]:
     ]
 
 
+def ahead(people: int) -> str:
+    """How long one still waits, in people."""
+    if not people:
+        return "You are next …"
+    return f"{people} {'people are' if people > 1 else 'person is'} ahead of you …"
+
+
 def side_labels(encoding: Encoding, reading: Reading) -> tuple[Sequence[str], list[bool]]:
     """What is shown of a side: labels, and for each whether it stands apart."""
     apart = spaced(encoding)

@@ -39,7 +39,6 @@ from model.transformer import Site
 
 MOST_LINES = 50  # of those that were typed, where each takes a pass
 BUTTONS = 12  # more choices than these are a list
-VIEWS = 8  # models that a session keeps its view of; a large one is 0.25 GB
 
 
 class NothingToShow(Exception):
@@ -404,16 +403,11 @@ def view(run: Run | None = None, device: str = "") -> ModelView:
 
 
 def _view(name: str, step: str, device: str) -> ModelView:
-    views = st.session_state.setdefault("_views", {})
-    if (name, step, device) not in views:
-        try:
-            views[name, step, device] = catalog.view_of(name, step, device)
-        except catalog.UnreadableModel as error:
-            st.error(f"{error} Choose another one above, or train it again.")
-            raise NothingToShow from error
-        if len(views) > VIEWS:
-            del views[next(iter(views))]
-    return views[name, step, device]
+    try:
+        return catalog.view_for(memo()["session"], name, step, device)
+    except catalog.UnreadableModel as error:
+        st.error(f"{error} Choose another one above, or train it again.")
+        raise NothingToShow from error
 
 
 def text() -> str:

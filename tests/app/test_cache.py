@@ -1,6 +1,9 @@
 """What is kept, and for how long."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
 
 from app.cache import ByteBoundedCache
 
@@ -23,6 +26,49 @@ def test_a_result_larger_than_the_limit_is_still_given():
     assert cache.get("huge", lambda: "huge", lambda value: 99) == "huge"
     cache.get("small", lambda: "small", lambda value: 1)
     assert list(cache.entries) == ["small"]
+
+
+def test_cache_holds_no_more_results_than_it_may_and_tells_which_went():
+    gone = []
+    cache = ByteBoundedCache(most=2, gone=gone.append)
+    assert [cache.get(key, lambda key=key: key) for key in "abcd"] == list("abcd")
+    assert list(cache.entries) == ["c", "d"] and gone == ["a", "b"]
+    cache.forget(lambda key: key == "c")
+    assert list(cache.entries) == ["d"]
+
+
+def test_the_two_used_last_stay_however_large():
+    cache = ByteBoundedCache(limit=10, least=2)
+    for key in "abc":
+        cache.get(key, object, lambda value: 99)
+    assert list(cache.entries) == ["b", "c"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_all_ask_for_at_once_is_made_once_and_anew_where_that_failed(fails):
+    cache, begun, release, made = (
+        ByteBoundedCache(limit=10),
+        threading.Event(),
+        threading.Event(),
+        [],
+    )
+
+    def make():
+        made.append(threading.current_thread())
+        begun.set()
+        release.wait(10)
+        if fails and len(made) == 1:
+            raise KeyError("broken off")
+        return len(made)
+
+    with ThreadPoolExecutor(3) as pool:
+        asked = [pool.submit(cache.get, "same", make) for _ in range(3)]
+        begun.wait(10)
+        release.set()
+        results = [one.exception() or one.result() for one in asked]
+    assert len(made) == 1 + fails
+    assert sorted(map(str, results)) == (["'broken off'", "2", "2"] if fails else ["1", "1", "1"])
+    assert not cache.making
 
 
 def test_one_session_does_not_wait_for_another():

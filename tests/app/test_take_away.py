@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from app import catalog
 from app.export import bundle
 from app.export.bundle import Model
 from app.export.view import permalink
@@ -176,11 +177,11 @@ def test_a_head_that_is_not_there_is_clamped(take_away, models):
 def test_a_broken_pack_changes_nothing_and_the_session_goes_on(take_away, models, name):
     good = packed(models)
     breaks, _ = BROKEN[name]
-    before = dict(take_away.session_state["_views"])
+    before = dict(catalog._views().entries)
     page = drop(take_away, breaks(good, files_of(good)))
     assert page.error[0].value.startswith("This pack was not opened.")
     assert page.session_state["model"] == "short"
-    assert dict(page.session_state["_views"]) == before
+    assert dict(catalog._views().entries) == before
     page = drop(page, good)
     assert not page.error and page.success
 

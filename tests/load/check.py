@@ -1,0 +1,80 @@
+"""Whether an answer is right: its text and its numbers against a pass of the test's own."""
+
+import json
+from collections.abc import Iterable
+from functools import cache, lru_cache
+
+import numpy as np
+
+from app import labels
+from model.analysis.reading import Reading
+from model.checkpoint import Checkpoint, load
+from model.probing.sweeps import Sweep
+from model.probing.trace import Trace
+from tests.load.student import SWEEP, Answer, Wanted
+
+A_STEP = 1 / 254  # a weight is sent as a byte
+ROUNDED = 0.011  # an effect with two decimals, over sums that may be in another order
+
+
+@cache
+def checkpoint(name: str) -> Checkpoint:
+    return load(name)
+
+
+@lru_cache(maxsize=256)
+def traced(wanted: Wanted) -> tuple[Trace, Sweep | None]:
+    model = checkpoint(wanted.model)
+    run = model.run(wanted.source, masks=wanted.masks, changes=wanted.changes)
+    return model.trace_run(run), model.swept(run) if wanted.order == SWEEP else None
+
+
+def wrong(answer: Answer) -> str:
+    """What is wrong with an answer, in a sentence; "" where nothing is."""
+    wanted, model = answer.wanted, checkpoint(answer.wanted.model)
+    trace, sweep = traced(wanted)
+    header, weights = unpacked(answer.tiles)
+    for name, side in trace.sides.items():
+        expected = list(labels.side_labels(trace.texts[name], Reading())[0])
+        if (shown := header["sides"][side.title]["labels"]) != expected:
+            return f"the {side.title} is {shown}, not {expected}"
+    if set(weights) != set(trace.attention):
+        return f"kinds are {sorted(weights)}"
+    for kind, expected in trace.attention.items():
+        if weights[kind].shape != expected.shape:
+            return f"{kind} has the shape {weights[kind].shape}"
+        if (difference := np.abs(weights[kind] - expected).max(initial=0)) > A_STEP:
+            return f"weights of {kind} differ by {difference:.3f}"
+    if model.writes and answer.target != model.tokenizer.decode(model.translate(wanted.source).ids):
+        return f"the target is {answer.target!r}"
+    look = json.loads(answer.look)
+    if wanted.head is not None and look["focus"]["head"] != wanted.head - 1:
+        return f"head {look['focus']['head'] + 1} is selected, not {wanted.head}"
+    off = sum(map(len, look.get("off", {}).values()))
+    if off != len(wanted.off):
+        return f"{off} heads are off, not {wanted.off}"
+    if sweep is None:
+        return "" if not look["order"] else "tiles are in an order that nobody asked for"
+    for kind, effects in sweep.by_head(trace.kinds).items():
+        shown = [float(text.replace("−", "-")) for text in look["order"][kind]["values"]]
+        if np.abs(np.array(shown) - effects.ravel()).max() > ROUNDED:
+            return f"effects of {kind} heads differ"
+    return ""
+
+
+def unpacked(data: bytes) -> tuple[dict, dict[str, np.ndarray]]:
+    """The header, and kind → weights (layers, heads, query, key), as the browser reads them."""
+    length = int.from_bytes(data[:4], "little")
+    header, cells = json.loads(data[4 : 4 + length]), data[4 + length :]
+    weights = {}
+    for part in header["parts"]:
+        shape = [part[name] for name in ("layers", "heads", "rows", "columns")]
+        flat = np.frombuffer(cells, np.uint8, int(np.prod(shape)))
+        weights[part["kind"]] = np.maximum(flat.reshape(shape).astype(np.float32) - 1, 0) / 254
+        cells = cells[flat.size :]
+    return header, weights
+
+
+def mistakes(answers: Iterable[Answer]) -> list[str]:
+    """What is wrong with any of them, each with what was asked for."""
+    return [f"{found}: {one.wanted}" for one in answers if (found := wrong(one))]

@@ -1,0 +1,80 @@
+"""A server to be loaded, and what it takes of the machine."""
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from tests.conftest import ROOT
+
+PATIENCE = 120  # seconds until it answers
+MEGABYTE = 2**20
+
+
+class Server:
+    """A running server: its address, and its processes."""
+
+    def __init__(self, process: subprocess.Popen, address: str, log: Path):
+        self.process, self.address, self.log = process, address, log
+
+    def processes(self) -> list[psutil.Process]:
+        first = psutil.Process(self.process.pid)
+        return [first, *first.children(recursive=True)]
+
+    def memory(self) -> float:
+        """In megabytes, what its processes hold: resident, without what they share."""
+        return sum(process.memory_full_info().uss for process in self.processes()) / MEGABYTE
+
+    def wait(self) -> None:
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            assert self.process.poll() is None, self.log.read_text()
+            try:
+                urllib.request.urlopen(f"{self.address}/_stcore/health", timeout=2).close()
+                return
+            except OSError:
+                time.sleep(0.1)
+        raise TimeoutError(self.log.read_text())
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def running(command: list[str], port: int, **environment: str):
+    """A Server by a command, until the block ends."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        with log.open("w") as output:
+            process = subprocess.Popen(
+                [sys.executable, *command],
+                cwd=ROOT,
+                env=os.environ | environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        server = Server(process, f"http://127.0.0.1:{port}", log)
+        try:
+            server.wait()
+            yield server
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def script(path: str):
+    """`streamlit run` of a script."""
+    port = free_port()
+    options = ["--server.port", str(port), "--server.headless", "true"]
+    options += ["--server.fileWatcherType", "none"]  # as the app has it
+    return running(["-m", "streamlit", "run", path, *options], port)

@@ -1,0 +1,211 @@
+"""What a student does in class, at random: sentences, masks, heads, changes and sweeps. What each
+answer must be follows from what was done, not from what the app says."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from app import settings
+from model.checkpoint import SHIPPED
+from model.masks import Masks
+from tests.load.tab import Lost, Page, Tab, patiently
+
+EXAMPLES = SHIPPED.parent / "examples"
+PAUSE = 10.0  # seconds between two actions, on average
+SENTENCES = 0.6  # share of the actions that are new sentences
+SHORTEST, LONGEST = 4, 10  # words
+LATE = 60.0  # seconds; a browser's user has long gone
+OFF, SWEEP, PLAIN = "=off", "ablation", "layer and head"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The view that a student asked for; the head as on the screen, None where it is the one that
+    the model opens on."""
+
+    model: str
+    source: str
+    masks: Masks = Masks()
+    off: tuple[str, ...] = ()  # heads that are switched off, as “cross.1.2”
+    head: int | None = None
+    order: str = PLAIN
+
+    @property
+    def changes(self) -> str:
+        return "; ".join(f"{head}{OFF}" for head in self.off)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back for it: the tiles, how they are shown, and the line of the model's target."""
+
+    wanted: Wanted
+    tiles: bytes
+    look: str
+    target: str | None
+
+
+@dataclass
+class Record:
+    """What happened to a student. `times`: action → seconds of each; `back`: seconds from a lost
+    connection to the view that was asked for."""
+
+    times: dict[str, list[float]] = field(default_factory=dict)
+    answers: list[Answer] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    back: list[float] = field(default_factory=list)
+
+    def note(self, action: str, seconds: float) -> None:
+        self.times.setdefault(action, []).append(seconds)
+
+
+class Student:
+    """On the page Attention, with one model."""
+
+    def __init__(self, tab: Tab, model: str, chance: random.Random, record: Record):
+        self.tab, self.chance, self.record = tab, chance, record
+        self.words = (EXAMPLES / f"{model}.txt").read_text(encoding="utf-8").split()
+        self.wanted = Wanted(model, self.sentence())
+        self.page: Page | None = None
+
+    def sentence(self) -> str:
+        count = self.chance.randint(SHORTEST, LONGEST)
+        return " ".join(self.chance.choices(self.words, k=count))
+
+    async def open(self) -> None:
+        self.tab.parameters = {"model": [self.wanted.model], "source": [self.wanted.source]}
+        await self.take("opening", self.tab.open())
+
+    async def act(self) -> None:
+        """One thing that a student does."""
+        others = [self.mask, self.head, self.switch_head, self.sweep]
+        is_sentence = self.chance.random() < SENTENCES
+        await (self.type if is_sentence else self.chance.choice(others))()
+
+    async def type(self) -> None:
+        self.wanted = replace(self.wanted, source=self.sentence())
+        await self.take("sentence", self.tab.type("source", self.wanted.source))
+
+    async def mask(self) -> None:
+        key = self.chance.choice([key for key in settings.MASKS if key in self.page.elements])
+        masks = replace(self.wanted.masks, **{key: not getattr(self.wanted.masks, key)})
+        self.wanted = replace(self.wanted, masks=masks)
+        await self.take("mask", self.tab.switch(key))
+
+    async def head(self) -> None:
+        options = self.page.elements["head"].button_group.options
+        head = self.chance.choice(options).content
+        self.wanted = replace(self.wanted, head=int(head))
+        await self.take("head", self.tab.choose("head", head))
+
+    async def switch_head(self) -> None:
+        """The selected head off, or on again."""
+        name = ".".join(map(str, self._selected()))
+        off = self.wanted.off
+        off = tuple(h for h in off if h != name) if name in off else (*off, name)
+        self.wanted = replace(self.wanted, off=off)
+        await self.take("change", self.tab.click("switch_head"))
+
+    async def sweep(self) -> None:
+        """Tiles in the order of what each head off costs, or as they were again."""
+        if "order" not in self.page.elements:
+            await self.take("box", self.tab.switch("display"))
+        order = PLAIN if self.wanted.order == SWEEP else SWEEP
+        self.wanted = replace(self.wanted, order=order)
+        await self.take("sweep", self.tab.choose("order", order))
+
+    def _selected(self) -> tuple[str, int, int]:
+        """The selected head as the widgets of the page have it."""
+        kind, layer, head = (
+            self.tab.widgets[self.tab.ids[key]].string_array_value.data[0]
+            for key in ("kind", "layer", "head")
+        )
+        return kind.split()[0].lower(), int(layer), int(head)
+
+    async def take(self, action: str, running) -> None:
+        """Wait for what an action draws, and note it."""
+        page = await asyncio.wait_for(running, LATE)
+        self.page = page
+        self.record.note(action, page.seconds)
+        self.record.errors += [f"exception: {text}" for text in page.exceptions]
+        if "head_grid" not in page.elements:
+            self.record.errors.append(f"no tiles for {self.wanted}: {page.alerts}")
+            return
+        target = page.elements.get("target")
+        self.record.answers.append(
+            Answer(
+                self.wanted,
+                page.bytes_of("head_grid"),
+                page.json_of("head_grid_look"),
+                target.text_input.placeholder if target else None,
+            )
+        )
+
+
+class Reader:
+    """Of the empty page: text, and an answer to it."""
+
+    def __init__(self, tab: Tab, chance: random.Random, record: Record):
+        self.tab, self.chance, self.record = tab, chance, record
+
+    async def open(self) -> None:
+        await self.take("opening", self.tab.open(), "")
+
+    async def act(self) -> None:
+        text = " ".join(self.chance.choices(("a", "dog", "runs", "home"), k=LONGEST))
+        await self.take("sentence", self.tab.type("Source sentence", text), text)
+
+    async def take(self, action: str, running, text: str) -> None:
+        page = await asyncio.wait_for(running, LATE)
+        self.record.note(action, page.seconds)
+        if f"<i id='answer'>{text}</i>" not in page.elements["html"].html.body:
+            self.record.errors.append(f"another answer than to {text!r}")
+
+
+async def attend(
+    make: Callable[[Record], Student | Reader],
+    seconds: float,
+    arrival: float,
+    chance: random.Random,
+    returns: bool = False,
+) -> Record:
+    """A class of so many seconds. Arrives within the first `arrival` of them. Where the student
+    `returns`, a connection that is lost is made anew, and the view asked for again."""
+    loop, record = asyncio.get_running_loop(), Record()
+    end = loop.time() + seconds
+    student = make(record)
+    await asyncio.sleep(chance.uniform(0, arrival))
+    try:
+        await student.open()
+        while True:
+            pause = chance.expovariate(1 / PAUSE)
+            if loop.time() + pause > end:
+                break
+            await asyncio.sleep(pause)
+            try:
+                await student.act()
+            except Lost as lost:
+                if not returns:
+                    raise
+                await come_back(student, record, str(lost))
+    except (Lost, TimeoutError, KeyError) as error:
+        record.errors.append(f"{type(error).__name__}: {error}")
+    finally:
+        await student.tab.close()
+    return record
+
+
+async def come_back(student: Student, record: Record, why: str) -> None:
+    """As a browser does: with the same address, and every widget as it was."""
+    loop = asyncio.get_running_loop()
+    start = loop.time()
+
+    async def again():
+        await student.take("back", student.tab.open())
+
+    try:
+        await patiently(again, LATE)
+        record.back.append(loop.time() - start)
+    except Lost:
+        record.errors.append(f"not served again: {why}")
