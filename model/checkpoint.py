@@ -125,7 +125,8 @@ class Checkpoint:
         other: Run | None = None,
         donor: "Checkpoint | None" = None,
     ) -> Encoding:
-        """The model's own target for `text`, greedy; empty for a model that writes none.
+        """The model's own target for `text`, greedy, with what special tokens it
+        wrote; empty for a model that writes none.
 
         `pad_to` pads the source, so that masks have padding to hide or to show; `changes` are what
         the model writes under, as a line or as values (probing/changes.py), and `other` is the run
@@ -143,7 +144,7 @@ class Checkpoint:
         use_cache = masks.causal and not look_ahead(changes, self.model.sites())
         with applied(self.model, changes, self.given(run, donor, written=True)):
             targets = greedy_decode(self.model, src, masks=masks, use_cache=use_cache)
-        return self.tokenizer.target.encoding(targets[0])
+        return self.tokenizer.target.encoding_with_special(targets[0])
 
     def generate(
         self,
@@ -282,11 +283,14 @@ class Checkpoint:
     ) -> Run:
         """What `trace` traces, as a value."""
         texts = [self.tokenizer.encode(text)]
-        if len(self.model.sides()) > 1:
-            encode = self.tokenizer.target.encode
-            texts.append(self.translate(text) if target is None else encode(target))
-        elif target is not None:
-            raise ValueError("This model reads one text and no target.")
+        if len(self.model.sides()) == 1:
+            if target is not None:
+                raise ValueError("This model reads one text and no target.")
+        elif target is None:
+            texts.append(self.translate(text))
+            masks = masks.over(texts[1].ids, self.model.config.pad_id)
+        else:
+            texts.append(self.tokenizer.target.encode(target))
         return Run(tuple(texts), masks, pad_to, changes=_parsed(changes), other=other)
 
 
