@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 
@@ -22,11 +23,15 @@ from model.analysis.attribution import attribution as attributed
 from model.analysis.decomposition import Decomposition
 from model.analysis.decomposition import decomposition as decomposed
 from model.card import markdown
+from model.checks import check_card, check_means, check_sizes
 from model.decoding.generate import Generation, Greedy, How, generated
 from model.decoding.search import first_token, greedy_decode
 from model.files import replace_file
 from model.masks import Masks
-from model.pretrained.folder import is_ours, layout_of, read
+from model.pretrained.contents import check_memory
+from model.pretrained.folder import config_of, is_ours, layout_of, read
+from model.pretrained.tokenizers import check_vocabulary
+from model.pretrained.weights import CannotLoad
 from model.probing import sweeps
 from model.probing.applying import Given, applied
 from model.probing.changes import Change, look_ahead, parse
@@ -95,6 +100,17 @@ class Checkpoint:
     card: dict
     preset: str
     means: Mapping[str, torch.Tensor] = field(default_factory=dict)  # see Given
+
+    def on(self, device: str | torch.device) -> "Checkpoint":
+        """Itself, moved to a device. Raises CannotLoad where that is none, or not here."""
+        try:
+            if torch.device(device).type == "meta":
+                raise CannotLoad(f"Device {device} cannot be used: its tensors hold no numbers.")
+            self.model.to(device)
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
+            why = str(error).splitlines()[0].rstrip(".")
+            raise CannotLoad(f"Device {device} cannot be used: {why}.") from None
+        return self
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -300,30 +316,52 @@ def _parsed(changes: Changes) -> tuple[Change, ...]:
 
 def load(name: str | Path) -> Checkpoint:
     """A shipped checkpoint by name, or any checkpoint by its folder; float32, on the CPU. Raises
-    FileNotFoundError where there is none, and CannotLoad for somebody else's that is broken."""
+    FileNotFoundError where there is none, and CannotLoad, with a sentence, for one that is
+    broken: what it says of itself is compared with the shapes of its weights before anything is
+    built."""
     folder = folder_of(name)
     if not is_ours(folder):
         return Checkpoint(**vars(read(folder)))
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    model = presets.build(config["preset"], **config["sizes"])
-    weights = load_file(folder / "model.safetensors")
-    parameters = dict(model.named_parameters())
-    if _shapes(weights) != _shapes(parameters):
-        raise ValueError(f"{folder}: its weights are not those of preset {config['preset']}")
+    try:
+        return _ours(folder)
+    except CannotLoad:
+        raise
+    # Anyone may have written the files, and each library has errors of its own.
+    except Exception as error:
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise CannotLoad(f"{folder} cannot be read: {why.rstrip('.')}.") from error
+
+
+def _ours(folder: Path) -> Checkpoint:
+    """A folder that `save` wrote; else raises anything."""
+    config = config_of(folder)
+    preset, sizes, card = config["preset"], config["sizes"], config["card"]
+    with safe_open(folder / "model.safetensors", "pt") as opened:
+        shapes = {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118
+    check_sizes(folder, sizes, shapes)
+    with torch.device("meta"):
+        hollow = presets.build(preset, **sizes)
+    if shapes != {name: tuple(p.shape) for name, p in hollow.named_parameters()}:
+        raise CannotLoad(f"{folder}: its weights are not those of preset {preset}.")
+    check_memory(folder, hollow)
+    check_card(folder, hollow, card)
+    tokenizer = Tokenizer.load(folder / "tokenizer.json")
+    check_vocabulary(folder, tokenizer, sizes)
+    model, weights = presets.build(preset, **sizes), load_file(folder / "model.safetensors")
     with torch.no_grad():
-        for name, parameter in parameters.items():
+        for name, parameter in model.named_parameters():
             parameter.copy_(weights[name])
     for site in model.sites():
         place = {"kind": site.kind, "layer": site.layer}
         gone = [head for head in range(site.n_heads)
-                if place | {"head": head} in config["card"].get("pruned", ())]  # fmt: skip
+                if place | {"head": head} in card.get("pruned", ())]  # fmt: skip
         if gone:
             attention = attention_at(model, site)
             attention.softmax = PrunedSoftmax(attention.softmax, gone)
-    tokenizer = Tokenizer.load(folder / "tokenizer.json")
     model.eval().requires_grad_(False)
     means = load_file(folder / MEANS) if (folder / MEANS).is_file() else {}
-    return Checkpoint(model, tokenizer, config["card"], config["preset"], means)
+    check_means(folder / MEANS, model, means)
+    return Checkpoint(model, tokenizer, card, preset, means)
 
 
 def untrained(preset: str, like: Checkpoint, seed: int = 0) -> Checkpoint:
@@ -349,7 +387,3 @@ def parameters_sha256(model: Transformer) -> str:
         digest.update(f"{name} {numbers.shape}\n".encode())
         digest.update(numbers.tobytes())
     return digest.hexdigest()
-
-
-def _shapes(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Size]:
-    return {name: tensor.shape for name, tensor in tensors.items()}

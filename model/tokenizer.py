@@ -67,6 +67,8 @@ class Tokenizer:
 
     def __init__(self, backend: tokenizers.Tokenizer):
         backend.encode_special_tokens = True
+        backend.no_truncation()
+        backend.no_padding()
         self._backend = backend
         self.kind = type(backend.model).__name__  # "BPE", "WordPiece", "Unigram", …
         self._of_bytes = isinstance(backend.decoder, decoders.ByteLevel)

@@ -23,13 +23,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
 
 from model.checkpoint import Checkpoint, load
 from model.corpus.sentences import Line, Sentence, SentenceAttention, attend, encode, read, windows
 from model.corpus.tables import FILES
 from model.files import replacing
 from model.memory import keep_freed_memory
+from model.pretrained.weights import CannotLoad
 from model.probing import changes
 from model.probing.changes import CannotChange, Change
 from model.probing.sites import parts_of
@@ -169,16 +169,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 def opened(name: str, device: str | torch.device) -> Checkpoint:
     """A checkpoint on a device; DataError where there is no such thing."""
     try:
-        checkpoint = load(name)
-    except FileNotFoundError as error:
+        return load(name).on(device)
+    except (FileNotFoundError, CannotLoad) as error:
         raise DataError(str(error)) from None
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-        raise DataError(f"The model {name} cannot be read: {error}") from None
-    try:
-        checkpoint.model.to(device)
-    except (RuntimeError, AssertionError) as error:
-        raise DataError(f"Device {device} cannot be used: {str(error).splitlines()[0]}") from None
-    return checkpoint
 
 
 def main(arguments: list[str] | None = None) -> None:
