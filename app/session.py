@@ -462,7 +462,7 @@ def other_run() -> Run | None:
         chosen["step"] if chosen["step"] in catalog.steps(name) else FINAL
     )
     if line := chosen["other"].strip():
-        texts = (view().tokenizer.encode(line), *texts[1:])
+        texts = (view().checkpoint.encode(line), *texts[1:])
     other = replace(
         plain,
         texts=texts,
@@ -554,12 +554,12 @@ def read_line(line: str) -> None:
 def _run(model_view: ModelView, line: str, target: str = "", **given) -> Run:
     """A model on a line. A target that nobody typed is written with the masks as trained, so that
     it stays while they are switched."""
-    run = Run((model_view.tokenizer.encode(line),), **given)
+    run = Run((model_view.checkpoint.encode(line),), **given)
     run = replace(run, checkpoint=model_view.name, step=model_view.step)
     if len(model_view.model.sides()) == 1:
         return run
     if target:
-        return replace(run, texts=(*run.texts, model_view.tokenizer.target.encode(target)))
+        return replace(run, texts=(*run.texts, model_view.checkpoint.encode(target, 1)))
     step = FINAL if values()["hold"] else model_view.step
     written = compute.target_of(_writer(model_view, step), line)
     masks = run.masks.over(written.ids, model_view.model.config.pad_id)

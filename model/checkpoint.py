@@ -39,7 +39,7 @@ from model.probing.patching import check_fits, recorded
 from model.probing.run import FINAL, Run
 from model.probing.sites import attention_at
 from model.probing.sweeps import Score, Sweep
-from model.probing.trace import Trace, ids_of, read_of, trace
+from model.probing.trace import Trace, check_length, ids_of, read_of, trace
 from model.tokenizer import Encoding, Tokenizer
 from model.transformer import Transformer
 from model.variants import PrunedSoftmax
@@ -127,6 +127,13 @@ class Checkpoint:
         tokenizer = self.tokenizer.target
         return [self.classes[i] if self.classes else tokenizer.token(i) for i in ids]
 
+    def encode(self, text: str, side: int = 0) -> Encoding:
+        """A text as a side of the model reads it, without special tokens. Raises TooLong for one
+        that cannot fit."""
+        tokenizer = self.tokenizer.target if side else self.tokenizer
+        check_length(tokenizer, self.model.sides()[side], text, self.model.config.max_length)
+        return tokenizer.encode(text)
+
     def classify(self, text: str) -> dict[str, float]:
         """Class → its probability for `text`; of a model that tells classes apart."""
         logits = torch.tensor(self.trace(text).logits[0])
@@ -153,8 +160,8 @@ class Checkpoint:
         if not self.writes:
             return nothing
         first_token(self.model.config)  # says why, where there is none to decode from
-        changes = _parsed(changes)
-        run = Run((self.tokenizer.encode(text), nothing), masks, pad_to, "", FINAL, changes, other)
+        changes, read = _parsed(changes), self.encode(text)
+        run = Run((read, nothing), masks, pad_to, "", FINAL, changes, other)
         src = ids_of(self.model, read_of(self.model, run))[0]
         # A key-value cache is causal by construction.
         use_cache = masks.causal and not look_ahead(changes, self.model.sites())
@@ -178,7 +185,7 @@ class Checkpoint:
         run = text
         if isinstance(text, str):
             nothing = Encoding((), (), ())
-            run = Run((self.tokenizer.encode(text), *(nothing for _ in self.model.sides()[1:])))
+            run = Run((self.encode(text), *(nothing for _ in self.model.sides()[1:])))
         if isinstance(beginning, str):
             beginning = self.tokenizer.target.encode(beginning).ids
         given = self.given(run, donor, written=True)
@@ -298,7 +305,7 @@ class Checkpoint:
         other: Run | None = None,
     ) -> Run:
         """What `trace` traces, as a value."""
-        texts = [self.tokenizer.encode(text)]
+        texts = [self.encode(text)]
         if len(self.model.sides()) == 1:
             if target is not None:
                 raise ValueError("This model reads one text and no target.")
@@ -306,7 +313,7 @@ class Checkpoint:
             texts.append(self.translate(text))
             masks = masks.over(texts[1].ids, self.model.config.pad_id)
         else:
-            texts.append(self.tokenizer.target.encode(target))
+            texts.append(self.encode(target, 1))
         return Run(tuple(texts), masks, pad_to, changes=_parsed(changes), other=other)
 
 

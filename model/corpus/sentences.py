@@ -16,7 +16,7 @@ from model.probing.applying import Given, applied
 from model.probing.capture import outputs_of
 from model.probing.changes import Change
 from model.probing.sites import attention_at, device_of, kinds_of, sides_of
-from model.probing.trace import TooLong, with_special_tokens
+from model.probing.trace import TooLong, check_length, with_special_tokens
 from model.tokenizer import Encoding
 from model.training.data import DataError, batches, pad_ids, read_lines, with_special_ids
 from model.transformer import Side, Site
@@ -81,6 +81,12 @@ def encode(checkpoint: Checkpoint, lines: list[Line]) -> list[Sentence]:
             f"{line.source}{line.target}".encode()
         except UnicodeEncodeError:  # a byte of the command line that Python could not read
             raise DataError(f"{_where(line, lines)}The text is no UTF-8.") from None
+        try:
+            for side, text in zip(sides, (line.source, line.target or ""), strict=False):
+                tokenizer = checkpoint.tokenizer.target if side.writes else checkpoint.tokenizer
+                check_length(tokenizer, side, text, config.max_length)
+        except TooLong as error:
+            raise DataError(f"{_where(line, lines)}{error}") from None
     sources = checkpoint.tokenizer.encode_batch([line.source for line in lines])
     targets = checkpoint.tokenizer.target.encode_batch([line.target or "" for line in lines])
     sentences = []

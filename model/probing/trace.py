@@ -23,7 +23,7 @@ from model.probing.sites import (
     layers_of,
     sides_of,
 )
-from model.tokenizer import ROLES, Encoding, special
+from model.tokenizer import ROLES, Encoding, Tokenizer, special
 from model.transformer import Config, Side, Site
 
 
@@ -34,9 +34,9 @@ class CannotRead(ValueError):
 class TooLong(CannotRead):
     """A text longer than the model reads."""
 
-    def __init__(self, side: str, length: int, max_length: int):
+    def __init__(self, side: str, length: int, max_length: int, known: str = ""):
         super().__init__(
-            f"The {side} is {length:,} tokens long; this model reads at most {max_length:,}."
+            f"The {side} is {known}{length:,} tokens long; this model reads at most {max_length:,}."
         )
         self.length, self.max_length = length, max_length
 
@@ -187,6 +187,14 @@ def read_of(model: nn.Module, run: Run) -> dict[str, Encoding]:
             )
         texts[side.name] = text + pad * padding
     return texts
+
+
+def check_length(tokenizer: Tokenizer, side: Side, text: str, max_length: int) -> None:
+    """Raises TooLong for a text that cannot fit, before it is made into tokens: a megabyte of them
+    takes seconds."""
+    least = tokenizer.at_least(text) + side.begins + side.ends
+    if least > max_length:
+        raise TooLong(side.title, least, max_length, known="at least ")
 
 
 def check_memory(sites: Iterable[Site], texts: dict[str, Encoding]) -> None:
