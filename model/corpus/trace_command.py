@@ -26,7 +26,7 @@ import torch
 
 from model.checkpoint import Checkpoint, load
 from model.corpus.sentences import Line, Sentence, SentenceAttention, attend, encode, read, windows
-from model.corpus.tables import FILES
+from model.corpus.tables import FILES, table
 from model.files import replacing
 from model.memory import keep_freed_memory
 from model.pretrained.weights import CannotLoad
@@ -108,16 +108,20 @@ def run(
         list(results)
         return
     # A file is written by another thread while the model reads on.
-    with replacing(out) as file, ThreadPoolExecutor(1) as pool, progress(len(sentences)) as bar:
-        table, writing = FILES[out.suffix.lower()](file), None
+    with (
+        replacing(out) as file,
+        table(file, out.suffix.lower()) as rows,
+        ThreadPoolExecutor(1) as pool,
+        progress(len(sentences)) as bar,
+    ):
+        writing = None
         for window in results:
             if writing:
                 writing.result()
-            writing = pool.submit(table.add, window, [one.number for one in window])
+            writing = pool.submit(rows.add, window, [one.number for one in window])
             if bar is not None:
                 bar.update(len(window))
         writing.result()
-        table.close()
 
 
 def parser_of_texts(command: str, doc: str) -> argparse.ArgumentParser:
