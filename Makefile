@@ -25,6 +25,7 @@ test: $(VENV)/test.installed lint chromium
 test-long: $(VENV)/test.installed chromium
 	$(BIN)/python -m pip install -q ".[long]"
 	HEADLIGHT_DATA=$(DATA) $(BIN)/python -m pytest -m long
+	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=long
 
 bench: $(VENV)/test.installed chromium
 	$(BIN)/python -m tests.bench --json bench.json

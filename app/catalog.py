@@ -302,10 +302,6 @@ def _read(name: str, step: str, device: str, progress: Progress) -> ModelView:
     elif step != FINAL:
         snapshots.put_into(checkpoint.model, folder, int(step))
         checkpoint = replace(checkpoint, means={})  # those of the final weights
-    if not isinstance(checkpoint.card, dict):
-        raise ValueError("its card is none")
-    if not all(label == _text(label) for label in checkpoint.classes):
-        raise ValueError("its classes are no names")
     checkpoint.model.to(device)
     try:
         reference = Reference(checkpoint.model)

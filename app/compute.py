@@ -535,7 +535,8 @@ def written_under(view: ModelView, text: str, kind: str, shift: int) -> str:
     def make():
         changes = positions.with_positions(Run(()), kind, shift).changes
         with threads(len(view.tokenizer.encode(text).ids)), st.spinner("Writing the target …"):
-            return view.tokenizer.decode(view.checkpoint.translate(text, changes=changes).ids)
+            target = view.checkpoint.translate(text, changes=changes)
+            return view.tokenizer.target.decode(target.ids)
 
     key = ("written", view.name, view.step, view.device, text, kind, shift)
     return _results().get(key, make, len)

@@ -544,14 +544,14 @@ def output(view, run: Run, trace: Callable[[], Trace | LongTrace]) -> tuple[str,
     predicted = predicted_side(view.model)
     if len(run.texts) > 1:
         direction = view.checkpoint.card.get("direction") or ["", ""]
-        text = view.tokenizer.decode(run.texts[-1].ids)
+        text = view.tokenizer.target.decode(run.texts[-1].ids)
         return LANGUAGES.get(direction[-1], direction[-1]) or "Output", text
     if predicted.predicts == EMBEDDING:
         return "Output", f"an embedding of {view.model.config.d_model:,} numbers"
     title = ANSWERS[predicted.predicts]
     if predicted.predicts == MASKED_TOKEN:  # each row fills its own place
         ids, _ = trace().most_probable(1)
-        return title, view.tokenizer.decode(ids[:, 0].tolist())
+        return title, view.tokenizer.target.decode(ids[:, 0].tolist())
     ids, probabilities = (array[-1, 0] for array in trace().most_probable(1))
     (answer,) = view.checkpoint.outputs([ids])
     return title, f"{answer}, {percent(float(probabilities))}"

@@ -1,57 +1,15 @@
-"""The router: `streamlit run app/main.py`."""
+"""The server: `streamlit run app/main.py`. Its script is router.py."""
 
 import sys
-import time
 from pathlib import Path
 
 import streamlit as st
+from starlette.middleware import Middleware
 
-# Our packages live in the folder above this one. All sessions share the path, so it is changed in
-# single steps: who copies it while another thread inserts and removes may lose an entry for good.
-# Streamlit itself does so in every run, unless it finds this folder there.
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
-if sys.path[-1] != str(HERE):
-    sys.path.append(str(HERE))
+if str(HERE.parent) not in sys.path:  # our packages live there, see router.py
+    sys.path.insert(0, str(HERE.parent))
 
-from app import session, theme  # noqa: E402
-from app.pages import HOME, PAGES  # noqa: E402
-from app.top_bar import top_bar  # noqa: E402
+from app.guard import Guard, opening_browser  # noqa: E402
 
-ICON = ROOT / "assets" / "icon.svg"  # a file of ours: a named icon comes from a font server
-st.set_page_config(page_title="Headlight", page_icon=str(ICON), layout="wide")
-
-st.logo(ROOT / "assets" / "logo.svg", size="large")
-
-groups = {}
-for entry in PAGES.values():
-    groups.setdefault(entry.group, []).append(
-        st.Page(
-            HERE / entry.file,
-            title=entry.title,
-            url_path=entry.path,
-            help=entry.help,
-            default=entry.key == HOME,
-        )
-    )
-chosen_page = st.navigation(groups, position="top")
-page = PAGES[chosen_page.url_path or HOME]
-# The page stands first in the document, for readers and keyboards, and is drawn first; the style
-# puts the bar on top of it.
-content, bar = st.container(key="content"), st.container(key="top_bar")
-bar.empty()  # else the bar, which is drawn last, takes no room before
-with session.running(page.key):
-    try:
-        chosen = session.values()
-        style = theme.style(chosen["projector"], page.idle)
-        st.html(f"<style>{style}</style>")
-        if session.is_new("styled", True):
-            time.sleep(theme.HEAD_START)
-        with content, session.answered():
-            chosen_page.run()
-    finally:
-        with bar:
-            top_bar(page)
-session.spare_the_collector()
+app = st.App(HERE / "router.py", middleware=[Middleware(Guard)], lifespan=opening_browser)

@@ -34,7 +34,6 @@ from model.probing.changes import (
 )
 from model.probing.run import FINAL, Run
 from model.probing.trace import CannotRead, read_of
-from model.tokenizer import Encoding
 from model.transformer import Site
 
 MOST_LINES = 50  # of those that were typed, where each takes a pass
@@ -460,7 +459,7 @@ def other_run() -> Run | None:
         chosen["step"] if chosen["step"] in catalog.steps(name) else FINAL
     )
     if line := chosen["other"].strip():
-        texts = (view().tokenizer.encode(line), *texts[1:])
+        texts = (view().checkpoint.encode(line), *texts[1:])
     other = replace(
         plain,
         texts=texts,
@@ -488,14 +487,14 @@ def run(changed: bool | None = None) -> Run:
     made = changes() if changed else ()
     patched = any(isinstance(one, Patched) for one in made)
     target = chosen["target"].strip()
-    return Run(
-        _texts(model_view, text(), target),
-        masks(),
-        chosen["pad_to"],
-        model_view.name,
-        model_view.step,
-        made,
-        other_run() if patched else None,
+    return _run(
+        model_view,
+        text(),
+        target,
+        masks=masks(),
+        pad_to=chosen["pad_to"],
+        changes=made,
+        other=other_run() if patched else None,
     )
 
 
@@ -511,23 +510,20 @@ def default_run() -> tuple[ModelView, Run]:
     """The same texts as the default model reads them, with all its masks, on the CPU. Raises
     CannotRead."""
     model_view = _view(catalog.DEFAULT_MODEL, FINAL, "cpu")
-    texts = _texts(model_view, text(), values()["target"].strip())
-    return model_view, Run(texts, checkpoint=model_view.name, step=model_view.step)
+    return model_view, _run(model_view, text(), values()["target"].strip())
 
 
 def own_run() -> tuple[ModelView, Run]:
     """The chosen model at the end of its training, by itself: all masks, no padding, the target
     that it writes. Raises CannotRead."""
     model_view = _view(values()["model"], FINAL, catalog.device_of(values()["device"]))
-    texts = _texts(model_view, text(), "")
-    return model_view, Run(texts, checkpoint=model_view.name, step=model_view.step)
+    return model_view, _run(model_view, text())
 
 
 def example_runs() -> list[Run]:
     """The chosen model on each of its example sentences."""
     model_view = view()
-    texts = (_texts(model_view, line, "") for line in catalog.examples(model_view.name))
-    return [Run(one, checkpoint=model_view.name, step=model_view.step) for one in texts]
+    return [_run(model_view, line) for line in catalog.examples(model_view.name)]
 
 
 def sentence_runs() -> dict[str, Run]:
@@ -537,9 +533,7 @@ def sentence_runs() -> dict[str, Run]:
     typed = settings.lines_of(values()["source"])[:MOST_LINES]
     for line in dict.fromkeys([*catalog.examples(model_view.name), *typed]):
         with suppress(CannotRead):
-            run = Run(
-                _texts(model_view, line, ""), checkpoint=model_view.name, step=model_view.step
-            )
+            run = _run(model_view, line)
             read_of(model_view.model, run)
             runs[line] = run
     return runs
@@ -554,16 +548,19 @@ def read_line(line: str) -> None:
     choose(line=line, target="")
 
 
-def _texts(model_view: ModelView, line: str, target: str) -> tuple[Encoding, ...]:
-    """What the sides of a model read. A target that nobody typed is written with the masks as
-    trained, so that it stays while they are switched."""
-    source = model_view.tokenizer.encode(line)
+def _run(model_view: ModelView, line: str, target: str = "", **given) -> Run:
+    """A model on a line. A target that nobody typed is written with the masks as trained, so that
+    it stays while they are switched."""
+    run = Run((model_view.checkpoint.encode(line),), **given)
+    run = replace(run, checkpoint=model_view.name, step=model_view.step)
     if len(model_view.model.sides()) == 1:
-        return (source,)
+        return run
     if target:
-        return source, model_view.tokenizer.encode(target)
+        return replace(run, texts=(*run.texts, model_view.checkpoint.encode(target, 1)))
     step = FINAL if values()["hold"] else model_view.step
-    return source, compute.target_of(_writer(model_view, step), line)
+    written = compute.target_of(_writer(model_view, step), line)
+    masks = run.masks.over(written.ids, model_view.model.config.pad_id)
+    return replace(run, texts=(*run.texts, written), masks=masks)
 
 
 def _writer(model_view: ModelView, step: str) -> ModelView:
@@ -589,7 +586,7 @@ def translate_under_masks() -> None:
         target = compute.target_of(writer, chosen["line"], masks(), chosen["pad_to"])
     except (NothingToShow, CannotRead, CannotChange):
         return  # the page that is drawn next says why
-    text = model_view.tokenizer.decode(target.ids)
+    text = model_view.tokenizer.target.decode(target.ids)
     memo()["target"] = Origin(text, chosen["line"], _decoded_under())
     choose(target=text)
 

@@ -296,7 +296,7 @@ def _other(text: str) -> None:
     if view.checkpoint.writes:
         line = session.values()["other"].strip() or session.values()["line"]
         ids = compute.target_of(view, line, run.masks, run.pad_to).ids
-        shown = labels.with_differences(text, view.tokenizer.decode(ids))
+        shown = labels.with_differences(text, view.tokenizer.target.decode(ids))
     else:
         shown = labels.escaped(labels.output(view, run, partial(compute.trace_of, view, run))[1])
     st.markdown(f"Other run: {shown}", width="content")
@@ -310,7 +310,7 @@ def _effect(text: str) -> None:
     if view.checkpoint.writes:
         line, line_of_changes = session.values()["line"], written(run.changes)
         after = compute.target_of(view, line, run.masks, run.pad_to, line_of_changes, run.other)
-        shown = labels.with_differences(text, view.tokenizer.decode(after.ids))
+        shown = labels.with_differences(text, view.tokenizer.target.decode(after.ids))
         st.markdown(shown, width="content")
     else:
         now, before = (

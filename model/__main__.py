@@ -4,6 +4,8 @@ import signal
 import sys
 from importlib import import_module
 
+from model.pretrained.weights import CannotLoad
+
 COMMANDS = {  # name → where it is, what it does
     "train": ("model.training.train", "train a model, or train one further"),
     "evaluate": ("model.training.evaluate", "score a checkpoint on its test sets"),
@@ -32,6 +34,8 @@ def main(arguments: list[str] | None = None) -> None:
             import_module(COMMANDS[name][0]).main(rest)
         except ModuleNotFoundError as error:
             sys.exit(f"{error.name} is missing here: pip install {error.name}")
+        except (CannotLoad, FileNotFoundError) as error:
+            sys.exit(str(error))
     else:
         sys.exit(f"There is no command {name!r}; there are {', '.join(COMMANDS)}.")
 

@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 
@@ -22,12 +23,15 @@ from model.analysis.attribution import attribution as attributed
 from model.analysis.decomposition import Decomposition
 from model.analysis.decomposition import decomposition as decomposed
 from model.card import markdown
+from model.checks import check_card, check_means, check_sizes
 from model.decoding.generate import Generation, Greedy, How, generated
 from model.decoding.search import first_token, greedy_decode
 from model.files import replace_file
 from model.masks import Masks
-from model.pretrained.folder import is_ours, layout_of, read
-from model.pretrained.weights import Progress
+from model.pretrained.contents import check_memory
+from model.pretrained.folder import config_of, is_ours, layout_of, read
+from model.pretrained.tokenizers import check_vocabulary
+from model.pretrained.weights import CannotLoad, Progress
 from model.probing import sweeps
 from model.probing.applying import Given, applied
 from model.probing.changes import Change, look_ahead, parse
@@ -36,7 +40,7 @@ from model.probing.patching import check_fits, recorded
 from model.probing.run import FINAL, Run
 from model.probing.sites import attention_at
 from model.probing.sweeps import Score, Sweep
-from model.probing.trace import Trace, ids_of, read_of, trace
+from model.probing.trace import Trace, check_length, ids_of, read_of, trace
 from model.tokenizer import Encoding, Tokenizer
 from model.transformer import Transformer
 from model.variants import PrunedSoftmax
@@ -98,6 +102,17 @@ class Checkpoint:
     preset: str
     means: Mapping[str, torch.Tensor] = field(default_factory=dict)  # see Given
 
+    def on(self, device: str | torch.device) -> "Checkpoint":
+        """Itself, moved to a device. Raises CannotLoad where that is none, or not here."""
+        try:
+            if torch.device(device).type == "meta":
+                raise CannotLoad(f"Device {device} cannot be used: its tensors hold no numbers.")
+            self.model.to(device)
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
+            why = str(error).splitlines()[0].rstrip(".")
+            raise CannotLoad(f"Device {device} cannot be used: {why}.") from None
+        return self
+
     @property
     def classes(self) -> tuple[str, ...]:
         """What a classifier tells apart; empty for a model that writes a target."""
@@ -113,6 +128,13 @@ class Checkpoint:
         tokenizer = self.tokenizer.target
         return [self.classes[i] if self.classes else tokenizer.token(i) for i in ids]
 
+    def encode(self, text: str, side: int = 0) -> Encoding:
+        """A text as a side of the model reads it, without special tokens. Raises TooLong for one
+        that cannot fit."""
+        tokenizer = self.tokenizer.target if side else self.tokenizer
+        check_length(tokenizer, self.model.sides()[side], text, self.model.config.max_length)
+        return tokenizer.encode(text)
+
     def classify(self, text: str) -> dict[str, float]:
         """Class → its probability for `text`; of a model that tells classes apart."""
         logits = torch.tensor(self.trace(text).logits[0])
@@ -127,7 +149,8 @@ class Checkpoint:
         other: Run | None = None,
         donor: "Checkpoint | None" = None,
     ) -> Encoding:
-        """The model's own target for `text`, greedy; empty for a model that writes none.
+        """The model's own target for `text`, greedy, with what special tokens it
+        wrote; empty for a model that writes none.
 
         `pad_to` pads the source, so that masks have padding to hide or to show; `changes` are what
         the model writes under, as a line or as values (probing/changes.py), and `other` is the run
@@ -138,14 +161,14 @@ class Checkpoint:
         if not self.writes:
             return nothing
         first_token(self.model.config)  # says why, where there is none to decode from
-        changes = _parsed(changes)
-        run = Run((self.tokenizer.encode(text), nothing), masks, pad_to, "", FINAL, changes, other)
+        changes, read = _parsed(changes), self.encode(text)
+        run = Run((read, nothing), masks, pad_to, "", FINAL, changes, other)
         src = ids_of(self.model, read_of(self.model, run))[0]
         # A key-value cache is causal by construction.
         use_cache = masks.causal and not look_ahead(changes, self.model.sites())
         with applied(self.model, changes, self.given(run, donor, written=True)):
             targets = greedy_decode(self.model, src, masks=masks, use_cache=use_cache)
-        return self.tokenizer.target.encoding(targets[0])
+        return self.tokenizer.target.encoding_with_special(targets[0])
 
     def generate(
         self,
@@ -163,7 +186,7 @@ class Checkpoint:
         run = text
         if isinstance(text, str):
             nothing = Encoding((), (), ())
-            run = Run((self.tokenizer.encode(text), *(nothing for _ in self.model.sides()[1:])))
+            run = Run((self.encode(text), *(nothing for _ in self.model.sides()[1:])))
         if isinstance(beginning, str):
             beginning = self.tokenizer.target.encode(beginning).ids
         given = self.given(run, donor, written=True)
@@ -289,12 +312,15 @@ class Checkpoint:
         other: Run | None = None,
     ) -> Run:
         """What `trace` traces, as a value."""
-        texts = [self.tokenizer.encode(text)]
-        if len(self.model.sides()) > 1:
-            encode = self.tokenizer.target.encode
-            texts.append(self.translate(text) if target is None else encode(target))
-        elif target is not None:
-            raise ValueError("This model reads one text and no target.")
+        texts = [self.encode(text)]
+        if len(self.model.sides()) == 1:
+            if target is not None:
+                raise ValueError("This model reads one text and no target.")
+        elif target is None:
+            texts.append(self.translate(text))
+            masks = masks.over(texts[1].ids, self.model.config.pad_id)
+        else:
+            texts.append(self.encode(target, 1))
         return Run(tuple(texts), masks, pad_to, changes=_parsed(changes), other=other)
 
 
@@ -305,30 +331,51 @@ def _parsed(changes: Changes) -> tuple[Change, ...]:
 def load(name: str | Path, progress: Progress = lambda count, total: None) -> Checkpoint:
     """A shipped checkpoint by name, or any checkpoint by its folder; float32, on the CPU. Of
     somebody else's model `progress` hears how much is read. Raises FileNotFoundError where there is
-    none, and CannotLoad for somebody else's that is broken."""
+    none, and CannotLoad, with a sentence, for one that is broken: what it says of itself is
+    compared with the shapes of its weights before anything is built."""
     folder = folder_of(name)
     if not is_ours(folder):
         return Checkpoint(**vars(read(folder, progress)))
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    model = presets.build(config["preset"], **config["sizes"])
-    weights = load_file(folder / "model.safetensors")
-    parameters = dict(model.named_parameters())
-    if _shapes(weights) != _shapes(parameters):
-        raise ValueError(f"{folder}: its weights are not those of preset {config['preset']}")
+    try:
+        return _ours(folder)
+    except CannotLoad:
+        raise
+    # Anyone may have written the files, and each library has errors of its own.
+    except Exception as error:
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise CannotLoad(f"{folder} cannot be read: {why.rstrip('.')}.") from error
+
+
+def _ours(folder: Path) -> Checkpoint:
+    """A folder that `save` wrote; else raises anything."""
+    config = config_of(folder)
+    preset, sizes, card = config["preset"], config["sizes"], config["card"]
+    with safe_open(folder / "model.safetensors", "pt") as opened:
+        shapes = {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118
+    check_sizes(folder, sizes, shapes)
+    with torch.device("meta"):
+        hollow = presets.build(preset, **sizes)
+    if shapes != {name: tuple(p.shape) for name, p in hollow.named_parameters()}:
+        raise CannotLoad(f"{folder}: its weights are not those of preset {preset}.")
+    check_memory(folder, hollow)
+    check_card(folder, hollow, card)
+    tokenizer = Tokenizer.load(folder / "tokenizer.json")
+    check_vocabulary(folder, tokenizer, sizes)
+    model, weights = presets.build(preset, **sizes), load_file(folder / "model.safetensors")
     with torch.no_grad():
-        for name, parameter in parameters.items():
+        for name, parameter in model.named_parameters():
             parameter.copy_(weights[name])
     for site in model.sites():
         place = {"kind": site.kind, "layer": site.layer}
         gone = [head for head in range(site.n_heads)
-                if place | {"head": head} in config["card"].get("pruned", ())]  # fmt: skip
+                if place | {"head": head} in card.get("pruned", ())]  # fmt: skip
         if gone:
             attention = attention_at(model, site)
             attention.softmax = PrunedSoftmax(attention.softmax, gone)
-    tokenizer = Tokenizer.load(folder / "tokenizer.json")
     model.eval().requires_grad_(False)
     means = load_file(folder / MEANS) if (folder / MEANS).is_file() else {}
-    return Checkpoint(model, tokenizer, config["card"], config["preset"], means)
+    check_means(folder / MEANS, model, means)
+    return Checkpoint(model, tokenizer, card, preset, means)
 
 
 def untrained(preset: str, like: Checkpoint, seed: int = 0) -> Checkpoint:
@@ -354,7 +401,3 @@ def parameters_sha256(model: Transformer) -> str:
         digest.update(f"{name} {numbers.shape}\n".encode())
         digest.update(numbers.tobytes())
     return digest.hexdigest()
-
-
-def _shapes(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Size]:
-    return {name: tensor.shape for name, tensor in tensors.items()}

@@ -2,7 +2,7 @@
 (batch, heads, query, key)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -44,6 +44,10 @@ class Masks:
         special = model.config.pad_id, model.config.bos_id
         return tuple(self.of(texts[s.query_side], texts[s.key_side], s.masks, *special)
                      for s in kinds.values())  # fmt: skip
+
+    def over(self, written: Iterable[int], pad_id: int) -> "Masks":
+        """The same over a target that a model wrote: a pad among its tokens is one of them."""
+        return replace(self, tgt_padding=False) if pad_id in written else self
 
     def of(
         self,

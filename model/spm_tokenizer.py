@@ -81,6 +81,10 @@ class SentencePieceTokenizer:
             ids, spans = [self._ids[code], *ids], [(0, len(code)), *spans]
         return Encoding(tuple(ids), named(text, spans), tuple(spans), ("",) * len(ids))
 
+    def at_least(self, text: str) -> int:
+        """Unknown without splitting the text: what is not in the vocabulary becomes one token."""
+        return 0
+
     def encode_batch(self, texts: list[str]) -> list[list[int]]:
         """Ids only."""
         return [list(self.encode(text).ids) for text in texts]

@@ -67,6 +67,8 @@ class Tokenizer:
 
     def __init__(self, backend: tokenizers.Tokenizer):
         backend.encode_special_tokens = True
+        backend.no_truncation()
+        backend.no_padding()
         self._backend = backend
         self.kind = type(backend.model).__name__  # "BPE", "WordPiece", "Unigram", …
         self._of_bytes = isinstance(backend.decoder, decoders.ByteLevel)
@@ -140,6 +142,31 @@ class Tokenizer:
         if theirs.tokens[:1] == [SPACE] and not text.startswith((" ", SPACE)):
             offsets = [(0, 0), *offsets[1:]]  # put before the text: it covers none of it
         return self._encoded(theirs.ids, text, offsets)
+
+    def at_least(self, text: str) -> int:
+        """A number of tokens that `encode` makes at least of a text, known without making them: no
+        token stands for more than the longest one. 0 where a tokenizer may leave something out."""
+        if not self._longest:
+            return 0
+        text = self.normalized(text)
+        return -(-len(text.encode("utf-8") if self._of_bytes else text) // self._longest)
+
+    @cached_property
+    def _longest(self) -> int:
+        """Bytes of the longest token, of a BPE that falls back to bytes its characters, where each
+        of a normalised text is in one; else 0."""
+        vocabulary = self._backend.get_vocab()
+        added = self._backend.get_added_tokens_decoder().values()
+        splits = json.dumps(json.loads(self.to_json())["pre_tokenizer"])
+        if any(token.lstrip or token.rstrip for token in added) or "Removed" in splits:
+            return 0
+        if self._of_bytes and set(_BYTE) <= vocabulary.keys():
+            return max(len(_bytes(symbol)) for symbol in vocabulary)
+        falls_back = self.kind == "BPE" and self._backend.model.byte_fallback
+        keeps_all = splits == "null" or '"type": "Metaspace"' in splits
+        if falls_back and keeps_all and {f"<0x{i:02X}>" for i in range(256)} <= vocabulary.keys():
+            return max(map(len, vocabulary))
+        return 0
 
     def normalized(self, text: str) -> str:
         """What the tokenizer makes of a text before it splits it."""

@@ -10,6 +10,7 @@ import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
+import hypothesis
 import pytest
 import torch
 
@@ -21,6 +22,11 @@ from tests import devices
 # Threads of PyTorch that wait for each other do so at rest, also in every process that a test
 # starts: on a busy machine one command took 50 s of processor instead of 4 s.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+# The same 200 examples of every property each time; `make test-long` tries 5,000 others.
+hypothesis.settings.register_profile("short", max_examples=200, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("long", max_examples=5000, deadline=None, print_blob=True)
+hypothesis.settings.load_profile("short")
 
 ROOT = Path(__file__).resolve().parent.parent
 LINES = ["the dog sees the cat", "ein Hund sieht die Katze", "a man and a woman walk home"]

@@ -7,6 +7,7 @@ to a known size, and numbers are read as numbers.
 
 import io
 import json
+import math
 import re
 import struct
 import zipfile
@@ -362,6 +363,8 @@ def _array(content: bytes, name: str, weights: bool) -> np.ndarray:
         if np.lib.format.read_magic(file) != (1, 0):
             raise ValueError("another version")
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(file, max_header_size=2000)
+        if not all(type(length) is int and length > 0 for length in shape):  # True is an int, too
+            raise ValueError("no lengths")
     except Exception as error:  # the header is Python source, and may be anything
         raise Unreadable(f"The array “{name}” in {NUMBERS} cannot be read.") from error
     if dtype.hasobject:
@@ -376,9 +379,7 @@ def _array(content: bytes, name: str, weights: bool) -> np.ndarray:
             + ("float32 with four axes" if weights else "a list of tokens")
             + f", and is {dtype} with {len(shape)}."
         )
-    needed = dtype.itemsize
-    for length in shape:
-        needed *= length
+    needed = dtype.itemsize * math.prod(shape)
     if needed < 1 or needed != len(content) - file.tell():
         raise Unreadable(f"The array “{name}” in {NUMBERS} does not hold what its header says.")
     array = np.frombuffer(content, dtype, offset=file.tell()).reshape(shape)

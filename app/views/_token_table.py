@@ -35,16 +35,15 @@ def token_rows(
         *[f"ends every {side.title}"] * side.ends,
         *["padding"] * padding,
     ]
-    special = [True] * side.begins + [False] * len(text.ids) + [True] * (side.ends + padding)
     return [
         {
             "token": token,
             "id": token_id,
-            "start": None if added else start,
-            "end": None if added else end,
+            "start": None if role else start,
+            "end": None if role else end,
             "from": origin,
         }
-        for token, token_id, (start, end), origin, added in zip(
-            read.tokens, read.ids, read.offsets, origins, special, strict=True
+        for token, token_id, (start, end), role, origin in zip(
+            read.tokens, read.ids, read.offsets, read.roles, origins, strict=True
         )
     ]

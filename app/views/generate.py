@@ -118,7 +118,7 @@ def beams_of(found: Generation) -> list[list[dict]]:
                     "label": view.checkpoint.outputs([one.token])[0],
                     "score": one.score,
                     "fate": fate,
-                    "path": view.tokenizer.decode(path),
+                    "path": view.tokenizer.target.decode(path),
                     "winner": one.ended and one.score == best,
                 }
             )
@@ -155,7 +155,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         plain = session.other_run() or session.run(changed=False)
         other = compute.generation_of(session.view(plain), plain, how, ids_of(chosen["beginning"]))
         whose = "Other run" if session.context().has_other else "Without the changes"
-        text = labels.escaped(view.tokenizer.decode(other.ids))
+        text = labels.escaped(view.tokenizer.target.decode(other.ids))
         st.markdown(f"**{whose}**: {text} ({parting(shown, other)})")
 trace = compute.trace_of(view, shown.run, written=True)
 rows = slice(shown.first, shown.first + len(shown.path))

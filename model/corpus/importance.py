@@ -194,7 +194,7 @@ def written(
         for rows in example_batches(checkpoint, examples, WRITTEN_TOKENS, sources=True):
             src = _padded(model, [examples[i].texts[0] for i in rows])
             for i, ids in zip(rows, greedy_decode(model, src), strict=True):
-                texts[i] = checkpoint.tokenizer.decode(ids)
+                texts[i] = checkpoint.tokenizer.target.decode(ids)
     return texts
 
 

@@ -16,7 +16,7 @@ from model.probing.applying import Given, applied
 from model.probing.capture import outputs_of
 from model.probing.changes import Change
 from model.probing.sites import attention_at, device_of, kinds_of, sides_of
-from model.probing.trace import TooLong, with_special_tokens
+from model.probing.trace import TooLong, check_length, with_special_tokens
 from model.tokenizer import Encoding
 from model.training.data import DataError, batches, pad_ids, read_lines, with_special_ids
 from model.transformer import Side, Site
@@ -81,8 +81,14 @@ def encode(checkpoint: Checkpoint, lines: list[Line]) -> list[Sentence]:
             f"{line.source}{line.target}".encode()
         except UnicodeEncodeError:  # a byte of the command line that Python could not read
             raise DataError(f"{_where(line, lines)}The text is no UTF-8.") from None
+        try:
+            for side, text in zip(sides, (line.source, line.target or ""), strict=False):
+                tokenizer = checkpoint.tokenizer.target if side.writes else checkpoint.tokenizer
+                check_length(tokenizer, side, text, config.max_length)
+        except TooLong as error:
+            raise DataError(f"{_where(line, lines)}{error}") from None
     sources = checkpoint.tokenizer.encode_batch([line.source for line in lines])
-    targets = checkpoint.tokenizer.encode_batch([line.target or "" for line in lines])
+    targets = checkpoint.tokenizer.target.encode_batch([line.target or "" for line in lines])
     sentences = []
     for line, *ids in zip(lines, sources, targets, strict=True):
         where = _where(line, lines)
@@ -126,9 +132,7 @@ def write_targets(checkpoint: Checkpoint, sentences: list[Sentence]) -> list[Sen
     for batch in _batches(checkpoint, missing) if missing else ():
         src = _padded(checkpoint, [src for src, _, _ in batch])
         for (source, _, i), ids in zip(batch, greedy_decode(model, src), strict=True):
-            # Special tokens that a model wrote are no text, as in Checkpoint.translate.
-            target = checkpoint.tokenizer.encoding(ids).ids
-            target = with_special_ids(model.sides()[1], target, model.config)
+            target = with_special_ids(model.sides()[1], ids, model.config)
             written[i] = replace(sentences[i], texts=(source, target))
     return written
 
@@ -148,7 +152,8 @@ def attend(
     for batch in _batches(checkpoint, pairs):
         ids = [_padded(checkpoint, [pair[n] for pair in batch]) for n in range(len(sides))]
         with applied(checkpoint.model, changes, Given(checkpoint.means)):
-            attention = attention_of(checkpoint.model, sites, ids)
+            masks = Masks().over(batch[0][1][1:], checkpoint.model.config.pad_id)
+            attention = attention_of(checkpoint.model, sites, ids, masks)
         for row, (*pair, i) in enumerate(batch):
             texts = dict(zip(sides, pair, strict=False))
             results[i] = SentenceAttention(
@@ -167,13 +172,13 @@ def attend(
 
 @torch.inference_mode()
 def attention_of(
-    model: nn.Module, sites: Sequence[Site], ids: Sequence[Tensor]
+    model: nn.Module, sites: Sequence[Site], ids: Sequence[Tensor], masks: Masks = Masks()
 ) -> dict[str, np.ndarray]:
     """kind → (batch, layers, heads, query, key), with padding. The logits, which are not
     needed, are not computed: with a large vocabulary they are much of a pass."""
     softmax = {site.name: attention_at(model, site).softmax for site in sites}
     with outputs_of(softmax) as weights:
-        model.hidden(*ids, *Masks().build(model, *ids))
+        model.hidden(*ids, *masks.build(model, *ids))
     return {
         kind: torch.stack([weights[site.name] for site in of_kind], dim=1).float().cpu().numpy()
         for kind, of_kind in kinds_of(sites).items()
@@ -181,13 +186,20 @@ def attention_of(
 
 
 def _encoding(checkpoint: Checkpoint, side: Side, ids: list[int]) -> Encoding:
-    text = checkpoint.tokenizer.encoding(ids[side.begins : len(ids) - side.ends])
+    tokenizer = checkpoint.tokenizer.target if side.writes else checkpoint.tokenizer
+    text = tokenizer.encoding_with_special(ids[side.begins : len(ids) - side.ends])
     return with_special_tokens(side, text, checkpoint.model.config)
 
 
 def _batches(checkpoint: Checkpoint, pairs: list[tuple]) -> Iterator[list[tuple]]:
-    """Pairs of similar length, or each alone where the model has no token to pad them with."""
-    return batches(pairs, BATCH if checkpoint.model.config.pad_id >= 0 else 1)
+    """Pairs of similar length, or each alone where no padding can stand beside it: the model has
+    no token for that, or wrote it in the target."""
+    pad, alone, together = checkpoint.model.config.pad_id, [], []
+    for pair in pairs:
+        (alone if pad < 0 or pad in pair[1][1:] else together).append(pair)
+    yield from ([pair] for pair in alone)
+    if together:
+        yield from batches(together, BATCH)
 
 
 def _padded(checkpoint: Checkpoint, ids: list[list[int]]) -> Tensor:

@@ -176,7 +176,7 @@ def card_of(plan: Plan, rows: Sequence[Mapping], about: Mapping) -> dict:
     """What was surveyed, with the sentences that the rows name."""
     shown = {number for one in rows for number in one["best"] or ()}
     sentences = {
-        str(e.number): [e.source, plan.checkpoint.tokenizer.decode(e.texts[-1])]
+        str(e.number): [e.source, plan.checkpoint.tokenizer.target.decode(e.texts[-1])]
         if len(e.texts) > 1
         else [e.source]
         for e in plan.examples

@@ -3,6 +3,7 @@ there, as on the screen."""
 
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 import numpy as np
@@ -157,3 +158,17 @@ def _bytes(texts: Iterable[str]) -> np.ndarray:
 FIRST_DIGITS = _bytes(f"{i // 10**4}.{i % 10**4:04}" for i in range(10**4 + 1))
 LAST_DIGITS = _bytes(f"{i:04}\n" for i in range(10**4))
 FILES = {".npz": NpzFile, ".csv": CsvFile, ".parquet": ParquetFile}
+
+
+@contextmanager
+def table(file: BinaryIO, ending: str) -> Iterator[NpzFile | CsvFile | ParquetFile]:
+    """What writes into a file with one of the endings, closed in the end. After an exception it is
+    closed in silence: on a full disk that fails once more, and what failed first is the news."""
+    made = FILES[ending](file)
+    try:
+        yield made
+    except BaseException:
+        with suppress(Exception):
+            made.close()
+        raise
+    made.close()

@@ -23,13 +23,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
 
 from model.checkpoint import Checkpoint, load
 from model.corpus.sentences import Line, Sentence, SentenceAttention, attend, encode, read, windows
-from model.corpus.tables import FILES
+from model.corpus.tables import FILES, table
 from model.files import replacing
 from model.memory import keep_freed_memory
+from model.pretrained.weights import CannotLoad
 from model.probing import changes
 from model.probing.changes import CannotChange, Change
 from model.probing.sites import parts_of
@@ -108,16 +108,20 @@ def run(
         list(results)
         return
     # A file is written by another thread while the model reads on.
-    with replacing(out) as file, ThreadPoolExecutor(1) as pool, progress(len(sentences)) as bar:
-        table, writing = FILES[out.suffix.lower()](file), None
+    with (
+        replacing(out) as file,
+        table(file, out.suffix.lower()) as rows,
+        ThreadPoolExecutor(1) as pool,
+        progress(len(sentences)) as bar,
+    ):
+        writing = None
         for window in results:
             if writing:
                 writing.result()
-            writing = pool.submit(table.add, window, [one.number for one in window])
+            writing = pool.submit(rows.add, window, [one.number for one in window])
             if bar is not None:
                 bar.update(len(window))
         writing.result()
-        table.close()
 
 
 def parser_of_texts(command: str, doc: str) -> argparse.ArgumentParser:
@@ -169,16 +173,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 def opened(name: str, device: str | torch.device) -> Checkpoint:
     """A checkpoint on a device; DataError where there is no such thing."""
     try:
-        checkpoint = load(name)
-    except FileNotFoundError as error:
+        return load(name).on(device)
+    except (FileNotFoundError, CannotLoad) as error:
         raise DataError(str(error)) from None
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-        raise DataError(f"The model {name} cannot be read: {error}") from None
-    try:
-        checkpoint.model.to(device)
-    except (RuntimeError, AssertionError) as error:
-        raise DataError(f"Device {device} cannot be used: {str(error).splitlines()[0]}") from None
-    return checkpoint
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -157,9 +157,7 @@ def generated(
     ids = path[:-1] if path[-1:] == (config.eos_id,) else path
     text = tokenizer.target.encoding_with_special(ids)
     texts = (run.texts[0], text) if side.writes else (run.texts[0] + text,)
-    # As while it was written: a pad among its tokens is one of them.
-    masks = replace(run.masks, tgt_padding=run.masks.tgt_padding and config.pad_id not in ids)
-    written = replace(run, texts=texts, masks=masks)
+    written = replace(run, texts=texts, masks=run.masks.over(ids, config.pad_id))
     first = start.shape[1] - 1
     return Generation(written, first, path, text.tokens, *arrays, score, tuple(beams))
 

@@ -83,7 +83,7 @@ def built(contents: Contents, progress: Progress) -> Pretrained:
     names = [place.name for place in stored.values()]
     ignored = (name for theirs, name in plain.items() if re.match(family.ignored, theirs))
     weights.check_known([*names, *ignored])
-    _check_memory(where, model)
+    check_memory(where, model)
     weights.fill(model, stored, progress)
     return Pretrained(model.eval(), tokenizer, contents.card, family.preset)
 
@@ -118,7 +118,7 @@ def _check_sizes(contents: Contents, sizes: Sizes, plain: dict[str, str]) -> Non
             )
 
 
-def _check_memory(where: Path, model: nn.Module) -> None:
+def check_memory(where: Path, model: nn.Module) -> None:
     """Raises CannotLoad for a model whose numbers do not fit, with the largest of its tensors as it
     is stored besides."""
     sizes = [p.numel() * torch.get_default_dtype().itemsize for p in model.parameters()]

@@ -58,8 +58,6 @@ def _from_json(file: Path) -> Tokenizer:
     # The library raises plain Exceptions.
     except Exception as error:
         raise CannotLoad(f"{file} is no tokenizer: {error}.") from None
-    backend.no_truncation()
-    backend.no_padding()
     return Tokenizer(backend)
 
 

@@ -25,7 +25,7 @@ from model.probing.sites import (
     predicted_side,
     sides_of,
 )
-from model.tokenizer import ROLES, Encoding, special
+from model.tokenizer import ROLES, Encoding, Tokenizer, special
 from model.transformer import Config, MultiHeadAttention, Side, Site
 
 NONE = -1  # in place of an id
@@ -38,9 +38,9 @@ class CannotRead(ValueError):
 class TooLong(CannotRead):
     """A text longer than the model reads."""
 
-    def __init__(self, side: str, length: int, max_length: int):
+    def __init__(self, side: str, length: int, max_length: int, known: str = ""):
         super().__init__(
-            f"The {side} is {length:,} tokens long; this model reads at most {max_length:,}."
+            f"The {side} is {known}{length:,} tokens long; this model reads at most {max_length:,}."
         )
         self.length, self.max_length = length, max_length
 
@@ -228,6 +228,14 @@ def read_of(model: nn.Module, run: Run) -> dict[str, Encoding]:
             )
         texts[side.name] = text + pad * padding
     return texts
+
+
+def check_length(tokenizer: Tokenizer, side: Side, text: str, max_length: int) -> None:
+    """Raises TooLong for a text that cannot fit, before it is made into tokens: a megabyte of them
+    takes seconds."""
+    least = tokenizer.at_least(text) + side.begins + side.ends
+    if least > max_length:
+        raise TooLong(side.title, least, max_length, known="at least ")
 
 
 def bytes_of_weights(sites: Iterable[Site], texts: dict[str, Encoding]) -> int:

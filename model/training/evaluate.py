@@ -118,8 +118,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def run(args) -> None:
-    checkpoint = load(args.checkpoint)
-    checkpoint.model.to(args.device)
+    checkpoint = load(args.checkpoint).on(args.device)
     card = checkpoint.card
     task = tasks.task(card.get("task"), args.data, card.get("direction") == ["de", "en"])
     scores = []

@@ -12,13 +12,14 @@ import math
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 from torch.nn import functional
 
 from model.checkpoint import load
 from model.files import replace_file
+from model.pretrained.weights import CannotLoad
 
 MARKS = frozenset(round(2 ** (k / 2)) for k in range(60))  # steps that training keeps
 COUNT = 6
@@ -72,12 +73,24 @@ def _step_of(file: Path) -> int:
 
 @torch.no_grad()
 def put_into(model: nn.Module, folder: Path, step: int) -> None:
-    """Give the model the weights of a snapshot."""
-    tensors = load_file(file_of(folder, step))
+    """Give the model the weights of a snapshot. Raises CannotLoad, and changes nothing, where they
+    are not there or of another model."""
+    file, values = file_of(folder, step), {}
+    try:
+        tensors = load_file(file)
+    except (OSError, SafetensorError) as error:
+        raise CannotLoad(f"{file} cannot be read: {error}.") from None
     for name, parameter in model.named_parameters():
+        scale = tensors.get(name + SCALE)
+        groups = -(-parameter.numel() // GROUP)
+        stored = parameter.shape if scale is None else (groups, GROUP)
+        if name not in tensors or tensors[name].shape != stored:
+            raise CannotLoad(f"{file} is of another model: {name} is not there in its shape.")
+        if scale is not None and scale.shape != (groups, 1):
+            raise CannotLoad(f"{file} is of another model: {name} has no scale for each group.")
         value = tensors[name]
-        if name + SCALE in tensors:
-            value = dequantize(value, tensors[name + SCALE], parameter.shape)
+        values[parameter] = value if scale is None else dequantize(value, scale, parameter.shape)
+    for parameter, value in values.items():
         parameter.copy_(value)
 
 
@@ -125,4 +138,6 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, metavar="DIR", help="the task's data, for the scores")
     args = parser.parse_args(arguments)
     card = load(args.folder).card
-    make(args.folder, tasks.task(card["task"], args.data, card.get("direction") == ["de", "en"]))
+    make(
+        args.folder, tasks.task(card.get("task"), args.data, card.get("direction") == ["de", "en"])
+    )

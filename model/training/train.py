@@ -35,6 +35,7 @@ from model.card import curve
 from model.files import replace_file
 from model.masks import Masks
 from model.memory import keep_freed_memory
+from model.pretrained.weights import CannotLoad
 from model.tokenizer import Tokenizer
 from model.training import tasks
 from model.training.data import DataError, Pair, batches, pad, pad_ids
@@ -382,7 +383,7 @@ def begin_with(name: Path, task: Task) -> checkpoint.Checkpoint:
     """The checkpoint that a training begins with; DataError where it cannot."""
     try:
         initial = checkpoint.load(name)
-    except (OSError, ValueError, KeyError, SafetensorError) as error:
+    except (FileNotFoundError, CannotLoad) as error:
         raise DataError(f"--start {name} cannot be read: {error}") from error
     if initial.classes != task.classes:
         raise DataError(f"{name} was trained for something else than {task.title!r}.")

@@ -20,7 +20,7 @@ def page(models, monkeypatch):
     if catalog.folders() != catalog.folders.__wrapped__():
         st.cache_resource.clear()
         st.cache_data.clear()
-    page = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
+    page = AppTest.from_file(str(ROOT / "app" / "router.py"), default_timeout=60)
     page.session_state["display"] = True  # what it holds is drawn where it is open
     return page
 

@@ -21,7 +21,7 @@ PAGES = ("attention", "heads", "positions", "family")
 @pytest.fixture(scope="module")
 def app():
     """One start for all tests here: the models are large."""
-    page = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=120)
+    page = AppTest.from_file(str(ROOT / "app" / "router.py"), default_timeout=120)
     page.query_params["source"] = TEXT
     return page.run()
 

@@ -24,7 +24,7 @@ LAB = ["Wavelengths", "Distance", "Rotation", "Other positions", "Swap two words
 
 @pytest.fixture(scope="module")
 def app():
-    page = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=120)
+    page = AppTest.from_file(str(ROOT / "app" / "router.py"), default_timeout=120)
     page.query_params.update(source=TEXT, target=TARGET)
     page.run()
     return page.switch_page("views/positions.py").run()

@@ -39,7 +39,7 @@ def started(models):
         patch.setattr("sys.argv", ["main.py", "--models", str(models)])
         st.cache_resource.clear()
         st.cache_data.clear()
-        yield AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=120).run()
+        yield AppTest.from_file(str(ROOT / "app" / "router.py"), default_timeout=120).run()
         st.cache_resource.clear()
         st.cache_data.clear()
 

@@ -1,13 +1,51 @@
-"""Streamlit's configuration lies beside the script, and is read wherever one stands."""
+"""Streamlit's configuration lies beside the script, and is read wherever one stands; and who may
+speak to the server."""
 
+import asyncio
+import http.client
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from streamlit import config
 
+from app.guard import Guard, is_own
 from tests.conftest import ROOT, serve
+
+UPGRADE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+}
+HOOK = """
+import os, sys
+def write(event, args):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto"):
+        with open(os.environ["HEADLIGHT_AUDIT"], "a") as file:
+            file.write(f"{event} {args}\\n")
+sys.addaudithook(write)
+"""
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory):
+    """A server that was started from another folder, and a file that says whom it asked."""
+    folder = tmp_path_factory.mktemp("audit")
+    (folder / "sitecustomize.py").write_text(HOOK)
+    audit = folder / "asked"
+    audit.touch()
+    environment = {"PYTHONPATH": str(folder), "HEADLIGHT_AUDIT": str(audit)}
+    with serve(ROOT, cwd=Path("/"), **environment) as address:
+        yield address.removeprefix("http://"), audit
+
+
+def answer(host: str, method: str, path: str, **headers: str) -> http.client.HTTPResponse:
+    connection = http.client.HTTPConnection(host, timeout=20)
+    connection.request(method, path, headers=headers)
+    return connection.getresponse()
 
 
 def listening(port: int) -> set[str]:
@@ -24,10 +62,60 @@ def listening(port: int) -> set[str]:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="asks Linux who listens")
-def test_started_from_another_folder_it_listens_to_this_machine_alone():
-    with serve(ROOT, cwd=Path("/")) as address:
-        port = int(address.rpartition(":")[2])
-        assert listening(port) == {"0100007F"}  # 127.0.0.1, its bytes turned round
+def test_started_from_another_folder_it_listens_to_this_machine_alone(elsewhere):
+    port = int(elsewhere[0].rpartition(":")[2])
+    assert listening(port) == {"0100007F"}  # 127.0.0.1, its bytes turned round
+
+
+def test_a_page_of_another_site_may_not_speak_to_the_server(elsewhere):
+    """It is refused at once, and nobody is asked who the server is."""
+    host, audit = elsewhere
+    own = answer(host, "GET", "/_stcore/stream", Origin=f"http://{host}", **UPGRADE)
+    assert own.status == 101
+    for origin in (
+        "http://evil.example",
+        "null",
+        f"http://{host}.evil.example",
+        "http://127.0.0.1",
+    ):
+        refused = answer(host, "GET", "/_stcore/stream", Origin=origin, **UPGRADE)
+        assert refused.status == 403, origin
+        upload = answer(host, "PUT", "/_stcore/upload_file/a/b", Origin=origin)
+        assert upload.status == 403 and b"another site" in upload.read()
+    assert audit.read_text() == ""
+
+
+def test_every_page_says_what_it_may_load(elsewhere):
+    for path in ("/", "/heads", "/nowhere", "/_stcore/health"):
+        headers = answer(elsewhere[0], "GET", path).headers
+        policy = headers["Content-Security-Policy"]
+        assert "default-src 'self'" in policy and "frame-ancestors 'self'" in policy
+        assert "http:" not in policy and "eval" not in policy and "*" not in policy
+        assert headers["X-Frame-Options"] == "SAMEORIGIN"
+
+
+def test_a_host_that_is_none_stays_out_of_the_policy():
+    sent = []
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "headers": [(b"host", b"x; script-src *")]}
+    asyncio.run(Guard(app)(scope, None, send))
+    policy = dict(sent[0]["headers"])[b"content-security-policy"].decode()
+    assert "x;" not in policy and policy.count("script-src") == 1
+
+
+def test_what_streamlit_s_configuration_allows_is_allowed(monkeypatch):
+    values = {"server.enableCORS": True, "server.corsAllowedOrigins": ["https://a.example"]}
+    monkeypatch.setattr(config, "get_option", values.get)
+    assert is_own("https://a.example", "b.example") and not is_own("https://c.example", "b.example")
+    assert is_own(None, "b.example") and is_own("https://b.example", "b.example")
+    values["server.enableCORS"] = False
+    assert is_own("https://c.example", "b.example")
 
 
 RUNS_AT_ONCE = """
@@ -54,6 +142,6 @@ print(sorted(missing), len(sys.path) - first)
 
 def test_sessions_that_run_at_once_leave_the_path_whole():
     """Without an entry of it the server cannot import what it has not imported yet."""
-    code = RUNS_AT_ONCE.format(file=str(ROOT / "app" / "main.py"))
+    code = RUNS_AT_ONCE.format(file=str(ROOT / "app" / "router.py"))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/")
     assert done.stdout.strip() == "[] 0", done.stderr

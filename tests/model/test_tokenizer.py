@@ -2,11 +2,18 @@ import random
 
 import pytest
 import tokenizers
+from hypothesis import given
+from hypothesis import strategies as st
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from model.checkpoint import load
+from model.checkpoint import Checkpoint, load
+from model.corpus.sentences import Line, encode
+from model.probing.trace import TooLong
 from model.tokenizer import SPECIAL, Tokenizer, special
+from model.training.data import DataError
+from tests.model.common import random_model, tiny_tokenizer
 
+TINY = tiny_tokenizer()
 ORDINARY = [
     "The dog sees the dog.",
     "the dog the",
@@ -193,3 +200,28 @@ def with_byte_fallback() -> Tokenizer:
     backend = tokenizers.Tokenizer(models.BPE(vocab, [], byte_fallback=True))
     backend.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
     return Tokenizer(backend)
+
+
+@given(text=st.text(max_size=60), times=st.integers(1, 20))
+def test_a_text_has_at_least_as_many_tokens_as_are_foretold(text, times):
+    tokenizer = TINY
+    assert tokenizer.at_least(text * times) <= len(tokenizer.encode(text * times).ids)
+
+
+def test_a_megabyte_is_refused_before_it_is_made_into_tokens(tokenizer, monkeypatch):
+    """With both numbers, of which one is said to be a bound."""
+    model = random_model(vocab_size=len(tokenizer))
+    checkpoint = Checkpoint(model, tokenizer, {}, "paper")
+    fits = "🙂" * 9
+    assert len(checkpoint.encode(fits).ids) + 1 <= model.config.max_length
+    monkeypatch.setattr(Tokenizer, "encode", None)
+    expected = (
+        r"^The (source|target) is at least [\d,]+ tokens long; this model reads at most 40\.$"
+    )
+    for text in ("A dog runs. " * 80_000, "🙂" * 250_000, " " * 10**6):
+        with pytest.raises(TooLong, match=expected):
+            checkpoint.trace(text)
+        with pytest.raises(TooLong, match=expected):
+            checkpoint.encode(text, 1)
+        with pytest.raises(DataError, match="at least"):
+            encode(checkpoint, [Line(1, text)])

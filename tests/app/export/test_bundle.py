@@ -275,7 +275,11 @@ BROKEN = {
     "no weights": (lambda p, f: numbered(f, encoder=None, decoder=None, cross=None), "no weights"),
     "a stranger within": (lambda p, f: numbered(f, other=np.zeros(1)), "no part of a pack"),
     "huge shape": (lambda p, f: numbered(f, cross=claims((10**9,) * 4)), "does not hold"),
-    "negative shape": (lambda p, f: numbered(f, cross=claims((-1, -1, 1, 1))), "does not hold"),
+    "negative shape": (lambda p, f: numbered(f, cross=claims((-1, -1, 1, 1))), "cannot be read"),
+    "a shape of truths": (lambda p, f: numbered(f, cross=claims((True,) * 4, bytes(4))),
+                          "cannot be read"),
+    "negative tokens": (lambda p, f: numbered(f, source=claims((-5,), descr="<U1")),
+                        "cannot be read"),
     "no letters": (lambda p, f: numbered(f, source=claims((5,), descr="<U0")), "does not hold"),
     "not text": (lambda p, f: numbered(f, source=claims((1,), b"\xff" * 4, "<U1")), "not text"),
     "a program as header": (

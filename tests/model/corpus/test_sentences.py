@@ -6,10 +6,8 @@ import torch
 
 from model.checkpoint import Checkpoint
 from model.corpus.sentences import Line, Sentence, attend, encode, read, windows
-from model.decoding.search import greedy_decode
 from model.probing.capture import view
 from model.training.data import DataError
-from tests.devices import here
 from tests.model.common import hooks, load, random_model
 
 TEXTS = [
@@ -77,13 +75,23 @@ def test_special_tokens_are_those_of_the_model(tokenizer, tokens):
         encode(checkpoint, [Line(1, "a", "")])
 
 
-def test_special_tokens_that_a_model_writes_are_left_out(tokenizer):
+@pytest.mark.parametrize("ids", [slice(0, 1), slice(1, 2), slice(0, 2)], ids=["pad", "bos", "both"])
+def test_special_tokens_that_a_model_writes_are_read_as_they_were_written(tokenizer, ids):
     model = random_model("annotated", vocab_size=len(tokenizer))
-    model.generator.bias[:2] += 2
+    model.generator.bias[ids] += 2
     checkpoint = Checkpoint(model, tokenizer, {}, "annotated")
-    assert any(token < 2 for token in greedy_decode(model, here(torch.tensor([[5, 2]])))[0])
-    [seen] = attend(checkpoint, encode(checkpoint, [Line(1, "the dog")]))
-    same(seen, checkpoint.trace("the dog"))
+    texts = ["the dog", "a dog and the cat", "Hund"]
+    own = [checkpoint.translate(text) for text in texts]
+    assert any(token < 2 for target in own for token in target.ids)
+    for text, target in zip(texts, own, strict=True):
+        trace = checkpoint.trace(text)
+        assert trace.tgt.ids == (1, *target.ids)
+        [found] = attend(checkpoint, encode(checkpoint, [Line(1, text)]))
+        same(found, trace)
+        # Each token is the most probable one behind those before it, as while it was written.
+        best = torch.from_numpy(trace.logits.copy()).argmax(dim=-1).tolist()
+        assert best[: len(target.ids)] == list(target.ids)
+        assert len(trace.to_dataframe()) == sum(w.size for w in trace.attention.values())
 
 
 def test_the_logits_are_not_made(en_de, monkeypatch):

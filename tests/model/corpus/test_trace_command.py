@@ -97,7 +97,7 @@ BAD = {
     ),
     "no such device": (["en-de", "A dog.", "--device", "cuda:77"], "Device cuda:77 cannot be used"),
     "no device at all": (["en-de", "A dog.", "--device", "tpot"], "Device tpot cannot be used"),
-    "a broken model": (["broken", "A dog."], "The model broken cannot be read"),
+    "a broken model": (["broken", "A dog."], "broken holds a model that does not say its type"),
 }
 UNUSABLE = {
     "no such folder": ("nowhere/w.csv", "w.csv cannot be written: No such file or directory."),

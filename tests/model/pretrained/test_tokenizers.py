@@ -73,6 +73,14 @@ def test_a_space_put_before_a_text_covers_none_of_it(tmp_path):
         assert "".join(text[start:end] for start, end in encoding.offsets) == text
 
 
+def test_a_text_has_at_least_as_many_tokens_as_are_foretold(checkpoint):
+    tokenizer = checkpoint[0].tokenizer
+    for text in (*TEXTS, " " * 50, "🙂 東京" * 9, "the dog " * 20):
+        assert tokenizer.at_least(text) <= len(tokenizer.encode(text).ids)
+    knows = tokenizer.kind == "BPE"
+    assert (tokenizer.at_least("The dog sees the cat. " * 99) > 99) == knows
+
+
 def test_text_comes_back(checkpoint):
     ours, _ = checkpoint
     for text in (TEXTS[0], TEXTS[5]):

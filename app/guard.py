@@ -1,0 +1,96 @@
+"""What stands between the network and Streamlit: whose pages may speak to the server, and what a
+page of it may load."""
+
+import re
+import webbrowser
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
+from streamlit import config
+from streamlit.web.server.server_util import get_display_address, get_url
+
+REFUSED = "A page of another site may not speak to this server."
+READING = {"GET", "HEAD", "OPTIONS"}
+HOST = re.compile(r"[\w.:\[\]-]+")  # of a header: what it may hold stands in the policy
+# Streamlit's page, its components and BertViz's page have scripts and styles inline. So a page runs
+# what it is given; but it loads nothing from elsewhere, tells nobody, and stands in no other page.
+POLICY = {
+    "default-src": "'self'",
+    "script-src": "'self' 'unsafe-inline' blob:",
+    "style-src": "'self' 'unsafe-inline'",
+    "img-src": "'self' data: blob:",
+    "font-src": "'self' data:",
+    "connect-src": "'self' data: blob:",
+    "worker-src": "'self' blob:",
+    "frame-src": "'self' blob:",
+    "object-src": "'none'",
+    "base-uri": "'self'",
+    "form-action": "'self'",
+    "frame-ancestors": "'self'",
+}
+
+
+class Guard:
+    """Refuses what a page of another site asks for, and puts a content policy on every answer.
+
+    Streamlit would refuse a WebSocket of another site too, but before it does it asks an outside
+    host for its own address (1.67), which is not always there to ask.
+    """
+
+    def __init__(self, app: ASGIApp):
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        changes = scope["type"] == "websocket" or scope["method"] not in READING
+        if changes and not is_own(headers.get("origin"), headers.get("host", "")):
+            refusal = PlainTextResponse(REFUSED, 403)
+            answer = refusal if scope["type"] == "http" else WebSocketClose(1008, REFUSED)
+            await answer(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(policies(headers.get("host", "")))
+            await send(message)
+
+        await self.app(scope, receive, guarded)
+
+
+def is_own(origin: str | None, host: str) -> bool:
+    """Whether a request comes from a page of this server, from one that Streamlit's configuration
+    allows, or from no page at all."""
+    if origin is None or not config.get_option("server.enableCORS"):
+        return True
+    return urlsplit(origin).netloc == host or origin in config.get_option(
+        "server.corsAllowedOrigins"
+    )
+
+
+def policies(host: str) -> dict[str, str]:
+    """The headers of an answer to a request to `host`."""
+    policy = dict(POLICY)
+    if HOST.fullmatch(host):  # not every browser counts a WebSocket among 'self'
+        policy["connect-src"] += f" ws://{host} wss://{host}"
+    return {
+        "Content-Security-Policy": "; ".join(f"{name} {said}" for name, said in policy.items()),
+        "X-Frame-Options": "SAMEORIGIN",
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",  # an address holds what was typed
+    }
+
+
+@asynccontextmanager
+async def opening_browser(_app) -> AsyncIterator[dict]:
+    """Shows the app where there is a screen, as Streamlit does with a script by itself."""
+    if not config.get_option("server.headless"):
+        webbrowser.open(get_url(get_display_address(config.get_option("server.address"))))
+    yield {}

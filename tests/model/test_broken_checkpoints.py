@@ -1,0 +1,206 @@
+"""A folder of our own that is broken says so in one sentence, before memory is taken, in Python and
+on the command line."""
+
+import json
+import re
+import resource
+import shutil
+import time
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from model import __main__ as commands
+from model.checkpoint import SHIPPED, load, save, write_means
+from model.pretrained.weights import CannotLoad
+from model.training import snapshots
+from tests.model.common import random_model
+
+MOST_SECONDS, MOST_BYTES = 1.0, 200 * 2**20
+HUGE = 10**9
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory, tokenizer):
+    folder = tmp_path_factory.mktemp("good") / "one"
+    model = random_model(vocab_size=len(tokenizer))
+    save(folder, model, "paper", tokenizer, {"task": "copy"})
+    write_means(folder, {site.name: torch.zeros(site.n_heads, 6) for site in model.sites()})
+    snapshots.write(folder, 10, dict(model.named_parameters()), {})
+    load(folder)  # it is
+    return folder
+
+
+@pytest.fixture
+def folder(good, tmp_path):
+    return shutil.copytree(good, tmp_path / "broken")
+
+
+def config(change):
+    def changed(folder):
+        file = folder / "config.json"
+        values = json.loads(file.read_text(encoding="utf-8"))
+        change(values)
+        file.write_text(json.dumps(values), encoding="utf-8")
+
+    return changed
+
+
+def sizes(**values):
+    return config(lambda config: config["sizes"].update(values))
+
+
+def card(**values):
+    return config(lambda config: config["card"].update(values))
+
+
+def written(name, content):
+    return lambda folder: (folder / name).write_bytes(content)
+
+
+def cut(name):
+    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:-50])
+
+
+def tensors(name, change):
+    def changed(folder):
+        values = load_file(folder / name)
+        change(values)
+        save_file(values, folder / name)
+
+    return changed
+
+
+def foreign_tokenizer(folder):
+    shutil.copy(SHIPPED / "en-de" / "tokenizer.json", folder)
+
+
+NORM, QUERY = "encoder.layers.0.norm1.weight", "encoder.layers.0.self_attn.query.weight"
+BROKEN = {  # what → what makes it so, what the sentence says
+    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "No such file"),
+    "weights cut off": (cut("model.safetensors"), "model.safetensors|[Hh]eader|[Ii]ncomplete"),
+    "weights that are none": (written("model.safetensors", b"no"), "cannot be read"),
+    "a weight missing": (tensors("model.safetensors", lambda t: t.pop(NORM)), "are not those of"),
+    "a weight with another name": (
+        tensors("model.safetensors", lambda t: t.update({"x": t.pop(NORM)})), "are not those of",
+    ),
+    "a row for a matrix": (
+        tensors("model.safetensors", lambda t: t.update({QUERY: t[QUERY][:1].clone()})),
+        "are not those of",
+    ),
+    "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), "cannot be read"),
+    "a tokenizer that is none": (written("tokenizer.json", b"[1]"), "cannot be read"),
+    "a tokenizer cut off": (cut("tokenizer.json"), "cannot be read"),
+    "another's tokenizer": (foreign_tokenizer, "it is another model's"),
+    "no preset": (config(lambda c: c.update(preset="bird")), "no preset 'bird'; there are"),
+    "no sizes": (config(lambda c: c.pop("sizes")), "cannot be read: 'sizes'"),
+    "a size that is a text": (sizes(d_model="large"), "cannot be read"),
+    "a size that is unknown": (sizes(wings=2), "cannot be read.*wings"),
+    "no card": (config(lambda c: c.update(card=3)), "its card is none"),
+    "classes of a translator": (card(classes=["a", "b"]), "2 classes, but the model tells 0"),
+    "classes that are a number": (card(classes=5), "“classes” in its card"),
+    "a direction that is a number": (card(direction=5), "“direction” in its card"),
+    "a task that is a list": (card(task=["copy"]), "“task” in its card"),
+    "pruned heads that are a number": (card(pruned=7), "“pruned” in its card"),
+    "means of another model": (
+        tensors("means.safetensors", lambda t: t.update(x=torch.zeros(2))), "is of another model",
+    ),
+    "means cut off": (cut("means.safetensors"), "cannot be read"),
+    "a token that is none": (sizes(pad_id=-7), "-7 for pad_id, which is no token"),
+    "negative layers": (sizes(n_decoder_layers=-1), "are not those of"),
+} | {
+    f"huge {name}": (sizes(**{name: HUGE}), f"1,000,000,000 for {name}, but by its weights")
+    for name in ("vocab_size", "d_model", "n_heads", "d_ff", "n_encoder_layers",
+                 "n_decoder_layers", "max_length")
+}  # fmt: skip
+
+
+def one_sentence(message: str, wanted: str) -> None:
+    assert re.search(wanted, message), message
+    assert message.endswith(".") and "\n" not in message and "Traceback" not in message
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_one_sentence_at_once(what, folder):
+    change, wanted = BROKEN[what]
+    change(folder)
+    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
+    with pytest.raises(CannotLoad) as error:
+        load(folder)
+    seconds = time.perf_counter() - start
+    taken = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    one_sentence(str(error.value), wanted)
+    assert seconds < MOST_SECONDS and taken < MOST_BYTES
+
+
+ARGUMENTS = {  # command → its arguments behind the model
+    "trace": ["A dog.", "--out", "x.csv"],
+    "align": ["A dog.", "--out", "x.csv"],
+    "survey": ["--file", "lines.txt", "--out", "x.parquet"],
+    "prune": ["--out", "x.csv"],
+    "evaluate": [],
+    "describe": [],
+    "snapshots": [],
+}
+
+
+@pytest.mark.parametrize("what", ["no tokenizer", "huge d_model", "weights cut off", "no card"])
+@pytest.mark.parametrize("command", ARGUMENTS)
+def test_one_sentence_on_the_command_line(command, what, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    (folder / "lines.txt").write_text("A dog.\nA cat.\n")
+    BROKEN[what][0](folder)
+    with pytest.raises(SystemExit) as end:
+        commands.main([command, str(folder), *ARGUMENTS[command]])
+    said = capsys.readouterr().err if end.value.code == 2 else str(end.value.code)
+    one_sentence(said.strip(), str(folder))
+    assert not (folder / "x.csv").exists()
+
+
+SNAPSHOT = "snapshots/step-000010.safetensors"
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        (cut(SNAPSHOT), "cannot be read"),
+        (lambda folder: (folder / SNAPSHOT).unlink(), "cannot be read"),
+        (tensors(SNAPSHOT, lambda t: t.pop(NORM)), "is of another model"),
+        (tensors(SNAPSHOT, lambda t: t.update({QUERY: t[QUERY][:1].clone()})), "of another model"),
+        (tensors(SNAPSHOT, lambda t: t.update({QUERY + ".scale": torch.ones(3, 1)})), "another"),
+    ],
+)
+def test_a_snapshot_of_another_model_changes_nothing(change, wanted, good, folder):
+    change(folder)
+    model, before = load(folder).model, load(good).model
+    with pytest.raises(CannotLoad) as error:
+        snapshots.put_into(model, folder, 10)
+    one_sentence(str(error.value), wanted)
+    for ours, theirs in zip(model.parameters(), before.parameters(), strict=True):
+        assert ours.equal(theirs)
+
+
+def test_a_tokenizer_that_pads_and_cuts_does_neither_here(folder):
+    file = folder / "tokenizer.json"
+    values = json.loads(file.read_text(encoding="utf-8"))
+    plain = load(folder).tokenizer.encode("the dog sees the cat")
+    values["truncation"] = dict(direction="Right", max_length=2, strategy="LongestFirst", stride=0)
+    values["padding"] = dict(
+        strategy={"Fixed": 40}, direction="Right", pad_to_multiple_of=None, pad_id=0,
+        pad_type_id=0, pad_token="<pad>",
+    )  # fmt: skip
+    file.write_text(json.dumps(values), encoding="utf-8")
+    assert load(folder).tokenizer.encode("the dog sees the cat") == plain
+
+
+@pytest.mark.parametrize("device", ["meta", "cuda:77", "toaster", "", "cpu:-3"])
+@pytest.mark.parametrize("command", ["trace", "evaluate", "survey"])
+def test_a_device_that_cannot_be_used(command, device, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    (folder / "lines.txt").write_text("A dog.\nA cat.\n")
+    given = [*ARGUMENTS[command], "--device", device]
+    with pytest.raises(SystemExit) as end:
+        commands.main([command, str(folder), *given])
+    said = capsys.readouterr().err if end.value.code == 2 else str(end.value.code)
+    one_sentence(said.strip(), f"^Device {device} cannot be used: ")
