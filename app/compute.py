@@ -127,17 +127,14 @@ def target_of(
 ) -> Encoding:
     """What the model writes for a text, with patches from another run. Raises CannotRead and
     CannotChange."""
-    key = view.name, view.step, view.device, text, masks, pad_to, changes, repr(other)
-    return _written(view, other, *key)
 
+    def make():
+        donor = donor_of(view, Run((), other=other))
+        with threads(len(view.tokenizer.encode(text).ids)), st.spinner("Writing the target …"):
+            return view.checkpoint.translate(text, masks, pad_to, changes, other, donor)
 
-@st.cache_data(max_entries=1000, show_spinner="Writing the target …")
-def _written(
-    _view: ModelView, _other: Run | None, name, step, device, text, masks, pad_to, changes, other
-):
-    with threads(len(_view.tokenizer.encode(text).ids)):
-        donor = donor_of(_view, Run((), other=_other))
-        return _view.checkpoint.translate(text, masks, pad_to, changes, _other, donor)
+    key = "target", view.name, view.step, view.device, text, masks, pad_to, changes, other
+    return _results().get(key, make, lambda result: FEW)
 
 
 def generation_of(view: ModelView, run: Run, how: How, beginning: Sequence[int] = ()) -> Generation:
