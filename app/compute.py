@@ -208,32 +208,31 @@ def survey_of(view: ModelView) -> tuple[Survey | None, str]:
     if view.step != FINAL:
         return None, f"A survey is of the final weights, not of training step {view.step}."
     try:
-        file = folder / FILE
-        changed = file.stat().st_mtime_ns if file.is_file() else 0
-        survey = _survey(view, view.name, folder, changed)
-    except Exception as error:  # anyone may have written the file
-        why = " ".join(str(error).split()) or type(error).__name__
-        return None, f"The survey in the folder of this model cannot be read: {why[:300]}."
-    again = f"`python -m model survey {view.name if folder.parent == SHIPPED else folder}`"
-    if survey is None:
-        return None, (
-            f"There is no survey of this model yet. {again} makes one over the validation data of "
-            "its task, or with `--file sentences.tsv` over your own: a line holds a source, or "
-            "source and target with a tab between."
-        )
-    if not survey:
-        return None, f"The survey in the folder of this model is of other weights. {again} anew."
-    return survey, ""
+        changed = (folder / FILE).stat().st_mtime_ns
+    except OSError:  # no file, or none that one may read: the next function tells
+        changed = 0
+    return _survey(view, view.name, folder, changed)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _survey(_view: ModelView, name: str, folder, changed: int) -> Survey | bool | None:
-    """None where there is no file, False where it is of other weights."""
-    survey = Survey.load(folder)
-    if survey is None:
-        return None
-    same = survey.card["parameters"] == parameters_sha256(_view.model)
-    return survey if same and survey.covers(_view.model.sites()) else False
+def _survey(_view: ModelView, name: str, folder, changed: int) -> tuple[Survey | None, str]:
+    """As survey_of, of a file as it was at the time `changed`."""
+    again = f"`python -m model survey {name if folder.parent == SHIPPED else folder}`"
+    try:
+        survey = Survey.load(folder)
+        if survey is None:
+            return None, (
+                f"There is no survey of this model yet. {again} makes one over the validation data "
+                "of its task, or with `--file sentences.tsv` over your own: a line holds a source, "
+                "or source and target with a tab between."
+            )
+        same = survey.card["parameters"] == parameters_sha256(_view.model)
+        if same and survey.covers(_view.model.sites()):
+            return survey, ""
+    except Exception as error:  # anyone may have written the file
+        why = " ".join(str(error).split()) or type(error).__name__
+        return None, f"The survey in the folder of this model cannot be read: {why[:300]}."
+    return None, f"The survey in the folder of this model is of other weights. {again} anew."
 
 
 def clearest_in(
