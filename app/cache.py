@@ -18,8 +18,18 @@ class ByteBoundedCache:
                 self.entries.move_to_end(key)
                 return self.entries[key][0]
         result = make()  # outside the lock: another session need not wait for this one
+        self.put(key, result, size(result))
+        return result
+
+    def put(self, key: Hashable, result, size: int) -> None:
+        """Keep a result under `key`, in the place of what was there."""
         with self.lock:
-            self.entries[key] = result, size(result)
+            self.entries[key] = result, size
+            self.entries.move_to_end(key)
             while len(self.entries) > 1 and sum(n for _, n in self.entries.values()) > self.limit:
                 self.entries.popitem(last=False)
-        return result
+
+    def known(self, key: Hashable):
+        """What is cached under `key`, else None."""
+        with self.lock:
+            return self.entries.get(key, (None,))[0]

@@ -271,29 +271,26 @@ def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
     return cached(view, run, "change", make, _arrays)
 
 
-def sweep_of(view: ModelView, run: Run, name: str, score: Score = Score()) -> Sweep:
+def sweeping(view: ModelView, run: Run, name: str, score: Score = Score()) -> Iterator[Sweep]:
     """What each of the changes of a sweep (see SWEEPS in model/probing/sweeps.py) does to a score
-    of the run. Raises CannotChange."""
-
-    def make():
-        torch.set_num_threads(CORES)  # its batches keep all of them at work
-        with st.spinner("One change at a time …"):
-            return view.checkpoint.swept(run, name, score, donor_of(view, run))
-
-    return cached(view, run, ("sweep", name, score), make, lambda result: FEW + result.nbytes)
+    of the run: after each pass what is known by then. That is kept; the next time it comes first,
+    and it goes on from there. Raises CannotChange."""
+    key = ("sweep", name, score), view.device, run
+    known = _results().known(key)
+    if known:
+        yield known
+        if not known.missing:
+            return
+    torch.set_num_threads(CORES)  # its batches keep all of them at work
+    for swept in view.checkpoint.sweeping(run, name, score, donor_of(view, run), known):
+        _results().put(key, swept, FEW + swept.nbytes)
+        yield swept
 
 
 def tokens_of_sweep(view: ModelView, run: Run, name: str) -> int:
     """How many tokens go through the model for a sweep. Raises CannotRead."""
     each = sum(len(text.ids) for text in read_of(view.model, run).values())
     return each * len(changes_of(view.model, run, name))
-
-
-def effects_of(
-    view: ModelView, run: Run, name: str, score: Score = Score()
-) -> dict[str, np.ndarray]:
-    """Of a sweep over all heads, kind → (layers, heads). Raises CannotChange."""
-    return sweep_of(view, run, name, score).by_head(trace_of(view, run).kinds)
 
 
 def word_weights_of(view: ModelView, run: Run) -> WordWeights:
