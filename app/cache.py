@@ -42,17 +42,27 @@ class ByteBoundedCache:
             made.wait()  # where making it failed, or was broken off, it is tried anew
         try:
             result = make()  # outside the lock: who asks for another need not wait
-            with self.lock:
-                self.entries[key] = result, size(result)
-                gone = self._shrink()
+            self.put(key, result, size(result))
         finally:
             with self.lock:
                 if self.making.get(key) is mine:
                     del self.making[key]
             mine.set()
+        return result
+
+    def put(self, key: Hashable, result, size: int = 0) -> None:
+        """Keep a result of so many bytes under `key`, in the place of what was there."""
+        with self.lock:
+            self.entries[key] = result, size
+            self.entries.move_to_end(key)
+            gone = self._shrink()
         for old in gone:
             self.gone(old)
-        return result
+
+    def known(self, key: Hashable):
+        """What is cached under `key`, else None."""
+        with self.lock:
+            return self.entries.get(key, (None,))[0]
 
     def _shrink(self) -> list[Hashable]:
         gone = []

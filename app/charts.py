@@ -365,35 +365,39 @@ def scatter(
 ) -> go.Figure:
     """Points with error bars from low to high, one colour a group; a ring around the `selected`
     number."""
-    figure = go.Figure()
+    traces = []
     for i, (group, points) in enumerate(groups.items()):
         (x, *of_x), (y, *of_y) = points.x, points.y
         bars = {"type": "data", "thickness": 1.5, "width": 3}
         ring = [4 if number == selected else 0 for number in points.numbers]
-        figure.add_trace(
-            go.Scatter(
-                x=x,
-                y=y,
-                error_x=bars | {"array": of_x[1] - x, "arrayminus": x - of_x[0]},
-                error_y=bars | {"array": of_y[1] - y, "arrayminus": y - of_y[0]},
-                name=plain(group),
-                text=[plain(name) for name in points.names],
-                customdata=points.numbers,
-                mode="markers",
-                marker={
+        traces.append(
+            {
+                "type": "scatter",
+                "x": x,
+                "y": y,
+                "error_x": bars | {"array": of_x[1] - x, "arrayminus": x - of_x[0]},
+                "error_y": bars | {"array": of_y[1] - y, "arrayminus": y - of_y[0]},
+                "name": plain(group),
+                "text": [plain(name) for name in points.names],
+                "customdata": points.numbers,
+                "mode": "markers",
+                "marker": {
                     "color": LINES[i % len(LINES)],
                     "symbol": MARKERS[i % len(MARKERS)],
                     "size": 11,
                     "line": {"width": ring, "color": FOCUS},
                 },
-                hovertemplate=f"%{{text}}<br>{plain(across)} %{{x:.4g}}<br>{plain(up)} %{{y:.4g}}"
-                "<extra></extra>",
-            )
+                "hovertemplate": f"%{{text}}<br>{plain(across)} %{{x:.4g}}<br>{plain(up)} "
+                "%{y:.4g}<extra></extra>",
+            }
         )
-    for axes, title in ((figure.update_xaxes, across), (figure.update_yaxes, up)):
-        axes(title={"text": plain(title), "font": {"size": FONT}}, tickfont={"size": FONT})
     legend = {"font": {"size": FONT}, "orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
-    figure.update_layout(showlegend=True, legend=legend)
+    axes = {
+        name: {"title": {"text": plain(title), "font": {"size": FONT}}, "tickfont": {"size": FONT}}
+        for name, title in (("xaxis", across), ("yaxis", up))
+    }
+    # All at once: a figure checks itself anew at every change.
+    figure = go.Figure(traces, axes | {"showlegend": True, "legend": legend})
     return _finish(figure, height, top=40)
 
 

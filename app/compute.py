@@ -100,15 +100,20 @@ def _results() -> ByteBoundedCache:
     return ByteBoundedCache(CACHE_BYTES, MOST_RESULTS)
 
 
+def _kept(key: tuple, make: Callable, size: Callable):
+    """The result of `make` for a key, computed once; `size` of it in bytes."""
+    # Who has a turn does not wait for one who may be waiting for a turn.
+    return _results().get(key, make, size, waits=not TURNS.is_mine)
+
+
 def cached(view: ModelView, run: Run, name, make: Callable, size: Callable):
-    """The result of `make` for a run and `name`, computed once; `size` of it in bytes."""
+    """As `_kept`, for a run and `name`, when this session has its turn."""
 
     def once():
         with threads(_length(run)):
             return make()
 
-    # Who has a turn does not wait for one who may be waiting for a turn.
-    return _results().get((name, view.device, run), once, size, waits=not TURNS.is_mine)
+    return _kept((name, view.device, run), once, size)
 
 
 def _arrays(by_kind: dict[str, np.ndarray]) -> int:
@@ -208,17 +213,14 @@ def target_of(
 ) -> Encoding:
     """What the model writes for a text, with patches from another run. Raises CannotRead and
     CannotChange."""
-    key = view.name, view.step, view.device, text, masks, pad_to, changes, repr(other)
-    return _written(view, other, *key)
 
+    def make():
+        donor = donor_of(view, Run((), other=other))
+        with threads(len(view.tokenizer.encode(text).ids)), st.spinner("Writing the target …"):
+            return view.checkpoint.translate(text, masks, pad_to, changes, other, donor)
 
-@st.cache_data(max_entries=MOST_RESULTS, show_spinner="Writing the target …")
-def _written(
-    _view: ModelView, _other: Run | None, name, step, device, text, masks, pad_to, changes, other
-):
-    with threads(len(_view.tokenizer.encode(text).ids)):
-        donor = donor_of(_view, Run((), other=_other))
-        return _view.checkpoint.translate(text, masks, pad_to, changes, _other, donor)
+    key = "target", view.name, view.step, view.device, text, masks, pad_to, changes, other
+    return _kept(key, make, lambda result: FEW)
 
 
 def generation_of(view: ModelView, run: Run, how: How, beginning: Sequence[int] = ()) -> Generation:
@@ -281,7 +283,7 @@ def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, head_metric
                 for kind in (each[0] if each else ())
             }
 
-    return _results().get(("measured over", view.device, tuple(runs)), make, lambda result: FEW)
+    return _kept(("measured over", view.device, tuple(runs)), make, lambda result: FEW)
 
 
 def survey_of(view: ModelView) -> tuple[Survey | None, str]:
@@ -292,32 +294,31 @@ def survey_of(view: ModelView) -> tuple[Survey | None, str]:
     if view.step != FINAL:
         return None, f"A survey is of the final weights, not of training step {view.step}."
     try:
-        file = folder / FILE
-        changed = file.stat().st_mtime_ns if file.is_file() else 0
-        survey = _survey(view, view.name, folder, changed)
-    except Exception as error:  # anyone may have written the file
-        why = " ".join(str(error).split()) or type(error).__name__
-        return None, f"The survey in the folder of this model cannot be read: {why[:300]}."
-    again = f"`python -m model survey {view.name if folder.parent == SHIPPED else folder}`"
-    if survey is None:
-        return None, (
-            f"There is no survey of this model yet. {again} makes one over the validation data of "
-            "its task, or with `--file sentences.tsv` over your own: a line holds a source, or "
-            "source and target with a tab between."
-        )
-    if not survey:
-        return None, f"The survey in the folder of this model is of other weights. {again} anew."
-    return survey, ""
+        changed = (folder / FILE).stat().st_mtime_ns
+    except OSError:  # no file, or none that one may read: the next function tells
+        changed = 0
+    return _survey(view, view.name, folder, changed)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _survey(_view: ModelView, name: str, folder, changed: int) -> Survey | bool | None:
-    """None where there is no file, False where it is of other weights."""
-    survey = Survey.load(folder)
-    if survey is None:
-        return None
-    same = survey.card["parameters"] == parameters_sha256(_view.model)
-    return survey if same and survey.covers(_view.model.sites()) else False
+def _survey(_view: ModelView, name: str, folder, changed: int) -> tuple[Survey | None, str]:
+    """As survey_of, of a file as it was at the time `changed`."""
+    again = f"`python -m model survey {name if folder.parent == SHIPPED else folder}`"
+    try:
+        survey = Survey.load(folder)
+        if survey is None:
+            return None, (
+                f"There is no survey of this model yet. {again} makes one over the validation data "
+                "of its task, or with `--file sentences.tsv` over your own: a line holds a source, "
+                "or source and target with a tab between."
+            )
+        same = survey.card["parameters"] == parameters_sha256(_view.model)
+        if same and survey.covers(_view.model.sites()):
+            return survey, ""
+    except Exception as error:  # anyone may have written the file
+        why = " ".join(str(error).split()) or type(error).__name__
+        return None, f"The survey in the folder of this model cannot be read: {why[:300]}."
+    return None, f"The survey in the folder of this model is of other weights. {again} anew."
 
 
 def clearest_in(
@@ -364,29 +365,30 @@ def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
     return cached(view, run, "change", make, _arrays)
 
 
-def sweep_of(view: ModelView, run: Run, name: str, score: Score = Score()) -> Sweep:
+def sweeping(view: ModelView, run: Run, name: str, score: Score = Score()) -> Iterator[Sweep]:
     """What each of the changes of a sweep (see SWEEPS in model/probing/sweeps.py) does to a score
-    of the run. Raises CannotChange."""
-
-    def make():
-        torch.set_num_threads(CORES)  # its batches keep all of them at work
-        with st.spinner("One change at a time …"):
-            return view.checkpoint.swept(run, name, score, donor_of(view, run))
-
-    return cached(view, run, ("sweep", name, score), make, lambda result: FEW + result.nbytes)
+    of the run: after each pass what is known by then. That is kept; the next time it comes first,
+    and it goes on from there. Raises CannotChange."""
+    key = ("sweep", name, score), view.device, run
+    known = _results().known(key)
+    if known:
+        yield known
+        if not known.missing:
+            return
+    passes = view.checkpoint.sweeping(run, name, score, donor_of(view, run), known)
+    while True:
+        with threads(SHORT):  # its batches keep all cores at work; others come between them
+            swept = next(passes, None)
+        if swept is None:
+            return
+        _results().put(key, swept, FEW + swept.nbytes)
+        yield swept
 
 
 def tokens_of_sweep(view: ModelView, run: Run, name: str) -> int:
     """How many tokens go through the model for a sweep. Raises CannotRead."""
     each = sum(len(text.ids) for text in read_of(view.model, run).values())
     return each * len(changes_of(view.model, run, name))
-
-
-def effects_of(
-    view: ModelView, run: Run, name: str, score: Score = Score()
-) -> dict[str, np.ndarray]:
-    """Of a sweep over all heads, kind → (layers, heads). Raises CannotChange."""
-    return sweep_of(view, run, name, score).by_head(trace_of(view, run).kinds)
 
 
 def word_weights_of(view: ModelView, run: Run) -> WordWeights:
@@ -539,7 +541,7 @@ def written_under(view: ModelView, text: str, kind: str, shift: int) -> str:
             return view.tokenizer.target.decode(target.ids)
 
     key = ("written", view.name, view.step, view.device, text, kind, shift)
-    return _results().get(key, make, len)
+    return _kept(key, make, len)
 
 
 def reordered_of(

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import streamlit as st
 
 from app import charts, compute, labels, session
 from app.catalog import ModelView
@@ -62,6 +63,43 @@ def _token(view: ModelView, text: str) -> int | None:
             return encoding.ids[0]
     tokens = " ".join(f"“{token}”" for token in found[-1].tokens)
     raise CannotRead(f"“{text}” is {len(found[-1].ids)} tokens to this model, {tokens}; take one.")
+
+
+def sweep_of(view: ModelView, run: Run, name: str, score: Score = Score()) -> Sweep:
+    """What each of the changes of a sweep does. One that takes many passes shows how far it is and
+    can be stopped: then what was measured is all there is until one lets it go on. A click on
+    something else stops it, too, and it goes on from there. Raises CannotChange."""
+    this, notes, bar = (view.device, run, name, score), session.memo(), None
+
+    def stop(stopped: bool) -> None:
+        notes["stopped sweep"] = this if stopped else None
+
+    place = st.empty()
+    with st.spinner("One change at a time …"):
+        for swept in compute.sweeping(view, run, name, score):
+            if not swept.missing or notes.get("stopped sweep") == this:
+                break
+            if bar is None:
+                with place.container(horizontal=True, vertical_alignment="center"):
+                    bar = st.progress(0.0)
+                    st.button("Stop", key=f"stop_{name}", on_click=stop, args=(True,))
+            measured = len(swept.changes)
+            bar.progress(
+                measured / (measured + swept.missing), labels.so_far(measured, swept.missing)
+            )
+    if swept.missing:
+        with place.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(labels.so_far(len(swept.changes), swept.missing), width="content")
+            st.button("Go on", key=f"go_on_{name}", on_click=stop, args=(False,))
+    elif bar is not None:
+        place.empty()
+    return swept
+
+
+def by_head(view: ModelView, run: Run, name: str, score: Score = Score()) -> dict[str, np.ndarray]:
+    """Of a sweep over all heads, kind → (layers, heads), NaN where it was stopped before. Raises
+    CannotChange."""
+    return sweep_of(view, run, name, score).by_head(compute.trace_of(view, run).kinds)
 
 
 @dataclass(frozen=True)

@@ -185,6 +185,11 @@ def too_large_a_sweep(tokens: int, most: int) -> str:
     )
 
 
+def so_far(measured: int, missing: int) -> str:
+    """How far a sweep is."""
+    return f"{measured:,} of {measured + missing:,} measured"
+
+
 def sweep_explained(score: float, has_other: bool) -> str:
     """What the numbers of a sweep are."""
     more = (

@@ -25,7 +25,7 @@ def look(model_view: ModelView, run: Run) -> Look:
             chosen["order"],
             lambda: compute.measured_of(model_view, run),
             lambda: compute.change_of(model_view, run),
-            lambda name: compute.effects_of(
+            lambda name: effects.by_head(
                 model_view,
                 replace(run, other=session.other_run()),
                 name,

@@ -5,7 +5,7 @@ Face's layout (pretrained/folder.py)."""
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -259,9 +259,21 @@ class Checkpoint:
         donor: "Checkpoint | None" = None,
     ) -> Sweep:
         """As `sweep`, its result as arrays. Raises CannotRead and CannotChange."""
+        *_, swept = self.sweeping(run, what, score, donor)
+        return swept
+
+    def sweeping(
+        self,
+        run: Run,
+        what: str = "heads",
+        score: Score = Score(),
+        donor: "Checkpoint | None" = None,
+        known: Sweep | None = None,
+    ) -> Iterator[Sweep]:
+        """As `swept`, a part at a time, see sweeping in probing/sweeps.py."""
         changes = sweeps.changes_of(self.model, run, what)
         tried = replace(run, changes=(*run.changes, *chain.from_iterable(changes)))
-        return sweeps.sweep(self.model, run, changes, score, self.given(tried, donor))
+        return sweeps.sweeping(self.model, run, changes, score, self.given(tried, donor), known)
 
     def decomposition(
         self,

@@ -21,9 +21,11 @@ def figure(
     the bar, unless its rows would be too low to be told apart; `on_select`: called when a point is
     clicked."""
     ink = INK[st.context.theme.type or "light"]
-    drawn.update_layout(font_color=ink)
-    drawn.update_xaxes(tickfont_color=ink, title_font_color=ink)
-    drawn.update_yaxes(tickfont_color=ink, title_font_color=ink)
+    letters = {"tickfont": {"color": ink}, "title": {"font": {"color": ink}}}
+    named = {"xaxis", "yaxis", *drawn.layout.to_plotly_json()}
+    axes = {name: letters for name in named if name.startswith(("xaxis", "yaxis"))}
+    axes |= {name: {"colorbar": letters} for name in named if name.startswith("coloraxis")}
+    drawn.update_layout(axes | {"font": {"color": ink}})  # at once: each change is checked
     if on_select:  # what is not clicked would fade
         as_is = {"marker": {"opacity": 1}, "textfont": {"color": ink}}
         drawn.update_traces(selected=as_is, unselected=as_is)  # Plotly needs both, or neither
@@ -33,7 +35,6 @@ def figure(
         _compress(drawn)
     elif projector:
         drawn.layout.height *= 1.2
-    drawn.update_coloraxes(colorbar_tickfont_color=ink, colorbar_title_font_color=ink)
     st.plotly_chart(
         drawn,
         key=key,

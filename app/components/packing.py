@@ -84,7 +84,10 @@ def order(values: np.ndarray, text: str, largest_first: bool = False) -> dict:
     flat = values.ravel()
     tiles = np.argsort(-flat if largest_first else flat, kind="stable")
     # Rounded first: what is nearly nothing has no sign.
-    values = [text.format(round(float(value), 2) + 0.0).replace("-", "−") for value in flat]
+    values = [
+        text.format(round(float(value), 2) + 0.0).replace("-", "−") if value == value else ""
+        for value in flat  # NaN is what was not measured
+    ]
     return {"tiles": tiles.tolist(), "values": values}
 
 

@@ -61,7 +61,8 @@ def head_table(
             for place, match in zip(("nearest", "second"), matches, strict=False):
                 row |= {place: match.name, f"{place}, score": 100 * match.score}
             if kind in ablation:
-                row[ABLATION] = float(ablation[kind][layer, head])
+                effect = float(ablation[kind][layer, head])
+                row[ABLATION] = None if np.isnan(effect) else effect
             if survey:
                 row |= _surveyed(survey.head(kind, number - 1, head))
             else:
@@ -178,9 +179,14 @@ def surveyed_on(survey: Survey, as_trained: bool) -> str:
     change = "the score" if survey.card["score"] else "the loss"
     lost = lost_name(survey.card["score"] or "loss")
     changed = "" if as_trained else " What is changed above is not in it."
+    aligned = (
+        "; one of “alignment” attends most to the source word that the model needs most"
+        if survey.of(ALIGNMENT)
+        else ""
+    )
     return (
         f"Over {survey.card['sentences']:,} sentences ({survey.card['data']}), each with its 95 % "
         f"interval by bootstrap. **{lost}**: the change of {change} without the head; p is "
         f"adjusted for all heads (Holm), and from {SIGNIFICANT:.2f} on it may be chance. "
-        f"**named**: by the rules of Voita et al. and Clark et al.{changed}"
+        f"**named**: by the rules of Voita et al. and Clark et al.{aligned}.{changed}"
     )

@@ -23,7 +23,7 @@ run = replace(run, other=session.other_run())
 if (tokens := compute.tokens_of_sweep(view, run, name)) > MOST:
     st.info(labels.too_large_a_sweep(tokens, MOST))
     raise session.NothingToShow
-swept = compute.sweep_of(view, run, name, effects.score(view, run))
+swept = effects.sweep_of(view, run, name, effects.score(view, run))
 rows = effects.table(swept, trace)
 
 

@@ -2,13 +2,19 @@
 
 import streamlit as st
 
-from app import catalog, compute, labels, session
-from app.settings import EXAMPLES, SCATTER, SENTENCES, SETTINGS, SURVEY, THIS_SENTENCE
+from app import catalog, compute, effects, labels, session
+from app.settings import EXAMPLES, SCATTER, SENTENCES, SETTINGS, SURVEY, TABLE, THIS_SENTENCE
 from app.thumbnails import thumbnails
 from app.views import _head_table
 from app.views import _heads_shown as shown
 from model.analysis.head_metrics import THRESHOLD
 from model.probing.trace import Trace
+
+TRY = {
+    TABLE: "click the column entropy to sort. Do the first layers have the sharpest heads?",
+    SCATTER: "ablation over entropy. Does more depend on the heads that are sharp?",
+    SENTENCES: "click the last sentence. Why does the head do less of it there?",
+}
 
 run = session.run()
 view, focus = session.view(run), session.focus()
@@ -42,7 +48,7 @@ pictures = compute.cached(
 )
 ablation = {}
 if measured_on == THIS_SENTENCE and compute.is_short(run):  # else asked for, as an order of tiles
-    ablation = compute.effects_of(view, run, "heads")
+    ablation = effects.by_head(view, run, "heads")
 rows = _head_table.head_table(measured, trace, pictures, pattern, ablation, over)
 heads = shown.Heads(rows, measured_on, over)
 
@@ -74,6 +80,4 @@ with card:
         f"“broad”: to one). From {labels.percent(THRESHOLD)} on a head has the pattern. Shares are "
         "means over rows with a choice, without padding."
     )
-    st.markdown(
-        "*Try: click the column entropy to sort. Do the first layers have the sharpest heads?*"
-    )
+    st.markdown(f"*Try: {TRY[drawn_as]}*")

@@ -183,7 +183,7 @@ RULES = {
     "next token": _share("next", "on the token after"),
     "itself": _share("itself", "on the token itself"),
     "diagonal": _share("diagonal", "on the token at the same place in the source"),
-    "alignment": Rule(
+    "one-to-one": Rule(
         "coverage",
         "its rows attend to different tokens and cover {number:.0%} of what they could "
         "(a uniform head: {uniform:.0%})",
@@ -206,11 +206,12 @@ RULES = {
     ),
 }
 EXACT = ("previous token", "next token", "itself", "diagonal")  # what "local" is vague about
-TELLING = ("alignment", "diagonal", "previous token", "next token", "same token")
+TELLING = ("one-to-one", "diagonal", "previous token", "next token", "same token")
 FEWEST_ROWS = 2  # one row is no habit
 ANY = "any"  # in the place of a pattern: every head
 # From this score on a head has a pattern. In the models shipped it leaves a few heads to each: of
-# the 48 of en-de 3 attend to the previous token, 3 to the first, 14 of 16 align.
+# the 48 of en-de 3 attend to the previous token, 3 to the first; 14 of 16 of cross-attention are
+# one-to-one.
 THRESHOLD = 0.4
 
 

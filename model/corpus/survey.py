@@ -124,16 +124,18 @@ class Survey:
             parquet.write_table(table.replace_schema_metadata({CARD: card}), file)
 
     @cached_property
-    def _of_head(self) -> dict[tuple, list[Mapping]]:
-        rows: dict[tuple, list[Mapping]] = {}
+    def _of_head(self) -> dict[tuple, dict[str, Mapping]]:
+        """(kind, layer, head), from 1 → measure → row."""
+        rows: dict[tuple, dict[str, Mapping]] = {}
         for row in self.rows:
             if row["part"] == "head":
-                rows.setdefault((row["kind"], row["layer"], row["head"]), []).append(row)
+                head = row["kind"], row["layer"], row["head"]
+                rows.setdefault(head, {})[row["measure"]] = row
         return rows
 
     def head(self, kind: str, layer: int, head: int) -> dict[str, Mapping]:
         """Measure → row, of one head; layer and head from 0."""
-        return {row["measure"]: row for row in self._of_head.get((kind, layer + 1, head + 1), ())}
+        return self._of_head.get((kind, layer + 1, head + 1), {})
 
     def covers(self, sites: Sequence[Site]) -> bool:
         """Whether every head of a model was surveyed."""

@@ -21,7 +21,8 @@ from model.probing.sites import device_of, parts_of, predicted_side
 from model.probing.trace import ids_of, read_of
 from model.transformer import Site
 
-MOST_TOKENS = 4096  # that go through the model at once
+FEWEST_TOKENS, MOST_TOKENS = 256, 4096  # that go through the model at once
+MOST_WORK = 6 * 10**10  # tokens × parameters of a pass: about a second on two cores
 MOST_LOGITS = 512  # rows of logits at once
 NONE = -1  # in place of an id
 
@@ -60,11 +61,13 @@ Changes = list[tuple[Change, ...]]  # several that are made at once are one
 @dataclass(frozen=True)
 class Sweep:
     """The `score` of a run, and the effect of each of the changes, (change,); several that are made
-    at once are one. Of a score of each row both have an axis more, (row,)."""
+    at once are one. Of a score of each row both have an axis more, (row,). `missing`: how many
+    changes have not been measured yet."""
 
     score: float | np.ndarray
     changes: tuple[tuple[Change, ...], ...]
     effects: np.ndarray
+    missing: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -184,7 +187,6 @@ def changes_of(model: nn.Module, run: Run, name: str) -> Changes:
     return SWEEPS[name](model, {side: len(text.ids) for side, text in texts.items()})
 
 
-@torch.no_grad()
 def sweep(
     model: nn.Module,
     run: Run,
@@ -194,33 +196,76 @@ def sweep(
 ) -> Sweep:
     """The effect of each of the changes on top of the run's own. `model` must be the caller's own
     view. Raises CannotRead and CannotChange."""
+    *_, swept = sweeping(model, run, changes, score, given)
+    return swept
+
+
+def sweeping(
+    model: nn.Module,
+    run: Run,
+    changes: Sequence[Change | Sequence[Change]],
+    score: Score = Score(),
+    given: Given = Given(),
+    known: Sweep | None = None,
+) -> Iterator[Sweep]:
+    """As `sweep`, which may take long: after each pass what is known by then, the changes that were
+    measured in the order in which they were given. It goes on from what is `known`."""
+    each = [(one,) if isinstance(one, Change) else tuple(one) for one in changes]
+    effects = dict(zip(known.changes, known.effects, strict=True)) if known else {}
+    rest = [one for one in each if one not in effects]
+    if known and not known.missing:
+        yield known
+        return
+    first = dict(zip(rest, _first_layers(model, rest), strict=True))
+    rest.sort(key=first.get)
+    at_once = _at_once(model, run)
+    for start in range(0, max(1, len(rest)), at_once):
+        some = rest[start : start + at_once]
+        plain, *scores = _scores(model, run, some, [first[one] for one in some], score, given)
+        effects |= {one: now - plain for one, now in zip(some, scores, strict=True)}
+        measured = tuple(one for one in each if one in effects)
+        found = np.array([effects[one] for one in measured])
+        missing = len(rest) - start - len(some)
+        yield Sweep(plain if score.each else float(plain), measured, found, missing)
+
+
+def _at_once(model: nn.Module, run: Run) -> int:
+    """How many changes go through the model together: few enough that a pass takes about a second,
+    and as many as fit into memory."""
+    length = sum(text.shape[1] for text in ids_of(model, read_of(model, run)))
+    parameters = sum(one.numel() for one in model.parameters())
+    tokens = min(MOST_TOKENS, max(FEWEST_TOKENS, MOST_WORK // max(1, parameters)))
+    return max(1, tokens // length)
+
+
+@torch.no_grad()
+def _scores(
+    model: nn.Module,
+    run: Run,
+    changes: Sequence[Sequence[Change]],
+    first: Sequence[int],
+    score: Score,
+    given: Given,
+) -> np.ndarray:
+    """The score of the run, and with each of the changes, (1 + change,), in one pass; `first`: the
+    first layer that each concerns, sorted."""
     ids = ids_of(model, read_of(model, run))
     following = _following(model, run)
-    each = [(one,) if isinstance(one, Change) else tuple(one) for one in changes]
-    first = _first_layers(model, each)
-    order = sorted(range(len(each)), key=first.__getitem__)
-    at_once = max(1, MOST_TOKENS // sum(text.shape[1] for text in ids))
-    effects: list = [None] * len(each)
-    for start in range(0, max(1, len(each)), at_once):
-        some = order[start : start + at_once]
-        with (
-            applied_by_row(model, run.changes, [(), *(each[i] for i in some)], given),
-            _joining(model, [first[i] for i in some]),
-        ):
-            hidden = model.hidden(*ids, *run.masks.build(model, *ids))
-        if following is None:
-            following = model.logits(hidden[:1], ids[-1])[0, :1].argmax(dim=-1)
-        if predicted_side(model).predicts == "embedding":
-            vectors = model.logits(hidden, ids[-1])[:, 0]
-            scores = torch.cosine_similarity(vectors, vectors[:1], dim=-1)
-        else:
-            # Some at a time: logits of a large vocabulary are more numbers than all else.
-            parts = hidden.split(max(1, MOST_LOGITS // hidden.shape[1]))
-            scores = torch.cat([score.of(model.logits(one, ids[-1]), following) for one in parts])
-        plain, *found = scores.double().cpu().numpy()
-        for i, one in zip(some, found, strict=True):
-            effects[i] = one - plain
-    return Sweep(plain if score.each else float(plain), tuple(each), np.array(effects))
+    with (
+        applied_by_row(model, run.changes, [(), *changes], given),
+        _joining(model, first),
+    ):
+        hidden = model.hidden(*ids, *run.masks.build(model, *ids))
+    if following is None:
+        following = model.logits(hidden[:1], ids[-1])[0, :1].argmax(dim=-1)
+    if predicted_side(model).predicts == "embedding":
+        vectors = model.logits(hidden, ids[-1])[:, 0]
+        scores = torch.cosine_similarity(vectors, vectors[:1], dim=-1)
+    else:
+        # Some at a time: logits of a large vocabulary are more numbers than all else.
+        parts = hidden.split(max(1, MOST_LOGITS // hidden.shape[1]))
+        scores = torch.cat([score.of(model.logits(one, ids[-1]), following) for one in parts])
+    return scores.double().cpu().numpy()
 
 
 def _layers(model: nn.Module) -> list[str]:

@@ -84,3 +84,14 @@ def test_one_session_does_not_wait_for_another():
     assert cache.get("quick", lambda: "quick", lambda value: 1) == "quick"
     release.set()
     thread.join()
+
+
+def test_what_is_kept_may_be_replaced_by_more():
+    cache = ByteBoundedCache(limit=10)
+    assert cache.known("sweep") is None
+    cache.put("sweep", "half", 4)
+    cache.put("other", "o", 4)
+    cache.put("sweep", "whole", 6)
+    assert cache.known("sweep") == "whole" and list(cache.entries) == ["other", "sweep"]
+    cache.put("more", "m", 1)
+    assert list(cache.entries) == ["sweep", "more"]

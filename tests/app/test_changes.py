@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.runtime.scriptrunner import StopException
 from streamlit.testing.v1 import AppTest
 
-from app import catalog, labels
+from app import catalog, labels, settings
 from app.pages import PAGES
 from model.checkpoint import load
+from model.probing import sweeps
 from model.probing.run import Run
 
 
@@ -421,6 +424,64 @@ def test_a_score_may_be_of_one_token_or_of_two(changed):
     page.text_input(key="score_token").set_value("Donaudampfschiff").run()
     assert any("tokens to this model" in error.value for error in page.error)
     assert page.session_state["score_token"] == "Donaudampfschiff"
+
+
+@pytest.fixture
+def left(changed, monkeypatch, request):
+    """The page Ablation, left in the middle of a sweep: what is clicked meanwhile ends a run at
+    its next word to the browser. With the list of how many changes each pass was of."""
+    passes, scores = [], sweeps._scores
+
+    def counted(model, run, changes, *more):
+        passes.append(len(changes))
+        return scores(model, run, changes, *more)
+
+    def leave(bar, share, text):
+        if len(passes) == 2:
+            raise StopException
+
+    monkeypatch.setattr(sweeps, "_scores", counted)
+    monkeypatch.setattr(sweeps, "MOST_TOKENS", 250)
+    page = changed(model="en-de", source=request.param)
+    with monkeypatch.context() as clicked:
+        clicked.setattr(DeltaGenerator, "progress", leave, raising=True)
+        page.switch_page("views/ablation.py").run()
+    assert len(passes) == 2 and not page.dataframe and not page.exception
+    return page, passes
+
+
+@pytest.mark.parametrize("left", ["A man stops in the middle of the street."], indirect=True)
+def test_a_sweep_that_was_left_goes_on_where_it_was(left):
+    page, passes = left
+    page.run()
+    assert len(page.dataframe[0].value) == sum(passes) == 48 and len(passes) > 3
+    assert not [button for button in page.button if button.label in ("Stop", "Go on")]
+    page.run()
+    assert sum(passes) == 48
+
+
+@pytest.mark.parametrize("left", ["A woman stops in the middle of the road."], indirect=True)
+def test_a_sweep_can_be_stopped(left):
+    page, passes = left
+    page.button(key="stop_heads").click().run()
+    assert not page.exception and len(passes) == 2
+    assert len(page.dataframe[0].value) == sum(passes) < 48
+    assert f"{sum(passes)} of 48 measured" in said(page)
+    page.segmented_control(key="sweep").set_value("Sublayers skipped").run()
+    assert not page.exception and "of 48 measured" not in said(page)
+    page.segmented_control(key="sweep").set_value("Heads off").run()
+    assert len(page.dataframe[0].value) < 48
+    for view in ("heads", "attention"):
+        page.switch_page(f"views/{view}.py").run()
+        if view == "heads":
+            page.segmented_control(key="measured_on").set_value(settings.THIS_SENTENCE).run()
+            assert page.dataframe[0].value["ablation"].count() < 48
+        else:
+            page.selectbox(key="order").set_value("ablation").run()
+        assert not page.exception and "of 48 measured" in said(page), view
+    page.button(key="go_on_heads").click().run()
+    page.switch_page("views/ablation.py").run()
+    assert len(page.dataframe[0].value) == 48 and "of 48 measured" not in said(page)
 
 
 def test_a_sweep_of_a_long_text_is_not_made(changed):

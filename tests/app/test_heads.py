@@ -207,6 +207,7 @@ def test_every_survey_is_shown_in_every_way(page, model):
     assert "ablation, loss, 95 %" in table(page) and table(page)["ablation, loss, 95 %"].all()
     for way in (SCATTER, SENTENCES):
         page.segmented_control(key="heads_as").set_value(way).run()
+        assert not any("click the column" in text.value for text in page.markdown)
         assert not page.exception and not page.error
         assert page.get("plotly_chart") if way == SCATTER else len(table(page))
 

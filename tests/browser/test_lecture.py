@@ -87,7 +87,7 @@ def lecture(visit):
     ("pattern", "best"),
     [
         ("previous token", "Encoder self-attention, layer 3, head 4"),
-        ("alignment", "Cross-attention, layer 1, head 2"),
+        ("one-to-one", "Cross-attention, layer 1, head 2"),
     ],
 )
 def test_the_head_of_a_pattern_is_found(lecture, pattern, best):

@@ -148,10 +148,10 @@ def test_a_single_row_names_no_head():
     assert nearest_names(measure(weights, ("<s>",), SOURCE[-4:], False), 0, 0) == []
 
 
-def test_rows_with_keys_of_their_own_alone_are_no_alignment():
+def test_rows_with_keys_of_their_own_alone_are_not_one_to_one():
     weights = np.kron(np.eye(2), [1, 1]).astype(np.float32)[None, None] / 2
     found = nearest_names(measure(weights, ("<s>", "a"), (*"abc", "</s>"), False), 0, 0, 20)
-    assert [match.score for match in found if match.name == "alignment"] == [0]
+    assert [match.score for match in found if match.name == "one-to-one"] == [0]
 
 
 def test_no_entropy_is_below_0():
@@ -174,7 +174,7 @@ POINTED = {
     "punctuation": ("encoder", LONG, LONG, lambda i: 5 if i < 6 else 11),
     "same token": ("encoder", LONG, LONG, lambda i: {0: 8, 8: 0, 1: 9, 9: 1}.get(i, 12 - i)),
     "diagonal": ("cross", WRITTEN, LONG, lambda i: i),
-    "alignment": ("cross", WRITTEN, LONG, lambda i: 12 - i),
+    "one-to-one": ("cross", WRITTEN, LONG, lambda i: 12 - i),
 }
 POINTED |= {
     f"{name}, {where}": (kind, *sides, point)
@@ -252,7 +252,7 @@ def test_rows_that_show_a_name_are_those_beyond_a_uniform_head():
     assert rows_that_show(*where[:-1], 1, "previous token") == []
     assert rows_that_show(*where, "next token") == []
     with pytest.raises(KeyError):
-        rows_that_show(*where, "alignment")
+        rows_that_show(*where, "one-to-one")
 
 
 def test_rows_that_show_a_local_head_are_the_near_ones():
@@ -265,7 +265,7 @@ def test_rows_that_show_a_local_head_are_the_near_ones():
 def test_rows_that_show_an_alignment_look_where_no_other_does():
     head = np.eye(7)[[0, 3, 3, 5, 6]]
     weights = synthetic("cross", TARGET, SOURCE, head)
-    assert rows_that_show(weights, TARGET, SOURCE, False, 0, 0, "alignment") == [0, 3, 4]
+    assert rows_that_show(weights, TARGET, SOURCE, False, 0, 0, "one-to-one") == [0, 3, 4]
 
 
 def test_over_sentences_is_the_mean_over_all_rows(case):
@@ -303,24 +303,24 @@ def cross_names(checkpoint, text):
     ]
 
 
-def test_reverse_aligns_and_not_along_the_diagonal():
+def test_reverse_is_one_to_one_and_not_along_the_diagonal():
     for best, other in cross_names(load("reverse"), "a b c d e f")[-1]:
-        assert best.name == "alignment"
+        assert best.name == "one-to-one"
         assert best.score > 0.7
         assert other.name != "diagonal" or other.score < 0.3
 
 
 def test_copy_goes_along_the_diagonal():
     for names in cross_names(load("copy"), "a b c d e f")[-1]:
-        assert {name.name for name in names} == {"alignment", "diagonal"}
+        assert {name.name for name in names} == {"one-to-one", "diagonal"}
         assert all(name.score > 0.6 for name in names)
 
 
-def test_a_head_that_translates_aligns():
+def test_a_head_that_translates_is_one_to_one():
     text = "A man in a blue shirt is standing on a ladder, cleaning a window."
     found = [names[0] for layer in cross_names(load("en-de"), text) for names in layer]
     best = max(found, key=lambda match: match.score)
-    assert best.name == "alignment"
+    assert best.name == "one-to-one"
     assert best.score > 0.5
 
 

@@ -1,6 +1,7 @@
 """What every change does by itself, in one table, against one pass for each."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from model.probing.changes import parse
 from model.probing.patching import recorded
 from model.probing.run import Run
 from model.probing.sites import kinds_of
-from model.probing.sweeps import Score, sweep
+from model.probing.sweeps import Score, sweep, sweeping
 from model.probing.trace import trace
 from tests.model.common import encoding, random_model
 
@@ -109,3 +110,32 @@ def test_of_a_checkpoint_by_its_name():
     assert len(en_de.sweep(patched, "patches by position")) == 16 * (n_source + 2 * n_target)
     assert len(en_de.sweep(patched, "residual by position")) == 4 * (n_source + n_target)
     assert other != patched.other
+
+
+def test_a_sweep_that_was_left_goes_on_where_it_was(monkeypatch):
+    monkeypatch.setattr(sweeps, "MOST_TOKENS", 100)
+    model = random_model("pre_norm")
+    run, _ = runs(model)
+    changes = sweeps.heads_off(model)
+    whole, steps = sweep(model, run, changes), [*sweeping(model, run, changes)]
+    assert whole.missing == 0 and len(steps) > 3
+    for step in steps:
+        assert len(step.changes) == len(step.effects) == len(changes) - step.missing
+        known = dict(zip(whole.changes, whole.effects, strict=True))
+        assert [known[one] for one in step.changes] == step.effects.tolist()
+        assert step.changes == tuple(one for one in whole.changes if one in step.changes)
+    assert all(one.missing > two.missing for one, two in pairwise(steps))
+    rest = [*sweeping(model, run, changes, known=steps[1])]
+    assert len(rest) == len(steps) - 2 and rest[-1].changes == whole.changes
+    assert np.array_equal(rest[-1].effects, whole.effects)
+    assert [*sweeping(model, run, changes, known=whole)] == [whole]
+
+
+def test_a_large_model_takes_fewer_changes_at_once(monkeypatch):
+    model = random_model("pre_norm")
+    run, _ = runs(model)
+    changes = sweeps.heads_off(model)
+    for work, at_once in ((10**12, sweeps.MOST_TOKENS), (1, sweeps.FEWEST_TOKENS)):
+        monkeypatch.setattr(sweeps, "MOST_WORK", work)
+        first = next(sweeping(model, run, changes * 100))
+        assert len(changes * 100) - first.missing == at_once // (2 * 9)
