@@ -206,7 +206,8 @@ def test_another_sentence_is_compared_and_patched_from(changed):
     shows = page.segmented_control(key="shows")
     assert shows.options == ["This run", "Other run", "Difference to it"]
     shows.set_value("Other run").run()
-    card = labels.card(en_de.trace_run(other), "cross", 0, 1)
+    traced = en_de.trace_run(other)
+    card = labels.card(traced, "cross", traced.attention["cross"][0, 1])
     assert any(card == text.value for text in page.markdown)
     page.segmented_control(key="shows").set_value("Difference to it").run()
     assert not page.exception and not page.error
