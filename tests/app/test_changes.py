@@ -23,6 +23,10 @@ def badges(page):
     return [button.label for button in page.button if (button.key or "").startswith("change_")]
 
 
+def card_of(trace, kind, layer, head):
+    return labels.card(trace, kind, trace.attention[kind][layer, head])
+
+
 def said(page):
     return " ".join(text.value for text in page.markdown)
 
@@ -173,7 +177,7 @@ def test_without_the_changes_everything_is_as_it_was(changed, models):
     shown = page.segmented_control(key="shows")
     assert shown.value == "Without" and not page.exception
     trace = load("en-de").trace("A dog runs.")
-    card = labels.card(trace, "cross", trace.attention["cross"][0, 1])
+    card = card_of(trace, "cross", 0, 1)
     assert any(card == text.value for text in page.markdown)
     shown.set_value("With the changes").run()
     assert not any(card == text.value for text in page.markdown)
@@ -203,7 +207,7 @@ def test_another_sentence_is_compared_and_patched_from(changed):
     shows = page.segmented_control(key="shows")
     assert shows.options == ["This run", "Other run", "Difference to it"]
     shows.set_value("Other run").run()
-    card = labels.card(en_de.trace_run(other), "cross", 0, 1)
+    card = card_of(en_de.trace_run(other), "cross", 0, 1)
     assert any(card == text.value for text in page.markdown)
     page.segmented_control(key="shows").set_value("Difference to it").run()
     assert not page.exception and not page.error
@@ -211,7 +215,7 @@ def test_another_sentence_is_compared_and_patched_from(changed):
     page.segmented_control(key="shows").set_value("With the changes").run()
     assert not page.exception and not page.error
     patched = en_de.trace(MAN, target, changes="cross.3.4=patch", other=other)
-    card = labels.card(patched, "cross", patched.attention["cross"][3, 2])
+    card = card_of(patched, "cross", 3, 2)
     page.segmented_control(key="layer").set_value(4).run()
     page.segmented_control(key="head").set_value(3).run()
     assert any(card == text.value for text in page.markdown)
@@ -304,7 +308,7 @@ def test_another_step_is_compared_and_patched_from(changed, models):
     target = en_de.tokenizer.decode(en_de.translate(MAN).ids)
     assert "Other run: " in said(page)
     page.segmented_control(key="shows").set_value("Other run").run()
-    shown = labels.card(early.trace(MAN, target), "cross", 0, 1)
+    shown = card_of(early.trace(MAN, target), "cross", 0, 1)
     assert any(shown == text.value for text in page.markdown)
     page.text_input(key="changes").set_value("cross.2=patch; encoder_residual.1=patch").run()
     page.segmented_control(key="shows").set_value("With the changes").run()
@@ -312,7 +316,7 @@ def test_another_step_is_compared_and_patched_from(changed, models):
     line = page.session_state["changes"]
     patched = en_de.trace(MAN, target, changes=line, other=early.run(MAN, target), donor=early)
     page.segmented_control(key="layer").set_value(4).run()
-    shown = labels.card(patched, "cross", patched.attention["cross"][3, 1])
+    shown = card_of(patched, "cross", 3, 1)
     assert any(shown == text.value for text in page.markdown)
     for entry in PAGES.values():
         page.switch_page(f"views/{entry.script}.py").run()
@@ -341,7 +345,7 @@ def test_two_models_are_compared(changed):
     def card(name):
         checkpoint = catalog.view_of(f"{name}, untrained", "final", "cpu").checkpoint
         trace = checkpoint.trace_run(Run((checkpoint.tokenizer.encode(MAN), target)))
-        return labels.card(trace, kind, trace.attention[kind][layer - 1, head - 1])
+        return card_of(trace, kind, layer - 1, head - 1)
 
     shown = [text.value for text in page.markdown]
     assert card("pre_norm") in shown and card("paper") not in shown
@@ -351,7 +355,7 @@ def test_masks_as_trained_are_compared_with(changed):
     page = changed(model="en-de", source=MAN, causal="false", other_masks="true", order="change")
     assert page.toggle(key="other_masks").value
     page.segmented_control(key="shows").set_value("Other run").run()
-    shown = labels.card(load("en-de").trace(MAN), "cross", 0, 1)
+    shown = card_of(load("en-de").trace(MAN), "cross", 0, 1)
     assert any(shown == text.value for text in page.markdown)
     page.toggle(key="causal").set_value(True).run()
     assert not page.exception and "other_masks" not in {one.key for one in page.toggle}
