@@ -29,6 +29,7 @@ from model.tokenizer import ROLES, Encoding, Tokenizer, special
 from model.transformer import Config, MultiHeadAttention, Side, Site
 
 NONE = -1  # in place of an id
+SHARE = 0.5  # of the free memory that weights may take; pages make pictures and files of them
 
 
 class CannotRead(ValueError):
@@ -46,17 +47,18 @@ class TooLong(CannotRead):
 
 
 class TooLarge(CannotRead):
-    """A text whose weights do not fit into memory: those of `whose`, which take `needed` bytes."""
+    """A text whose weights do not fit into memory: those of `whose`, which take `needed` bytes of
+    at most `most`."""
 
-    def __init__(self, whose: str, texts: dict[str, Encoding], needed: int, free: int):
+    def __init__(self, whose: str, texts: dict[str, Encoding], needed: int, most: int):
         lengths = [len(text.ids) for text in texts.values()]
         # They grow with the square of the length.
-        fitting = [int(length * math.sqrt(free / needed)) for length in lengths]
+        fitting = [int(length * math.sqrt(most / needed)) for length in lengths]
         tokens, fits = (" and ".join(f"{n:,}" for n in some) for some in (lengths, fitting))
         super().__init__(
             f"The weights of {whose} among {tokens} tokens take {needed / 1e9:,.1f} GB of memory, "
-            f"and {free / 1e9:,.1f} GB are free on this machine; take a shorter text: about {fits} "
-            "tokens fit."
+            f"and at most {most / 1e9:,.1f} GB are taken, half of what is free on this machine; "
+            f"take a shorter text: about {fits} tokens fit."
         )
 
 
@@ -251,9 +253,9 @@ def check_memory(
     sites: Iterable[Site], texts: dict[str, Encoding], whose: str = "all heads"
 ) -> None:
     """Raises TooLarge before a tensor is made; `whose` weights these are, in words."""
-    needed, free = bytes_of_weights(sites, texts), available()
-    if needed > free:
-        raise TooLarge(whose, texts, needed, free)
+    needed, most = bytes_of_weights(sites, texts), int(available() * SHARE)
+    if needed > most:
+        raise TooLarge(whose, texts, needed, most)
 
 
 def following_of(model: nn.Module, texts: dict[str, Encoding]) -> tuple[int, ...]:

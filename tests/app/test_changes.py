@@ -2,14 +2,11 @@
 
 import numpy as np
 import pytest
-from streamlit.delta_generator import DeltaGenerator
-from streamlit.runtime.scriptrunner import StopException
 from streamlit.testing.v1 import AppTest
 
-from app import catalog, labels, settings
+from app import catalog, labels
 from app.pages import PAGES
 from model.checkpoint import load
-from model.probing import sweeps
 from model.probing.run import Run
 
 
@@ -24,6 +21,10 @@ def changed(page, models):
 
 def badges(page):
     return [button.label for button in page.button if (button.key or "").startswith("change_")]
+
+
+def card_of(trace, kind, layer, head):
+    return labels.card(trace, kind, trace.attention[kind][layer, head])
 
 
 def said(page):
@@ -176,7 +177,7 @@ def test_without_the_changes_everything_is_as_it_was(changed, models):
     shown = page.segmented_control(key="shows")
     assert shown.value == "Without" and not page.exception
     trace = load("en-de").trace("A dog runs.")
-    card = labels.card(trace, "cross", trace.attention["cross"][0, 1])
+    card = card_of(trace, "cross", 0, 1)
     assert any(card == text.value for text in page.markdown)
     shown.set_value("With the changes").run()
     assert not any(card == text.value for text in page.markdown)
@@ -206,8 +207,7 @@ def test_another_sentence_is_compared_and_patched_from(changed):
     shows = page.segmented_control(key="shows")
     assert shows.options == ["This run", "Other run", "Difference to it"]
     shows.set_value("Other run").run()
-    traced = en_de.trace_run(other)
-    card = labels.card(traced, "cross", traced.attention["cross"][0, 1])
+    card = card_of(en_de.trace_run(other), "cross", 0, 1)
     assert any(card == text.value for text in page.markdown)
     page.segmented_control(key="shows").set_value("Difference to it").run()
     assert not page.exception and not page.error
@@ -215,7 +215,7 @@ def test_another_sentence_is_compared_and_patched_from(changed):
     page.segmented_control(key="shows").set_value("With the changes").run()
     assert not page.exception and not page.error
     patched = en_de.trace(MAN, target, changes="cross.3.4=patch", other=other)
-    card = labels.card(patched, "cross", patched.attention["cross"][3, 2])
+    card = card_of(patched, "cross", 3, 2)
     page.segmented_control(key="layer").set_value(4).run()
     page.segmented_control(key="head").set_value(3).run()
     assert any(card == text.value for text in page.markdown)
@@ -308,7 +308,7 @@ def test_another_step_is_compared_and_patched_from(changed, models):
     target = en_de.tokenizer.decode(en_de.translate(MAN).ids)
     assert "Other run: " in said(page)
     page.segmented_control(key="shows").set_value("Other run").run()
-    shown = labels.card(early.trace(MAN, target), "cross", 0, 1)
+    shown = card_of(early.trace(MAN, target), "cross", 0, 1)
     assert any(shown == text.value for text in page.markdown)
     page.text_input(key="changes").set_value("cross.2=patch; encoder_residual.1=patch").run()
     page.segmented_control(key="shows").set_value("With the changes").run()
@@ -316,7 +316,7 @@ def test_another_step_is_compared_and_patched_from(changed, models):
     line = page.session_state["changes"]
     patched = en_de.trace(MAN, target, changes=line, other=early.run(MAN, target), donor=early)
     page.segmented_control(key="layer").set_value(4).run()
-    shown = labels.card(patched, "cross", patched.attention["cross"][3, 1])
+    shown = card_of(patched, "cross", 3, 1)
     assert any(shown == text.value for text in page.markdown)
     for entry in PAGES.values():
         page.switch_page(f"views/{entry.script}.py").run()
@@ -345,7 +345,7 @@ def test_two_models_are_compared(changed):
     def card(name):
         checkpoint = catalog.view_of(f"{name}, untrained", "final", "cpu").checkpoint
         trace = checkpoint.trace_run(Run((checkpoint.tokenizer.encode(MAN), target)))
-        return labels.card(trace, kind, trace.attention[kind][layer - 1, head - 1])
+        return card_of(trace, kind, layer - 1, head - 1)
 
     shown = [text.value for text in page.markdown]
     assert card("pre_norm") in shown and card("paper") not in shown
@@ -355,7 +355,7 @@ def test_masks_as_trained_are_compared_with(changed):
     page = changed(model="en-de", source=MAN, causal="false", other_masks="true", order="change")
     assert page.toggle(key="other_masks").value
     page.segmented_control(key="shows").set_value("Other run").run()
-    shown = labels.card(load("en-de").trace(MAN), "cross", 0, 1)
+    shown = card_of(load("en-de").trace(MAN), "cross", 0, 1)
     assert any(shown == text.value for text in page.markdown)
     page.toggle(key="causal").set_value(True).run()
     assert not page.exception and "other_masks" not in {one.key for one in page.toggle}
@@ -425,64 +425,6 @@ def test_a_score_may_be_of_one_token_or_of_two(changed):
     page.text_input(key="score_token").set_value("Donaudampfschiff").run()
     assert any("tokens to this model" in error.value for error in page.error)
     assert page.session_state["score_token"] == "Donaudampfschiff"
-
-
-@pytest.fixture
-def left(changed, monkeypatch, request):
-    """The page Ablation, left in the middle of a sweep: what is clicked meanwhile ends a run at
-    its next word to the browser. With the list of how many changes each pass was of."""
-    passes, scores = [], sweeps._scores
-
-    def counted(model, run, changes, *more):
-        passes.append(len(changes))
-        return scores(model, run, changes, *more)
-
-    def leave(bar, share, text):
-        if len(passes) == 2:
-            raise StopException
-
-    monkeypatch.setattr(sweeps, "_scores", counted)
-    monkeypatch.setattr(sweeps, "MOST_TOKENS", 250)
-    page = changed(model="en-de", source=request.param)
-    with monkeypatch.context() as clicked:
-        clicked.setattr(DeltaGenerator, "progress", leave, raising=True)
-        page.switch_page("views/ablation.py").run()
-    assert len(passes) == 2 and not page.dataframe and not page.exception
-    return page, passes
-
-
-@pytest.mark.parametrize("left", ["A man stops in the middle of the street."], indirect=True)
-def test_a_sweep_that_was_left_goes_on_where_it_was(left):
-    page, passes = left
-    page.run()
-    assert len(page.dataframe[0].value) == sum(passes) == 48 and len(passes) > 3
-    assert not [button for button in page.button if button.label in ("Stop", "Go on")]
-    page.run()
-    assert sum(passes) == 48
-
-
-@pytest.mark.parametrize("left", ["A woman stops in the middle of the road."], indirect=True)
-def test_a_sweep_can_be_stopped(left):
-    page, passes = left
-    page.button(key="stop_heads").click().run()
-    assert not page.exception and len(passes) == 2
-    assert len(page.dataframe[0].value) == sum(passes) < 48
-    assert f"{sum(passes)} of 48 measured" in said(page)
-    page.segmented_control(key="sweep").set_value("Sublayers skipped").run()
-    assert not page.exception and "of 48 measured" not in said(page)
-    page.segmented_control(key="sweep").set_value("Heads off").run()
-    assert len(page.dataframe[0].value) < 48
-    for view in ("heads", "attention"):
-        page.switch_page(f"views/{view}.py").run()
-        if view == "heads":
-            page.segmented_control(key="measured_on").set_value(settings.THIS_SENTENCE).run()
-            assert page.dataframe[0].value["ablation"].count() < 48
-        else:
-            page.selectbox(key="order").set_value("ablation").run()
-        assert not page.exception and "of 48 measured" in said(page), view
-    page.button(key="go_on_heads").click().run()
-    page.switch_page("views/ablation.py").run()
-    assert len(page.dataframe[0].value) == 48 and "of 48 measured" not in said(page)
 
 
 def test_a_sweep_of_a_long_text_is_not_made(changed):

@@ -83,7 +83,7 @@ def needed(name, folder, one_layer):
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_what_takes_all_weights_at_once_says_so(pages, folder, name, monkeypatch):
-    free = (needed(name, folder, True) + needed(name, folder, False)) // 2
+    free = needed(name, folder, True) + needed(name, folder, False)  # of which half is taken
     monkeypatch.setattr("model.probing.trace.available", lambda: free)
     for key, said in pages(name, True).items():
         told = [one for one in said if "The weights of all heads among" in one]

@@ -313,7 +313,7 @@ export class Grid {
     this.textOf = this.data;
     this.spans = {};
     this.text.replaceChildren();
-    for (const [side, { labels, spaced, name }] of Object.entries(this.data.sides)) {
+    for (const [side, { labels, spaced, name, every }] of Object.entries(this.data.sides)) {
       if (!labels.length) continue;
       this.spans[side] = labels.map((label, index) => {
         const span = element("span", { dir: "auto" }, label);
@@ -322,7 +322,8 @@ export class Grid {
         return span;
       });
       const spans = this.spans[side].flatMap((span) => [span, element("wbr")]);
-      this.text.append(element("div", { class: side }, element("b", {}, name), ...spans));
+      const long = every > 1 ? { class: `${side} long`, tabindex: "0" } : { class: side };
+      this.text.append(element("div", long, element("b", {}, name), ...spans));
     }
   }
 

@@ -127,11 +127,11 @@ def test_a_text_of_which_not_one_layer_fits_is_refused(monkeypatch):
     model = random_model("decoder_only", n_decoder_layers=3, n_heads=2)
     run = Run((encoding(random_ids(29)),))  # and <s>
     needed = 3 * 4 * 2 * 30**2
-    monkeypatch.setattr("model.probing.trace.available", lambda: needed)
+    monkeypatch.setattr("model.probing.trace.available", lambda: 2 * needed)
     long_trace.long_trace(model, run)
     with pytest.raises(TooLarge, match=r"of all heads among 30 tokens .* about 17 tokens fit\.$"):
         trace(model, run)
-    monkeypatch.setattr("model.probing.trace.available", lambda: needed - 1)
+    monkeypatch.setattr("model.probing.trace.available", lambda: 2 * needed - 2)
     with pytest.raises(TooLarge, match=r"of one layer among 30 tokens .* about 29 tokens fit\.$"):
         long_trace.long_trace(model, run)
 

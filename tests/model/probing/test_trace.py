@@ -188,9 +188,9 @@ def test_a_text_whose_weights_do_not_fit_is_told_before_a_tensor_is_made(monkeyp
     model = random_model("decoder_only", n_decoder_layers=1, n_heads=2, max_length=1300)
     text = encoding(random_ids(1199))  # and <s>
     needed = 3 * 4 * 2 * 1200**2
-    monkeypatch.setattr("model.probing.trace.available", lambda: needed)
+    monkeypatch.setattr("model.probing.trace.available", lambda: 2 * needed)
     common.traced(model, text, text)
-    monkeypatch.setattr("model.probing.trace.available", lambda: needed - 1)
+    monkeypatch.setattr("model.probing.trace.available", lambda: 2 * needed - 2)
     monkeypatch.setattr("model.probing.trace.ids_of", None)
     with pytest.raises(
         TooLarge, match=r"heads among 1,200 tokens take 0\.0 GB .* 1,199 tokens fit"
