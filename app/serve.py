@@ -97,11 +97,11 @@ class Service:
         self.addresses = board.addresses(port)
         self.environment = os.environ | {
             board.ADDRESS: self.addresses[0],
-            # A visitor's token against forgery holds in every process.
-            "STREAMLIT_SERVER_COOKIE_SECRET": secrets.token_hex(32),
             # Every session runs in threads of its own, each of which would take memory apart.
             "MALLOC_ARENA_MAX": "2",
         }
+        # A visitor's token against forgery holds in every process.
+        self.environment.setdefault("STREAMLIT_SERVER_COOKIE_SECRET", secrets.token_hex(32))
         if replicas > 1:
             cores = max((os.cpu_count() or 1) // replicas, 1)
             self.environment.setdefault("OMP_NUM_THREADS", str(cores))
