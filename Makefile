@@ -1,23 +1,25 @@
 # make app    install and start the app          make test        every test but the long ones
 # make serve  the same, for a whole class        make test-long   the rest: data sets, hours
 # make bench  speed bars, as ratios              make lint        ruff, imports, oxlint
+# make load   a class of 30 at once
 PORT ?= 8501
 PYTHON ?= python3
 DATA ?= data
+REPLICAS ?= 1
 VENV := .venv
 BIN := $(VENV)/bin
 STREAMLIT := $(BIN)/streamlit run app/main.py --server.port $(PORT)
 # Root needs no sudo; without either, apt is left to the user.
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo -n)
 
-.PHONY: app serve test test-long bench lint format
+.PHONY: app serve test test-long load bench lint format
 
 app: $(VENV)/app.installed
 	$(STREAMLIT)
 
 # Everybody who can reach this machine can open the app: for a class, on purpose.
-serve: $(VENV)/app.installed
-	$(STREAMLIT) --server.address 0.0.0.0 --server.headless true --browser.serverAddress $$(hostname)
+serve: $(VENV)/app.installed $(if $(filter-out 1,$(REPLICAS)),nginx)
+	$(BIN)/python -m app.serve --port $(PORT) --replicas $(REPLICAS)
 
 test: $(VENV)/test.installed lint chromium
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
@@ -26,6 +28,9 @@ test-long: $(VENV)/test.installed chromium
 	$(BIN)/python -m pip install -q ".[long]"
 	HEADLIGHT_DATA=$(DATA) $(BIN)/python -m pytest -m long
 	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=long
+
+load: $(VENV)/test.installed chromium
+	$(BIN)/python -m tests.load class --json load.json
 
 bench: $(VENV)/test.installed chromium
 	$(BIN)/python -m tests.bench --json bench.json
@@ -75,3 +80,11 @@ chromium:
 	  echo "Installing chromium for the browser tests."; \
 	  $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq chromium >/dev/null || \
 	  { echo "The browser tests need Chromium. Please run: apt-get install chromium"; exit 1; }; }
+
+# Before several processes: make serve REPLICAS=4.
+.PHONY: nginx
+nginx:
+	@command -v nginx >/dev/null || { \
+	  echo "Installing nginx, which leads visitors to one of $(REPLICAS) processes."; \
+	  $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq nginx-light >/dev/null || \
+	  { echo "Several processes need nginx. Please run: apt-get install nginx"; exit 1; }; }

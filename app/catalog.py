@@ -11,7 +11,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -319,6 +319,15 @@ def view_for(session: str, name: str, step: str, device: str) -> ModelView:
     """A session's view of a model's weights. Raises UnreadableModel."""
     model = name, step, device
     return _views().get((session, *model), lambda: view_of(*model))
+
+
+def read_all() -> None:
+    """Read every trained model before anybody asks for it, as far as there is room."""
+    for name in folders():
+        with suppress(UnreadableModel):  # the reason is reported when it is chosen
+            _shared(name, FINAL, device_of("auto"))
+        if _models().bytes > MODEL_BYTES / 2:
+            return
 
 
 def structure(name: str, step: str, device: str) -> Structure | None:

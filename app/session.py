@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from app import catalog, compute, settings
+from app import board, catalog, compute, settings
 from app.catalog import ModelView
 from app.pages import EXPORT, HOME, PAGES
 from app.setting import ABSENT, Context, Limits, Setting
@@ -183,7 +183,10 @@ def _part_source_from_target(chosen: dict, asked: Mapping) -> None:
 @st.cache_resource(show_spinner=False)
 def spare_the_collector() -> None:
     """After every run Streamlit collects garbage, with all threads at a halt. To look through
-    PyTorch's objects each time took 160 ms, in the middle of what the browser waits for."""
+    PyTorch's objects each time took 160 ms, in the middle of what the browser waits for. Where a
+    class is served, the models are among them."""
+    if board.address():
+        catalog.read_all()
     gc.collect()
     gc.freeze()
 

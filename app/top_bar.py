@@ -10,7 +10,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import acts, catalog, compute, effects, labels, session
+from app import acts, board, catalog, compute, effects, labels, session
 from app.components.browser_events import browser_events
 from app.components.copy_link import copy_link
 from app.components.player import player
@@ -204,6 +204,9 @@ def _more() -> None:
     with more:
         session.draw("projector")
         session.draw("device")
+        if more.open and (address := board.address()):
+            st.markdown(f"For the class: **{address}**")
+            st.html(board.qr_code(address))
         if more.open:
             for name, card in catalog.cards().items():
                 st.markdown(f"**{name}**: {card}")

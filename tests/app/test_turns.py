@@ -14,10 +14,10 @@ def come(turns, pool, names, block):
     """Threads that ask for a turn one after another."""
     asked = []
     for name in names:
-        before = len(turns.waiting)
+        before = len(turns.waiting) + len(turns.computing)
         asked.append(pool.submit(block, name))
         end = time.monotonic() + 10
-        while len(turns.waiting) == before and not asked[-1].done() and time.monotonic() < end:
+        while len(turns.waiting) + len(turns.computing) == before and time.monotonic() < end:
             time.sleep(0.001)
     return asked
 

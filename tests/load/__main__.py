@@ -1,9 +1,11 @@
-"""python -m tests.load WHAT [--clients N] [--seconds N] [--count N] [--json FILE]
+"""python -m tests.load WHAT [--clients N] [--seconds N] [--count N] [--replicas N] [--json FILE]
 
-class      as many clients at once on the app, then on an empty page
-sentences  memory after so many distinct sentences
-sessions   memory after so many sessions came and went
-reruns     memory and times after so many reruns"""
+class      30 clients at once on the app for 3 minutes, then on an empty page; 60 on replicas
+mixed      12 sessions with models, sentences and changes of their own, until 500 answers
+killed     60 clients for 2 minutes on 2 replicas, one of which is killed every 20 seconds
+sentences  memory after 2,000 distinct sentences
+sessions   memory after 60 sessions came and went
+reruns     memory and times after 20,000 reruns"""
 
 import argparse
 import sys
@@ -11,19 +13,30 @@ from pathlib import Path
 
 from tests.load import classroom, memory, server
 
-APP = "app/main.py"
-
 
 def class_(args) -> int:
-    served = server.script(APP)
-    return classroom.measure(served, args.clients or 30, args.seconds or 180, 1.5, args.json)
+    clients = args.clients or (30 if args.replicas == 1 else 60)
+    bar = 1.5 if args.replicas == 1 else 2.0
+    served = server.app(args.replicas)
+    return classroom.measure(served, clients, args.seconds or 180, bar, args.json)
+
+
+def mixed(args) -> int:
+    return classroom.mixed(server.app(), args.clients or 12, args.count or 500, args.json)
+
+
+def killed(args) -> int:
+    served = server.app(max(args.replicas, 2))
+    return classroom.killed(served, args.clients or 60, args.seconds or 140, args.json)
 
 
 WHAT = {
     "class": class_,
-    "sentences": lambda args: memory.sentences(server.script(APP), args.count or 2000, args.json),
-    "sessions": lambda args: memory.sessions(server.script(APP), args.count or 60, args.json),
-    "reruns": lambda args: memory.reruns(server.script(APP), args.count or 20_000, args.json),
+    "mixed": mixed,
+    "killed": killed,
+    "sentences": lambda args: memory.sentences(server.app(), args.count or 2000, args.json),
+    "sessions": lambda args: memory.sessions(server.app(), args.count or 60, args.json),
+    "reruns": lambda args: memory.reruns(server.app(), args.count or 20_000, args.json),
 }
 
 
@@ -36,7 +49,8 @@ def main() -> int:
     parser.add_argument("what", choices=WHAT)
     parser.add_argument("--clients", type=int)
     parser.add_argument("--seconds", type=float)
-    parser.add_argument("--count", type=int)
+    parser.add_argument("--count", type=int, help="answers, sentences, sessions or reruns")
+    parser.add_argument("--replicas", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
     args = parser.parse_args()
     return WHAT[args.what](args)

@@ -2,13 +2,17 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache, lru_cache
 
 import numpy as np
+import torch
 
 from app import labels
 from model.analysis.reading import Reading
 from model.checkpoint import Checkpoint, load
+from model.probing.changes import parse
+from model.probing.run import Run
 from model.probing.sweeps import Sweep
 from model.probing.trace import Trace
 from tests.load.student import SWEEP, Answer, Wanted
@@ -22,10 +26,15 @@ def checkpoint(name: str) -> Checkpoint:
     return load(name)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
+def unchanged(name: str, source: str) -> Run:
+    return checkpoint(name).run(source)
+
+
+@lru_cache(maxsize=64)
 def traced(wanted: Wanted) -> tuple[Trace, Sweep | None]:
-    model = checkpoint(wanted.model)
-    run = model.run(wanted.source, masks=wanted.masks, changes=wanted.changes)
+    model, plain = checkpoint(wanted.model), unchanged(wanted.model, wanted.source)
+    run = replace(plain, masks=wanted.masks, changes=parse(wanted.changes))
     return model.trace_run(run), model.swept(run) if wanted.order == SWEEP else None
 
 
@@ -45,7 +54,8 @@ def wrong(answer: Answer) -> str:
             return f"{kind} has the shape {weights[kind].shape}"
         if (difference := np.abs(weights[kind] - expected).max(initial=0)) > A_STEP:
             return f"weights of {kind} differ by {difference:.3f}"
-    if model.writes and answer.target != model.tokenizer.decode(model.translate(wanted.source).ids):
+    texts = unchanged(wanted.model, wanted.source).texts
+    if model.writes and answer.target != model.tokenizer.decode(texts[-1].ids):
         return f"the target is {answer.target!r}"
     look = json.loads(answer.look)
     if wanted.head is not None and look["focus"]["head"] != wanted.head - 1:
@@ -77,4 +87,5 @@ def unpacked(data: bytes) -> tuple[dict, dict[str, np.ndarray]]:
 
 def mistakes(answers: Iterable[Answer]) -> list[str]:
     """What is wrong with any of them, each with what was asked for."""
+    torch.set_num_threads(1)  # as the app takes for short texts
     return [f"{found}: {one.wanted}" for one in answers if (found := wrong(one))]

@@ -1,6 +1,8 @@
-"""A class at once: many students on one server, and as many on an empty page."""
+"""A class at once: many students on one server, and as many on an empty page; sessions with models
+of their own; and a class whose processes are killed."""
 
 import asyncio
+import itertools
 import random
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -17,6 +19,9 @@ EMPTY = "tests/bench/empty_page.py"
 ARRIVAL = 20.0  # seconds in which all arrive
 MODEL = "en-de"
 SEED = 20
+OF_ALL = ("en-de", "copy", "reverse", "sort", "induction", "reviews")
+KILLED_EVERY = 20.0  # seconds
+SERVED_AGAIN = 10.0  # seconds, at most
 
 
 def crowd(address: str, clients: int, seconds: float, is_app: bool) -> Record:
@@ -67,6 +72,74 @@ def measure(
     details = {"clients": clients, "seconds": seconds, "app": app, "empty": empty}
     details |= {"checked": len(answers), "errors": errors, "wrong": found, "megabytes": memory}
     return report.conclude(bars, details, file)
+
+
+def mixed(served: AbstractContextManager, clients: int, answers: int, file: Path | None) -> int:
+    """Sessions at once, each with models, sentences and changes of its own, until so many answers
+    have come."""
+    records = []
+
+    async def session(address: str, number: int) -> Record:
+        """One model after another, as long as answers are wanted."""
+        chance, record = random.Random(SEED + number), Record()
+        records.append(record)
+        for turn in itertools.count(number):
+            student = Student(Tab(address), OF_ALL[turn % len(OF_ALL)], chance, record)
+            await student.open()
+            for _ in range(10):
+                if sum(len(one.answers) for one in records) >= answers:
+                    await student.tab.close()
+                    return record
+                await student.act()
+            await student.tab.close()
+
+    async def all_sessions(address: str) -> None:
+        await asyncio.gather(*(session(address, number) for number in range(clients)))
+
+    with served as running:
+        asyncio.run(all_sessions(running.address))
+    record = together(records)
+    found = mistakes(record.answers)
+    print(f"{len(record.answers)} answers checked", *record.errors, *found, sep="\n")
+    bars = [Bar("errors", len(record.errors), 0), Bar("wrong answers", len(found), 0)]
+    details = {"checked": len(record.answers), "times": by_action(record)}
+    return report.conclude(bars, details, file)
+
+
+def killed(served: AbstractContextManager, clients: int, seconds: float, file: Path | None) -> int:
+    """A class on several processes, one of which is killed every 20 seconds."""
+    chance, victims = random.Random(SEED), []
+
+    def client(address: str, chance: random.Random):
+        def make(record: Record):
+            return Student(Tab(address), MODEL, chance, record)
+
+        return attend(make, seconds, min(ARRIVAL, seconds / 6), chance, returns=True)
+
+    async def kill(running: server.Server) -> None:
+        for _ in range(int((seconds - SERVED_AGAIN) / KILLED_EVERY)):
+            await asyncio.sleep(KILLED_EVERY)
+            processes = [p for p in running.processes() if "streamlit" in p.cmdline()]
+            victim = chance.choice(processes)
+            victims.append(victim.pid)
+            victim.kill()
+
+    async def everybody(running: server.Server) -> list[Record]:
+        others = [client(running.address, random.Random(chance.random())) for _ in range(clients)]
+        *records, _ = await asyncio.gather(*others, kill(running))
+        return records
+
+    with served as running:
+        record = together(asyncio.run(everybody(running)))
+    found = mistakes(record.answers)
+    print(f"{len(victims)} processes killed, {len(record.back)} connections lost")
+    print(f"{len(record.answers)} answers checked", *record.errors, *found, sep="\n")
+    bars = [
+        Bar("errors", len(record.errors), 0),
+        Bar("wrong answers", len(found), 0),
+        Bar("seconds until the last client was served again", max(record.back), SERVED_AGAIN),
+    ]
+    return report.conclude(bars, {"back": sorted(record.back), "times": by_action(record)}, file)
 
 
 async def _opened_once(address: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import statistics
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tests.load.tab import Tab
 
 TABS = 4  # that type at once
 WARM = 200  # sentences, or a few minutes of a class
+EVERY = 20  # sentences memory is looked at
 SEED = 20
 
 
@@ -22,7 +24,7 @@ def _student(server: Server, number: int) -> Student:
 
 def sentences(served: AbstractContextManager, count: int, file: Path | None) -> int:
     """Memory after `count` distinct sentences ÷ after 200."""
-    megabytes, records = {}, []
+    megabytes, records, samples = {}, [], []
 
     async def typed(server: Server) -> None:
         students = [_student(server, number) for number in range(TABS)]
@@ -30,8 +32,11 @@ def sentences(served: AbstractContextManager, count: int, file: Path | None) -> 
             await student.open()
         for done in range(TABS, count + 1, TABS):
             await asyncio.gather(*(student.type() for student in students))
-            if done == TABS or done % WARM == 0:
-                megabytes[done] = server.memory()
+            if done % EVERY == 0:
+                samples.append(server.memory())
+            if done % WARM == 0:
+                # What the garbage collector has not yet taken comes and goes.
+                megabytes[done] = statistics.median(samples[-WARM // (2 * EVERY) :])
                 print(f"{done:6} sentences  {megabytes[done]:8.1f} MB", flush=True)
         records.extend(student.record for student in students)
         for student in students:

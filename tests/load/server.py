@@ -24,6 +24,15 @@ class Server:
     def __init__(self, process: subprocess.Popen, address: str, log: Path):
         self.process, self.address, self.log = process, address, log
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether it answers; the app's own service says so when it does."""
+        try:
+            urllib.request.urlopen(f"{self.address}/_stcore/health", timeout=2).close()
+        except OSError:
+            return False
+        return "starts" not in self.log.read_text() or "is ready" in self.log.read_text()
+
     def processes(self) -> list[psutil.Process]:
         first = psutil.Process(self.process.pid)
         return [first, *first.children(recursive=True)]
@@ -36,11 +45,9 @@ class Server:
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             assert self.process.poll() is None, self.log.read_text()
-            try:
-                urllib.request.urlopen(f"{self.address}/_stcore/health", timeout=2).close()
+            if self.is_ready:
                 return
-            except OSError:
-                time.sleep(0.1)
+            time.sleep(0.1)
         raise TimeoutError(self.log.read_text())
 
 
@@ -78,3 +85,9 @@ def script(path: str):
     options = ["--server.port", str(port), "--server.headless", "true"]
     options += ["--server.fileWatcherType", "none"]  # as the app has it
     return running(["-m", "streamlit", "run", path, *options], port)
+
+
+def app(replicas: int = 1):
+    """As `make serve` starts it."""
+    port = free_port()
+    return running(["-m", "app.serve", "--port", str(port), "--replicas", str(replicas)], port)

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 from app import settings
 from model.checkpoint import SHIPPED
 from model.masks import Masks
-from tests.load.tab import Lost, Page, Tab, patiently
+from tests.load.tab import Lost, Page, Tab
 
 EXAMPLES = SHIPPED.parent / "examples"
 PAUSE = 10.0  # seconds between two actions, on average
 SENTENCES = 0.6  # share of the actions that are new sentences
 SHORTEST, LONGEST = 4, 10  # words
-LATE = 60.0  # seconds; a browser's user has long gone
+LATE = 60.0  # seconds; a user has long gone
+AGAIN = 0.5  # seconds between two tries to connect
 OFF, SWEEP, PLAIN = "=off", "ablation", "layer and head"
 
 
@@ -102,10 +103,16 @@ class Student:
     async def switch_head(self) -> None:
         """The selected head off, or on again."""
         name = ".".join(map(str, self._selected()))
-        off = self.wanted.off
-        off = tuple(h for h in off if h != name) if name in off else (*off, name)
+        before = self.wanted.off
+        off = tuple(h for h in before if h != name) if name in before else (*before, name)
         self.wanted = replace(self.wanted, off=off)
-        await self.take("change", self.tab.click("switch_head"))
+        try:
+            await self.take("change", self.tab.click("switch_head"))
+        except Lost:  # the click too, unless its effect has reached this side
+            line = self.tab.widgets[self.tab.ids["changes"]].string_value
+            off = tuple(part.removesuffix(OFF) for part in line.split("; ") if part)
+            self.wanted = replace(self.wanted, off=off)
+            raise
 
     async def sweep(self) -> None:
         """Tiles in the order of what each head off costs, or as they were again."""
@@ -168,27 +175,27 @@ async def attend(
     seconds: float,
     arrival: float,
     chance: random.Random,
+    pause: float = PAUSE,
     returns: bool = False,
 ) -> Record:
-    """A class of so many seconds. Arrives within the first `arrival` of them. Where the student
-    `returns`, a connection that is lost is made anew, and the view asked for again."""
+    """A class of so many seconds, with a `pause` between two actions on average. Arrives within the
+    first `arrival` of them. Where the student `returns`, a connection that is lost is made anew,
+    and the view asked for again."""
     loop, record = asyncio.get_running_loop(), Record()
     end = loop.time() + seconds
     student = make(record)
     await asyncio.sleep(chance.uniform(0, arrival))
     try:
         await student.open()
-        while True:
-            pause = chance.expovariate(1 / PAUSE)
-            if loop.time() + pause > end:
-                break
-            await asyncio.sleep(pause)
+        while (wait := chance.expovariate(1 / pause)) + loop.time() < end:
             try:
+                if await _is_lost(student.tab, wait):
+                    raise Lost("while at rest")
                 await student.act()
             except Lost as lost:
                 if not returns:
                     raise
-                await come_back(student, record, str(lost))
+                await _come_back(student, record, lost)
     except (Lost, TimeoutError, KeyError) as error:
         record.errors.append(f"{type(error).__name__}: {error}")
     finally:
@@ -196,16 +203,25 @@ async def attend(
     return record
 
 
-async def come_back(student: Student, record: Record, why: str) -> None:
+async def _is_lost(tab: Tab, seconds: float) -> bool:
+    """Whether the connection goes within so many seconds, which pass otherwise."""
+    try:
+        await asyncio.wait_for(tab.lost(), seconds)
+    except TimeoutError:
+        return False
+    return True
+
+
+async def _come_back(student: Student, record: Record, why: Lost) -> None:
     """As a browser does: with the same address, and every widget as it was."""
     loop = asyncio.get_running_loop()
     start = loop.time()
-
-    async def again():
-        await student.take("back", student.tab.open())
-
-    try:
-        await patiently(again, LATE)
-        record.back.append(loop.time() - start)
-    except Lost:
-        record.errors.append(f"not served again: {why}")
+    while loop.time() < start + LATE:
+        try:
+            await student.take("back", student.tab.open())
+        except Lost:
+            await asyncio.sleep(AGAIN)
+        else:
+            record.back.append(loop.time() - start)
+            return
+    record.errors.append(f"not served again after {LATE:.0f} s: lost {why}")

@@ -7,6 +7,7 @@ server may refer to by their hash. As of Streamlit 1.67.
 import asyncio
 import itertools
 import time
+import urllib.request
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlencode
 
@@ -42,17 +43,16 @@ class Page:
 
 
 class Tab:
-    """One session. `query` is the address behind the question mark, `cookie` what a browser would
-    send with every request."""
+    """One session. `parameters` are those of its address, `cookie` what it sends with every
+    request."""
 
-    def __init__(self, address: str, query: str = "", cookie: str = ""):
-        self.address, self.cookie = address, cookie
-        self.parameters = parse_qs(query, keep_blank_values=True)
+    def __init__(self, address: str):
+        self.address, self.cookie = address, ""
+        self.parameters: dict[str, list[str]] = {}
         self.widgets: dict[str, WidgetState] = {}  # id → value
         self.ids: dict[str, str] = {}  # key → id
         self.bound: dict[str, tuple[str, list[str]]] = {}  # id → its parameter and default
         self.kept: dict[str, tuple[int, ForwardMsg]] = {}  # hash → the run it came in, the message
-        self.pages: dict[str, str] = {}  # path → hash of its script
         self.page, self.session, self.socket = "", "", None
         self.runs = itertools.count(1)
         self.longest_kept = 2
@@ -63,6 +63,8 @@ class Tab:
 
     async def open(self) -> Page:
         """Connect, as the session of before if there was one, and run the script. Raises Lost."""
+        if not self.session:
+            self._eat(await asyncio.to_thread(_cookie_of, self.address))
         address = self.address.replace("http", "ws", 1) + "/_stcore/stream"
         # The name of the protocol, a token against forgery (none here), the session to go on with.
         protocols = ["streamlit", "PLACEHOLDER_AUTH_TOKEN", *filter(None, [self.session])]
@@ -80,15 +82,20 @@ class Tab:
             )
         except (OSError, TimeoutError, WebSocketException) as error:
             raise Lost(f"{type(error).__name__}: {error}") from error
+        self._eat(self.socket.response.headers.get("Set-Cookie", ""))
         return await self.run()
+
+    def _eat(self, cookie: str) -> None:
+        """What the server wants to be told with every request."""
+        self.cookie = cookie.partition(";")[0] or self.cookie
+
+    async def lost(self) -> None:
+        """Wait until the connection is gone."""
+        await self.socket.wait_closed()
 
     async def close(self) -> None:
         if self.socket is not None:
             await self.socket.close()
-
-    def drop(self) -> None:
-        """Vanish without a word, as a laptop that goes to sleep."""
-        self.socket.transport.abort()
 
     async def type(self, key: str, text: str) -> Page:
         return await self.give(key, "string_value", text)
@@ -105,15 +112,6 @@ class Tab:
     async def click(self, key: str) -> Page:
         return await self.give(key, "trigger_value", True)
 
-    async def send(self, key: str, text: str) -> Page:
-        """What a component of our own tells, as JSON."""
-        return await self.give(key, "json_value", text)
-
-    async def go(self, path: str) -> Page:
-        """To another page, by its path."""
-        self.page = self.pages[path]
-        return await self.run()
-
     async def give(self, key: str, kind: str, value) -> Page:
         """Give a widget a value, and run the script. Raises Lost, and KeyError where there is no
         such widget."""
@@ -123,10 +121,11 @@ class Tab:
         else:
             setattr(state, kind, value)
         self._remember(state)
-        page = await self.run()
-        if kind == "trigger_value":
-            self.widgets.pop(state.id, None)
-        return page
+        try:
+            return await self.run()
+        finally:
+            if kind == "trigger_value":
+                self.widgets.pop(state.id, None)
 
     def _remember(self, state: WidgetState) -> None:
         self.widgets[state.id] = state
@@ -174,8 +173,6 @@ class Tab:
                     self._begin(message.new_session)
                     run, drawn = message.metadata.run.script_run_id, set()
                 case "navigation":
-                    self.pages |= {p.url_pathname: p.page_script_hash for p in
-                                   message.navigation.app_pages}  # fmt: skip
                     self.page = message.navigation.page_script_hash
                 case "page_info_changed":
                     query = message.page_info_changed.query_string
@@ -240,6 +237,16 @@ class Tab:
             self.widgets[id_] = state
 
 
+def _cookie_of(address: str) -> str:
+    """What the page itself gives. Raises Lost."""
+    try:
+        with urllib.request.urlopen(address, timeout=60) as page:
+            page.read()
+            return page.headers.get("Set-Cookie", "")
+    except OSError as error:
+        raise Lost(str(error)) from error
+
+
 def _key(id_: str) -> str:
     """The key that a script gave an element; its id is “$$ID-”, a hash, “-” and the key."""
     parts = id_.split("-", 2)
@@ -285,15 +292,3 @@ VALUES = {
     "button_group": _options,
     "checkbox": _toggle,
 }
-
-
-async def patiently(opening, seconds: float):
-    """Try to open until it works. Raises Lost when the time is over."""
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            return await opening()
-        except Lost:
-            if time.monotonic() > end:
-                raise
-            await asyncio.sleep(0.2)

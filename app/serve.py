@@ -1,0 +1,240 @@
+"""Serves a class: `python -m app.serve [--port 8501] [--replicas 4] [--models DIR]`.
+
+The app runs in so many processes. Each has drawn its first page before anybody is told of it, and
+one that dies is replaced. Several stand behind nginx, which leads a visitor to the same one again.
+"""
+
+import argparse
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from threading import Thread
+
+from app import board
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+LARGEST_UPLOAD = "100m"  # as in .streamlit/config.toml
+LOOK = 0.2  # seconds between two looks at the processes
+AGAIN = 2.0  # seconds until one is started that ended before it was ready
+PATIENCE = 120  # seconds for the first page
+LAST_WORDS = 5  # seconds to end by itself
+EVERYWHERE, HERE_ALONE = "0.0.0.0", "127.0.0.1"
+
+
+class CannotServe(Exception):
+    """Why, in a sentence."""
+
+
+class Configuration(Template):
+    """nginx has variables of its own, with a dollar sign."""
+
+    delimiter = "@"
+
+
+def configuration(replicas: dict[str, int], port: int, folder: Path) -> str:
+    """nginx.conf for processes, by name and port."""
+    names = list(replicas)
+    shares = [f"{100 / len(names):.2f}% {name};" for name in names[:-1]]
+    text = (HERE / "nginx.conf").read_text(encoding="utf-8")
+    return Configuration(text).substitute(
+        folder=folder,
+        port=port,
+        megabytes=LARGEST_UPLOAD,
+        upstreams="\n    ".join(
+            f"upstream {name} {{ server {HERE_ALONE}:{at}; }}" for name, at in replicas.items()
+        ),
+        shares="\n        ".join([*shares, f"* {names[-1]};"]),
+        names="\n        ".join(f"{name} {name};" for name in names),
+        known="\n        ".join(f'{name} "";' for name in names),
+    )
+
+
+@dataclass
+class Replica:
+    """One process of the app."""
+
+    name: str
+    port: int
+    process: subprocess.Popen
+    is_ready: bool = False
+
+    @property
+    def is_alive(self) -> bool:
+        return self.process.poll() is None
+
+    def open_once(self) -> None:
+        """Have it draw the first page: what it reads and compiles for that is there for all. Tells
+        by `is_ready`."""
+        address = f"http://{HERE_ALONE}:{self.port}/_stcore/script-health-check"
+        while self.is_alive and not self.is_ready:
+            try:
+                urllib.request.urlopen(address, timeout=PATIENCE).close()
+                self.is_ready = True
+            except OSError:
+                time.sleep(LOOK)
+
+
+class Service:
+    """All processes of one service; a context manager, which ends them."""
+
+    def __init__(self, port: int, replicas: int, arguments: Sequence[str]):
+        self.port, self.arguments, self.wanted = port, arguments, replicas
+        self.replicas: list[Replica] = []
+        self.started, self.not_before = 0, 0.0
+        self.nginx, self.led = None, {}  # name → port of those that nginx leads to
+        self.addresses = board.addresses(port)
+        self.environment = os.environ | {
+            board.ADDRESS: self.addresses[0],
+            # Every session runs in threads of its own, each of which would take memory apart.
+            "MALLOC_ARENA_MAX": "2",
+        }
+        # A visitor's token against forgery holds in every process.
+        self.environment.setdefault("STREAMLIT_SERVER_COOKIE_SECRET", secrets.token_hex(32))
+        if replicas > 1:
+            cores = max((os.cpu_count() or 1) // replicas, 1)
+            self.environment.setdefault("OMP_NUM_THREADS", str(cores))
+        self.folder = tempfile.TemporaryDirectory(prefix="headlight-")
+
+    def __enter__(self) -> "Service":
+        return self
+
+    def __exit__(self, *raised) -> None:
+        processes = [replica.process for replica in self.replicas]
+        processes += [self.nginx] if self.nginx else []
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            try:
+                process.wait(LAST_WORDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        self.folder.cleanup()
+
+    def start(self) -> None:
+        """One more process."""
+        alone = self.wanted == 1
+        self.started += 1
+        port = self.port if alone else _free_port()
+        options = {
+            "server.port": port,
+            "server.address": EVERYWHERE if alone else HERE_ALONE,
+            "server.headless": "true",
+            "server.scriptHealthCheckEnabled": "true",
+            "browser.serverAddress": self.addresses[0].split("/")[2].rpartition(":")[0],
+            "browser.serverPort": self.port,
+            "logger.hideWelcomeMessage": "true",
+        }
+        flags = [text for name, value in options.items() for text in (f"--{name}", str(value))]
+        command = [sys.executable, "-m", "streamlit", "run", str(HERE / "main.py"), *flags]
+        process = subprocess.Popen(
+            [*command, "--", *self.arguments], cwd=ROOT, env=self.environment
+        )
+        replica = Replica(f"replica{self.started}", port, process)
+        self.replicas.append(replica)
+        Thread(target=replica.open_once, daemon=True).start()
+
+    def until_ready(self) -> None:
+        """Start all. Raises CannotServe where one ends instead."""
+        for _ in range(self.wanted):
+            self.start()
+        while not all(replica.is_ready for replica in self.replicas):
+            if not all(replica.is_alive for replica in self.replicas):
+                raise CannotServe("The app ended while it was starting; why stands above.")
+            time.sleep(LOOK)
+        self.look()
+
+    def look(self) -> None:
+        """Replace what has died, and lead visitors to all that is ready."""
+        for replica in [replica for replica in self.replicas if not replica.is_alive]:
+            print(f"{replica.name} ended ({replica.process.returncode}).", flush=True)
+            self.replicas.remove(replica)
+            if not replica.is_ready:
+                self.not_before = time.monotonic() + AGAIN
+        while len(self.replicas) < self.wanted and time.monotonic() > self.not_before:
+            self.start()
+        if self.wanted > 1:
+            self._lead({one.name: one.port for one in self.replicas if one.is_ready})
+
+    def _lead(self, ready: dict[str, int]) -> None:
+        """Have nginx lead visitors to these, who are connected to others stay so."""
+        runs = self.nginx is not None and self.nginx.poll() is None
+        if not ready or (runs and ready == self.led):
+            return
+        self.led, folder = ready, Path(self.folder.name)
+        file = folder / "nginx.conf"
+        file.write_text(configuration(ready, self.port, folder), encoding="utf-8")
+        if runs:
+            self.nginx.send_signal(signal.SIGHUP)
+        else:
+            command = ["nginx", "-p", str(folder), "-e", "stderr", "-c", str(file)]
+            self.nginx = subprocess.Popen(command)
+
+    def run(self) -> None:
+        """Until a signal ends it."""
+        while True:
+            time.sleep(LOOK)
+            self.look()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HERE_ALONE, 0))
+        return probe.getsockname()[1]
+
+
+def _check(port: int, replicas: int) -> None:
+    """Raises CannotServe."""
+    if replicas > 1 and shutil.which("nginx") is None:
+        raise CannotServe(
+            "Several processes stand behind nginx, which is not here. Please run: "
+            "apt-get install nginx"
+        )
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((EVERYWHERE, port))
+        except OSError as error:
+            raise CannotServe(
+                f"Port {port} cannot be had ({error.strerror}). Please choose another one: "
+                f"make serve PORT={port + 1}"
+            ) from None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m app.serve", description=__doc__)
+    parser.add_argument("--port", type=int, default=8501)
+    parser.add_argument("--replicas", type=int, default=1, help="processes; more than one: nginx")
+    args, others = parser.parse_known_args(arguments)
+    if args.replicas < 1:
+        parser.error("--replicas is 1 or more")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    print("Headlight starts …", flush=True)
+    try:
+        _check(args.port, args.replicas)
+        with Service(args.port, args.replicas, others) as service:
+            service.until_ready()
+            first, *more = service.addresses
+            print(f"Headlight is ready. Write on the board: {first}")
+            print(f"or one of these: {', '.join(more)}", flush=True)
+            service.run()
+    except CannotServe as why:
+        print(why, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

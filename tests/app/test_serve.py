@@ -1,0 +1,120 @@
+"""A class is served: by one process, or by several behind nginx."""
+
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from xml.etree import ElementTree
+
+import pytest
+
+from app import board, serve
+
+needs_nginx = pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def named(name):
+    """A server that answers with its name, and its port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(name.encode())
+
+        def log_message(self, *_): ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_port
+    server.shutdown()
+    server.server_close()
+
+
+@contextmanager
+def nginx(folder, replicas):
+    port = free_port()
+    file = folder / "nginx.conf"
+    file.write_text(serve.configuration(replicas, port, folder))
+    process = subprocess.Popen(["nginx", "-p", folder, "-e", "stderr", "-c", file])
+    for _ in range(200):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                break
+        time.sleep(0.05)
+    yield f"http://127.0.0.1:{port}"
+    process.terminate()
+    process.wait(10)
+
+
+def visit(address, cookie=""):
+    """Who answered, and the cookie that was given."""
+    request = urllib.request.Request(address, headers={"Cookie": cookie} if cookie else {})
+    with urllib.request.urlopen(request, timeout=10) as response:
+        return response.read().decode(), response.headers.get("Set-Cookie", "")
+
+
+@needs_nginx
+def test_a_visitor_finds_the_same_process_again(tmp_path):
+    with (
+        named("replica1") as first,
+        named("replica2") as second,
+        nginx(tmp_path, {"replica1": first, "replica2": second}) as address,
+    ):
+        visits = [visit(address) for _ in range(30)]
+        assert {name for name, _ in visits} == {"replica1", "replica2"}
+        for name, given in visits:
+            assert given.startswith(f"headlight={name};") and "HttpOnly" in given
+            assert visit(address, given.partition(";")[0]) == (name, "")
+
+
+@needs_nginx
+def test_a_visitor_of_a_process_that_is_gone_is_given_another(tmp_path):
+    with named("replica3") as port, nginx(tmp_path, {"replica3": port}) as address:
+        name, given = visit(address, "headlight=replica1")
+        assert name == "replica3" and given.startswith("headlight=replica3;")
+        hostile = 'headlight=127.0.0.1:22"{}'
+        assert visit(address, hostile)[0] == "replica3"
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            visit(f"{address}/_stcore/script-health-check")
+
+
+def test_every_address_names_this_machine_and_none_itself_alone():
+    addresses = board.addresses(8501)
+    assert f"http://{socket.gethostname()}:8501" == addresses[-1]
+    assert not any("127." in one or "localhost" in one for one in addresses[:-1])
+
+
+def test_the_qr_code_is_a_picture_of_its_text():
+    first, other = (board.qr_code(f"http://192.168.1.{n}:8501") for n in (20, 21))
+    root = ElementTree.fromstring(first)
+    assert root.tag.endswith("svg") and root.get("width") == root.get("height")
+    assert first != other
+
+
+def test_a_port_that_is_taken_is_told_in_a_sentence(capsys):
+    with socket.socket() as taken:
+        taken.bind(("0.0.0.0", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert serve.main(["--port", str(port)]) == 1
+    said = capsys.readouterr()
+    assert f"Port {port} cannot be had" in said.err and f"PORT={port + 1}" in said.err
+
+
+def test_without_nginx_several_processes_are_refused(monkeypatch, capsys):
+    monkeypatch.setenv("PATH", "")
+    assert serve.main(["--port", str(free_port()), "--replicas", "2"]) == 1
+    assert "apt-get install nginx" in capsys.readouterr().err
