@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -21,6 +22,7 @@ from model.analysis import (
     alignment,
     architecture,
     family,
+    finite,
     head_metrics,
     leak,
     lineage,
@@ -261,6 +263,18 @@ def clearest_in(
     with st.spinner("Measuring the heads on each sentence …"):
         each = [counts(*both) for both in zip(runs, examples, strict=True)]
     return clearest(each, habit, kind, layer, head)
+
+
+def not_finite_of(view: ModelView, run: Run) -> tuple[str, list[str]]:
+    """Where NaN or infinite numbers begin in a run, in words, "" for nowhere; and the names of the
+    parameters that hold some. Raises CannotRead and CannotChange."""
+    traced = trace_of(view, run)
+    of_model = Run((), checkpoint=run.checkpoint, step=run.step)
+    name, spoilt = "not finite", partial(finite.parameters_not_finite, view.model)
+    return (
+        cached(view, run, name, lambda: finite.begins(traced), lambda result: FEW),
+        cached(view, of_model, name, spoilt, lambda result: FEW),
+    )
 
 
 def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
