@@ -13,10 +13,12 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo -n)
 .PHONY: app serve test test-long bench lint format
 
 app: $(VENV)/app.installed
+	@$(BIN)/python -m app.port $(PORT)
 	$(STREAMLIT)
 
 # Everybody who can reach this machine can open the app: for a class, on purpose.
 serve: $(VENV)/app.installed
+	@$(BIN)/python -m app.port $(PORT)
 	$(STREAMLIT) --server.address 0.0.0.0 --server.headless true --browser.serverAddress $$(hostname)
 
 test: $(VENV)/test.installed lint chromium

@@ -70,6 +70,12 @@ def threads(tokens: int) -> Iterator[None]:
         torch.set_num_threads(CORES)
 
 
+def is_out_of_memory(error: Exception) -> bool:
+    """Of the CPU PyTorch has no error of its own: it is known by its words alone."""
+    ours = isinstance(error, (MemoryError, torch.OutOfMemoryError))
+    return ours or "can't allocate memory" in str(error)
+
+
 def _length(run: Run) -> int:
     """In tokens, all its texts together."""
     return sum(len(text.ids) for text in run.texts)
@@ -92,7 +98,7 @@ def cached(view: ModelView, run: Run, name, make: Callable, size: Callable):
         with threads(_length(run)):
             return make()
 
-    return _results().get((name, view.device, run), once, size)
+    return _results().get((name, view.device, view.stamp, run), once, size)
 
 
 def _arrays(by_kind: dict[str, np.ndarray]) -> int:
