@@ -54,10 +54,10 @@ def test_going_back_brings_the_view_back(visit):
 
 
 @pytest.mark.long
-def test_a_page_outlives_its_server(models, browser):
+def test_a_page_outlives_its_server(models, context):
     """The view comes back by its address, and the next action works."""
     with serve(models) as address:
-        visit = Visit(browser.new_page(), address).open("heads?kind=encoder&layer=2&causal=false")
+        visit = Visit(context.new_page(), address).open("heads?kind=encoder&layer=2&causal=false")
         visit.type("A dog runs on the beach.")
         port = int(address.rpartition(":")[2])
     with serve(models, port=port):
