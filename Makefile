@@ -15,10 +15,12 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo -n)
 .PHONY: app serve test test-long load bench lint format
 
 app: $(VENV)/app.installed
+	@$(BIN)/python -m app.port $(PORT)
 	$(STREAMLIT)
 
 # Everybody who can reach this machine can open the app: for a class, on purpose.
 serve: $(VENV)/app.installed $(if $(filter-out 1,$(REPLICAS)),nginx)
+	@$(BIN)/python -m app.port $(PORT)
 	$(BIN)/python -m app.serve --port $(PORT) --replicas $(REPLICAS)
 
 test: $(VENV)/test.installed lint chromium

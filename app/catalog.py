@@ -63,6 +63,7 @@ class ModelView:
     device: str
     checkpoint: Checkpoint
     twin: Reference | None  # the same weights in torch.nn.Transformer, where it has such a model
+    stamp: tuple = ()  # of the files that they were read from
 
     @property
     def model(self) -> torch.nn.Module:
@@ -169,7 +170,8 @@ def alike(name: str) -> list[str]:
 def _tokens(name: str) -> str:
     """What tells the tokens of a model from those of others."""
     try:
-        return _sha256(folders()[trained(name)] / "tokenizer.json")
+        files = (folders()[trained(name)] / "tokenizer.json",)
+        return _sha256(files, _stamp(files))
     except (KeyError, OSError):
         return name  # what is wrong with it is reported when it is chosen
 
@@ -295,6 +297,7 @@ def _progress(name: str) -> Iterator[Progress]:
 
 def _read(name: str, step: str, device: str, progress: Progress) -> ModelView:
     folder = folders()[trained(name)]
+    stamp = _stamp(_files(name, step))
     checkpoint = load(folder, progress)
     if name in UNTRAINED:
         with SEEDED:
@@ -307,7 +310,7 @@ def _read(name: str, step: str, device: str, progress: Progress) -> ModelView:
         reference = Reference(checkpoint.model)
     except ValueError:
         reference = None
-    return ModelView(name, step, device, checkpoint, reference)
+    return ModelView(name, step, device, checkpoint, reference, stamp)
 
 
 def view_of(name: str, step: str, device: str) -> ModelView:
@@ -351,23 +354,47 @@ def _opens(card: dict, sites: Sequence[Site]) -> dict:
     return {}
 
 
-def sha256(name: str, step: str) -> tuple[str, str]:
+def sha256(view: ModelView) -> tuple[str, str]:
     """What tells a model's weights from others: of which file, or of "its parameters" for random
-    ones, and its SHA-256."""
+    ones, and its SHA-256. Raises UnreadableModel where the files are no longer those that were
+    read."""
+    if view.name in UNTRAINED:
+        return "its parameters", _sha256_of_parameters(view.name)
+    try:
+        folder, files = folders()[view.name], _files(view.name, view.step)
+        stamp = _stamp(files)
+        if stamp == view.stamp:
+            names = ", ".join(file.relative_to(folder).as_posix() for file in files)
+            return names, _sha256(files, stamp)
+    except (OSError, ValueError):
+        pass  # what is gone, or broken by now, was replaced as well
+    raise UnreadableModel(
+        f"The files of the model “{view.name}” were changed or removed since they were read, so "
+        "nothing can be said of them. The model in memory is the one that was read; start the app "
+        "again for what is there now."
+    )
+
+
+def _files(name: str, step: str) -> tuple[Path, ...]:
+    """Those that a model's weights are in; none for random ones. Raises OSError and ValueError."""
     if name in UNTRAINED:
-        return "its parameters", _sha256_of_parameters(name)
+        return ()
     folder = folders()[name]
     if step != FINAL:
-        files = (snapshots.file_of(folder, int(step)),)
-    elif is_ours(folder):
-        files = (folder / "model.safetensors",)
-    else:
-        files = contents_of(folder).files
-    return ", ".join(file.relative_to(folder).as_posix() for file in files), _sha256(*files)
+        return (snapshots.file_of(folder, int(step)),)
+    if is_ours(folder):
+        return (folder / "model.safetensors",)
+    return contents_of(folder).files
+
+
+def _stamp(files: Sequence[Path]) -> tuple:
+    """What changes when one of the files does. Raises OSError."""
+    found = (file.stat() for file in files)
+    return tuple((one.st_ino, one.st_mtime_ns, one.st_size) for one in found)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _sha256(*files: Path) -> str:
+def _sha256(files: tuple[Path, ...], stamp: tuple) -> str:
     """Of one file behind the other."""
     digest = hashlib.sha256()
     for file in files:

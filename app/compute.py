@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -22,6 +23,7 @@ from model.analysis import (
     alignment,
     architecture,
     family,
+    finite,
     head_metrics,
     leak,
     lineage,
@@ -85,6 +87,12 @@ def threads(tokens: int) -> Iterator[None]:
                 torch.set_num_threads(CORES)
 
 
+def is_out_of_memory(error: Exception) -> bool:
+    """Of the CPU PyTorch has no error of its own: it is known by its words alone."""
+    ours = isinstance(error, (MemoryError, torch.OutOfMemoryError))
+    return ours or "can't allocate memory" in str(error)
+
+
 def _length(run: Run) -> int:
     """In tokens, all its texts together."""
     return sum(len(text.ids) for text in run.texts)
@@ -113,7 +121,7 @@ def cached(view: ModelView, run: Run, name, make: Callable, size: Callable):
         with threads(_length(run)):
             return make()
 
-    return _kept((name, view.device, run), once, size)
+    return _kept((name, view.device, view.stamp, run), once, size)
 
 
 def _arrays(by_kind: dict[str, np.ndarray]) -> int:
@@ -219,7 +227,8 @@ def target_of(
         with threads(len(view.tokenizer.encode(text).ids)), st.spinner("Writing the target …"):
             return view.checkpoint.translate(text, masks, pad_to, changes, other, donor)
 
-    key = "target", view.name, view.step, view.device, text, masks, pad_to, changes, other
+    weights = view.name, view.step, view.device, view.stamp
+    key = "target", *weights, text, masks, pad_to, changes, other
     return _kept(key, make, lambda result: FEW)
 
 
@@ -283,7 +292,8 @@ def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, head_metric
                 for kind in (each[0] if each else ())
             }
 
-    return _kept(("measured over", view.device, tuple(runs)), make, lambda result: FEW)
+    key = "measured over", view.device, view.stamp, tuple(runs)
+    return _kept(key, make, lambda result: FEW)
 
 
 def survey_of(view: ModelView) -> tuple[Survey | None, str]:
@@ -345,6 +355,18 @@ def clearest_in(
     return clearest(each, habit, kind, layer, head)
 
 
+def not_finite_of(view: ModelView, run: Run) -> tuple[str, list[str]]:
+    """Where NaN or infinite numbers begin in a run, in words, "" for nowhere; and the names of the
+    parameters that hold some. Raises CannotRead and CannotChange."""
+    traced = trace_of(view, run)
+    of_model = Run((), checkpoint=run.checkpoint, step=run.step)
+    name, spoilt = "not finite", partial(finite.parameters_not_finite, view.model)
+    return (
+        cached(view, run, name, lambda: finite.begins(traced), lambda result: FEW),
+        cached(view, of_model, name, spoilt, lambda result: FEW),
+    )
+
+
 def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
     """How much each head is changed by masks and changes, (layers, heads): the share of a row's
     weight that lies elsewhere than as the model was trained, mean over rows."""
@@ -369,7 +391,7 @@ def sweeping(view: ModelView, run: Run, name: str, score: Score = Score()) -> It
     """What each of the changes of a sweep (see SWEEPS in model/probing/sweeps.py) does to a score
     of the run: after each pass what is known by then. That is kept; the next time it comes first,
     and it goes on from there. Raises CannotChange."""
-    key = ("sweep", name, score), view.device, run
+    key = ("sweep", name, score), view.device, view.stamp, run
     known = _results().known(key)
     if known:
         yield known
@@ -540,7 +562,7 @@ def written_under(view: ModelView, text: str, kind: str, shift: int) -> str:
             target = view.checkpoint.translate(text, changes=changes)
             return view.tokenizer.target.decode(target.ids)
 
-    key = ("written", view.name, view.step, view.device, text, kind, shift)
+    key = ("written", view.name, view.step, view.device, view.stamp, text, kind, shift)
     return _kept(key, make, len)
 
 

@@ -504,10 +504,12 @@ def odd_parts(model) -> str:
     return " and ".join(without_counterpart(model))
 
 
-def first_undefined(attention: dict[str, np.ndarray], trace: Pass) -> str | None:
-    """A sentence on where PyTorch's weights, (layers, heads, query, key), stop being numbers."""
+def first_undefined(attention: dict[str, np.ndarray], trace: Trace) -> str | None:
+    """A sentence on where PyTorch's weights, (layers, heads, query, key), stop being numbers, where
+    ours are."""
     for kind, weights in attention.items():
-        undefined = np.isnan(weights).any(axis=(1, 3))  # (layers, query)
+        alone = np.isnan(weights) & ~np.isnan(trace.attention[kind])
+        undefined = alone.any(axis=(1, 3))  # (layers, query)
         if undefined.any():
             layer, row = np.argwhere(undefined)[0]
             return (
@@ -518,6 +520,19 @@ def first_undefined(attention: dict[str, np.ndarray], trace: Pass) -> str | None
                 "can be compared."
             )
     return None
+
+
+def not_finite(where: str, parameters: Sequence[str]) -> str:
+    """Sentences on NaN and infinite numbers: where in the run they begin, and which of the model's
+    weights they are in."""
+    more = f" and {len(parameters) - 1} more" if len(parameters) > 1 else ""
+    weights = f"in the weights `{parameters[0]}`{more}" if parameters else ""
+    if not where:
+        return f"Numbers {weights} are NaN or infinite; for this sentence nothing depends on them."
+    said = f"The numbers of this model are NaN or infinite from {where} on: what follows is blank."
+    if not parameters:
+        return f"{said} Its weights are finite, but so large that their products are not."
+    return f"{said} It has such numbers {weights}."
 
 
 LANGUAGES = {

@@ -52,6 +52,6 @@ with session.running(page.key):
         with content, session.answered():
             chosen_page.run()
     finally:
-        with bar:
+        with bar, session.within_memory():
             top_bar(page)
 session.spare_the_collector()

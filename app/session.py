@@ -616,12 +616,29 @@ def badges() -> list[tuple[str, str]]:
 
 
 @contextmanager
+def within_memory() -> Iterator[None]:
+    """What does not fit into memory ends here, with a sentence; what it had taken is free again."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not compute.is_out_of_memory(error):
+            raise
+        st.error(
+            "This takes more memory than is free on this machine. Take a shorter text or a smaller "
+            "model; what you typed is still there."
+        )
+
+
+@contextmanager
 def answered() -> Iterator[None]:
     """What cannot be shown ends here, with a sentence."""
     try:
-        yield
+        with within_memory():
+            yield
     except NothingToShow:
         pass
+    except catalog.UnreadableModel as error:
+        st.error(str(error))
     except CannotRead as error:
         st.error(f"{error} Your text is still in the box.")
     except CannotChange as error:

@@ -111,6 +111,8 @@ class Limits:
             return self.default
         if isinstance(value, list):
             return [item for item in dict.fromkeys(value) if item in self.options]
+        if isinstance(value, str) and not self.options:
+            return value.encode("utf-8", "replace").decode()[:LONGEST_TEXT]
         if isinstance(value, str):
             # Of tokens that are counted, such as “3 dog”, the one in the same place.
             number = value.partition(" ")[0]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.pages import EXPORT, HOME
-from app.setting import ABSENT, MANY, Catalog, Context, Setting
+from app.setting import ABSENT, LONGEST_TEXT, MANY, Catalog, Context, Setting
 from model.analysis import lineage
 from model.analysis.head_metrics import ANY, RULES, THRESHOLD
 from model.analysis.reading import SPECIAL_TOKENS
@@ -213,7 +213,7 @@ SETTINGS = {
             opens=lambda context: (context.catalog.examples(context["model"]) or [""])[0],
             name="the source",
             run=True,
-            look={"height": 100},
+            look={"height": 100, "max_chars": LONGEST_TEXT},
         ),
         Setting(
             "line",

@@ -41,6 +41,7 @@ def top_bar(page: Page) -> None:
         st.title(page.title, anchor=False)
         return
     _answer(page)
+    _not_finite()
     with _line("masks"):
         for key in filter(_concerns, MASKS):
             session.draw(key, look={"width": "content"})
@@ -86,6 +87,15 @@ def top_bar(page: Page) -> None:
             st.page_link(PAGES[EXPORT].file, label="Export", icon=":material/download:")
         copy_link()
         browser_events()
+
+
+def _not_finite() -> None:
+    with suppress(session.NothingToShow, CannotChange, CannotRead):  # the page says why
+        if session.values()["line"]:
+            run = session.run()
+            found = compute.not_finite_of(session.view(run), run)
+            if any(found):
+                st.error(labels.not_finite(*found))
 
 
 def _draw_where_open(box, keys: Sequence[str], page: Page) -> None:

@@ -81,12 +81,16 @@ def models(tmp_path_factory) -> Path:
 
 
 @contextmanager
-def serve(models: Path, script: str = "app/main.py", cwd: Path = ROOT, **environment: str):
-    """The address of a running app, as `streamlit run` starts it in the folder `cwd`; only that
-    an exception, of which users are told that there was one, stands in full on the page."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+def serve(
+    models: Path, script: str = "app/main.py", cwd: Path = ROOT, port: int = 0, **environment: str
+):
+    """The address of a running app, as `streamlit run` starts it in the folder `cwd`, on a free
+    port where none is given; only that an exception, of which users are told that there was one,
+    stands in full on the page."""
+    if not port:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / script)]
     command += ["--server.port", str(port), "--server.headless", "true"]
     command += ["--client.showErrorDetails", "full"]

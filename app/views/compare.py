@@ -53,6 +53,8 @@ table["agrees"] = table["max |Δ|"] <= table["tolerance"]
 with st.container(horizontal=True, vertical_alignment="center"):
     if undefined := labels.first_undefined(reference.attention, trace):
         st.warning(undefined)
+    elif compute.not_finite_of(view, run)[0]:
+        st.badge("Nothing to compare", color="orange")
     elif table["agrees"].all():
         st.badge("PASS: the two agree", icon=":material/check:", color="green")
     else:

@@ -39,6 +39,9 @@ def selected_head() -> None:
     with controls:
         chosen = session.draw_token("follow", texts[0].tokens, SECOND_TOKEN)
     chosen = min(1, len(query) - 1) if chosen is None else chosen
+    if not (np.isfinite(query).all() and np.isfinite(key).all()):
+        st.info("Queries and keys that are NaN or infinite have no place in a plane.")
+        raise session.NothingToShow
     pca_plane = principal_plane(np.concatenate([query, key]))
     result = answer(
         pca_plane,

@@ -79,7 +79,7 @@ view = View(
     look(model_view, run),
     session.last_page(),
 )
-model = bundle.Model(view.settings["model"], *catalog.sha256(run.checkpoint, run.step))
+model = bundle.Model(view.settings["model"], *catalog.sha256(model_view))
 
 if pack := session.memo().get("pack"):
     moved = [

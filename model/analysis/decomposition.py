@@ -142,6 +142,8 @@ def decomposition(
     array = np.array(list(values.values()))
     array.flags.writeable = False
     difference = abs(float(array.sum()) - logit)
+    if not np.isfinite(difference):
+        raise CannotRead("What adds up to this logit is NaN or infinite: it has no sum.")
     if not difference <= LARGEST_DIFFERENCE * max(1.0, np.abs(array).max()):
         raise CannotRead(
             "The logits of this model are more than the sum of its embedding, heads and "

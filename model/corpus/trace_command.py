@@ -24,6 +24,7 @@ from pathlib import Path
 
 import torch
 
+from model.analysis.finite import parameters_not_finite
 from model.checkpoint import Checkpoint, load
 from model.corpus.sentences import Line, Sentence, SentenceAttention, attend, encode, read, windows
 from model.corpus.tables import FILES, table
@@ -171,11 +172,15 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def opened(name: str, device: str | torch.device) -> Checkpoint:
-    """A checkpoint on a device; DataError where there is no such thing."""
+    """A checkpoint on a device; DataError where there is no such thing, or with weights that are no
+    numbers: there would be none in a file either."""
     try:
-        return load(name).on(device)
+        checkpoint = load(name).on(device)
     except (FileNotFoundError, CannotLoad) as error:
         raise DataError(str(error)) from None
+    if spoilt := parameters_not_finite(checkpoint.model):
+        raise DataError(f"The weights {spoilt[0]} of {name} are NaN or infinite.")
+    return checkpoint
 
 
 def main(arguments: list[str] | None = None) -> None:

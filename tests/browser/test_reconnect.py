@@ -1,7 +1,11 @@
-"""A connection that breaks while the model runs costs nothing."""
+"""A connection that breaks while the model runs costs nothing, nor does a server that starts anew,
+nor a browser that keeps nothing and draws without WebGL."""
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import expect, sync_playwright
+
+from tests.browser.conftest import DRAWN, UNOPTIMISED, Visit, launch
+from tests.conftest import serve
 
 pytestmark = pytest.mark.browser
 # Keeps every socket of the page, so that a test can close it as a bad network would.
@@ -47,3 +51,50 @@ def test_going_back_brings_the_view_back(visit):
     heading = visit.page.get_by_role("heading", name="Encoder self-attention, layer 2")
     expect(heading).to_be_visible()
     assert "layer=2" in visit.page.url
+
+
+@pytest.mark.long
+def test_a_page_outlives_its_server(models, context):
+    """The view comes back by its address, and the next action works."""
+    with serve(models) as address:
+        visit = Visit(context.new_page(), address).open("heads?kind=encoder&layer=2&causal=false")
+        visit.type("A dog runs on the beach.")
+        port = int(address.rpartition(":")[2])
+    with serve(models, port=port):
+        page = visit.page
+        page.wait_for_function("() => window.traffic.ended > 0 && !document.querySelector("
+                               "'[data-testid=stConnectionStatus]')", timeout=60_000)  # fmt: skip
+        page.wait_for_timeout(2000)
+        visit.settle()
+        box = page.get_by_label("Source sentence", exact=True)
+        expect(box).to_have_value("A dog runs on the beach.")
+        assert "layer=2" in page.url and "causal=false" in page.url
+        visit.type("A woman sleeps.")
+        expect(page.locator(".st-key-answer")).to_be_visible()
+        assert "A+woman+sleeps." in page.url
+        expect(page.get_by_test_id("stException")).to_have_count(0)
+        assert visit.errors == []
+        page.close()
+
+
+@pytest.mark.long
+def test_a_browser_without_webgl_and_with_blocked_storage(app):
+    blocked = """
+      for (const name of ["localStorage", "sessionStorage", "indexedDB", "caches"])
+        Object.defineProperty(window, name, {
+          get() { throw new DOMException("denied", "SecurityError"); },
+        });
+      HTMLCanvasElement.prototype.getContext = new Proxy(
+        HTMLCanvasElement.prototype.getContext,
+        { apply: (get, it, [kind, ...more]) =>
+            /webgl|webgpu/.test(kind) ? null : Reflect.apply(get, it, [kind, ...more]) });
+    """
+    with sync_playwright() as playwright, launch(playwright, UNOPTIMISED) as browser:
+        visit = Visit(browser.new_page(), app)
+        visit.page.add_init_script(blocked)
+        visit.open("?zoom=true")
+        for title in ("Attention", "Heads", "PyTorch", "Export"):
+            visit.go(title)
+            visit.page.wait_for_selector(DRAWN, timeout=60_000)
+        visit.type("A woman sleeps.")
+        visit.expect_well()

@@ -75,7 +75,8 @@ def generation(
             "text": list(text),
             "written": list(written),
             "steps": [vars(step) for step in steps],
-            "rows": vars(rows) | {"weights": np.rint(255 * rows.weights).astype(int).tolist()},
+            "rows": vars(rows)
+            | {"weights": np.rint(255 * np.nan_to_num(rows.weights)).astype(int).tolist()},
             "focus": dict(focus),
             "branches": list(branches),
             "beams": [list(step) for step in beams],
