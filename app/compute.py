@@ -7,7 +7,7 @@ the name of what was computed.
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -271,20 +271,22 @@ def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
     return cached(view, run, "change", make, _arrays)
 
 
-def sweeping(view: ModelView, run: Run, name: str, score: Score = Score()) -> Iterator[Sweep]:
-    """What each of the changes of a sweep (see SWEEPS in model/probing/sweeps.py) does to a score
-    of the run: after each pass what is known by then. That is kept; the next time it comes first,
-    and it goes on from there. Raises CannotChange."""
+def sweep_of(
+    view: ModelView, run: Run, name: str, score: Score = Score(), further: bool = False
+) -> Sweep:
+    """What is known of what each of the changes of a sweep (see SWEEPS in model/probing/sweeps.py)
+    does to a score of the run: after one pass at least, or, `further`, after one more. Raises
+    CannotChange."""
     key = ("sweep", name, score), view.device, run
     known = _results().known(key)
-    if known:
-        yield known
-        if not known.missing:
-            return
-    torch.set_num_threads(CORES)  # its batches keep all of them at work
-    for swept in view.checkpoint.sweeping(run, name, score, donor_of(view, run), known):
-        _results().put(key, swept, FEW + swept.nbytes)
-        yield swept
+    if known is None or (further and known.missing):
+        torch.set_num_threads(CORES)  # its batches keep all of them at work
+        waiting = st.spinner("One change at a time …") if known is None else nullcontext()
+        with waiting:
+            donor = donor_of(view, run)
+            known = next(view.checkpoint.sweeping(run, name, score, donor, known))
+        _results().put(key, known, FEW + known.nbytes)
+    return known
 
 
 def tokens_of_sweep(view: ModelView, run: Run, name: str) -> int:
