@@ -67,6 +67,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--retrain-at", default="", metavar="N,N", help="so many heads off "
                         "(default all that are measured); of random orders one")  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="CURVE", help="ends in .parquet or .csv")
+    parser.add_argument("--with", type=Path, metavar="CURVE", dest="earlier", help="one that was "
+                        "measured before, to which this one is added")  # fmt: skip
     parser.add_argument("--page", type=Path, metavar="PAGE.md", help="beside it PAGE.svg")
     parser.add_argument("--keep", type=int, metavar="N", help="heads of the checkpoint in --to")
     parser.add_argument("--to", type=Path, metavar="FOLDER", help="a checkpoint with N heads left")
@@ -98,7 +100,7 @@ def examples_in(checkpoint: Checkpoint, pairs: list, most: int) -> tuple[Example
 
 def run(checkpoint: Checkpoint, task: Task, args: argparse.Namespace) -> None:
     """Raises DataError and OSError."""
-    heads = heads_of(checkpoint, args.kind)
+    heads, earlier = heads_of(checkpoint, args.kind), read(args.earlier) if args.earlier else []
     if not heads:
         kinds = ", ".join(dict.fromkeys(site.kind for site in checkpoint.model.sites()))
         raise DataError(f"This model has no attention {args.kind!r}; it has {kinds}.")
@@ -130,6 +132,7 @@ def run(checkpoint: Checkpoint, task: Task, args: argparse.Namespace) -> None:
     if args.page:
         at = {"order": ONE_LEFT, "repeat": 1, "retrained": 0}
         rows += [at | row for row in curve.one_left(checkpoint, heads_of(checkpoint), ranking)]
+    rows = added(earlier, rows)
     write(rows, args.out)
     if args.page:
         write_page(rows, task.score, Survey.load(folder_of(args.model)), args.page)
@@ -161,6 +164,27 @@ def write_pruned(checkpoint: Checkpoint, off: list[Unit], folder: Path) -> None:
     card = {k: v for k, v in checkpoint.card.items() if k not in ("scores", "curve")}
     pruned = [*checkpoint.card.get("pruned", ()), *names]
     save(folder, model, checkpoint.preset, checkpoint.tokenizer, card | {"pruned": pruned})
+
+
+def read(path: Path) -> list[dict]:
+    """Raises DataError."""
+    from pyarrow import ArrowException, csv, parquet
+
+    try:
+        table = (csv.read_csv if path.suffix.lower() == ".csv" else parquet.read_table)(path)
+        return table.select(COLUMNS).to_pylist()
+    except (OSError, ArrowException, KeyError) as error:
+        raise DataError(f"{path} is no curve: {' '.join(str(error).split())[:200]}") from None
+
+
+def added(earlier: list[dict], rows: list[dict]) -> list[dict]:
+    """Rows of two curves; of one thing the newer row."""
+    numbers = ("value", "low", "high", "p")
+
+    def what(row: dict) -> tuple:
+        return tuple(row[name] or "" for name in COLUMNS if name not in numbers)
+
+    return [*({what(row): row for row in [*earlier, *rows]}).values()]
 
 
 def write(rows: list[dict], out: Path) -> None:

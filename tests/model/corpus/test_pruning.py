@@ -140,6 +140,7 @@ def test_with_and_without_a_short_training(tmp_path):
         (["copy", "--out", "x.csv", "--retrain", "-1"], "--retrain must be at least 0"),
         (["copy", "--out", "x.csv", "--retrain-at", "4;8"], "--retrain-at is numbers"),
         (["copy", "--out", "x.csv", "--page", "x.html"], "--page ends in .md"),
+        (["copy", "--out", "x.csv", "--with", "none.csv"], "none.csv is no curve"),
         (["nothing", "--out", "x.csv"], "There is no checkpoint nothing"),
     ],
 )

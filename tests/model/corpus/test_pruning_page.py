@@ -97,3 +97,10 @@ def test_the_command_writes_all_three(tmp_path):
     assert {*table["order"]} == {"entropy", ONE_LEFT}
     assert (table[table["order"] == ONE_LEFT].groupby("measure").size() == 6).all()
     assert page.read_text().count("\n| cross |") == 2
+    prune_command.main(["copy", "--ranking", "4", "--most", "6", "--samples", "20", "--every", "4",
+                        "--orders", "entropy", "--out", str(out), "--with", str(out)])  # fmt: skip
+    both = pd.read_csv(out)
+    counts = {*both[both["order"] == "entropy"]["off"]}
+    assert counts == {0, 4, 6, 8, 12} and not both.duplicated().any()
+    assert both[both["order"] == ONE_LEFT].equals(table[table["order"] == ONE_LEFT].set_index(
+        both[both["order"] == ONE_LEFT].index))  # fmt: skip
