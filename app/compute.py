@@ -7,7 +7,7 @@ the name of what was computed.
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -387,24 +387,21 @@ def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
     return cached(view, run, "change", make, _arrays)
 
 
-def sweeping(view: ModelView, run: Run, name: str, score: Score = Score()) -> Iterator[Sweep]:
-    """What each of the changes of a sweep (see SWEEPS in model/probing/sweeps.py) does to a score
-    of the run: after each pass what is known by then. That is kept; the next time it comes first,
-    and it goes on from there. Raises CannotChange."""
+def sweep_of(
+    view: ModelView, run: Run, name: str, score: Score = Score(), further: bool = False
+) -> Sweep:
+    """What is known of what each of the changes of a sweep (see SWEEPS in model/probing/sweeps.py)
+    does to a score of the run: after one pass at least, or, `further`, after one more. Raises
+    CannotChange."""
     key = ("sweep", name, score), view.device, view.stamp, run
     known = _results().known(key)
-    if known:
-        yield known
-        if not known.missing:
-            return
-    passes = view.checkpoint.sweeping(run, name, score, donor_of(view, run), known)
-    while True:
-        with threads(SHORT):  # its batches keep all cores at work; others come between them
-            swept = next(passes, None)
-        if swept is None:
-            return
-        _results().put(key, swept, FEW + swept.nbytes)
-        yield swept
+    if known is None or (further and known.missing):
+        waiting = st.spinner("One change at a time …") if known is None else nullcontext()
+        with threads(SHORT), waiting:  # its batches keep all cores at work
+            donor = donor_of(view, run)
+            known = next(view.checkpoint.sweeping(run, name, score, donor, known))
+        _results().put(key, known, FEW + known.nbytes)
+    return known
 
 
 def tokens_of_sweep(view: ModelView, run: Run, name: str) -> int:

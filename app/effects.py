@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import streamlit as st
@@ -17,6 +18,7 @@ from model.probing.trace import CannotRead, Pass
 
 WHOLE, FIRST = "All tokens", "The first row"
 HIDDEN = "hidden"  # the one row of the tokens that are
+PAUSE = 0.05  # seconds between two passes of a sweep, for what is clicked
 
 
 def draw_score(trace: Pass, whole: bool = True) -> None:
@@ -66,38 +68,42 @@ def _token(view: ModelView, text: str) -> int | None:
 
 
 def sweep_of(view: ModelView, run: Run, name: str, score: Score = Score()) -> Sweep:
-    """What each of the changes of a sweep does. One that takes many passes shows how far it is and
-    can be stopped: then what was measured is all there is until one lets it go on. A click on
-    something else stops it, too, and it goes on from there. Raises CannotChange."""
-    this, notes, bar = (view.device, run, name, score), session.memo(), None
+    """What is known of what each of the changes of a sweep does. Where that takes many passes, they
+    are made one by one after the page is drawn, with how far it is, until one stops it; then the
+    page is drawn again. Raises CannotChange."""
+    this, notes = (view.device, run, name, score), session.memo()
+    swept, rounds = compute.sweep_of(view, run, name, score), count()
 
     def stop(stopped: bool) -> None:
         notes["stopped sweep"] = this if stopped else None
 
-    place = st.empty()
-    with st.spinner("One change at a time …"):
-        for swept in compute.sweeping(view, run, name, score):
-            if not swept.missing or notes.get("stopped sweep") == this:
-                break
-            if bar is None:
-                with place.container(horizontal=True, vertical_alignment="center"):
-                    bar = st.progress(0.0)
-                    st.button("Stop", key=f"stop_{name}", on_click=stop, args=(True,))
-            measured = len(swept.changes)
-            bar.progress(
-                measured / (measured + swept.missing), labels.so_far(measured, swept.missing)
-            )
-    if swept.missing:
-        with place.container(horizontal=True, vertical_alignment="center"):
+    def is_stopped() -> bool:
+        return notes.get("stopped sweep") == this
+
+    @st.fragment(run_every=PAUSE)
+    def going_on() -> None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            bar = st.progress(0.0)
+            st.button("Stop", key=f"stop_{name}", on_click=stop, args=(True,))
+        # The first time is in the run that draws the page, which is not to wait.
+        further = next(rounds) > 0 and not is_stopped()
+        now = compute.sweep_of(view, run, name, score, further)
+        measured = len(now.changes)
+        bar.progress(measured / (measured + now.missing), labels.so_far(measured, now.missing))
+        if is_stopped() or not now.missing:
+            st.rerun()
+
+    if swept.missing and is_stopped():
+        with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(labels.so_far(len(swept.changes), swept.missing), width="content")
             st.button("Go on", key=f"go_on_{name}", on_click=stop, args=(False,))
-    elif bar is not None:
-        place.empty()
+    elif swept.missing:
+        going_on()
     return swept
 
 
 def by_head(view: ModelView, run: Run, name: str, score: Score = Score()) -> dict[str, np.ndarray]:
-    """Of a sweep over all heads, kind → (layers, heads), NaN where it was stopped before. Raises
+    """Of a sweep over all heads, kind → (layers, heads), NaN where none was measured. Raises
     CannotChange."""
     return sweep_of(view, run, name, score).by_head(compute.trace_of(view, run).kinds)
 

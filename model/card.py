@@ -58,7 +58,7 @@ def markdown(card: dict, model: Transformer, preset: str) -> str:
     parts += [
         "## Sizes",
         f"{parameters:,} parameters, preset `{preset}`; weights in float16.",
-        _table([{"size": name, "value": value} for name, value in sizes.items()]),
+        table([{"size": name, "value": value} for name, value in sizes.items()]),
     ]
     if scores := card.get("scores"):
         rows = [
@@ -67,7 +67,7 @@ def markdown(card: dict, model: Transformer, preset: str) -> str:
             for s in scores
         ]
         signatures = sorted({text for s in scores for text in s.get("signature", {}).values()})
-        parts += ["## Scores", _table(rows), "\n".join(f"- `{text}`" for text in signatures)]
+        parts += ["## Scores", table(rows), "\n".join(f"- `{text}`" for text in signatures)]
     if domain := card.get("domain"):
         rows = [
             {"measure": name, "mean": f"{mean:.3f}", "standard deviation": f"{deviation:.3f}"}
@@ -80,7 +80,7 @@ def markdown(card: dict, model: Transformer, preset: str) -> str:
             f"together, as at most {1 - domain['share']:.1%} of {domain['examples']:,} validation "
             "texts do. Split: the share of words that are several tokens. Surprise: mean −log p of "
             "the tokens that the model writes, in nats.",
-            _table(rows),
+            table(rows),
         ]
     if alignment := card.get("alignment"):
         rows = [
@@ -94,7 +94,7 @@ def markdown(card: dict, model: Transformer, preset: str) -> str:
             f"Together they agree on {alignment['together']:.1%} of {alignment['words']:,} target "
             "words with what the model needs: the source word without which the word's "
             "log-probability falls most. No gold alignments were used.",
-            _table(rows),
+            table(rows),
         ]
     if recipes := card.get("recipes"):
         names = dict.fromkeys(name for recipe in recipes for name in recipe)
@@ -103,13 +103,14 @@ def markdown(card: dict, model: Transformer, preset: str) -> str:
             | {f"run {i}": recipe.get(name, "") for i, recipe in enumerate(recipes, start=1)}
             for name in names
         ]
-        parts += ["## Training", f"Weights: {card['weights']} of the last run.", _table(rows)]
+        parts += ["## Training", f"Weights: {card['weights']} of the last run.", table(rows)]
     if "curve" in card:
         parts += [f"![Loss per token by epoch]({card['curve']})"]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _table(rows: list[dict]) -> str:
+def table(rows: list[dict]) -> str:
+    """In Markdown: names of columns out of the first row."""
     lines = [rows[0].keys(), ["---"] * len(rows[0]), *(row.values() for row in rows)]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 

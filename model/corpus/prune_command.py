@@ -3,12 +3,15 @@
     python -m model prune en-de --data multi30k --out curve.parquet
     python -m model prune en-de --kind encoder --orders "loss,random" --out curve.csv
     python -m model prune en-de --orders "trained gates" --retrain 200 --out curve.csv
+    python -m model prune en-de --kind encoder --out curve.csv --page curve.md
 
 Five orders: by the exact loss ("loss", the head without which it is lowest, measured anew each
 time), by its first-order estimate ("first order"), by gates that are trained while their price
 rises ("trained gates", L0), by attention ("entropy", the most spread first) and at random. They are
-told from the validation data, the curve from the test set of the task; with --retrain STEPS the
-curve has every point a second time, after a short training of what is left. With --keep N and --to
+told from the validation data, the curve from the test set of the task; with --retrain STEPS it
+has points a second time, after a short training of what is left. --page PAGE.md writes the
+curve as a picture, and in tables also what each layer is with one head left, and the survey's worth
+of each head. With --keep N and --to
 FOLDER the model with N heads left, by the first of the orders, retrained if so asked, becomes a
 checkpoint of its own, whose card names the heads that are off.
 """
@@ -16,14 +19,17 @@ checkpoint of its own, whose card names the heads that are off.
 import argparse
 import sys
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 import torch
 
-from model.checkpoint import Checkpoint, save
+from model.checkpoint import Checkpoint, folder_of, save
 from model.corpus.importance import Example, Unit, examples_of
-from model.corpus.pruning import COLUMNS, Measured, curve, heads_of, orders
+from model.corpus.pruning import COLUMNS, ONE_LEFT, Curve, Measured, heads_of, orders
+from model.corpus.pruning_page import write_page
 from model.corpus.sentences import Line
+from model.corpus.survey import Survey
 from model.corpus.survey_work import one_thread
 from model.corpus.trace_command import opened, progress
 from model.files import replacing
@@ -58,7 +64,12 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--samples", type=int, default=1000, help="of the bootstrap (1000)")
     parser.add_argument("--retrain", type=int, default=0, metavar="STEPS", help="with heads off "
                         "(default none)")  # fmt: skip
+    parser.add_argument("--retrain-at", default="", metavar="N,N", help="so many heads off "
+                        "(default all that are measured); of random orders one")  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="CURVE", help="ends in .parquet or .csv")
+    parser.add_argument("--with", type=Path, metavar="CURVE", dest="earlier", help="one that was "
+                        "measured before, to which this one is added")  # fmt: skip
+    parser.add_argument("--page", type=Path, metavar="PAGE.md", help="beside it PAGE.svg")
     parser.add_argument("--keep", type=int, metavar="N", help="heads of the checkpoint in --to")
     parser.add_argument("--to", type=Path, metavar="FOLDER", help="a checkpoint with N heads left")
     args = parser.parse_args(arguments)
@@ -67,10 +78,16 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         parser.error(f"there is no order {unknown[0]!r}; there are {', '.join(known)}")
     if (args.out is None and args.to is None) or (args.keep is None) != (args.to is None):
         parser.error("give --out for the curve, or --keep and --to for a checkpoint, or both")
+    if args.page and (args.out is None or args.page.suffix.lower() != ".md"):
+        parser.error("--page ends in .md, and is of the curve in --out")
     if args.out and args.out.suffix.lower() not in FILES:
         parser.error(f"--out {args.out} must end in {' or '.join(FILES)}")
     if min(args.every, args.ranking, args.samples, args.repeats) < 1 or args.most < 2:
         parser.error("numbers must be at least 1, --most at least 2")
+    try:
+        args.retrain_at = [int(count) for count in args.retrain_at.split(",") if count]
+    except ValueError:
+        parser.error("--retrain-at is numbers of heads with commas between, as in 8,12")
     if args.retrain < 0:
         parser.error("--retrain must be at least 0")
     return args
@@ -83,7 +100,7 @@ def examples_in(checkpoint: Checkpoint, pairs: list, most: int) -> tuple[Example
 
 def run(checkpoint: Checkpoint, task: Task, args: argparse.Namespace) -> None:
     """Raises DataError and OSError."""
-    heads = heads_of(checkpoint, args.kind)
+    heads, earlier = heads_of(checkpoint, args.kind), read(args.earlier) if args.earlier else []
     if not heads:
         kinds = ", ".join(dict.fromkeys(site.kind for site in checkpoint.model.sites()))
         raise DataError(f"This model has no attention {args.kind!r}; it has {kinds}.")
@@ -99,17 +116,26 @@ def run(checkpoint: Checkpoint, task: Task, args: argparse.Namespace) -> None:
     if args.out is None:
         return
     tests = examples_in(checkpoint, next(iter(task.tests().values())), args.most)
-    counts = sorted({*range(0, len(heads), args.every), len(heads)})
-    plain, rows = Measured.of(checkpoint, tests, task.score, ()), []
+    plain = Measured.of(checkpoint, tests, task.score, ())
+    curve, rows = Curve(tests, task.score, args.samples, plain), []
+    measured = sorted({*range(0, len(heads), args.every), len(heads)})
+    trained = sorted({0, *(n for n in args.retrain_at or measured if n <= len(heads))})
     with progress(len(ordered), "order") as bar:
         for (name, repeat), order in ordered.items():
-            given = checkpoint, tests, task.score, order, counts, args.samples, plain
-            for steps in sorted({0, args.retrain}):
-                at = {"order": name, "repeat": repeat, "retrained": steps}
-                rows += [at | point for point in curve(*given, again if steps else None)]
+            at = {"order": name, "repeat": repeat, "retrained": 0}
+            rows += [at | row for row in curve.points(checkpoint, order, measured)]
+            if again and repeat == 1:
+                at["retrained"] = args.retrain
+                rows += [at | row for row in curve.points(checkpoint, order, trained, again)]
             if bar is not None:
                 bar.update()
+    if args.page:
+        at = {"order": ONE_LEFT, "repeat": 1, "retrained": 0}
+        rows += [at | row for row in curve.one_left(checkpoint, heads_of(checkpoint), ranking)]
+    rows = added(earlier, rows)
     write(rows, args.out)
+    if args.page:
+        write_page(rows, task.score, Survey.load(folder_of(args.model)), args.page)
 
 
 def further(checkpoint: Checkpoint, task: Task, steps: int) -> Callable:
@@ -117,7 +143,9 @@ def further(checkpoint: Checkpoint, task: Task, steps: int) -> Callable:
     from model.corpus.retraining import retrained  # in the extra `train`
 
     pairs = task.encode(checkpoint.tokenizer, task.examples()["train"], checkpoint.model.config)
-    return lambda off: retrained(checkpoint, off, pairs, steps)
+    # All heads together are the last of every order.
+    once = lru_cache(8)(lambda off: retrained(checkpoint, sorted(off, key=str), pairs, steps))
+    return lambda off: once(frozenset(off))
 
 
 def write_pruned(checkpoint: Checkpoint, off: list[Unit], folder: Path) -> None:
@@ -136,6 +164,27 @@ def write_pruned(checkpoint: Checkpoint, off: list[Unit], folder: Path) -> None:
     card = {k: v for k, v in checkpoint.card.items() if k not in ("scores", "curve")}
     pruned = [*checkpoint.card.get("pruned", ()), *names]
     save(folder, model, checkpoint.preset, checkpoint.tokenizer, card | {"pruned": pruned})
+
+
+def read(path: Path) -> list[dict]:
+    """Raises DataError."""
+    from pyarrow import ArrowException, csv, parquet
+
+    try:
+        table = (csv.read_csv if path.suffix.lower() == ".csv" else parquet.read_table)(path)
+        return table.select(COLUMNS).to_pylist()
+    except (OSError, ArrowException, KeyError) as error:
+        raise DataError(f"{path} is no curve: {' '.join(str(error).split())[:200]}") from None
+
+
+def added(earlier: list[dict], rows: list[dict]) -> list[dict]:
+    """Rows of two curves; of one thing the newer row."""
+    numbers = ("value", "low", "high", "p")
+
+    def what(row: dict) -> tuple:
+        return tuple(row[name] or "" for name in COLUMNS if name not in numbers)
+
+    return [*({what(row): row for row in [*earlier, *rows]}).values()]
 
 
 def write(rows: list[dict], out: Path) -> None:

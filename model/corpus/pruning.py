@@ -25,6 +25,7 @@ from model.probing.changes import Change
 
 BY_LOSS, BY_GATES, BY_ENTROPY, AT_RANDOM = "loss", "first order", "entropy", "random"
 BY_TRAINED_GATES = "trained gates"
+ONE_LEFT = "one left"  # no order: a row is a layer with one head left, which it names
 COLUMNS = (
     "order",
     "repeat",
@@ -133,33 +134,67 @@ class Measured:
         return cls(numbers)
 
 
-def curve(
-    checkpoint: Checkpoint,
-    examples: Sequence[Example],
-    measure: str,
-    order: Sequence[Unit],
-    counts: Sequence[int],
-    samples: int,
-    plain: Measured,
-    again: Callable[[Sequence[Unit]], Checkpoint] | None = None,
-) -> list[dict]:
-    """Loss and quality with the first 0, 1, … heads of an order off, as many as `counts` say; each
-    with its 95 % interval, and the p of no change from `plain` (paired bootstrap over sentences).
-    `again` gives the checkpoint that was trained further with some heads off."""
-    drawn = resamples(len(examples), samples)
-    of = {LOSS: lambda s: s[..., 0] / s[..., 1], measure: lambda s: score(measure, s)}
-    rows = []
-    for count in counts:
-        off = order[:count]
-        left = again(off) if again else checkpoint
-        now = Measured.of(left, examples, measure, off) if off or again else plain
-        for name, numbers in now.numbers.items():
-            value, before = (of[name](n.sum(axis=0)) for n in (numbers, plain.numbers[name]))
-            draws, draws_before = (of[name](drawn @ n) for n in (numbers, plain.numbers[name]))
-            low, high = interval(draws)
-            p = p_value(value - before, draws - draws_before)
+@dataclass(frozen=True)
+class Curve:
+    """What tells how good a model is: test sentences, what they are scored by, how many bootstrap
+    samples there are of them, and the numbers of the model as it is."""
+
+    examples: Sequence[Example]
+    measure: str
+    samples: int
+    plain: Measured
+
+    def points(
+        self,
+        checkpoint: Checkpoint,
+        order: Sequence[Unit],
+        counts: Sequence[int],
+        again: Callable[[Sequence[Unit]], Checkpoint] | None = None,
+    ) -> list[dict]:
+        """Loss and quality with the first 0, 1, … heads of an order off, as many as `counts` say;
+        each with its 95 % interval, and the p of no change (paired bootstrap over sentences).
+        `again` gives the checkpoint that was trained further with some heads off."""
+        rows = []
+        for count in counts:
+            off = order[:count]
             last = off[-1] if off else None
-            place = (last.kind, last.layer + 1, last.head + 1) if last else (None,) * 3
+            rows += self._point(again(off) if again and off else checkpoint, off, last)
+        return rows
+
+    def one_left(
+        self, checkpoint: Checkpoint, heads: Sequence[Unit], validation: Sequence[Example]
+    ) -> list[dict]:
+        """The same with one head left in a layer, for each layer (Michel et al. 2019, section 3.3):
+        the head with which the loss of `validation` is lowest."""
+        layers: dict[tuple, list[Unit]] = {}
+        for unit in heads:
+            layers.setdefault((unit.kind, unit.layer), []).append(unit)
+
+        def others(left: Unit) -> list[Unit]:
+            return [unit for unit in layers[left.kind, left.layer] if unit != left]
+
+        def loss(left: Unit) -> float:
+            return losses(checkpoint, validation, together(others(left)))[:, 0].sum()
+
+        rows = []
+        for layer in layers.values():
+            left = min(layer, key=loss)
+            rows += self._point(checkpoint, others(left), left)
+        return rows
+
+    def _point(self, checkpoint: Checkpoint, off: Sequence[Unit], named: Unit | None) -> list[dict]:
+        """A row for each measure with some heads off; it names one head."""
+        now = Measured.of(checkpoint, self.examples, self.measure, off) if off else self.plain
+        drawn = resamples(len(self.examples), self.samples)
+        of = {LOSS: lambda s: s[..., 0] / s[..., 1], self.measure: lambda s: score(self.measure, s)}
+        rows = []
+        for name, numbers in now.numbers.items():
+            before = self.plain.numbers[name]
+            value, plain = (of[name](n.sum(axis=0)) for n in (numbers, before))
+            draws, draws_before = (of[name](drawn @ n) for n in (numbers, before))
+            low, high = interval(draws)
+            p = p_value(value - plain, draws - draws_before)
+            place = (named.kind, named.layer + 1, named.head + 1) if named else (None,) * 3
             numbers_ = (float(value), float(low), float(high), float(p))
-            rows.append(dict(zip(COLUMNS[3:], (count, *place, name, *numbers_), strict=True)))
-    return rows
+            rows.append(dict(zip(COLUMNS[3:], (len(off), *place, name, *numbers_), strict=True)))
+        return rows

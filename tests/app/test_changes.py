@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import catalog, labels
+from app import catalog, compute, labels, settings
 from app.pages import PAGES
 from model.checkpoint import load
+from model.probing import sweeps
 from model.probing.run import Run
 
 
@@ -29,6 +30,16 @@ def card_of(trace, kind, layer, head):
 
 def said(page):
     return " ".join(text.value for text in page.markdown)
+
+
+def finished(page):
+    """The page after all passes of its sweep, which AppTest does not make by itself."""
+    sweeps_made = [key for key in compute._results().entries if key[0][0] == "sweep"]
+    (_, name, score), device, run = sweeps_made[-1]
+    view = catalog.view_of(run.checkpoint, run.step, device)
+    while compute.sweep_of(view, run, name, score, further=True).missing:
+        pass
+    return page.run()
 
 
 def test_a_head_is_switched_off_and_on(changed, models):
@@ -374,7 +385,7 @@ SWEPT = {  # sweep → how many rows for texts of source and target tokens
 @pytest.mark.parametrize("name", SWEPT)
 def test_a_sweep_is_drawn_and_listed(changed, name):
     page = changed(model="en-de", source=MAN, other=WOMAN, sweep=name)
-    page.switch_page("views/ablation.py").run()
+    page = finished(page.switch_page("views/ablation.py").run())
     assert not page.exception and not page.error
     en_de = load("en-de")
     run = en_de.run(MAN)
@@ -425,6 +436,51 @@ def test_a_score_may_be_of_one_token_or_of_two(changed):
     page.text_input(key="score_token").set_value("Donaudampfschiff").run()
     assert any("tokens to this model" in error.value for error in page.error)
     assert page.session_state["score_token"] == "Donaudampfschiff"
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """Of how many changes each pass of a sweep is; there are several."""
+    made, scores = [], sweeps._scores
+
+    def counted(model, run, changes, *more):
+        made.append(len(changes))
+        return scores(model, run, changes, *more)
+
+    monkeypatch.setattr(sweeps, "_scores", counted)
+    monkeypatch.setattr(sweeps, "MOST_TOKENS", 250)
+    return made
+
+
+def test_a_long_sweep_is_made_pass_by_pass_and_can_be_stopped(changed, passes):
+    page = changed(model="en-de", source="A woman stops in the middle of the road.")
+    page.switch_page("views/ablation.py").run()
+    assert len(passes) == 1 and len(page.dataframe[0].value) == passes[0] < 48
+    assert page.get("progress") and page.get("progress")[0].proto.text.startswith(f"{passes[0]} of")
+    page.button(key="stop_heads").click().run()
+    assert not page.exception and len(passes) == 1 and not page.get("progress")
+    assert f"{passes[0]} of 48 measured" in said(page)
+    page.segmented_control(key="sweep").set_value("Sublayers skipped").run()
+    assert "of 48 measured" not in said(page) and page.get("progress")
+    page.segmented_control(key="sweep").set_value("Heads off").run()
+    for view in ("heads", "attention"):
+        page.switch_page(f"views/{view}.py").run()
+        if view == "heads":
+            page.segmented_control(key="measured_on").set_value(settings.THIS_SENTENCE).run()
+            assert page.dataframe[0].value["ablation"].count() == passes[0]
+        else:
+            page.selectbox(key="order").set_value("ablation").run()
+        assert not page.exception and "of 48 measured" in said(page), view
+    page.button(key="go_on_heads").click().run()
+    assert page.get("progress") and "of 48 measured" not in said(page)
+
+
+def test_a_sweep_goes_on_where_it_was(changed, passes):
+    page = changed(model="en-de", source="A man stops in the middle of the street.")
+    page.switch_page("views/ablation.py").run()
+    finished(page)
+    assert len(page.dataframe[0].value) == sum(passes) == 48 and len(passes) > 3
+    assert not page.get("progress") and not [b for b in page.button if b.label == "Stop"]
 
 
 def test_a_sweep_of_a_long_text_is_not_made(changed):

@@ -7,7 +7,15 @@ import pytest
 from model.checkpoint import load
 from model.corpus import prune_command, pruning
 from model.corpus.importance import examples_of, losses, quality, score
-from model.corpus.pruning import Measured, by_entropy, by_gates, by_loss, curve, heads_of, together
+from model.corpus.pruning import (
+    Curve,
+    Measured,
+    by_entropy,
+    by_gates,
+    by_loss,
+    heads_of,
+    together,
+)
 from model.corpus.sentences import Line
 from model.probing.changes import written as line_of
 
@@ -60,7 +68,7 @@ def test_a_curve_is_of_what_the_changes_do(reverse):
     checkpoint, examples = reverse
     order = heads_of(checkpoint)
     plain = Measured.of(checkpoint, examples, "exact", ())
-    rows = curve(checkpoint, examples, "exact", order, [0, 3, 12], 50, plain)
+    rows = Curve(examples, "exact", 50, plain).points(checkpoint, order, [0, 3, 12])
     assert [row["off"] for row in rows] == [0, 0, 3, 3, 12, 12]
     assert rows[0]["p"] == rows[1]["p"] == 1 and rows[1]["value"] == 100
     for row in rows:
@@ -130,6 +138,9 @@ def test_with_and_without_a_short_training(tmp_path):
         (["copy", "--out", "x.csv", "--kind", "crosswise"], "no attention 'crosswise'"),
         (["copy", "--keep", "13", "--to", "x"], "there are 12 heads"),
         (["copy", "--out", "x.csv", "--retrain", "-1"], "--retrain must be at least 0"),
+        (["copy", "--out", "x.csv", "--retrain-at", "4;8"], "--retrain-at is numbers"),
+        (["copy", "--out", "x.csv", "--page", "x.html"], "--page ends in .md"),
+        (["copy", "--out", "x.csv", "--with", "none.csv"], "none.csv is no curve"),
         (["nothing", "--out", "x.csv"], "There is no checkpoint nothing"),
     ],
 )

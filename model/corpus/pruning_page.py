@@ -1,0 +1,169 @@
+"""A page on what heads are worth: the curve of Voita et al. 2019 as a picture, and the tables of
+Michel et al. 2019, out of the rows that `prune` writes and a survey."""
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from model.card import table
+from model.corpus.pruning import AT_RANDOM, ONE_LEFT
+from model.corpus.survey import IN_WORDS, SIGNIFICANT, Survey
+from model.files import replace_file
+
+NO_LOSS = 0.15  # of BLEU: what Voita et al. 2019 take for none
+Rows = Sequence[Mapping]
+
+
+def curves(rows: Rows, measure: str) -> dict[tuple[str, int], np.ndarray]:
+    """(order, steps of training) → (point, 4): heads off, value, low, high. Of several repeats the
+    mean, from the lowest low to the highest high."""
+    found: dict[tuple[str, int], dict[int, list]] = {}
+    for row in rows:
+        if row["measure"] != measure or row["order"] == ONE_LEFT:
+            continue
+        points = found.setdefault((row["order"], row["retrained"]), {})
+        points.setdefault(row["off"], []).append((row["value"], row["low"], row["high"]))
+    return {
+        at: np.array(
+            [
+                (off, value.mean(), low.min(), high.max())
+                for off, repeats in sorted(points.items())
+                for value, low, high in [np.array(repeats).T]
+            ]
+        )
+        for at, points in found.items()
+    }
+
+
+def picture(rows: Rows, measure: str) -> str:
+    """Quality against heads that are left, a line an order, as SVG; what was trained further in a
+    panel of its own."""
+    import matplotlib  # slow, and only this draws
+    from matplotlib.figure import Figure
+
+    found = curves(rows, measure)
+    panels = sorted({steps for _, steps in found})
+    most = max(points[-1, 0] for points in found.values())
+    fixed = {"svg.fonttype": "none", "svg.hashsalt": "headlight"}  # the same file every time
+    with matplotlib.rc_context(fixed), io.StringIO() as file:
+        figure = Figure(figsize=(5 * len(panels), 4), layout="constrained")
+        for axes, steps in zip(
+            figure.subplots(1, len(panels), sharey=True, squeeze=False)[0], panels, strict=True
+        ):
+            axes.set_title(f"after {steps:,} steps of training" if steps else "as it is")
+            for i, name in enumerate(dict.fromkeys(name for name, _ in found)):
+                if (name, steps) not in found:
+                    continue
+                off, value, low, high = found[name, steps].T
+                axes.errorbar(
+                    # Bars that stood on one another could not be read.
+                    most - off + 0.12 * (i - 2),
+                    value,
+                    [value - low, high - value],
+                    label=name,
+                    marker="osD^v"[i % 5],
+                    markersize=4,
+                    linewidth=1.2,
+                    elinewidth=0.7,
+                    linestyle=":" if name == AT_RANDOM else "-",
+                )
+            axes.set_xlabel("heads left")
+            axes.invert_xaxis()
+            axes.grid(alpha=0.3)
+        figure.axes[0].set_ylabel(IN_WORDS[measure])
+        figure.axes[0].legend(title="heads go by", fontsize="small")
+        figure.savefig(file, format="svg", metadata={"Date": None})
+        return file.getvalue()
+
+
+def heads_that_go(points: np.ndarray, plain: float) -> int:
+    """How many heads can be off, of (point, 4), before more than NO_LOSS of `plain` is lost."""
+    lost = points[:, 1] < plain - NO_LOSS
+    return int(points[lost.argmax() - 1 if lost.any() else -1, 0])
+
+
+def curve_table(rows: Rows, measure: str) -> list[dict]:
+    """A row an order and training, with the quality at every number of heads that are off."""
+    found = curves(rows, measure)
+    plain = next(points[0, 1] for points in found.values())
+    counts = sorted({int(off) for points in found.values() for off in points[:, 0]})
+    lines = []
+    for (name, steps), points in found.items():
+        value = {int(off): f"{value:.2f}" for off, value, *_ in points}
+        lines.append(
+            {"heads go by": name, "trained": f"{steps:,} steps" if steps else ""}
+            | {f"{count} off": value.get(count, "") for count in counts}
+            | {f"go at ≤ {NO_LOSS}": heads_that_go(points, plain)}
+        )
+    return lines
+
+
+def head_table(survey: Survey, kind: str) -> list[dict]:
+    """What is lost without each head of a kind of attention, a row a layer (Michel et al. 2019,
+    table 1); bold where that is no chance."""
+    lines: dict[int, dict] = {}
+    for row in survey.of(survey.card["score"] or "loss"):
+        if row["kind"] == kind:
+            text = signed(row["value"])
+            text = f"**{text}**" if row["p_holm"] <= SIGNIFICANT else text
+            lines.setdefault(row["layer"], {"layer": row["layer"]})[f"head {row['head']}"] = text
+    return [*lines.values()]
+
+
+def one_left_table(rows: Rows, measure: str, plain: float) -> list[dict]:
+    """What is lost where a layer has one head left, and which (Michel et al. 2019, table 2); bold
+    where that is no chance, each by itself."""
+    return [
+        {
+            "attention": row["kind"],
+            "layer": row["layer"],
+            "head that is left": row["head"],
+            "change": ("**{}**" if row["p"] <= SIGNIFICANT else "{}").format(
+                signed(row["value"] - plain)
+            ),
+        }
+        for row in rows
+        if (row["measure"], row["order"]) == (measure, ONE_LEFT)
+    ]
+
+
+def signed(number: float) -> str:
+    return f"{number:+.2f}".replace("-", "−")
+
+
+def write_page(rows: Rows, measure: str, survey: Survey | None, out: Path) -> None:
+    """The page and, beside it, its picture. Raises OSError."""
+    drawing, name = out.with_suffix(".svg"), IN_WORDS[measure]
+    plain = next(r["value"] for r in rows if r["measure"] == measure and not r["off"])
+    parts = [
+        "# Heads that are switched off",
+        f"![{name} against heads that are left]({drawing.name})",
+        f"{name} on test data against heads that are left, as in Voita et al. 2019, section 6.2; "
+        f"the whole model has {plain:.2f}. Bars: 95 %, by bootstrap over sentences. Of several "
+        "random orders the mean, with bars from the lowest to the highest end. All orders were "
+        f"told from validation data. The last column: how many heads go before more than {NO_LOSS} "
+        "is lost.",
+        table(curve_table(rows, measure)),
+    ]
+    if survey:
+        parts += [
+            "## Each head by itself",
+            f"By how much {IN_WORDS[survey.card['score'] or 'loss']} changes without it, over the "
+            f"{survey.card['sentences']:,} sentences of the survey ({survey.card['data']}), as in "
+            f"Michel et al. 2019, table 1; bold where p ≤ {SIGNIFICANT}, adjusted for all heads "
+            "(Holm).",
+        ]
+        for kind in dict.fromkeys(row["kind"] for row in survey.rows if row["part"] == "head"):
+            parts += [f"### {kind}", table(head_table(survey, kind))]
+    if left := one_left_table(rows, measure, plain):
+        parts += [
+            "## One head left in a layer",
+            f"By how much {name} on test data changes where all heads of a layer are off but the "
+            "one with which the loss on validation data is lowest, as in Michel et al. 2019, table "
+            f"2; bold where p ≤ {SIGNIFICANT}, each by itself.",
+            table(left),
+        ]
+    replace_file(drawing, picture(rows, measure))
+    replace_file(out, "\n\n".join(parts) + "\n")
