@@ -35,7 +35,7 @@ def said(page):
 def finished(page):
     """The page after all passes of its sweep, which AppTest does not make by itself."""
     sweeps_made = [key for key in compute._results().entries if key[0][0] == "sweep"]
-    (_, name, score), device, run = sweeps_made[-1]
+    (_, name, score), device, _, run = sweeps_made[-1]
     view = catalog.view_of(run.checkpoint, run.step, device)
     while compute.sweep_of(view, run, name, score, further=True).missing:
         pass
