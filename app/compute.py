@@ -35,6 +35,7 @@ from model.analysis.attribution import Attribution, attribution
 from model.analysis.decomposition import Decomposition, decomposition
 from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
 from model.analysis.reading import LabelledWeights, Reading
+from model.card import parameter_count
 from model.checkpoint import SHIPPED, Checkpoint, parameters_sha256
 from model.corpus.clearest import Habit, Shown, clearest
 from model.corpus.head_counts import RARE, Counts, frequencies, head_counts
@@ -51,7 +52,15 @@ from model.probing.reference import Reference, ReferenceTrace
 from model.probing.run import FINAL, Run
 from model.probing.sites import embedding_of, embeddings_of, sides_of
 from model.probing.sweeps import Score, Sweep, changes_of
-from model.probing.trace import TooLarge, Trace, bytes_of_weights, ids_of, read_of, trace
+from model.probing.trace import (
+    CannotRead,
+    TooLarge,
+    Trace,
+    bytes_of_weights,
+    ids_of,
+    read_of,
+    trace,
+)
 from model.tokenizer import Encoding
 from model.transformer import Site
 from model.variants import PositionsFromOne
@@ -62,6 +71,9 @@ CACHE_BYTES = 512 * 2**20  # of results: the traces of a few long texts
 MOST_RESULTS = 256  # of eighty short ones
 NO_TEXT = Encoding((), (), ())
 LARGEST_TRACE = 2**30  # bytes of weights; of a longer text they are reduced as the pass comes by
+# Of a sweep: tokens, some ten seconds for a small model on two cores; and tokens × parameters, some
+# minute, and what nobody would notice.
+MOST_TOKENS, MOST_WORK, LITTLE_WORK = 500_000, 2 * 10**12, 5 * 10**10
 FEW = 10_000  # bytes: about what numbers a head come to
 
 
@@ -98,9 +110,10 @@ def _length(run: Run) -> int:
     return sum(len(text.ids) for text in run.texts)
 
 
-def is_short(run: Run) -> bool:
-    """Whether its sweeps take no time that one would notice."""
-    return _length(run) < SHORT
+def is_quick(view: ModelView, run: Run) -> bool:
+    """Whether a sweep over all heads takes no time that one would notice. Raises CannotRead."""
+    work = tokens_of_sweep(view, run, "heads") * parameter_count(view.model)
+    return _length(run) < SHORT and work <= LITTLE_WORK
 
 
 @st.cache_resource(show_spinner=False)
@@ -404,6 +417,11 @@ def sweep_of(
     return known
 
 
+def most_tokens(view: ModelView) -> int:
+    """That are let through a model for one sweep."""
+    return min(MOST_TOKENS, MOST_WORK // parameter_count(view.model))
+
+
 def tokens_of_sweep(view: ModelView, run: Run, name: str) -> int:
     """How many tokens go through the model for a sweep. Raises CannotRead."""
     each = sum(len(text.ids) for text in read_of(view.model, run).values())
@@ -417,8 +435,17 @@ def word_weights_of(view: ModelView, run: Run) -> WordWeights:
     return cached(view, run, key, lambda: alignment.of_trace(traced), lambda r: r.weights.nbytes)
 
 
+def _check_removals(view: ModelView, run: Run) -> None:
+    """Raises CannotRead where a text is too long to leave out one token after the other."""
+    lengths = [len(text.ids) for text in read_of(view.model, run).values()]
+    tokens, most = lengths[0] * sum(lengths), MOST_WORK // parameter_count(view.model)
+    if tokens > most:
+        raise CannotRead(labels.too_many_removals(tokens, most))
+
+
 def influence_of(view: ModelView, run: Run) -> WordWeights:
-    """What each target word loses without each source word. Raises CannotChange."""
+    """What each target word loses without each source word. Raises CannotRead and CannotChange."""
+    _check_removals(view, run)
 
     def make():
         torch.set_num_threads(CORES)  # its batches keep all of them at work
@@ -454,6 +481,7 @@ def attribution_of(
 ) -> Attribution:
     """Which source words a token comes from, see model/analysis/attribution.py. Raises CannotRead
     and CannotChange."""
+    _check_removals(view, run)
 
     def make():
         given = view.checkpoint.given(run, donor_of(view, run))

@@ -190,6 +190,13 @@ def so_far(measured: int, missing: int) -> str:
     return f"{measured:,} of {measured + missing:,} measured"
 
 
+def too_many_removals(tokens: int, most: int) -> str:
+    return (
+        f"To leave out each token of the text by itself, {tokens:,} tokens would go through the "
+        f"model; at most {most:,} are let. Take a shorter text."
+    )
+
+
 def sweep_explained(score: float, has_other: bool) -> str:
     """What the numbers of a sweep are."""
     more = (

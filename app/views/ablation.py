@@ -9,7 +9,6 @@ from app import charts, compute, effects, labels, session
 from app.components.figure import figure
 from app.settings import SWEEPS
 
-MOST = 500_000  # tokens that go through the model for a sweep: some ten seconds on two cores
 HEIGHT = 400  # pixels
 TABLE = "effects_table"
 
@@ -20,8 +19,8 @@ with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
     name = SWEEPS[session.draw("sweep")]
     effects.draw_score(trace)
 run = replace(run, other=session.other_run())
-if (tokens := compute.tokens_of_sweep(view, run, name)) > MOST:
-    st.info(labels.too_large_a_sweep(tokens, MOST))
+if (tokens := compute.tokens_of_sweep(view, run, name)) > (most := compute.most_tokens(view)):
+    st.info(labels.too_large_a_sweep(tokens, most))
     raise session.NothingToShow
 swept = effects.sweep_of(view, run, name, effects.score(view, run))
 rows = effects.table(swept, trace)

@@ -47,7 +47,8 @@ pictures = compute.cached(
     lambda urls: sum(len(url) for layers in urls.values() for heads in layers for url in heads),
 )
 ablation = {}
-if measured_on == THIS_SENTENCE and compute.is_short(run):  # else asked for, as an order of tiles
+# What takes long is asked for, as an order of tiles.
+if measured_on == THIS_SENTENCE and compute.is_quick(view, run):
     ablation = effects.by_head(view, run, "heads")
 rows = _head_table.head_table(measured, trace, pictures, pattern, ablation, over)
 heads = shown.Heads(rows, measured_on, over)

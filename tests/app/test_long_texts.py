@@ -45,14 +45,14 @@ def pages(page, monkeypatch):
         values = [one.value for some in kinds for one in some]
         return [one.to_csv() if isinstance(one, pd.DataFrame) else one for one in values]
 
-    def of(name, long, **more):
+    def of(name, long, only=PAGES, **more):
         compute._results().entries.clear()
         monkeypatch.setattr(compute, "LARGEST_TRACE", 0 if long else 2**30)
         page.query_params.update(dict(model=name, source=TEXT) | more)
         page.run()
         found = {}
-        for key, entry in PAGES.items():
-            page.switch_page(entry.file).run()
+        for key in only:
+            page.switch_page(PAGES[key].file).run()
             assert not page.exception, (key, page.exception)
             found[key] = said_by(page)
         return found
@@ -111,6 +111,19 @@ def test_what_is_drawn_and_measured_is_the_same(folder, name):
             assert (ours.uniform[number] == theirs.uniform[number]).all(), number
     found = leak.leaks(kept, attention)
     assert found and [str(one) for one in found] == [str(one) for one in leak.leaks(whole)]
+
+
+def test_a_large_model_is_not_run_for_an_hour(pages, monkeypatch):
+    """What takes one pass for each head or token is told how much that would be."""
+    some = "ablation", "attribution", "heads"
+    said = pages("gpt2", False, some)
+    monkeypatch.setattr(compute, "MOST_WORK", 10**4)
+    monkeypatch.setattr(compute, "LITTLE_WORK", 10**4)
+    less = pages("gpt2", False, some)
+    for key in ("ablation", "attribution"):
+        assert not any("would go through the model" in str(one) for one in said[key])
+        assert any("would go through the model; at most" in str(one) for one in less[key])
+    assert "ablation" in said["heads"][-1] and "ablation" not in less["heads"][-1]
 
 
 def test_only_weights_that_are_too_many_are_thrown_away(page, monkeypatch):
