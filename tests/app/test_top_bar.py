@@ -120,5 +120,6 @@ def test_the_address_of_a_class_stands_under_more_where_one_is_served(page, monk
     monkeypatch.setenv(board.ADDRESS, address)
     page.run()
     assert any(address in said.value for said in page.markdown)
-    assert any("<svg" in one.proto.body for one in page.get("html"))
+    (picture,) = page.image
+    assert picture.value[0].startswith("data:image/svg+xml")
     assert not page.exception
