@@ -216,7 +216,7 @@ def _more() -> None:
         session.draw("device")
         if more.open and (address := board.address()):
             st.markdown(f"For the class: **{address}**")
-            st.html(board.qr_code(address))
+            st.image(board.qr_code(address), width=260)
         if more.open:
             for name, card in catalog.cards().items():
                 st.markdown(f"**{name}**: {card}")

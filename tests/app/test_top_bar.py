@@ -2,6 +2,7 @@
 
 import pytest
 
+from app import board
 from app.top_bar import FEW
 
 
@@ -110,3 +111,15 @@ def test_a_line_that_is_gone_is_read_no_more(bar):
     assert bar.selectbox(key="line").value == "the dog"
     bar.text_area(key="source").set_value("the bird").run()
     assert "line" not in [box.key for box in bar.selectbox] and not bar.exception
+
+
+def test_the_address_of_a_class_stands_under_more_where_one_is_served(page, monkeypatch):
+    page.session_state["more"] = True
+    address = "http://192.168.1.20:8501"
+    assert not any(address in said.value for said in page.run().markdown)
+    monkeypatch.setenv(board.ADDRESS, address)
+    page.run()
+    assert any(address in said.value for said in page.markdown)
+    (picture,) = page.image
+    assert picture.value[0].startswith("data:image/svg+xml")
+    assert not page.exception
