@@ -362,8 +362,7 @@ def _ours(folder: Path) -> Checkpoint:
     """A folder that `save` wrote; else raises anything."""
     config = config_of(folder)
     preset, sizes, card = config["preset"], config["sizes"], config["card"]
-    with safe_open(folder / "model.safetensors", "pt") as opened:
-        shapes = {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118
+    shapes = _shapes(folder / "model.safetensors")
     check_sizes(folder, sizes, shapes)
     with torch.device("meta"):
         hollow = presets.build(preset, **sizes)
@@ -385,9 +384,16 @@ def _ours(folder: Path) -> Checkpoint:
             attention = attention_at(model, site)
             attention.softmax = PrunedSoftmax(attention.softmax, gone)
     model.eval().requires_grad_(False)
-    means = load_file(folder / MEANS) if (folder / MEANS).is_file() else {}
-    check_means(folder / MEANS, model, means)
-    return Checkpoint(model, tokenizer, card, preset, means)
+    if not (folder / MEANS).is_file():
+        return Checkpoint(model, tokenizer, card, preset)
+    check_means(folder / MEANS, model, _shapes(folder / MEANS))
+    return Checkpoint(model, tokenizer, card, preset, load_file(folder / MEANS))
+
+
+def _shapes(file: Path) -> dict[str, tuple[int, ...]]:
+    """Of the tensors in a file, out of its header alone."""
+    with safe_open(file, "pt") as opened:
+        return {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118
 
 
 def untrained(preset: str, like: Checkpoint, seed: int = 0) -> Checkpoint:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 
-from torch import Tensor, nn
+from torch import nn
 
 from model.pretrained.weights import CannotLoad
 from model.probing.sites import attention_at
@@ -47,13 +47,13 @@ def check_card(folder: Path, model: nn.Module, card) -> None:
         )
 
 
-def check_means(file: Path, model: nn.Module, means: Mapping[str, Tensor]) -> None:
-    """Whether mean outputs of heads, where there are any, are of this model's."""
+def check_means(file: Path, model: nn.Module, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Whether mean outputs of heads are of this model's."""
     wanted = {
         site.name: (site.n_heads, attention_at(model, site).output.in_features // site.n_heads)
         for site in model.sites()
     }
-    if means and {name: tuple(mean.shape) for name, mean in means.items()} != wanted:
+    if shapes != wanted:
         raise CannotLoad(f"{file} is of another model.")
 
 

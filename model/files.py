@@ -37,6 +37,16 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
+def read_within(path: Path, most: int) -> bytes:
+    """The content of a file that has at most so many bytes; no more is read. Raises OSError, and
+    ValueError, with a sentence, for a larger one."""
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"{path} has more than {most / 1e6:,.0f} MB, which is too large for it.")
+    return content
+
+
 def replace_file(path: Path, content: bytes | str) -> None:
     """Small content, see `replacing`."""
     with replacing(path) as file:

@@ -5,7 +5,8 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from model.tokenizer import OTHER, SPACE, Encoding, named, visible
+from model.files import read_within
+from model.tokenizer import LARGEST, OTHER, SPACE, Encoding, named, visible
 
 UNKNOWN, SPECIAL = "<unk>", ("</s>", "<pad>")
 
@@ -44,7 +45,7 @@ class SentencePieceTokenizer:
                 vocabulary = folder / "vocab.json"
             try:
                 processor = _processor(folder / f"{side}.spm")
-                ids = json.loads(vocabulary.read_text(encoding="utf-8"))
+                ids = json.loads(read_within(vocabulary, LARGEST))
             except FileNotFoundError as error:
                 raise ValueError(f"There is no file {error.filename}.") from None
             except json.JSONDecodeError as error:
@@ -180,7 +181,7 @@ def _processor(file: Path):
             f"{file} needs SentencePiece for its tokenizer: pip install sentencepiece."
         ) from None
     try:
-        return sentencepiece.SentencePieceProcessor(model_proto=file.read_bytes())
+        return sentencepiece.SentencePieceProcessor(model_proto=read_within(file, LARGEST))
     except RuntimeError:
         raise ValueError(f"{file} is no SentencePiece model.") from None
 

@@ -15,6 +15,9 @@ from pathlib import Path
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
+from model.files import read_within
+
+LARGEST = 2**26  # bytes of a file; one of 256,000 tokens has half as many
 SPECIAL = ["<pad>", "<s>", "</s>"]  # ids 0, 1, 2: Config's pad_id, bos_id, eos_id
 ROLES = ("pad", "bos", "eos")  # what these are for
 SPACE = "▁"  # stands for a space in the symbols of SentencePiece, and of those who follow it
@@ -98,7 +101,7 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
-        return cls(tokenizers.Tokenizer.from_file(str(path)))
+        return cls(tokenizers.Tokenizer.from_str(read_within(path, LARGEST).decode("utf-8")))
 
     def to_json(self) -> str:
         """What `load` reads."""

@@ -1,4 +1,4 @@
-"""What the README shows runs as it stands there."""
+"""What the README shows runs as it stands there, and tests that SECURITY.md names exist."""
 
 import re
 
@@ -36,3 +36,12 @@ def test_every_preset_and_model_that_is_named_exists():
     assert len(presets) == 5 and {*presets} <= {*PRESETS}
     for name in re.findall(r"assets/checkpoints/([\w-]+)/README", README):
         assert (ROOT / "assets/checkpoints" / name / "config.json").is_file()
+
+
+def test_what_shows_a_promise_exists():
+    promises = (ROOT / "SECURITY.md").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("|")[2] for line in promises if line.startswith("| ")][1:]
+    assert len(rows) == 10
+    for row in rows:
+        named = re.findall(r"`([\w/.]+)`", row)
+        assert named and all((ROOT / name).exists() for name in named), row

@@ -36,6 +36,7 @@ from model.transformer import Site
 FILE = "survey.parquet"
 CARD = b"headlight"
 SIGNIFICANT = 0.05  # of p_holm
+MOST_ROWS, MOST_BYTES = 10**6, 2**28  # of a file, unpacked
 POSITIONAL, ALIGNMENT = "positional", "alignment"
 MEASURES = {  # those that are no head metric, see analysis/head_metrics.py
     POSITIONAL: "share of rows whose largest weight is at one offset",
@@ -101,6 +102,10 @@ class Survey:
         path = path / FILE if path.is_dir() else path
         if not path.is_file():
             return None
+        about = parquet.read_metadata(path)
+        groups = (about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+        if about.num_rows > MOST_ROWS or sum(groups) > MOST_BYTES:
+            raise ValueError("it is too large for a survey")
         table = parquet.read_table(path)
         if missing := {*COLUMNS} - {*table.column_names}:
             raise ValueError(f"it has no column {min(missing)}")

@@ -6,6 +6,7 @@ import re
 from functools import partial
 from pathlib import Path
 
+from model.files import read_within
 from model.pretrained.contents import Contents, Pretrained, built
 from model.pretrained.families import FAMILIES, Described, Family, Sizes
 from model.pretrained.gguf_file import gguf_contents
@@ -67,12 +68,14 @@ def config_of(folder: Path) -> dict:
     """Its config.json. Raises CannotLoad."""
     file = folder / "config.json"
     try:
-        if file.stat().st_size > MOST_BYTES:
-            raise CannotLoad(f"{file} is too large for a description of a model.")
-        values = json.loads(file.read_text(encoding="utf-8"))
+        content = read_within(file, MOST_BYTES)
     except OSError as error:
         raise CannotLoad(f"{file} cannot be read: {error.strerror}.") from None
-    except ValueError as error:  # no JSON, or no UTF-8
+    except ValueError as error:
+        raise CannotLoad(str(error)) from None
+    try:
+        values = json.loads(content)
+    except (ValueError, RecursionError) as error:  # no JSON, or no UTF-8
         raise CannotLoad(f"{file} is not JSON: {error}.") from None
     if not isinstance(values, dict):
         raise CannotLoad(f"{file} does not describe a model: it holds no names and values.")
@@ -97,12 +100,12 @@ def _pooling(folder: Path, family: Family) -> Sizes:
     pooling = folder / "1_Pooling" / "config.json"
     modules = folder / "modules.json"
     try:
-        if pooling.is_file() and json.loads(pooling.read_text("utf-8")).get(
+        if pooling.is_file() and json.loads(read_within(pooling, MOST_BYTES)).get(
             "pooling_mode_cls_token"
         ):
             sizes["pooling"] = "cls"
         if modules.is_file():
-            kinds = [str(module["type"]) for module in json.loads(modules.read_text("utf-8"))]
+            kinds = [str(module["type"]) for module in json.loads(read_within(modules, MOST_BYTES))]
             sizes["normalized"] = any(kind.endswith("Normalize") for kind in kinds)
     except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
         raise CannotLoad(f"{folder} says unclearly how its embedding is made: {error!r}.") from None
@@ -129,6 +132,6 @@ def _noted(path: Path) -> dict:
     if not noted.is_file():
         return {}
     try:
-        return dict(json.loads(noted.read_text(encoding="utf-8")))
+        return dict(json.loads(read_within(noted, MOST_BYTES)))
     except (ValueError, TypeError):
         raise CannotLoad(f"{noted} is not JSON.") from None

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import tokenizers
 
+from model.files import read_within
 from model.pretrained.families import Described, Sizes
 from model.pretrained.weights import CannotLoad
 from model.spm_tokenizer import SentencePieceTokenizer
-from model.tokenizer import Tokenizer
+from model.tokenizer import LARGEST, Tokenizer
 
 MASK = "[MASK]"
 SPARE = 128  # rows that a vocabulary may have besides, to be a round number
@@ -50,14 +51,14 @@ def check_vocabulary(where: Path, tokenizer: Tokenizer, sizes: Sizes) -> None:
 
 def _from_json(file: Path) -> Tokenizer:
     try:
-        values = json.loads(file.read_text(encoding="utf-8"))
+        values = json.loads(read_within(file, LARGEST))
         for token in values.get("added_tokens") or ():
             if token["content"] == MASK:  # one types it: it is what BERT fills in
                 token["special"] = False
         backend = tokenizers.Tokenizer.from_str(json.dumps(values))
     # The library raises plain Exceptions.
     except Exception as error:
-        raise CannotLoad(f"{file} is no tokenizer: {error}.") from None
+        raise CannotLoad(f"{file} is no tokenizer: {str(error).rstrip('.')}.") from None
     return Tokenizer(backend)
 
 

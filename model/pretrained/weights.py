@@ -11,8 +11,11 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
+from model.files import read_within
+
 ONE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack", "*.onnx")
+MOST_BYTES = 2**24  # of an index
 REAL = {"F64", "F32", "F16", "BF16"}
 
 Progress = Callable[[int, int], None]  # hears how many numbers are read by now, and of how many
@@ -148,7 +151,7 @@ def _files(folder: Path) -> list[str]:
         return [ONE]
     if (folder / INDEX).is_file():
         try:
-            names = json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"].values()
+            names = json.loads(read_within(folder / INDEX, MOST_BYTES))["weight_map"].values()
             files = sorted({str(name) for name in names})
         except (ValueError, KeyError, AttributeError) as error:
             raise CannotLoad(f"{folder / INDEX} cannot be read: {error!r}.") from None

@@ -76,6 +76,14 @@ def foreign_tokenizer(folder):
     shutil.copy(SHIPPED / "en-de" / "tokenizer.json", folder)
 
 
+def endless(name):
+    def linked(folder):
+        (folder / name).unlink()
+        (folder / name).symlink_to("/dev/zero")
+
+    return linked
+
+
 NORM, QUERY = "encoder.layers.0.norm1.weight", "encoder.layers.0.self_attn.query.weight"
 BROKEN = {  # what → what makes it so, what the sentence says
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "No such file"),
@@ -92,6 +100,8 @@ BROKEN = {  # what → what makes it so, what the sentence says
     "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), "cannot be read"),
     "a tokenizer that is none": (written("tokenizer.json", b"[1]"), "cannot be read"),
     "a tokenizer cut off": (cut("tokenizer.json"), "cannot be read"),
+    "an endless tokenizer": (endless("tokenizer.json"), "tokenizer.json has more than 67 MB"),
+    "an endless configuration": (endless("config.json"), "config.json has more than 4 MB"),
     "another's tokenizer": (foreign_tokenizer, "it is another model's"),
     "no preset": (config(lambda c: c.update(preset="bird")), "no preset 'bird'; there are"),
     "no sizes": (config(lambda c: c.pop("sizes")), "cannot be read: 'sizes'"),

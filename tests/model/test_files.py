@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from model.files import replace_file, replacing
+from model.files import read_within, replace_file, replacing
 
 
 def permissions(path):
@@ -132,3 +132,16 @@ def test_many_writers_leave_one_whole_file(tmp_path):
     for writer in writers:
         writer.result()
     assert out.read_text() in texts and list(tmp_path.iterdir()) == [out]
+
+
+def test_no_more_of_a_file_is_read_than_it_may_have(tmp_path):
+    file = tmp_path / "file"
+    file.write_bytes(b"12345")
+    assert read_within(file, 5) == b"12345"
+    with pytest.raises(ValueError, match=r"file has more than 0 MB, which is too large for it\.$"):
+        read_within(file, 4)
+    (tmp_path / "endless").symlink_to("/dev/zero")
+    with pytest.raises(ValueError, match="is too large"):
+        read_within(tmp_path / "endless", 1000)
+    with pytest.raises(FileNotFoundError):
+        read_within(tmp_path / "nothing", 5)
