@@ -344,6 +344,15 @@ def _survey(_view: ModelView, name: str, folder, changed: int) -> tuple[Survey |
     return None, f"The survey in the folder of this model is of other weights. {again} anew."
 
 
+def surveyed_of(view: ModelView, run: Run, survey: Survey) -> dict[str, head_metrics.Measured]:
+    """Numbers of all heads, over the sentences of a survey."""
+
+    def make():
+        return survey.measured(trace_of(view, run).sites)
+
+    return cached(view, run, ("surveyed", survey), make, lambda result: FEW)
+
+
 def clearest_in(
     view: ModelView, runs: Sequence[Run], habit: Habit, kind: str, layer: int, head: int
 ) -> list[Shown]:

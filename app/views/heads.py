@@ -10,6 +10,7 @@ from app.views import _heads_shown as shown
 from model.analysis.head_metrics import THRESHOLD
 from model.probing.trace import Trace
 
+BYTES = 10_000  # about, of a row with its picture
 TRY = {
     TABLE: "click the column entropy to sort. Do the first layers have the sharpest heads?",
     SCATTER: "ablation over entropy. Does more depend on the heads that are sharp?",
@@ -36,7 +37,7 @@ over = survey if measured_on == SURVEY else None
 if measured_on == EXAMPLES:
     measured = compute.measured_over(view, session.example_runs())
 elif over:
-    measured = over.measured(trace.sites)
+    measured = compute.surveyed_of(view, run, over)
 else:
     measured = compute.measured_of(view, run)
 pictures = compute.cached(
@@ -50,7 +51,16 @@ ablation = {}
 # What takes long is asked for, as an order of tiles.
 if measured_on == THIS_SENTENCE and compute.is_quick(view, run):
     ablation = effects.by_head(view, run, "heads")
-rows = _head_table.head_table(measured, trace, pictures, pattern, ablation, over)
+
+
+def rows_of() -> list[dict]:
+    return _head_table.head_table(measured, trace, pictures, pattern, ablation, over)
+
+
+key = "rows of heads", pattern, over
+rows = (
+    compute.cached(view, run, key, rows_of, lambda rows: BYTES * len(rows)) if over else rows_of()
+)
 heads = shown.Heads(rows, measured_on, over)
 
 left, card = st.columns([3, 2])

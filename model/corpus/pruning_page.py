@@ -17,20 +17,22 @@ Rows = Sequence[Mapping]
 
 
 def curves(rows: Rows, measure: str) -> dict[tuple[str, int], np.ndarray]:
-    """(order, steps of training) → (point, 4): heads off, value, low, high. Of several repeats the
-    mean, from the lowest low to the highest high."""
+    """(order, steps of training) → (point, 5): heads off, value, low, high, p. Of several repeats
+    the mean, from the lowest low to the highest high, and the largest p."""
     found: dict[tuple[str, int], dict[int, list]] = {}
     for row in rows:
         if row["measure"] != measure or row["order"] == ONE_LEFT:
             continue
         points = found.setdefault((row["order"], row["retrained"]), {})
-        points.setdefault(row["off"], []).append((row["value"], row["low"], row["high"]))
+        points.setdefault(row["off"], []).append(
+            [row[name] for name in ("value", "low", "high", "p")]
+        )
     return {
         at: np.array(
             [
-                (off, value.mean(), low.min(), high.max())
+                (off, value.mean(), low.min(), high.max(), p.max())
                 for off, repeats in sorted(points.items())
-                for value, low, high in [np.array(repeats).T]
+                for value, low, high, p in [np.array(repeats).T]
             ]
         )
         for at, points in found.items()
@@ -56,20 +58,24 @@ def picture(rows: Rows, measure: str) -> str:
             for i, name in enumerate(dict.fromkeys(name for name, _ in found)):
                 if (name, steps) not in found:
                     continue
-                off, value, low, high = found[name, steps].T
+                off, value, low, high, p = found[name, steps].T
+                left = most - off + 0.12 * (i - 2)  # bars on one another could not be read
+                look = {"color": f"C{i}", "marker": "osD^v"[i % 5], "markersize": 5}
                 axes.errorbar(
-                    # Bars that stood on one another could not be read.
-                    most - off + 0.12 * (i - 2),
+                    left,
                     value,
                     [value - low, high - value],
                     label=name,
-                    marker="osD^v"[i % 5],
-                    markersize=4,
                     linewidth=1.2,
                     elinewidth=0.7,
                     linestyle=":" if name == AT_RANDOM else "-",
+                    **look,
                 )
+                chance = p > SIGNIFICANT
+                look |= {"linestyle": "", "markerfacecolor": "white", "zorder": 3}
+                axes.plot(left[~chance], value[~chance], **look)
             axes.set_xlabel("heads left")
+            axes.set_xticks(most - np.unique(np.concatenate([p[:, 0] for p in found.values()])))
             axes.invert_xaxis()
             axes.grid(alpha=0.3)
         figure.axes[0].set_ylabel(IN_WORDS[measure])
@@ -142,9 +148,10 @@ def write_page(rows: Rows, measure: str, survey: Survey | None, out: Path) -> No
         f"![{name} against heads that are left]({drawing.name})",
         f"{name} on test data against heads that are left, as in Voita et al. 2019, section 6.2; "
         f"the whole model has {plain:.2f}. Bars: 95 %, by bootstrap over sentences. Of several "
-        "random orders the mean, with bars from the lowest to the highest end. All orders were "
-        f"told from validation data. The last column: how many heads go before more than {NO_LOSS} "
-        "is lost.",
+        "random orders the mean, with bars from the lowest to the highest end. White points differ "
+        f"from the whole model (p ≤ {SIGNIFICANT} each, paired bootstrap). All orders were told "
+        f"from validation data. The last column: how many heads go before more than {NO_LOSS} is "
+        "lost.",
         table(curve_table(rows, measure)),
     ]
     if survey:

@@ -85,10 +85,10 @@ class Named:
     sure: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Survey:
     """A survey that was read or made: `rows` of the table as dicts of COLUMNS, None for what does
-    not apply; and its card."""
+    not apply; and its card. It is equal to itself alone, so that what is made of it can be kept."""
 
     rows: tuple[Mapping, ...]
     card: Mapping
