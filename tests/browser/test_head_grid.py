@@ -293,7 +293,7 @@ def test_words_and_special_tokens(grid):
 
 def test_longest_text_is_drawn(grid):
     """1,000 tokens: pooled tiles, a title for each kind, and the page still answers. The text
-    scrolls above the tiles, and the figure shows a part of the head, from tokens that are chosen."""
+    scrolls above the tiles; the figure shows a part of the head, from tokens that are chosen."""
     grid.visit.open("?kind=encoder").type("dog " * 999)
     assert grid.picture("grid.data.sides.source.every") == 4
     grid.page.locator(".source span").nth(500).hover()
