@@ -15,7 +15,7 @@ from model.analysis.domain import Domain
 from model.analysis.reading import as_table
 
 MOST_ROWS = 20_000  # of the table
-WINDOW = 512  # tokens along a side of the figure: some 1.5 MB
+WINDOW = 512  # tokens along a side of the figure: 1.4 MB
 
 
 def windows(*axes: Axis) -> list[slice]:
@@ -56,7 +56,7 @@ packed = compute.cached(
         reading,
         answers_of(trace, model.checkpoint.outputs),
         compute.whole_trace_of(session.view(less), less) if less else None,
-        compute.attention_of(model, run),
+        None if less else compute.attention_of(model, run),
     ),
     len,
 )
