@@ -54,4 +54,4 @@ with session.running(page.key):
     finally:
         with bar:
             top_bar(page)
-session.spare_the_collector()
+session.settle_the_process()
