@@ -54,4 +54,4 @@ with session.running(page.key):
     finally:
         with bar, session.within_memory():
             top_bar(page)
-session.spare_the_collector()
+session.settle_the_process()

@@ -5,6 +5,7 @@ page asks here once for the run, its view and what it draws, and passes them on.
 """
 
 import gc
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -36,6 +37,7 @@ from model.probing.run import FINAL, Run
 from model.probing.trace import CannotRead, read_of
 from model.transformer import Site
 
+SWITCH = 0.0005  # seconds
 MOST_LINES = 50  # of those that were typed, where each takes a pass
 BUTTONS = 12  # more choices than these are a list
 
@@ -181,12 +183,17 @@ def _part_source_from_target(chosen: dict, asked: Mapping) -> None:
 
 
 @st.cache_resource(show_spinner=False)
-def spare_the_collector() -> None:
-    """After every run Streamlit collects garbage, with all threads at a halt. To look through
-    PyTorch's objects each time took 160 ms, in the middle of what the browser waits for. Where a
-    class is served, the models are among them."""
+def settle_the_process() -> None:
+    """Once, after the first page was drawn; where a class is served, with all models read.
+
+    After every run Streamlit collects garbage, with all threads at a halt. To look through
+    PyTorch's objects each time took 160 ms, in the middle of what the browser waits for. And a
+    thread waits for another's turn at the interpreter 5 ms by default, also the one that sends what
+    is drawn: with five sessions typing at once the median answer took a quarter longer.
+    """
     if board.address():
         catalog.read_all()
+    sys.setswitchinterval(SWITCH)
     gc.collect()
     gc.freeze()
 
