@@ -92,5 +92,6 @@ def policies(host: str) -> dict[str, str]:
 async def opening_browser(_app) -> AsyncIterator[dict]:
     """Shows the app where there is a screen, as Streamlit does with a script by itself."""
     if not config.get_option("server.headless"):
-        webbrowser.open(get_url(get_display_address(config.get_option("server.address"))))
+        address = config.get_option("server.address") or "localhost"
+        webbrowser.open(get_url(get_display_address(address)))
     yield {}

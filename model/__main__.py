@@ -34,8 +34,10 @@ def main(arguments: list[str] | None = None) -> None:
             import_module(COMMANDS[name][0]).main(rest)
         except ModuleNotFoundError as error:
             sys.exit(f"{error.name} is missing here: pip install {error.name}")
-        except (CannotLoad, FileNotFoundError) as error:
+        except CannotLoad as error:
             sys.exit(str(error))
+        except OSError as error:  # one of our own is a sentence already
+            sys.exit(f"{error.filename}: {error.strerror}." if error.strerror else str(error))
     else:
         sys.exit(f"There is no command {name!r}; there are {', '.join(COMMANDS)}.")
 

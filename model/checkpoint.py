@@ -225,8 +225,13 @@ class Checkpoint:
 
     @property
     def alignment(self) -> HeadAlignment | None:
-        """Which heads align words, as the card says; None where it does not."""
-        return HeadAlignment.of_card(self.card)
+        """Which heads align words, as the card says; None where it does not, or says it of a model
+        of another size."""
+        found, sites = HeadAlignment.of_card(self.card), self.model.sites()
+        kind = alignment.aligning_kind(sites, self.model.sides())
+        of_kind = [site for site in sites if site.kind == kind]
+        fits = found and of_kind and found.sizes == (len(of_kind), of_kind[0].n_heads)
+        return found if fits else None
 
     def align(self, text: str, target: str | None = None) -> WordWeights:
         """How much each word of a target, or of the model's own, has to do with each word of the

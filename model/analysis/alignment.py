@@ -71,6 +71,11 @@ class HeadAlignment:
     words: int
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """Layers and heads of the attention that it is of."""
+        return np.asarray(self.agreement).shape[1:]
+
+    @property
     def shifts(self) -> np.ndarray:
         """The better shift of each head, (layers, heads)."""
         return np.asarray(self.agreement).argmax(axis=0)

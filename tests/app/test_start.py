@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from streamlit import config
 
+from app import guard
 from app.guard import Guard, is_own
 from tests.conftest import ROOT, serve
 
@@ -145,3 +146,18 @@ def test_sessions_that_run_at_once_leave_the_path_whole():
     code = RUNS_AT_ONCE.format(file=str(ROOT / "app" / "router.py"))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/")
     assert done.stdout.strip() == "[] 0", done.stderr
+
+
+@pytest.mark.parametrize("headless", [True, False])
+def test_the_app_is_shown_where_there_is_a_screen(monkeypatch, headless):
+    values = {"server.headless": headless, "server.address": "0.0.0.0", "browser.serverPort": 8501}
+    monkeypatch.setattr(config, "get_option", lambda name: values.get(name, ""))
+    shown = []
+    monkeypatch.setattr(guard.webbrowser, "open", shown.append)
+
+    async def start():
+        async with guard.opening_browser(None):
+            pass
+
+    asyncio.run(start())
+    assert shown == ([] if headless else ["http://localhost:8501"])

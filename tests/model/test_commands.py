@@ -3,6 +3,7 @@
 import pytest
 
 from model import __main__ as door
+from model.pretrained.weights import CannotLoad
 
 
 def test_it_lists_every_command(capsys):
@@ -34,3 +35,22 @@ def test_its_arguments_are_those_of_the_command_line(monkeypatch):
     monkeypatch.setattr("sys.argv", ["model", "tarin", "train"])
     with pytest.raises(SystemExit, match="'tarin'"):
         door.main()
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(28, "No space left on device", "/there/x"), "/there/x: No space left on device."),
+        (FileNotFoundError("There is no checkpoint x."), "There is no checkpoint x."),
+        (CannotLoad("x is cut off."), "x is cut off."),
+    ],
+)
+def test_what_a_command_cannot_do_is_one_sentence(monkeypatch, error, said):
+    class Fails:
+        def main(self, arguments):
+            raise error
+
+    monkeypatch.setattr(door, "import_module", lambda name: Fails())
+    with pytest.raises(SystemExit) as end:
+        door.main(["train"])
+    assert end.value.code == said

@@ -345,3 +345,11 @@ def test_numbers_that_are_none_are_missing():
     one = row("head", "loss", value=np.float64(1.5), p=np.nan, layer=np.int64(2))
     assert one["value"] == 1.5 and one["p"] is None and one["layer"] == 2 and one["best"] is None
     assert Survey.load(SHIPPED / "nowhere") is None
+
+
+def test_a_survey_that_is_too_large_is_not_unpacked(copy_survey, monkeypatch):
+    assert Survey.load(copy_survey)
+    monkeypatch.setattr("model.corpus.survey.MOST_ROWS", 10)
+    monkeypatch.setattr("pyarrow.parquet.read_table", None)
+    with pytest.raises(ValueError, match="too large for a survey"):
+        Survey.load(copy_survey)
