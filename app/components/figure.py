@@ -28,7 +28,8 @@ def figure(
     drawn.update_layout(axes | {"font": {"color": ink}})  # at once: each change is checked
     if on_select:  # what is not clicked would fade
         as_is = {"marker": {"opacity": 1}, "textfont": {"color": ink}}
-        drawn.update_traces(selected=as_is, unselected=as_is)  # Plotly needs both, or neither
+        both = {"selected": as_is, "unselected": as_is}  # Plotly needs both, or neither
+        drawn.update_traces(both, overwrite=True)  # to update what is not there takes long
     if projector:
         _enlarge(drawn, LARGER if compact else PROJECTOR)
     if compact:

@@ -40,47 +40,41 @@ def curves(rows: Rows, measure: str) -> dict[tuple[str, int], np.ndarray]:
 
 
 def picture(rows: Rows, measure: str) -> str:
-    """Quality against heads that are left, a line an order, as SVG; what was trained further in a
-    panel of its own."""
+    """Quality against heads that are left, a line an order, as SVG; broken where what is left was
+    trained further."""
     import matplotlib  # slow, and only this draws
     from matplotlib.figure import Figure
 
     found = curves(rows, measure)
-    panels = sorted({steps for _, steps in found})
-    most = max(points[-1, 0] for points in found.values())
+    orders = list(dict.fromkeys(name for name, _ in found))
+    counts = np.unique(np.concatenate([points[:, 0] for points in found.values()]))
     fixed = {"svg.fonttype": "none", "svg.hashsalt": "headlight"}  # the same file every time
     with matplotlib.rc_context(fixed), io.StringIO() as file:
-        figure = Figure(figsize=(5 * len(panels), 4), layout="constrained")
-        for axes, steps in zip(
-            figure.subplots(1, len(panels), sharey=True, squeeze=False)[0], panels, strict=True
-        ):
-            axes.set_title(f"after {steps:,} steps of training" if steps else "as it is")
-            for i, name in enumerate(dict.fromkeys(name for name, _ in found)):
-                if (name, steps) not in found:
-                    continue
-                off, value, low, high, p = found[name, steps].T
-                left = most - off + 0.12 * (i - 2)  # bars on one another could not be read
-                look = {"color": f"C{i}", "marker": "osD^v"[i % 5], "markersize": 5}
-                axes.errorbar(
-                    left,
-                    value,
-                    [value - low, high - value],
-                    label=name,
-                    linewidth=1.2,
-                    elinewidth=0.7,
-                    linestyle=":" if name == AT_RANDOM else "-",
-                    **look,
-                )
-                chance = p > SIGNIFICANT
-                look |= {"linestyle": "", "markerfacecolor": "white", "zorder": 3}
-                axes.plot(left[~chance], value[~chance], **look)
-            axes.set_xlabel("heads left")
-            axes.set_xticks(most - np.unique(np.concatenate([p[:, 0] for p in found.values()])))
-            axes.invert_xaxis()
-            axes.grid(alpha=0.3)
-        figure.axes[0].set_ylabel(IN_WORDS[measure])
-        figure.axes[0].legend(title="heads go by", fontsize="small")
-        figure.savefig(file, format="svg", metadata={"Date": None})
+        axes = Figure(figsize=(8, 4.5), layout="constrained").add_subplot(
+            xlabel="heads left", ylabel=IN_WORDS[measure], xticks=counts.max() - counts
+        )
+        for (name, steps), points in found.items():
+            i = orders.index(name)
+            off, value, low, high, p = points.T
+            left = counts.max() - off + 0.12 * (i - 2)  # bars on one another could not be read
+            look = {"color": f"C{i}", "marker": "osD^v"[i % 5], "markersize": 5}
+            axes.errorbar(
+                left,
+                value,
+                [value - low, high - value],
+                label=f"{name}, then {steps:,} steps of training" if steps else name,
+                linewidth=1.2,
+                elinewidth=0.7,
+                linestyle="--" if steps else ":" if name == AT_RANDOM else "-",
+                **look,
+            )
+            differs = p <= SIGNIFICANT
+            look |= {"linestyle": "", "markerfacecolor": "white", "zorder": 3}
+            axes.plot(left[differs], value[differs], **look)
+        axes.invert_xaxis()
+        axes.grid(alpha=0.3)
+        axes.legend(title="heads go by", fontsize="small")
+        axes.figure.savefig(file, format="svg", metadata={"Date": None})
         return file.getvalue()
 
 

@@ -51,7 +51,7 @@ def test_a_page_with_its_picture(tmp_path):
     assert "| cross | 2 | 4 | **−2.50** |" in page
     tree = ElementTree.parse(tmp_path / "page.svg")
     words = {text for one in tree.iter() for text in [one.text] if text}
-    assert {"loss", "random", "as it is", "after 9 steps of training", "heads left"} <= words
+    assert {"loss", "random", "loss, then 9 steps of training", "heads left"} <= words
     before = (tmp_path / "page.svg").read_bytes()
     write_page(ROWS, "bleu", survey, out)
     assert (tmp_path / "page.svg").read_bytes() == before
