@@ -38,6 +38,7 @@ from model.probing.trace import CannotRead, read_of
 from model.transformer import Site
 
 SWITCH = 0.0005  # seconds
+REMEMBERED = 200  # lines of changes, to undo
 MOST_LINES = 50  # of those that were typed, where each takes a pass
 BUTTONS = 12  # more choices than these are a list
 
@@ -65,8 +66,8 @@ class History:
     def hear(self, line: str) -> None:
         """Of the line by now; a new one takes the place of all that were undone."""
         if line != self.lines[self.at]:
-            self.lines[self.at + 1 :] = [line]
-            self.at += 1
+            self.lines = [*self.lines[: self.at + 1], line][-REMEMBERED:]
+            self.at = len(self.lines) - 1
 
     def go(self, by: int) -> str:
         self.at = min(max(self.at + by, 0), len(self.lines) - 1)

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from app import session
 from app.cache import ByteBoundedCache
 
 
@@ -69,6 +70,16 @@ def test_what_all_ask_for_at_once_is_made_once_and_anew_where_that_failed(fails)
     assert len(made) == 1 + fails
     assert sorted(map(str, results)) == (["'broken off'", "2", "2"] if fails else ["1", "1", "1"])
     assert not cache.making
+
+
+def test_the_last_changes_can_be_undone_however_many_there_were():
+    history = session.History()
+    for number in range(10_000):
+        history.hear(f"cross.1.{number}=off")
+    assert len(history.lines) == session.REMEMBERED
+    assert [history.go(-1) for _ in range(2)] == ["cross.1.9998=off", "cross.1.9997=off"]
+    history.hear("cross.1.1=off")
+    assert not history.can(1) and history.go(-1) == "cross.1.9997=off"
 
 
 def test_one_session_does_not_wait_for_another():

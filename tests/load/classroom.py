@@ -3,6 +3,7 @@ of their own; and a class whose processes are killed."""
 
 import asyncio
 import itertools
+import math
 import random
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -137,7 +138,11 @@ def killed(served: AbstractContextManager, clients: int, seconds: float, file: P
     bars = [
         Bar("errors", len(record.errors), 0),
         Bar("wrong answers", len(found), 0),
-        Bar("seconds until the last client was served again", max(record.back), SERVED_AGAIN),
+        Bar(
+            "seconds until the last client was served again",
+            max(record.back, default=math.inf),
+            SERVED_AGAIN,
+        ),
     ]
     return report.conclude(bars, {"back": sorted(record.back), "times": by_action(record)}, file)
 
