@@ -157,7 +157,8 @@ def _softmax(attention: nn.Module, part: Part, here: Placed, read: dict):
             if isinstance(change, MaskChange):
                 change.allow(allowed[rows, change.scope.heads], first)
             elif isinstance(change, Temperature):
-                scores[rows, change.scope.heads] /= change.value
+                heads = rows, change.scope.heads
+                scores[heads] = change.divided(scores[heads])
         return scores, allowed
 
     def weighed(weights):

@@ -29,6 +29,7 @@ from model.transformer import Site
 
 ALL = "all"
 MOST_CELLS = 2**18  # that a change is read with
+LEAST = 1e-30  # temperature
 
 
 class CannotChange(ValueError):
@@ -230,6 +231,12 @@ class Temperature(Change):
 
     value: float
     verb, order = "temperature", 2
+
+    def divided(self, scores: Tensor) -> Tensor:
+        """By LEAST at least: with it the softmax takes the largest score alone, as near zero, and
+        of infinite ones it would be NaN."""
+        limits = torch.finfo(scores.dtype)
+        return (scores / max(self.value, LEAST)).clamp(limits.min, limits.max)
 
     def what(self):
         return repr(self.value)

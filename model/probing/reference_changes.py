@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from model.masks import Masks
 from model.probing.changes import (
+    LEAST,
     CannotChange,
     Change,
     HeadMean,
@@ -65,7 +66,7 @@ def _give_heads(attention: MultiHeadAttention, change: Change, mean: Tensor | No
     for head in range(attention.n_heads)[change.scope.heads]:
         rows = slice(head * width, (head + 1) * width)
         if isinstance(change, Temperature):
-            _scale(attention.query, rows, 1 / change.value)
+            _scale(attention.query, rows, 1 / max(change.value, LEAST))
         elif isinstance(change, Uniform):
             _scale(attention.key, rows, 0)
         elif isinstance(change, HeadMean) and mean is not None:

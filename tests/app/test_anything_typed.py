@@ -18,7 +18,7 @@ import hypothesis
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
@@ -191,6 +191,7 @@ def test_a_line_of_changes_is_read_as_it_is_written(line):
 
 
 @HALF
+@example("all=temperature:1e-300", "")
 @given(LINE, TEXT)
 def test_changes_are_made_or_refused_in_a_sentence(line, text):
     for weights in traced(text, "Ein Hund", line).attention.values():

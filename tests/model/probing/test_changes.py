@@ -34,7 +34,7 @@ from model.probing.run import Run
 from model.probing.sites import attention_at, parts_of, predicted_side
 from model.probing.trace import ids_of, read_of, trace
 from model.variants import SlicedLinear
-from tests.model.common import encoding, random_model
+from tests.model.common import encoding, random_ids, random_model
 
 WITHIN = {torch.float32: 1e-5, torch.float64: 1e-10}
 
@@ -501,3 +501,20 @@ def test_translations_under_changes_are_written_under_them():
     assert one == plain
     with pytest.raises(CannotChange, match="no layer 9"):
         en_de.translate("A dog runs.", changes="cross.9=off")
+
+
+@pytest.mark.parametrize("value", ["1e-300", "1e-45", "1e-30", "1e300"])
+def test_at_its_ends_temperature_leaves_the_largest_score_or_none_to_prefer(value):
+    """And never NaN, however often it is taken."""
+    model = random_model()
+    texts = encoding(random_ids(7)), encoding(random_ids(5))
+    plain, once, twice = (
+        trace(model, Run(texts, changes=parse("; ".join([f"all=temperature:{value}"] * times))))
+        for times in range(3)
+    )
+    scores, weights = plain.scores["encoder"][0], once.attention["encoder"][0]
+    largest = np.eye(scores.shape[-1])[scores.argmax(axis=-1)]
+    expected = largest if float(value) < 1 else np.full_like(weights, 1 / scores.shape[-1])
+    np.testing.assert_allclose(weights, expected, atol=1e-6)
+    for kind in twice.attention.values():
+        np.testing.assert_allclose(kind.sum(axis=-1), 1, rtol=1e-5)
