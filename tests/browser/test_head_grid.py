@@ -315,7 +315,8 @@ def test_words_and_special_tokens(grid):
 def test_longest_text_is_drawn(grid):
     """1,000 tokens: pooled tiles, a title for each kind, and the page still answers. The text
     scrolls above the tiles; the figure shows a part of the head, from tokens that are chosen."""
-    grid.visit.open("?kind=encoder").type("dog " * 999)
+    text = " ".join(["dog"] * 999)
+    grid.visit.open("?kind=encoder&layer=1&head=1").type(text)
     assert grid.picture("grid.data.sides.source.every") == 4
     grid.page.locator(".source span").nth(500).hover()
     assert "attends most to" in grid.said()
@@ -325,15 +326,15 @@ def test_longest_text_is_drawn(grid):
     assert height <= 0.16 and lines > 5
     cells = np.array(grid.visit.cells("head_figure"))
     assert cells.shape == (512, 512)
-    for name, first in (("query", "490"), ("key", "101")):
+    for name, first in (("query", "489"), ("key", "101")):
         box = grid.page.get_by_label(f"From {name}", exact=True)
         box.fill(first)
         box.press("Enter")
         grid.visit.idle()
-    whole = load("en-de").trace("dog " * 999).attention["encoder"][0, 0]
+    whole = load("en-de").trace(text, "Hund").attention["encoder"][0, 0]
     assert np.abs(cells - whole[:512, :512]).max() <= 1e-3
     shown = np.array(grid.visit.cells("head_figure"))
-    assert np.abs(shown - whole[489:1001, 100:612]).max() <= 1e-3 < np.abs(shown - cells).max()
+    assert np.abs(shown - whole[488:1000, 100:612]).max() <= 1e-3 < np.abs(shown - cells).max()
 
 
 def test_two_tokens_list_the_heads_between_them_and_a_click_selects_one(grid, trace):
