@@ -79,7 +79,8 @@ def rows_of(trace: Pass, kind: str, layers: Weights, first: int, count: int) -> 
     numbers = [site.layer + 1 for site in trace.kinds[kind]]
     if query != trace.predicted:
         count = 0
-    weights = np.stack([layer[:, first : first + count] for layer in layers], axis=1)
+    steps = slice(first, first + count)
+    weights = np.stack([layer[:, steps] for layer in layers]).transpose(2, 0, 1, 3)
     places = list(range(len(keys)))
     if key == trace.predicted:
         alone = len(trace.sides) == 1

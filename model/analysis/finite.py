@@ -6,10 +6,11 @@ from collections.abc import Iterator
 import numpy as np
 from torch import nn
 
+from model.probing.long_trace import LongTrace
 from model.probing.trace import Trace
 
 
-def begins(trace: Trace) -> str:
+def begins(trace: Trace | LongTrace) -> str:
     """In words the first part, in the order in which the model computes, that gives NaN or an
     infinite number; empty where none does."""
     parts = ((name, values) for name, values in _parts(trace) if not np.isfinite(values).all())
@@ -21,26 +22,33 @@ def parameters_not_finite(model: nn.Module) -> list[str]:
     return [name for name, p in model.named_parameters() if not p.isfinite().all()]
 
 
-def _parts(trace: Trace) -> Iterator[tuple[str, np.ndarray]]:
+def _parts(trace: Trace | LongTrace) -> Iterator[tuple[str, np.ndarray]]:
     """Every part that was recorded, in order."""
     for name, side in trace.sides.items():
         yield f"the token embeddings of the {side.title}", trace.token[name]
         yield f"the positions of the {side.title}", trace.table[name]
+        stream = trace.stream[name]
         for layer in range(len(side.layers)):
-            for kind, sites in trace.kinds.items():
-                for i, site in enumerate(sites):
-                    if (site.query_side, site.layer) != (name, layer):
-                        continue
-                    where = f"of {site.title}, layer {layer + 1}"
-                    yield f"the queries {where}", trace.query[kind][i]
-                    yield f"the keys {where}", trace.key[kind][i]
-                    yield f"the values {where}", trace.value[kind][i]
-                    yield f"the scores {where}", trace.scores[kind][i]
-                    yield f"the weights {where}", trace.attention[kind][i]
-                    yield f"the output {where}", trace.output[kind][i]
-            where = f"{side.stack} layer {layer + 1}"
-            if name in trace.feed_forward:
-                yield f"the feed-forward of {where}", trace.feed_forward[name][layer]
-            yield f"the output of {where}", trace.stream[name][layer + 1]
+            if isinstance(trace, Trace):
+                yield from _inside(trace, name, layer)
+            yield f"the output of {side.stack} layer {layer + 1}", stream[layer + 1]
         yield f"the last norm of the {side.title}", trace.final[name]
-    yield "the logits", trace.logits
+    is_whole = isinstance(trace, Trace)
+    yield "the logits", trace.logits if is_whole else trace.most_probable()[1]
+
+
+def _inside(trace: Trace, side: str, layer: int) -> Iterator[tuple[str, np.ndarray]]:
+    for kind, sites in trace.kinds.items():
+        for i, site in enumerate(sites):
+            if (site.query_side, site.layer) != (side, layer):
+                continue
+            where = f"of {site.title}, layer {layer + 1}"
+            yield f"the queries {where}", trace.query[kind][i]
+            yield f"the keys {where}", trace.key[kind][i]
+            yield f"the values {where}", trace.value[kind][i]
+            yield f"the scores {where}", trace.scores[kind][i]
+            yield f"the weights {where}", trace.attention[kind][i]
+            yield f"the output {where}", trace.output[kind][i]
+    if side in trace.feed_forward:
+        stack = trace.sides[side].stack
+        yield f"the feed-forward of {stack} layer {layer + 1}", trace.feed_forward[side][layer]

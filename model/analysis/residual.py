@@ -21,8 +21,11 @@ def lengths(x: np.ndarray) -> np.ndarray:
 
 
 def usual_most(lengths: np.ndarray) -> float:
-    """The largest length within ten times the median. A vector or two, often those of the first
-    token, may be far longer (massive activations, Sun et al. 2024)."""
+    """The largest length within ten times the median, of those that are numbers. A vector or two,
+    often those of the first token, may be far longer (massive activations, Sun et al. 2024)."""
+    lengths = lengths[np.isfinite(lengths)]
+    if not lengths.size:
+        return 1.0
     return float(lengths[lengths <= 10 * np.median(lengths)].max())
 
 

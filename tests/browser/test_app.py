@@ -118,7 +118,9 @@ def test_out_of_range_link_falls_back_and_is_written_back(visit):
     visit.open("?kind=sideways&layer=99&head=0&pad_to=100000&causal=perhaps&model=nobody")
     assert np.allclose(np.sum(visit.cells("head_figure"), axis=1), 1, atol=1e-5)
     # Written back a moment after the drawing.
-    visit.page.wait_for_function("!/(kind|layer|head|pad_to|causal|model)=/.test(location.search)")
+    visit.page.wait_for_function(
+        "() => !/(kind|layer|head|pad_to|causal|model)=/.test(location.search)"
+    )
 
 
 def test_depth_of_another_model_clamps_the_layer(visit):
@@ -197,7 +199,7 @@ def test_back_leads_to_the_place_one_was_at(visit):
     visit.page.evaluate(f"{place} = 700")
     visit.settle().go("Tokenizer")
     visit.page.go_back()
-    visit.page.wait_for_function(f"{place} === 700")
+    visit.page.wait_for_function(f"() => {place} === 700")
 
 
 def test_what_is_reserved_is_what_bar_and_grid_take(visit):

@@ -119,7 +119,7 @@ def test_hidden_pictures_do_not_halt_the_page(visit):
           requestAnimationFrame(() => requestAnimationFrame(() => (window.goesOn = true)));
         }"""
     )
-    visit.page.wait_for_function("window.goesOn", timeout=10_000)
+    visit.page.wait_for_function("() => window.goesOn", timeout=10_000)
     visit.page.evaluate(
         "document.querySelector('.st-key-pictures').style.display = '';"
         "document.querySelector('.st-key-top_bar').style.minHeight = ''"

@@ -161,9 +161,9 @@ def test_what_is_not_drawn_yet_fades_once_a_run_is_slow(visit):
     box.press("Control+Enter")
     page.wait_for_selector('[data-stale="true"]', state="attached")
     assert page.evaluate(FADING) == 0
-    page.wait_for_function(f"({FADING})() > 10", timeout=2000)
+    page.wait_for_function(f"() => ({FADING})() > 10", timeout=2000)
     page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]')
-    page.wait_for_function(f"({FADING})() === 0", timeout=5000)
+    page.wait_for_function(f"() => ({FADING})() === 0", timeout=5000)
     expect(page.locator(".source span").nth(1)).to_have_text("dog")
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -32,7 +33,9 @@ def records(app) -> list[Record]:
     async def lessons() -> list[Record]:
         return await asyncio.gather(*map(lesson, range(12)))
 
-    return asyncio.run(lessons())
+    # In a thread of its own: Playwright's event loop may be running in this one.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, lessons()).result()
 
 
 def test_each_session_sees_what_it_asked_for(records):

@@ -115,3 +115,5 @@ def test_the_usual_lengths_leave_out_what_is_far_longer():
     lengths = np.array([[1.0, 2.0, 3000.0], [2.0, 9.0, 4.0]])
     assert residual.usual_most(lengths) == 9
     assert residual.usual_most(lengths[1:]) == lengths[1:].max()
+    assert residual.usual_most(np.append(lengths[1], [np.nan, np.inf])) == 9
+    assert residual.usual_most(np.array([np.nan])) == 1
