@@ -41,7 +41,7 @@ def shown(query: str, length: int):
     text = text_of(length)
     opened = page_at(f"generate?model=en-de&source={text}&{query}", ".stMain")
     opened.wait_for_function(
-        "performance.getEntriesByName('generate painted').length", timeout=90_000
+        "() => performance.getEntriesByName('generate painted').length", timeout=90_000
     )
     opened.wait_for_selector(SETTLED)
     return opened

@@ -24,15 +24,16 @@ WORDS = ("a", "dog", "man", "girl", "boy", "street", "water", "ball", "red", "bl
 VENDOR = ROOT / "assets" / "vendor"
 LONG, SHORT = 128, 20
 
-# What both pages do when somebody types: put the text in, then press Ctrl+Enter and wait.
-TYPE = """async ([text, done]) => {
+# What both pages do when somebody types: put the text in, then press Ctrl+Enter and wait. A page
+# may not make a function of a text, so what tells that it is done is written into it.
+TYPE = """async (text) => {
   const box = document.querySelector('textarea[aria-label="Source sentence"]');
   const set = Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set;
   box.focus();
   set.call(box, text);
   box.dispatchEvent(new Event("input", { bubbles: true }));
   await new Promise((frame) => requestAnimationFrame(() => setTimeout(frame, 50)));
-  const isDone = eval(done)(text), start = performance.now();
+  const isDone = (DONE)(text), start = performance.now();
   box.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true }));
   const end = await new Promise((frame) => {
     const look = () => {
@@ -80,7 +81,9 @@ def big() -> checkpoint.Checkpoint:
 def page(length: int):
     """The app with the big model, a target of `length` tokens typed."""
     opened = page_at(f"?model=big&source=a+dog&target={text_of(length - 1)}", ".stMain")
-    opened.wait_for_function("performance.getEntriesByName('grid painted').length", timeout=90_000)
+    opened.wait_for_function(
+        "() => performance.getEntriesByName('grid painted').length", timeout=90_000
+    )
     opened.get_by_label("Source sentence", exact=True).wait_for()  # the sidebar comes last
     opened.wait_for_selector(SETTLED)
     return opened
@@ -120,8 +123,13 @@ def text_of(length: int) -> str:
     return text
 
 
+def typing(done: str) -> str:
+    """TYPE, where `done` is PAINTED or the like."""
+    return TYPE.replace("DONE", done)
+
+
 def typed(opened, text: str, done: str) -> float:
-    seconds = opened.evaluate(TYPE, [text, done])
+    seconds = opened.evaluate(typing(done), text)
     opened.wait_for_selector(SETTLED)  # what follows the grid must not slow the next turn
     opened.wait_for_timeout(200)
     return seconds

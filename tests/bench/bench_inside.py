@@ -30,7 +30,7 @@ STEP = """async (key) => {
 def lesson():
     text = text_of(TOKENS - 1)
     opened = page_at(f"inside?model=big&source={text}&target={text}", ".stMain h4")
-    opened.wait_for_function("performance.getEntriesByName('matrices painted').length")
+    opened.wait_for_function("() => performance.getEntriesByName('matrices painted').length")
     return opened
 
 

@@ -34,7 +34,9 @@ OFF = """async (head) => {
 def shown(query: str):
     text = text_of(TOKENS - 1)
     opened = page_at(f"?model=en-de&source={text}&{query}", ".stMain")
-    opened.wait_for_function("performance.getEntriesByName('grid painted').length", timeout=90_000)
+    opened.wait_for_function(
+        "() => performance.getEntriesByName('grid painted').length", timeout=90_000
+    )
     opened.wait_for_selector(SETTLED)
     return opened
 

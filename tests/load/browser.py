@@ -7,7 +7,7 @@ import time
 
 from playwright.sync_api import Error, sync_playwright
 
-from tests.bench.bench_grid import ANSWERED, PAINTED, TYPE
+from tests.bench.bench_grid import ANSWERED, PAINTED, typing
 from tests.browser.conftest import SETTLED, launch
 from tests.load.student import LONGEST, PAUSE, Record
 
@@ -39,7 +39,7 @@ class Browser(threading.Thread):
                 words = ("a", "dog", "man", "girl", "boy", "street", "water", "ball", "red", "blue")
                 while time.monotonic() < end:
                     text = " ".join(self.chance.choices(words, k=LONGEST))
-                    self.record.note("painted", page.evaluate(TYPE, [text, self.done]))
+                    self.record.note("painted", page.evaluate(typing(self.done), text))
                     page.wait_for_selector(SETTLED)
                     page.wait_for_timeout(1000 * min(self.chance.expovariate(1 / PAUSE), 20))
             except Error as error:
