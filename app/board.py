@@ -22,7 +22,8 @@ def addresses(port: int) -> list[str]:
         if one.family == socket.AF_INET and psutil.net_if_stats()[name].isup
         and not one.address.startswith(("127.", "169.254."))
     ]  # fmt: skip
-    hosts.sort(key=lambda host: host != _towards_others())
+    likeliest = _towards_others()
+    hosts.sort(key=lambda host: host != likeliest)
     return [f"http://{host}:{port}" for host in (*hosts, socket.gethostname())]
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from model.card import parameter_count
 from model.probing.applying import Given, applied_by_row
 from model.probing.changes import Change, HeadOff, Hidden, Patched, Scope, Skipped, written
 from model.probing.run import Run
@@ -233,8 +234,8 @@ def _at_once(model: nn.Module, run: Run) -> int:
     """How many changes go through the model together: few enough that a pass takes about a second,
     and as many as fit into memory."""
     length = sum(text.shape[1] for text in ids_of(model, read_of(model, run)))
-    parameters = sum(one.numel() for one in model.parameters())
-    tokens = min(MOST_TOKENS, max(FEWEST_TOKENS, MOST_WORK // max(1, parameters)))
+    parameters = max(1, parameter_count(model))
+    tokens = min(MOST_TOKENS, max(FEWEST_TOKENS, MOST_WORK // parameters))
     return max(1, tokens // length)
 
 
