@@ -21,6 +21,7 @@ class ByteBoundedCache:
     ):
         self.limit, self.most, self.least, self.gone = limit, most, least, gone
         self.entries, self.making, self.lock = OrderedDict(), {}, Lock()
+        self.bytes = 0  # of all results together
 
     def get(
         self,
@@ -53,8 +54,9 @@ class ByteBoundedCache:
     def put(self, key: Hashable, result, size: int = 0) -> None:
         """Keep a result of so many bytes under `key`, in the place of what was there."""
         with self.lock:
+            self._drop(key)
             self.entries[key] = result, size
-            self.entries.move_to_end(key)
+            self.bytes += size
             gone = self._shrink()
         for old in gone:
             self.gone(old)
@@ -69,16 +71,16 @@ class ByteBoundedCache:
         while len(self.entries) > self.least and (
             len(self.entries) > self.most or self.bytes > self.limit
         ):
-            gone.append(self.entries.popitem(last=False)[0])
+            gone.append(next(iter(self.entries)))
+            self._drop(gone[-1])
         return gone
 
-    @property
-    def bytes(self) -> int:
-        """What all results take together."""
-        return sum(size for _, size in self.entries.values())
+    def _drop(self, key: Hashable) -> None:
+        _, size = self.entries.pop(key, (None, 0))
+        self.bytes -= size
 
     def forget(self, is_meant: Callable[[Hashable], bool]) -> None:
         """Drop the results whose keys are meant."""
         with self.lock:
             for key in [key for key in self.entries if is_meant(key)]:
-                del self.entries[key]
+                self._drop(key)

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 
@@ -23,7 +24,7 @@ from safetensors import safe_open
 from app.cache import ByteBoundedCache
 from app.setting import Structure
 from app.settings import lines_of
-from model.card import headline
+from model.card import headline, parameter_count
 from model.checkpoint import SHIPPED, Checkpoint, load, parameters_sha256, untrained
 from model.presets import PRESETS, parameters, sides
 from model.pretrained.contents import Contents
@@ -85,6 +86,11 @@ class ModelView:
     def again(self) -> "ModelView":
         """The same weights in modules of their own."""
         return replace(self, checkpoint=replace(self.checkpoint, model=view(self.checkpoint.model)))
+
+    @cached_property
+    def parameters(self) -> int:
+        """How many numbers were trained."""
+        return parameter_count(self.model)
 
     @property
     def nbytes(self) -> int:

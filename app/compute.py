@@ -35,7 +35,6 @@ from model.analysis.attribution import Attribution, attribution
 from model.analysis.decomposition import Decomposition, decomposition
 from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
 from model.analysis.reading import LabelledWeights, Reading
-from model.card import parameter_count
 from model.checkpoint import SHIPPED, Checkpoint, parameters_sha256
 from model.corpus.clearest import Habit, Shown, clearest
 from model.corpus.head_counts import RARE, Counts, frequencies, head_counts
@@ -74,6 +73,7 @@ LARGEST_TRACE = 2**30  # bytes of weights; of a longer text they are reduced as 
 # Of a sweep: tokens, some ten seconds for a small model on two cores; and tokens × parameters, some
 # minute, and what nobody would notice.
 MOST_TOKENS, MOST_WORK, LITTLE_WORK = 500_000, 2 * 10**12, 5 * 10**10
+QUICK = 10**9  # tokens × parameters of a pass, half a second at most
 FEW = 10_000  # bytes: about what numbers a head come to
 
 
@@ -112,8 +112,15 @@ def _length(run: Run) -> int:
 
 def is_quick(view: ModelView, run: Run) -> bool:
     """Whether a sweep over all heads takes no time that one would notice. Raises CannotRead."""
-    work = tokens_of_sweep(view, run, "heads") * parameter_count(view.model)
+    work = tokens_of_sweep(view, run, "heads") * view.parameters
     return _length(run) < SHORT and work <= LITTLE_WORK
+
+
+def _waiting(text: str, view: ModelView, tokens: int):
+    """Says while the block runs what it is that takes its time, after half a second. To be ready to
+    say so takes a thread and a message: as much as a pass over few tokens."""
+    is_quick = tokens * view.parameters < QUICK
+    return nullcontext() if is_quick else st.spinner(text)
 
 
 @st.cache_resource(show_spinner=False)
@@ -154,15 +161,20 @@ def trace_of(view: ModelView, run: Run, written: bool = False) -> Trace | LongTr
     """One pass; over a target that was `written` in this run, see Checkpoint.given. Of a text whose
     weights would fill the memory a long trace, for which `attention_of` has them. Raises CannotRead
     and CannotChange."""
-    if is_whole(view, run):
-        with suppress(TooLarge):
-            return whole_trace_of(view, run, written)
 
     def make():
+        if is_whole(view, run):
+            with suppress(TooLarge):
+                return _trace(view, run, written)
         with st.spinner("Running the model on a long text …"):
             return view.checkpoint.long_trace_run(run, donor_of(view, run), written)
 
-    return cached(view, run, ("long trace", written), make, lambda result: result.nbytes)
+    return cached(view, run, ("trace", written), make, lambda result: result.nbytes)
+
+
+def _trace(view: ModelView, run: Run, written: bool) -> Trace:
+    with _waiting("Running the model …", view, _length(run)):
+        return view.checkpoint.trace_run(run, donor_of(view, run), written)
 
 
 def is_whole(view: ModelView, run: Run) -> bool:
@@ -173,12 +185,12 @@ def is_whole(view: ModelView, run: Run) -> bool:
 
 def whole_trace_of(view: ModelView, run: Run, written: bool = False) -> Trace:
     """As trace_of, with the weights of all heads at once; raises TooLarge where they do not fit."""
-
-    def make():
-        with st.spinner("Running the model …"):  # shown after half a second
-            return view.checkpoint.trace_run(run, donor_of(view, run), written)
-
-    return cached(view, run, ("trace", written), make, lambda result: result.nbytes)
+    if is_whole(view, run):
+        traced = trace_of(view, run, written)
+        if isinstance(traced, Trace):
+            return traced
+    name, make = ("whole trace", written), partial(_trace, view, run, written)
+    return cached(view, run, name, make, lambda result: result.nbytes)
 
 
 def attention_of(view: ModelView, run: Run, written: bool = False) -> Mapping[str, Weights]:
@@ -237,7 +249,8 @@ def target_of(
 
     def make():
         donor = donor_of(view, Run((), other=other))
-        with threads(len(view.tokenizer.encode(text).ids)), st.spinner("Writing the target …"):
+        tokens = len(view.tokenizer.encode(text).ids)
+        with threads(tokens), _waiting("Writing the target …", view, tokens):
             return view.checkpoint.translate(text, masks, pad_to, changes, other, donor)
 
     weights = view.name, view.step, view.device, view.stamp
@@ -428,7 +441,7 @@ def sweep_of(
 
 def most_tokens(view: ModelView) -> int:
     """That are let through a model for one sweep."""
-    return min(MOST_TOKENS, MOST_WORK // parameter_count(view.model))
+    return min(MOST_TOKENS, MOST_WORK // view.parameters)
 
 
 def tokens_of_sweep(view: ModelView, run: Run, name: str) -> int:
@@ -447,7 +460,7 @@ def word_weights_of(view: ModelView, run: Run) -> WordWeights:
 def _check_removals(view: ModelView, run: Run) -> None:
     """Raises CannotRead where a text is too long to leave out one token after the other."""
     lengths = [len(text.ids) for text in read_of(view.model, run).values()]
-    tokens, most = lengths[0] * sum(lengths), MOST_WORK // parameter_count(view.model)
+    tokens, most = lengths[0] * sum(lengths), MOST_WORK // view.parameters
     if tokens > most:
         raise CannotRead(labels.too_many_removals(tokens, most))
 

@@ -10,6 +10,8 @@ HERE = Path(__file__).resolve().parent
 if str(HERE.parent) not in sys.path:  # our packages live there, see router.py
     sys.path.insert(0, str(HERE.parent))
 
+from app.document import Document  # noqa: E402
 from app.guard import Guard, opening_browser  # noqa: E402
 
-app = st.App(HERE / "router.py", middleware=[Middleware(Guard)], lifespan=opening_browser)
+between = [Middleware(Guard), Middleware(Document)]
+app = st.App(HERE / "router.py", middleware=between, lifespan=opening_browser)

@@ -47,7 +47,7 @@ with session.running(page.key):
         chosen = session.values()
         style = theme.style(chosen["projector"], page.idle)
         st.html(f"<style>{style}</style>")
-        if session.is_new("styled", True):
+        if session.is_new("styled", True) and style:
             time.sleep(theme.HEAD_START)
         with content, session.answered():
             chosen_page.run()

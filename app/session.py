@@ -5,9 +5,9 @@ page asks here once for the run, its view and what it draws, and passes them on.
 """
 
 import gc
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -37,7 +37,6 @@ from model.probing.run import FINAL, Run
 from model.probing.trace import CannotRead, read_of
 from model.transformer import Site
 
-SWITCH = 0.0005  # seconds
 REMEMBERED = 200  # lines of changes, to undo
 MOST_LINES = 50  # of those that were typed, where each takes a pass
 BUTTONS = 12  # more choices than these are a list
@@ -90,12 +89,20 @@ class Focus:
 # What is chosen
 
 
+# What `memo` gives, while the script runs: to ask Streamlit for it takes locks, 150 times a run.
+_notes: ContextVar[dict | None] = ContextVar("notes", default=None)
+
+
 def memo() -> dict:
     """What is remembered from run to run, by no widget: the last valid values, so that a run that
     broke off or a page that is not shown loses nothing, and a few notes of the pages."""
-    if "_memo" not in st.session_state:
+    if (known := _notes.get()) is not None:
+        return known
+    try:
+        return st.session_state["_memo"]
+    except KeyError:
         st.session_state["_memo"] = {"last page": HOME, "session": uuid4().hex, "heard": 0}
-    return st.session_state["_memo"]
+        return st.session_state["_memo"]
 
 
 @contextmanager
@@ -104,9 +111,13 @@ def running(page: str) -> Iterator[None]:
     the end of a run, and forgotten what stood in its widgets: then it is told again."""
     notes, connection = memo(), _connection()
     notes["tell"] = notes.setdefault("connection", connection) is not connection
-    settle(page)
-    yield
-    notes |= {"connection": connection, "reads": values()["model"]}
+    token = _notes.set(notes)
+    try:
+        settle(page)
+        yield
+        notes |= {"connection": connection, "reads": values()["model"]}
+    finally:
+        _notes.reset(token)
 
 
 def _connection() -> object:
@@ -187,14 +198,11 @@ def _part_source_from_target(chosen: dict, asked: Mapping) -> None:
 def settle_the_process() -> None:
     """Once, after the first page was drawn; where a class is served, with all models read.
 
-    After every run Streamlit collects garbage, with all threads at a halt. To look through
-    PyTorch's objects each time took 160 ms, in the middle of what the browser waits for. And a
-    thread waits for another's turn at the interpreter 5 ms by default, also the one that sends what
-    is drawn: with five sessions typing at once the median answer took a quarter longer.
+    When garbage is collected, all threads are at a halt: to look through PyTorch's objects each
+    time took 160 ms, in the middle of what the browser waits for.
     """
     if board.address():
         catalog.read_all()
-    sys.setswitchinterval(SWITCH)
     gc.collect()
     gc.freeze()
 

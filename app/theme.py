@@ -34,8 +34,8 @@ GRID = 560  # pixels: the grid of heads is higher with any model
 # Pixels: a picture that is seen whole with its controls, in a window 720 high; the least of a row.
 PICTURE, ROW = 375, 12
 
-# Seconds, once a session: before it applies a style the browser fetches a script, and what it has
-# drawn by then would jump.
+# Seconds, once a session and where a page has a style besides its document's: before it applies one
+# the browser fetches a script, and what it has drawn by then would jump.
 HEAD_START = 0.2
 
 # A projector has few pixels: spend them on pictures. Grey captions cannot be read from it.
@@ -110,10 +110,19 @@ NARROW_STYLE = f"""
   .stMarkdown table {{ display: block; overflow-x: auto; }}
 }}
 """
+BAR_STYLE = f"""
+[data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{
+  position: sticky; top: {HEADER:.2f}rem; z-index: 5; order: -1; padding: 0.25rem 0;
+  background: light-dark({PAPER["light"]}, {PAPER["dark"]});
+}}
+"""
+# Of every page. Sticky is the bar's wrapper: the bar itself would scroll away (Streamlit 1.67).
+DOCUMENT_STYLE = STYLE + STALE_STYLE + BAR_STYLE + RESERVED_STYLE + NARROW_STYLE
 PROJECTOR_STYLE = f"""
 html {{ font-size: {PAGE * LARGER:.0f}px !important; }}
 [data-testid="stHeader"] {{ zoom: {1 / LARGER:.2f}; }}
 .stMainBlockContainer {{ padding-top: {HEADER / LARGER:.2f}rem; }}
+[data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{ top: {HEADER / LARGER:.2f}rem; }}
 .st-key-top_bar, .st-key-controls {{ zoom: {CONTROLS[1] / LARGER:.2f}; }}
 .stMainBlockContainer > .stVerticalBlock, .st-key-content {{ gap: 0.5rem; }}
 """
@@ -128,20 +137,11 @@ def ramp(palette: list[str], count: int) -> np.ndarray:
 
 
 def style(projector: bool, idle: Sequence[str]) -> str:
-    """Style of every page, its bar included. Sticky is the wrapper of the bar: the bar itself would
-    scroll away (Streamlit 1.67). What is `idle` there is hidden with its label: a widget that is
-    not drawn at all would leave the address."""
-    header = HEADER / LARGER if projector else HEADER
-    bar = f"""
-[data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{
-  position: sticky; top: {header:.2f}rem; z-index: 5; order: -1; padding: 0.25rem 0;
-  background: light-dark({PAPER["light"]}, {PAPER["dark"]});
-}}
-"""
+    """What a page has besides, "" for nothing. What of the bar is `idle` there is hidden with its
+    label: a widget that is not drawn at all would leave the address."""
     hidden = "".join(
         f".st-key-{key}, .st-key-top_bar .stElementContainer:has(.stMarkdown):has(+ .st-key-{key})"
         " { display: none; }\n"
         for key in idle
     )
-    always = STYLE + STALE_STYLE + bar + hidden + RESERVED_STYLE + NARROW_STYLE
-    return always + PROJECTOR_STYLE * projector
+    return hidden + PROJECTOR_STYLE * projector

@@ -135,6 +135,13 @@ class Tokenizer:
         first = next(i for i in range(len(ids)) if ids[i : i + len(alone)] == alone)
         return ids[:first], ids[first + len(alone) :]
 
+    def with_dropout(self, share: float) -> "Tokenizer":
+        """The same tokens, where each merge of a BPE is left out with this probability, so that a
+        text is split otherwise each time (BPE-dropout, Provilkov et al. 2020, section 4)."""
+        backend = tokenizers.Tokenizer.from_str(self.to_json())
+        backend.model.dropout = share
+        return Tokenizer(backend)
+
     def encode(self, text: str) -> Encoding:
         """Ids of `text` alone, without special tokens."""
         theirs = self._backend.encode(text, add_special_tokens=False)

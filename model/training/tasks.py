@@ -33,6 +33,7 @@ class Recipe:
     cooldown: int = 0  # last steps, over which the rate falls to nothing
     smoothing: float = 0.1
     r_drop: float = 0.0  # 0 or the weight of R-Drop, which reads each batch twice
+    bpe_dropout: float = 0.0  # share of merges that the training text is split without
     weight_decay: float = 0.0
     average: int = 5
     patience: int = 10

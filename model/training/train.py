@@ -54,7 +54,7 @@ def rate(step: int, recipe: Recipe, last: int) -> float:
     """Linear warm-up, then inverse square root (section 5.3), written with its peak; over
     the recipe's last steps it falls to nothing besides."""
     value = recipe.peak * min(step / recipe.warmup, (recipe.warmup / step) ** 0.5)
-    return value * min(1, (last - step + 1) / max(1, recipe.cooldown))
+    return value * min(1, max(0, last - step + 1) / max(1, recipe.cooldown))
 
 
 def loss_of(
@@ -159,6 +159,7 @@ class Training:
                 initial.card.get("step", 0),
             )
         self.config = model.config
+        self.examples = examples["train"]
         self.pairs = {
             split: task.encode(self.tokenizer, examples[split], self.config) for split in examples
         }
@@ -191,7 +192,20 @@ class Training:
     def epoch(self, number: int) -> list[list[Pair]]:
         """The batches of an epoch, the same every time."""
         order = torch.Generator().manual_seed(self.seed * 100_003 + number)
-        return list(batches(self.pairs["train"], self.recipe.max_tokens, order))
+        pairs = self.split_at_random(number) if self.recipe.bpe_dropout else self.pairs["train"]
+        return list(batches(pairs, self.recipe.max_tokens, order))
+
+    def split_at_random(self, number: int) -> list[Pair]:
+        """The training text of an epoch under BPE-dropout. The library draws from no seed of ours,
+        so one process does it, once; the others and a resumed run read what it wrote."""
+        file = self.folder / "run" / f"text-{number:04d}.json"
+        with self.accelerator.main_process_first(), saving(self.folder, OSError):
+            if not file.exists():
+                tokenizer = self.tokenizer.with_dropout(self.recipe.bpe_dropout)
+                pairs = self.task.encode(tokenizer, self.examples, self.config)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                replace_file(file, json.dumps(pairs))
+            return json.loads(file.read_text())
 
     def step(self, batch: list[Pair]) -> float:
         """One update on a batch that all processes share; its mean loss per label."""
@@ -369,6 +383,10 @@ class Training:
                     for old in run.glob("epoch-*.safetensors"):
                         epoch = int(old.stem.removeprefix("epoch-"))
                         if epoch < last:
+                            old.unlink()
+                    for old in run.glob("text-*.json"):
+                        # The first one tells how many steps there are.
+                        if 1 < int(old.stem.removeprefix("text-")) < progress.epoch:
                             old.unlink()
         acc.wait_for_everyone()
 

@@ -38,6 +38,15 @@ def test_cache_holds_no_more_results_than_it_may_and_tells_which_went():
     assert list(cache.entries) == ["d"]
 
 
+def test_what_all_take_together_is_known_whatever_comes_and_goes():
+    cache = ByteBoundedCache(limit=20)
+    for key, size in (("a", 4), ("b", 8), ("a", 6), ("c", 5), ("d", 9), ("e", 99), ("f", 1)):
+        cache.put(key, key, size)
+        assert cache.bytes == sum(size for _, size in cache.entries.values())
+    cache.forget(lambda key: key == "f")
+    assert not cache.entries and cache.bytes == 0
+
+
 def test_the_two_used_last_stay_however_large():
     cache = ByteBoundedCache(limit=10, least=2)
     for key in "abc":

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from streamlit import config
 
-from app import guard
+from app import guard, theme
 from app.guard import Guard, is_own
 from tests.conftest import ROOT, serve
 
@@ -93,6 +93,24 @@ def test_every_page_says_what_it_may_load(elsewhere):
         assert "default-src 'self'" in policy and "frame-ancestors 'self'" in policy
         assert "http:" not in policy and "eval" not in policy and "*" not in policy
         assert headers["X-Frame-Options"] == "SAMEORIGIN"
+
+
+def test_a_document_has_our_style_whoever_packs_it_or_kept_another(elsewhere):
+    """It stands below what Streamlit has in its head, and above what is drawn."""
+    asks = {"Accept": "text/html,*/*", "Accept-Encoding": "gzip"}
+    for path in ("/", "/heads"):
+        document = answer(elsewhere[0], "GET", path, **asks)
+        text = document.read().decode()
+        assert theme.DOCUMENT_STYLE in text.partition("<body")[2].partition('<div id="root"')[0]
+        assert int(document.headers["Content-Length"]) == len(text.encode())
+        assert document.headers["ETag"] is None and "default-src" in str(document.headers)
+    plain = answer(elsewhere[0], "GET", "/")
+    assert theme.DOCUMENT_STYLE not in plain.read().decode()
+    kept = {"If-None-Match": plain.headers["ETag"]}
+    assert answer(elsewhere[0], "GET", "/", **kept).status == 304
+    assert answer(elsewhere[0], "GET", "/", **asks, **kept).status == 200
+    script = answer(elsewhere[0], "GET", "/_stcore/health", **asks)
+    assert script.read() == b"ok"
 
 
 def test_a_host_that_is_none_stays_out_of_the_policy():

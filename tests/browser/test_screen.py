@@ -252,7 +252,6 @@ def shifted(page) -> float:
     return sum(value for value, *_ in page.evaluate("window.shifts"))
 
 
-@pytest.mark.long  # a style that comes late on a busy machine moves more
 def test_the_first_load_moves_no_more_than_that_of_an_empty_page(visit):
     small(visit).prepare(SHIFTS)
     visit.open()

@@ -123,6 +123,17 @@ def test_a_batch_is_its_sentences(tokenizer):
     assert [tuple(ids) for ids in batch] == [tokenizer.encode(text).ids for text in ORDINARY]
 
 
+def test_dropout_splits_a_text_otherwise_and_loses_nothing(tokenizer):
+    text, usual = "The dog sees the dog.", tokenizer.encode("The dog sees the dog.").ids
+    assert tokenizer.with_dropout(0.0).encode(text).ids == usual
+    ways = {tokenizer.with_dropout(0.5).encode(text).ids for _ in range(20)}
+    assert len(ways) > 5
+    assert {tokenizer.decode(ids) for ids in ways} == {text}
+    letters = tokenizer.with_dropout(1.0).encode(text).ids
+    assert len(letters) == len(f" {text}")
+    assert tokenizer.encode(text).ids == usual  # the tokenizer itself is as before
+
+
 def test_a_saved_tokenizer_is_the_same(tokenizer, tmp_path):
     (tmp_path / "tokenizer.json").write_text(tokenizer.to_json(), encoding="utf-8")
     loaded = Tokenizer.load(tmp_path / "tokenizer.json")

@@ -137,6 +137,34 @@ def test_r_drop_adds_how_far_two_readings_are_apart(whole):
     model.train()
 
 
+def test_under_bpe_dropout_a_resumed_run_reads_what_was_drawn(tmp_path):
+    """Each epoch splits the text anew, the same for whoever asks again."""
+    file = tmp_path / "pairs.tsv"
+    file.write_text("".join(f"the dog number {i}\tder Hund Nummer {i}\n" for i in range(50)))
+    task = dataclasses.replace(tasks.task("pairs", file), sizes=TINY)
+    recipe = dataclasses.replace(RECIPE, epochs=3, bpe_dropout=0.3)
+    run = Training(task, recipe, tmp_path / "run")
+    first, second = run.epoch(1), run.epoch(2)
+    again = Training(task, recipe, tmp_path / "run")
+    assert again.last == run.last
+    assert [again.epoch(number) for number in (1, 2)] == [first, second]
+
+    def texts(batches):
+        pairs = (pair for batch in batches for pair in batch)
+        return sorted(tuple(map(run.tokenizer.decode, pair)) for pair in pairs)
+
+    def tokens(batches):
+        return sorted(pair for batch in batches for pair in batch)
+
+    usual = [run.pairs["train"]]
+    assert texts(first) == texts(second) == texts(usual)
+    assert tokens(first) != tokens(second) and tokens(first) != tokens(usual)
+    run.train()
+    assert len(run.progress.history) == 3
+    # The first one tells how many steps there are; that of the last epoch may be asked for again.
+    assert {f.name for f in run.folder.glob("run/text-*")} == {"text-0001.json"}
+
+
 def test_a_later_run_begins_with_the_weights_of_an_earlier_one(task, whole, tmp_path):
     """And adds its steps and its recipe to those that led there."""
     recipe = dataclasses.replace(RECIPE, epochs=1)
