@@ -1,5 +1,5 @@
-"""What stands between the network and Streamlit: whose pages may speak to the server, and what a
-page of it may load."""
+"""What stands between the network and Streamlit: whose pages may speak to the server, how much may
+be uploaded to it, and what a page of it may load."""
 
 import re
 import webbrowser
@@ -11,10 +11,12 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
-from streamlit import config
+from streamlit import config, runtime
 from streamlit.web.server.server_util import get_display_address, get_url
 
 REFUSED = "A page of another site may not speak to this server."
+FULL = "Too much is being uploaded to this server at once. Please try again in a few minutes."
+MOST_UPLOADED = 2**29  # bytes, of all sessions together; five of the largest files
 READING = {"GET", "HEAD", "OPTIONS"}
 HOST = re.compile(r"[\w.:\[\]-]+")  # of a header: what it may hold stands in the policy
 # Streamlit's page, its components and BertViz's page have scripts and styles inline. So a page runs
@@ -39,11 +41,12 @@ class Guard:
     """Refuses what a page of another site asks for, and puts a content policy on every answer.
 
     Streamlit would refuse a WebSocket of another site too, but before it does it asks an outside
-    host for its own address (1.67), which is not always there to ask.
+    host for its own address (1.67), which is not always there to ask. A file that was uploaded it
+    keeps as long as the session lives.
     """
 
     def __init__(self, app: ASGIApp):
-        self.app = app
+        self.app, self.coming = app, 0  # bytes of uploads that are on their way
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -62,7 +65,27 @@ class Guard:
                 MutableHeaders(scope=message).update(policies(headers.get("host", "")))
             await send(message)
 
-        await self.app(scope, receive, guarded)
+        coming = length(headers) if scope.get("method") == "PUT" else 0
+        if coming and uploaded() + self.coming + coming > MOST_UPLOADED:
+            await PlainTextResponse(FULL, 413)(scope, receive, guarded)
+            return
+        self.coming += coming
+        try:
+            await self.app(scope, receive, guarded)
+        finally:
+            self.coming -= coming
+
+
+def length(headers: Headers) -> int:
+    """Of what is sent, in bytes; of what does not say, as much as a file may have."""
+    said = headers.get("content-length", "")
+    return int(said) if said.isdecimal() else config.get_option("server.maxUploadSize") * 2**20
+
+
+def uploaded() -> int:
+    """Bytes of the files that Streamlit keeps, of all sessions."""
+    stats = runtime.get_instance().uploaded_file_mgr.get_stats() if runtime.exists() else {}
+    return sum(one.byte_length for found in stats.values() for one in found)
 
 
 def is_own(origin: str | None, host: str) -> bool:

@@ -128,6 +128,48 @@ def test_a_host_that_is_none_stays_out_of_the_policy():
     assert "x;" not in policy and policy.count("script-src") == 1
 
 
+def test_uploads_are_bounded_over_all_sessions(monkeypatch):
+    """Those that are there, and those that are on their way; one that does not say how large it
+    is counts as the largest."""
+    taken, held = [], 0
+    monkeypatch.setattr(guard, "MOST_UPLOADED", 100)
+    monkeypatch.setattr(guard, "uploaded", lambda: held)
+    monkeypatch.setattr(config, "get_option", {"server.maxUploadSize": 1}.get)
+    guarded = Guard(lambda *asked: upload(*asked))
+
+    def put(**headers):
+        statuses = []
+
+        async def send(message):
+            statuses.append(message.get("status"))
+
+        given = [(name.replace("_", "-").encode(), str(value).encode())
+                 for name, value in headers.items()]  # fmt: skip
+        return guarded({"type": "http", "method": "PUT", "headers": given}, None, send), statuses
+
+    async def upload(scope, receive, send):
+        taken.append(dict(scope["headers"]).get(b"content-length"))
+        if len(taken) == 1:  # another one while this is on its way
+            again, statuses = put(content_length=60)
+            await again
+            assert statuses[0] == 413
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+
+    for size, expected in ((60, 204), (60, 204), (101, 413)):
+        asked, statuses = put(content_length=size)
+        asyncio.run(asked)
+        assert statuses[0] == expected, size
+    asked, statuses = put()
+    asyncio.run(asked)
+    assert statuses[0] == 413
+    held = 50
+    for size, expected in ((50, 204), (51, 413)):
+        asked, statuses = put(content_length=size)
+        asyncio.run(asked)
+        assert statuses[0] == expected, size
+    assert taken == [b"60", b"60", b"50"]
+
+
 def test_what_streamlit_s_configuration_allows_is_allowed(monkeypatch):
     values = {"server.enableCORS": True, "server.corsAllowedOrigins": ["https://a.example"]}
     monkeypatch.setattr(config, "get_option", values.get)
