@@ -341,7 +341,8 @@ class _Rows:
         coverable = np.maximum(np.minimum(rows, self.allowed.any(axis=0).sum()), 1)
         weights = weights * counts[..., None]
         largest = weights == weights.max(axis=-2, keepdims=True)
-        owned = _over_keys(weights, largest / largest.sum(axis=-2, keepdims=True))
+        shared = np.maximum(largest.sum(axis=-2, keepdims=True), 1)  # beside NaN none is largest
+        owned = _over_keys(weights, largest / shared)
         return owned * rows / coverable
 
 

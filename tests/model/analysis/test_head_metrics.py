@@ -154,6 +154,20 @@ def test_rows_with_keys_of_their_own_alone_are_not_one_to_one():
     assert [match.score for match in found if match.name == "one-to-one"] == [0]
 
 
+def test_a_head_without_numbers_spoils_those_of_no_other():
+    """And is measured without a warning."""
+    kind, query, key, may = CASES["cross"]
+    weights = random_weights(may)
+    whole = measure(weights, query, key, kind != "cross", may > 0)
+    weights[0, 1] = np.nan
+    spoilt = measure(weights, query, key, kind != "cross", may > 0)
+    others = np.ones(weights.shape[:2], bool)
+    others[0, 1] = False
+    for name, values in whole.numbers.items():
+        np.testing.assert_array_equal(spoilt.numbers[name][others], values[others])
+    assert np.isnan(spoilt.numbers["coverage"][0, 1])
+
+
 def test_no_entropy_is_below_0():
     exact = np.stack([np.eye(4), np.eye(4)[::-1]])[None].astype(np.float32)
     for weights in (exact, exact * np.float32(1 + 1e-7)):
