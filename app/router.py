@@ -55,3 +55,4 @@ with session.running(page.key):
         with bar, session.within_memory():
             top_bar(page)
 session.settle_the_process()
+session.collect_garbage()

@@ -5,6 +5,7 @@ page asks here once for the run, its view and what it draws, and passes them on.
 """
 
 import gc
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -37,6 +38,7 @@ from model.probing.run import FINAL, Run
 from model.probing.trace import CannotRead, read_of
 from model.transformer import Site
 
+COLLECT_EVERY = 50  # runs of all sessions
 REMEMBERED = 200  # lines of changes, to undo
 MOST_LINES = 50  # of those that were typed, where each takes a pass
 BUTTONS = 12  # more choices than these are a list
@@ -85,6 +87,8 @@ class Focus:
     layer: int
     head: int
 
+
+_runs = itertools.count(1)
 
 # What is chosen
 
@@ -205,6 +209,13 @@ def settle_the_process() -> None:
         catalog.read_all()
     gc.collect()
     gc.freeze()
+
+
+def collect_garbage() -> None:
+    """After some runs, of whichever session, when all that was drawn is sent: what sessions that
+    are gone have left is not found by itself for long."""
+    if next(_runs) % COLLECT_EVERY == 0:
+        gc.collect()
 
 
 def context() -> Context:

@@ -1,8 +1,10 @@
 """What the model's tests share: small random models and sentences."""
 
+import gc
 import itertools
 from collections.abc import Iterator
 from dataclasses import fields
+from types import FunctionType, ModuleType
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +12,7 @@ from torch import Tensor, nn
 from model import checkpoint, presets
 from model.checkpoint import SHIPPED, Checkpoint
 from model.masks import Masks
+from model.probing.capture import view
 from model.probing.run import Run
 from model.probing.trace import Trace, trace
 from model.tokenizer import Encoding, Tokenizer
@@ -100,3 +103,24 @@ def assert_close(ours, theirs) -> None:
 
 def max_difference(ours, theirs) -> float:
     return (ours - theirs).abs().max().item()
+
+
+def check_view(model: nn.Module) -> None:
+    """That a view has the same parts, and that nothing in it leads to a module of the model or to
+    what one of them may change."""
+    own = view(model)
+    parts, theirs = ([(n, type(m)) for n, m in one.named_modules()] for one in (own, model))
+    assert parts == theirs and str(own) == str(model)
+    assert list(own.state_dict()) == list(model.state_dict())
+    kept_apart = {id(module): module for module in model.modules()}
+    for module in model.modules():
+        containers = (v for v in vars(module).values() if isinstance(v, dict | set | list))
+        kept_apart |= {id(one): one for one in containers}
+    found, seen = [own], set()
+    while found:
+        one = found.pop()
+        if id(one) in seen or isinstance(one, type | ModuleType | FunctionType | torch.Tensor):
+            continue
+        seen.add(id(one))
+        assert id(one) not in kept_apart, one
+        found += gc.get_referents(one)

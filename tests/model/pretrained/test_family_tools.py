@@ -14,7 +14,7 @@ from model.probing.changes import HeadOff, Scope, parse
 from model.probing.head_steps import ABLATIONS, head_steps
 from model.probing.sites import attention_at
 from model.probing.trace import CannotRead, ids_of, read_of, trace
-from tests.model.common import hooks
+from tests.model.common import check_view, hooks
 from tests.model.pretrained.folders import TEXT
 
 WITHIN = 2e-5
@@ -24,6 +24,10 @@ def logits(family, line="", model=None, given=Given()):
     model = model or family.model
     run = dataclasses.replace(family.run, changes=parse(line))
     return torch.tensor(trace(model, run, given).logits)
+
+
+def test_a_view_shares_weights_and_values_alone(family):
+    check_view(family.model)
 
 
 def test_a_trace_has_the_scores_that_were_used(family):

@@ -2,11 +2,14 @@ import pytest
 import torch
 
 from model.masks import Masks
+from model.presets import PRESETS
 from model.probing.capture import capture, view
+from model.probing.reference import Reference
 from tests.devices import here, within
 from tests.model.common import (
     assert_close,
     attentions,
+    check_view,
     hooks,
     max_difference,
     random_ids,
@@ -39,6 +42,11 @@ def test_a_view_has_modules_of_its_own_over_shared_weights():
             assert theirs[name].data_ptr() == tensor.data_ptr()
     with capture(own):
         assert hooks(model) == 0 < hooks(own)
+
+
+@pytest.mark.parametrize("name", [*PRESETS, "twin"])
+def test_a_view_shares_weights_and_values_alone(name):
+    check_view(Reference(random_model()) if name == "twin" else random_model(name))
 
 
 def test_capturing_changes_nothing():
