@@ -68,11 +68,6 @@ def markdown(card: dict, model: Transformer, preset: str) -> str:
         ]
         signatures = sorted({text for s in scores for text in s.get("signature", {}).values()})
         parts += ["## Scores", table(rows), "\n".join(f"- `{text}`" for text in signatures)]
-    if alpha := card.get("length_penalty"):
-        parts += [
-            "Beam search takes the length penalty of Wu et al. 2016 (equation 14) with "
-            f"α = {alpha:g}, which gave the highest BLEU on the validation set."
-        ]
     if domain := card.get("domain"):
         rows = [
             {"measure": name, "mean": f"{mean:.3f}", "standard deviation": f"{deviation:.3f}"}

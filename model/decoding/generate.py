@@ -8,14 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from model.decoding.search import (
-    PAPER_ALPHA,
-    Candidate,
-    beam_search,
-    first_token,
-    longest,
-    steps_for,
-)
+from model.decoding.search import Candidate, beam_search, first_token, longest, steps_for
 from model.probing.applying import Given, applied
 from model.probing.changes import look_ahead
 from model.probing.run import Run
@@ -37,7 +30,7 @@ class Beam:
     (Wu et al. 2016, equation 14)."""
 
     width: int = 4
-    alpha: float = PAPER_ALPHA
+    alpha: float = 0.6
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,6 @@ from model.probing.sites import kinds_of
 from model.probing.trace import CannotRead
 from model.transformer import Config, Transformer
 
-PAPER_ALPHA = 0.6  # of the length penalty, section 6.1
-
 
 class Continuations:
     """As `Steps`, of a decoder alone: the logits behind growing texts. With a cache the prompt is
@@ -179,7 +177,7 @@ def beam_search(
     model: Transformer,
     src: Tensor,
     beam: int = 4,
-    alpha: float = PAPER_ALPHA,
+    alpha: float = 0.6,
     max_length: int | None = None,
     masks: Masks = Masks(),
     use_cache: bool = True,

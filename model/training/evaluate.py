@@ -1,11 +1,6 @@
-"""Score a checkpoint on its test sets: `python -m model evaluate NAME --data DIR --beam 5`.
-
-A beam search takes the length penalty that the checkpoint's card names. With `--choose-penalty` it
-is chosen first, by BLEU on the validation set, as the paper's was (section 6.1).
-"""
+"""Score a checkpoint on its test sets: `python -m model evaluate NAME --data DIR --beam 5`."""
 
 import argparse
-import dataclasses
 import json
 import sys
 import time
@@ -15,14 +10,12 @@ import torch
 
 from model.card import with_scores
 from model.checkpoint import Checkpoint, load, write_card
-from model.decoding.search import PAPER_ALPHA, beam_search, greedy_decode
+from model.decoding.search import beam_search, greedy_decode
 from model.masks import Masks
 from model.probing.sites import device_of
 from model.training import data, tasks
 from model.training.data import DataError
 from model.training.tasks import Example, Task
-
-ALPHAS = [step / 5 for step in range(3, 13)]  # length penalties to choose from: 0.6 to 2.4
 
 
 def in_batches(model, tokenizer, texts: list[str], answer, size: int = 100) -> list:
@@ -43,10 +36,9 @@ def in_batches(model, tokenizer, texts: list[str], answer, size: int = 100) -> l
 def translate(checkpoint: Checkpoint, texts: list[str], beam: int = 1) -> list[str]:
     """Translations by greedy search, or by beam search with more than one beam."""
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
-    alpha = checkpoint.card.get("length_penalty", PAPER_ALPHA)
 
     def decode(src):
-        return greedy_decode(model, src) if beam == 1 else beam_search(model, src, beam, alpha)
+        return greedy_decode(model, src) if beam == 1 else beam_search(model, src, beam)
 
     return [tokenizer.decode(ids) for ids in in_batches(model, tokenizer, texts, decode)]
 
@@ -91,20 +83,6 @@ def bleu_and_chrf(translations: list[str], references: list[str]) -> dict:
     return figures | {"signature": signature}
 
 
-def choose_penalty(checkpoint: Checkpoint, task: Task, beam: int) -> dict[float, float]:
-    """Length penalty → BLEU, lowercased, on the validation set. Raises DataError for what no beam
-    search writes."""
-    if beam == 1 or task.score != "bleu":
-        raise DataError("A length penalty is chosen for a model that translates, with --beam 2 up.")
-    sources, targets = (list(side) for side in zip(*task.examples()["val"], strict=True))
-    found = {}
-    for alpha in ALPHAS:
-        one = dataclasses.replace(checkpoint, card=checkpoint.card | {"length_penalty": alpha})
-        found[alpha] = bleu_and_chrf(translate(one, sources, beam), targets)["bleu_lc"]
-        print(f"length penalty {alpha:.1f}: {found[alpha]:.2f}", file=sys.stderr, flush=True)
-    return found
-
-
 def evaluate(checkpoint: Checkpoint, task: Task, examples: list[Example], beam: int = 1) -> dict:
     """The figures of one test set, without its name."""
     sources, targets = (list(side) for side in zip(*examples, strict=True))
@@ -128,9 +106,6 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("checkpoint", help="a shipped one by name, or its folder")
     parser.add_argument("--data", type=Path, metavar="DIR", help="its data (for pairs: FILE.tsv)")
     parser.add_argument("--beam", type=int, default=1, help="1 is greedy search (default)")
-    parser.add_argument(
-        "--choose-penalty", action="store_true", help="the best length penalty on validation data"
-    )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--json", action="store_true", help="one JSON object per test set")
     args = parser.parse_args(arguments)
@@ -146,10 +121,6 @@ def run(args) -> None:
     checkpoint = load(args.checkpoint).on(args.device)
     card = checkpoint.card
     task = tasks.task(card.get("task"), args.data, card.get("direction") == ["de", "en"])
-    if args.choose_penalty:
-        found = choose_penalty(checkpoint, task, args.beam)
-        card = card | {"length_penalty": max(found, key=found.get)}
-        checkpoint = dataclasses.replace(checkpoint, card=card)
     scores = []
     for name, examples in task.tests().items():
         start = time.perf_counter()

@@ -81,37 +81,6 @@ def test_command_prints_json_and_writes_the_card(folder, monkeypatch, capsys):
     assert (folder / "model.safetensors").read_bytes() == weights
 
 
-def test_the_length_penalty_is_chosen_on_the_validation_set(folder, monkeypatch, capsys):
-    """By BLEU; the card keeps it, and every later beam search takes it."""
-    examples = {"train": [], "val": [("a b c d", "eins zwei drei vier fünf")]}
-    task = dataclasses.replace(
-        tasks.toy("copy"),
-        score="bleu",
-        examples=lambda: examples,
-        tests=lambda: {"test": examples["val"]},
-    )
-    monkeypatch.setattr(tasks, "task", lambda *arguments: task)
-    taken = []
-
-    def search(model, src, beam, alpha):
-        taken.append(alpha)
-        words = "eins zwei drei vier fünf" if alpha == 1.4 else "eins zwei drei"
-        return [[words]]
-
-    monkeypatch.setattr(evaluate, "beam_search", search)
-    monkeypatch.setattr(Tokenizer, "decode", lambda self, ids: ids[0])
-    run(monkeypatch, folder, "--beam", 3, "--choose-penalty")
-    assert taken == [*evaluate.ALPHAS, 1.4]
-    assert checkpoint.load(folder).card["length_penalty"] == 1.4
-    assert "α = 1.4" in (folder / "README.md").read_text(encoding="utf-8")
-    run(monkeypatch, folder, "--beam", 3)
-    assert taken[-1] == 1.4
-    out, err = capsys.readouterr()
-    assert "bleu_lc 100.00" in out and "length penalty 1.4: 100.00" in err
-    with pytest.raises(SystemExit, match="--beam 2"):
-        run(monkeypatch, folder, "--choose-penalty")
-
-
 def test_no_such_checkpoint_is_one_sentence(monkeypatch, tmp_path):
     with pytest.raises(SystemExit) as caught:
         run(monkeypatch, tmp_path / "nothing")
