@@ -19,10 +19,11 @@ def wanted(view: ModelView, score: Score) -> str:
     return " less ".join(f"“{labels.escaped(answer)}”" for answer in view.checkpoint.outputs(ids))
 
 
-def choose(term: Term) -> None:
-    """In a callback: the head of a part, if it is one."""
-    if term.head is not None:
-        session.choose(kind=term.kind, layer=term.layer + 1, head=term.head + 1)
+def head_of(term: Term) -> dict:
+    """The settings that choose the head of a part; none where it is not one."""
+    if term.head is None:
+        return {}
+    return {"kind": term.kind, "layer": term.layer + 1, "head": term.head + 1}
 
 
 def bars(sum_of: Decomposition, name: str, projector: bool) -> None:
@@ -36,7 +37,7 @@ def bars(sum_of: Decomposition, name: str, projector: bool) -> None:
     def select() -> None:
         for point in st.session_state[FIGURE].selection.points:
             if point["point_index"] < min(MOST, len(largest)):
-                choose(largest[point["point_index"]][0])
+                session.choose(**head_of(largest[point["point_index"]][0]))
 
     figure(
         charts.bars(names, values, "adds to the logit", HEIGHT),

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from app import charts, compute, effects, labels, session
+from app import acts, charts, compute, effects, labels, session
 from app.components.figure import figure
 from app.settings import SWEEPS
 
@@ -24,12 +24,6 @@ if (tokens := compute.tokens_of_sweep(view, run, name)) > (most := compute.most_
     raise session.NothingToShow
 swept = effects.sweep_of(view, run, name, effects.score(view, run))
 rows = effects.table(swept, trace)
-
-
-def select() -> None:
-    for row in st.session_state[TABLE].selection.rows:
-        if head := rows[row]["head"]:
-            session.choose(**head)
 
 
 picture, table = st.columns([3, 2])
@@ -53,7 +47,7 @@ with table:
         key=TABLE,
         hide_index=True,
         height=HEIGHT,
-        on_select=select,
+        on_select=acts.choosing(TABLE, [row["head"] or {} for row in rows]),
         selection_mode="single-row",
         column_config={"effect": st.column_config.NumberColumn(format="%.3f", width="small")},
         alt=f"Effect of {name}, each change a row",

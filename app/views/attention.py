@@ -63,9 +63,9 @@ packed = compute.cached(
 head_grid(
     packed,
     look(model, run),
-    on_focus=lambda tile: session.focus_on(**tile),
+    on_focus=session.focus_on,
     on_query=session.follow,
-    on_act=lambda what: acts.act(**what),
+    on_act=acts.act,
     fresh=session.is_new("grid", hash(packed)),
 )
 # It may take a pass of its own, which the grid need not wait for.

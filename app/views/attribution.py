@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import charts, compute, effects, labels, session
+from app import acts, charts, compute, effects, labels, session
 from app.components.figure import figure
 from app.views import _terms
 from app.views._terms import HEIGHT
@@ -23,11 +23,6 @@ projector = session.values()["projector"]
 head = (focus.layer, focus.head) if focus.kind == source_kind(view.model) else None
 sum_of = compute.decomposition_of(view, run, score)
 words = compute.attribution_of(view, run, score, head)
-
-
-def select() -> None:
-    for row in st.session_state[TABLE].selection.rows:
-        _terms.choose(largest[row][0])
 
 
 parts, source = st.columns([2, 3])
@@ -61,7 +56,7 @@ with table:
         key=TABLE,
         hide_index=True,
         height=HEIGHT,
-        on_select=select,
+        on_select=acts.choosing(TABLE, [_terms.head_of(term) for term, _ in largest]),
         selection_mode="single-row",
         column_config={"adds": st.column_config.NumberColumn(format="%.3f", width="small")},
         alt="Every part of the model and what it adds to the logit",

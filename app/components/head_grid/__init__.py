@@ -2,7 +2,7 @@
 weights, as bytes; the other how to look at them (focus, order, scale), which is small."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 
 import streamlit as st
@@ -25,9 +25,9 @@ _mount_look = st.components.v2.component("headlight_head_grid_look", js=script("
 def head_grid(
     packed: bytes,
     look: Look,
-    on_focus: Callable[[Mapping], None],
+    on_focus: Callable[..., None],
     on_query: Callable[[int], None],
-    on_act: Callable[[Mapping], None],
+    on_act: Callable[..., None],
     fresh: bool,
 ) -> None:
     """The grid. `on_focus` hears of a head that was selected, as `Look.focus`, with the count of
@@ -36,15 +36,15 @@ def head_grid(
     these weights yet."""
 
     def focus():
-        on_focus(st.session_state["head_grid"].focus)
+        on_focus(**st.session_state["head_grid"].focus)
 
     def query():
         on_query(st.session_state["head_grid"].query)
 
     def act():
         told = st.session_state["head_grid"].act
-        on_focus(told["focus"])
-        on_act(told["what"])
+        on_focus(**told["focus"])
+        on_act(**told["what"])
 
     _mount(
         data=packed,
