@@ -1,7 +1,8 @@
 """Serves a class: `python -m app.serve [--port 8501] [--replicas 4] [--models DIR]`.
 
 The app runs in so many processes. Each has drawn its first page before anybody is told of it, and
-one that dies is replaced. Several stand behind nginx, which leads a visitor to the same one again.
+one that dies is replaced. Several stand behind nginx, which leads a visitor to the same one again;
+one more is ready to take the place of one that dies.
 """
 
 import argparse
@@ -91,6 +92,7 @@ class Service:
 
     def __init__(self, port: int, replicas: int, arguments: Sequence[str]):
         self.port, self.arguments, self.wanted = port, arguments, replicas
+        self.spare = int(replicas > 1)
         self.replicas: list[Replica] = []
         self.started, self.not_before = 0, 0.0
         self.nginx, self.led = None, {}  # name → port of those that nginx leads to
@@ -155,6 +157,11 @@ class Service:
             time.sleep(LOOK)
         self.look()
 
+    @property
+    def serving(self) -> list[Replica]:
+        """Those that visitors are led to: the oldest ones that are ready."""
+        return [one for one in self.replicas if one.is_ready][: self.wanted]
+
     def look(self) -> None:
         """Replace what has died, and lead visitors to all that is ready."""
         for replica in [replica for replica in self.replicas if not replica.is_alive]:
@@ -162,10 +169,10 @@ class Service:
             self.replicas.remove(replica)
             if not replica.is_ready:
                 self.not_before = time.monotonic() + AGAIN
-        while len(self.replicas) < self.wanted and time.monotonic() > self.not_before:
+        while len(self.replicas) < self.wanted + self.spare and time.monotonic() > self.not_before:
             self.start()
         if self.wanted > 1:
-            self._lead({one.name: one.port for one in self.replicas if one.is_ready})
+            self._lead({one.name: one.port for one in self.serving})
 
     def _lead(self, ready: dict[str, int]) -> None:
         """Have nginx lead visitors to these, who are connected to others stay so."""

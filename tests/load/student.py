@@ -186,16 +186,17 @@ async def attend(
     student = make(record)
     await asyncio.sleep(chance.uniform(0, arrival))
     try:
-        await student.open()
-        while (wait := chance.expovariate(1 / pause)) + loop.time() < end:
+        wait, act = 0.0, student.open
+        while wait + loop.time() < end:
             try:
-                if await _is_lost(student.tab, wait):
+                if wait and await _is_lost(student.tab, wait):
                     raise Lost("while at rest")
-                await student.act()
+                await act()
             except Lost as lost:
                 if not returns:
                     raise
                 await _come_back(student, record, lost)
+            wait, act = chance.expovariate(1 / pause), student.act
     except (Lost, TimeoutError, KeyError) as error:
         record.errors.append(f"{type(error).__name__}: {error}")
     finally:
