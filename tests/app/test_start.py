@@ -12,6 +12,7 @@ import pytest
 from streamlit import config
 
 from app import guard, theme
+from app.document import Document
 from app.guard import Guard, is_own
 from tests.conftest import ROOT, serve
 
@@ -111,6 +112,27 @@ def test_a_document_has_our_style_whoever_packs_it_or_kept_another(elsewhere):
     assert answer(elsewhere[0], "GET", "/", **asks, **kept).status == 200
     script = answer(elsewhere[0], "GET", "/_stcore/health", **asks)
     assert script.read() == b"ok"
+
+
+@pytest.mark.parametrize("kind", ["text/html", "application/zip"])
+def test_what_is_no_document_of_ours_is_left_as_it_is(kind):
+    """An exported page, and a file, which goes on as it comes."""
+    sent, chunks = [], [b"<body>a page", b" of one's own</body>"]
+
+    async def app(scope, receive, send):
+        headers = [(b"content-type", kind.encode()), (b"etag", b"1")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for more, chunk in ((True, chunks[0]), (False, chunks[1])):
+            await send({"type": "http.response.body", "body": chunk, "more_body": more})
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "headers": [(b"accept", b"text/html")]}
+    asyncio.run(Document(app)(scope, None, send))
+    assert dict(sent[0]["headers"])[b"etag"] == b"1"
+    bodies = [message["body"] for message in sent[1:]]
+    assert bodies == ([b"".join(chunks)] if kind == "text/html" else chunks)
 
 
 def test_a_host_that_is_none_stays_out_of_the_policy():
