@@ -6,6 +6,7 @@ import http.client
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,12 @@ def elsewhere(tmp_path_factory):
     environment = {"PYTHONPATH": str(folder), "HEADLIGHT_AUDIT": str(audit)}
     with serve(ROOT, cwd=Path("/"), **environment) as address:
         yield address.removeprefix("http://"), audit
+
+
+def run(coroutine):
+    """In a thread of its own: Playwright's event loop may be running in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
 
 
 def answer(host: str, method: str, path: str, **headers: str) -> http.client.HTTPResponse:
@@ -129,7 +136,7 @@ def test_what_is_no_document_of_ours_is_left_as_it_is(kind):
         sent.append(message)
 
     scope = {"type": "http", "method": "GET", "headers": [(b"accept", b"text/html")]}
-    asyncio.run(Document(app)(scope, None, send))
+    run(Document(app)(scope, None, send))
     assert dict(sent[0]["headers"])[b"etag"] == b"1"
     bodies = [message["body"] for message in sent[1:]]
     assert bodies == ([b"".join(chunks)] if kind == "text/html" else chunks)
@@ -145,7 +152,7 @@ def test_a_host_that_is_none_stays_out_of_the_policy():
         sent.append(message)
 
     scope = {"type": "http", "method": "GET", "headers": [(b"host", b"x; script-src *")]}
-    asyncio.run(Guard(app)(scope, None, send))
+    run(Guard(app)(scope, None, send))
     policy = dict(sent[0]["headers"])[b"content-security-policy"].decode()
     assert "x;" not in policy and policy.count("script-src") == 1
 
@@ -179,15 +186,15 @@ def test_uploads_are_bounded_over_all_sessions(monkeypatch):
 
     for size, expected in ((60, 204), (60, 204), (101, 413)):
         asked, statuses = put(content_length=size)
-        asyncio.run(asked)
+        run(asked)
         assert statuses[0] == expected, size
     asked, statuses = put()
-    asyncio.run(asked)
+    run(asked)
     assert statuses[0] == 413
     held = 50
     for size, expected in ((50, 204), (51, 413)):
         asked, statuses = put(content_length=size)
-        asyncio.run(asked)
+        run(asked)
         assert statuses[0] == expected, size
     assert taken == [b"60", b"60", b"50"]
 
@@ -241,5 +248,5 @@ def test_the_app_is_shown_where_there_is_a_screen(monkeypatch, headless):
         async with guard.opening_browser(None):
             pass
 
-    asyncio.run(start())
+    run(start())
     assert shown == ([] if headless else ["http://localhost:8501"])
