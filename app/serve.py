@@ -149,7 +149,7 @@ class Service:
 
     def until_ready(self) -> None:
         """Start all. Raises CannotServe where one ends instead."""
-        for _ in range(self.wanted):
+        for _ in range(self.wanted + self.spare):
             self.start()
         while not all(replica.is_ready for replica in self.replicas):
             if not all(replica.is_alive for replica in self.replicas):
@@ -163,7 +163,7 @@ class Service:
         return [one for one in self.replicas if one.is_ready][: self.wanted]
 
     def look(self) -> None:
-        """Replace what has died, and lead visitors to all that is ready."""
+        """Replace what has died, and lead visitors to those that serve."""
         for replica in [replica for replica in self.replicas if not replica.is_alive]:
             print(f"{replica.name} ended ({replica.process.returncode}).", flush=True)
             self.replicas.remove(replica)
