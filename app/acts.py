@@ -1,11 +1,9 @@
 """What is done to heads, tokens and cells: each act makes a line of changes of the one before, in a
 callback."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
-
-import streamlit as st
 
 from app import session
 from app.settings import WITH, WITHOUT
@@ -22,17 +20,6 @@ def change(found: Iterable[Change]) -> None:
 def travel(by: int) -> None:
     """Undo the last change, with by = −1, or with 1 redo it, in a callback."""
     session.choose(changes=session.history().go(by))
-
-
-def choosing(table: str, rows: Sequence[Mapping]) -> Callable[[], None]:
-    """A callback of a table: the settings of the row that was selected. Streamlit keeps a callback
-    as long as its session, and one that a page defines keeps all that the page has computed."""
-
-    def choose() -> None:
-        for row in st.session_state[table].selection.rows:
-            session.choose(**rows[row])
-
-    return choose
 
 
 def act(what: str, **on) -> None:

@@ -6,7 +6,7 @@ page asks here once for the run, its view and what it draws, and passes them on.
 
 import gc
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -88,12 +88,10 @@ class Focus:
     head: int
 
 
-_runs = itertools.count(1)
-
 # What is chosen
 
 
-# What `memo` gives, while the script runs: to ask Streamlit for it takes locks, 150 times a run.
+# What `memo` gives, while the script runs: to ask Streamlit for it takes locks, 190 times a run.
 _notes: ContextVar[dict | None] = ContextVar("notes", default=None)
 
 
@@ -211,9 +209,12 @@ def settle_the_process() -> None:
     gc.freeze()
 
 
+_runs = itertools.count(1)  # of all sessions
+
+
 def collect_garbage() -> None:
-    """After some runs, of whichever session, when all that was drawn is sent: what sessions that
-    are gone have left is not found by itself for long."""
+    """At the end of every so many runs: what sessions that are gone have left is not found by
+    itself for long."""
     if next(_runs) % COLLECT_EVERY == 0:
         gc.collect()
 
@@ -332,6 +333,17 @@ def select_row(table: str, row: int | None) -> None:
     before = st.session_state.get(table)
     if before is None or list(before["selection"]["rows"]) != rows:
         st.session_state[table] = {"selection": {"rows": rows}}
+
+
+def choosing(table: str, rows: Sequence[Mapping]) -> Callable[[], None]:
+    """A callback of a table: the settings of the row that was selected. Streamlit keeps a callback
+    as long as its session, and one that a page defines keeps all that the page has computed."""
+
+    def choose_row() -> None:
+        for row in st.session_state[table].selection.rows:
+            choose(**rows[row])
+
+    return choose_row
 
 
 def reset(key: str) -> None:

@@ -1,5 +1,6 @@
 """What tests of the app share: a model that no data set is needed for, and a running server."""
 
+import asyncio
 import os
 import shutil
 import socket
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -78,6 +80,12 @@ def models(tmp_path_factory) -> Path:
     shutil.copytree(folder / "short", folder / "broken")
     (folder / "broken" / "model.safetensors").write_bytes(b"not weights")
     return folder
+
+
+def run_apart(coroutine):
+    """In a thread of its own: Playwright's event loop may be running in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
 
 
 @contextmanager

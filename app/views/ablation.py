@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from app import acts, charts, compute, effects, labels, session
+from app import charts, compute, effects, labels, session
 from app.components.figure import figure
 from app.settings import SWEEPS
 
@@ -47,7 +47,7 @@ with table:
         key=TABLE,
         hide_index=True,
         height=HEIGHT,
-        on_select=acts.choosing(TABLE, [row["head"] or {} for row in rows]),
+        on_select=session.choosing(TABLE, [row["head"] or {} for row in rows]),
         selection_mode="single-row",
         column_config={"effect": st.column_config.NumberColumn(format="%.3f", width="small")},
         alt=f"Effect of {name}, each change a row",

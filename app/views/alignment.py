@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from app import acts, compute, labels, session
+from app import compute, labels, session
 from app.components.word_lines import word_lines
 from app.settings import AT_ROWS, INFLUENCE, OF_LAYER, SELECTED
 from model.analysis.alignment import Links, WordWeights, aligning_kind
@@ -82,12 +82,7 @@ rows = [
         "aligns the word that": labels.SHIFTS[found.shifts[layer, head]],
         **{at: 100 * found.agreement[i][layer][head] for i, at in enumerate(AGREEMENT)},
         "best set": (layer, head) in map(tuple, found.heads),
-        "settings": {
-            "kind": kind,
-            "layer": site.layer + 1,
-            "head": head + 1,
-            "aligned_by": SELECTED,
-        },
+        "settings": dict(kind=kind, layer=site.layer + 1, head=head + 1, aligned_by=SELECTED),
     }
     for layer, site in enumerate(sites)
     for head in range(site.n_heads)
@@ -101,7 +96,7 @@ with table:
         key=TABLE,
         hide_index=True,
         height=HEIGHT,
-        on_select=acts.choosing(TABLE, [row["settings"] for row in rows]),
+        on_select=session.choosing(TABLE, [row["settings"] for row in rows]),
         selection_mode="single-row",
         column_config=dict.fromkeys(AGREEMENT, percent),
         alt="Heads and how well they align words",

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import acts, charts, compute, effects, labels, session
+from app import charts, compute, effects, labels, session
 from app.components.figure import figure
 from app.views import _terms
 from app.views._terms import HEIGHT
@@ -56,7 +56,7 @@ with table:
         key=TABLE,
         hide_index=True,
         height=HEIGHT,
-        on_select=acts.choosing(TABLE, [_terms.head_of(term) for term, _ in largest]),
+        on_select=session.choosing(TABLE, [_terms.head_of(term) for term, _ in largest]),
         selection_mode="single-row",
         column_config={"adds": st.column_config.NumberColumn(format="%.3f", width="small")},
         alt="Every part of the model and what it adds to the logit",

@@ -158,6 +158,9 @@ class Training:
                 initial.card.get("recipes", []),
                 initial.card.get("step", 0),
             )
+        if recipe.bpe_dropout and self.tokenizer.kind != "BPE":
+            kind = self.tokenizer.kind
+            raise DataError(f"BPE-dropout leaves out merges; this tokenizer has none ({kind}).")
         self.config = model.config
         self.examples = examples["train"]
         self.pairs = {
@@ -452,6 +455,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         parser.error("`pairs`, and only it, takes a file")
     if args.start is not None and args.dropout is not None:
         parser.error("--dropout is one of the sizes that come with --start")
+    if args.bpe_dropout is not None and not 0 <= args.bpe_dropout <= 1:
+        parser.error("--bpe-dropout is a share, from 0 to 1")
     if args.out.exists() and not args.resume and any(args.out.iterdir()):
         parser.error(f"{args.out} is not empty: name another folder, or --resume")
     return args

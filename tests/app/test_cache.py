@@ -1,5 +1,6 @@
 """What is kept, and for how long."""
 
+import itertools
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -117,6 +118,15 @@ def test_what_is_kept_may_be_replaced_by_more():
     assert cache.known("sweep") == "whole" and list(cache.entries) == ["other", "sweep"]
     cache.put("more", "m", 1)
     assert list(cache.entries) == ["sweep", "more"]
+
+
+def test_garbage_is_collected_after_many_runs_not_after_each(monkeypatch):
+    collected = []
+    monkeypatch.setattr(session, "_runs", itertools.count(1))
+    monkeypatch.setattr(session.gc, "collect", lambda: collected.append(1))
+    for _ in range(2 * session.COLLECT_EVERY):
+        session.collect_garbage()
+    assert len(collected) == 2
 
 
 # Not yet: Inside and Lookup, whose fragments Streamlit keeps whole; Generate, Architecture and

@@ -9,6 +9,7 @@ import urllib.request
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -102,6 +103,41 @@ def test_the_qr_code_is_a_picture_of_its_text():
     root = ElementTree.fromstring(first)
     assert root.tag.endswith("svg") and root.get("width") == root.get("height")
     assert first != other
+
+
+def test_the_process_that_stands_ready_takes_the_place_of_one_that_died(monkeypatch):
+    """At once; those who still have theirs keep it, and another one is started to stand ready."""
+    led = []
+    monkeypatch.setattr(serve.Service, "_lead", lambda self, ready: led.append([*ready]))
+
+    def start(service):
+        service.started += 1
+        process = SimpleNamespace(poll=lambda: None, returncode=-9)
+        name = f"replica{service.started}"
+        service.replicas.append(serve.Replica(name, service.started, process, service.started < 4))
+
+    monkeypatch.setattr(serve.Service, "start", start)
+    service = serve.Service(1, 2, [])
+    service.until_ready()
+    assert len(service.replicas) == 3 and led == [["replica1", "replica2"]]
+    service.replicas[0].process.poll = lambda: -9
+    service.look()
+    assert led[-1] == ["replica2", "replica3"]
+    assert [one.name for one in service.replicas] == ["replica2", "replica3", "replica4"]
+    service.replicas[0].process.poll = lambda: -9  # replica 4 is not ready yet
+    service.look()
+    assert led[-1] == ["replica3"] and len(service.replicas) == 3
+    service.replicas[1].is_ready = True
+    service.look()
+    assert led[-1] == ["replica3", "replica4"]
+
+
+def test_one_process_alone_has_no_other_beside_it(monkeypatch):
+    service = serve.Service(1, 1, [])
+    monkeypatch.setattr(serve.Service, "start", lambda self: self.replicas.append(
+        serve.Replica("replica1", 1, SimpleNamespace(poll=lambda: None), True)))  # fmt: skip
+    service.until_ready()
+    assert len(service.replicas) == 1
 
 
 def test_a_port_that_is_taken_is_told_in_a_sentence(capsys):

@@ -1,21 +1,22 @@
 """Streamlit's configuration lies beside the script, and is read wherever one stands; and who may
 speak to the server."""
 
-import asyncio
 import http.client
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from streamlit import config
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from app import guard, theme
 from app.document import Document
 from app.guard import Guard, is_own
-from tests.conftest import ROOT, serve
+from tests.conftest import ROOT, run_apart, serve
 
 UPGRADE = {
     "Connection": "Upgrade",
@@ -43,12 +44,6 @@ def elsewhere(tmp_path_factory):
     environment = {"PYTHONPATH": str(folder), "HEADLIGHT_AUDIT": str(audit)}
     with serve(ROOT, cwd=Path("/"), **environment) as address:
         yield address.removeprefix("http://"), audit
-
-
-def run(coroutine):
-    """In a thread of its own: Playwright's event loop may be running in this one."""
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, coroutine).result()
 
 
 def answer(host: str, method: str, path: str, **headers: str) -> http.client.HTTPResponse:
@@ -136,7 +131,7 @@ def test_what_is_no_document_of_ours_is_left_as_it_is(kind):
         sent.append(message)
 
     scope = {"type": "http", "method": "GET", "headers": [(b"accept", b"text/html")]}
-    run(Document(app)(scope, None, send))
+    run_apart(Document(app)(scope, None, send))
     assert dict(sent[0]["headers"])[b"etag"] == b"1"
     bodies = [message["body"] for message in sent[1:]]
     assert bodies == ([b"".join(chunks)] if kind == "text/html" else chunks)
@@ -152,7 +147,7 @@ def test_a_host_that_is_none_stays_out_of_the_policy():
         sent.append(message)
 
     scope = {"type": "http", "method": "GET", "headers": [(b"host", b"x; script-src *")]}
-    run(Guard(app)(scope, None, send))
+    run_apart(Guard(app)(scope, None, send))
     policy = dict(sent[0]["headers"])[b"content-security-policy"].decode()
     assert "x;" not in policy and policy.count("script-src") == 1
 
@@ -186,17 +181,29 @@ def test_uploads_are_bounded_over_all_sessions(monkeypatch):
 
     for size, expected in ((60, 204), (60, 204), (101, 413)):
         asked, statuses = put(content_length=size)
-        run(asked)
+        run_apart(asked)
         assert statuses[0] == expected, size
     asked, statuses = put()
-    run(asked)
+    run_apart(asked)
     assert statuses[0] == 413
     held = 50
     for size, expected in ((50, 204), (51, 413)):
         asked, statuses = put(content_length=size)
-        run(asked)
+        run_apart(asked)
         assert statuses[0] == expected, size
     assert taken == [b"60", b"60", b"50"]
+
+
+def test_what_streamlit_keeps_of_uploads_is_counted(monkeypatch):
+    files = MemoryUploadedFileManager("/upload")
+    for session, size in (("one", 7), ("other", 20)):
+        files.add_file(session, UploadedFileRec(session, "pack.zip", "", bytes(size)))
+    instance = SimpleNamespace(uploaded_file_mgr=files)
+    monkeypatch.setattr(guard.runtime, "exists", lambda: True)
+    monkeypatch.setattr(guard.runtime, "get_instance", lambda: instance)
+    assert guard.uploaded() == 27
+    files.remove_session_files("other")
+    assert guard.uploaded() == 7
 
 
 def test_what_streamlit_s_configuration_allows_is_allowed(monkeypatch):
@@ -248,5 +255,5 @@ def test_the_app_is_shown_where_there_is_a_screen(monkeypatch, headless):
         async with guard.opening_browser(None):
             pass
 
-    run(start())
+    run_apart(start())
     assert shown == ([] if headless else ["http://localhost:8501"])

@@ -3,11 +3,11 @@
 import asyncio
 import json
 import random
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
+from tests.conftest import run_apart
 from tests.load.check import mistakes, wrong
 from tests.load.report import percentile, together
 from tests.load.student import Record, Student
@@ -33,9 +33,7 @@ def records(app) -> list[Record]:
     async def lessons() -> list[Record]:
         return await asyncio.gather(*map(lesson, range(12)))
 
-    # In a thread of its own: Playwright's event loop may be running in this one.
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, lessons()).result()
+    return run_apart(lessons())
 
 
 def test_each_session_sees_what_it_asked_for(records):

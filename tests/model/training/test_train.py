@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -161,8 +162,21 @@ def test_under_bpe_dropout_a_resumed_run_reads_what_was_drawn(tmp_path):
     assert tokens(first) != tokens(second) and tokens(first) != tokens(usual)
     run.train()
     assert len(run.progress.history) == 3
-    # The first one tells how many steps there are; that of the last epoch may be asked for again.
+    # It tells how many steps there are; those of epochs that are over are gone.
     assert {f.name for f in run.folder.glob("run/text-*")} == {"text-0001.json"}
+
+
+def test_bpe_dropout_is_a_share_of_merges(task, tmp_path, capsys, monkeypatch):
+    with pytest.raises(SystemExit):
+        train.parse(["copy", "--out", str(tmp_path), "--bpe-dropout", "1.5"])
+    assert "from 0 to 1" in capsys.readouterr().err
+
+    recipe = dataclasses.replace(RECIPE, bpe_dropout=0.1)
+    pieces = SimpleNamespace(kind="Unigram")
+    other = SimpleNamespace(tokenizer=pieces, preset="", model=torch.nn.Linear(1, 1), card={})
+    monkeypatch.setattr(train, "begin_with", lambda name, task: other)
+    with pytest.raises(DataError, match="Unigram"):
+        Training(task, recipe, tmp_path, start=tmp_path)
 
 
 def test_a_later_run_begins_with_the_weights_of_an_earlier_one(task, whole, tmp_path):
