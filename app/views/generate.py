@@ -1,6 +1,8 @@
 """How the output comes about, token by token."""
 
 import re
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -9,6 +11,7 @@ from app import compute, labels, session
 from app.components.generation import Rows, Step, generation
 from app.settings import BEAM, SAMPLING
 from model.analysis.residual import Lens
+from model.checkpoint import Checkpoint
 from model.decoding.generate import Beam, Generation, Greedy, How, Sampling
 from model.probing.long_trace import Weights
 from model.probing.run import Run
@@ -24,10 +27,10 @@ def decoding() -> How:
     return {BEAM: Beam, SAMPLING: Sampling}.get(how, Greedy)(*chosen)
 
 
-def ids_of(beginning: str) -> tuple[int, ...]:
+def ids_of(beginning: str, vocabulary: int) -> tuple[int, ...]:
     """Raises CannotRead."""
     ids = tuple(map(int, re.findall(r"\d{1,7}", beginning)))
-    if re.fullmatch(r"[\d -]*", beginning) and all(i < len(view.tokenizer) for i in ids):
+    if re.fullmatch(r"[\d -]*", beginning) and all(i < vocabulary for i in ids):
         return ids
     raise CannotRead(f"“{beginning[:80]}” are no token ids of this model, as in “12-45”.")
 
@@ -38,15 +41,21 @@ def written(ids) -> str:
 
 def branches() -> list[str]:
     """All beginnings that were chosen, that of now among them; "" is where nothing was."""
+    chosen = session.values()
     some = [one.strip() for one in chosen["branches"].split(";")]
     return [*dict.fromkeys(["", *some, chosen["beginning"].strip()])]
 
 
-def choose(step: int, token: int) -> None:
-    """Go on with another token at a step."""
-    beginning = written((*shown.ids[:step], token))
+def choose(ids: tuple[int, ...], step: int, token: int) -> None:
+    """Go on with another token at a step of what was written."""
+    beginning = written((*ids[:step], token))
     known = [*branches(), beginning]
     session.choose(beginning=beginning, branches="; ".join(dict.fromkeys(filter(None, known))))
+
+
+def choose_head(layers: list[int], layer: int, head: int) -> None:
+    """`layers` are what the shown layers are called."""
+    session.choose(layer=layers[layer], head=head + 1)
 
 
 def to_branch(beginning: str, prune: bool) -> None:
@@ -57,18 +66,18 @@ def to_branch(beginning: str, prune: bool) -> None:
         session.choose(beginning=beginning, branches="; ".join(filter(None, branches())))
 
 
-def steps_of(found: Generation, lens: Lens) -> list[Step]:
+def steps_of(found: Generation, lens: Lens, checkpoint: Checkpoint) -> list[Step]:
     """What the component draws of each step; `lens` is of their rows."""
     steps = []
     for i, (shares, drawn) in enumerate(zip(found.probabilities, found.drawn, strict=True)):
         token = found.path[i]
         best = [*dict.fromkeys([*np.argsort(-shares, kind="stable")[:SHOWN].tolist(), token])]
-        names = view.checkpoint.outputs(best)
+        names = checkpoint.outputs(best)
         rows = [
             (id, name, float(shares[id]), float(drawn[id]))
             for id, name in zip(best, names, strict=True)
         ]
-        answers = view.checkpoint.outputs(lens.best[:, i].tolist())
+        answers = checkpoint.outputs(lens.best[:, i].tolist())
         said = list(zip(answers, lens.probability[:, i].tolist(), strict=True))
         steps.append(Step(rows, max(0.0, 1 - sum(row[2] for row in rows)), token, said))
     return steps
@@ -88,21 +97,27 @@ def rows_of(trace: Pass, kind: str, layers: Weights, first: int, count: int) -> 
     return Rows(labels.kind_name(trace, kind), numbers, keys, places, weights)
 
 
-def tree(found: Generation, run: Run, how: How) -> list[dict]:
+def tree(found: Generation, write: Callable[[str], Generation]) -> list[dict]:
     """Every branch as its words, and how many of them it has in common with the one shown."""
-    rows = []
+    rows, beginning = [], session.values()["beginning"].strip()
     for name in branches():
-        current = name == chosen["beginning"].strip()
-        other = found if current else compute.generation_of(view, run, how, ids_of(name))
+        other = found if name == beginning else write(name)
         common = next(
             (i for i, (a, b) in enumerate(zip(other.ids, found.ids, strict=False)) if a != b),
             min(len(other.ids), len(found.ids)),
         )
-        rows.append({"name": name, "words": other.tokens, "common": common, "current": current})
+        rows.append(
+            {
+                "name": name,
+                "words": other.tokens,
+                "common": common,
+                "current": name == beginning,
+            }
+        )
     return rows
 
 
-def beams_of(found: Generation) -> list[list[dict]]:
+def beams_of(found: Generation, checkpoint: Checkpoint) -> list[list[dict]]:
     """The candidates of a beam search, each with the text it had grown to."""
     paths, steps, best = {0: ()}, [], max(
         (one.score for step in found.beams for one in step if one.ended), default=None
@@ -116,10 +131,10 @@ def beams_of(found: Generation) -> list[list[dict]]:
             fate = "ended" if one.ended else "left-out" if one.row is None else "grew"
             cells.append(
                 {
-                    "label": view.checkpoint.outputs([one.token])[0],
+                    "label": checkpoint.outputs([one.token])[0],
                     "score": one.score,
                     "fate": fate,
-                    "path": view.tokenizer.target.decode(path),
+                    "path": checkpoint.tokenizer.target.decode(path),
                     "winner": one.ended and one.score == best,
                 }
             )
@@ -138,49 +153,60 @@ def parting(found: Generation, other: Generation) -> str:
     return "the same tokens"
 
 
-run = session.run()
-view = session.view(run)
-if not session.context().predicts_tokens:
-    st.info("This model tells classes apart; it writes no text.")
-    raise session.NothingToShow
-chosen = session.values()
-with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-    how = decoding()
-    if chosen["target"].strip():
-        st.caption("The typed target is not read here: the model writes its own.", width="content")
-    with st.popover("Branches", icon=":material/account_tree:", key="branches_box"):
-        session.draw("beginning")
-        session.draw("branches")
-    shown = compute.generation_of(view, run, how, ids_of(chosen["beginning"]))
-    if run.changes or session.context().has_other:
-        plain = session.other_run() or session.run(changed=False)
-        other = compute.generation_of(session.view(plain), plain, how, ids_of(chosen["beginning"]))
-        whose = "Other run" if session.context().has_other else "Without the changes"
-        text = labels.escaped(view.tokenizer.target.decode(other.ids))
-        st.markdown(f"**{whose}**: {text} ({parting(shown, other)})")
-trace = compute.trace_of(view, shown.run, written=True)
-rows = slice(shown.first, shown.first + len(shown.path))
-lens = compute.lens_of(view, shown.run, written=True, rows=rows)
-kind, focus = session.focus().kind, session.focus()
-text = next(iter(trace.texts.values())).tokens
-generation(
-    title=next(iter(trace.sides.values())).title.capitalize(),
-    text=text[: shown.first + 1] if len(trace.sides) == 1 else text,
-    written=(*shown.tokens, *view.checkpoint.outputs(shown.path[len(shown.tokens) :])),
-    steps=steps_of(shown, lens),
-    rows=rows_of(
-        trace,
-        kind,
-        compute.attention_of(view, shown.run, written=True)[kind],
-        shown.first,
-        len(shown.path),
-    ),
-    focus=vars(focus),
-    branches=tree(shown, run, how),
-    beams=beams_of(shown),
-    on_choose=choose,
-    on_focus=lambda layer, head: session.choose(
-        layer=trace.kinds[kind][layer].layer + 1, head=head + 1
-    ),
-    on_branch=to_branch,
-)
+def page() -> None:
+    """A function: what a page computes at its top level, its callbacks would keep."""
+    run = session.run()
+    view = session.view(run)
+    if not session.context().predicts_tokens:
+        st.info("This model tells classes apart; it writes no text.")
+        raise session.NothingToShow
+    chosen, checkpoint = session.values(), view.checkpoint
+    with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
+        how = decoding()
+        if chosen["target"].strip():
+            st.caption(
+                "The typed target is not read here: the model writes its own.", width="content"
+            )
+        with st.popover("Branches", icon=":material/account_tree:", key="branches_box"):
+            session.draw("beginning")
+            session.draw("branches")
+
+        def write(beginning: str, run: Run = run) -> Generation:
+            ids = ids_of(beginning, len(view.tokenizer))
+            return compute.generation_of(session.view(run), run, how, ids)
+
+        shown = write(chosen["beginning"])
+        if run.changes or session.context().has_other:
+            plain = session.other_run() or session.run(changed=False)
+            other = write(chosen["beginning"], plain)
+            whose = "Other run" if session.context().has_other else "Without the changes"
+            text = labels.escaped(view.tokenizer.target.decode(other.ids))
+            st.markdown(f"**{whose}**: {text} ({parting(shown, other)})")
+    trace = compute.trace_of(view, shown.run, written=True)
+    rows = slice(shown.first, shown.first + len(shown.path))
+    lens = compute.lens_of(view, shown.run, written=True, rows=rows)
+    focus = session.focus()
+    kind = focus.kind
+    text = next(iter(trace.texts.values())).tokens
+    generation(
+        title=next(iter(trace.sides.values())).title.capitalize(),
+        text=text[: shown.first + 1] if len(trace.sides) == 1 else text,
+        written=(*shown.tokens, *checkpoint.outputs(shown.path[len(shown.tokens) :])),
+        steps=steps_of(shown, lens, checkpoint),
+        rows=rows_of(
+            trace,
+            kind,
+            compute.attention_of(view, shown.run, written=True)[kind],
+            shown.first,
+            len(shown.path),
+        ),
+        focus=vars(focus),
+        branches=tree(shown, write),
+        beams=beams_of(shown, checkpoint),
+        on_choose=partial(choose, tuple(shown.ids)),
+        on_focus=partial(choose_head, [site.layer + 1 for site in trace.kinds[kind]]),
+        on_branch=to_branch,
+    )
+
+
+page()

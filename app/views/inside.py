@@ -5,22 +5,29 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import compute, labels, session
+from app.catalog import ModelView
 from app.components.matrices import matrices, on_one_scale
 from app.components.walk import walk
 from app.head_lesson import Lesson, Step
 from app.settings import LARGEST_WEIGHT, SECOND_TOKEN, STEPS
 from model.analysis.head_metrics import total_variation
 from model.probing.head_steps import HeadSteps
+from model.probing.run import Run
+from model.probing.trace import Trace
 
-run = session.run()
-view, focus = session.view(run), session.focus()
-trace = compute.trace_of(view, run)
-where = trace.kinds[focus.kind][focus.layer], focus.head
-query, key = (text.tokens for text in trace.texts_of(focus.kind))
+
+def selected() -> tuple[ModelView, Run, Trace]:
+    run = session.run()
+    view = session.view(run)
+    return view, run, compute.trace_of(view, run)
 
 
 @st.fragment
 def lesson() -> None:
+    """Streamlit keeps it as long as the page, and all that it would take from outside."""
+    (view, run, trace), focus = selected(), session.focus()
+    where = trace.kinds[focus.kind][focus.layer], focus.head
+    query, key = (text.tokens for text in trace.texts_of(focus.kind))
     with st.container(key="controls"):
         choices = st.container(horizontal=True, vertical_alignment="bottom")
         at = session.draw("at")
@@ -61,6 +68,7 @@ def lesson() -> None:
                 matrices(both, key=name)
 
 
+selected()  # what cannot be read is said outside of the fragment
 lesson()
 st.caption(
     "From what enters the attention to the output of its layer: eleven steps, each with its "

@@ -30,9 +30,9 @@ def words() -> None:
 
 def selected_head() -> None:
     run, focus = session.run(), session.focus()
-    trace = compute.trace_of(session.view(run), run)
-    kind, layer, head = focus.kind, focus.layer, focus.head
     view = session.view(run)
+    trace = compute.trace_of(view, run)
+    kind, layer, head = focus.kind, focus.layer, focus.head
     steps = compute.head_steps_of(view, run, trace.kinds[kind][layer], head)
     query, key = steps.compared
     texts, titles = trace.texts_of(kind), tuple(side.title for side in trace.sides_of(kind))

@@ -1,15 +1,21 @@
 """What is kept, and for how long."""
 
+import gc
 import itertools
 import sys
 import threading
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
 
 import pytest
+from streamlit.runtime.fragment import MemoryFragmentStorage
+from torch import Tensor
 
 from app import session
 from app.cache import ByteBoundedCache
-from app.pages import PAGES
+from app.pages import EXPORT, PAGES
+from model.probing.trace import Pass
 
 
 def test_cache_holds_no_more_bytes_than_it_may():
@@ -129,27 +135,47 @@ def test_garbage_is_collected_after_many_runs_not_after_each(monkeypatch):
     assert len(collected) == 2
 
 
-# Not yet: Inside and Lookup, whose fragments Streamlit keeps whole; Generate, Architecture and
-# Export, whose callbacks use what their page has computed.
-LET_GO = ["attention", "heads", "alignment", "residual", "ablation", "attribution", "tokenizer"]
+# Export's files are made on demand, of the trace that its page shows.
+LET_GO = [key for key in PAGES if key != EXPORT]
+
+
+def reached(objects: Iterable) -> Iterable:
+    """All that these lead to, but for what modules hold."""
+    seen, left = {}, list(objects)
+    while left:
+        one = left.pop()
+        module = isinstance(one, dict) and sys.modules.get(one.get("__name__"))
+        of_module = module and one is vars(module) and one["__name__"] != "__main__"
+        if id(one) not in seen and not of_module and not isinstance(one, ModuleType | type):
+            seen[id(one)] = one
+            left += gc.get_referents(one)
+    return seen.values()
 
 
 @pytest.mark.parametrize("key", LET_GO)
-def test_a_session_keeps_nothing_that_its_page_has_computed(page, key):
-    """Streamlit keeps the callbacks of a session's widgets. One that a page's script defines keeps
-    all names of that script, a trace among them, whatever the caches let go."""
+def test_a_session_keeps_nothing_that_its_page_has_computed(page, key, monkeypatch):
+    """Streamlit keeps the callbacks of a session's widgets, and its fragments. One that a page's
+    script defines keeps all names of that script, a trace among them, whatever the caches let
+    go."""
+    fragments = []
+    register = MemoryFragmentStorage.register
+
+    def registered(storage, name, fragment, **more):
+        fragments.append(fragment)
+        register(storage, name, fragment, **more)
+
+    monkeypatch.setattr(MemoryFragmentStorage, "register", registered)
     page.query_params.update(model="en-de", source="A dog runs.")
     page.run()
+    fragments.clear()
     page.switch_page(PAGES[key].file).run()
     assert not page.exception
     state = page.session_state._state
     metadata = getattr(state, "_state", state)._new_widget_state.widget_metadata.values()
     callbacks = [one.callback for one in metadata]
     callbacks += [c for one in metadata for c in (one.callbacks or {}).values()]
-    functions = [getattr(one, "func", one) for one in callbacks if one]
-    for one in list(functions):
-        functions += [c.cell_contents for c in one.__closure__ or () if callable(c.cell_contents)]
-    assert len(functions) > 3
-    for one in functions:
-        names = getattr(one, "__globals__", None) or vars(sys.modules[one.__module__])
-        assert names is vars(sys.modules[names["__name__"]]) and names["__name__"] != "__main__"
+    kept = [one for one in callbacks if one] + fragments
+    assert len(kept) > 3
+    assert (key == "inside") == bool(fragments)
+    computed = [type(one) for one in reached(kept) if isinstance(one, Tensor | Pass)]
+    assert not computed
