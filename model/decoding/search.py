@@ -119,6 +119,10 @@ def longest(config: Config, src_length: int) -> int:
     return min(2 * src_length + 20, config.max_length - 1)
 
 
+def most_probable(logits: Tensor) -> Tensor:
+    return logits.argmax(dim=-1)
+
+
 @torch.inference_mode()
 def greedy_decode(
     model: Transformer,
@@ -126,9 +130,11 @@ def greedy_decode(
     max_length: int | None = None,
     masks: Masks = Masks(),
     use_cache: bool = True,
+    choose: Callable[[Tensor], Tensor] = most_probable,
 ) -> list[list[int]]:
     """The most probable next token, again and again, until eos, or `max_length` tokens where none
-    comes: (batch, src) → ids, without bos and eos, one list a sentence."""
+    comes: (batch, src) → ids, without bos and eos, one list a sentence. Another way to `choose`
+    takes logits, (row, vocab_size), and gives the token of each row."""
     config, bos = model.config, first_token(model.config)
     max_length = longest(config, src.shape[1]) if max_length is None else max_length
     steps = steps_for(model, src, masks, max_length, 1, use_cache)
@@ -136,7 +142,7 @@ def greedy_decode(
     going = list(range(len(src)))  # row → sentence
     targets: list[list[int]] = [[] for _ in going]
     for _ in range(max_length):
-        best = steps(tgt).argmax(dim=-1)
+        best = choose(steps(tgt))
         tokens = best.tolist()
         rows = [row for row, token in enumerate(tokens) if token != config.eos_id]
         if not rows:

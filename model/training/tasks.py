@@ -8,7 +8,7 @@ model goes on with the source itself, the end of the source that it is scored on
 import random
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from torch import nn
@@ -54,7 +54,8 @@ def smaller_tables(model: nn.Module) -> None:
 class Task:
     """One task. `score` names what evaluate.py measures: "bleu", "accuracy" or "exact"; `text` is
     what sources are, in words; `first_weights` changes those of a new model; `continues` says that
-    the model reads one text, the source, and learns every next token of it."""
+    the model reads one text, the source, and learns every next token of it; `also` names a file
+    whose pairs it is trained on besides."""
 
     name: str
     title: str
@@ -73,6 +74,7 @@ class Task:
     continues: bool = False
     direction: tuple[str, ...] = ()
     first_weights: Callable[[nn.Module], None] = as_built
+    also: str = ""
 
     def tokenizer(self, examples: list[Example]) -> Tokenizer:
         """Trained on the texts of these examples, the training split."""
@@ -321,6 +323,18 @@ def induction() -> Task:
         ),
         continues=True,
     )  # fmt: skip
+
+
+def with_more(task: Task, file: Path) -> Task:
+    """The task with the pairs of a file to train on besides."""
+    if task.score != "bleu":
+        raise DataError(f"More pairs are for what translates; {task.title!r} does not.")
+
+    def examples() -> dict[str, list[Example]]:
+        own = task.examples()
+        return own | {"train": own["train"] + data.read_tsv(file)}
+
+    return replace(task, examples=examples, also=Path(file).name)
 
 
 SEQUENCE_SPLITS = ("train",) * 8 + ("val", "test")

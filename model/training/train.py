@@ -350,6 +350,8 @@ class Training:
             "dropout": self.config.dropout,
             "precision": self.accelerator.mixed_precision,
         }
+        if task.also:
+            recipe["also"] = task.also
         card = {
             "task": task.name,
             "title": task.title,
@@ -434,6 +436,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("file", nargs="?", type=Path, help="for pairs: source, tab, target a line")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--data", type=Path, metavar="DIR", help="files of the task's data set")
+    parser.add_argument(
+        "--also", type=Path, metavar="FILE", help="more pairs: source, tab, target a line"
+    )
     parser.add_argument("--reverse", action="store_true", help="multi30k: German to English")
     parser.add_argument(
         "--resume", action="store_true", help="go on after a stop, with the same options"
@@ -467,6 +472,8 @@ def main(arguments: list[str] | None = None) -> None:
     keep_freed_memory()
     try:
         task = tasks.task(args.task, args.file or args.data, args.reverse)
+        if args.also is not None:
+            task = tasks.with_more(task, args.also)
         if args.dropout is not None:
             task = dataclasses.replace(task, sizes=task.sizes | {"dropout": args.dropout})
         given = {f.name: getattr(args, f.name) for f in dataclasses.fields(Recipe)}

@@ -1,0 +1,93 @@
+"""More pairs to train on, made of those there are (Sennrich et al. 2016):
+`python -m model back-translate CHECKPOINT --out FILE.tsv`.
+
+CHECKPOINT translates the other way round. It draws sources for the targets of its own training
+text: each line of FILE is what it wrote, a tab, and the text that it was written for. A training
+reads them beside its own pairs with `train … --also FILE`.
+"""
+
+import argparse
+import sys
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from model.checkpoint import Checkpoint, load
+from model.decoding.generate import Sampling, truncated
+from model.decoding.search import greedy_decode
+from model.files import replace_file
+from model.training import tasks
+from model.training.data import DataError
+from model.training.evaluate import in_batches
+from model.training.tasks import Example
+
+AT_ONCE = 1000  # texts
+
+
+def drawn(logits: Tensor, how: Sampling, generator: torch.Generator) -> Tensor:
+    """A token of each row of logits, (row, vocab_size) → (row,)."""
+    return torch.multinomial(truncated(logits, how), 1, generator=generator)[:, 0]
+
+
+def back_translated(checkpoint: Checkpoint, texts: list[str], how: Sampling) -> list[Example]:
+    """(what the model draws for a text, the text), once each; a text that it has nothing to say to
+    is left out."""
+    model, tokenizer = checkpoint.model, checkpoint.tokenizer
+    generator = torch.Generator(next(model.parameters()).device).manual_seed(how.seed)
+    choose = partial(drawn, how=how, generator=generator)
+    pairs: dict[Example, None] = {}
+    for start in tqdm(range(0, len(texts), AT_ONCE), unit=f" × {AT_ONCE:,} texts", disable=None):
+        some = texts[start : start + AT_ONCE]
+        written = in_batches(
+            model, tokenizer, some, lambda src: greedy_decode(model, src, choose=choose)
+        )
+        for ids, text in zip(written, some, strict=True):
+            if source := " ".join(tokenizer.decode(ids).split()):  # a line has no tab
+                pairs[source, text] = None
+    return list(pairs)
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    about, _, more = __doc__.partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m model back-translate",
+        description=about,
+        epilog=more,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("checkpoint", help="a shipped one by name, or its folder")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="its data (for pairs: FILE.tsv)")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE.tsv")
+    parser.add_argument("--samples", type=int, default=1, metavar="N", help="of each text")
+    parser.add_argument("--temperature", type=float, default=1.0, metavar="T")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="cpu")
+    args = parser.parse_args(arguments)
+    if args.samples < 1:
+        parser.error("--samples must be at least 1")
+    if not 0 < args.temperature < float("inf"):
+        parser.error("--temperature must be more than 0")
+    return args
+
+
+def main(arguments: list[str] | None = None) -> None:
+    args = parse(arguments)
+    try:
+        checkpoint = load(args.checkpoint).on(args.device)
+        card = checkpoint.card
+        task = tasks.task(card.get("task"), args.data, card.get("direction") == ["de", "en"])
+        if task.score != "bleu":
+            raise DataError(f"{args.checkpoint} translates no text: {task.title}.")
+        texts = [source for source, _ in task.examples()["train"]]
+    except (DataError, FileNotFoundError) as error:
+        sys.exit(str(error))
+    seeds = range(args.seed, args.seed + args.samples)
+    samples = [
+        back_translated(checkpoint, texts, Sampling(args.temperature, seed=seed)) for seed in seeds
+    ]
+    pairs = dict.fromkeys(pair for pairs in samples for pair in pairs)
+    replace_file(args.out, "".join(f"{source}\t{target}\n" for source, target in pairs))
+    print(f"{len(pairs):,} pairs of {len(texts):,} texts: {args.out}")
