@@ -32,6 +32,11 @@ def drawn(logits: Tensor, how: Sampling, generator: torch.Generator) -> Tensor:
     return torch.multinomial(truncated(logits, how), 1, generator=generator)[:, 0]
 
 
+def in_line(text: str) -> str:
+    """Without the tabs and line ends that a line of pairs has no room for."""
+    return " ".join(text.split())
+
+
 def back_translated(checkpoint: Checkpoint, texts: list[str], how: Sampling) -> list[Example]:
     """(what the model draws for a text, the text), once each; a text that it has nothing to say to
     is left out."""
@@ -45,8 +50,9 @@ def back_translated(checkpoint: Checkpoint, texts: list[str], how: Sampling) -> 
             model, tokenizer, some, lambda src: greedy_decode(model, src, choose=choose)
         )
         for ids, text in zip(written, some, strict=True):
-            if source := " ".join(tokenizer.decode(ids).split()):  # a line has no tab
-                pairs[source, text] = None
+            source, target = in_line(tokenizer.decode(ids)), in_line(text)
+            if source and target:
+                pairs[source, target] = None
     return list(pairs)
 
 

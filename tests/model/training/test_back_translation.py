@@ -55,6 +55,13 @@ def test_a_seed_gives_the_same_pairs_again_and_another_seed_others(folder):
     assert {target for _, target in first} <= set(texts) and len(first) > 20
 
 
+def test_a_tab_in_a_text_is_no_tab_between_texts(folder):
+    held = checkpoint.load(folder)
+    found = back_translated(held, ["ein\tHund\u2028läuft", "ein Hund", " "], Sampling())
+    assert {target for _, target in found} <= {"ein Hund läuft", "ein Hund"}
+    assert not any(set("\t\n\u2028") & set(text) for pair in found for text in pair)
+
+
 def test_at_a_low_temperature_it_is_the_most_probable_token(folder):
     held = checkpoint.load(folder)
     ids = torch.tensor([[5, 6, 7, 2]])
