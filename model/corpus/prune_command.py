@@ -206,7 +206,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         checkpoint = opened(args.model, "cpu")
         card = checkpoint.card
-        task = tasks.task(card.get("task"), args.data, card.get("direction") == ["de", "en"])
+        task = tasks.of_card(card, args.data)
         with one_thread():
             run(checkpoint, task, args)
     except DataError as error:

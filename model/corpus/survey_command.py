@@ -76,7 +76,7 @@ def lines_of(checkpoint: Checkpoint, args: argparse.Namespace) -> tuple[list[Lin
         return lines, measure if known else "", args.file.name
     if card.get("task") not in tasks.NAMES:
         raise DataError("The card of this model names no task; give a --file of sentences.")
-    task = tasks.task(card["task"], args.data, card.get("direction") == ["de", "en"])
+    task = tasks.of_card(card, args.data)
     pairs = task.examples()["val"][: args.most]
     if task.continues:  # such a model reads one text; what it loses is told, and no answer scored
         pairs = [(source,) for source, _ in pairs]

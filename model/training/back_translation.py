@@ -38,12 +38,12 @@ def in_line(text: str) -> str:
 
 
 def back_translated(checkpoint: Checkpoint, texts: list[str], how: Sampling) -> list[Example]:
-    """(what the model draws for a text, the text), once each; a text that it has nothing to say to
-    is left out."""
+    """(what the model draws for a text, the text); a text that it has nothing to say to is left
+    out."""
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     generator = torch.Generator(next(model.parameters()).device).manual_seed(how.seed)
     choose = partial(drawn, how=how, generator=generator)
-    pairs: dict[Example, None] = {}
+    pairs = []
     for start in tqdm(range(0, len(texts), AT_ONCE), unit=f" × {AT_ONCE:,} texts", disable=None):
         some = texts[start : start + AT_ONCE]
         written = in_batches(
@@ -52,8 +52,8 @@ def back_translated(checkpoint: Checkpoint, texts: list[str], how: Sampling) -> 
         for ids, text in zip(written, some, strict=True):
             source, target = in_line(tokenizer.decode(ids)), in_line(text)
             if source and target:
-                pairs[source, target] = None
-    return list(pairs)
+                pairs.append((source, target))
+    return pairs
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -84,7 +84,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         checkpoint = load(args.checkpoint).on(args.device)
         card = checkpoint.card
-        task = tasks.task(card.get("task"), args.data, card.get("direction") == ["de", "en"])
+        task = tasks.of_card(card, args.data)
         if task.score != "bleu":
             raise DataError(f"{args.checkpoint} translates no text: {task.title}.")
         texts = [source for source, _ in task.examples()["train"]]

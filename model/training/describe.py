@@ -127,7 +127,7 @@ def main(arguments: list[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     try:
         card = load(args.checkpoint).card
-        task = tasks.task(card.get("task"), args.data, card.get("direction") == ["de", "en"])
+        task = tasks.of_card(card, args.data)
         found = describe(args.checkpoint, task)
     except (DataError, FileNotFoundError) as error:
         sys.exit(str(error))

@@ -120,7 +120,7 @@ def main(arguments: list[str] | None = None) -> None:
 def run(args) -> None:
     checkpoint = load(args.checkpoint).on(args.device)
     card = checkpoint.card
-    task = tasks.task(card.get("task"), args.data, card.get("direction") == ["de", "en"])
+    task = tasks.of_card(card, args.data)
     scores = []
     for name, examples in task.tests().items():
         start = time.perf_counter()

@@ -138,6 +138,4 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, metavar="DIR", help="the task's data, for the scores")
     args = parser.parse_args(arguments)
     card = load(args.folder).card
-    make(
-        args.folder, tasks.task(card.get("task"), args.data, card.get("direction") == ["de", "en"])
-    )
+    make(args.folder, tasks.of_card(card, args.data))

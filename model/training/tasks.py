@@ -357,4 +357,9 @@ def task(name: str, path: Path | None = None, reverse: bool = False) -> Task:
     return toy(name)
 
 
+def of_card(card: dict, path: Path | None = None) -> Task:
+    """What a model was trained to do, by its card; `path` as for `task`."""
+    return task(card.get("task"), path, card.get("direction") == ["de", "en"])
+
+
 NAMES = ("multi30k", "reviews", *TOYS, "induction", "pairs")
