@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 
@@ -21,6 +22,7 @@ from model.analysis.head_metrics import (
     with_one_key,
 )
 from model.analysis.leak import Leak
+from model.analysis.positions import answers
 from model.analysis.projection import Answer, Plane
 from model.analysis.reading import Reading
 from model.corpus.survey import Survey
@@ -43,7 +45,7 @@ ANSWERS = {  # what a model predicts → what that is called
 }
 LONGEST_NAME = 300  # characters of what anyone may have written into a card
 
-NO_DIFFERENCE = "Differences are drawn on Attention; here the model is shown with the changes."
+NO_DIFFERENCE = "Differences are drawn on Attention; here this run is shown, with its changes."
 CHANGES = """What is changed in the model while it runs, separated by semicolons: a kind of
 attention (or `all`), perhaps a layer and a head, and what is done to it. Tokens count from 1.
 
@@ -170,18 +172,18 @@ def alignment_explained(found: HeadAlignment, sites, known: bool) -> str:
     )
     where = "of validation sentences" if known else "of this sentence"
     return (
-        "A row of the decoder reads one token and predicts the next; which of both a head aligns "
-        "is measured. **Agreement**: how often the source word with the largest weight is the one "
-        "that the model needs most (influence: hide it, and the log-probability of the target word "
-        f"falls most). Best set: {heads}, which agree for {found.together:.0%} of {found.words:,} "
-        f"target words {where}. A click on a row shows that head."
+        "A row of the decoder reads one token and predicts the next; which of the two a head "
+        "aligns is measured. **Agreement**: how often the source word with the largest weight is "
+        "the one that the model needs most (influence: hide it, and the log-probability of the "
+        f"target word falls most). Best set: {heads}, which agree for {found.together:.0%} of "
+        f"{found.words:,} target words {where}. A click on a row shows that head."
     )
 
 
 def too_large_a_sweep(tokens: int, most: int) -> str:
     return (
         f"To change each of these by itself, {tokens:,} tokens would go through the model; at most "
-        f"{most:,} are let. Take a shorter text, or change heads or sublayers as a whole."
+        f"{most:,} are allowed. Take a shorter text, or change heads or sublayers as a whole."
     )
 
 
@@ -193,7 +195,7 @@ def so_far(measured: int, missing: int) -> str:
 def too_many_removals(tokens: int, most: int) -> str:
     return (
         f"To leave out each token of the text by itself, {tokens:,} tokens would go through the "
-        f"model; at most {most:,} are let. Take a shorter text."
+        f"model; at most {most:,} are allowed. Take a shorter text."
     )
 
 
@@ -359,6 +361,14 @@ def notices(side: str, text: str, encoding: Encoding) -> list[str]:
     return notes
 
 
+def left_out(count: int) -> str:
+    """On pasted pairs whose source stood in another one too."""
+    pairs = "pair was" if count == 1 else "pairs were"
+    return (
+        f"{count:,} pasted {pairs} left out: of pairs with the same source, the last one is kept."
+    )
+
+
 def unlike_training(domain: Domain, card: Mapping) -> str:
     """A sentence on a text that is unlike what the model was trained on."""
     language = LANGUAGES.get((card.get("direction") or [""])[-1])
@@ -370,8 +380,8 @@ def unlike_training(domain: Domain, card: Mapping) -> str:
 
 
 def _spans_of_several_tokens(encoding: Encoding) -> set[tuple[int, int]]:
-    one_character = [span for span in encoding.offsets if span[1] - span[0] == 1]
-    return {span for span in one_character if one_character.count(span) > 1}
+    counts = Counter(span for span in encoding.offsets if span[1] - span[0] == 1)
+    return {span for span, count in counts.items() if count > 1}
 
 
 def empty_rows(weights: np.ndarray, query: Axis) -> str | None:
@@ -575,10 +585,8 @@ def output(view, run: Run, trace: Callable[[], Trace | LongTrace]) -> tuple[str,
         return LANGUAGES.get(direction[-1], direction[-1]) or "Output", text
     if predicted.predicts == EMBEDDING:
         return "Output", f"an embedding of {view.model.config.d_model:,} numbers"
-    title = ANSWERS[predicted.predicts]
+    title, found = ANSWERS[predicted.predicts], answers(trace())
     if predicted.predicts == MASKED_TOKEN:  # each row fills its own place
-        ids, _ = trace().most_probable(1)
-        return title, view.tokenizer.target.decode(ids[:, 0].tolist())
-    ids, probabilities = (array[-1, 0] for array in trace().most_probable(1))
-    (answer,) = view.checkpoint.outputs([ids])
-    return title, f"{answer}, {percent(float(probabilities))}"
+        return title, view.tokenizer.target.decode(found.best.tolist())
+    (answer,) = view.checkpoint.outputs(found.best[-1:].tolist())
+    return title, f"{answer}, {percent(float(found.probability[-1]))}"

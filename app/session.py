@@ -141,7 +141,6 @@ def settle(page: str) -> None:
     asked = {}
     if "context" not in notes or back:
         asked = {key: st.query_params.get_all(key) for key in SETTINGS if key in st.query_params}
-        notes["address"] = dict(asked)  # for what only its page can read
     notes["corrections"] = notes.pop("corrected", {})
     for key, value in notes["corrections"].items():
         st.session_state[key] = value
@@ -186,14 +185,27 @@ def _part_source_from_target(chosen: dict, asked: Mapping) -> None:
         return
     line = now["line"].partition("\t")[0].strip()
     if pasted := "\t" in now["source"]:
-        notes["pairs"] = settings.pairs_of(now["source"])
+        found = settings.pairs_of(now["source"])
+        notes["pairs"] = dict(found)
         chosen |= {"source": "\n".join(notes["pairs"]), "line": line}
+        notes["left out"] = chosen["source"], len(set(found)) - len(notes["pairs"])
     pairs, origin = notes.get("pairs", {}), notes.get("target", Origin("", ""))
     kept = pairs.get(origin.line) == origin.target == now["target"]
-    if line in pairs and (pasted or (line != origin.line and kept)):
+    moved = line != origin.line
+    # What is pasted below a line that has no target there leaves the one that was typed.
+    comes = line in pairs and ((pasted and (pairs[line] or moved)) or (moved and kept))
+    if comes:
         chosen["target"] = pairs[line]
         notes["target"] = Origin(pairs[line], line)
+    if comes or pasted:
         notes["context"] = settings.valid(chosen, catalog, asked)
+
+
+def left_out() -> int:
+    """How many pasted pairs gave way to a later one of the same source, while what is left of them
+    stands in the box."""
+    source, count = memo().get("left out", ("", 0))
+    return count if values()["source"] == source else 0
 
 
 @st.cache_resource(show_spinner=False)
@@ -264,8 +276,6 @@ def _value(key: str, allowed: Limits):
         value = known[key]
     elif value == offered.get(key, ABSENT):
         value = ABSENT  # nobody chose it: it is the default of another text or model
-    elif value is ABSENT and (texts := memo().get("address", {}).pop(key, None)):
-        value = SETTINGS[key].parse(texts)
     offered[key] = allowed.default
     known[key] = allowed.default if value is ABSENT else allowed.nearest(value)
     return known[key]
@@ -459,6 +469,14 @@ def text() -> str:
     return line
 
 
+def typed() -> tuple[str, str]:
+    """What was typed as the source and the target of the run that is shown; "" for a target that
+    the model writes."""
+    chosen = values()
+    other = chosen["other"].strip() if chosen["shows"] == OTHER else ""
+    return other or chosen["line"], chosen["target"].strip()
+
+
 def masks() -> Masks:
     return Masks(**{name: values()[name] for name in MASKS})
 
@@ -541,11 +559,14 @@ def run(changed: bool | None = None) -> Run:
 
 
 def run_unchanged() -> Run:
-    """The same without what is changed in the model, and a sentence that says so."""
-    wanted = run()
-    if wanted.changes:
+    """The same without what is changed in the model."""
+    return replace(run(), changes=(), other=None)
+
+
+def tell_unchanged() -> None:
+    """A sentence for a page that leaves the changes out."""
+    if run().changes:
         st.info("The changes are left out on this page: it shows the model as it is.")
-    return replace(wanted, changes=())
 
 
 def default_run() -> tuple[ModelView, Run]:

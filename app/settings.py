@@ -75,11 +75,11 @@ def lines_of(text: str) -> list[str]:
     return [line.strip() for line in text.split("\n") if line.strip()]
 
 
-def pairs_of(text: str) -> dict[str, str]:
-    """Source → target of the lines of a text; "" where a line has no tab, which parts the two.
+def pairs_of(text: str) -> list[tuple[str, str]]:
+    """Source and target of the lines of a text; "" where a line has no tab, which parts the two.
     Files of sentence pairs may have more columns, which are left out."""
     columns = ((*line.split("\t"), "") for line in lines_of(text))
-    return {source.strip(): target.strip() for source, target, *_ in columns}
+    return [(source.strip(), target.strip()) for source, target, *_ in columns]
 
 
 def _lines(context: Context) -> list[str]:

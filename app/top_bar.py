@@ -11,12 +11,14 @@ from functools import partial
 import streamlit as st
 
 from app import acts, board, catalog, compute, effects, labels, session
+from app.catalog import ModelView
 from app.components.browser_events import browser_events
 from app.components.copy_link import copy_link
 from app.components.player import player
 from app.pages import EXPORT, HOME, PAGES, Page
 from app.settings import ABLATION, DIFFERENCE, MASKS, PATCHING, SETTINGS, TO_OTHER
 from model.probing.changes import CannotChange, written
+from model.probing.run import Run
 from model.probing.trace import CannotRead
 
 FEW = 3  # badges that are shown; the others stand behind them
@@ -40,6 +42,8 @@ def top_bar(page: Page) -> None:
     if session.context().structure is None:  # the page shows why
         st.title(page.title, anchor=False)
         return
+    if count := session.left_out():
+        st.info(labels.left_out(count))
     _answer(page)
     _not_finite()
     with _line("masks"):
@@ -290,41 +294,51 @@ def _answer(page: Page) -> None:
         if len(session.history().lines) > 1:
             _undo()
     if _concerns("shows"):
-        with _line("effect"), suppress(CannotChange, CannotRead):  # the page says why
+        # The page says why.
+        with _line("effect"), suppress(CannotChange, CannotRead, session.NothingToShow):
             shows = session.draw(
                 "shows", look={"label_visibility": "collapsed", "width": "content"}
             )
             if shows in (DIFFERENCE, TO_OTHER) and page.key != HOME:
                 st.caption(labels.NO_DIFFERENCE, width="content")
             if text and session.values()["changes"]:
-                _effect(text)
+                _effect()
             elif text and session.context().has_other:
-                _other(text)
+                _other()
 
 
-def _other(text: str) -> None:
-    """What the model of the other run makes of its text."""
+def _other() -> None:
+    """What the model of the other run makes of its text, beside what this one makes of its own.
+    Neither is the target that both are shown with: that may be typed, or of another step."""
     run = session.other_run()
     view = session.view(run)
     if view.checkpoint.writes:
-        line = session.values()["other"].strip() or session.values()["line"]
-        ids = compute.target_of(view, line, run.masks, run.pad_to).ids
-        shown = labels.with_differences(text, view.tokenizer.target.decode(ids))
+        line = session.values()["line"]
+        texts = (
+            _written(session.view(), line, session.run(changed=False)),
+            _written(view, session.values()["other"].strip() or line, run),
+        )
+        shown = labels.with_differences(*texts)
     else:
         shown = labels.escaped(labels.output(view, run, partial(compute.trace_of, view, run))[1])
     st.markdown(f"Other run: {shown}", width="content")
 
 
-def _effect(text: str) -> None:
+def _written(view: ModelView, line: str, run: Run) -> str:
+    """What a model writes for a line, under the masks, padding and changes of a run."""
+    changes, other = written(run.changes), run.other
+    ids = compute.target_of(view, line, run.masks, run.pad_to, changes, other).ids
+    return view.tokenizer.target.decode(ids)
+
+
+def _effect() -> None:
     """What the changes do: to what the model writes, and to how probable it finds what is read."""
     run = session.run(changed=True)
     view = session.view(run)
-    plain = replace(run, changes=())
+    plain = replace(run, changes=(), other=None)
     if view.checkpoint.writes:
-        line, line_of_changes = session.values()["line"], written(run.changes)
-        after = compute.target_of(view, line, run.masks, run.pad_to, line_of_changes, run.other)
-        shown = labels.with_differences(text, view.tokenizer.target.decode(after.ids))
-        st.markdown(shown, width="content")
+        texts = (_written(view, session.values()["line"], one) for one in (plain, run))
+        st.markdown(labels.with_differences(*texts), width="content")
     else:
         now, before = (
             labels.escaped(labels.output(view, one, partial(compute.trace_of, view, one))[1])

@@ -21,7 +21,6 @@ from app import labels
 from app.theme import INK, PAPER
 from model.probing.trace import Trace
 
-VIEWS = ("head", "model", "neuron")
 HERE = Path(__file__).resolve().parent
 VENDOR = HERE.parents[1] / "assets" / "vendor"
 DIGITS = 4  # kept of a weight; queries and keys are sent as they are

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from app import labels, settings
+from app import labels, settings, theme
 from app.components.grid_page import grid_page
 from app.components.packing import pack_trace, shrink
 from app.export import figures
@@ -24,7 +24,10 @@ LEGENDS = {
 def about(view: View) -> list[str]:
     """Sentences below the title of a picture: the model, and what was changed."""
     model = f"Model {view.settings['model']}"
-    return [" · ".join([model, *settings.headers(view.settings)])]
+    # Of a difference, which the screen alone draws, a file shows the run that it is taken from.
+    shows = {settings.DIFFERENCE: settings.WITH, settings.TO_OTHER: settings.THIS}
+    drawn = {key: shows.get(v, v) if key == "shows" else v for key, v in view.settings.items()}
+    return [" · ".join([model, *settings.headers(drawn)])]
 
 
 def head(view: View, ending: str) -> bytes:
@@ -102,4 +105,5 @@ def page(view: View) -> bytes:
     """The grid and the selected head as one HTML file that needs no server and no network."""
     title = f"{view.settings['model']}: what every head attends to"
     packed = pack_trace(view.trace, view.reading)
-    return grid_page(packed, view.look, title, focus=True).encode("utf-8")
+    look = replace(view.look, palette=theme.WEIGHTS)  # no difference, as in `about`
+    return grid_page(packed, look, title, focus=True).encode("utf-8")

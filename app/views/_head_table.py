@@ -150,7 +150,7 @@ def points(rows: Sequence[Mapping], across: str, up: str) -> dict[str, Points]:
     out."""
     found: dict[str, list] = {}
     for number, row in enumerate(rows):
-        if row[across] is None or row[up] is None:
+        if row.get(across) is None or row.get(up) is None:
             continue
         name = f"{row['attention']} {row['layer']}·{row['head']}"
         sides = [

@@ -107,11 +107,15 @@ def _column(name: str, surveyed: bool):
 
 def scatter(heads: Heads, projector: bool) -> None:
     numbers = _head_table.numbers_of(heads.rows)
+    if not numbers:
+        st.info("No head has a number here: none of their rows has a choice.")
+        return
     look = {"width": 240, "label_visibility": "collapsed"}
     with st.container(horizontal=True, vertical_alignment="center"):
         up = session.draw("up", options=numbers, default=numbers[0], look=look)
         st.markdown("over", width="content")
         first = SETTINGS["across"].default
+        first = first if first in numbers else numbers[0]
         across = session.draw("across", options=numbers, default=first, look=look)
 
     def select() -> None:

@@ -64,6 +64,13 @@ class Lab:
         """Whether the model predicts a class of the text as a whole, and not of what comes next."""
         return self.trace.predicted.predicts == "class"
 
+    @property
+    def wanted_token(self) -> str:
+        """Which token the model gives a probability, in words: "" where it gives none."""
+        return {"next token": "next token", "masked token": "token that stands there"}.get(
+            self.trace.predicted.predicts, ""
+        )
+
 
 def wavelengths(lab: Lab) -> None:
     """How slow each pair of dimensions is, and what the scale N does to it."""
@@ -283,12 +290,15 @@ def others(lab: Lab) -> None:
             "positions?*"
         )
 
-    st.subheader("What the model answers")
     if lab.of_text:
+        st.subheader("What the model answers")
         answers_of_classes(view.classes, {"own positions": before, kind: effect.answers})
         return
+    if not lab.wanted_token:
+        return
+    st.subheader("What the model answers")
     st.caption(
-        f"Probability of the {trace.predicted.title}'s next token, and the likeliest next token, "
+        f"Probability of the {trace.predicted.title}'s {lab.wanted_token}, and the likeliest one, "
         f"with the model's own positions and with “{kind}”."
     )
     answers_table(lab, before, effect.answers, "own", kind)
@@ -312,9 +322,10 @@ def what_changes(lab: Lab, kinds: Sequence[str], shift: int) -> None:
         named = f"shifted by {shift}" if name == "shifted" else name
         row = {"positions": f"{name} (its own)" if name == lab.kind_of_table else named}
         row |= {f"{part} moved": float(far.mean()) for part, far in effect.moved.items()}
-        if not lab.of_text:
+        if lab.wanted_token:
             row[probability_column] = float(np.nanmean(effect.answers.wanted))
-        row["answers that change"] = int((effect.answers.best != before.best).sum())
+        if lab.wanted_token or lab.of_text:
+            row["answers that change"] = int((effect.answers.best != before.best).sum())
         rows.append(row)
     st.dataframe(
         pd.DataFrame(rows),
@@ -329,7 +340,7 @@ def what_changes(lab: Lab, kinds: Sequence[str], shift: int) -> None:
                 format="percent", help=f"Mean probability of {probability_column}."
             ),
             "answers that change": st.column_config.NumberColumn(
-                help=f"Likeliest next tokens that are others now, of {len(before.best)}."
+                help=f"Likeliest answers that are others now, of {len(before.best)}."
             ),
         },
         key="kinds_table",
@@ -352,7 +363,7 @@ def answers_of_classes(classes: tuple[str, ...], answers: dict[str, positions.An
 def answers_table(
     lab: Lab, before: positions.Answers, after: positions.Answers, first: str, second: str
 ) -> None:
-    """Target position by target position, before and after."""
+    """Position by position of the predicted side, before and after."""
     shown, side = min(len(before.best), MOST_ROWS), lab.trace.predicted
     if shown < len(before.best):
         st.info(f"The first {shown} of {len(before.best):,} {side.title} positions are shown.")
@@ -360,9 +371,11 @@ def answers_table(
     token = lab.view.tokenizer.token
     eos_id = lab.view.model.config.eos_id
     end = token(eos_id) if eos_id >= 0 else ""
+    wanted = {"token": read}
+    if side.predicts == "next token":
+        wanted = {"after": read, f"next in the {side.title}": [*read[1:], end]}
     table = {
-        "after": read,
-        f"next in the {side.title}": [*read[1:], end],
+        **wanted,
         f"its probability, {first}": before.wanted,
         f"its probability, {second}": after.wanted,
         f"likeliest, {first}": [token(id) for id in before.best],
@@ -379,7 +392,7 @@ def answers_table(
             if name.startswith("its probability")
         },
         key="answers_table",
-        alt="What the model answers after each target token, before and after",
+        alt="What the model answers for each token, before and after",
     )
 
 
@@ -448,6 +461,8 @@ def swap(lab: Lab) -> None:
         key="followed_figure",
         alt=f"How far the {side.stack}'s row of each token moves",
     )
+    if not (lab.of_text or lab.wanted_token):
+        return
     st.subheader("What the model answers")
     apart = {
         name: float(np.nanmax(np.abs(one.answers_after.wanted - one.answers_before.wanted)))

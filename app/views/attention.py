@@ -36,9 +36,7 @@ less = session.less_run()
 trace = (compute.whole_trace_of if less else compute.trace_of)(model, run)
 chosen, focus, reading = session.values(), session.focus(), session.reading()
 above = st.container()
-for side, typed in zip(
-    trace.sides.values(), (chosen["line"], chosen["target"].strip()), strict=False
-):
+for side, typed in zip(trace.sides.values(), session.typed(), strict=False):
     for sentence in labels.notices(side.title, typed, trace.texts[side.name]):
         st.info(sentence)
 

@@ -12,9 +12,10 @@ from app.components.generation import Rows, Step, generation
 from app.settings import BEAM, SAMPLING
 from model.analysis.residual import Lens
 from model.checkpoint import Checkpoint
-from model.decoding.generate import Beam, Generation, Greedy, How, Sampling
+from model.decoding.generate import Beam, Generation, Greedy, How, Sampling, no_text
 from model.probing.long_trace import Weights
 from model.probing.run import Run
+from model.probing.sites import predicted_side
 from model.probing.trace import CannotRead, Pass
 
 SHOWN = 10  # most probable tokens
@@ -157,8 +158,8 @@ def page() -> None:
     """A function: what a page computes at its top level, its callbacks would keep."""
     run = session.run()
     view = session.view(run)
-    if not session.context().predicts_tokens:
-        st.info("This model tells classes apart; it writes no text.")
+    if why := no_text(predicted_side(view.model)):
+        st.info(why)
         raise session.NothingToShow
     chosen, checkpoint = session.values(), view.checkpoint
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):

@@ -17,7 +17,8 @@ from model.probing.trace import Trace
 
 
 def selected() -> tuple[ModelView, Run, Trace]:
-    run = session.run()
+    """Its arithmetic is that of the model as it is; a change would contradict it."""
+    run = session.run_unchanged()
     view = session.view(run)
     return view, run, compute.trace_of(view, run)
 
@@ -68,6 +69,7 @@ def lesson() -> None:
                 matrices(both, key=name)
 
 
+session.tell_unchanged()
 selected()  # what cannot be read is said outside of the fragment
 lesson()
 st.caption(

@@ -29,7 +29,8 @@ def words() -> None:
 
 
 def selected_head() -> None:
-    run, focus = session.run(), session.focus()
+    session.tell_unchanged()
+    run, focus = session.run_unchanged(), session.focus()
     view = session.view(run)
     trace = compute.trace_of(view, run)
     kind, layer, head = focus.kind, focus.layer, focus.head

@@ -7,6 +7,7 @@ from app import charts, compute, labels, session
 from app.components.figure import panel
 from app.views._positions_lab import LAB, OF_ALL_SIDES, Lab
 
+session.tell_unchanged()
 run = session.run_unchanged()
 view, projector = session.view(run), session.values()["projector"]
 trace = compute.trace_of(view, run)

@@ -90,8 +90,8 @@ if pack := session.memo().get("pack"):
     with verdict:
         if moved:
             st.info(
-                f"The view is no longer that of the pack: changed is {', '.join(moved)}. Restore "
-                "it to compare the numbers."
+                f"The view is no longer that of the pack. Changed since: {', '.join(moved)}. "
+                "Restore it to compare the numbers."
             )
             st.button(
                 "Restore the view of the pack",
@@ -111,7 +111,7 @@ with preview:
     drawn = compute.cached(
         model_view,
         run,
-        ("preview", focus, reading),
+        ("preview", focus, reading, settings_json(view)),  # all of them stand in the file
         lambda: pictures.head(view, "svg").decode("utf-8"),
         len,
     )

@@ -18,7 +18,7 @@ from model.tokenizer import visible
 
 MOST_STEPS, MOST_WORDS, MOST_CHARACTERS = 30, 200, 200  # that are shown
 
-run = session.run()
+run = session.run(changed=False)
 model = session.view(run)
 tokenizer, sides = model.tokenizer, sides_of(model.model)
 read = read_of(model.model, run)

@@ -15,6 +15,7 @@ from model.probing.run import Run
 from model.probing.sites import predicted_side
 from model.probing.trace import CannotRead, ids_of, read_of
 from model.tokenizer import Encoding, Tokenizer
+from model.transformer import Side
 
 CONTINUATION = 20  # tokens that a decoder alone adds to its prompt, where nobody says how many
 
@@ -107,6 +108,17 @@ def truncated(logits: Tensor, how: How) -> Tensor:
     return shares
 
 
+def no_text(side: Side) -> str:
+    """Why a model that predicts this side writes no text; "" where it writes one."""
+    does = {
+        "next token": "",
+        "class": "tells classes apart",
+        "masked token": "fills in masked tokens",
+        "embedding": "makes a vector of a text",
+    }[side.predicts]
+    return does and f"This model {does}; it writes no text."
+
+
 @torch.inference_mode()
 def generated(
     model: nn.Module,
@@ -123,10 +135,8 @@ def generated(
 
     Raises CannotRead for a model that writes no text, and CannotChange."""
     config, side = model.config, predicted_side(model)
-    if side.predicts != "next token":
-        does = {"class": "tells classes apart", "masked token": "fills in masked tokens"}
-        what = does.get(side.predicts, "makes a vector of a text")
-        raise CannotRead(f"This model {what}; it writes no text.")
+    if why := no_text(side):
+        raise CannotRead(why)
     nothing = Encoding((), (), ())
     texts = (run.texts[0], *(nothing for _ in model.sides()[1:]))
     read = read_of(model, Run(texts, pad_to=run.pad_to if side.writes else 0))

@@ -15,7 +15,7 @@ from app.export import bertviz_html, bundle, pictures, tables
 from app.export.bundle import Model
 from app.notebook import show
 from app.pages import PAGES
-from app.settings import LAB, STEPS
+from app.settings import BERTVIZ, LAB, STEPS
 from model import checkpoint, load, presets
 from model.corpus.trace_command import main as trace_command
 from model.presets import PRESETS
@@ -142,7 +142,7 @@ def test_bertviz_draws_every_kind(models, name):
     own = load(models / name)
     seen = own.trace(TEXT)
     for kind, weights in seen.attention.items():
-        for view in bertviz_html.VIEWS:
+        for view in BERTVIZ:
             page = bertviz_html.page(seen, view, kind, range(len(weights)), 0, 1)
             for side, text in zip(("left", "right"), seen.texts_of(kind), strict=True):
                 tokens = json.dumps(text.tokens, separators=(",", ":")).replace("<", "\\u003c")

@@ -187,7 +187,8 @@ class Walk {
         ...words.map((word, i) => element("span", { class: i < common ? "common" : "", dir: "auto" }, word)));
       row.classList.toggle("chosen", current);
       row.onclick = () => this.tell("branch", [name, false]);
-      if (current) return element("div", {}, row);
+      // The one that has no beginning is always there.
+      if (current || !name) return element("div", {}, row);
       const prune = element("button", { type: "button", title: "Remove this branch" }, "×");
       prune.setAttribute("aria-label", `Remove the branch ${words.join(" ")}`);
       prune.onclick = () => this.tell("branch", [name, true]);

@@ -14,7 +14,8 @@ import pytest
 import torch
 
 from app.export import bertviz_html
-from app.export.bertviz_html import VENDOR, VIEWS, CannotDraw, page, size
+from app.export.bertviz_html import VENDOR, CannotDraw, page, size
+from app.settings import BERTVIZ
 from model import presets
 from model.masks import Masks
 from model.probing.trace import Trace
@@ -70,7 +71,7 @@ def every_layer(trace: Trace, kind: str) -> range:
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", BERTVIZ)
 def test_numbers_are_those_of_the_trace(seen, view, kind):
     data = params(page(seen, view, kind, every_layer(seen, kind), 1, 2))["attention"]["all"]
     assert np.array_equal(data["attn"], np.round(seen.attention[kind].astype(float), 4))
@@ -86,7 +87,7 @@ def test_numbers_are_those_of_the_trace(seen, view, kind):
 
 
 def test_layers_left_out_are_not_sent_and_the_others_keep_their_names(seen):
-    for view in VIEWS:
+    for view in BERTVIZ:
         said = params(page(seen, view, "decoder", [1, 4], 4, 2))
         assert said["include_layers"] == [2, 5]
         assert len(said["attention"]["all"]["attn"]) == 2
@@ -104,7 +105,7 @@ def test_only_a_causal_decoder_hides_what_comes_later(seen):
     assert both_ways(replace(seen, run=replace(seen.run, masks=Masks(causal=False))), "decoder")
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", BERTVIZ)
 def test_a_token_is_never_markup(seen, view):
     src = replace(seen.src, tokens=(HOSTILE,) * len(seen.src.tokens))
     html = page(replace(seen, texts=seen.texts | {"src": src}), view, "encoder", [0], 0, 0)
@@ -112,7 +113,7 @@ def test_a_token_is_never_markup(seen, view):
     assert params(html)["attention"]["all"]["left_text"][0] == HOSTILE
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", BERTVIZ)
 def test_only_the_scripts_of_the_page_may_run_and_nothing_may_be_fetched(seen, view):
     html = page(seen, view, "cross", [0], 0, 0)
     policy = re.search(r'http-equiv="Content-Security-Policy" content="(.*?)"', html)[1]
@@ -127,7 +128,7 @@ def test_only_the_scripts_of_the_page_may_run_and_nothing_may_be_fetched(seen, v
     assert not re.search(r"https?:|//|src=|href=|url\(", around)
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", BERTVIZ)
 def test_size_is_known_before_drawing(large, view):
     html = page(large, view, "cross", [0, 3], 0, 0)
     numbers = sum(len(raw) for raw in re.findall(r'"base64":"([^"]*)"', html))
