@@ -241,4 +241,4 @@ def removal(
 
 
 def _beginning(text: Encoding, length: int) -> Encoding:
-    return Encoding(text.ids[:length], text.tokens[:length], text.offsets[:length])
+    return text.take(range(min(length, len(text.ids))))

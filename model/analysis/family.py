@@ -175,8 +175,10 @@ def dropout_noise(model: nn.Module, src: Tensor, seed: int = 0) -> float:
 
 
 def padded_mean(model: nn.Module, src: Tensor, padding: int) -> tuple[float, float]:
-    """How much `padding` tokens behind the sentence move a class's probability: with padding left
-    out of attention and mean as here, and read like words as in the notebook."""
+    """How much `padding` tokens behind the sentence, or as many as the model has room for, move a
+    class's probability: with padding left out of attention and mean as here, and read like words as
+    in the notebook."""
+    padding = min(padding, model.config.max_length - src.shape[1])
     longer = nn.functional.pad(src, (0, padding), value=model.config.pad_id)
     before = model(src).softmax(dim=-1)
     left_out = model(longer, *Masks().build(model, longer)).softmax(dim=-1)

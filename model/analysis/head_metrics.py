@@ -20,7 +20,7 @@ import numpy as np
 
 from model.probing.long_trace import LongTrace, Weights
 from model.probing.trace import Pass, Trace
-from model.tokenizer import ROLES, SPECIAL
+from model.tokenizer import ROLES, SPECIAL, Encoding
 
 NAMES = dict(zip(ROLES, SPECIAL, strict=True))
 PAD, _, END = SPECIAL  # never tokens of a text, whose punctuation and letters are kept apart
@@ -88,12 +88,13 @@ def measured(
 
 def tokens_of(trace: Pass, kind: str) -> tuple[Sequence[str], Sequence[str], bool]:
     """What `measure` is told of a kind: tokens of rows and columns; whether both are one text."""
-    query, key = (
-        # Other vocabularies have other names for them.
-        [NAMES.get(role, token) for token, role in zip(text.tokens, text.roles, strict=True)]
-        for text in trace.texts_of(kind)
-    )
+    query, key = map(names_of, trace.texts_of(kind))
     return query, key, trace.sides_of(kind)[0] == trace.sides_of(kind)[1]
+
+
+def names_of(text: Encoding) -> list[str]:
+    """Its tokens as `measure` knows them: special ones have other names in other vocabularies."""
+    return [NAMES.get(role, token) for token, role in zip(text.tokens, text.roles, strict=True)]
 
 
 def measure(

@@ -13,7 +13,7 @@ from model.analysis.head_metrics import total_variation
 from model.probing.changes import ALL, Positioned, Scope
 from model.probing.long_trace import LongTrace
 from model.probing.run import Run
-from model.probing.trace import Trace, trace
+from model.probing.trace import Trace, trace, without_padding
 from model.transformer import PositionalEncoding
 
 # What is in a table, (position, d_model). Two neighbouring dimensions are a pair.
@@ -108,7 +108,7 @@ def answers(trace: Trace | LongTrace) -> Answers:
     if side.predicts == "class":
         ids, shares = trace.most_probable()
         return Answers(shares[0][ids[0].argsort()], ids[:, 0], shares[:, 0])
-    real = sum(role != "pad" for role in trace.texts[side.name].roles)
+    real = without_padding(trace.texts[side.name])
     ids, shares = trace.most_probable(1)
     return Answers(np.exp(trace.log_probabilities[:real]), ids[:real, 0], shares[:real, 0])
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from model.analysis import alignment
 from model.analysis.alignment import SHIFTS, aligning_kind
-from model.analysis.head_metrics import is_punctuation, measure
+from model.analysis.head_metrics import is_punctuation, measure, names_of
 from model.checkpoint import Checkpoint
 from model.corpus.importance import Example
 from model.corpus.sentences import Sentence, SentenceAttention, attend
@@ -89,7 +89,7 @@ def _counts(
 ) -> dict[str, HeadCounts]:
     site = kinds_of(one.sites)[kind][0]
     query, key = one.texts[site.query_side], one.texts[site.key_side]
-    metrics = measure(weights, query.tokens, key.tokens, site.query_side == site.key_side)
+    metrics = measure(weights, names_of(query), names_of(key), site.query_side == site.key_side)
     found = {
         name: HeadCounts(metrics.numbers[name] * rows, metrics.uniform[name] * rows, rows)
         for name, rows in metrics.rows.items()
@@ -155,4 +155,4 @@ def _without_special(text: Encoding) -> Encoding:
     """Without the bos and eos that a side has at its ends."""
     start = int(bool(text.ids) and bool(text.roles[0]))
     stop = len(text.ids) - int(len(text.ids) > start and bool(text.roles[-1]))
-    return Encoding(text.ids[start:stop], text.tokens[start:stop], text.offsets[start:stop])
+    return text.take(range(start, stop))

@@ -148,6 +148,9 @@ def further(checkpoint: Checkpoint, task: Task, steps: int) -> Callable:
     return lambda off: once(frozenset(off))
 
 
+OF_WEIGHTS = ("scores", "curve", "val_loss", "domain", "opens", "alignment")  # in a card
+
+
 def write_pruned(checkpoint: Checkpoint, off: list[Unit], folder: Path) -> None:
     """The checkpoint without some heads: nothing of theirs passes the output projection any more,
     and its card names them as {kind, layer, head}, counted from 0."""
@@ -161,7 +164,7 @@ def write_pruned(checkpoint: Checkpoint, off: list[Unit], folder: Path) -> None:
         weight[:, unit.head * size : (unit.head + 1) * size] = 0
         projection.weight = torch.nn.Parameter(weight, requires_grad=False)
     names = [{"kind": u.kind, "layer": u.layer, "head": u.head} for u in off]
-    card = {k: v for k, v in checkpoint.card.items() if k not in ("scores", "curve")}
+    card = {k: v for k, v in checkpoint.card.items() if k not in OF_WEIGHTS}
     pruned = [*checkpoint.card.get("pruned", ()), *names]
     save(folder, model, checkpoint.preset, checkpoint.tokenizer, card | {"pruned": pruned})
 

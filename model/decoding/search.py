@@ -18,7 +18,8 @@ class Continuations:
     read in one pass, and then token by token; else each text in a whole pass."""
 
     def __init__(self, model: nn.Module, masks: Masks, capacity: int, cached: bool):
-        self.model, self.masks, self.read = model, masks, 0
+        # All of one length, as in `Steps`: a pad in them is a token that was written, or typed.
+        self.model, self.masks, self.read = model, replace(masks, tgt_padding=False), 0
         self.one_by_one = cache.OneByOne(model, capacity) if cached else None
 
     def __call__(self, tgt: Tensor) -> Tensor:

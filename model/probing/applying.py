@@ -116,6 +116,8 @@ def _hook(
         elif isinstance(change, Positioned):
             table = table_of(change.kind, module, model.config.max_length, change.shift)
             embedding = model.get_submodule(part.name.rpartition(".")[0])
+            fits = partial(_check_positions, change, len(table))
+            hooks.enter_context(module.register_forward_pre_hook(fits))
             hooks.enter_context(replace_positions(embedding, table))
         elif isinstance(change, OutputChange):
             heads = part.what == "attention" and not change.whole
@@ -125,6 +127,14 @@ def _hook(
                 hooks.enter_context(replace_head(module, change.scope.heads, inside))
             else:
                 hooks.enter_context(replace_output(module, inside))
+
+
+def _check_positions(change: Positioned, most: int, module: nn.Module, inputs: tuple) -> None:
+    if inputs[0] > most:
+        raise CannotChange(
+            f"“{change}” leaves {most:,} positions of the table, and this text has {inputs[0]:,} "
+            "tokens."
+        )
 
 
 def _side(model: nn.Module, part: Part) -> Side:

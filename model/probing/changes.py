@@ -17,7 +17,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
@@ -53,7 +53,9 @@ class Scope:
                 yield number + 1
 
     def holds(self, part: Part | Site) -> bool:
-        return self.kind in (ALL, part.kind) and self.layer in (None, part.layer)
+        """Whether it is some of a part, or all of it. What has no heads has none in a scope."""
+        there = self.head is None or self.head < part.n_heads
+        return there and self.kind in (ALL, part.kind) and self.layer in (None, part.layer)
 
     @property
     def heads(self) -> slice:
@@ -145,8 +147,9 @@ class Patterned(MaskChange):
 
     @property
     def looks_ahead(self):
-        places = torch.arange(2 * self.size + 3)
-        return bool(PATTERNS[self.pattern](places[:, None], places, self.size).triu(1).any())
+        # The first query has all later keys ahead of it; where it sees none, no other one does.
+        first, later = torch.zeros(1, 1, dtype=torch.long), torch.arange(1, self.size + 2)
+        return bool(PATTERNS[self.pattern](first, later, self.size).any())
 
     def what(self):
         return f"{self.pattern}-{self.size}" if self.pattern in SIZED else self.pattern
@@ -465,13 +468,13 @@ def check(changes: Iterable[Change], parts: Sequence[Part]) -> None:
                 f"“{change}”: “{change.verb}” cannot be said of “{scope.kind}” in this model, but "
                 f"of {kinds}."
             )
-        there = [part for part in there if scope.holds(part)]
+        there = [part for part in there if replace(scope, head=None).holds(part)]
         if not there:
             raise CannotChange(f"“{change}”: this model has no layer {scope.layer + 1} there.")
         if scope.head is not None:
             if isinstance(change, OutputChange) and change.whole:
                 raise CannotChange(f"“{change}”: this is said of a layer, not of a head.")
-            if all(scope.head >= part.n_heads for part in there):
+            if not any(map(scope.holds, there)):
                 raise CannotChange(f"“{change}”: this model has no head {scope.head + 1} there.")
 
 
@@ -480,6 +483,6 @@ def look_ahead(changes: Iterable[Change], sites: Iterable[Site]) -> bool:
     that no earlier token is done before the last is there."""
     own = [site for site in sites if site.query_side == site.key_side]
     return any(
-        isinstance(change, MaskChange) and change.looks_ahead and any(map(change.scope.holds, own))
+        isinstance(change, MaskChange) and any(map(change.scope.holds, own)) and change.looks_ahead
         for change in changes
     )

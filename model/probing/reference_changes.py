@@ -46,9 +46,9 @@ def with_other_weights(
     model = copy.deepcopy(model)
     for part in parts_of(model.sites(), model.sides()):
         module = model.get_submodule(part.name)
-        for change in sorted(changes, key=lambda change: change.order):
-            if part.what not in change.parts or not change.scope.holds(part):
-                continue
+        here = [c for c in changes if part.what in c.parts and c.scope.holds(part)]
+        here.sort(key=lambda change: change.order)
+        for number, change in enumerate(here, start=1):
             if isinstance(change, Skipped):
                 last = module.output if part.what == "attention" else module.linear2
                 _scale(last, slice(None), 0)
@@ -57,13 +57,20 @@ def with_other_weights(
                 other = LearnedPositions(*table.shape, _weight=table.clone())
                 model.get_submodule(part.name.rpartition(".")[0]).position = other
             elif part.what == "attention":
-                _give_heads(module, change, means.get(part.name))
+                heads = set(range(part.n_heads)[change.scope.heads])
+                if isinstance(change, HeadOff | HeadMean):  # of one head the last of them holds
+                    for later in here[number:]:
+                        if isinstance(later, HeadOff | HeadMean):
+                            heads -= set(range(part.n_heads)[later.scope.heads])
+                _give_heads(module, change, heads, means.get(part.name))
     return model.requires_grad_(False)
 
 
-def _give_heads(attention: MultiHeadAttention, change: Change, mean: Tensor | None) -> None:
+def _give_heads(
+    attention: MultiHeadAttention, change: Change, heads: set[int], mean: Tensor | None
+) -> None:
     width = attention.output.in_features // attention.n_heads
-    for head in range(attention.n_heads)[change.scope.heads]:
+    for head in heads:
         rows = slice(head * width, (head + 1) * width)
         if isinstance(change, Temperature):
             _scale(attention.query, rows, 1 / max(change.value, LEAST))

@@ -19,13 +19,12 @@ from model.probing.applying import Given, applied_by_row
 from model.probing.changes import Change, HeadOff, Hidden, Patched, Scope, Skipped, written
 from model.probing.run import Run
 from model.probing.sites import device_of, parts_of, predicted_side
-from model.probing.trace import ids_of, read_of
+from model.probing.trace import NONE, following_of, ids_of, read_of
 from model.transformer import Site
 
 FEWEST_TOKENS, MOST_TOKENS = 256, 4096  # that go through the model at once
 MOST_WORK = 6 * 10**10  # tokens × parameters of a pass: about a second on two cores
 MOST_LOGITS = 512  # rows of logits at once
-NONE = -1  # in place of an id
 
 
 @dataclass(frozen=True)
@@ -250,8 +249,9 @@ def _scores(
 ) -> np.ndarray:
     """The score of the run, and with each of the changes, (1 + change,), in one pass; `first`: the
     first layer that each concerns, sorted."""
-    ids = ids_of(model, read_of(model, run))
-    following = _following(model, run)
+    texts = read_of(model, run)
+    ids, rows = ids_of(model, texts), following_of(model, texts)
+    following = torch.tensor(rows, device=device_of(model)) if rows else None  # one for the text
     with (
         applied_by_row(model, run.changes, [(), *changes], given),
         _joining(model, first),
@@ -309,19 +309,3 @@ def _joining(model: nn.Module, first: Sequence[int]) -> Iterator[None]:
             hook = model.get_submodule(name).register_forward_pre_hook(join(count))
             hooks.enter_context(hook)
         yield
-
-
-def _following(model: nn.Module, run: Run) -> Tensor | None:
-    """The id that each row of the logits is to predict; None where there is one row for the whole
-    text."""
-    side, config = predicted_side(model), model.config
-    if side.predicts not in ("next token", "masked token"):
-        return None
-    text = read_of(model, run)[side.name]
-    if side.predicts == "masked token":
-        following = [NONE if role else i for i, role in zip(text.ids, text.roles, strict=True)]
-    else:
-        end = config.eos_id if config.eos_id >= 0 else NONE
-        real = text.roles.index("pad") if "pad" in text.roles else len(text.ids)
-        following = [*text.ids[1:real], end] + [NONE] * (len(text.ids) - real)
-    return torch.tensor(following, device=device_of(model))

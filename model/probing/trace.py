@@ -260,15 +260,24 @@ def check_memory(
 
 def following_of(model: nn.Module, texts: dict[str, Encoding]) -> tuple[int, ...]:
     """The id that each row of the logits is to predict in what a model reads: the next one, with
-    eos behind the last, or the one that stands there; NONE at padding. Empty where there is one row
-    for the whole text."""
+    eos behind the last, or, but for special tokens, the one that stands there; NONE at padding.
+    Empty where there is one row for the whole text."""
     side, eos = predicted_side(model), model.config.eos_id
     text = texts[side.name]
-    real = [i for i, role in zip(text.ids, text.roles, strict=True) if role != "pad"]
-    padding = [NONE] * (len(text.ids) - len(real))
-    if side.predicts == "next token":
-        return (*real[1:], eos if eos >= 0 else NONE, *padding)
-    return (*real, *padding) if side.predicts == "masked token" else ()
+    if side.predicts == "masked token":
+        return tuple(NONE if role else i for i, role in zip(text.ids, text.roles, strict=True))
+    if side.predicts != "next token":
+        return ()
+    real = without_padding(text)
+    padding = [NONE] * (len(text.ids) - real)
+    return (*text.ids[1:real], eos if eos >= 0 else NONE, *padding)
+
+
+def without_padding(text: Encoding) -> int:
+    """How many tokens stand before the padding, which comes last: a pad among other tokens is one
+    that a model wrote."""
+    last = (i for i, role in enumerate(text.roles, start=1) if role != "pad")
+    return max(last, default=0)
 
 
 def with_special_tokens(side: Side, text: Encoding, config: Config) -> Encoding:

@@ -9,6 +9,7 @@ that it began with are picked from too, if they are in FOLDER/snapshots.
 import argparse
 import json
 import math
+import sys
 from pathlib import Path
 
 import torch
@@ -20,6 +21,7 @@ from torch.nn import functional
 from model.checkpoint import load
 from model.files import replace_file
 from model.pretrained.weights import CannotLoad
+from model.training.data import DataError
 
 MARKS = frozenset(round(2 ** (k / 2)) for k in range(60))  # steps that training keeps
 COUNT = 6
@@ -112,6 +114,10 @@ def make(folder: Path, task) -> None:
 
     files = {_step_of(file): file for file in folder.glob("run/step-*.safetensors")}
     before = {_step_of(file): file for file in folder.glob("snapshots/step-*.safetensors")}
+    if not files and not before:
+        raise DataError(
+            f"{folder} holds no weights of earlier steps: only what `train` wrote does."
+        )
     chosen = choose([*files, *before])
     checkpoint = load(folder)
     name, examples = next(iter(task.tests().items()))
@@ -137,5 +143,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, help="what `train` wrote")
     parser.add_argument("--data", type=Path, metavar="DIR", help="the task's data, for the scores")
     args = parser.parse_args(arguments)
-    card = load(args.folder).card
-    make(args.folder, tasks.of_card(card, args.data))
+    try:
+        make(args.folder, tasks.of_card(load(args.folder).card, args.data))
+    except (DataError, FileNotFoundError) as error:
+        sys.exit(str(error))

@@ -43,6 +43,9 @@ from model.training.describe import describe
 from model.training.snapshots import MARKS
 from model.training.tasks import Example, Recipe, Task
 
+COUNTS = ("epochs", "max_tokens", "warmup", "average", "patience", "save_every")
+SHARES = ("smoothing", "dropout", "bpe_dropout")
+FROM_ONE, FROM_ZERO, SHARE = (1, sys.maxsize), (0, sys.float_info.max), (0, 1)
 IGNORED = -100  # cross_entropy's own sign for a label that does not count
 
 
@@ -303,6 +306,8 @@ class Training:
         better = losses[0][best] < progress.chosen.get("val_loss", torch.inf)
         if better:
             progress.chosen = {"epoch": now, "weights": best, "val_loss": losses[0][best]}
+        if not progress.chosen:
+            raise DataError("The validation loss is no number: --peak may be too high.")
         if acc.is_main_process:
             with saving(self.folder, OSError):
                 self.write(candidates[best] if better else None)
@@ -460,8 +465,11 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         parser.error("`pairs`, and only it, takes a file")
     if args.start is not None and args.dropout is not None:
         parser.error("--dropout is one of the sizes that come with --start")
-    if args.bpe_dropout is not None and not 0 <= args.bpe_dropout <= 1:
-        parser.error("--bpe-dropout is a share, from 0 to 1")
+    for name, value in vars(args).items():
+        least, most = FROM_ONE if name in COUNTS else SHARE if name in SHARES else FROM_ZERO
+        if isinstance(value, int | float) and not least <= value <= most:
+            option = "--" + name.replace("_", "-")
+            parser.error(f"{option} is a number from {least}" + f" to {most}" * (name in SHARES))
     if args.out.exists() and not args.resume and any(args.out.iterdir()):
         parser.error(f"{args.out} is not empty: name another folder, or --resume")
     return args

@@ -175,7 +175,8 @@ VERB = st.sampled_from(
      "mask:window-2", "mask:prefix-0", "mask:strided-0", "forbid:1>1", "allow:1-3>2",
      "positions:none", "temperature:0", "temperature:1e-300", "temperature:0.5",
      "weight:1>1:0.5", "weight:1>1:nan", "weight:9>9:1", "hide:99999999999",
-     "forbid:1-999999999>1-999999999", "shifted-3"]
+     "forbid:1-999999999>1-999999999", "positions:shifted-3", "positions:shifted-1023",
+     "positions:shifted-99999", "mask:window-99999", "mask:strided-99999"]
 ) | TEXT  # fmt: skip
 LINE = st.lists(st.builds("{}={}".format, SCOPE, VERB), max_size=3).map("; ".join) | TEXT
 

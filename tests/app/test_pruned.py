@@ -38,6 +38,15 @@ def test_every_page_opens_on_a_head_that_is_gone(pruned):
             assert not pruned.error, page.key
 
 
+def test_its_card_says_nothing_of_the_whole_model_s_heads(tmp_path):
+    en_de = load("en-de")
+    write_pruned(en_de, heads_of(en_de, "cross")[:2], tmp_path)
+    card = load(tmp_path).card
+    assert {"opens", "alignment", "scores"} <= set(en_de.card)
+    assert not {"opens", "alignment", "scores", "domain"} & set(card) and len(card["pruned"]) == 2
+    assert "heads that align" not in (tmp_path / "README.md").read_text()
+
+
 def test_its_missing_heads_are_blank(pruned):
     model = catalog.view_of("pruned", FINAL, "cpu")
     trace = compute.trace_of(model, model.checkpoint.run("a b c d e"))

@@ -137,6 +137,18 @@ def test_a_decoder_alone_goes_on_from_its_prompt():
         assert np.abs(found.probabilities - shares[: len(found.probabilities)]).max() <= 1e-5
 
 
+@pytest.mark.parametrize("name", ["en-de", "induction"])
+def test_a_pad_that_one_begins_with_is_a_token_like_others(name):
+    checkpoint = load(name)
+    found = checkpoint.generate(run_of(checkpoint, name), beginning=[0, 50])
+    seen = checkpoint.trace_run(found.run)
+    rows = slice(found.first, found.first + len(found.path))
+    shares = torch.tensor(seen.logits[rows]).double().softmax(dim=-1).numpy()
+    assert np.abs(found.probabilities - shares).max() <= 1e-5
+    wanted = np.log(shares[range(len(found.path)), list(found.path)])
+    assert np.abs(seen.log_probabilities[rows] - wanted).max() <= 1e-4
+
+
 def test_a_classifier_writes_nothing():
     reviews = load("reviews")
     with pytest.raises(CannotRead, match="writes no text"):

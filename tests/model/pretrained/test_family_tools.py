@@ -7,6 +7,10 @@ import numpy as np
 import pytest
 import torch
 
+from model.analysis.head_metrics import measured
+from model.corpus.head_counts import frequencies, head_counts
+from model.corpus.importance import examples_of
+from model.corpus.sentences import Line
 from model.decoding.generate import Beam, Greedy, Sampling
 from model.decoding.search import greedy_decode
 from model.probing.applying import Given
@@ -141,6 +145,19 @@ def trace_logits(model, ids):
     from model.masks import Masks
 
     return model(*ids, *Masks(tgt_padding=False).build(model, *ids))[0, -1].clone()
+
+
+def test_numbers_of_heads_in_many_sentences_are_those_of_one(family):
+    checkpoint = family.checkpoint
+    if family.model.sides()[-1].predicts != "next token":
+        return
+    examples = examples_of(checkpoint, [Line(1, TEXT, None)])
+    (found,) = head_counts(checkpoint, examples, frequencies(examples), 1)
+    for kind, one in measured(checkpoint.trace(TEXT)).items():
+        for name, number in one.numbers.items():
+            assert np.array_equal(found[kind][name].rows, one.rows[name])
+            rows = np.maximum(one.rows[name], 1)
+            np.testing.assert_allclose(found[kind][name].total / rows, number, atol=1e-5)
 
 
 def test_what_is_written(family):

@@ -17,6 +17,8 @@ from model.probing import changes
 from model.probing.applying import Given, applied
 from model.probing.changes import (
     ALL,
+    PATTERNS,
+    SIZED,
     CannotChange,
     HeadOff,
     Hidden,
@@ -340,6 +342,34 @@ def test_what_a_model_does_not_have_is_said():
     ):
         with pytest.raises(CannotChange, match=why):
             logits(model, line)
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_whether_a_ready_made_mask_looks_ahead_its_first_query_says(name):
+    for size in range(1, 6) if name in SIZED else (0,):
+        places = torch.arange(3 * size + 3)
+        whole = PATTERNS[name](places[:, None], places, size).triu(1).any()
+        assert Patterned(Scope(ALL), name, size).looks_ahead == whole, size
+    assert Patterned(Scope(ALL), "window", 999_999).looks_ahead  # a row, not a square of them
+
+
+@pytest.mark.parametrize("preset", ["paper", "pre_norm"])
+def test_positions_that_a_table_has_not_are_refused(preset):
+    model = random_model(preset)
+    longest, most = len(texts_of(model)[0].ids) + 1, model.config.max_length
+    assert logits(model, f"all=positions:shifted-{most - longest}").isfinite().all()
+    for shift in (most - longest + 1, most - 1, most, most + 5):
+        with pytest.raises(CannotChange, match=f"leaves {max(0, most - shift)} positions"):
+            logits(model, f"source=positions:shifted-{shift}")
+
+
+def test_what_is_said_of_a_head_leaves_what_has_no_heads():
+    model = random_model("paper")
+    given = Given(other=recorded(model, Run(other_texts(model))))
+    heads = "; ".join(f"{kind}.1.1=patch" for kind in ("encoder", "decoder", "cross"))
+    found = logits(model, "all.1.1=patch", given=given)
+    assert torch.equal(found, logits(model, heads, given=given))
+    assert not torch.equal(found, logits(model))
 
 
 def zeroed(model, name):

@@ -165,7 +165,8 @@ GIVEN = [
     "decoder.2.1=mask:none; encoder.1.3=mask:window-4", "decoder=mask:strided-2",
     "decoder.1.4=forbid:3>1-2; cross.2.2=forbid:1-3>2", "decoder.1=allow:1>1-4",
     "all=positions:none", "source=positions:shifted-2; all.2.3=uniform; encoder.1.1=off",
-    "cross.1=mean; decoder.2.2=mean",
+    "cross.1=mean; decoder.2.2=mean", "cross=mean; cross.1.1=off; cross.2=mean",
+    "cross.1.1=off; cross=mean; cross.1.1=mean", "encoder.1=off; encoder.1.2=mean",
 ]  # fmt: skip
 
 

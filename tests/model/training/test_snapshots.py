@@ -78,6 +78,13 @@ def test_of_a_model_trained_further_earlier_snapshots_stay(tmp_path):
     assert found[8192]["set"] == "few" and found[8192]["exact"] == 0
 
 
+def test_what_has_no_earlier_steps_is_said(tmp_path):
+    with pytest.raises(SystemExit, match="holds no weights of earlier steps"):
+        snapshots.main([str(SHIPPED / "sort")])
+    with pytest.raises(SystemExit, match="no checkpoint"):
+        snapshots.main([str(tmp_path)])
+
+
 @pytest.mark.parametrize("name", TRANSLATORS)
 def test_every_head_looks_where_it_did(name, tmp_path):
     full, small = load(name), load(name)

@@ -275,6 +275,25 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
     assert "fetch multi30k" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "option",
+    ["--warmup 0", "--average 0", "--epochs 0", "--peak nan", "--smoothing 2", "--save-every 0",
+     "--cooldown -1", "--bpe-dropout 1.5"],
+)  # fmt: skip
+def test_a_number_that_no_training_has_is_refused(tmp_path, capsys, option):
+    with pytest.raises(SystemExit):
+        train.main(["copy", "--out", str(tmp_path / "out"), *option.split()])
+    assert f"{option.split()[0]} is a number from" in capsys.readouterr().err
+
+
+def test_a_loss_that_is_no_number_is_said(tmp_path):
+    file = tmp_path / "pairs.tsv"
+    file.write_text("".join(f"a b {i}\tc d {i}\n" for i in range(40)))
+    options = ["--peak", "1e30", "--warmup", "1", "--epochs", "1", "--cpu"]
+    with pytest.raises(SystemExit, match="--peak may be too high"):
+        train.main(["pairs", str(file), "--out", str(tmp_path / "out"), *options])
+
+
 def test_a_full_folder_is_not_overwritten(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     with pytest.raises(SystemExit):
