@@ -4,7 +4,7 @@
 # make load   a class of 30 at once
 PORT ?= 8501
 PYTHON ?= python3
-DATA ?= data
+DATA ?=
 REPLICAS ?= 1
 VENV := .venv
 BIN := $(VENV)/bin
@@ -37,7 +37,7 @@ load: $(VENV)/test.installed chromium
 bench: $(VENV)/test.installed chromium
 	$(BIN)/python -m tests.bench --json bench.json
 
-# The pictures in the README.
+# The pictures in the README but that of SmolLM2, which is not shipped.
 .PHONY: screenshots
 screenshots: $(VENV)/test.installed chromium
 	$(BIN)/python -m tests.browser.screenshots

@@ -53,18 +53,18 @@ class Guard:
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        changes = scope["type"] == "websocket" or scope["method"] not in READING
-        if changes and not is_own(headers.get("origin"), headers.get("host", "")):
-            refusal = PlainTextResponse(REFUSED, 403)
-            answer = refusal if scope["type"] == "http" else WebSocketClose(1008, REFUSED)
-            await answer(scope, receive, send)
-            return
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(policies(headers.get("host", "")))
             await send(message)
 
+        changes = scope["type"] == "websocket" or scope["method"] not in READING
+        if changes and not is_own(headers.get("origin"), headers.get("host", "")):
+            refusal = PlainTextResponse(REFUSED, 403)
+            answer = refusal if scope["type"] == "http" else WebSocketClose(1008, REFUSED)
+            await answer(scope, receive, guarded)
+            return
         coming = length(headers) if scope.get("method") == "PUT" else 0
         if coming and uploaded() + self.coming + coming > MOST_UPLOADED:
             await PlainTextResponse(FULL, 413)(scope, receive, guarded)

@@ -3,7 +3,7 @@ MODEL`.
 
     python -m model survey en-de --data multi30k
     python -m model survey en-de --file pairs.tsv --out survey.parquet
-    python -m model survey en-de copy reverse sort reviews
+    python -m model survey en-de copy reverse sort induction reviews
 
 Without --file the sentences are the validation data of the task that the model was trained on. A
 line of a file holds a source, or source and target with a tab between, for a classifier text and

@@ -32,6 +32,7 @@ WANTED = (
     "model.*.bin", "vocab.*.spm",
 )  # fmt: skip
 CHUNK = 2**20
+TOP = 2**16  # bytes of a README, where it names its licence
 
 
 class CannotAdd(Exception):
@@ -184,8 +185,10 @@ def copy(opened: BinaryIO, file: Path, size: int) -> None:
 
 def licence_of(folder: Path, card: Mapping[str, str] = MappingProxyType({})) -> str:
     """As the model's own README says at its top, or its file itself; else that neither says it."""
-    readme = folder / "README.md"
-    text = readme.read_text(encoding="utf-8", errors="replace") if readme.is_file() else ""
+    readme, text = folder / "README.md", ""
+    if readme.is_file():
+        with readme.open("rb") as file:
+            text = file.read(TOP).decode("utf-8", "replace")
     head = re.match(r"---\n(.*?)\n---", text, re.DOTALL)
     found = re.search(r"^license(?:_name)?:\s*(\S.*)$", head[1], re.MULTILINE) if head else None
     if found:

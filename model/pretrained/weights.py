@@ -15,7 +15,7 @@ from model.files import read_within
 
 ONE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack", "*.onnx")
-MOST_BYTES = 2**24  # of an index
+MOST_BYTES = 2**22  # of an index
 REAL = {"F64", "F32", "F16", "BF16"}
 
 Progress = Callable[[int, int], None]  # hears how many numbers are read by now, and of how many

@@ -232,6 +232,47 @@ def test_another_sentence_is_compared_and_patched_from(changed):
     assert any(card == text.value for text in page.markdown)
 
 
+@pytest.mark.parametrize("more", [{"target": "ein Mann"}, {"causal": "false"}, {"pad_to": "12"}])
+def test_a_change_that_does_nothing_is_told_to_do_nothing(changed, more):
+    """Beside what the model writes without it, whatever target is read."""
+    page = changed("cross.2.1=temperature:1.0", **more)
+    assert not page.exception and "log-probability" in said(page)
+    assert "~~" not in said(page)
+
+
+def test_characters_of_another_sentence_are_its_own(changed):
+    page = changed(model="en-de", source="Hi.", other="The little dog runs. 🙂", shows="Other run")
+    assert any("U+1F642" in info.value for info in page.info) and not page.exception
+    page.switch_page("views/tokenizer.py").run()
+    assert [*page.dataframe[0].value["token"]][1:3] == ["Hi", "."] or not page.exception
+    assert not any("one by one" in text.value for text in page.caption)
+
+
+def test_another_model_that_cannot_be_read_leaves_the_top_bar(changed, monkeypatch):
+    sound = catalog.view_for
+
+    def torn(session, name, step, device):
+        if step == "16":
+            raise catalog.UnreadableModel("Step 16 is torn.")
+        return sound(session, name, step, device)
+
+    monkeypatch.setattr(catalog, "view_for", torn)
+    page = changed(model="en-de", source=MAN, other_step="16")
+    assert not page.exception and any("torn" in error.value for error in page.error)
+    page.selectbox(key="other_step").set_value("").run()
+    assert not page.exception and not page.error
+
+
+@pytest.mark.parametrize("view", ["inside", "lookup"])
+def test_arithmetic_is_that_of_the_model_as_it_is(changed, view):
+    page = changed(
+        "all=off; cross.1=temperature:0.5", at="Concatenation", vectors="The selected head"
+    )
+    page.switch_page(f"views/{view}.py").run()
+    assert any("changes are left out" in info.value for info in page.info)
+    assert not page.exception and "gives NOT" not in said(page)
+
+
 def test_a_minimal_pair_is_taken(changed):
     page = changed(model="en-de")
     page.session_state["what_if"] = True  # open

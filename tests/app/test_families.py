@@ -13,6 +13,7 @@ from app.export import bertviz_html, bundle, tables
 from app.export.bundle import Model
 from app.notebook import show
 from app.pages import PAGES
+from app.settings import LAB
 from app.views import _blocks
 from model.analysis.architecture import blocks
 from model.checkpoint import load
@@ -62,6 +63,26 @@ def test_every_page_opens(opened, name):
         said = [error.value for error in page.error]
         assert all("no linear function" in text for text in said), key
         assert not said or (key == "attribution" and name in ("bert", "minilm"))
+
+
+@pytest.mark.parametrize("section", LAB)
+@pytest.mark.parametrize("name", ["bert", "minilm"])
+def test_the_lab_of_a_model_that_predicts_no_next_token(opened, name, section):
+    page = opened(name, "positions", lab=section)
+    assert not page.exception and not page.error
+    told = [text.value for text in page.caption]
+    assert not any("next token" in text for text in told)
+    assert any("token that stands there" in text for text in told) == (
+        name == "bert" and section == "Other positions"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "does"), [("bert", "fills in masked tokens"), ("minilm", "makes a vector")]
+)
+def test_what_writes_no_text_says_why(opened, name, does):
+    page = opened(name, "generate")
+    assert any(does in info.value for info in page.info) and not page.exception
 
 
 EXAMPLES = {

@@ -45,6 +45,13 @@ def test_one_table_for_the_sentence_or_the_examples(heads):
     assert here.weights.equals(over.weights) and here.weights.nunique() == 48
 
 
+@pytest.mark.parametrize("changes", ["all=mask:diagonal", "decoder=mask:diagonal"])
+def test_where_rows_have_no_choice_there_is_no_point(page, changes):
+    found = opened(page, changes=changes, heads_as="Scatter", across="nearest, score",
+                   measured_on=THIS_SENTENCE)  # fmt: skip
+    assert not found.error
+
+
 @pytest.mark.parametrize("pattern", RULES)
 def test_the_filter_leaves_the_heads_that_have_the_pattern(heads, pattern):
     heads.selectbox(key="pattern").set_value(pattern).run()

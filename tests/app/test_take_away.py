@@ -1,5 +1,6 @@
 """The page Take away without a browser: packs that are opened again, and those that are not."""
 
+import base64
 import hashlib
 import io
 import json
@@ -8,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from app import catalog
 from app.export import bundle
@@ -18,6 +20,7 @@ from model import Masks, load
 from model.checkpoint import parameters_sha256, untrained
 from tests.app.common import complete, files_of, view_of
 from tests.app.export.test_bundle import BROKEN, recorded, set_to
+from tests.conftest import ROOT
 
 PAGE = "views/take_away.py"
 SEEN = {
@@ -51,6 +54,17 @@ def take_away(page):
     page.query_params.update(model="short", source="a man")
     page.run()
     return page.switch_page(PAGE).run()
+
+
+def test_the_preview_says_nothing_of_another_session(page):
+    """Both are of one run; what each of them chose besides stands in the file."""
+    for other in ("A secret sentence.", "Two dogs."):
+        session = AppTest.from_file(str(ROOT / "app" / "router.py"), default_timeout=60)
+        session.query_params.update(model="en-de", source="A dog runs.", other=other)
+        session.run()
+        (shown,) = session.switch_page(PAGE).run().get("image")
+        _, _, content = shown.proto.imgs[0].url.partition("base64,")
+        assert other.rstrip(".") in base64.b64decode(content).decode("utf-8")
 
 
 def drop(page, content: bytes):

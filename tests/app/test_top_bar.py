@@ -104,6 +104,35 @@ def test_of_several_pairs_each_line_brings_its_target(bar):
     assert target_badge(bar).label == "Target of another source ×"
 
 
+def test_of_pairs_with_one_source_the_last_is_kept_and_it_is_said(bar):
+    bar.text_area(key="source").set_value("the dog\tder Hund\nthe dog\tein Hund").run()
+    assert bar.text_input(key="target").value == "ein Hund"
+    assert any("1 pasted pair was left out" in info.value for info in bar.info)
+    bar.text_area(key="source").set_value("the cat").run()
+    assert not any("left out" in info.value for info in bar.info)
+
+
+def test_what_is_pasted_below_leaves_the_target_that_was_typed(bar):
+    bar.text_input(key="target").set_value("der Hund").run()
+    bar.text_area(key="source").set_value("the dog\nthe cat\tdie Katze").run()
+    assert bar.text_area(key="source").value == "the dog\nthe cat"
+    assert bar.text_input(key="target").value == "der Hund"
+    bar.selectbox(key="line").set_value("the cat").run()
+    assert not bar.exception
+
+
+def test_padding_behind_a_decoders_text_is_not_its_answer(page):
+    def answer():
+        told = [text.value for text in page.markdown]
+        return told[told.index("**Next token**") + 1]
+
+    page.query_params.update(model="induction", source="a b c d a b")
+    page.run()
+    assert answer().startswith("c\\,")
+    page.number_input(key="pad_to").set_value(20).run()
+    assert not page.exception and answer().startswith("c\\,")
+
+
 def test_a_line_that_is_gone_is_read_no_more(bar):
     bar.text_area(key="source").set_value("the dog\nthe cat\na man").run()
     bar.selectbox(key="line").set_value("the cat").run()

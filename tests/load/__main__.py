@@ -2,7 +2,7 @@
 
 class      30 clients at once on the app for 3 minutes, then on an empty page; 60 on replicas
 mixed      12 sessions with models, sentences and changes of their own, until 500 answers
-killed     60 clients for 2 minutes on 2 replicas, one of which is killed every 20 seconds
+killed     60 clients for 140 seconds on 2 replicas, one of which is killed every 20 seconds
 sentences  memory after 2,000 distinct sentences
 sessions   memory after 60 sessions came and went
 reruns     memory and times after 20,000 reruns"""

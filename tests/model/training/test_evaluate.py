@@ -136,30 +136,23 @@ def test_a_classifier_answers_with_probabilities(tmp_path):
     assert set(trace.table) == set(trace.token) == set(trace.embedded) == {"src"}
 
 
-# What the shipped checkpoints must reach: checkpoint → (data set, measure, floor by set).
-BARS = {
-    "copy": ("", "exact", {"unseen": 100}),
-    "reverse": ("", "exact", {"unseen": 100}),
-    "sort": ("", "exact", {"unseen": 100}),
-    "reviews": ("rt-polarity", "accuracy", {"every tenth line": 75}),
-    "en-de": (
-        "multi30k",
-        "bleu_lc",
-        {"test_2016_flickr": 38, "test_2017_flickr": 30, "test_2017_mscoco": 26},
-    ),
-}
+FOLDERS = {"multi30k": "multi30k", "reviews": "rt-polarity"}  # task → its data set
+WITHIN = 0.3  # another processor may choose another token where two are as good
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", BARS)
-def test_shipped_checkpoints_reach_their_bars(name):
-    where, measure, floors = BARS[name]
+@pytest.mark.parametrize("name", sorted(folder.name for folder in checkpoint.SHIPPED.iterdir()))
+def test_shipped_scores_are_those_of_the_card(name):
+    held = load(name)
+    where = FOLDERS.get(held.card["task"])
     if where and not DATA:
         pytest.skip("HEADLIGHT_DATA does not name the folder that holds the data sets")
-    if not (checkpoint.SHIPPED / name).is_dir():
-        pytest.skip(f"{name} is not shipped yet")
-    held = load(name)
     task = tasks.task(held.card["task"], Path(DATA) / where if where else None)
-    for test, floor in floors.items():
-        found = evaluate.evaluate(held, task, task.tests()[test], beam=5 if where else 1)
-        assert found[measure] >= floor, test
+    assert held.card["scores"]
+    for score in held.card["scores"]:
+        way, _, beam = score["decode"].partition(" ")
+        beam = int(beam) if way == "beam" else 1
+        found = evaluate.evaluate(held, task, task.tests()[score["set"]], beam=beam)
+        assert found["decode"] == score["decode"]
+        for measure in {"bleu_lc", "bleu", "chrf", "accuracy", "exact"} & set(score):
+            assert found[measure] == pytest.approx(score[measure], abs=WITHIN), score["set"]

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -335,11 +336,12 @@ def test_killed_twenty_times(parallel_text, tmp_path):
         process = begin(tmp_path / "killed")
         # Late enough, now and then, to come further before the next kill.
         try:
-            process.wait(chance.uniform(0.2, 0.8) * seconds)
+            assert process.wait(chance.uniform(0.2, 0.8) * seconds) == 0
+            shutil.rmtree(tmp_path / "killed")  # it came to its end: begin again
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.wait()
-        killed += 1
+            killed += 1
         if (tmp_path / "killed" / "config.json").exists():
             assert checkpoint.load(tmp_path / "killed").model
     process = begin(tmp_path / "killed")
