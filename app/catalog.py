@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
 
 import streamlit as st
 import torch
@@ -43,7 +42,6 @@ WRITTEN_FOR = {  # a family's preset → its file of examples
 EXAMPLES, EXAMPLES_FILE = SHIPPED.parent / "examples", "examples.txt"
 DEFAULT_MODEL, CLASSIFIER = "en-de", "reviews"
 UNTRAINED = {f"{preset}, untrained": preset for preset in PRESETS}  # model → its preset
-SEEDED = Lock()  # random weights come from one generator for all sessions
 LONGEST_CARD = 2**20  # bytes
 LARGE = 30_000_000  # numbers of a model that takes seconds to read
 MODEL_BYTES = 3 * 2**29  # of weights in memory: all that are shipped, and every preset
@@ -306,8 +304,7 @@ def _read(name: str, step: str, device: str, progress: Progress) -> ModelView:
     stamp = _stamp(_files(name, step))
     checkpoint = load(folder, progress)
     if name in UNTRAINED:
-        with SEEDED:
-            checkpoint = untrained(UNTRAINED[name], checkpoint)
+        checkpoint = untrained(UNTRAINED[name], checkpoint)
     elif step != FINAL:
         snapshots.put_into(checkpoint.model, folder, int(step))
         checkpoint = replace(checkpoint, means={})  # those of the final weights

@@ -17,7 +17,7 @@ import torch
 
 from app import catalog, labels
 from app.cache import ByteBoundedCache
-from app.catalog import SEEDED, ModelView
+from app.catalog import ModelView
 from app.turns import Turns
 from model.analysis import (
     alignment,
@@ -43,6 +43,7 @@ from model.corpus.survey import FILE, Survey
 from model.decoding.generate import Generation, How
 from model.families.rotary import angles
 from model.masks import Masks
+from model.presets import GENERATOR
 from model.probing import long_trace
 from model.probing.head_steps import HeadSteps, compared, head_steps
 from model.probing.long_trace import LongTrace, Weights
@@ -134,14 +135,19 @@ def _kept(key: tuple, make: Callable, size: Callable):
     return _results().get(key, make, size, waits=not TURNS.is_mine)
 
 
+def drawn(view: ModelView, run: Run, name, make: Callable, size: Callable):
+    """As `_kept`, for a run and `name`: what is drawn of results, and computes nothing."""
+    return _kept((name, view.device, view.stamp, run), make, size)
+
+
 def cached(view: ModelView, run: Run, name, make: Callable, size: Callable):
-    """As `_kept`, for a run and `name`, when this session has its turn."""
+    """As `drawn`, of what is computed: when this session has its turn."""
 
     def once():
         with threads(_length(run)):
             return make()
 
-    return _kept((name, view.device, view.stamp, run), once, size)
+    return drawn(view, run, name, once, size)
 
 
 def _arrays(by_kind: dict[str, np.ndarray]) -> int:
@@ -653,7 +659,7 @@ def vectors_of(view: ModelView, run: Run) -> np.ndarray:
 
 @st.cache_resource(max_entries=2, show_spinner="Building one model of every system …")
 def _members(vocab_size: int, max_length: int) -> dict[str, torch.nn.Module]:
-    with SEEDED:
+    with GENERATOR:
         return family.members(vocab_size, max_length)
 
 
@@ -665,7 +671,7 @@ def family_of(view: ModelView, run: Run) -> dict:
     def make():
         src, tgt = ids_of(view.model, read_of(view.model, run))
         models = _members(len(view.tokenizer), config.max_length)
-        with st.spinner("Measuring the differences …"), SEEDED, torch.no_grad():
+        with st.spinner("Measuring the differences …"), GENERATOR, torch.no_grad():
             return family.measure(models, src, tgt) | {"tokens": src.shape[1]}
 
     return cached(view, run, "family", make, lambda result: 10 * FEW)
@@ -673,7 +679,7 @@ def family_of(view: ModelView, run: Run) -> dict:
 
 @st.cache_resource(max_entries=2, show_spinner="Building the models between the paper and Llama …")
 def _lineage(vocab_size: int, max_length: int) -> dict[str, torch.nn.Module]:
-    with SEEDED:
+    with GENERATOR:
         return lineage.members(vocab_size, max_length)
 
 
@@ -684,7 +690,7 @@ def lineage_of(view: ModelView, run: Run) -> dict[str, lineage.Effect]:
     def make():
         text, *_ = read_of(view.model, run).values()
         models = _lineage(len(view.tokenizer), view.model.config.max_length)
-        with st.spinner("Measuring the differences …"), SEEDED:
+        with st.spinner("Measuring the differences …"), GENERATOR:
             return lineage.effects(models, torch.tensor([text.ids]), text.tokens)
 
     def size(effects):
@@ -696,7 +702,7 @@ def lineage_of(view: ModelView, run: Run) -> dict[str, lineage.Effect]:
 @st.cache_resource(show_spinner=False)
 def three_words() -> family.ThreeWords:
     """Van Dijck's first example."""
-    with SEEDED:
+    with GENERATOR:
         return family.three_words()
 
 

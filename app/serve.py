@@ -226,7 +226,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args, others = parser.parse_known_args(arguments)
     if args.replicas < 1:
         parser.error("--replicas is 1 or more")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    # Where its terminal is closed, too: nginx would take that for a wish to read its settings anew.
+    for name in {"SIGTERM", "SIGHUP"} & set(dir(signal)):
+        signal.signal(getattr(signal, name), lambda *_: sys.exit(0))
     print("Headlight starts …", flush=True)
     try:
         _check(args.port, args.replicas)

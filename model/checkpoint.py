@@ -403,14 +403,13 @@ def _shapes(file: Path) -> dict[str, tuple[int, ...]]:
 
 def untrained(preset: str, like: Checkpoint, seed: int = 0) -> Checkpoint:
     """A preset at its own sizes that reads the tokens of `like`, and tells its classes apart, with
-    random weights that follow from `seed` alone; on the CPU. Draws from PyTorch's one generator:
-    nothing else may draw from it meanwhile."""
+    random weights that follow from `seed` alone; on the CPU."""
     sizes = presets.own_sizes(preset, len(like.tokenizer))
     card = {"title": presets.PRESETS[preset].system, "weights": "random"}
     if like.classes:
         sizes["n_classes"] = len(like.classes)
         card["classes"] = like.classes
-    with torch.random.fork_rng(devices=[]):
+    with presets.GENERATOR, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = presets.build(preset, **sizes)
     return Checkpoint(model.eval().requires_grad_(False), like.tokenizer, card, preset)

@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from threading import RLock
 
 import torch
 from torch import Tensor, nn
@@ -307,10 +308,15 @@ def preset_of(name: str) -> Preset:
     raise ValueError(f"no preset {name!r}; there are {', '.join([*PRESETS, *FAMILIES])}")
 
 
+# PyTorch has one generator on the CPU, for all threads: whoever draws weights from it holds this.
+GENERATOR = RLock()
+
+
 def build(name: str, **sizes) -> nn.Module:
     """A model of the preset `name` with random weights; `sizes` are the fields of its Config."""
     preset = preset_of(name)
-    return preset.build(preset.config(**sizes))
+    with GENERATOR:
+        return preset.build(preset.config(**sizes))
 
 
 def own_sizes(name: str, vocab_size: int = 0) -> dict[str, float]:

@@ -12,7 +12,7 @@ from app import labels
 from model.analysis.matching import NONE, counterparts
 from model.analysis.reading import LabelledWeights, Reading
 from model.probing.long_trace import LARGEST, LongTrace, Weights
-from model.probing.trace import Trace
+from model.probing.trace import Trace, without_padding
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,13 @@ class GridText:
 @dataclass(frozen=True)
 class Answers:
     """What a model predicts from each row of a side, or of a whole text in one row: answers with
-    their probabilities, best first. `title` is what they are."""
+    their probabilities, best first. `title` is what they are, `last` the last row before the
+    padding."""
 
     side: str
     title: str
     rows: Sequence[Sequence[tuple[str, float]]]
+    last: int
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,8 @@ def answers_of(
         list(zip(outputs(ids), (round(float(share), 4) for share in shares), strict=True))
         for ids, shares in zip(*trace.most_probable(MOST_PROBABLE), strict=True)
     ]
-    return Answers(side.title, labels.ANSWERS[side.predicts], rows)
+    last = min(without_padding(trace.texts[side.name]), len(rows)) - 1
+    return Answers(side.title, labels.ANSWERS[side.predicts], rows, last)
 
 
 def pack_trace(

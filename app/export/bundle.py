@@ -343,7 +343,7 @@ def _head(record, kinds: Mapping) -> tuple[str, int, int] | None:
 
 def _arrays(content: bytes, kinds: Mapping, texts: set[str]) -> dict[str, np.ndarray]:
     """The arrays of weights.npz: weights and tokens, each with the type and size it must have."""
-    archive = _archive(content, NUMBERS)
+    archive, room = _archive(content, NUMBERS), LARGEST_NUMBERS + LARGEST_RECORD
     arrays = {}
     for file in archive.namelist():
         name = file.removesuffix(".npy")
@@ -351,7 +351,9 @@ def _arrays(content: bytes, kinds: Mapping, texts: set[str]) -> dict[str, np.nda
             continue
         if name not in kinds and name not in texts:
             raise Unreadable(f"{NUMBERS} in it holds an array that is no part of a pack.")
-        arrays[name] = _array(_member(archive, file, LARGEST_NUMBERS), name, name in kinds)
+        content = _member(archive, file, room)
+        room -= len(content)  # all of them together have as much, not each
+        arrays[name] = _array(content, name, name in kinds)
     return arrays
 
 

@@ -19,6 +19,7 @@ from model.probing.sites import predicted_side
 from model.probing.trace import CannotRead, Pass
 
 SHOWN = 10  # most probable tokens
+MOST_BRANCHES = 12  # each is written anew
 OPTIONS = {BEAM: ("width", "alpha"), SAMPLING: ("temperature", "top_k", "top_p", "seed")}
 
 
@@ -87,10 +88,12 @@ def steps_of(found: Generation, lens: Lens, checkpoint: Checkpoint) -> list[Step
 def rows_of(trace: Pass, kind: str, layers: Weights, first: int, count: int) -> Rows:
     (query, key), keys = trace.sides_of(kind), trace.texts_of(kind)[1].tokens
     numbers = [site.layer + 1 for site in trace.kinds[kind]]
-    if query != trace.predicted:
-        count = 0
     steps = slice(first, first + count)
-    weights = np.stack([layer[:, steps] for layer in layers]).transpose(2, 0, 1, 3)
+    if query == trace.predicted:  # of each layer the rows alone: of a long text it is made anew
+        weights = np.stack([layer[:, steps].copy() for layer in layers]).transpose(2, 0, 1, 3)
+    else:
+        sites = trace.kinds[kind]
+        weights = np.zeros((0, len(sites), sites[0].n_heads, len(keys)), np.float32)
     places = list(range(len(keys)))
     if key == trace.predicted:
         alone = len(trace.sides) == 1
@@ -101,7 +104,7 @@ def rows_of(trace: Pass, kind: str, layers: Weights, first: int, count: int) -> 
 def tree(found: Generation, write: Callable[[str], Generation]) -> list[dict]:
     """Every branch as its words, and how many of them it has in common with the one shown."""
     rows, beginning = [], session.values()["beginning"].strip()
-    for name in branches():
+    for name in dict.fromkeys([*branches()[: MOST_BRANCHES - 1], beginning]):
         other = found if name == beginning else write(name)
         common = next(
             (i for i, (a, b) in enumerate(zip(other.ids, found.ids, strict=False)) if a != b),
@@ -183,6 +186,8 @@ def page() -> None:
             whose = "Other run" if session.context().has_other else "Without the changes"
             text = labels.escaped(view.tokenizer.target.decode(other.ids))
             st.markdown(f"**{whose}**: {text} ({parting(shown, other)})")
+    if (count := len(branches())) > MOST_BRANCHES:
+        st.info(f"Of {count:,} branches {MOST_BRANCHES} are written, the selected one among them.")
     trace = compute.trace_of(view, shown.run, written=True)
     rows = slice(shown.first, shown.first + len(shown.path))
     lens = compute.lens_of(view, shown.run, written=True, rows=rows)

@@ -108,7 +108,7 @@ if pack := session.memo().get("pack"):
         st.page_link(PAGES[pack.page].file, label=f"Back to the page {PAGES[pack.page].title}")
 
 with preview:
-    drawn = compute.cached(
+    drawn = compute.drawn(  # while others draw it may wait long, and would keep its turn
         model_view,
         run,
         ("preview", focus, reading, settings_json(view)),  # all of them stand in the file

@@ -86,7 +86,8 @@ class Generation:
     def nbytes(self) -> int:
         """About, in memory: a candidate is some objects of Python."""
         candidates = sum(map(len, self.beams))
-        return self.probabilities.nbytes + self.drawn.nbytes + 300 * candidates
+        arrays = {id(array): array.nbytes for array in (self.probabilities, self.drawn)}
+        return sum(arrays.values()) + 300 * candidates
 
 
 def truncated(logits: Tensor, how: How) -> Tensor:
@@ -163,13 +164,14 @@ def generated(
         path, logits = _walk(steps, start, forced, room, how, config.eos_id)
     shares = logits.softmax(dim=-1)
     score = float(sum(shares[i, token].log() for i, token in enumerate(path)))
-    arrays = (_read_only(some) for some in (shares, truncated(logits, how)))
+    probabilities = _read_only(shares)
+    drawn = _read_only(truncated(logits, how)) if isinstance(how, Sampling) else probabilities
     ids = path[:-1] if path[-1:] == (config.eos_id,) else path
     text = tokenizer.target.encoding_with_special(ids)
     texts = (run.texts[0], text) if side.writes else (run.texts[0] + text,)
     written = replace(run, texts=texts, masks=run.masks.over(ids, config.pad_id))
     first = start.shape[1] - 1
-    return Generation(written, first, path, text.tokens, *arrays, score, tuple(beams))
+    return Generation(written, first, path, text.tokens, probabilities, drawn, score, tuple(beams))
 
 
 def _walk(

@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import torch
@@ -28,7 +29,8 @@ from model.probing.sites import Part
 from model.transformer import Site
 
 ALL = "all"
-MOST_CELLS = 2**18  # that a change is read with
+MOST_CELLS = 2**18  # that a line is read with
+MOST_CHANGES = 300  # of a line: a badge each, and a hook at every part that they concern
 LEAST = 1e-30  # temperature
 
 
@@ -192,14 +194,19 @@ class _Painted(MaskChange):
         object.__setattr__(self, "cells", tuple(sorted(set(self.cells))))
 
     def allow(self, allowed, first):
-        for row, column in self.cells:
-            if row >= first:
-                row -= first
-                allowed[..., row : row + 1, column : column + 1] = self.value
+        places = self._places - torch.tensor([first, 0])
+        inside = (places >= 0) & (places < torch.tensor(allowed.shape[-2:]))
+        rows, columns = places[inside.all(dim=1)].T.to(allowed.device)
+        allowed[..., rows, columns] = self.value
+
+    @cached_property
+    def _places(self) -> Tensor:
+        """(cell, 2): query and key."""
+        return torch.tensor(self.cells, dtype=torch.long).view(-1, 2)
 
     @property
     def looks_ahead(self):
-        return self.value and any(column > row for row, column in self.cells)
+        return self.value and bool((self._places[:, 1] > self._places[:, 0]).any())
 
     def what(self):
         return ",".join(
@@ -366,9 +373,21 @@ VERBS = {
 ENTRY = re.compile(r"(\w+?)(?:\.(\d+))?(?:\.(\d+))?=(\w+)(?::(.+))?", re.ASCII)
 
 
+@lru_cache(8)  # a page asks several times, and a painted mask may be large
 def parse(line: str) -> tuple[Change, ...]:
     """The changes of a line, in its order. Raises CannotChange, with the part that it quotes."""
-    return tuple(_parse(part.strip()) for part in line.split(";") if part.strip())
+    parts, found, cells = [part.strip() for part in line.split(";") if part.strip()], [], 0
+    if len(parts) > MOST_CHANGES:
+        raise CannotChange(
+            f"“{parts[MOST_CHANGES]}” is change {MOST_CHANGES + 1:,} of {len(parts):,}; a line has "
+            f"at most {MOST_CHANGES:,}."
+        )
+    for part in parts:
+        found.append(_parse(part))
+        cells += _cells(found[-1])
+        if cells > MOST_CELLS:
+            raise CannotChange(f"“{part}”: the cells of a line are {MOST_CELLS:,} at most.")
+    return tuple(found)
 
 
 def written(changes: Iterable[Change]) -> str:
@@ -378,13 +397,19 @@ def written(changes: Iterable[Change]) -> str:
 
 def readable(line: str, parts: Sequence[Part]) -> tuple[Change, ...]:
     """The changes of a line that can be read, and made in a model with these parts."""
-    found = []
+    found: list[Change] = []
     for part in filter(None, map(str.strip, line.split(";"))):
         with suppress(CannotChange):
             change = _parse(part)
             check([change], parts)
-            found.append(change)
+            if len(found) < MOST_CHANGES and sum(map(_cells, [*found, change])) <= MOST_CELLS:
+                found.append(change)
     return tuple(found)
+
+
+def _cells(change: Change) -> int:
+    """How many cells it paints."""
+    return len(change.cells) if isinstance(change, _Painted) else 0
 
 
 def _parse(part: str) -> Change:

@@ -80,8 +80,8 @@ class LongTrace(Pass):
     def nbytes(self) -> int:
         some = (self.tiles, self.visible, self.table, self.token, self.final)
         arrays = [array for by_name in some for array in by_name.values()]
-        tensors = [one for several in (*self.vectors.values(), *self.inputs.values())
-                   for one in several if one is not None]  # fmt: skip
+        several = (*self.vectors.values(), *self.inputs.values(), self.given.other.values())
+        tensors = [one for some in several for one in some if one is not None]
         once = {one.untyped_storage().data_ptr(): one.untyped_storage().nbytes() for one in tensors}
         return sum(array.nbytes for array in (*arrays, *self.best)) + sum(once.values())
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from model.masks import Masks, causal_mask
+from model.presets import GENERATOR
 from model.probing.capture import view
 from model.probing.changes import check
 from model.probing.reference_changes import under_masks, with_other_weights
@@ -84,22 +85,23 @@ class Reference(nn.Module):
             None if isinstance(stack.norm, nn.Identity) else nn.LayerNorm(config.d_model, eps)
             for stack in (model.encoder, model.decoder)
         ]
-        encoder = nn.TransformerEncoder(
-            nn.TransformerEncoderLayer(**layer),
-            config.n_encoder_layers,
-            norms[0],
-            enable_nested_tensor=False,
-        )
-        decoder = nn.TransformerDecoder(
-            nn.TransformerDecoderLayer(**layer), config.n_decoder_layers, norms[1]
-        )
-        twin = nn.Transformer(
-            config.d_model,
-            config.n_heads,
-            custom_encoder=encoder,
-            custom_decoder=decoder,
-            batch_first=True,
-        ).to(model.generator.weight)
+        with GENERATOR:
+            encoder = nn.TransformerEncoder(
+                nn.TransformerEncoderLayer(**layer),
+                config.n_encoder_layers,
+                norms[0],
+                enable_nested_tensor=False,
+            )
+            decoder = nn.TransformerDecoder(
+                nn.TransformerDecoderLayer(**layer), config.n_decoder_layers, norms[1]
+            )
+            twin = nn.Transformer(
+                config.d_model,
+                config.n_heads,
+                custom_encoder=encoder,
+                custom_decoder=decoder,
+                batch_first=True,
+            ).to(model.generator.weight)
         twin.load_state_dict(_state(model, twin))
         twin.requires_grad_(False)
         self.src_embedding, self.tgt_embedding = model.src_embedding, model.tgt_embedding

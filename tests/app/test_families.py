@@ -13,7 +13,7 @@ from app.export import bertviz_html, bundle, tables
 from app.export.bundle import Model
 from app.notebook import show
 from app.pages import PAGES
-from app.settings import LAB
+from app.settings import BERTVIZ, LAB
 from app.views import _blocks
 from model.analysis.architecture import blocks
 from model.checkpoint import load
@@ -290,7 +290,7 @@ def test_bertviz_draws_every_view(opened, folders, name):
     run = checkpoint.run(TEXT)
     trace = checkpoint.trace_run(run)
     for kind, weights in trace.attention.items():
-        for shown in bertviz_html.VIEWS:
+        for shown in BERTVIZ:
             vectors = compared(view(checkpoint.model), run, kind)
             drawn = params(
                 bertviz_html.page(trace, shown, kind, range(len(weights)), 1, 2, compared=vectors)

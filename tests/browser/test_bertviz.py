@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app.export import bertviz_html
+from app.settings import BERTVIZ
 from model import checkpoint, load
 from tests.browser.conftest import Visit
 
@@ -125,7 +126,7 @@ def test_neuron_view(visit, trace, kind):
 
 
 def test_sides_of_different_length_fit_the_picture(visit):
-    for view in bertviz_html.VIEWS:
+    for view in BERTVIZ:
         seen = open_at(visit, view, source="dog", target=f"{TARGET} {TARGET}", kind="cross")
         frame, halo = seen.frame.locator("svg").bounding_box(), 3
         for box in seen.frame.locator("svg text >> visible=true").all():
@@ -140,7 +141,7 @@ def test_a_classifier_has_one_attention(visit):
     assert seen.frame.locator("#layer option").count() == 2
 
 
-@pytest.mark.parametrize("view", bertviz_html.VIEWS)
+@pytest.mark.parametrize("view", BERTVIZ)
 def test_hostile_text_stays_text(visit, view):
     seen = open_at(visit, view, kind="cross", source="dog", target="Hund")
     visit.type(HOSTILE).type(HOSTILE, "Target")
@@ -153,7 +154,7 @@ def test_hostile_text_stays_text(visit, view):
 
 
 @pytest.mark.parametrize("kind", DEPTH)
-@pytest.mark.parametrize("view", bertviz_html.VIEWS)
+@pytest.mark.parametrize("view", BERTVIZ)
 def test_a_hostile_token_is_shown_and_nothing_is_run_or_asked(chromium, trace, view, kind):
     """As a vocabulary could hold it, in the page by itself."""
     texts = {

@@ -140,3 +140,12 @@ def test_text_of_tokens_is_never_read_as_markup(visit):
     visit.open("generate?source=%3Cb%3EA%3C%2Fb%3E+dog+%26+%22cat%22")
     tokens = visit.page.locator(".source span").all_inner_texts()
     assert "<b>A</b>" in "".join(tokens)
+
+
+def test_it_plays_on_when_other_data_come(walk):
+    walk.page.get_by_role("button", name="Play", exact=True).click()
+    walk.expect_step(1)
+    walk.visit.choose("kind", "decoder")
+    walk.expect_step(3)
+    walk.page.get_by_role("button", name="Pause", exact=True).click()
+    expect(walk.page.get_by_role("button", name="Play", exact=True)).to_be_visible()

@@ -257,3 +257,47 @@ def test_weight_on_later_tokens_is_told_where_the_causal_mask_is_off(page):
     assert np.abs(np.array(shares) - expected).max() <= 0.51
     page.visit.switch("Causal mask")
     expect(said).not_to_contain_text("later tokens")
+
+
+def test_keys_act_on_what_the_mouse_selected(page):
+    page.select_token("source", 1)
+    page.page.keyboard.press("h")
+    page.visit.settle()
+    page.expect_line("encoder=hide:2; cross=hide:2")
+    page.page.keyboard.press("h")
+    page.visit.settle()
+    page.page.mouse.click(*page.cell(1, 1))
+    page.page.keyboard.press("m")
+    page.visit.settle()
+    page.expect_line("cross.2.3=forbid:2>2")
+
+
+def test_a_click_with_the_weight_tool_changes_nothing(page):
+    page.tool("weight")
+    page.page.mouse.click(*page.cell(1, 1))
+    page.page.mouse.click(*page.cell(1, 1), button="right")
+    page.visit.settle()
+    page.expect_line("")
+
+
+def test_cells_of_words_are_none_of_the_models(visit):
+    """A tool that was taken before is put down where cells cannot be changed."""
+    page = WhatIf(visit.open("?source=A+Huntsman+runs.&kind=encoder&layer=2&head=3"))
+    page.tool("mask")
+    page.page.locator(".st-key-display button").first.click()
+    page.page.locator(".st-key-words label").first.click()
+    page.visit.settle()
+    page.page.keyboard.press("Escape")
+    page.page.mouse.click(*page.cell(1, 1))
+    page.page.keyboard.press("m")
+    page.visit.settle()
+    page.expect_line("")
+
+
+def test_a_selected_cell_is_not_carried_to_heads_of_other_texts(page):
+    page.page.mouse.click(*page.cell(1, 1))
+    expect(page.page.locator(".message")).to_contain_text("attends")
+    page.visit.choose("kind", "encoder")
+    assert page.of_grid("grid.pinned") is None
+    page.key("m", "+")
+    page.expect_line("")

@@ -20,6 +20,10 @@ class Walk {
     if (of !== state.of) [state.of, state.step] = [of, 0]; // of another text
     this.build();
     this.go(state.step);
+    if (!state.timer) return;
+    clearTimeout(state.timer); // that of the picture before, which is gone
+    state.timer = 0;
+    if (state.step < data.steps.length - 1) this.toggle();
   }
 
   build() {
@@ -63,6 +67,7 @@ class Walk {
 
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest(".columns")) return; // the beams scroll by them
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (by) this.walk(by);
     else if (event.key === "Home") this.go(0);
@@ -80,19 +85,26 @@ class Walk {
   toggle() {
     if (state.timer) return this.pause();
     const next = () => {
-      if (state.step >= this.data.steps.length - 1) return this.pause();
+      if (!this.frame.isConnected || state.step >= this.data.steps.length - 1) return this.pause();
       this.go(state.step + 1);
       state.timer = setTimeout(next, PAUSE);
     };
     if (state.step >= this.data.steps.length - 1) this.go(0);
     state.timer = setTimeout(next, PAUSE);
-    this.play.textContent = "❚❚";
+    this.name("❚❚", "Pause");
   }
 
   pause() {
     clearTimeout(state.timer);
     state.timer = 0;
-    this.play.textContent = "▶";
+    this.name("▶", "Play");
+  }
+
+  /** What the button that plays shows and says. */
+  name(sign, title) {
+    this.play.textContent = sign;
+    this.play.title = title;
+    this.play.setAttribute("aria-label", title);
   }
 
   go(step) {
@@ -104,9 +116,11 @@ class Walk {
       token.classList.toggle("now", i === state.step);
       token.classList.toggle("later", i > state.step);
     });
+    const gone = [this.bars, this.heads].some((box) => box.matches(":focus-within"));
     this.showBars(steps[state.step], written[state.step]);
     this.showHeads();
     this.showLens(steps[state.step]);
+    if (gone) this.frame.focus({ preventScroll: true }); // with the button that had the keyboard
     requestAnimationFrame(() => painted("generate", state.step));
   }
 

@@ -101,6 +101,7 @@ export class Grid {
       const token = this.tokenAt(event)?.tokens[0];
       const extend = event.shiftKey || event.ctrlKey || event.metaKey;
       if (token) this.setPin(select(this.pinned, token, extend));
+      this.stage.focus({ preventScroll: true }); // keys act on what was selected
     };
     this.observer?.disconnect();
     this.observer = new ResizeObserver(() => {
@@ -428,7 +429,7 @@ export class Grid {
   }
 
   key(event) {
-    if (!this.drawn?.length) return;
+    if (!this.drawn?.length || event.altKey || event.ctrlKey || event.metaKey) return;
     const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     const move = event.key === "Home" ? [0, 0] : step[event.key];
     if (this.actByKey(event)) return event.preventDefault();
@@ -443,12 +444,12 @@ export class Grid {
   }
 
   /** What is done to the selected head, a token or a cell; whether the key means anything. */
-  actByKey({ key, ctrlKey, metaKey, altKey }) {
-    if (!this.act || ctrlKey || metaKey || altKey) return false;
+  actByKey({ key }) {
+    if (!this.act) return false;
     if (key === "o") this.act({ what: "off", ...this.look.focus, scope: this.scope });
     else if (key === "l") this.widen(SCOPES[(SCOPES.indexOf(this.scope) + 1) % 3], this.look.focus);
     else if (key === "h" && this.token()) this.act({ what: "hide", ...this.token() });
-    else if (!this.look.acts || !this.pinned?.row) return false;
+    else if (!this.paintable() || !this.pinned?.row) return false;
     else if (key === "m") this.paintMask(this.pinned);
     else if (key === "+" || key === "-") this.weigh(this.pinned, key === "+" ? 0.1 : -0.1);
     else return false;
@@ -469,6 +470,14 @@ export class Grid {
     return part.cells[((tile.layer * part.heads + tile.head) * part.rows + i) * part.columns + j];
   }
 
+  /** Whether the cells of the head in focus are weights of the model: from one token to one, and no
+   * difference. */
+  paintable() {
+    const part = this.part(this.look.focus.kind);
+    const single = part && [part.query, part.key].every((side) => this.data.sides[side].every === 1);
+    return Boolean(this.act && this.look.acts && !this.data.signed && single);
+  }
+
   /** Forbids a cell that may be attended to, or allows it. */
   paintMask(cell) {
     this.act({ what: "paint", ...cell.tile, row: cell.row.index, column: cell.column.index,
@@ -478,7 +487,7 @@ export class Grid {
   /** Sets a weight to what it is and so much more. */
   weigh(cell, more) {
     const byte = this.byteAt(cell);
-    if (!byte || this.data.signed) return;
+    if (!byte) return;
     const place = JSON.stringify(cell);
     // A second key may come before the server has answered the first.
     const now = this.asked?.place === place ? this.asked.weight : weightOf(byte);
@@ -510,9 +519,14 @@ export class Grid {
 
   point() {
     if (!this.drawn) return;
+    const { focus } = this.look;
+    const [query, key] = [this.part(focus.kind)?.query, this.part(focus.kind)?.key];
+    // A cell of other texts is none of the head in focus.
+    if (this.pinned?.row && (this.pinned.row.side !== query || this.pinned.column.side !== key))
+      this.pinned = null;
     const pointed = this.pointed ?? this.pinned;
     // Keys read cells of the head in focus, wherever it has moved to.
-    if (pointed && pointed === this.pinned && pointed.tile) pointed.tile = this.look.focus;
+    if (pointed && pointed === this.pinned && pointed.tile) pointed.tile = focus;
     this.mark(pointed);
     this.shade(pointed);
     this.selected?.draw();
@@ -535,7 +549,7 @@ export class Grid {
     const top = Math.max(1, ...Object.values(moved).flat().map(Math.abs));
     for (const [side, spans] of Object.entries(this.spans))
       spans.forEach((span, index) => {
-        span.classList.toggle("hidden", Boolean(hidden[side]?.includes(index)));
+        span.classList.toggle("hidden", Boolean(this.look.acts && hidden[side]?.includes(index)));
         const by = this.look.acts ? moved[side]?.[index] : null;
         span.classList.toggle("less", by < 0);
         span.style.setProperty("--moved", by ? `${Math.round((100 * Math.abs(by)) / top)}%` : "0%");

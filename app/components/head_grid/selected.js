@@ -11,6 +11,7 @@ const TALLEST = 0.32; // of the window, for all cells, where there is room
 const LEAST = 130; // px
 const LETTERS = [0.7, 0.85]; // of the page's, at least and at most
 const LONGEST_LABEL = 24; // characters
+const DRAGGED = 3; // px; less is a click
 
 export class SelectedHead {
   constructor(grid, root) {
@@ -40,35 +41,44 @@ export class SelectedHead {
       box.onchange = () => chosen(box.value);
       return box;
     };
-    this.tool = "point";
+    this.chosenTool = "point";
     this.scopes = select("What is changed", { head: "this head", layer: "this layer", kind: "all layers" },
       (value) => this.grid.widen(value, this.grid.look.focus));
     const tools = select("What the pointer does to a cell", { point: "Select", mask: "Mask",
       weight: "Weight" }, (value) => {
-      this.tool = value;
+      this.chosenTool = value;
       this.draw();
-      this.canvas.style.touchAction = value === "weight" ? "none" : "";
     });
     return element("div", { class: "tools" }, tools, this.scopes);
   }
 
+  /** What is chosen, where cells can be changed. */
+  get tool() {
+    return this.grid.paintable() ? this.chosenTool : "point";
+  }
+
   click(cell) {
     if (!cell) return;
+    this.grid.stage.focus({ preventScroll: true }); // keys act on what was selected
     if (this.tool === "mask") this.grid.paintMask(cell);
     else if (this.tool === "point") this.grid.pin(cell);
   }
 
   /** Upwards the weight of a cell grows, by the height of the picture from 0 to 1. */
   drag(down) {
-    const cell = this.tool === "weight" && this.cellAt(down);
-    if (!cell) return;
+    const cell = this.tool === "weight" && !down.button && this.cellAt(down);
+    if (!cell || !this.grid.byteAt(cell)) return;
     this.canvas.setPointerCapture(down.pointerId);
     const more = (event) => (down.clientY - event.clientY) / this.canvas.clientHeight;
-    this.canvas.onpointermove = (event) => this.grid.preview(cell, more(event));
-    this.canvas.onpointerup = (event) => {
+    const end = () => {
       this.canvas.onpointermove = (moved) => this.grid.hover(this.cellAt(moved));
-      this.canvas.onpointerup = null;
-      this.grid.weigh(cell, more(event));
+      this.canvas.onpointerup = this.canvas.onpointercancel = null;
+    };
+    this.canvas.onpointermove = (event) => this.grid.preview(cell, more(event));
+    this.canvas.onpointercancel = end;
+    this.canvas.onpointerup = (event) => {
+      end();
+      if (Math.abs(down.clientY - event.clientY) >= DRAGGED) this.grid.weigh(cell, more(event));
     };
   }
 
@@ -96,7 +106,8 @@ export class SelectedHead {
     if (this.root.hidden) return;
     this.scopes.value = this.grid.scope;
     this.scopes.hidden = this.grid.scope === "head" && this.tool !== "mask"; // it takes room
-    this.tools.hidden = !this.grid.act || !look.acts || data.signed;
+    this.tools.hidden = !this.grid.paintable();
+    this.canvas.style.touchAction = this.tool === "weight" ? "none" : "";
     const shown = [data, look, ink, frameWidth, below];
     if (!shown.every((value, i) => value === this.shown?.[i])) {
       this.shown = shown;
@@ -160,8 +171,10 @@ export class SelectedHead {
   rowLabels(part, side) {
     const labels = this.labels(side, part.rows);
     if (!side.predicts || side.every > 1) return labels;
-    const last = this.grid.data.answers?.rows[labels.length - 1]?.[0][0] ?? "…";
-    return labels.map((label, at) => `${label} → ${labels[at + 1] ?? last}`);
+    const { rows = [], last = labels.length - 1 } = this.grid.data.answers ?? {};
+    const following = labels.slice(1, last + 1);
+    following[last] = rows[last]?.[0][0] ?? "…";
+    return labels.map((label, at) => (at > last ? label : `${label} → ${following[at]}`)); // padding
   }
 
   /** One pixel a cell; what is masked is left out. */
@@ -198,7 +211,7 @@ export class SelectedHead {
       return this.answers.replaceChildren();
     }
     const token = pointed?.tokens?.[0] ?? pointed?.row;
-    const read = token?.side === answers.side ? token.index : answers.rows.length - 1;
+    const read = token?.side === answers.side ? token.index : answers.last;
     const row = answers.rows.length === 1 ? 0 : Math.min(read, answers.rows.length - 1);
     if (this.answered?.[0] === answers && this.answered[1] === row) return;
     this.answered = [answers, row];

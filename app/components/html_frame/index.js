@@ -3,11 +3,12 @@
 export default function ({ data, parentElement }) {
   const frame = parentElement.querySelector("iframe");
   frame.title = data.alt;
-  const listen = (event) => {
+  // One for a frame: to add it once more does nothing.
+  frame.listen ??= (event) => {
     if (event.source !== frame.contentWindow) return;
     if (event.data?.height > 0) frame.style.height = `${event.data.height}px`;
   };
-  window.addEventListener("message", listen);
+  window.addEventListener("message", frame.listen);
   if (frame.srcdoc !== data.page) frame.srcdoc = data.page;
-  return () => window.removeEventListener("message", listen);
+  return () => window.removeEventListener("message", frame.listen);
 }

@@ -353,6 +353,7 @@ class Figure {
   }
 
   fit() {
+    if (!this.frame.isConnected) return this.end(); // another page is shown
     if (this.room().some((size, i) => size !== [this.width, this.highest][i])) this.draw();
   }
 
@@ -389,6 +390,7 @@ class Figure {
   }
 
   key(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
     const node = event.target.closest("[role=button]");
     if (event.key === "Enter" || event.key === " ") this.press(node);
     else if (!this.walk(this.items.findIndex((item) => item.node === node), event.key)) return;

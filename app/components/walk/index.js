@@ -3,7 +3,7 @@
 const PATIENCE = 5000; // ms in which the server's answer to a press comes, or is lost
 // Where arrow keys mean something else. The choice of steps itself is no such place.
 const OTHERS = "input, textarea, select, [role=combobox], [role=slider], [role=radio], " +
-  "[role=application], [role=listbox], [role=tab], [contenteditable=true]";
+  "[role=application], [role=listbox], [role=tab], [role=toolbar], [contenteditable=true]";
 
 const state = { at: 0, since: -Infinity, onKey: null }; // since when the server has not answered
 

@@ -325,6 +325,22 @@ def test_a_broken_line_is_answered_with_a_sentence_that_quotes_it():
         assert quoted in line and message.endswith((".", "it.")) and "\n" not in message
 
 
+def test_a_line_has_so_many_changes_and_so_many_cells():
+    some = [f"cross.1.1=weight:{i}>1:0.5" for i in range(1, changes.MOST_CHANGES + 1)]
+    assert len(parse("; ".join(some))) == len(some)
+    large = "all=allow:1-512>1-512"
+    assert len(parse(large)[0].cells) == changes.MOST_CELLS
+    parts = parts_of(*(lambda model: (model.sites(), model.sides()))(random_model("paper")))
+    for line, why in (
+        ("; ".join([*some, "cross=off"]), "at most 300"),
+        (f"{large}; cross=forbid:1>1", "262,144 at most"),
+    ):
+        with pytest.raises(CannotChange, match=why) as refused:
+            parse(line)
+        assert str(refused.value).startswith("“cross=")
+        assert parse(written(changes.readable(line, parts)))
+
+
 def test_what_a_model_does_not_have_is_said():
     model = random_model("paper")
     for line, why in (
