@@ -71,6 +71,11 @@ class Lab:
             self.trace.predicted.predicts, ""
         )
 
+    @property
+    def answers(self) -> bool:
+        """Whether the model predicts anything: one that makes a vector of a text does not."""
+        return self.of_text or bool(self.wanted_token)
+
 
 def wavelengths(lab: Lab) -> None:
     """How slow each pair of dimensions is, and what the scale N does to it."""
@@ -290,13 +295,12 @@ def others(lab: Lab) -> None:
             "positions?*"
         )
 
-    if lab.of_text:
-        st.subheader("What the model answers")
-        answers_of_classes(view.classes, {"own positions": before, kind: effect.answers})
-        return
-    if not lab.wanted_token:
+    if not lab.answers:
         return
     st.subheader("What the model answers")
+    if lab.of_text:
+        answers_of_classes(view.classes, {"own positions": before, kind: effect.answers})
+        return
     st.caption(
         f"Probability of the {trace.predicted.title}'s {lab.wanted_token}, and the likeliest one, "
         f"with the model's own positions and with “{kind}”."
@@ -324,7 +328,7 @@ def what_changes(lab: Lab, kinds: Sequence[str], shift: int) -> None:
         row |= {f"{part} moved": float(far.mean()) for part, far in effect.moved.items()}
         if lab.wanted_token:
             row[probability_column] = float(np.nanmean(effect.answers.wanted))
-        if lab.wanted_token or lab.of_text:
+        if lab.answers:
             row["answers that change"] = int((effect.answers.best != before.best).sum())
         rows.append(row)
     st.dataframe(
@@ -461,7 +465,7 @@ def swap(lab: Lab) -> None:
         key="followed_figure",
         alt=f"How far the {side.stack}'s row of each token moves",
     )
-    if not (lab.of_text or lab.wanted_token):
+    if not lab.answers:
         return
     st.subheader("What the model answers")
     apart = {

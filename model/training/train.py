@@ -45,7 +45,6 @@ from model.training.tasks import Example, Recipe, Task
 
 COUNTS = ("epochs", "max_tokens", "warmup", "average", "patience", "save_every")
 SHARES = ("smoothing", "dropout", "bpe_dropout")
-FROM_ONE, FROM_ZERO, SHARE = (1, sys.maxsize), (0, sys.float_info.max), (0, 1)
 IGNORED = -100  # cross_entropy's own sign for a label that does not count
 
 
@@ -466,10 +465,10 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     if args.start is not None and args.dropout is not None:
         parser.error("--dropout is one of the sizes that come with --start")
     for name, value in vars(args).items():
-        least, most = FROM_ONE if name in COUNTS else SHARE if name in SHARES else FROM_ZERO
+        least, most = int(name in COUNTS), 1 if name in SHARES else sys.float_info.max
         if isinstance(value, int | float) and not least <= value <= most:
             option = "--" + name.replace("_", "-")
-            parser.error(f"{option} is a number from {least}" + f" to {most}" * (name in SHARES))
+            parser.error(f"{option} is a number from {least}" + " to 1" * (name in SHARES))
     if args.out.exists() and not args.resume and any(args.out.iterdir()):
         parser.error(f"{args.out} is not empty: name another folder, or --resume")
     return args

@@ -48,3 +48,20 @@ def test_beside_the_changes_stands_the_model_as_it_is_and_where_they_part(opened
     assert "**Without the changes**" in said(page) and f"they part at token {at + 1}," in said(page)
     page.text_input(key="changes").set_value("").run()
     assert "they part" not in said(page) and not page.exception
+
+
+def test_so_many_branches_are_written_and_no_more(page, monkeypatch):
+    from app import compute
+
+    written, make = set(), compute.generation_of
+    monkeypatch.setattr(
+        compute, "generation_of",
+        lambda view, run, how, beginning=(): written.add(beginning)
+        or make(view, run, how, beginning),
+    )  # fmt: skip
+    names = "; ".join(str(i) for i in range(300, 340))
+    page.query_params.update(model="en-de", source="A dog.", branches=names, beginning="339")
+    page.run()
+    page.switch_page("views/generate.py").run()
+    assert not page.exception and (339,) in written and len(written) <= 12
+    assert any("Of 41 branches 12 are written" in info.value for info in page.info)

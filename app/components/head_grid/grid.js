@@ -100,7 +100,8 @@ export class Grid {
     this.text.onclick = (event) => {
       const token = this.tokenAt(event)?.tokens[0];
       const extend = event.shiftKey || event.ctrlKey || event.metaKey;
-      if (token) this.setPin(select(this.pinned, token, extend));
+      if (!token) return;
+      this.setPin(select(this.pinned, token, extend));
       this.stage.focus({ preventScroll: true }); // keys act on what was selected
     };
     this.observer?.disconnect();
@@ -520,7 +521,7 @@ export class Grid {
   point() {
     if (!this.drawn) return;
     const { focus } = this.look;
-    const [query, key] = [this.part(focus.kind)?.query, this.part(focus.kind)?.key];
+    const { query, key } = this.part(focus.kind) ?? {};
     // A cell of other texts is none of the head in focus.
     if (this.pinned?.row && (this.pinned.row.side !== query || this.pinned.column.side !== key))
       this.pinned = null;

@@ -219,6 +219,7 @@ class Runs:
         return (pytest.fail, ("a pickle was run",))
 
 
+THIRTY = (1, 1, 3000, 2500)  # MB
 BROKEN = {
     "empty": (lambda p, f: b"", "not a ZIP"),
     "text": (lambda p, f: b"hello" * 100, "not a ZIP"),
@@ -241,6 +242,10 @@ BROKEN = {
     "bomb in the record": (lambda p, f: zipped(f | {RECORD: b" " * 2**24}), "unpacks to more"),
     "bomb within": (lambda p, f: zipped(f | {NUMBERS: zipped({"cross.npy": bytes(2**26)})}),
                     "unpacks to more"),
+    "bombs within, too large together": (
+        lambda p, f: zipped(f | {NUMBERS: zipped({f"{kind}.npy": claims(THIRTY, bytes(30_000_000))
+                                                  for kind in ("cross", "encoder")})}),
+        "unpacks to more"),
     "not JSON": (lambda p, f: zipped(f | {RECORD: b"{"}), "not JSON"),
     "not UTF-8": (lambda p, f: zipped(f | {RECORD: b"\xff"}), "not JSON"),
     "deep JSON": (lambda p, f: zipped(f | {RECORD: b"[" * 200_000}), "not JSON"),
