@@ -566,7 +566,7 @@ def run_unchanged() -> Run:
 def tell_unchanged() -> None:
     """A sentence for a page that leaves the changes out."""
     if run().changes:
-        st.info("The changes are left out on this page: it shows the model as it is.")
+        st.caption("The changes are left out on this page: it shows the model as it is.")
 
 
 def default_run() -> tuple[ModelView, Run]:

@@ -270,7 +270,7 @@ def test_arithmetic_is_that_of_the_model_as_it_is(changed, view):
         "all=off; cross.1=temperature:0.5", at="Concatenation", vectors="The selected head"
     )
     page.switch_page(f"views/{view}.py").run()
-    assert any("changes are left out" in info.value for info in page.info)
+    assert any("changes are left out" in text.value for text in page.caption)
     assert not page.exception and "gives NOT" not in said(page)
 
 
