@@ -131,7 +131,7 @@ def test_every_page_works_with_changes(changed, model):
         page.switch_page(f"views/{entry.script}.py").run()
         assert not page.exception and not page.error, entry.title
     page.switch_page("views/positions.py").run()
-    assert any("left out on this page" in info.value for info in page.info)
+    assert any("left out on this page" in text.value for text in page.caption)
 
 
 def test_words_that_differ_are_marked():
