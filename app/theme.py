@@ -50,6 +50,9 @@ STYLE = f"""
 .st-key-top_bar p {{ white-space: nowrap; margin: 0; }}
 .st-key-top_bar .stMarkdown {{ display: flex; align-items: center; height: 2.5rem; }}
 .st-key-top_bar [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
+.st-key-effect .stMarkdown p {{
+  white-space: normal; line-height: 1.25rem; max-height: 2.5rem; overflow-y: auto;
+}}
 .st-key-top_bar textarea {{
   field-sizing: content; min-height: 0; height: auto !important; max-height: 5.5rem;
   padding-block: 0.5rem;
@@ -67,6 +70,9 @@ RESERVED_STYLE = f"""
 .st-key-head_grid {{ min-height: {GRID}px; }}
 @media (min-width: {WIDE}px) {{
   .st-key-top_bar {{ min-height: {BAR}rem; }}
+  .st-key-effect {{ flex-wrap: nowrap; }}
+  .st-key-effect > * {{ flex: none; }}
+  .st-key-effect > :has(.stMarkdown):not(:last-child) {{ flex: 0 1 auto; min-width: 0; }}
 }}
 """
 # With every run Streamlit begins to fade each element of a page, seen half a second later. Most

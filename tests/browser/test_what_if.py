@@ -301,3 +301,18 @@ def test_a_selected_cell_is_not_carried_to_heads_of_other_texts(page):
     assert page.of_grid("grid.pinned") is None
     page.key("m", "+")
     page.expect_line("")
+
+
+def test_a_long_translation_under_changes_moves_nothing_down(visit):
+    """Without any head the model repeats itself to the longest target that it may write."""
+    visit.page.set_viewport_size({"width": 1280, "height": 720})
+    bar, effect = (visit.page.locator(f".st-key-{key}") for key in ("top_bar", "effect"))
+    heights, lengths = [], []
+    for changes in ("cross.2.3=off", "all=off"):
+        visit.open(f"?source={SENTENCE.replace(' ', '+')}&changes={changes}")
+        probability = effect.get_by_text("log-probability of the target")
+        expect(probability).to_be_in_viewport(ratio=1)
+        heights.append(bar.bounding_box()["height"])
+        lengths.append(len(effect.inner_text()))
+    assert lengths[1] > 2 * lengths[0]
+    assert heights[1] == heights[0]
