@@ -2,8 +2,9 @@
 `python -m model back-translate CHECKPOINT --out FILE.tsv`.
 
 CHECKPOINT translates the other way round. It draws sources for the targets of its own training
-text: each line of FILE is what it wrote, a tab, and the text that it was written for. A training
-reads them beside its own pairs with `train … --also FILE`.
+text, or for texts that have no translation (`--texts`): each line of FILE is what it wrote, a tab,
+and the text that it was written for. A training reads them beside its own pairs with
+`train … --also FILE`.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from model.decoding.generate import Sampling, truncated
 from model.decoding.search import greedy_decode
 from model.files import replace_file
 from model.training import tasks
-from model.training.data import DataError
+from model.training.data import DataError, read_lines
 from model.training.evaluate import in_batches
 from model.training.tasks import Example
 
@@ -66,6 +67,14 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("checkpoint", help="a shipped one by name, or its folder")
     parser.add_argument("--data", type=Path, metavar="DIR", help="its data (for pairs: FILE.tsv)")
+    parser.add_argument(
+        "--texts",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="texts to draw sources for, one a line, plain or gzip",
+    )
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.tsv")
     parser.add_argument("--samples", type=int, default=1, metavar="N", help="of each text")
     parser.add_argument("--temperature", type=float, default=1.0, metavar="T")
@@ -87,7 +96,11 @@ def main(arguments: list[str] | None = None) -> None:
         task = tasks.of_card(card, args.data)
         if task.score != "bleu":
             raise DataError(f"{args.checkpoint} translates no text: {task.title}.")
-        texts = [source for source, _ in task.examples()["train"]]
+        if args.texts:
+            lines = (line.strip() for file in args.texts for line in read_lines(file))
+            texts = [*dict.fromkeys(filter(None, lines))]
+        else:
+            texts = [source for source, _ in task.examples()["train"]]
     except (DataError, FileNotFoundError) as error:
         sys.exit(str(error))
     seeds = range(args.seed, args.seed + args.samples)

@@ -1,6 +1,7 @@
 """Pairs that a model makes for the targets of its own training text."""
 
 import dataclasses
+import gzip
 from collections import Counter
 
 import pytest
@@ -87,6 +88,20 @@ def test_the_command_writes_pairs_that_a_training_reads(folder, file, tmp_path, 
     run.train()
     (row,) = checkpoint.load(tmp_path / "run").card["recipes"]
     assert row["also"] == "more.tsv"
+
+
+def test_texts_without_a_translation_are_read_once_each(folder, file, tmp_path, capsys):
+    plain, packed = tmp_path / "plain.de", tmp_path / "packed.de.gz"
+    plain.write_text("ein Hund 1\n\nein Hut\n")
+    packed.write_bytes(gzip.compress(b"ein Hut \nein Hund 2\n"))
+    out = tmp_path / "more.tsv"
+    arguments = [str(folder), "--data", str(file), "--out", str(out), "--texts"]
+    main([*arguments, str(plain), str(packed)])
+    assert "of 3 texts" in capsys.readouterr().out
+    found = {text for _, text in read_tsv(out)}
+    assert found and found <= {"ein Hund 1", "ein Hut", "ein Hund 2"}
+    with pytest.raises(SystemExit, match="no file"):
+        main([*arguments, str(tmp_path / "nothing.de")])
 
 
 @pytest.mark.parametrize("name", ["copy", "induction"])
