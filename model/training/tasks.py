@@ -32,6 +32,7 @@ class Recipe:
     warmup: int = 1000
     cooldown: int = 0  # last steps, over which the rate falls to nothing
     smoothing: float = 0.1
+    attention_dropout: float = 0.0  # on attention weights, which section 5.4 does not name
     r_drop: float = 0.0  # 0 or the weight of R-Drop, which reads each batch twice
     bpe_dropout: float = 0.0  # share of merges that the training text is split without
     weight_decay: float = 0.0
@@ -220,6 +221,7 @@ def reviews(folder: Path | None = None) -> Task:
             peak=2e-3,
             warmup=400,
             cooldown=2000,
+            attention_dropout=0.4,
             weight_decay=0.03,
             r_drop=4.0,
         ),

@@ -42,9 +42,10 @@ from model.training.data import DataError, Pair, batches, pad, pad_ids
 from model.training.describe import describe
 from model.training.snapshots import MARKS
 from model.training.tasks import Example, Recipe, Task
+from model.transformer import MultiHeadAttention
 
 COUNTS = ("epochs", "max_tokens", "warmup", "average", "patience", "save_every")
-SHARES = ("smoothing", "dropout", "bpe_dropout")
+SHARES = ("smoothing", "dropout", "attention_dropout", "bpe_dropout")
 IGNORED = -100  # cross_entropy's own sign for a label that does not count
 
 
@@ -163,6 +164,9 @@ class Training:
         if recipe.bpe_dropout and self.tokenizer.kind != "BPE":
             kind = self.tokenizer.kind
             raise DataError(f"BPE-dropout leaves out merges; this tokenizer has none ({kind}).")
+        for part in model.modules():
+            if isinstance(part, MultiHeadAttention):
+                part.dropout.p = recipe.attention_dropout
         self.config = model.config
         self.examples = examples["train"]
         self.pairs = {

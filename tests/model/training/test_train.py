@@ -211,6 +211,24 @@ def test_a_later_run_begins_with_the_weights_of_an_earlier_one(task, whole, tmp_
         Training(task, recipe, tmp_path, start=tmp_path)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_attention_weights_have_a_rate_of_dropout_of_their_own(task, whole, tmp_path, share):
+    """Of this run, whatever the model it begins with has."""
+    recipe = dataclasses.replace(RECIPE, epochs=1, attention_dropout=share)
+    run = Training(task, recipe, tmp_path, start=whole.folder)
+    rates = {
+        name: part.p
+        for name, part in run.model.named_modules()
+        if isinstance(part, torch.nn.Dropout)
+    }
+    of_attention = {name for name in rates if name.endswith("_attn.dropout")}
+    assert len(of_attention) == 3
+    assert {rates[name] for name in of_attention} == {share}
+    assert {rates[name] for name in rates.keys() - of_attention} == {0.1}
+    run.train()
+    assert checkpoint.load(tmp_path).card["recipes"][-1]["attention_dropout"] == share
+
+
 def test_patience(task, tmp_path):
     """With a rate of nothing, no epoch is better than the first."""
     run = Training(task, dataclasses.replace(RECIPE, epochs=9, peak=0.0, patience=2), tmp_path)
@@ -279,7 +297,7 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
 @pytest.mark.parametrize(
     "option",
     ["--warmup 0", "--average 0", "--epochs 0", "--peak nan", "--smoothing 2", "--save-every 0",
-     "--cooldown -1", "--bpe-dropout 1.5"],
+     "--cooldown -1", "--bpe-dropout 1.5", "--attention-dropout 1.5"],
 )  # fmt: skip
 def test_a_number_that_no_training_has_is_refused(tmp_path, capsys, option):
     with pytest.raises(SystemExit):
