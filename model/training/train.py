@@ -28,6 +28,7 @@ from safetensors.torch import load as from_bytes
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 from torch.nn import functional as F
+from torch.nn.modules.dropout import _DropoutNd
 from tqdm import tqdm
 
 from model import checkpoint, presets
@@ -142,6 +143,7 @@ class Training:
         precision: str | None = None,
         cpu: bool = False,
         start: Path | None = None,
+        dropout: float | None = None,
     ):
         self.task, self.recipe, self.folder, self.seed = task, recipe, Path(folder), seed
         self.accelerator = Accelerator(mixed_precision=precision, cpu=cpu)
@@ -150,6 +152,8 @@ class Training:
         if start is None:
             self.tokenizer, self.preset = self.first_tokenizer(examples["train"]), task.preset
             sizes = {"vocab_size": len(self.tokenizer)} | task.sizes
+            if dropout is not None:
+                sizes["dropout"] = dropout
             model = presets.build(self.preset, **sizes)
             task.first_weights(model)
             self.recipes, self.steps_before = [], 0
@@ -157,6 +161,8 @@ class Training:
             initial = begin_with(start, task)
             self.tokenizer, self.preset = initial.tokenizer, initial.preset
             model = initial.model.train().requires_grad_(True)
+            if dropout is not None:
+                set_dropout(model, self.preset, dropout)
             self.recipes, self.steps_before = (
                 initial.card.get("recipes", []),
                 initial.card.get("step", 0),
@@ -421,6 +427,16 @@ def begin_with(name: Path, task: Task) -> checkpoint.Checkpoint:
     return initial
 
 
+def set_dropout(model: torch.nn.Module, preset: str, rate: float) -> None:
+    """Another rate of dropout, wherever the preset has it."""
+    model.config = dataclasses.replace(model.config, dropout=rate)
+    with torch.device("meta"):
+        example = presets.build(preset, **dataclasses.asdict(model.config))
+    for name, part in example.named_modules():
+        if isinstance(part, _DropoutNd):
+            model.get_submodule(name).p = part.p
+
+
 @contextmanager
 def saving(folder: Path, *errors: type[Exception]):
     try:
@@ -459,15 +475,15 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--save-every", type=int, default=1000, metavar="STEPS",
                         help="save the state this often, and after every epoch")  # fmt: skip
     parser.add_argument("--cpu", action="store_true", help="even where there is a GPU")
-    parser.add_argument("--dropout", type=float, metavar="P")
+    parser.add_argument("--dropout", type=float, metavar="P",
+                        help="everywhere but on attention weights; else the task's, or that of "
+                        "--start")  # fmt: skip
     for setting in dataclasses.fields(Recipe):
         name = "--" + setting.name.replace("_", "-")
         parser.add_argument(name, type=setting.type, metavar="N", help="see the recipe in tasks.py")
     args = parser.parse_args(arguments)
     if (args.task == "pairs") != (args.file is not None):
         parser.error("`pairs`, and only it, takes a file")
-    if args.start is not None and args.dropout is not None:
-        parser.error("--dropout is one of the sizes that come with --start")
     for name, value in vars(args).items():
         least, most = int(name in COUNTS), 1 if name in SHARES else sys.float_info.max
         if isinstance(value, int | float) and not least <= value <= most:
@@ -485,13 +501,18 @@ def main(arguments: list[str] | None = None) -> None:
         task = tasks.task(args.task, args.file or args.data, args.reverse)
         if args.also is not None:
             task = tasks.with_more(task, args.also)
-        if args.dropout is not None:
-            task = dataclasses.replace(task, sizes=task.sizes | {"dropout": args.dropout})
         given = {f.name: getattr(args, f.name) for f in dataclasses.fields(Recipe)}
         changes = {name: value for name, value in given.items() if value is not None}
         recipe = dataclasses.replace(task.recipe, **changes)
         training = Training(
-            task, recipe, args.out, args.seed, args.mixed_precision, args.cpu, args.start
+            task,
+            recipe,
+            args.out,
+            args.seed,
+            args.mixed_precision,
+            args.cpu,
+            args.start,
+            args.dropout,
         )
         if args.resume:
             training.resume()

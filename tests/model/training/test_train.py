@@ -16,8 +16,9 @@ import pytest
 import torch
 from accelerate import Accelerator
 from torch.nn import functional as F
+from torch.nn.modules.dropout import _DropoutNd
 
-from model import checkpoint
+from model import checkpoint, presets
 from model.analysis.domain import Domain
 from model.masks import Masks
 from model.training import tasks, train
@@ -227,6 +228,34 @@ def test_attention_weights_have_a_rate_of_dropout_of_their_own(task, whole, tmp_
     assert {rates[name] for name in rates.keys() - of_attention} == {0.1}
     run.train()
     assert checkpoint.load(tmp_path).card["recipes"][-1]["attention_dropout"] == share
+
+
+@pytest.mark.parametrize("preset", presets.PRESETS)
+def test_a_rate_of_dropout_is_set_where_the_preset_has_one(preset):
+    sizes = presets.own_sizes(preset) | {"dropout": 0.0}
+
+    def rates(model):
+        parts = dict(model.named_modules()).items()
+        return {name: part.p for name, part in parts if isinstance(part, _DropoutNd)}
+
+    with torch.device("meta"):
+        model = presets.build(preset, **sizes)
+        expected = presets.build(preset, **sizes | {"dropout": 0.35})
+    train.set_dropout(model, preset, 0.35)
+    assert rates(model) == rates(expected)
+    assert (0.35 in rates(model).values()) == (preset != "van_dijck")  # which has none
+    assert model.config == expected.config
+
+
+def test_a_later_run_may_have_another_rate_of_dropout(whole, tmp_path):
+    file = tmp_path / "pairs.tsv"
+    file.write_text("".join(f"a b {i}\tb a {i}\n" for i in range(40)))
+    out, start = tmp_path / "out", whole.folder
+    options = f"--start {start} --out {out} --epochs 1 --dropout 0.25 --cpu".split()
+    train.main(["pairs", str(file), *options])
+    later = checkpoint.load(out)
+    assert later.model.config.dropout == 0.25
+    assert [recipe["dropout"] for recipe in later.card["recipes"]] == [0.1, 0.25]
 
 
 def test_patience(task, tmp_path):
