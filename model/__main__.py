@@ -11,6 +11,7 @@ COMMANDS = {  # name → where it is, what it does
     "evaluate": ("model.training.evaluate", "score a checkpoint on its test sets"),
     "describe": ("model.training.describe", "measure what an app should know of a trained model"),
     "snapshots": ("model.training.snapshots", "keep a model as it was at earlier training steps"),
+    "average": ("model.training.average", "the mean of models trained from one another"),
     "back-translate": ("model.training.back_translation", "make more pairs to train on"),
     "data": ("model.training.data", "download a data set and check it"),
     "trace": ("model.corpus.trace_command", "write attention weights of many sentences to a file"),

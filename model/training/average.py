@@ -1,0 +1,91 @@
+"""The mean of checkpoints that were trained from one another:
+`python -m model average EARLIER LATER --shares 1 3 --out FOLDER`.
+
+Between a model and one that was trained further from it lie models that often do better than both
+(Wortsman et al. 2022, Robust fine-tuning of zero-shot models). What FOLDER is like has to be
+measured: `python -m model describe FOLDER` and `evaluate` write it into the card.
+"""
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+import torch
+
+from model import checkpoint
+from model.checkpoint import Checkpoint
+from model.training.data import DataError
+
+KEPT = ("task", "title", "look_for", "data", "terms", "classes", "direction", "recipes", "curve")
+
+
+def share_of(checkpoint: Checkpoint, share: float, last: bool) -> str:
+    """As a card says it, of the last run or by its step."""
+    card = checkpoint.card
+    return f"{share:.0%} {card['weights'] if last else 'those after step {step:,}'.format(**card)}"
+
+
+@torch.no_grad()
+def average(checkpoints: list[Checkpoint], shares: list[float]) -> Checkpoint:
+    """A checkpoint with the mean weights, and what the last one's card says of its training. Raises
+    DataError where they are not of one preset, of the same shapes and with one vocabulary."""
+    *_, last = checkpoints
+    parameters = [dict(each.model.named_parameters()) for each in checkpoints]
+    shapes = [{name: p.shape for name, p in some.items()} for some in parameters]
+    for each, own in zip(checkpoints, shapes, strict=True):
+        if each.preset != last.preset or own != shapes[-1]:
+            raise DataError("Models with weights of different shapes, or presets, have no mean.")
+        if each.tokenizer.to_json() != last.tokenizer.to_json():
+            raise DataError("Models with different tokenizers have no mean.")
+        if not {"step", "weights"} <= each.card.keys():
+            raise DataError(
+                "The mean is of models that `train` wrote; the card of one has no step."
+            )
+    weights = torch.tensor(shares, dtype=torch.float64)
+    weights /= weights.sum()
+    for name, parameter in last.model.named_parameters():
+        stack = torch.stack([some[name] for some in parameters]).double()
+        parameter.copy_(torch.tensordot(weights, stack, dims=1))
+    parts = zip(checkpoints, weights.tolist(), strict=True)
+    text = ", ".join(share_of(each, share, each is last) for each, share in parts)
+    card = {name: last.card[name] for name in KEPT if name in last.card}
+    card |= {"step": last.card["step"], "weights": text}
+    return Checkpoint(last.model, last.tokenizer, card, last.preset)
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    about, _, more = __doc__.partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m model average",
+        description=about,
+        epilog=more,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT",
+                        help="shipped ones by name, or folders, the last trained last")  # fmt: skip
+    parser.add_argument("--shares", type=float, nargs="+", metavar="N",
+                        help="of each, in proportion (default: the same)")  # fmt: skip
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
+    args = parser.parse_args(arguments)
+    args.shares = args.shares or [1.0] * len(args.checkpoints)
+    if len(args.shares) != len(args.checkpoints):
+        parser.error(f"{len(args.checkpoints)} checkpoints need as many --shares")
+    if not all(0 <= share < float("inf") for share in args.shares) or not sum(args.shares):
+        parser.error("--shares are numbers from 0, not all 0")
+    if args.out.exists() and any(args.out.iterdir()):
+        parser.error(f"{args.out} is not empty: name another folder")
+    return args
+
+
+def main(arguments: list[str] | None = None) -> None:
+    args = parse(arguments)
+    try:
+        found = average([checkpoint.load(name) for name in args.checkpoints], args.shares)
+    except (DataError, FileNotFoundError) as error:
+        sys.exit(str(error))
+    checkpoint.save(args.out, found.model, found.preset, found.tokenizer, found.card)
+    curve = checkpoint.folder_of(args.checkpoints[-1]) / found.card.get("curve", "curve.svg")
+    if curve.is_file():
+        shutil.copy(curve, args.out)
+    print(f"{found.card['weights']}: {args.out}")
