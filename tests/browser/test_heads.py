@@ -64,7 +64,7 @@ def test_after_sorting_a_row_is_still_its_own_head(heads):
         for kind, one in measured(load("en-de").trace(SENTENCE)).items()
         for layer, head in np.ndindex(4, 4)
     }
-    click(heads, -1, x=380)
+    click(heads, -1, x=430)
     click(heads, 0)
     kind, layer, head = min(scores, key=scores.get)
     title = {"cross": "Cross-attention"}.get(kind, f"{kind.capitalize()} self-attention")
@@ -86,7 +86,7 @@ def test_a_point_selects_its_head(heads):
     heads.choose("measured_on", "Survey")
     heads.choose("heads_as", "Scatter")
     before = heads.page.url
-    point = heads.page.locator(".st-key-heads_figure .scatterlayer .point").nth(5).bounding_box()
+    point = heads.page.locator(".st-key-heads_figure .scatterlayer .point").nth(6).bounding_box()
     heads.page.mouse.click(point["x"] + point["width"] / 2, point["y"] + point["height"] / 2)
     heads.idle()
     heads.page.wait_for_url(lambda url: url != before and "head=" in url)

@@ -304,11 +304,11 @@ def test_a_selected_cell_is_not_carried_to_heads_of_other_texts(page):
 
 
 def test_a_long_translation_under_changes_moves_nothing_down(visit):
-    """Without any head the model repeats itself to the longest target that it may write."""
+    """With the mean output of every head the model writes the longest target that it may."""
     visit.page.set_viewport_size({"width": 1280, "height": 720})
     bar, effect = (visit.page.locator(f".st-key-{key}") for key in ("top_bar", "effect"))
     heights, lengths = [], []
-    for changes in ("cross.2.3=off", "all=off"):
+    for changes in ("cross.2.3=off", "all=mean"):
         visit.open(f"?source={SENTENCE.replace(' ', '+')}&changes={changes}")
         probability = effect.get_by_text("log-probability of the target")
         expect(probability).to_be_in_viewport(ratio=1)
