@@ -24,6 +24,7 @@ from pathlib import Path
 
 import torch
 
+from model.arguments import parser_of
 from model.checkpoint import Checkpoint, folder_of, save
 from model.corpus.importance import Example, Unit, examples_of
 from model.corpus.pruning import COLUMNS, ONE_LEFT, Curve, Measured, heads_of, orders
@@ -44,13 +45,7 @@ FILES = (".parquet", ".csv")
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    about, _, more = __doc__.partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m model prune",
-        description=about,
-        epilog=more,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("prune", __doc__)
     known = [name for name, _ in orders(1)]
     parser.add_argument("model", help="a shipped one by name, or its folder")
     parser.add_argument("--data", type=Path, metavar="DIR", help="of its task")

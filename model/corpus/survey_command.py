@@ -20,6 +20,7 @@ import argparse
 import shutil
 from pathlib import Path
 
+from model.arguments import parser_of
 from model.checkpoint import Checkpoint, folder_of, parameters_sha256
 from model.corpus.importance import ACCURACY, BLEU, EXACT, examples_of
 from model.corpus.sentences import Line, read
@@ -33,13 +34,7 @@ from model.training.data import DataError
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    about, _, more = __doc__.partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m model survey",
-        description=about,
-        epilog=more,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("survey", __doc__)
     parser.add_argument("models", nargs="+", metavar="MODEL", help="shipped, by name, or a folder")
     parser.add_argument("--file", type=Path, help="many sentences, one a line")
     parser.add_argument("--data", type=Path, metavar="DIR", help="of its task, else where it was "

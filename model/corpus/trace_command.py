@@ -25,6 +25,7 @@ from pathlib import Path
 import torch
 
 from model.analysis.finite import parameters_not_finite
+from model.arguments import parser_of
 from model.checkpoint import Checkpoint, load
 from model.corpus.sentences import Line, Sentence, SentenceAttention, attend, encode, read, windows
 from model.corpus.tables import FILES, table
@@ -127,13 +128,7 @@ def run(
 
 def parser_of_texts(command: str, doc: str) -> argparse.ArgumentParser:
     """Of a command that writes a file about a sentence, or about a file of them."""
-    about, _, more = doc.partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog=f"python -m model {command}",
-        description=about,
-        epilog=more,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of(command, doc)
     parser.add_argument("model", help="a shipped one by name, or its folder")
     parser.add_argument("text", nargs="?", help="a sentence")
     parser.add_argument("--target", metavar="TEXT", help="its target, instead of the model's own")

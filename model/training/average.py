@@ -7,23 +7,38 @@ measured: `python -m model describe FOLDER` and `evaluate` write it into the car
 """
 
 import argparse
+import copy
 import shutil
 import sys
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from model import checkpoint
+from model.arguments import parser_of
 from model.checkpoint import Checkpoint
 from model.training.data import DataError
 
-KEPT = ("task", "title", "look_for", "data", "terms", "classes", "direction", "recipes", "curve")
+MEASURED = ("val_loss", "scores", "domain", "opens", "alignment")  # of other weights
 
 
 def share_of(checkpoint: Checkpoint, share: float, last: bool) -> str:
     """As a card says it, of the last run or by its step."""
     card = checkpoint.card
     return f"{share:.0%} {card['weights'] if last else 'those after step {step:,}'.format(**card)}"
+
+
+def mean(states: list[dict[str, Tensor]], shares: list[float] | None = None) -> dict[str, Tensor]:
+    """The mean of several state dicts, each with its share if they have some."""
+    weights = torch.tensor(shares or [1.0] * len(states), dtype=torch.float64)
+    weights /= weights.sum()
+    return {
+        name: torch.tensordot(weights, torch.stack([s[name] for s in states]).double(), dims=1).to(
+            value.dtype
+        )
+        for name, value in states[0].items()
+    }
 
 
 @torch.no_grad()
@@ -42,26 +57,16 @@ def average(checkpoints: list[Checkpoint], shares: list[float]) -> Checkpoint:
             raise DataError(
                 "The mean is of models that `train` wrote; the card of one has no step."
             )
-    weights = torch.tensor(shares, dtype=torch.float64)
-    weights /= weights.sum()
-    for name, parameter in last.model.named_parameters():
-        stack = torch.stack([some[name] for some in parameters]).double()
-        parameter.copy_(torch.tensordot(weights, stack, dims=1))
-    parts = zip(checkpoints, weights.tolist(), strict=True)
-    text = ", ".join(share_of(each, share, each is last) for each, share in parts)
-    card = {name: last.card[name] for name in KEPT if name in last.card}
-    card |= {"step": last.card["step"], "weights": text}
-    return Checkpoint(last.model, last.tokenizer, card, last.preset)
+    model = copy.deepcopy(last.model)
+    model.load_state_dict(mean(parameters, shares), strict=False)  # shared weights are there once
+    parts = zip(checkpoints, shares, strict=True)
+    text = ", ".join(share_of(each, share / sum(shares), each is last) for each, share in parts)
+    card = {name: value for name, value in last.card.items() if name not in MEASURED}
+    return Checkpoint(model, last.tokenizer, card | {"weights": text}, last.preset)
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    about, _, more = __doc__.partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m model average",
-        description=about,
-        epilog=more,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("average", __doc__)
     parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT",
                         help="shipped ones by name, or folders, the last trained last")  # fmt: skip
     parser.add_argument("--shares", type=float, nargs="+", metavar="N",
@@ -85,7 +90,6 @@ def main(arguments: list[str] | None = None) -> None:
     except (DataError, FileNotFoundError) as error:
         sys.exit(str(error))
     checkpoint.save(args.out, found.model, found.preset, found.tokenizer, found.card)
-    curve = checkpoint.folder_of(args.checkpoints[-1]) / found.card.get("curve", "curve.svg")
-    if curve.is_file():
-        shutil.copy(curve, args.out)
+    if "curve" in found.card:
+        shutil.copy(checkpoint.folder_of(args.checkpoints[-1]) / found.card["curve"], args.out)
     print(f"{found.card['weights']}: {args.out}")

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from model.arguments import parser_of
 from model.checkpoint import Checkpoint, load
 from model.decoding.generate import Sampling, truncated
 from model.decoding.search import greedy_decode
@@ -58,13 +59,7 @@ def back_translated(checkpoint: Checkpoint, texts: list[str], how: Sampling) -> 
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    about, _, more = __doc__.partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m model back-translate",
-        description=about,
-        epilog=more,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("back-translate", __doc__)
     parser.add_argument("checkpoint", help="a shipped one by name, or its folder")
     parser.add_argument("--data", type=Path, metavar="DIR", help="its data (for pairs: FILE.tsv)")
     parser.add_argument(

@@ -7,7 +7,6 @@ Measured on the validation data and written into the card, the averages into mea
 training does this when it ends.
 """
 
-import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,6 +19,7 @@ from model.analysis import alignment
 from model.analysis.alignment import HeadAlignment
 from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share
 from model.analysis.head_metrics import measured, most_telling, over_sentences
+from model.arguments import parser_of
 from model.checkpoint import Checkpoint, load, write_card, write_means
 from model.decoding.search import greedy_decode
 from model.masks import Masks
@@ -118,10 +118,7 @@ def _runs(checkpoint: Checkpoint, texts: list[str]) -> Iterator[Run]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    about, _, more = __doc__.partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m model describe", description=about, epilog=more
-    )
+    parser = parser_of("describe", __doc__)
     parser.add_argument("checkpoint", help="a shipped one by name, or its folder")
     parser.add_argument("--data", type=Path, metavar="DIR", help="its data (for pairs: FILE.tsv)")
     args = parser.parse_args(arguments)

@@ -6,7 +6,6 @@ with a scale for every 32 numbers. Of a model that was trained further (`--start
 that it began with are picked from too, if they are in FOLDER/snapshots.
 """
 
-import argparse
 import json
 import math
 import sys
@@ -18,6 +17,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 from torch.nn import functional
 
+from model.arguments import parser_of
 from model.checkpoint import load
 from model.files import replace_file
 from model.pretrained.weights import CannotLoad
@@ -136,10 +136,7 @@ def make(folder: Path, task) -> None:
 def main(arguments: list[str] | None = None) -> None:
     from model.training import tasks
 
-    about, _, more = __doc__.partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m model snapshots", description=about, epilog=more
-    )
+    parser = parser_of("snapshots", __doc__)
     parser.add_argument("folder", type=Path, help="what `train` wrote")
     parser.add_argument("--data", type=Path, metavar="DIR", help="the task's data, for the scores")
     args = parser.parse_args(arguments)

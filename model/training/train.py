@@ -32,6 +32,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from tqdm import tqdm
 
 from model import checkpoint, presets
+from model.arguments import parser_of
 from model.card import curve
 from model.files import replace_file
 from model.masks import Masks
@@ -39,6 +40,7 @@ from model.memory import keep_freed_memory
 from model.pretrained.weights import CannotLoad
 from model.tokenizer import Tokenizer
 from model.training import tasks
+from model.training.average import mean
 from model.training.data import DataError, Pair, batches, pad, pad_ids
 from model.training.describe import describe
 from model.training.snapshots import MARKS
@@ -104,11 +106,6 @@ def validate(model, pairs: list[Pair], max_tokens: int, device) -> float:
     return sum(loss.item() for loss in losses) / labels_in(pairs)
 
 
-def average(states: list[dict]) -> dict:
-    """The mean of several state dicts."""
-    return {name: torch.stack([s[name] for s in states]).mean(0) for name in states[0]}
-
-
 @dataclass
 class Progress:
     """Where a run stands: all that decides how it goes on, beside weights, optimizer and
@@ -152,8 +149,6 @@ class Training:
         if start is None:
             self.tokenizer, self.preset = self.first_tokenizer(examples["train"]), task.preset
             sizes = {"vocab_size": len(self.tokenizer)} | task.sizes
-            if dropout is not None:
-                sizes["dropout"] = dropout
             model = presets.build(self.preset, **sizes)
             task.first_weights(model)
             self.recipes, self.steps_before = [], 0
@@ -161,8 +156,6 @@ class Training:
             initial = begin_with(start, task)
             self.tokenizer, self.preset = initial.tokenizer, initial.preset
             model = initial.model.train().requires_grad_(True)
-            if dropout is not None:
-                set_dropout(model, self.preset, dropout)
             self.recipes, self.steps_before = (
                 initial.card.get("recipes", []),
                 initial.card.get("step", 0),
@@ -170,6 +163,8 @@ class Training:
         if recipe.bpe_dropout and self.tokenizer.kind != "BPE":
             kind = self.tokenizer.kind
             raise DataError(f"BPE-dropout leaves out merges; this tokenizer has none ({kind}).")
+        if dropout is not None:
+            set_dropout(model, self.preset, dropout)
         for part in model.modules():
             if isinstance(part, MultiHeadAttention):
                 part.dropout.p = recipe.attention_dropout
@@ -326,10 +321,10 @@ class Training:
     def mean_of(self, epochs) -> torch.nn.Module:
         """A model with the mean of the weights after these epochs."""
         files = [self.folder / "run" / f"epoch-{epoch:04d}.safetensors" for epoch in epochs]
-        mean = copy.deepcopy(self.accelerator.unwrap_model(self.model))
-        state = average([from_bytes(file.read_bytes()) for file in files])
-        mean.load_state_dict(state, strict=False)  # shared weights are there once
-        return mean
+        model = copy.deepcopy(self.accelerator.unwrap_model(self.model))
+        state = mean([from_bytes(file.read_bytes()) for file in files])
+        model.load_state_dict(state, strict=False)  # shared weights are there once
+        return model
 
     def write(self, model: torch.nn.Module | None) -> None:
         """The log and the checkpoint; without a better model, only the card is new."""
@@ -449,13 +444,7 @@ def saving(folder: Path, *errors: type[Exception]):
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    about, _, more = __doc__.partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m model train",
-        description=about,
-        epilog=more,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("train", __doc__)
     parser.add_argument("task", choices=tasks.NAMES)
     parser.add_argument("file", nargs="?", type=Path, help="for pairs: source, tab, target a line")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
@@ -508,11 +497,11 @@ def main(arguments: list[str] | None = None) -> None:
             task,
             recipe,
             args.out,
-            args.seed,
-            args.mixed_precision,
-            args.cpu,
-            args.start,
-            args.dropout,
+            seed=args.seed,
+            precision=args.mixed_precision,
+            cpu=args.cpu,
+            start=args.start,
+            dropout=args.dropout,
         )
         if args.resume:
             training.resume()

@@ -114,7 +114,7 @@ def test_the_most_probable_next_tokens_are_the_softmax_of_the_logits(en_de):
 
 
 def test_of_merged_rows_nothing_is_predicted(en_de):
-    trace = en_de.trace("a skateboarder jumps .")
+    trace = en_de.trace("a dog runs .", "Ein Hund rennt ebenfalls.")
     answers = answers_of(trace, lambda ids: [str(id) for id in ids])
     for reading in (Reading(words=True), Reading(special="hide")):
         assert unpack(pack_trace(trace, reading, answers))[0]["answers"] is None

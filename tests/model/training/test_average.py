@@ -1,7 +1,5 @@
 """The mean of the weights of checkpoints."""
 
-import json
-
 import pytest
 import torch
 from torch.testing import assert_close
@@ -10,6 +8,7 @@ from model import checkpoint, presets
 from model.tokenizer import Tokenizer
 from model.training.average import average, main
 from model.training.data import DataError
+from model.variants import PrunedSoftmax
 
 SIZES = dict(d_model=16, n_heads=2, d_ff=16, n_encoder_layers=1, n_decoder_layers=1)
 TOKENIZER = Tokenizer.train(["a dog", "ein Hund"], 300)
@@ -18,17 +17,11 @@ TOKENIZER = Tokenizer.train(["a dog", "ein Hund"], 300)
 def saved(folder, seed, step=None, preset="pre_norm", tokenizer=TOKENIZER, **sizes):
     torch.manual_seed(seed)
     model = presets.build(preset, vocab_size=len(tokenizer), **SIZES | sizes).eval()
-    about = {
-        "task": "multi30k",
-        "scores": [{"set": "a"}],
-        "alignment": {},
-        "recipes": [{"seed": 1}],
-    }
+    card = {"task": "multi30k", "alignment": {}, "domain": {}}
+    card |= {"scores": [{"set": "a", "decode": "greedy", "bleu": 1.0}]}
     if step:
-        about |= {"step": step, "weights": f"epoch {step}"}
-    checkpoint.save(folder, model, preset, tokenizer, {})
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"card": about | {"domain": {}}}))
+        card |= {"step": step, "weights": f"epoch {step}", "recipes": [{"seed": 1}]}
+    checkpoint.save(folder, model, preset, tokenizer, card)
     return folder
 
 
@@ -62,10 +55,25 @@ def test_without_shares_all_count_the_same_and_one_alone_is_itself(two, tmp_path
         assert torch.equal(same[name], later[name])
 
 
-def test_nothing_that_was_measured_on_others_stays(two):
-    mean = average([checkpoint.load(folder) for folder in two], [1.0, 1.0])
-    assert mean.card.keys() == {"task", "recipes", "step", "weights"}
-    assert not mean.means
+def test_nothing_that_was_measured_on_others_stays_and_they_stay_as_they_are(two):
+    each = [checkpoint.load(folder) for folder in two]
+    found = average(each, [1.0, 1.0])
+    assert found.card.keys() == {"task", "recipes", "step", "weights"}
+    assert not found.means
+    for folder, one in zip(two, each, strict=True):
+        own = weights(folder)
+        assert all(torch.equal(p, own[name]) for name, p in one.model.named_parameters())
+
+
+def test_heads_that_are_pruned_stay_so(two, tmp_path):
+    for folder in two:
+        checkpoint.write_card(
+            folder,
+            checkpoint.load(folder).card | {"pruned": [{"kind": "cross", "layer": 0, "head": 1}]},
+        )
+    main([*map(str, two), "--out", str(tmp_path / "mean")])
+    attention = checkpoint.load(tmp_path / "mean").model.decoder.layers[0].cross_attn
+    assert isinstance(attention.softmax, PrunedSoftmax)
 
 
 def test_models_that_have_no_mean(two, tmp_path):

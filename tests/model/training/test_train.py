@@ -247,15 +247,16 @@ def test_a_rate_of_dropout_is_set_where_the_preset_has_one(preset):
     assert model.config == expected.config
 
 
-def test_a_later_run_may_have_another_rate_of_dropout(whole, tmp_path):
-    file = tmp_path / "pairs.tsv"
+@pytest.mark.parametrize("later", [False, True])
+def test_a_run_may_have_another_rate_of_dropout(whole, tmp_path, later):
+    """Than its task has, or than the model it begins with."""
+    file, out = tmp_path / "pairs.tsv", tmp_path / "out"
     file.write_text("".join(f"a b {i}\tb a {i}\n" for i in range(40)))
-    out, start = tmp_path / "out", whole.folder
-    options = f"--start {start} --out {out} --epochs 1 --dropout 0.25 --cpu".split()
-    train.main(["pairs", str(file), *options])
-    later = checkpoint.load(out)
-    assert later.model.config.dropout == 0.25
-    assert [recipe["dropout"] for recipe in later.card["recipes"]] == [0.1, 0.25]
+    options = ["--out", str(out), "--epochs", "1", "--dropout", "0.25", "--cpu"]
+    train.main(["pairs", str(file), *options, *["--start", str(whole.folder)] * later])
+    found = checkpoint.load(out)
+    assert found.model.config.dropout == found.model.src_embedding.dropout.p == 0.25
+    assert [recipe["dropout"] for recipe in found.card["recipes"]] == [0.1] * later + [0.25]
 
 
 def test_patience(task, tmp_path):

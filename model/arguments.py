@@ -1,0 +1,15 @@
+"""The arguments of a command."""
+
+import argparse
+
+
+def parser_of(command: str, doc: str) -> argparse.ArgumentParser:
+    """Of `python -m model COMMAND`, whose module says what it does: `--help` begins with the first
+    paragraph of `doc` and ends with the others."""
+    about, _, more = doc.partition("\n\n")
+    return argparse.ArgumentParser(
+        prog=f"python -m model {command}",
+        description=about,
+        epilog=more,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
