@@ -2,9 +2,6 @@
 be uploaded to it, and what a page of it may load."""
 
 import re
-import webbrowser
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -12,7 +9,6 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 from streamlit import config, runtime
-from streamlit.web.server.server_util import get_display_address, get_url
 
 REFUSED = "A page of another site may not speak to this server."
 FULL = "Too much is being uploaded to this server at once. Please try again in a few minutes."
@@ -109,12 +105,3 @@ def policies(host: str) -> dict[str, str]:
         "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "no-referrer",  # an address holds what was typed
     }
-
-
-@asynccontextmanager
-async def opening_browser(_app) -> AsyncIterator[dict]:
-    """Shows the app where there is a screen, as Streamlit does with a script by itself."""
-    if not config.get_option("server.headless"):
-        address = config.get_option("server.address") or "localhost"
-        webbrowser.open(get_url(get_display_address(address)))
-    yield {}

@@ -11,7 +11,8 @@ if str(HERE.parent) not in sys.path:  # our packages live there, see router.py
     sys.path.insert(0, str(HERE.parent))
 
 from app.document import Document  # noqa: E402
-from app.guard import Guard, opening_browser  # noqa: E402
+from app.guard import Guard  # noqa: E402
+from app.start import starting  # noqa: E402
 
 between = [Middleware(Guard), Middleware(Document)]
-app = st.App(HERE / "router.py", middleware=between, lifespan=opening_browser)
+app = st.App(HERE / "router.py", middleware=between, lifespan=starting)

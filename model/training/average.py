@@ -26,7 +26,10 @@ MEASURED = ("val_loss", "scores", "domain", "opens", "alignment")  # of other we
 def share_of(checkpoint: Checkpoint, share: float, last: bool) -> str:
     """As a card says it, of the last run or by its step."""
     card = checkpoint.card
-    return f"{share:.0%} {card['weights'] if last else 'those after step {step:,}'.format(**card)}"
+    if not last:
+        return f"{share:.0%} those after step {card['step']:,}"
+    weights = card["weights"]
+    return f"{share:.0%} {f'({weights})' if ', ' in weights else weights}"  # a mean itself
 
 
 def mean(states: list[dict[str, Tensor]], shares: list[float] | None = None) -> dict[str, Tensor]:

@@ -151,15 +151,14 @@ class Training:
             sizes = {"vocab_size": len(self.tokenizer)} | task.sizes
             model = presets.build(self.preset, **sizes)
             task.first_weights(model)
-            self.recipes, self.steps_before = [], 0
+            before = {}
         else:
             initial = begin_with(start, task)
             self.tokenizer, self.preset = initial.tokenizer, initial.preset
             model = initial.model.train().requires_grad_(True)
-            self.recipes, self.steps_before = (
-                initial.card.get("recipes", []),
-                initial.card.get("step", 0),
-            )
+            before = initial.card
+        self.recipes, self.steps_before = before.get("recipes", []), before.get("step", 0)
+        self.begins_with = before.get("weights")
         if recipe.bpe_dropout and self.tokenizer.kind != "BPE":
             kind = self.tokenizer.kind
             raise DataError(f"BPE-dropout leaves out merges; this tokenizer has none ({kind}).")
@@ -359,8 +358,9 @@ class Training:
             "dropout": self.config.dropout,
             "precision": self.accelerator.mixed_precision,
         }
-        if task.also:
-            recipe["also"] = task.also
+        for name, value in {"also": task.also, "begins with": self.begins_with}.items():
+            if value:
+                recipe[name] = value
         card = {
             "task": task.name,
             "title": task.title,

@@ -13,7 +13,7 @@ from streamlit import config
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from app import guard, theme
+from app import guard, start, theme
 from app.document import Document
 from app.guard import Guard, is_own
 from tests.conftest import ROOT, run_apart, serve
@@ -250,11 +250,27 @@ def test_the_app_is_shown_where_there_is_a_screen(monkeypatch, headless):
     values = {"server.headless": headless, "server.address": "0.0.0.0", "browser.serverPort": 8501}
     monkeypatch.setattr(config, "get_option", lambda name: values.get(name, ""))
     shown = []
-    monkeypatch.setattr(guard.webbrowser, "open", shown.append)
-
-    async def start():
-        async with guard.opening_browser(None):
-            pass
-
-    run_apart(start())
+    monkeypatch.setattr(start.webbrowser, "open", shown.append)
+    start.open_browser()
     assert shown == ([] if headless else ["http://localhost:8501"])
+
+
+IMPORTED_LATER = """
+import sys
+from app import start
+start.import_ahead()
+before = set(sys.modules)
+from streamlit.testing.v1 import AppTest
+app = AppTest.from_file("app/router.py", default_timeout=60).run()
+assert not app.exception, app.exception
+later = [name.partition(".")[0] for name in set(sys.modules) - before]
+print(sorted({name for name in later if later.count(name) > 20}))
+"""
+
+
+def test_the_first_page_imports_next_to_nothing():
+    """All that takes long is imported while the browser starts."""
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTED_LATER], capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr

@@ -55,6 +55,14 @@ def test_without_shares_all_count_the_same_and_one_alone_is_itself(two, tmp_path
         assert torch.equal(same[name], later[name])
 
 
+def test_the_mean_of_a_mean_says_what_is_in_it(two, tmp_path, capsys):
+    mean = tmp_path / "mean"
+    main([*map(str, two), "--out", str(mean)])
+    main([str(two[0]), str(mean), "--out", str(tmp_path / "again")])
+    said = "50% those after step 1,000, 50% (50% those after step 1,000, 50% epoch 2000)"
+    assert said in capsys.readouterr().out
+
+
 def test_nothing_that_was_measured_on_others_stays_and_they_stay_as_they_are(two):
     each = [checkpoint.load(folder) for folder in two]
     found = average(each, [1.0, 1.0])

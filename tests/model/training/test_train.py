@@ -194,6 +194,7 @@ def test_a_later_run_begins_with_the_weights_of_an_earlier_one(task, whole, tmp_
     before = checkpoint.load(whole.folder).card
     assert card["step"] == before["step"] + run.progress.step
     assert [r["epochs"] for r in card["recipes"]] == [4, 1]
+    assert [r.get("begins with") for r in card["recipes"]] == [None, before["weights"]]
     text = (tmp_path / "README.md").read_text()
     assert "| setting | run 1 | run 2 |" in text
     marks = {m for m in train.MARKS if before["step"] < m <= card["step"]}
