@@ -2,9 +2,9 @@
 nor a browser that keeps nothing and draws without WebGL."""
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
-from tests.browser.conftest import DRAWN, UNOPTIMISED, Visit, launch
+from tests.browser.conftest import DRAWN, Visit
 from tests.conftest import serve
 
 pytestmark = pytest.mark.browser
@@ -78,7 +78,7 @@ def test_a_page_outlives_its_server(models, context):
 
 
 @pytest.mark.long
-def test_a_browser_without_webgl_and_with_blocked_storage(app):
+def test_a_browser_without_webgl_and_with_blocked_storage(app, chromium):
     blocked = """
       for (const name of ["localStorage", "sessionStorage", "indexedDB", "caches"])
         Object.defineProperty(window, name, {
@@ -89,8 +89,8 @@ def test_a_browser_without_webgl_and_with_blocked_storage(app):
         { apply: (get, it, [kind, ...more]) =>
             /webgl|webgpu/.test(kind) ? null : Reflect.apply(get, it, [kind, ...more]) });
     """
-    with sync_playwright() as playwright, launch(playwright, UNOPTIMISED) as browser:
-        visit = Visit(browser.new_page(), app)
+    with chromium.new_context() as context:
+        visit = Visit(context.new_page(), app)
         visit.page.add_init_script(blocked)
         visit.open("?zoom=true")
         for title in ("Attention", "Heads", "PyTorch", "Export"):
