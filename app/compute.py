@@ -82,16 +82,20 @@ TURNS = Turns(CORES)  # more sessions at once would only share the cores
 
 
 @contextmanager
-def threads(tokens: int) -> Iterator[None]:
-    """This session's turn, on one core for a short text. More would wait for each other at every
-    small product, and for long where the browser, on the same machine, is drawing."""
+def threads(model: torch.nn.Module, tokens: int) -> Iterator[None]:
+    """This session's turn with a model, on one core for a short text. More would wait for each
+    other at every small product, and for long where the browser, on the same machine, is drawing.
+
+    A run that was stopped, by hand or by a broken connection, still ends its pass. The run after it
+    has the same model, and waits: hooks of one would fire in the other.
+    """
     with ExitStack() as notice:
 
         def told(ahead: int) -> None:
             notice.close()
             notice.enter_context(st.spinner(labels.ahead(ahead)))
 
-        with TURNS.turn(told):
+        with TURNS.turn(model, told):
             notice.close()
             torch.set_num_threads(1 if tokens < SHORT else CORES)
             try:
@@ -144,7 +148,7 @@ def cached(view: ModelView, run: Run, name, make: Callable, size: Callable):
     """As `drawn`, of what is computed: when this session has its turn."""
 
     def once():
-        with threads(_length(run)):
+        with threads(view.model, _length(run)):
             return make()
 
     return drawn(view, run, name, once, size)
@@ -256,7 +260,7 @@ def target_of(
     def make():
         donor = donor_of(view, Run((), other=other))
         tokens = len(view.tokenizer.encode(text).ids)
-        with threads(tokens), _waiting("Writing the target …", view, tokens):
+        with threads(view.model, tokens), _waiting("Writing the target …", view, tokens):
             return view.checkpoint.translate(text, masks, pad_to, changes, other, donor)
 
     weights = view.name, view.step, view.device, view.stamp
@@ -317,7 +321,10 @@ def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, head_metric
 
     def make():
         longest = max(map(_length, runs), default=0)
-        with threads(longest), st.spinner("Measuring the heads on the example sentences …"):
+        with (
+            threads(view.model, longest),
+            st.spinner("Measuring the heads on the example sentences …"),
+        ):
             each = [head_metrics.measured(trace(view.model, run)) for run in runs]
             return {
                 kind: head_metrics.over_sentences([measured[kind] for measured in each])
@@ -438,7 +445,7 @@ def sweep_of(
     known = _results().known(key)
     if known is None or (further and known.missing):
         waiting = st.spinner("One change at a time …") if known is None else nullcontext()
-        with threads(SHORT), waiting:  # its batches keep all cores at work
+        with threads(view.model, SHORT), waiting:  # its batches keep all cores at work
             donor = donor_of(view, run)
             known = next(view.checkpoint.sweeping(run, name, score, donor, known))
         _results().put(key, known, FEW + known.nbytes)
@@ -611,7 +618,8 @@ def written_under(view: ModelView, text: str, kind: str, shift: int) -> str:
 
     def make():
         changes = positions.with_positions(Run(()), kind, shift).changes
-        with threads(len(view.tokenizer.encode(text).ids)), st.spinner("Writing the target …"):
+        tokens = len(view.tokenizer.encode(text).ids)
+        with threads(view.model, tokens), st.spinner("Writing the target …"):
             target = view.checkpoint.translate(text, changes=changes)
             return view.tokenizer.target.decode(target.ids)
 

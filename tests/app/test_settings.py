@@ -291,13 +291,14 @@ def test_the_number_of_threads_is_given_back(monkeypatch):
 
     monkeypatch.setattr(compute, "CORES", 2)
     torch.set_num_threads(2)
+    model = torch.nn.Module()
     try:
-        with compute.threads(10):
+        with compute.threads(model, 10):
             assert torch.get_num_threads() == 1
-        with pytest.raises(RuntimeError), compute.threads(10):
+        with pytest.raises(RuntimeError), compute.threads(model, 10):
             raise RuntimeError
         assert torch.get_num_threads() == 2
-        short, long = compute.threads(10), compute.threads(compute.SHORT)
+        short, long = compute.threads(model, 10), compute.threads(model, compute.SHORT)
         short.__enter__()
         long.__enter__()  # another session, before the first one is done
         short.__exit__(None, None, None)
