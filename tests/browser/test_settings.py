@@ -1,5 +1,5 @@
-"""Settings × pages: where a setting matters, changing it changes what the page shows, in view, and
-changing it back restores that exactly; where it does not, it is not offered."""
+"""Settings × pages: where a setting matters, changing it changes what the page shows, in one view
+with its widget, and changing it back restores that exactly; where not, it is not offered."""
 
 import io
 import re
@@ -21,6 +21,7 @@ STILL = """
   *, ::before, ::after { animation: none !important; transition: none !important;
     caret-color: transparent !important; }
 """
+SCROLLED = "scrollY + document.querySelector('.stMain').scrollTop"
 OTHERWISE = "shows=Other+run"
 UNTRAINED, PRE_NORM = "model=paper%2C+untrained", "pre_norm%2C+untrained"
 ONE_HEAD, BY_INFLUENCE = "aligned_by=Selected+head", "aligned_by=Influence"
@@ -201,9 +202,8 @@ UNSEEN = (
     {(EXPORT, key): "of the files of all heads the page has no preview" for key in TILES}
     | {
         ("model", key): "numbers and tokens at the blocks"
-        for key in ("step", "hold", "pad_to", "shows")
+        for key in ("step", "hold", "pad_to", "shows", "other_step")
     }
-    | {("residual", key): "who writes a token stands below the pictures" for key in SCORED}
     | {
         ("generate", "branches"): "the branches stand below what is written",
         ("tokenizer", "pad_to"): "a token of padding is a row of the table",
@@ -225,6 +225,13 @@ class Screen:
     def open(self, page: str, query: str) -> "Screen":
         self.visit.open(f"{PAGES[page].path}?{query}")
         self.page.add_style_tag(content=STILL)
+        return self
+
+    def to(self, key: str) -> "Screen":
+        """Where one changes a setting: its widget in view."""
+        if not self.box_of(key) and self.widget(key).is_visible():
+            self.widget(key).scroll_into_view_if_needed()
+        self.place = self.page.evaluate(SCROLLED)
         return self
 
     def widget(self, key: str):
@@ -309,10 +316,9 @@ class Screen:
         self.rest()
 
     def picture(self, key: str) -> np.ndarray:
-        """The result region, with nothing scrolled, black where the setting's own widget stands:
+        """The result region, from where the setting is changed, black where its own widget stands:
         (height, width, rgb)."""
-        scrolled = "scrollY + document.querySelector('.stMain').scrollTop"
-        assert self.page.evaluate(scrolled) == 0
+        assert self.page.evaluate(SCROLLED) == self.place
         pixels = np.array(Image.open(io.BytesIO(self.page.screenshot())).convert("RGB"))
         bar = self.page.locator(".st-key-top_bar").bounding_box()
         pixels[: round(bar["y"] + bar["height"]) + 1] = 0
@@ -331,7 +337,7 @@ def screen(visit):
 @pytest.mark.parametrize(("page", "key"), CASES)
 def test_what_matters_changes_what_is_seen_and_back(screen, page, key):
     query, value = MATTERS[page][key]
-    screen.open(page, query).rest()
+    screen.open(page, query).to(key).rest()
     before = screen.picture(key)
     was = initial(screen, key, query)
     screen.set(key, value)
