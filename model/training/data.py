@@ -113,11 +113,12 @@ def find(name: str, folder: Path | None) -> Path:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Lines of a UTF-8 text file, plain or gzip, without their ends."""
+    """Lines of a UTF-8 text file, plain or gzip, without their ends and without the byte order mark
+    that editors on Windows begin a file with."""
     opener = gzip.open if path.suffix == ".gz" else open
     try:
         # Only \n ends a line: text may hold other characters that Python takes for line ends.
-        with opener(path, "rt", encoding="utf-8", newline="\n") as file:
+        with opener(path, "rt", encoding="utf-8-sig", newline="\n") as file:
             lines = [line.rstrip("\r\n") for line in file]
     except FileNotFoundError:
         raise DataError(f"There is no file {path}.") from None

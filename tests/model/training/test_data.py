@@ -184,3 +184,9 @@ def test_texts_of_one_length_need_no_padding_token():
     assert pad_ids([[1, 2], [2, 3]], config).tolist() == [[1, 2], [2, 3]]
     with pytest.raises(DataError, match=r"^This model has no padding token .*-1.* lengths"):
         pad_ids([[1], [2, 3]], config)
+
+
+def test_a_byte_order_mark_is_no_text(tmp_path):
+    file = tmp_path / "sentences.txt"
+    file.write_bytes("A dog.\r\nÉin Hund.\r\n".encode("utf-8-sig"))
+    assert read_lines(file) == ["A dog.", "Éin Hund."]
