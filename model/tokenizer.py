@@ -85,8 +85,16 @@ class Tokenizer:
     @classmethod
     def train(cls, texts: Iterable[str], vocab_size: int) -> "Tokenizer":
         backend = tokenizers.Tokenizer(models.BPE())
-        # One leading space, so that a word is the same token at the start and in the middle.
-        backend.normalizer = normalizers.Prepend(" ")
+        # What phones and word processors type for an apostrophe and for a space that no line breaks
+        # at, as what the training text has; and one leading space, so that a word is the same token
+        # at the start and in the middle.
+        backend.normalizer = normalizers.Sequence(
+            [
+                normalizers.Replace("’", "'"),
+                normalizers.Replace(tokenizers.Regex("[\u00a0\u2009\u202f]"), " "),
+                normalizers.Prepend(" "),
+            ]
+        )
         backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         backend.decoder = decoders.ByteLevel()
         backend.post_processor = processors.ByteLevel(trim_offsets=True)
@@ -122,6 +130,18 @@ class Tokenizer:
     def id_of(self, token: str) -> int | None:
         """Of a token as it stands in the vocabulary; None if it is not there."""
         return self._backend.token_to_id(token)
+
+    def symbols(self) -> list[str]:
+        """The vocabulary in the order of its ids, in the tokenizer's own alphabet."""
+        return [self._symbol(i) for i in range(len(self))]
+
+    def ids_of_symbol(self, symbol: str) -> list[int]:
+        """A symbol of the tokenizer's alphabet as ids: its own, or those of the parts that it is
+        split into."""
+        token_id = self.id_of(symbol)
+        if token_id is not None:
+            return [token_id]
+        return [token.id for token in self._backend.model.tokenize(symbol)]
 
     def is_added(self, token_id: int) -> bool:
         """Whether an id is that of a token added to those that text is made of, as special ones

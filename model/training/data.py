@@ -2,15 +2,17 @@
 
 import argparse
 import gzip
+import hashlib
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import torch
 from torch import Tensor
 
+from model.files import replace_file
 from model.transformer import Config, Side
 
 Pair = tuple[list[int], list[int]]
@@ -22,17 +24,41 @@ class DataError(ValueError):
 
 @dataclass(frozen=True)
 class DataSet:
-    """Where the files of a data set are, their SHA-256, and what they may be used for."""
+    """Where the files of a data set are, by their paths below `address`, with the SHA-256 of each;
+    what they may be used for; and what makes the files that training reads out of them."""
 
     title: str
     terms: str
     address: str
     files: dict[str, str]
+    prepare: Callable[[Path], None] = lambda folder: None
+
+
+SPLITS = {0: "test", 1: "test", 2: "val", 3: "val", 4: None, 5: None}  # of 200; the rest trains
+
+
+def split_tatoeba(folder: Path) -> None:
+    """Write the parts of the everyday sentences beside the files they come from. The English side
+    alone decides which part a pair belongs to, so no English sentence stands in two of them. The
+    two parts left out were tested on elsewhere."""
+    for file, language, broken in (("deu.txt", "de", 0), ("fra.txt", "fr", -1)):
+        lines = [line.split("\t")[:2] for line in read_lines(folder / file)]
+        del lines[broken]  # the first German line is no sentence, the last French one is cut off
+        pairs = [tuple(text.strip() for text in line) for line in lines if len(line) == 2]
+        parts: dict[str, list[str]] = {"train": [], "val": [], "test": []}
+        for source, target in dict.fromkeys(pair for pair in pairs if all(pair)):
+            digest = hashlib.sha1(source.encode("utf-8")).hexdigest()
+            part = SPLITS.get(int(digest, 16) % 200, "train")
+            if part:
+                parts[part].append(f"{source}\t{target}\n")
+        for part, text in parts.items():
+            data = gzip.compress("".join(text).encode("utf-8"), mtime=0)
+            replace_file(folder / f"{part}.en-{language}.tsv.gz", data)
 
 
 DATA_SETS = {
     "multi30k": DataSet(
-        title="Multi30K, English–German image captions, raw text "
+        title="Multi30K, image captions in English, German and French, raw text "
         "(github.com/multi30k/dataset, data/task1/raw, commit a3d2e0d)",
         terms="Captions of Flickr30k images, for research use; cite Elliott et al. 2016 and "
         "Elliott et al. 2017.",
@@ -61,7 +87,36 @@ DATA_SETS = {
             "test_2017_mscoco.de.gz": (
                 "799e4854c25d601cb6cb6be29eabe5667734c61ace2f495e03e429031a0bc338"
             ),
+            "train.fr.gz": "622e75069e9f4c577425c4f277116ce66e63a2401c0a2312d90073cb12379a3c",
+            "val.fr.gz": "ca3106f1a72390591d25f6c45cb4cd39dec4cd3f123e099748a3ce5256c160e9",
+            "test_2016_flickr.fr.gz": (
+                "6d326e188d259fb1d04ac19eae3af956559b3a0b93d7635e56c90987c40c8b90"
+            ),
+            "test_2017_flickr.fr.gz": (
+                "3ba671ceb2299f3304ffafefea7a833d08632fbaf0ba18546f8a2ec2391af496"
+            ),
+            "test_2017_mscoco.fr.gz": (
+                "754f3072ba9f124569ba5258b32730fc1d214bbf8e0c6dfb2b74401676220db0"
+            ),
         },
+    ),
+    "tatoeba": DataSet(
+        title="Tatoeba (tatoeba.org), everyday sentence pairs, by way of manythings.org/anki "
+        "(github.com/DarrenCarvalho/Language-Translation, commit a30fc3e, and "
+        "github.com/Soubhagya264/Language_Translator-Encoder-Decoder-, commit f6c8965)",
+        terms="CC BY 2.0 FR; by Tatoeba and its contributors.",
+        address="https://raw.githubusercontent.com/",
+        files={
+            "DarrenCarvalho/Language-Translation/"
+            "a30fc3ec31687d0ed561047a9c7d7fdb5915f89c/data/deu.txt": (
+                "ad109252de3e35f8ec8030669ccddf6ee2f5cc1656c1928468e175233c01eb1d"
+            ),
+            "Soubhagya264/Language_Translator-Encoder-Decoder-/"
+            "f6c89651306aa93d2f0f0447ce15b553a530abb0/fra.txt": (
+                "ab1d28db65ab062e06d7fc3b399872d431becfb8af152268dc4b6cdf50260530"
+            ),
+        },
+        prepare=split_tatoeba,
     ),
     "reviews": DataSet(
         title="rt-polarity, positive and negative movie-review snippets "
@@ -94,11 +149,12 @@ def fetch(name: str, folder: Path | None = None, address: str | None = None) -> 
     for file, expected in source.files.items():
         url = (address or source.address) + file
         try:
-            pooch.retrieve(url, expected, file, folder)
+            pooch.retrieve(url, expected, PurePosixPath(file).name, folder)
         except OSError as error:  # those of requests are of this kind
             raise DataError(f"{url} could not be read ({error}).") from None
         except ValueError:
             raise DataError(f"{url} is not the file it should be: its SHA-256 differs.") from None
+    source.prepare(folder)
     return folder
 
 
@@ -139,6 +195,14 @@ def read_multi30k(folder: Path, split: str, src: str = "en", tgt: str = "de") ->
             f"{folder}: {split} has {len(sources):,} lines of {src} but {len(targets):,} of {tgt}."
         )
     return list(zip(sources, targets, strict=True))
+
+
+def read_tatoeba(folder: Path, split: str, src: str = "en", tgt: str = "de") -> list:
+    """One split of the everyday sentences as (source, target) texts; a source with several
+    translations stands there once for each."""
+    other = tgt if src == "en" else src
+    pairs = read_tsv(folder / f"{split}.en-{other}.tsv.gz")
+    return pairs if src == "en" else [(target, source) for source, target in pairs]
 
 
 def read_tsv(path: Path) -> list[tuple[str, str]]:

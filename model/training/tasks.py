@@ -7,8 +7,9 @@ model goes on with the source itself, the end of the source that it is scored on
 
 import random
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 
 from torch import nn
@@ -33,6 +34,9 @@ class Recipe:
     cooldown: int = 0  # last steps, over which the rate falls to nothing
     smoothing: float = 0.1
     attention_dropout: float = 0.0  # on attention weights, which section 5.4 does not name
+    shares: Mapping[str, float] = field(default_factory=dict)  # set → passes in an epoch, else 1
+    joined: float = 0.0  # share of pairs that are followed by another one of their set
+    casual: float = 0.0  # share of pairs without final punctuation, and of sources in lower case
     r_drop: float = 0.0  # 0 or the weight of R-Drop, which reads each batch twice
     bpe_dropout: float = 0.0  # share of merges that the training text is split without
     weight_decay: float = 0.0
@@ -56,7 +60,8 @@ class Task:
     """One task. `score` names what evaluate.py measures: "bleu", "accuracy" or "exact"; `text` is
     what sources are, in words; `first_weights` changes those of a new model; `continues` says that
     the model reads one text, the source, and learns every next token of it; `also` names a file
-    whose pairs it is trained on besides."""
+    whose pairs it is trained on besides. Where the training split is several sets, `sets` has each
+    by its name, for a recipe to mix."""
 
     name: str
     title: str
@@ -76,6 +81,11 @@ class Task:
     direction: tuple[str, ...] = ()
     first_weights: Callable[[nn.Module], None] = as_built
     also: str = ""
+    sets: Callable[[], dict[str, list[Example]]] | None = None
+
+    def training_sets(self) -> dict[str, list[Example]]:
+        """The training split by set: one set, of no name, where the task has no other."""
+        return self.sets() if self.sets else {"": self.examples()["train"]}
 
     def tokenizer(self, examples: list[Example]) -> Tokenizer:
         """Trained on the texts of these examples, the training split."""
@@ -125,10 +135,13 @@ SMALL = dict(
 )  # fmt: skip
 
 
+LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
+TRANSLATOR = SMALL | dict(d_ff=512, dropout=0.1)
+
+
 def multi30k(folder: Path | None = None, reverse: bool = False) -> Task:
     """English captions into German, or the other way round."""
     src, tgt = ("de", "en") if reverse else ("en", "de")
-    names = {"en": "English", "de": "German"}
 
     def read(*splits):
         where = data.find("multi30k", folder)
@@ -136,7 +149,7 @@ def multi30k(folder: Path | None = None, reverse: bool = False) -> Task:
 
     return Task(
         name="multi30k",
-        title=f"{names[src]} → {names[tgt]}, image captions",
+        title=f"{LANGUAGES[src]} → {LANGUAGES[tgt]}, image captions",
         look_for="Cross-attention follows the words, and leaves the diagonal where the two "
         "languages order them differently: try verbs and compound nouns.",
         text="image captions",
@@ -149,6 +162,56 @@ def multi30k(folder: Path | None = None, reverse: bool = False) -> Task:
         recipe=Recipe(epochs=80, cooldown=2500),
         direction=(src, tgt),
     )
+
+
+def translation(tgt: str, folder: Path | None = None, reverse: bool = False) -> Task:
+    """English captions and everyday sentences into another language, or the other way round."""
+    src, tgt = (tgt, "en") if reverse else ("en", tgt)
+
+    def path(name: str) -> Path:
+        return data.find(name, folder and Path(folder) / name)
+
+    def captions(split: str) -> list[Example]:
+        return data.read_multi30k(path("multi30k"), split, src, tgt)
+
+    def everyday(split: str) -> list[Example]:
+        return data.read_tatoeba(path("tatoeba"), split, src, tgt)
+
+    def sets() -> dict[str, list[Example]]:
+        return {"captions": captions("train"), "everyday": everyday("train")}
+
+    def examples() -> dict[str, list[Example]]:
+        train = [pair for pairs in sets().values() for pair in pairs]
+        return {"train": train, "val": alternating(captions("val"), everyday("val"))}
+
+    def tests() -> dict[str, list[Example]]:
+        names = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
+        return {name: captions(name) for name in names} | {"everyday": everyday("test")}
+
+    described = [data.DATA_SETS[name] for name in ("multi30k", "tatoeba")]
+    return Task(
+        name=f"en-{src if reverse else tgt}",
+        title=f"{LANGUAGES[src]} → {LANGUAGES[tgt]}, everyday sentences and image captions",
+        look_for="Cross-attention follows the words, and leaves the diagonal where the two "
+        "languages order them differently.",
+        text="everyday sentences and image captions",
+        score="bleu",
+        data="; ".join(source.title for source in described),
+        terms=" ".join(source.terms for source in described),
+        examples=examples,
+        tests=tests,
+        sizes=TRANSLATOR,
+        vocab_size=6500,
+        recipe=Recipe(epochs=60, cooldown=4000, joined=0.1, casual=0.1),
+        direction=(src, tgt),
+        sets=sets,
+    )
+
+
+def alternating(*sets: list[Example]) -> list[Example]:
+    """All examples in turns, so that the first ones are a sample of every set."""
+    turns = zip_longest(*sets)
+    return [example for turn in turns for example in turn if example is not None]
 
 
 def pairs(file: Path, seed: int = 1) -> Task:
@@ -336,7 +399,10 @@ def with_more(task: Task, file: Path) -> Task:
         own = task.examples()
         return own | {"train": own["train"] + data.read_tsv(file)}
 
-    return replace(task, examples=examples, also=Path(file).name)
+    def sets() -> dict[str, list[Example]]:
+        return task.training_sets() | {"also": data.read_tsv(file)}
+
+    return replace(task, examples=examples, also=Path(file).name, sets=sets)
 
 
 SEQUENCE_SPLITS = ("train",) * 8 + ("val", "test")
@@ -346,6 +412,8 @@ def task(name: str, path: Path | None = None, reverse: bool = False) -> Task:
     """A task by name; `path` is the folder of its data set, for `pairs` its file."""
     if name == "multi30k":
         return multi30k(path, reverse)
+    if name in TRANSLATIONS:
+        return translation(name.removeprefix("en-"), path, reverse)
     if name == "pairs":
         if path is None:
             raise DataError("The task `pairs` needs its file of pairs.")
@@ -361,7 +429,8 @@ def task(name: str, path: Path | None = None, reverse: bool = False) -> Task:
 
 def of_card(card: dict, path: Path | None = None) -> Task:
     """What a model was trained to do, by its card; `path` as for `task`."""
-    return task(card.get("task"), path, card.get("direction") == ["de", "en"])
+    return task(card.get("task"), path, card.get("direction", ["en"])[0] != "en")
 
 
-NAMES = ("multi30k", "reviews", *TOYS, "induction", "pairs")
+TRANSLATIONS = ("en-de", "en-fr")
+NAMES = ("multi30k", *TRANSLATIONS, "reviews", *TOYS, "induction", "pairs")

@@ -13,11 +13,12 @@ import argparse
 import copy
 import dataclasses
 import json
+import random
 import shutil
 import sys
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -43,12 +44,14 @@ from model.training import tasks
 from model.training.average import mean
 from model.training.data import DataError, Pair, batches, pad, pad_ids
 from model.training.describe import describe
+from model.training.grow import grown
+from model.training.mixing import check_shares, mixed
 from model.training.snapshots import MARKS
 from model.training.tasks import Example, Recipe, Task
 from model.transformer import MultiHeadAttention
 
 COUNTS = ("epochs", "max_tokens", "warmup", "average", "patience", "save_every")
-SHARES = ("smoothing", "dropout", "attention_dropout", "bpe_dropout")
+SHARES = ("smoothing", "dropout", "attention_dropout", "bpe_dropout", "joined", "casual")
 IGNORED = -100  # cross_entropy's own sign for a label that does not count
 
 
@@ -141,19 +144,31 @@ class Training:
         cpu: bool = False,
         start: Path | None = None,
         dropout: float | None = None,
+        vocab: int | None = None,
+        d_ff: int | None = None,
     ):
         self.task, self.recipe, self.folder, self.seed = task, recipe, Path(folder), seed
         self.accelerator = Accelerator(mixed_precision=precision, cpu=cpu)
         examples = task.examples()
+        check_shares(recipe.shares, task.training_sets())
         set_seed(seed)
         if start is None:
-            self.tokenizer, self.preset = self.first_tokenizer(examples["train"]), task.preset
+            task = replace(task, vocab_size=vocab or task.vocab_size)
+            self.tokenizer, self.preset = self.first_tokenizer(task, examples["train"]), task.preset
             sizes = {"vocab_size": len(self.tokenizer)} | task.sizes
+            sizes |= {"d_ff": d_ff} if d_ff else {}
             model = presets.build(self.preset, **sizes)
             task.first_weights(model)
             before = {}
         else:
             initial = begin_with(start, task)
+            if vocab or d_ff:
+                tokenizer = initial.tokenizer
+                if vocab:
+                    tokenizer = self.first_tokenizer(
+                        replace(task, vocab_size=vocab), examples["train"]
+                    )
+                initial = grown(initial, tokenizer, d_ff or initial.model.config.d_ff)
             self.tokenizer, self.preset = initial.tokenizer, initial.preset
             model = initial.model.train().requires_grad_(True)
             before = initial.card
@@ -168,7 +183,7 @@ class Training:
             if isinstance(part, MultiHeadAttention):
                 part.dropout.p = recipe.attention_dropout
         self.config = model.config
-        self.examples = examples["train"]
+        self.examples, self.sets = examples["train"], task.training_sets()
         self.pairs = {
             split: task.encode(self.tokenizer, examples[split], self.config) for split in examples
         }
@@ -188,21 +203,26 @@ class Training:
         # With several processes each draws its own dropout.
         set_seed(seed, device_specific=True)
 
-    def first_tokenizer(self, examples: list[Example]) -> Tokenizer:
+    def first_tokenizer(self, task: Task, examples: list[Example]) -> Tokenizer:
         """Trained once, by one process; the others and a resumed run load it."""
         file = self.folder / "run" / "tokenizer.json"
         with self.accelerator.main_process_first(), saving(self.folder, OSError):
             if not file.exists():
-                tokenizer = self.task.tokenizer(examples)
+                tokenizer = task.tokenizer(examples)
                 file.parent.mkdir(parents=True, exist_ok=True)
                 replace_file(file, tokenizer.to_json())
             return Tokenizer.load(file)
 
     def epoch(self, number: int) -> list[list[Pair]]:
         """The batches of an epoch, the same every time."""
-        order = torch.Generator().manual_seed(self.seed * 100_003 + number)
-        pairs = self.split_at_random(number) if self.recipe.bpe_dropout else self.pairs["train"]
-        return list(batches(pairs, self.recipe.max_tokens, order))
+        seed = self.seed * 100_003 + number
+        pairs, recipe = self.pairs["train"], self.recipe
+        if recipe.shares or recipe.joined or recipe.casual:
+            self.examples = mixed(self.sets, recipe, random.Random(seed))
+            pairs = self.task.encode(self.tokenizer, self.examples, self.config)
+        if recipe.bpe_dropout:
+            pairs = self.split_at_random(number)
+        return list(batches(pairs, recipe.max_tokens, torch.Generator().manual_seed(seed)))
 
     def split_at_random(self, number: int) -> list[Pair]:
         """The training text of an epoch under BPE-dropout. The library draws from no seed of ours,
@@ -350,7 +370,8 @@ class Training:
 
     def card(self) -> dict:
         task, progress = self.task, self.progress
-        recipe = dataclasses.asdict(self.recipe) | {
+        recipe = vars(self.recipe) | {
+            "shares": dict(self.recipe.shares),
             "epochs": len(progress.history),
             "steps": progress.step,
             "minutes": round(progress.seconds / 60, 1),
@@ -443,6 +464,22 @@ def saving(folder: Path, *errors: type[Exception]):
         ) from error
 
 
+def share(text: str) -> tuple[str, float]:
+    """`captions=0.5` as its two parts."""
+    name, sign, number = text.partition("=")
+    value = float(number)
+    if not sign or not 0 <= value <= 100:
+        raise ValueError
+    return name, value
+
+
+class Shares(argparse.Action):
+    """Collects `SET=N` into a dictionary."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        setattr(namespace, self.dest, dict(values))
+
+
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = parser_of("train", __doc__)
     parser.add_argument("task", choices=tasks.NAMES)
@@ -467,9 +504,17 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--dropout", type=float, metavar="P",
                         help="everywhere but on attention weights; else the task's, or that of "
                         "--start")  # fmt: skip
+    parser.add_argument("--vocab", type=int, metavar="N",
+                        help="vocabulary; with --start a new one, of the task's text")  # fmt: skip
+    parser.add_argument("--d-ff", type=int, metavar="N",
+                        help="width of feed-forwards; with --start they grow")  # fmt: skip
     for setting in dataclasses.fields(Recipe):
         name = "--" + setting.name.replace("_", "-")
-        parser.add_argument(name, type=setting.type, metavar="N", help="see the recipe in tasks.py")
+        if setting.name == "shares":
+            parser.add_argument(name, type=share, nargs="+", action=Shares, metavar="SET=N",
+                                help="passes over each set in an epoch")  # fmt: skip
+        else:
+            parser.add_argument(name, type=setting.type, metavar="N", help="see tasks.Recipe")
     args = parser.parse_args(arguments)
     if (args.task == "pairs") != (args.file is not None):
         parser.error("`pairs`, and only it, takes a file")
@@ -502,6 +547,8 @@ def main(arguments: list[str] | None = None) -> None:
             cpu=args.cpu,
             start=args.start,
             dropout=args.dropout,
+            vocab=args.vocab,
+            d_ff=args.d_ff,
         )
         if args.resume:
             training.resume()

@@ -240,7 +240,8 @@ def test_a_file_of_sentences_is_read_or_refused_in_a_sentence(tmp_path_factory, 
         return
     for line, one in zip(lines, seen, strict=True):
         assert one.number == line.number
-        assert TINY.tokenizer.decode(one.texts["src"].ids) == line.source
+        as_read = TINY.tokenizer.normalized(line.source).removeprefix(" ")
+        assert TINY.tokenizer.decode(one.texts["src"].ids) == as_read
 
 
 JSON = st.recursive(VALUE, lambda inner: st.lists(inner, max_size=2)

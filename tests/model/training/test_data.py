@@ -20,6 +20,7 @@ from model.training.data import (
     pad_ids,
     read_lines,
     read_multi30k,
+    read_tatoeba,
     read_tsv,
 )
 from model.transformer import Config
@@ -190,3 +191,30 @@ def test_a_byte_order_mark_is_no_text(tmp_path):
     file = tmp_path / "sentences.txt"
     file.write_bytes("A dog.\r\nÉin Hund.\r\n".encode("utf-8-sig"))
     assert read_lines(file) == ["A dog.", "Éin Hund."]
+
+
+def test_everyday_sentences_are_split_by_their_english_side(tmp_path):
+    """The rule once more, over sentences of which some have several translations."""
+    english = [f"Sentence {i % 700}." for i in range(1000)]
+    german = ["1\t2", *(f"{text}\tSatz {i}.\tCC-BY" for i, text in enumerate(english))]
+    french = [f"{text}\tPhrase {i} ?" for i, text in enumerate(english)] + ["Cut\toff"]
+    untidy = [" Go. \tGeh. ", "Go.\tGeh.", "Alone", "\tNiemand"]
+    (tmp_path / "deu.txt").write_text("\n".join(german + untidy) + "\n", encoding="utf-8")
+    (tmp_path / "fra.txt").write_text("\n".join(french) + "\n", encoding="utf-8")
+    data.split_tatoeba(tmp_path)
+    parts = {part: read_tatoeba(tmp_path, part) for part in ("train", "val", "test")}
+    for part, pairs in parts.items():
+        assert pairs, part
+        for source, _ in pairs:
+            number = int(hashlib.sha1(source.encode()).hexdigest(), 16) % 200
+            assert part == ("test" if number < 2 else "val" if number < 4 else "train")
+            assert number not in (4, 5)
+    everything = [pair for pairs in parts.values() for pair in pairs]
+    assert len(everything) == len(set(everything))
+    assert everything.count(("Go.", "Geh.")) == 1
+    assert not any(source == "1" or "Alone" in source for source, _ in everything)
+    assert 940 < len(everything) < 1000  # two of 200 parts are left out
+    assert (
+        read_tatoeba(tmp_path, "val", "fr", "en")[0][::-1]
+        == read_tatoeba(tmp_path, "val", tgt="fr")[0]
+    )
