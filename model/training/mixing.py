@@ -13,8 +13,8 @@ def check_shares(shares: Mapping[str, float], sets: Mapping[str, Sequence[Exampl
     """Raises DataError for a share of a set that there is not."""
     for name in shares:
         if name not in sets:
-            names = ", ".join(filter(None, sets)) or "only one, without a name"
-            raise DataError(f"There is no set {name!r} to give a share to; there are {names}.")
+            names = ", ".join(sets)
+            raise DataError(f"There is no set {name!r} to give a share to; there is {names}.")
 
 
 def mixed(

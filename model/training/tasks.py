@@ -60,8 +60,8 @@ class Task:
     """One task. `score` names what evaluate.py measures: "bleu", "accuracy" or "exact"; `text` is
     what sources are, in words; `first_weights` changes those of a new model; `continues` says that
     the model reads one text, the source, and learns every next token of it; `also` names a file
-    whose pairs it is trained on besides. Where the training split is several sets, `sets` has each
-    by its name, for a recipe to mix."""
+    whose pairs it is trained on besides. Where a split is several sets, `sets` has each by its
+    name, for a recipe to mix."""
 
     name: str
     title: str
@@ -81,11 +81,11 @@ class Task:
     direction: tuple[str, ...] = ()
     first_weights: Callable[[nn.Module], None] = as_built
     also: str = ""
-    sets: Callable[[], dict[str, list[Example]]] | None = None
+    sets: Callable[[str], dict[str, list[Example]]] | None = None
 
-    def training_sets(self) -> dict[str, list[Example]]:
-        """The training split by set: one set, of no name, where the task has no other."""
-        return self.sets() if self.sets else {"": self.examples()["train"]}
+    def sets_of(self, split: str) -> dict[str, list[Example]]:
+        """A split by set: one set, named as the split, where the task has no others."""
+        return self.sets(split) if self.sets else {split: self.examples()[split]}
 
     def tokenizer(self, examples: list[Example]) -> Tokenizer:
         """Trained on the texts of these examples, the training split."""
@@ -177,12 +177,11 @@ def translation(tgt: str, folder: Path | None = None, reverse: bool = False) -> 
     def everyday(split: str) -> list[Example]:
         return data.read_tatoeba(path("tatoeba"), split, src, tgt)
 
-    def sets() -> dict[str, list[Example]]:
-        return {"captions": captions("train"), "everyday": everyday("train")}
+    def sets(split: str) -> dict[str, list[Example]]:
+        return {"captions": captions(split), "everyday": everyday(split)}
 
     def examples() -> dict[str, list[Example]]:
-        train = [pair for pairs in sets().values() for pair in pairs]
-        return {"train": train, "val": alternating(captions("val"), everyday("val"))}
+        return {split: alternating(*sets(split).values()) for split in SPLITS}
 
     def tests() -> dict[str, list[Example]]:
         names = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
@@ -399,8 +398,9 @@ def with_more(task: Task, file: Path) -> Task:
         own = task.examples()
         return own | {"train": own["train"] + data.read_tsv(file)}
 
-    def sets() -> dict[str, list[Example]]:
-        return task.training_sets() | {"also": data.read_tsv(file)}
+    def sets(split: str) -> dict[str, list[Example]]:
+        more = {"also": data.read_tsv(file)} if split == "train" else {}
+        return task.sets_of(split) | more
 
     return replace(task, examples=examples, also=Path(file).name, sets=sets)
 

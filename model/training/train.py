@@ -150,7 +150,7 @@ class Training:
         self.task, self.recipe, self.folder, self.seed = task, recipe, Path(folder), seed
         self.accelerator = Accelerator(mixed_precision=precision, cpu=cpu)
         examples = task.examples()
-        check_shares(recipe.shares, task.training_sets())
+        check_shares(recipe.shares, task.sets_of("train"))
         set_seed(seed)
         if start is None:
             task = replace(task, vocab_size=vocab or task.vocab_size)
@@ -183,7 +183,7 @@ class Training:
             if isinstance(part, MultiHeadAttention):
                 part.dropout.p = recipe.attention_dropout
         self.config = model.config
-        self.examples, self.sets = examples["train"], task.training_sets()
+        self.examples, self.sets = examples["train"], task.sets_of("train")
         self.pairs = {
             split: task.encode(self.tokenizer, examples[split], self.config) for split in examples
         }

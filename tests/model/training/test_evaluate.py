@@ -32,13 +32,40 @@ def folder(tmp_path):
 
 def test_bleu_of_a_perfect_translation_is_100():
     texts = ["Ein Hund läuft über die Wiese .", "Zwei Männer sitzen auf einer Bank ."]
-    figures = evaluate.bleu_and_chrf(texts, texts)
+    references = [[text] for text in texts]
+    figures = evaluate.bleu_and_chrf(texts, references)
     assert figures["bleu"] == pytest.approx(100)
     assert figures["chrf"] == pytest.approx(100)
-    lowered = evaluate.bleu_and_chrf([text.lower() for text in texts], texts)
+    lowered = evaluate.bleu_and_chrf([text.lower() for text in texts], references)
     assert lowered["bleu_lc"] == pytest.approx(100)
     assert lowered["bleu"] < 60
     assert "case:lc" in figures["signature"]["bleu_lc"]
+
+
+def test_any_of_several_references_will_do():
+    """And the interval is that of other test sets drawn from this one."""
+    from sacrebleu.metrics import BLEU
+
+    texts = ["Er läuft sehr schnell weg .", "Wir sind hier ganz allein .", "Das da ist mein Hund ."]
+    others = ["Er rennt sehr schnell weg .", "Dort ist mein Hund !"]
+    references = [[others[0], texts[0]], [texts[1]], [texts[2], others[1]]]
+    figures = evaluate.bleu_and_chrf(texts, references)
+    assert figures["bleu_lc"] == pytest.approx(100)
+    assert figures["interval"] == pytest.approx(0)
+    worse = evaluate.bleu_and_chrf([others[0], *texts[1:]], [[text] for text in texts])
+    theirs = BLEU(lowercase=True).corpus_score([others[0], *texts[1:]], [texts])
+    assert worse["bleu_lc"] == pytest.approx(theirs.score)
+    assert worse["interval"] > 1
+
+
+def test_a_source_with_several_translations_is_scored_once(folder, monkeypatch):
+    asked = []
+    monkeypatch.setattr(evaluate, "translate", lambda _, texts, beam: asked.extend(texts) or texts)
+    task = dataclasses.replace(tasks.toy("copy"), score="bleu")
+    pairs = [("a b c d", "x"), ("a b c d", "a b c d"), ("d c b a", "d c b a")]
+    figures = evaluate.evaluate(load(folder), task, pairs)
+    assert asked == ["a b c d", "d c b a"]
+    assert figures["bleu_lc"] == pytest.approx(100)
 
 
 def test_translations_keep_their_order(folder):
