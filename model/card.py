@@ -16,7 +16,7 @@ from torch import nn
 from model.transformer import Transformer
 
 MEASURES = {"bleu_lc": "BLEU, lowercased", "bleu": "BLEU", "chrf": "chrF",
-            "accuracy": "% accuracy", "exact": "% exact"}  # fmt: skip
+            "accuracy": "% accuracy", "exact": "% exact", "perplexity": "perplexity"}  # fmt: skip
 
 
 def with_scores(card: dict, scores: list[dict]) -> dict:
@@ -39,7 +39,7 @@ def headline(card: dict) -> str:
         return "not evaluated"
     first = [score for score in scores if score["set"] == scores[0]["set"]]
     measure = next(name for name in MEASURES if name in first[0])
-    best = max(first, key=lambda score: score[measure])
+    best = (min if measure == "perplexity" else max)(first, key=lambda score: score[measure])
     return f"{best[measure]:.1f} {MEASURES[measure]} ({best['decode']})"
 
 

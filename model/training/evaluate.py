@@ -2,12 +2,15 @@
 
 import argparse
 import json
+import math
 import sys
 import time
 from itertools import zip_longest
 from pathlib import Path
 
 import torch
+from torch import nn
+from torch.nn import functional as F
 
 from model.card import with_scores
 from model.checkpoint import Checkpoint, load, write_card
@@ -15,8 +18,10 @@ from model.decoding.search import beam_search, greedy_decode
 from model.masks import Masks
 from model.probing.sites import device_of
 from model.training import data, tasks
-from model.training.data import DataError
+from model.training.data import DataError, Pair
 from model.training.tasks import Example, Task
+
+IGNORED = -100  # cross_entropy's own sign for a label that does not count
 
 
 def in_batches(model, tokenizer, texts: list[str], answer, size: int = 100) -> list:
@@ -71,6 +76,19 @@ def ends_predicted(checkpoint: Checkpoint, texts: list[str], ends: list[str]) ->
     return right / total
 
 
+@torch.no_grad()
+def loss_per_token(model: nn.Module, pairs: list[Pair], most: int = 2000) -> float:
+    """Mean −log p of every token of the texts, given those before it, in nats."""
+    total = tokens = 0
+    for batch in data.batches(pairs, most):
+        ids = data.pad_ids([tgt for _, tgt in batch], model.config).to(device_of(model))
+        logits = model(ids[:, :-1], *Masks(tgt_padding=False).build(model, ids[:, :-1]))
+        labels = data.pad([tgt[1:] for _, tgt in batch], IGNORED).to(ids.device)
+        total += F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="sum").item()
+        tokens += sum(len(tgt) - 1 for _, tgt in batch)
+    return total / tokens
+
+
 def bleu_and_chrf(translations: list[str], references: list[list[str]]) -> dict:
     """sacreBLEU's figures for cased text (and BLEU for lowercased), with their signatures; of the
     lowercased one also half the width of its 95 % interval, over 1,000 resampled test sets. A text
@@ -103,6 +121,10 @@ def evaluate(checkpoint: Checkpoint, task: Task, examples: list[Example], beam: 
         decode = "greedy" if beam == 1 else f"beam {beam}"
         return {"decode": decode} | bleu_and_chrf(translations, list(references.values()))
     sources, targets = (list(side) for side in zip(*examples, strict=True))
+    if task.score == "perplexity":
+        pairs = task.encode(checkpoint.tokenizer, examples, checkpoint.model.config)
+        figure = math.exp(loss_per_token(checkpoint.model, pairs))
+        return {"decode": "every next token", task.score: figure, "examples": len(examples)}
     if task.continues:
         share = ends_predicted(checkpoint, sources, targets)
         decode = "most probable next token"

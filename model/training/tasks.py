@@ -59,7 +59,8 @@ def smaller_tables(model: nn.Module) -> None:
 class Task:
     """One task. `score` names what evaluate.py measures: "bleu", "accuracy" or "exact"; `text` is
     what sources are, in words; `first_weights` changes those of a new model; `continues` says that
-    the model reads one text, the source, and learns every next token of it; `also` names a file
+    the model reads one text, the source, and learns every next token of it, with `ends` also where
+    it ends; `also` names a file
     whose pairs it is trained on besides. Where a split is several sets, `sets` has each by its
     name, for a recipe to mix."""
 
@@ -78,6 +79,7 @@ class Task:
     recipe: Recipe = Recipe()
     classes: tuple[str, ...] = ()
     continues: bool = False
+    ends: bool = False
     direction: tuple[str, ...] = ()
     first_weights: Callable[[nn.Module], None] = as_built
     also: str = ""
@@ -106,7 +108,7 @@ class Task:
         examples = list(examples)
         sources = tokenizer.encode_batch([source for source, _ in examples])
         if self.continues:
-            sources = [[config.bos_id, *ids] for ids in sources]
+            sources = [[config.bos_id, *ids, *ends * self.ends] for ids in sources]
             pairs: list[Pair] = [(ids[:-1], ids) for ids in sources]
         else:
             if self.classes:
@@ -203,6 +205,43 @@ def translation(tgt: str, folder: Path | None = None, reverse: bool = False) -> 
         vocab_size=6500,
         recipe=Recipe(epochs=60, cooldown=4000, joined=0.1, casual=0.1),
         direction=(src, tgt),
+        sets=sets,
+    )
+
+
+def english(folder: Path | None = None) -> Task:
+    """The next token of an English sentence: captions and everyday sentences."""
+    there = {name: translation(name, folder) for name in ("de", "fr")}
+
+    def once(sets: list[list[Example]]) -> list[Example]:
+        sources = dict.fromkeys(source for pairs in sets for source, _ in pairs)
+        return [(source, source) for source in sources]
+
+    def sets(split: str) -> dict[str, list[Example]]:
+        both = [task.sets_of(split) for task in there.values()]
+        return {name: once([some[name] for some in both]) for name in both[0]}
+
+    def tests() -> dict[str, list[Example]]:
+        both = [task.tests() for task in there.values()]
+        return {name: once([some[name] for some in both]) for name in both[0]}
+
+    return Task(
+        name="english",
+        title="English, one token after another",
+        look_for="A head may attend to the token before, to the verb's subject or to the beginning "
+        "of the sentence, where it rests when it has nothing to do.",
+        text="everyday sentences and image captions",
+        score="perplexity",
+        data=there["de"].data,
+        terms=there["de"].terms,
+        examples=lambda: {split: alternating(*sets(split).values()) for split in SPLITS},
+        tests=tests,
+        preset="decoder_only",
+        sizes=dict(d_model=128, n_heads=4, d_ff=512, n_decoder_layers=4, dropout=0.1),
+        vocab_size=4000,
+        recipe=Recipe(epochs=20, cooldown=2500, joined=0.1, casual=0.1, smoothing=0.0),
+        continues=True,
+        ends=True,
         sets=sets,
     )
 
@@ -420,6 +459,8 @@ def task(name: str, path: Path | None = None, reverse: bool = False) -> Task:
         return pairs(path)
     if name == "reviews":
         return reviews(path)
+    if name == "english":
+        return english(path)
     if name == "induction":
         return induction()
     if name not in TOYS:
@@ -433,4 +474,4 @@ def of_card(card: dict, path: Path | None = None) -> Task:
 
 
 TRANSLATIONS = ("en-de", "en-fr")
-NAMES = ("multi30k", *TRANSLATIONS, "reviews", *TOYS, "induction", "pairs")
+NAMES = ("multi30k", *TRANSLATIONS, "english", "reviews", *TOYS, "induction", "pairs")
