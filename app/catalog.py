@@ -21,6 +21,7 @@ import torch
 from safetensors import safe_open
 
 from app.cache import ByteBoundedCache
+from app.labels import escaped
 from app.setting import Structure
 from app.settings import lines_of
 from model.card import headline, parameter_count
@@ -216,7 +217,7 @@ def steps(name: str) -> dict[str, str]:
 
 @st.cache_data(show_spinner=False)
 def cards() -> dict[str, str]:
-    """Name → what every model to choose from is, in a few words."""
+    """Name → Markdown on what every model to choose from is, in a few words."""
     return {name: _card(name) for name in models()}
 
 
@@ -240,14 +241,15 @@ def _card(name: str) -> str:
             count = sum(map(math.prod, shapes))
         title, look_for = (_text(card.get(key, "")) for key in ("title", "look_for"))
         facts = [title, f"{count:,} parameters", headline(card)]
-        return f"{' · '.join(filter(None, facts))}  \n{look_for}"
+        return f"{escaped(' · '.join(filter(None, facts)))}  \n{escaped(look_for)}"
     except Exception:  # see above; what is wrong with it is reported when it is chosen
         return "cannot be read"
 
 
 def _foreign_card(found: Contents) -> str:
     terms = f"licence: {_text(found.card.get('terms', 'not stated'))}"
-    return " · ".join((_text(found.card["title"]), f"{found.parameters:,} parameters", terms))
+    facts = _text(found.card["title"]), f"{found.parameters:,} parameters", terms
+    return escaped(" · ".join(facts))
 
 
 @st.cache_resource(show_spinner=False)
@@ -292,7 +294,7 @@ def _progress(name: str) -> Iterator[Progress]:
         if total >= LARGE and percent > told:
             told, bar = percent, bar or st.empty()
             millions = f"{count / 1e6:,.0f} of {total / 1e6:,.0f} million numbers"
-            bar.progress(percent, f"Reading {name}: {millions}")
+            bar.progress(percent, f"Reading {escaped(name)}: {millions}")
 
     yield progress
     if bar:

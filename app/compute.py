@@ -7,17 +7,19 @@ the name of what was computed.
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import streamlit as st
 import torch
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app import catalog, labels
 from app.cache import ByteBoundedCache
 from app.catalog import ModelView
+from app.progress import told
 from app.turns import Turns
 from model.analysis import (
     alignment,
@@ -43,7 +45,9 @@ from model.corpus.survey import FILE, Survey
 from model.decoding.generate import Generation, How
 from model.families.rotary import angles
 from model.masks import Masks
+from model.pause import pause, pausing
 from model.presets import GENERATOR
+from model.pretrained.weights import CannotLoad
 from model.probing import long_trace
 from model.probing.head_steps import HeadSteps, compared, head_steps
 from model.probing.long_trace import LongTrace, Weights
@@ -66,7 +70,7 @@ from model.transformer import Site
 from model.variants import PositionsFromOne
 
 CORES = torch.get_num_threads()
-SHORT = 400  # tokens; longer texts are quicker on all cores
+SHORT = 400  # tokens; longer texts are quicker on all cores, and take much memory
 CACHE_BYTES = 512 * 2**20  # of results: the traces of a few long texts
 MOST_RESULTS = 256  # of eighty short ones
 NO_TEXT = Encoding((), (), ())
@@ -74,34 +78,57 @@ LARGEST_TRACE = 2**30  # bytes of weights; of a longer text they are reduced as 
 # Of a sweep: tokens, some ten seconds for a small model on two cores; and tokens × parameters, some
 # minute, and what nobody would notice.
 MOST_TOKENS, MOST_WORK, LITTLE_WORK = 500_000, 2 * 10**12, 5 * 10**10
-QUICK = 10**9  # tokens × parameters of a pass, half a second at most
 FEW = 10_000  # bytes: about what numbers a head come to
+REMOVALS = "Without one source token at a time"
 
 
 TURNS = Turns(CORES)  # more sessions at once would only share the cores
 
 
 @contextmanager
-def threads(model: torch.nn.Module, tokens: int) -> Iterator[None]:
+def threads(model: torch.nn.Module, tokens: int, cores: int | None = None) -> Iterator[None]:
     """This session's turn with a model, on one core for a short text. More would wait for each
     other at every small product, and for long where the browser, on the same machine, is drawing.
 
-    A run that was stopped, by hand or by a broken connection, still ends its pass. The run after it
-    has the same model, and waits: hooks of one would fire in the other.
+    Between the steps of what takes long others have their turns. A run that was stopped, by hand or
+    by a broken connection, ends at the next step. The run after it has the same model, and waits:
+    hooks of one would fire in the other.
     """
+    if TURNS.is_mine:
+        yield
+        return
+    is_large = tokens >= SHORT
+    taken = partial(_take_cores, cores or (CORES if is_large else 1))
     with ExitStack() as notice:
 
-        def told(ahead: int) -> None:
+        def waits(ahead: int) -> None:
             notice.close()
             notice.enter_context(st.spinner(labels.ahead(ahead)))
 
-        with TURNS.turn(model, told):
+        with TURNS.turn(model, waits, large=is_large, taken=taken):
             notice.close()
-            torch.set_num_threads(1 if tokens < SHORT else CORES)
             try:
-                yield
+                with pausing(_give_way):
+                    yield
             finally:  # not what it was before: that may be the one core of another session
                 torch.set_num_threads(CORES)
+
+
+def _take_cores(count: int) -> None:
+    torch.get_num_threads()  # a thread asks for the process's number once, and would forget its own
+    torch.set_num_threads(count)
+
+
+def _give_way(done: int, total: int) -> None:
+    """Between two steps: ends the work of those who have left, and lets others compute."""
+    _end_if_left()
+    TURNS.pause(lambda ahead: _end_if_left())
+
+
+def _end_if_left() -> None:
+    """Ends a run of the script whose browser is gone, or has asked for another."""
+    if context := get_script_run_ctx(suppress_warning=True):
+        context.yield_check()
 
 
 def is_out_of_memory(error: Exception) -> bool:
@@ -121,13 +148,6 @@ def is_quick(view: ModelView, run: Run) -> bool:
     return _length(run) < SHORT and work <= LITTLE_WORK
 
 
-def _waiting(text: str, view: ModelView, tokens: int):
-    """Says while the block runs what it is that takes its time, after half a second. To be ready to
-    say so takes a thread and a message: as much as a pass over few tokens."""
-    is_quick = tokens * view.parameters < QUICK
-    return nullcontext() if is_quick else st.spinner(text)
-
-
 @st.cache_resource(show_spinner=False)
 def _results() -> ByteBoundedCache:
     return ByteBoundedCache(CACHE_BYTES, MOST_RESULTS)
@@ -144,11 +164,14 @@ def drawn(view: ModelView, run: Run, name, make: Callable, size: Callable):
     return _kept((name, view.device, view.stamp, run), make, size)
 
 
-def cached(view: ModelView, run: Run, name, make: Callable, size: Callable):
-    """As `drawn`, of what is computed: when this session has its turn."""
+def cached(
+    view: ModelView, run: Run, name, make: Callable, size: Callable, cores: int | None = None
+):
+    """As `drawn`, of what is computed: when this session has its turn; on so many `cores`, or as
+    the length of its texts asks for."""
 
     def once():
-        with threads(view.model, _length(run)):
+        with threads(view.model, _length(run), cores):
             return make()
 
     return drawn(view, run, name, once, size)
@@ -176,14 +199,14 @@ def trace_of(view: ModelView, run: Run, written: bool = False) -> Trace | LongTr
         if is_whole(view, run):
             with suppress(TooLarge):
                 return _trace(view, run, written)
-        with st.spinner("Running the model on a long text …"):
+        with told("Running the model on a long text"):
             return view.checkpoint.long_trace_run(run, donor_of(view, run), written)
 
     return cached(view, run, ("trace", written), make, lambda result: result.nbytes)
 
 
 def _trace(view: ModelView, run: Run, written: bool) -> Trace:
-    with _waiting("Running the model …", view, _length(run)):
+    with told("Running the model"):
         return view.checkpoint.trace_run(run, donor_of(view, run), written)
 
 
@@ -260,7 +283,7 @@ def target_of(
     def make():
         donor = donor_of(view, Run((), other=other))
         tokens = len(view.tokenizer.encode(text).ids)
-        with threads(view.model, tokens), _waiting("Writing the target …", view, tokens):
+        with threads(view.model, tokens), told("Writing the target"):
             return view.checkpoint.translate(text, masks, pad_to, changes, other, donor)
 
     weights = view.name, view.step, view.device, view.stamp
@@ -273,7 +296,7 @@ def generation_of(view: ModelView, run: Run, how: How, beginning: Sequence[int] 
     run = replace(run, texts=(run.texts[0], *(NO_TEXT for _ in run.texts[1:])))
 
     def make():
-        with st.spinner("Writing …"):
+        with told("Writing"):
             return view.checkpoint.generate(run, how, beginning, donor=donor_of(view, run))
 
     key = "generated", how, tuple(beginning)
@@ -310,7 +333,7 @@ def measured_of(view: ModelView, run: Run) -> dict[str, head_metrics.Measured]:
     traced = trace_of(view, run)
 
     def make():
-        with st.spinner("Measuring the heads …"):
+        with told("Measuring the heads"):
             return head_metrics.measured(traced, attention_of(view, run))
 
     return cached(view, run, "measured", make, lambda result: FEW)
@@ -323,9 +346,12 @@ def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, head_metric
         longest = max(map(_length, runs), default=0)
         with (
             threads(view.model, longest),
-            st.spinner("Measuring the heads on the example sentences …"),
+            told("Measuring the heads on the example sentences"),
         ):
-            each = [head_metrics.measured(trace(view.model, run)) for run in runs]
+            each = []
+            for run in runs:
+                pause(len(each), len(runs))
+                each.append(head_metrics.measured(trace(view.model, run)))
             return {
                 kind: head_metrics.over_sentences([measured[kind] for measured in each])
                 for kind in (each[0] if each else ())
@@ -335,13 +361,14 @@ def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, head_metric
     return _kept(key, make, lambda result: FEW)
 
 
-def survey_of(view: ModelView) -> tuple[Survey | None, str]:
-    """The survey in the folder of a model; or None, and a sentence on why there is none."""
+def survey_of(view: ModelView) -> tuple[Survey | None, str, bool]:
+    """The survey in the folder of a model, or None; then why there is none, as Markdown, and
+    whether that is a file's fault."""
     folder = catalog.folders().get(view.name)
     if folder is None:
-        return None, "Its weights are random: there is no survey of what it would learn."
+        return None, "Its weights are random: there is no survey of what it would learn.", False
     if view.step != FINAL:
-        return None, f"A survey is of the final weights, not of training step {view.step}."
+        return None, f"A survey is of the final weights, not of training step {view.step}.", False
     try:
         changed = (folder / FILE).stat().st_mtime_ns
     except OSError:  # no file, or none that one may read: the next function tells
@@ -350,24 +377,28 @@ def survey_of(view: ModelView) -> tuple[Survey | None, str]:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _survey(_view: ModelView, name: str, folder, changed: int) -> tuple[Survey | None, str]:
+def _survey(_view: ModelView, name: str, folder, changed: int) -> tuple[Survey | None, str, bool]:
     """As survey_of, of a file as it was at the time `changed`."""
     again = f"`python -m model survey {name if folder.parent == SHIPPED else folder}`"
     try:
         survey = Survey.load(folder)
-        if survey is None:
-            return None, (
-                f"There is no survey of this model yet. {again} makes one over the validation data "
-                "of its task, or with `--file sentences.tsv` over your own: a line holds a source, "
-                "or source and target with a tab between."
-            )
-        same = survey.card["parameters"] == parameters_sha256(_view.model)
-        if same and survey.covers(_view.model.sites()):
-            return survey, ""
+    except CannotLoad as error:
+        return None, f"{labels.escaped(str(error))} {again} makes another one.", True
     except Exception as error:  # anyone may have written the file
-        why = " ".join(str(error).split()) or type(error).__name__
-        return None, f"The survey in the folder of this model cannot be read: {why[:300]}."
-    return None, f"The survey in the folder of this model is of other weights. {again} anew."
+        why = labels.escaped(" ".join(str(error).split())[:300] or type(error).__name__)
+        where = labels.escaped(str(folder / FILE))
+        return None, f"{where} cannot be read: {why}. {again} makes another one.", True
+    if survey is None:
+        return None, (
+            f"There is no survey of this model yet. {again} makes one over the validation data "
+            "of its task, or with `--file sentences.tsv` over your own: a line holds a source, "
+            "or source and target with a tab between."
+        ), False  # fmt: skip
+    same = survey.card["parameters"] == parameters_sha256(_view.model)
+    if same and survey.covers(_view.model.sites()):
+        return survey, "", False
+    of = "other heads" if same else "other weights"
+    return None, f"The survey in the folder of this model is of {of}. {again} anew.", True
 
 
 def surveyed_of(view: ModelView, run: Run, survey: Survey) -> dict[str, head_metrics.Measured]:
@@ -398,7 +429,7 @@ def clearest_in(
         key = "counts", habit.needs_alignment, habit.number == RARE and tuple(runs)
         return cached(view, run, key, make, lambda result: FEW)
 
-    with st.spinner("Measuring the heads on each sentence …"):
+    with told("Measuring the heads on each sentence"):
         each = [counts(*both) for both in zip(runs, examples, strict=True)]
     return clearest(each, habit, kind, layer, head)
 
@@ -422,15 +453,12 @@ def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
     now, before = (attention_of(view, one) for one in (run, as_trained(run)))
 
     def make():
-        return {
-            kind: np.stack(
-                [
-                    head_metrics.total_variation(*both)
-                    for both in zip(now[kind], before[kind], strict=True)
-                ]
-            )
-            for kind in now
-        }
+        changed = {kind: [] for kind in now}
+        for kind, layers in changed.items():
+            for both in zip(now[kind], before[kind], strict=True):
+                pause()
+                layers.append(head_metrics.total_variation(*both))
+        return {kind: np.stack(layers) for kind, layers in changed.items()}
 
     return cached(view, run, "change", make, _arrays)
 
@@ -444,8 +472,8 @@ def sweep_of(
     key = ("sweep", name, score), view.device, view.stamp, run
     known = _results().known(key)
     if known is None or (further and known.missing):
-        waiting = st.spinner("One change at a time …") if known is None else nullcontext()
-        with threads(view.model, SHORT), waiting:  # its batches keep all cores at work
+        # Its batches keep all cores at work.
+        with threads(view.model, _length(run), CORES), told("One change at a time"):
             donor = donor_of(view, run)
             known = next(view.checkpoint.sweeping(run, name, score, donor, known))
         _results().put(key, known, FEW + known.nbytes)
@@ -483,12 +511,14 @@ def influence_of(view: ModelView, run: Run) -> WordWeights:
     _check_removals(view, run)
 
     def make():
-        torch.set_num_threads(CORES)  # its batches keep all of them at work
-        with st.spinner("One source token less at a time …"):
+        with told(REMOVALS):
             given = view.checkpoint.given(run, donor_of(view, run))
             return alignment.of_influence(view.model, run, given)
 
-    return cached(view, run, "influence", make, lambda result: FEW + result.weights.nbytes)
+    def size(result):
+        return FEW + result.weights.nbytes
+
+    return cached(view, run, "influence", make, size, CORES)
 
 
 def alignment_of(view: ModelView, run: Run) -> HeadAlignment | None:
@@ -520,12 +550,12 @@ def attribution_of(
 
     def make():
         given = view.checkpoint.given(run, donor_of(view, run))
-        with st.spinner("One source token less at a time …"):
+        with told(REMOVALS):
             return attribution(
                 view.model, run, score.position, score.wanted, head, score.against, given
             )
 
-    return cached(view, run, ("attribution", score, head), make, lambda result: FEW)
+    return cached(view, run, ("attribution", score, head), make, lambda result: FEW, CORES)
 
 
 def leaks_of(view: ModelView, run: Run) -> list[leak.Leak]:
@@ -604,7 +634,7 @@ def effect_of(view: ModelView, run: Run, kind: str, shift: int) -> positions.Eff
     shift, before = shift if kind == "shifted" else 0, whole_trace_of(view, run)
 
     def make():
-        with st.spinner("Running the model under other positions …"):
+        with told("Running the model under other positions"):
             return positions.effect(view.model, before, kind, shift)
 
     return cached(
@@ -619,7 +649,7 @@ def written_under(view: ModelView, text: str, kind: str, shift: int) -> str:
     def make():
         changes = positions.with_positions(Run(()), kind, shift).changes
         tokens = len(view.tokenizer.encode(text).ids)
-        with threads(view.model, tokens), st.spinner("Writing the target …"):
+        with threads(view.model, tokens), told("Writing the target"):
             target = view.checkpoint.translate(text, changes=changes)
             return view.tokenizer.target.decode(target.ids)
 
@@ -635,7 +665,7 @@ def reordered_of(
     order = positions.swap(len(run.texts[0].ids), first, second)
 
     def make():
-        with st.spinner("Running the model on both orders …"):
+        with told("Running the model on both orders"):
             return positions.reordered(view.model, run, order, kind)
 
     return cached(
@@ -652,7 +682,7 @@ def lens_of(
     traced = trace_of(view, run, written)
 
     def make():
-        with st.spinner("Reading the residual stream …"):
+        with told("Reading the residual stream"):
             return residual.lens(view.model, traced, rows)
 
     return cached(view, run, ("lens", written, str(rows)), make, lambda result: result.nbytes)
@@ -679,7 +709,7 @@ def family_of(view: ModelView, run: Run) -> dict:
     def make():
         src, tgt = ids_of(view.model, read_of(view.model, run))
         models = _members(len(view.tokenizer), config.max_length)
-        with st.spinner("Measuring the differences …"), GENERATOR, torch.no_grad():
+        with told("Measuring the differences"), torch.no_grad():
             return family.measure(models, src, tgt) | {"tokens": src.shape[1]}
 
     return cached(view, run, "family", make, lambda result: 10 * FEW)
@@ -698,7 +728,7 @@ def lineage_of(view: ModelView, run: Run) -> dict[str, lineage.Effect]:
     def make():
         text, *_ = read_of(view.model, run).values()
         models = _lineage(len(view.tokenizer), view.model.config.max_length)
-        with st.spinner("Measuring the differences …"), GENERATOR:
+        with told("Measuring the differences"):
             return lineage.effects(models, torch.tensor([text.ids]), text.tokens)
 
     def size(effects):

@@ -7,7 +7,7 @@ from itertools import count
 import numpy as np
 import streamlit as st
 
-from app import charts, compute, labels, session
+from app import charts, compute, labels, progress, session
 from app.catalog import ModelView
 from app.settings import SETTINGS
 from model.probing.changes import Change, Hidden, written
@@ -82,9 +82,7 @@ def sweep_of(view: ModelView, run: Run, name: str, score: Score = Score()) -> Sw
 
     @st.fragment(run_every=PAUSE)
     def going_on() -> None:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            bar = st.progress(0.0)
-            st.button("Stop", key=f"stop_{name}", on_click=stop, args=(True,))
+        bar = progress.line(f"stop_{name}", stop, (True,))
         # The first time is in the run that draws the page, which is not to wait.
         further = next(rounds) > 0 and not is_stopped()
         now = compute.sweep_of(view, run, name, score, further)
@@ -94,9 +92,8 @@ def sweep_of(view: ModelView, run: Run, name: str, score: Score = Score()) -> Sw
             st.rerun()
 
     if swept.missing and is_stopped():
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(labels.so_far(len(swept.changes), swept.missing), width="content")
-            st.button("Go on", key=f"go_on_{name}", on_click=stop, args=(False,))
+        so_far = labels.so_far(len(swept.changes), swept.missing)
+        progress.stopped(so_far, f"go_on_{name}", stop, (False,))
     elif swept.missing:
         going_on()
     return swept

@@ -1,5 +1,5 @@
-"""What stands between the network and Streamlit: whose pages may speak to the server, how much may
-be uploaded to it, and what a page of it may load."""
+"""What stands between the network and Streamlit: whose pages may speak to the server, what of it is
+closed, how much may be uploaded to it, and what a page of it may load."""
 
 import re
 from urllib.parse import urlsplit
@@ -10,9 +10,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 from streamlit import config, runtime
 
+from app.limits import LARGEST_UPLOAD, TOO_LARGE
+
 REFUSED = "A page of another site may not speak to this server."
 FULL = "Too much is being uploaded to this server at once. Please try again in a few minutes."
 MOST_UPLOADED = 2**29  # bytes, of all sessions together; five of the largest files
+# Streamlit's own addresses: one runs the whole script for every caller, the other counts sessions.
+# Closed to all, because behind a proxy everybody seems to be on this machine.
+CLOSED = ("/_stcore/script-health-check", "/_stcore/metrics")
 READING = {"GET", "HEAD", "OPTIONS"}
 HOST = re.compile(r"[\w.:\[\]-]+")  # of a header: what it may hold stands in the policy
 # Streamlit's page, its components and BertViz's page have scripts and styles inline. So a page runs
@@ -61,6 +66,12 @@ class Guard:
             answer = refusal if scope["type"] == "http" else WebSocketClose(1008, REFUSED)
             await answer(scope, receive, guarded)
             return
+        if scope["path"].endswith(CLOSED):
+            await PlainTextResponse("Not found", 404)(scope, receive, guarded)
+            return
+        if length(headers) > LARGEST_UPLOAD * 2**20:
+            await PlainTextResponse(TOO_LARGE, 413)(scope, receive, guarded)
+            return
         coming = length(headers) if scope.get("method") == "PUT" else 0
         if coming and uploaded() + self.coming + coming > MOST_UPLOADED:
             await PlainTextResponse(FULL, 413)(scope, receive, guarded)
@@ -75,7 +86,7 @@ class Guard:
 def length(headers: Headers) -> int:
     """Of what is sent, in bytes; of what does not say, as much as a file may have."""
     said = headers.get("content-length", "")
-    return int(said) if said.isdecimal() else config.get_option("server.maxUploadSize") * 2**20
+    return int(said) if said.isdecimal() else LARGEST_UPLOAD * 2**20
 
 
 def uploaded() -> int:

@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 import numpy as np
 
 from app.charts import Axis
-from model.analysis.alignment import HeadAlignment
+from model.analysis.alignment import GOLD, HeadAlignment
 from model.analysis.architecture import Block
 from model.analysis.decomposition import HEAD, Term
 from model.analysis.domain import Domain
@@ -170,12 +170,17 @@ def alignment_explained(found: HeadAlignment, sites, known: bool) -> str:
     heads = " and ".join(
         f"layer {sites[layer].layer + 1} head {head + 1}" for layer, head in found.heads
     )
-    where = "of validation sentences" if known else "of this sentence"
+    where = "of other sentences" if known else "of this sentence; none were chosen on others"
+    right = (
+        "one that a person linked"
+        if found.by == GOLD
+        else "the one that the model needs most (influence: hide it, and the log-probability of "
+        "the target word falls most)"
+    )
     return (
         "A row of the decoder reads one token and predicts the next; which of the two a head "
         "aligns is measured. **Agreement**: how often the source word with the largest weight is "
-        "the one that the model needs most (influence: hide it, and the log-probability of the "
-        f"target word falls most). Best set: {heads}, which agree for {found.together:.0%} of "
+        f"{right}. Best set: {heads}, which agree for {found.together:.0%} of "
         f"{found.words:,} target words {where}. A click on a row shows that head."
     )
 
@@ -185,6 +190,9 @@ def too_large_a_sweep(tokens: int, most: int) -> str:
         f"To change each of these by itself, {tokens:,} tokens would go through the model; at most "
         f"{most:,} are allowed. Take a shorter text, or change heads or sublayers as a whole."
     )
+
+
+STOPPED = "You stopped what takes long here."
 
 
 def so_far(measured: int, missing: int) -> str:
@@ -326,9 +334,18 @@ def head_numbers(measured: Measured, layer: int, head: int) -> dict[str, float]:
     }
 
 
+# What Streamlit makes of plain text once Markdown is parsed, where a backslash no longer helps:
+# links of http://, www. and a@b.c, icons and emoji of :name:, arrows of -> and its like.
+APART = re.compile(
+    r"(?<=:)(?=//|[\w+-]+:)|(?<=www)(?=\.)|(?=@)|(?<=[-<>~])(?=[-=>])", re.IGNORECASE
+)
+NOTHING = ":small[]"  # an empty span: two texts instead of one
+
+
 def escaped(text: str) -> str:
-    """Text that Markdown shows as it is."""
-    return re.sub(r"([^\w\s])", r"\\\1", text)
+    """Text that Streamlit's Markdown shows as it is, in one paragraph."""
+    parts = (re.sub(r"[!-/:-@[-`{-~]", r"\\\g<0>", part) for part in APART.split(text))
+    return re.sub(r"^[ \t]|[\n\r]", lambda space: f"&#{ord(space[0])};", NOTHING.join(parts))
 
 
 def leak(trace: Pass, found: Leak) -> str:
@@ -498,6 +515,8 @@ BLOCKS = {  # part of a Block → its name in the paper's figure
     "add_norm": "Add & Norm",
     "norm": "Norm",
     "mean": "Mean over Positions",
+    "pooling": "Pooling",
+    "dense": "Dense",
     "generator": "Linear",
     "softmax": "Softmax",
     "log_softmax": "Log-Softmax",
@@ -529,12 +548,12 @@ def first_undefined(attention: dict[str, np.ndarray], trace: Trace) -> str | Non
         undefined = alone.any(axis=(1, 3))  # (layers, query)
         if undefined.any():
             layer, row = np.argwhere(undefined)[0]
+            token = escaped(axes(trace, kind)[0].labels[row])
             return (
                 f"PyTorch's weights are NaN from {trace.kinds[kind][0].title}, layer "
-                f"{layer_number(trace, kind, layer)}, row "
-                f"“{axes(trace, kind)[0].labels[row]}” on: that row may attend to nothing, and "
-                "softmax of nothing is undefined. Ours is zero there. Before that layer the two "
-                "can be compared."
+                f"{layer_number(trace, kind, layer)}, row “{token}” on: that row may attend to "
+                "nothing, and softmax of nothing is undefined. Ours is zero there. Before that "
+                "layer the two can be compared."
             )
     return None
 
@@ -543,7 +562,7 @@ def not_finite(where: str, parameters: Sequence[str]) -> str:
     """Sentences on NaN and infinite numbers: where in the run they begin, and which of the model's
     weights they are in."""
     more = f" and {len(parameters) - 1} more" if len(parameters) > 1 else ""
-    weights = f"in the weights `{parameters[0]}`{more}" if parameters else ""
+    weights = f"in the weights “{parameters[0]}”{more}" if parameters else ""
     if not where:
         return f"Numbers {weights} are NaN or infinite; for this sentence nothing depends on them."
     said = f"The numbers of this model are NaN or infinite from {where} on: what follows is blank."
@@ -584,7 +603,7 @@ def output(view, run: Run, trace: Callable[[], Trace | LongTrace]) -> tuple[str,
         text = view.tokenizer.target.decode(run.texts[-1].ids)
         return LANGUAGES.get(direction[-1], direction[-1]) or "Output", text
     if predicted.predicts == EMBEDDING:
-        return "Output", f"an embedding of {view.model.config.d_model:,} numbers"
+        return "Output", f"an embedding of {view.model.config.d_embedding:,} numbers"
     title, found = ANSWERS[predicted.predicts], answers(trace())
     if predicted.predicts == MASKED_TOKEN:  # each row fills its own place
         return title, view.tokenizer.target.decode(found.best.tolist())

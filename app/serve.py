@@ -2,7 +2,7 @@
 
 The app runs in so many processes. Each has drawn its first page before anybody is told of it, and
 one that dies is replaced. Several stand behind nginx, which leads a visitor to the same one again;
-one more is ready to take the place of one that dies.
+one more is ready to take the place of one that dies. However this process ends, all of them end.
 """
 
 import argparse
@@ -17,16 +17,16 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 from threading import Thread
 
-from app import board
+from app import board, limits
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-LARGEST_UPLOAD = "100m"  # as in .streamlit/config.toml
 LOOK = 0.2  # seconds between two looks at the processes
 AGAIN = 2.0  # seconds until one is started that ended before it was ready
 PATIENCE = 120  # seconds for the first page
@@ -52,7 +52,8 @@ def configuration(replicas: dict[str, int], port: int, folder: Path) -> str:
     return Configuration(text).substitute(
         folder=folder,
         port=port,
-        megabytes=LARGEST_UPLOAD,
+        megabytes=limits.LARGEST_UPLOAD,
+        too_large=limits.TOO_LARGE,
         upstreams="\n    ".join(
             f"upstream {name} {{ server {HERE_ALONE}:{at}; }}" for name, at in replicas.items()
         ),
@@ -62,23 +63,47 @@ def configuration(replicas: dict[str, int], port: int, folder: Path) -> str:
     )
 
 
+class Child(subprocess.Popen):
+    """A process in a group with everything it starts. The group ends when we do, even if we are
+    killed: a shell in it reads from a pipe, which the system closes then. Linux's signal on the
+    death of a parent would not reach nginx's workers, and other systems have none."""
+
+    def __init__(self, command: Sequence[str], **options):
+        self.guardian = subprocess.Popen(
+            ["sh", "-c", "read _; kill -KILL 0"], stdin=subprocess.PIPE, process_group=0
+        )
+        group = self.guardian.pid
+        super().__init__(command, stdin=subprocess.DEVNULL, process_group=group, **options)
+
+    def end_group(self) -> None:
+        """Kill whatever is left of the group."""
+        self.guardian.communicate()
+
+
+def folder_for_nginx() -> tempfile.TemporaryDirectory:
+    """For its configuration, uploads and long answers. If root starts nginx, its workers run as
+    another user, who must be able to reach the folders that nginx makes for them in it."""
+    folder = tempfile.TemporaryDirectory(prefix="headlight-")
+    os.chmod(folder.name, 0o711)
+    return folder
+
+
 @dataclass
 class Replica:
     """One process of the app."""
 
     name: str
     port: int
-    process: subprocess.Popen
+    process: Child
     is_ready: bool = False
 
     @property
     def is_alive(self) -> bool:
         return self.process.poll() is None
 
-    def open_once(self) -> None:
-        """Have it draw the first page: what it reads and compiles for that is there for all. Tells
-        by `is_ready`."""
-        address = f"http://{HERE_ALONE}:{self.port}/_stcore/script-health-check"
+    def await_first_page(self) -> None:
+        """Sets `is_ready` at the first answer, which comes after the first page: see start.py."""
+        address = f"http://{HERE_ALONE}:{self.port}/_stcore/health"
         while self.is_alive and not self.is_ready:
             try:
                 urllib.request.urlopen(address, timeout=PATIENCE).close()
@@ -107,7 +132,7 @@ class Service:
         if replicas > 1:
             cores = max((os.cpu_count() or 1) // replicas, 1)
             self.environment.setdefault("OMP_NUM_THREADS", str(cores))
-        self.folder = tempfile.TemporaryDirectory(prefix="headlight-")
+        self.folder = folder_for_nginx()
 
     def __enter__(self) -> "Service":
         return self
@@ -118,10 +143,9 @@ class Service:
         for process in processes:
             process.terminate()
         for process in processes:
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 process.wait(LAST_WORDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            process.end_group()
         self.folder.cleanup()
 
     def start(self) -> None:
@@ -133,19 +157,16 @@ class Service:
             "server.port": port,
             "server.address": EVERYWHERE if alone else HERE_ALONE,
             "server.headless": "true",
-            "server.scriptHealthCheckEnabled": "true",
             "browser.serverAddress": self.addresses[0].split("/")[2].rpartition(":")[0],
             "browser.serverPort": self.port,
             "logger.hideWelcomeMessage": "true",
         }
         flags = [text for name, value in options.items() for text in (f"--{name}", str(value))]
         command = [sys.executable, "-m", "streamlit", "run", str(HERE / "main.py"), *flags]
-        process = subprocess.Popen(
-            [*command, "--", *self.arguments], cwd=ROOT, env=self.environment
-        )
+        process = Child([*command, "--", *self.arguments], cwd=ROOT, env=self.environment)
         replica = Replica(f"replica{self.started}", port, process)
         self.replicas.append(replica)
-        Thread(target=replica.open_once, daemon=True).start()
+        Thread(target=replica.await_first_page, daemon=True).start()
 
     def until_ready(self) -> None:
         """Start all. Raises CannotServe where one ends instead."""
@@ -166,6 +187,7 @@ class Service:
         """Replace what has died, and lead visitors to those that serve."""
         for replica in [replica for replica in self.replicas if not replica.is_alive]:
             print(f"{replica.name} ended ({replica.process.returncode}).", flush=True)
+            replica.process.end_group()
             self.replicas.remove(replica)
             if not replica.is_ready:
                 self.not_before = time.monotonic() + AGAIN
@@ -184,9 +206,11 @@ class Service:
         file.write_text(configuration(ready, self.port, folder), encoding="utf-8")
         if runs:
             self.nginx.send_signal(signal.SIGHUP)
-        else:
-            command = ["nginx", "-p", str(folder), "-e", "stderr", "-c", str(file)]
-            self.nginx = subprocess.Popen(command)
+            return
+        if self.nginx is not None:
+            print(f"nginx ended ({self.nginx.returncode}).", flush=True)
+            self.nginx.end_group()  # its workers still listen on the port
+        self.nginx = Child(["nginx", "-p", str(folder), "-e", "stderr", "-c", str(file)])
 
     def run(self) -> None:
         """Until a signal ends it."""

@@ -18,7 +18,7 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from app import board, catalog, compute, settings
+from app import board, catalog, compute, labels, progress, settings
 from app.catalog import ModelView
 from app.pages import EXPORT, HOME, PAGES
 from app.setting import ABSENT, Context, Limits, Setting
@@ -46,6 +46,10 @@ BUTTONS = 12  # more choices than these are a list
 
 class NothingToShow(Exception):
     """Ends a page after it has shown why. st.stop() would end the whole run."""
+
+
+class Stopped(NothingToShow):
+    """Ends what takes long, where the user has stopped it."""
 
 
 @dataclass(frozen=True)
@@ -113,13 +117,34 @@ def running(page: str) -> Iterator[None]:
     the end of a run, and forgotten what stood in its widgets: then it is told again."""
     notes, connection = memo(), _connection()
     notes["tell"] = notes.setdefault("connection", connection) is not connection
+    notes["page"] = page
     token = _notes.set(notes)
     try:
         settle(page)
-        yield
+        with progress.asked_by(progress.Asker(stop, _refuse)):
+            yield
         notes |= {"connection": connection, "reads": values()["model"]}
     finally:
         _notes.reset(token)
+
+
+def stop() -> None:
+    """End what takes long in what is asked for by now, in a callback."""
+    memo()["stopped"] = _asked_for()
+
+
+def go_on() -> None:
+    """Let it take long after all, in a callback."""
+    memo().pop("stopped", None)
+
+
+def _refuse() -> None:
+    if memo().get("stopped") == _asked_for():
+        raise Stopped
+
+
+def _asked_for() -> tuple:
+    return memo()["page"], dict(values())
 
 
 def _connection() -> object:
@@ -446,7 +471,7 @@ def view(run: Run | None = None, device: str = "") -> ModelView:
     """This session's view of a run's model, or of the chosen one. One that cannot be read ends
     the page."""
     if not catalog.models():
-        st.error("There is no model in assets/checkpoints. Train one: python -m model train")
+        show_message("There is no model in assets/checkpoints. Train one: python -m model train")
         raise NothingToShow
     chosen = values()
     name, step = (run.checkpoint, run.step) if run else (chosen["model"], chosen["step"])
@@ -457,7 +482,7 @@ def _view(name: str, step: str, device: str) -> ModelView:
     try:
         return catalog.view_for(memo()["session"], name, step, device)
     except catalog.UnreadableModel as error:
-        st.error(f"{error} Choose another one above, or train it again.")
+        show_message(f"{error} Choose another one above, or train it again.")
         raise NothingToShow from error
 
 
@@ -675,6 +700,12 @@ def badges() -> list[tuple[str, str]]:
     return [*(labels | ({"target": text} if "target" in labels else {})).items()]
 
 
+def show_message(message: object, box: Callable = st.error) -> None:
+    """A sentence in a box. It may quote what was typed, or what stands in an address or a file:
+    all of it is text, none of it Markdown."""
+    box(labels.escaped(str(message)))
+
+
 @contextmanager
 def within_memory() -> Iterator[None]:
     """What does not fit into memory ends here, with a sentence; what it had taken is free again."""
@@ -683,7 +714,7 @@ def within_memory() -> Iterator[None]:
     except (MemoryError, RuntimeError) as error:
         if not compute.is_out_of_memory(error):
             raise
-        st.error(
+        show_message(
             "This takes more memory than is free on this machine. Take a shorter text or a smaller "
             "model; what you typed is still there."
         )
@@ -695,14 +726,16 @@ def answered() -> Iterator[None]:
     try:
         with within_memory():
             yield
+    except Stopped:
+        progress.stopped(labels.STOPPED, "go_on", go_on)
     except NothingToShow:
         pass
     except catalog.UnreadableModel as error:
-        st.error(str(error))
+        show_message(error)
     except CannotRead as error:
-        st.error(f"{error} Your text is still in the box.")
+        show_message(f"{error} Your text is still in the box.")
     except CannotChange as error:
-        st.error(f"{error} The line stands under “What if” above.")
+        show_message(f"{error} The line stands under “What if” above.")
         st.button("Keep the changes that can be made", on_click=keep_readable, key="keep_readable")
 
 

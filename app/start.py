@@ -5,15 +5,30 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from threading import Thread
 
-from streamlit import config
+from streamlit import config, runtime
 from streamlit.web.server.server_util import get_display_address, get_url
+
+from app import board
 
 
 @asynccontextmanager
 async def starting(_app) -> AsyncIterator[dict]:
     open_browser()
-    Thread(target=import_ahead, daemon=True).start()
+    if board.address():
+        await draw_first_page()
+    else:
+        Thread(target=import_ahead, daemon=True).start()
     yield {}
+
+
+async def draw_first_page() -> None:
+    """Before anybody is answered, so that a class finds everything read and compiled. Raises
+    RuntimeError if the page fails."""
+    why = "timeout"
+    while why == "timeout":
+        is_drawn, why = await runtime.get_instance().does_script_run_without_error()
+    if not is_drawn:
+        raise RuntimeError("The first page cannot be drawn.")
 
 
 def open_browser() -> None:

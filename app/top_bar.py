@@ -99,7 +99,7 @@ def _not_finite() -> None:
             run = session.run()
             found = compute.not_finite_of(session.view(run), run)
             if any(found):
-                st.error(labels.not_finite(*found))
+                session.show_message(labels.not_finite(*found))
 
 
 def _draw_where_open(box, keys: Sequence[str], page: Page) -> None:
@@ -223,7 +223,7 @@ def _more() -> None:
             st.image(board.qr_code(address), width=260)
         if more.open:
             for name, card in catalog.cards().items():
-                st.markdown(f"**{name}**: {card}")
+                st.markdown(f"**{labels.escaped(name)}**: {card}")
 
 
 def _take_example() -> None:
@@ -267,7 +267,7 @@ def _answer(page: Page) -> None:
     with _line("answer"):
         title, text = _output()
         if title:
-            st.markdown(f"**{title}**", width="content")
+            st.markdown(f"**{labels.escaped(title)}**", width="content")
         if _concerns("target"):
             session.draw("target", look={"placeholder": text, "label_visibility": "collapsed"})
             if not session.values()["target"] and text:

@@ -89,11 +89,17 @@ def markdown(card: dict, model: Transformer, preset: str) -> str:
                for shift, name in enumerate(("row that reads the word", "row that predicts it"))}
             for layer, head in alignment["heads"]
         ]  # fmt: skip
+        by_hand = alignment.get("by") == "gold links"
+        against = (
+            "gold alignments, which chose them."
+            if by_hand
+            else "what the model needs: the source word without which the word's log-probability "
+            "falls most. No gold alignments were used."
+        )
         parts += [
             "## The heads that align words",
             f"Together they agree on {alignment['together']:.1%} of {alignment['words']:,} target "
-            "words with what the model needs: the source word without which the word's "
-            "log-probability falls most. No gold alignments were used.",
+            f"words with {against}",
             table(rows),
         ]
     if recipes := card.get("recipes"):

@@ -5,6 +5,7 @@ Face's layout (pretrained/folder.py)."""
 import dataclasses
 import hashlib
 import json
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -26,10 +27,11 @@ from model.card import markdown
 from model.checks import check_card, check_means, check_sizes
 from model.decoding.generate import Generation, Greedy, How, generated
 from model.decoding.search import first_token, greedy_decode
-from model.files import replace_file
+from model.files import read_within, replace_file
 from model.masks import Masks
 from model.pretrained.contents import check_memory
-from model.pretrained.folder import config_of, is_ours, layout_of, read
+from model.pretrained.folder import config_of, is_ours, layout_of, note, read
+from model.pretrained.sandbox import try_tokenizer
 from model.pretrained.tokenizers import check_vocabulary
 from model.pretrained.weights import CannotLoad, Progress
 from model.probing import sweeps
@@ -41,7 +43,7 @@ from model.probing.run import FINAL, Run
 from model.probing.sites import attention_at
 from model.probing.sweeps import Score, Sweep
 from model.probing.trace import Trace, check_length, ids_of, read_of, trace
-from model.tokenizer import Encoding, Tokenizer
+from model.tokenizer import LARGEST, Encoding, Tokenizer
 from model.transformer import Transformer
 from model.variants import PrunedSoftmax
 
@@ -81,6 +83,16 @@ def write_card(name: str | Path, card: dict) -> None:
     folder = folder_of(name)
     preset = json.loads((folder / "config.json").read_text(encoding="utf-8"))["preset"]
     _write_config(folder, load(folder).model, preset, card)
+
+
+def add_to_card(name: str | Path, found: dict) -> None:
+    """Keep with a checkpoint what was measured of it: in its card, or of somebody else's model in a
+    file of ours beside its own. Raises CannotLoad and OSError."""
+    folder = folder_of(name)
+    if is_ours(folder):
+        write_card(folder, config_of(folder)["card"] | found)
+    else:
+        note(folder, found)
 
 
 def write_means(name: str | Path, means: Mapping[str, torch.Tensor]) -> None:
@@ -236,12 +248,13 @@ class Checkpoint:
     def align(self, text: str, target: str | None = None) -> WordWeights:
         """How much each word of a target, or of the model's own, has to do with each word of the
         text, (target word, source word); `links()` of it are the aligned pairs. By the heads that
-        the card names, else by the model's influence (see analysis/alignment.py). Raises as `trace`
-        does, and ValueError for a model without cross-attention."""
+        the card names, else, with a warning, by the model's influence (see analysis/alignment.py).
+        Raises as `trace` does, and ValueError for a model without cross-attention."""
         run = self.run(text, target)
         attention = alignment.of_trace(self.trace_run(run))
         if self.alignment:
             return self.alignment.of(attention)
+        warnings.warn(alignment.NO_HEADS, stacklevel=2)
         return alignment.of_influence(self.model, run)
 
     def sweep(
@@ -351,12 +364,21 @@ def load(name: str | Path, progress: Progress = lambda count, total: None) -> Ch
     none, and CannotLoad, with a sentence, for one that is broken: what it says of itself is
     compared with the shapes of its weights before anything is built."""
     folder = folder_of(name)
-    if not is_ours(folder):
-        return Checkpoint(**vars(read(folder, progress)))
+    ours = is_ours(folder)
+    checkpoint = None if ours else Checkpoint(**vars(read(folder, progress)))
     try:
-        return _ours(folder)
+        checkpoint = checkpoint or _ours(folder)
+        if not (folder / MEANS).is_file():
+            return checkpoint
+        check_means(folder / MEANS, checkpoint.model, _shapes(folder / MEANS))
+        return replace(checkpoint, means=load_file(folder / MEANS))
     except CannotLoad:
         raise
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise CannotLoad(
+            f"{error.filename or folder} cannot be read: {why.rstrip('.')}."
+        ) from error
     # Anyone may have written the files, and each library has errors of its own.
     except Exception as error:
         why = " ".join(str(error).split()) or type(error).__name__
@@ -375,6 +397,9 @@ def _ours(folder: Path) -> Checkpoint:
         raise CannotLoad(f"{folder}: its weights are not those of preset {preset}.")
     check_memory(folder, hollow)
     check_card(folder, hollow, card)
+    if folder.parent != SHIPPED:
+        file = folder / "tokenizer.json"
+        try_tokenizer(file, read_within(file, LARGEST))
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     check_vocabulary(folder, tokenizer, sizes)
     model, weights = presets.build(preset, **sizes), load_file(folder / "model.safetensors")
@@ -389,10 +414,7 @@ def _ours(folder: Path) -> Checkpoint:
             attention = attention_at(model, site)
             attention.softmax = PrunedSoftmax(attention.softmax, gone)
     model.eval().requires_grad_(False)
-    if not (folder / MEANS).is_file():
-        return Checkpoint(model, tokenizer, card, preset)
-    check_means(folder / MEANS, model, _shapes(folder / MEANS))
-    return Checkpoint(model, tokenizer, card, preset, load_file(folder / MEANS))
+    return Checkpoint(model, tokenizer, card, preset)
 
 
 def _shapes(file: Path) -> dict[str, tuple[int, ...]]:

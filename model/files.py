@@ -1,12 +1,17 @@
 """Files that are whole whenever they are read, and whoever else writes them meanwhile."""
 
+import errno
+import json
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
+
+NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a pipe waits for its other end, but on Windows
 
 
 @contextmanager
@@ -37,14 +42,42 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
+def open_regular(path: Path) -> BinaryIO:
+    """A file opened for reading, at once even where a pipe stands in its place. Raises OSError,
+    also for a pipe, a device or a folder."""
+    _check_regular(path, os.stat(path))  # opening a device may already do something
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT))  # noqa: SIM115
+    try:
+        _check_regular(path, os.fstat(file.fileno()))
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def _check_regular(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+
+
 def read_within(path: Path, most: int) -> bytes:
-    """The content of a file that has at most so many bytes; no more is read. Raises OSError, and
-    ValueError, with a sentence, for a larger one."""
-    with path.open("rb") as file:
+    """The content of a regular file that has at most so many bytes; no more is read. Raises
+    OSError, and ValueError, with a sentence, for a larger one."""
+    with open_regular(path) as file:
         content = file.read(most + 1)
     if len(content) > most:
         raise ValueError(f"{path} has more than {most / 1e6:,.0f} MB, which is too large for it.")
     return content
+
+
+def read_json(path: Path, most: int) -> object:
+    """What a JSON file of at most so many bytes holds. Raises OSError, and ValueError, with a
+    sentence."""
+    content = read_within(path, most)
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or nested too deeply
+        raise ValueError(f"{path} is not JSON: {error}.") from None
 
 
 def replace_file(path: Path, content: bytes | str) -> None:

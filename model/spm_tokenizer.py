@@ -1,11 +1,10 @@
 """SentencePiece (Kudo and Richardson 2018) as Marian's translators have it: a model for each
 language, and a vocabulary of their own that numbers what these split a text into."""
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from model.files import read_within
+from model.files import read_json, read_within
 from model.tokenizer import LARGEST, OTHER, SPACE, Encoding, named, visible
 
 UNKNOWN, SPECIAL = "<unk>", ("</s>", "<pad>")
@@ -45,11 +44,9 @@ class SentencePieceTokenizer:
                 vocabulary = folder / "vocab.json"
             try:
                 processor = _processor(folder / f"{side}.spm")
-                ids = json.loads(read_within(vocabulary, LARGEST))
+                ids = read_json(vocabulary, LARGEST)
             except FileNotFoundError as error:
                 raise ValueError(f"There is no file {error.filename}.") from None
-            except json.JSONDecodeError as error:
-                raise ValueError(f"{vocabulary} is not JSON: {error}.") from None
             if not isinstance(ids, dict) or not all(type(i) is int for i in ids.values()):
                 raise ValueError(f"{vocabulary} is no vocabulary: it has no ids of tokens.")
             if UNKNOWN not in ids:

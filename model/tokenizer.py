@@ -7,7 +7,8 @@ someone else's may hold another tokenizer: its tokens and offsets are then the l
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,8 +22,28 @@ LARGEST = 2**26  # bytes of a file; one of 256,000 tokens has half as many
 SPECIAL = ["<pad>", "<s>", "</s>"]  # ids 0, 1, 2: Config's pad_id, bos_id, eos_id
 ROLES = ("pad", "bos", "eos")  # what these are for
 SPACE = "▁"  # stands for a space in the symbols of SentencePiece, and of those who follow it
+MOST_QUOTED = 120  # characters of what the library says
 _ROLES = dict(zip(SPECIAL, ROLES, strict=True))
 OTHER = "special"  # the role of other special tokens, which only other vocabularies have
+
+
+class CannotRead(ValueError):
+    """A text that this model cannot read, in a sentence."""
+
+
+@contextmanager
+def _failing() -> Iterator[None]:
+    """What the library raises on a text becomes CannotRead: plain Exceptions, and panics, which are
+    none, as where a regular expression takes more steps than it allows."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        why = " ".join(str(error).split())[:MOST_QUOTED].rstrip(".")
+        raise CannotRead(f"The tokenizer of this model fails on this text: {why}.") from None
 
 
 @dataclass(frozen=True)
@@ -79,8 +100,9 @@ class Tokenizer:
         self._special = {i: token.content for i, token in added.items() if token.special}
         self._names = dict(self._special)  # what `token` called them; most are asked for often
         # Whether it puts a space before a text that its decoder does not take away again.
-        probe = backend.encode("a", add_special_tokens=False).ids
-        self._adds_space = backend.decode(probe) == " a"
+        with _failing():
+            probe = backend.encode("a", add_special_tokens=False).ids
+            self._adds_space = backend.decode(probe) == " a"
 
     @classmethod
     def train(cls, texts: Iterable[str], vocab_size: int) -> "Tokenizer":
@@ -141,7 +163,8 @@ class Tokenizer:
         token_id = self.id_of(symbol)
         if token_id is not None:
             return [token_id]
-        return [token.id for token in self._backend.model.tokenize(symbol)]
+        with _failing():
+            return [token.id for token in self._backend.model.tokenize(symbol)]
 
     def is_added(self, token_id: int) -> bool:
         """Whether an id is that of a token added to those that text is made of, as special ones
@@ -149,10 +172,15 @@ class Tokenizer:
         return token_id in self._backend.get_added_tokens_decoder()
 
     def around(self) -> tuple[list[int], list[int]]:
-        """Ids that it would put before a text and behind it."""
-        alone = self._backend.encode("a", add_special_tokens=False).ids
-        ids = self._backend.encode("a", add_special_tokens=True).ids
-        first = next(i for i in range(len(ids)) if ids[i : i + len(alone)] == alone)
+        """Ids that it would put before a text and behind it. Raises CannotRead where it would not
+        leave the text as it is."""
+        with _failing():
+            alone = self._backend.encode("a", add_special_tokens=False).ids
+            ids = self._backend.encode("a", add_special_tokens=True).ids
+        starts = range(len(ids) - len(alone) + 1)
+        first = next((i for i in starts if ids[i : i + len(alone)] == alone), None)
+        if first is None:
+            raise CannotRead("Its tokenizer puts other tokens in the place of a text.")
         return ids[:first], ids[first + len(alone) :]
 
     def with_dropout(self, share: float) -> "Tokenizer":
@@ -163,8 +191,9 @@ class Tokenizer:
         return Tokenizer(backend)
 
     def encode(self, text: str) -> Encoding:
-        """Ids of `text` alone, without special tokens."""
-        theirs = self._backend.encode(text, add_special_tokens=False)
+        """Ids of `text` alone, without special tokens. Raises CannotRead."""
+        with _failing():
+            theirs = self._backend.encode(text, add_special_tokens=False)
         if self._of_bytes and self.decode(theirs.ids) == text:
             return self.encoding(theirs.ids)
         # Where the normaliser changed the text, the library alone knows what became of it.
@@ -201,21 +230,24 @@ class Tokenizer:
     def normalized(self, text: str) -> str:
         """What the tokenizer makes of a text before it splits it."""
         normalizer = self._backend.normalizer
-        return normalizer.normalize_str(text) if normalizer else text
+        with _failing():
+            return normalizer.normalize_str(text) if normalizer else text
 
     def pre_tokens(self, text: str) -> list[tuple[str, tuple[int, int]]]:
         """The parts that are made into tokens one by one, in the tokenizer's own alphabet, and
         the characters [start, end) of the text that each covers."""
-        parts = tokenizers.PreTokenizedString(text)
-        if normalizer := self._backend.normalizer:
-            parts.normalize(normalizer.normalize)
-        if pre_tokenizer := self._backend.pre_tokenizer:
-            pre_tokenizer.pre_tokenize(parts)
+        with _failing():
+            parts = tokenizers.PreTokenizedString(text)
+            if normalizer := self._backend.normalizer:
+                parts.normalize(normalizer.normalize)
+            if pre_tokenizer := self._backend.pre_tokenizer:
+                pre_tokenizer.pre_tokenize(parts)
         return [(part, span) for part, span, _ in parts.get_splits("original", "char")]
 
     def word_ids(self, text: str) -> list[int]:
         """For each token of a text, which of its pre-tokens it comes from."""
-        return self._backend.encode(text, add_special_tokens=False).word_ids
+        with _failing():
+            return self._backend.encode(text, add_special_tokens=False).word_ids
 
     @cached_property
     def merges(self) -> dict[tuple[str, str], tuple[int, str]]:
@@ -250,10 +282,9 @@ class Tokenizer:
 
     def encode_batch(self, texts: list[str]) -> list[list[int]]:
         """Ids only, for training."""
-        return [
-            encoding.ids
-            for encoding in self._backend.encode_batch_fast(texts, add_special_tokens=False)
-        ]
+        with _failing():
+            encodings = self._backend.encode_batch_fast(texts, add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
 
     def encoding(self, ids: Iterable[int]) -> Encoding:
         """Tokens of these ids without special ones, and offsets in the text that `decode` gives.
@@ -330,7 +361,8 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[int]) -> str:
         """Text without special tokens."""
-        text = self._backend.decode(list(ids), skip_special_tokens=True)
+        with _failing():
+            text = self._backend.decode(list(ids), skip_special_tokens=True)
         return text.removeprefix(" ") if self._adds_space else text
 
 

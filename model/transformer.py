@@ -32,6 +32,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from model.pause import pause
+
 
 @dataclass(frozen=True)
 class Config:
@@ -260,6 +262,7 @@ class Encoder(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         for layer in self.layers:
+            pause()
             x = layer(x, mask)
         return self.norm(x)
 
@@ -280,6 +283,7 @@ class Decoder(nn.Module):
         memory_mask: Tensor | None = None,
     ) -> Tensor:
         for layer in self.layers:
+            pause()
             x = layer(x, memory, mask, memory_mask)
         return self.norm(x)
 

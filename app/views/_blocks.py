@@ -21,6 +21,14 @@ from model.probing.trace import Trace
 from model.transformer import Side
 from model.variants import LearnedPositions
 
+POOLINGS = {  # BertConfig.pooling → what it does; classifiers take the mean, too
+    "mean": "One vector for the whole text: the mean over all tokens except padding.",
+    "max": "One vector for the whole text: each number is the largest over all tokens except "
+    "padding.",
+    "cls": "One vector for the whole text: that of its first token.",
+    "last token": "One vector for the whole text: that of its last token.",
+}
+
 
 def in_numbers(trace: Trace, block: Block, depth: int) -> str:
     """Markdown: where a block stands, in a stack of so many layers, its shapes and parameters."""
@@ -137,20 +145,32 @@ def _norm(module: nn.Module, block: Block) -> str:
 
 
 def _output(generator: nn.Module, predicted: Side, part: str) -> str:
-    each = "class" if predicted.predicts == "class" else "token of the vocabulary"
-    mean = "One vector for the whole text: the mean over all tokens but padding"
     if isinstance(generator, TextEmbedding):
-        if generator.config.pooling == "cls":
-            mean = "One vector for the whole text: that of its first token"
-        mean += ", brought to length 1" * generator.config.normalized
+        return _text_embedding(generator, part)
+    each = "class" if predicted.predicts == "class" else "token of the vocabulary"
     before = "A linear map, an activation and a norm, then a"
     return {
-        "mean": f"{mean}.",
+        "mean": POOLINGS["mean"],
         "generator": f"{before if isinstance(generator, MaskedTokenHead) else 'A'} score, the "
         f"logit, for each {each}.",
         "softmax": "Makes probabilities of the logits, which add up to 1 in each row.",
         "log_softmax": "Makes logarithms of probabilities of the logits.",
     }[part]
+
+
+def _text_embedding(generator: TextEmbedding, part: str) -> str:
+    told = POOLINGS[generator.config.pooling]
+    if part == "dense":
+        told = "; ".join(
+            f"a linear map {layer.linear.in_features:,} → {layer.linear.out_features:,}"
+            + f" and a {type(layer.activation).__name__}"
+            * (not isinstance(layer.activation, nn.Identity))
+            for layer in generator.dense
+        )
+        told = f"After the pooling: {told}."
+    last = part == "dense" or not generator.dense
+    scaled = " The vector is divided by its length, which makes that 1."
+    return told + scaled * (last and generator.config.normalized)
 
 
 def most_probable(checkpoint, trace: Trace) -> tuple[str, list[str]]:
@@ -187,7 +207,7 @@ def model_in_numbers(model, shown: Sequence[Block], trace: Trace) -> str:
         "feed-forward": lambda block: block.part == "feed_forward",
         **({"recurrent units": recurrent} if any(map(recurrent, shown)) else {}),
         "embeddings and generator": lambda block: (
-            block.part in ("embedding", "position", "generator")
+            block.part in ("embedding", "position", "dense", "generator")
         ),
     }
     shares = {

@@ -6,7 +6,7 @@ from types import MappingProxyType
 import numpy as np
 
 from app.charts import Points
-from app.labels import INTERVAL, SHARES, P, head_numbers, layer_number
+from app.labels import INTERVAL, SHARES, P, escaped, head_numbers, layer_number
 from model.analysis.head_metrics import (
     ANY,
     Measured,
@@ -178,6 +178,7 @@ def surveyed_on(survey: Survey, as_trained: bool) -> str:
     """What the numbers of a survey are of."""
     change = "the score" if survey.card["score"] else "the loss"
     lost = lost_name(survey.card["score"] or "loss")
+    test = f" ({escaped(test)})" if (test := survey.card.get("test")) else ""
     changed = "" if as_trained else " What is changed above is not in it."
     aligned = (
         "; one of “alignment” attends most to the source word that the model needs most"
@@ -185,8 +186,8 @@ def surveyed_on(survey: Survey, as_trained: bool) -> str:
         else ""
     )
     return (
-        f"Over {survey.card['sentences']:,} sentences ({survey.card['data']}), each with its 95 % "
-        f"interval by bootstrap. **{lost}**: the change of {change} without the head; p is "
-        f"adjusted for all heads (Holm), and from {SIGNIFICANT:.2f} on it may be chance. "
+        f"Over {survey.card['sentences']:,} sentences ({escaped(survey.card['data'])}), each with "
+        f"its 95 % interval by bootstrap. **{lost}**: the change of {change} without the head; "
+        f"p{test} is adjusted for all heads (Holm), and above {SIGNIFICANT:.2f} it may be chance. "
         f"**named**: by the rules of Voita et al. and Clark et al.{aligned}.{changed}"
     )

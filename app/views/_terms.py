@@ -16,7 +16,7 @@ FIGURE = "terms_figure"
 def wanted(view: ModelView, score: Score) -> str:
     """What a logit is of, or a difference of two."""
     ids = [one for one in (score.wanted, score.against) if one is not None]
-    return " less ".join(f"“{labels.escaped(answer)}”" for answer in view.checkpoint.outputs(ids))
+    return " less ".join(f"“{answer}”" for answer in view.checkpoint.outputs(ids))
 
 
 def head_of(term: Term) -> dict:

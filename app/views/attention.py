@@ -92,7 +92,7 @@ if not gone and (
 st.subheader("The selected head in numbers")
 if not reading.average:
     st.markdown(labels.GONE if gone else compute.card_of(model, run, *head))
-    survey, _ = compute.survey_of(model)
+    survey, *_ = compute.survey_of(model)
     if survey:
         st.markdown(labels.always(survey, focus.kind, chosen["layer"] - 1, focus.head))
 table = session.draw("numbers")

@@ -27,11 +27,12 @@ words = compute.attribution_of(view, run, score, head)
 
 parts, source = st.columns([2, 3])
 with parts:
-    st.subheader(f"What adds up to the logit of {wanted}: {labels.signed(sum_of.logit)}")
+    logit = labels.signed(sum_of.logit)
+    st.subheader(f"What adds up to the logit of {labels.escaped(wanted)}: {logit}")
     _terms.bars(sum_of, wanted, projector)
 with source:
-    st.subheader(f"The words of the source behind {wanted}")
-    st.markdown(words.in_words())
+    st.subheader(f"The words of the source behind {labels.escaped(wanted)}")
+    st.markdown(labels.escaped(words.in_words()))
     shown = [name for name in METHODS if name in words.values]
     if words.words:
         scaled = [words.values[name] / (np.abs(words.values[name]).max() or 1) for name in shown]

@@ -69,7 +69,7 @@ try:
         compute.compared_of(model_view, run, focus.kind) if view == "neuron" else None,
     )
 except bertviz_html.CannotDraw as error:
-    st.error(str(error))
+    session.show_message(error)
     raise session.NothingToShow from error
 name = labels.head_name(trace, focus.kind, shown, focus.head)
 more = labels.compared(trace, focus.kind) if view == "neuron" else ""

@@ -20,7 +20,7 @@ TRY = {
 run = session.run()
 view, focus = session.view(run), session.focus()
 trace, chosen = compute.trace_of(view, run), session.values()
-survey, why_none = compute.survey_of(view)
+survey, why_none, is_faulty = compute.survey_of(view)
 
 with st.container(horizontal=True, vertical_alignment="center"):
     measured_on = session.draw(
@@ -63,6 +63,8 @@ rows = (
 )
 heads = shown.Heads(rows, measured_on, over)
 
+if is_faulty and measured_on != SURVEY:
+    st.info(why_none)
 left, card = st.columns([3, 2])
 with left:
     if measured_on == SURVEY and not survey:

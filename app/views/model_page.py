@@ -10,6 +10,7 @@ from app.components.model_map import model_map
 from app.pages import HOME, PAGES
 from app.views import _blocks
 from model.analysis.architecture import Block, alike
+from model.pretrained.contents import ROUNDED
 
 
 def kind_at(shown: Sequence[Block], block: Block) -> str:
@@ -84,6 +85,8 @@ def page() -> None:
             on_all_layers=lambda value: session.choose(all_layers=value),
         )
     st.markdown(_blocks.model_in_numbers(view.model, shown, trace))
+    if view.checkpoint.card.get("rounded"):
+        st.info(ROUNDED)
     st.markdown(
         "Read it from the bottom: a text comes in as tokens, each becomes a vector, and every "
         "layer adds to it; at the top stands what the model expects. A block shows the shape of "

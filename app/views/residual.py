@@ -169,10 +169,13 @@ score = effects.score(model, run, whole=False)
 try:
     sum_of = compute.decomposition_of(model, run, score)
 except (CannotRead, CannotChange) as error:  # all above stands
-    st.info(str(error))
+    session.show_message(error, st.info)
     raise session.NothingToShow from error
 wanted = _terms.wanted(model, score)
-st.caption(f"The parts of the logit of {wanted}, {labels.signed(sum_of.logit)}. {labels.TERMS}")
+st.caption(
+    f"The parts of the logit of {labels.escaped(wanted)}, {labels.signed(sum_of.logit)}. "
+    f"{labels.TERMS}"
+)
 _terms.bars(sum_of, wanted, projector)
 focus = session.focus()
 st.page_link(

@@ -66,7 +66,7 @@ with opening:
         "of the pack is kept or shown to others."
     )
 if refused := session.memo().get("refused"):
-    verdict.error(f"This pack was not opened. {labels.escaped(refused)}")
+    session.show_message(f"This pack was not opened. {refused}", verdict.error)
 
 run = session.run()
 model_view = session.view(run)

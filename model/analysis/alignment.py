@@ -26,6 +26,8 @@ from model.transformer import Side, Site
 READ, PREDICTED = 0, 1
 SHIFTS = (READ, PREDICTED)
 SURE = 2  # standard errors by which a further head must improve a set
+INFLUENCE, GOLD = "influence", "gold links"  # what tells which source word is right
+NO_HEADS = "no chosen heads: by influence"
 Links = frozenset[tuple[int, int]]  # (source word, target word), from 0
 Head = tuple[int, int]  # (layer, head) of the kind that aligns, from 0
 
@@ -56,19 +58,22 @@ class WordWeights:
 
 @dataclass(frozen=True)
 class HeadAlignment:
-    """How well the heads of cross-attention align, measured without any gold alignments.
+    """How well the heads of cross-attention align.
 
     agreement  [shift][layer][head]: the share of target words whose most attended source word is
-               the one that the model needs most (see `of_influence`)
+               right
     heads      the set whose mean agrees best, each head at its better shift, the best one first
     together   the agreement of that set
     words      how many target words that was measured on
+    by         which source word is right: by INFLUENCE the one that the model needs most (see
+               `of_influence`), by GOLD each that a person linked
     """
 
     agreement: Sequence[Sequence[Sequence[float]]]
     heads: Sequence[Head]
     together: float
     words: int
+    by: str = INFLUENCE
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -101,7 +106,9 @@ class HeadAlignment:
             heads = [(int(layer), int(head)) for layer, head in found.heads]
             if n_shifts != len(SHIFTS) or not heads or not (np.array(heads) < sizes).all():
                 return None
-            return cls(found.agreement, heads, float(found.together), int(found.words))
+            if found.by not in (INFLUENCE, GOLD):
+                return None
+            return cls(found.agreement, heads, float(found.together), int(found.words), found.by)
         except (KeyError, TypeError, ValueError):
             return None
 
@@ -138,38 +145,56 @@ def of_trace(trace: Trace) -> WordWeights:
 def measured(
     attention: Sequence[WordWeights], influence: Sequence[WordWeights]
 ) -> HeadAlignment | None:
-    """Of some sentences, each by `of_attention` and by `of_influence`; None where they have no
-    words. The set of heads grows by the one that helps most, until none is sure to help."""
-    pairs = [(a, i) for a, i in zip(attention, influence, strict=True) if i.weights.size]
+    """As `chosen`; right is the word that the model needs most, by `of_influence`."""
+    return chosen(attention, [largest(one.weights) for one in influence], INFLUENCE)
+
+
+def largest(weights: np.ndarray) -> np.ndarray:
+    """Weights (.., target word, source word) → whether each is the first largest of its row."""
+    if not weights.size:
+        return np.zeros(weights.shape, dtype=bool)
+    return np.arange(weights.shape[-1]) == weights.argmax(axis=-1, keepdims=True)
+
+
+def chosen(
+    attention: Sequence[WordWeights], right: Sequence[np.ndarray], by: str
+) -> HeadAlignment | None:
+    """Which heads align some sentences best, each by `of_attention` and with the links that are
+    right, (target word, source word) of bool; None where none is. A target word without any does
+    not count. The set of heads grows by the one that helps most, until none is sure to help."""
+    pairs = [(a.weights, links) for a, links in zip(attention, right, strict=True) if links.any()]
     if not pairs:
         return None
-    needed = [i.weights.argmax(axis=-1) for _, i in pairs]
 
     def hits(weights: Iterable[np.ndarray]) -> np.ndarray:
         """(.., target words of all sentences): whether the largest weight is where it should."""
-        return np.concatenate(
-            [w.argmax(axis=-1) == best for w, best in zip(weights, needed, strict=True)], axis=-1
-        ).astype(float)
+        each = []
+        for of_sentence, (_, links) in zip(weights, pairs, strict=True):
+            linked = links.any(axis=-1).nonzero()[0]
+            each.append(links[linked, of_sentence.argmax(axis=-1)[..., linked]])
+        return np.concatenate(each, axis=-1).astype(float)
 
-    agreement = hits(a.weights for a, _ in pairs).mean(axis=-1)
+    agreement = hits(weights for weights, _ in pairs).mean(axis=-1)
     shifts = agreement.argmax(axis=0)
     single = {
-        head: [a.weights[shifts[head]][head] for a, _ in pairs] for head in np.ndindex(shifts.shape)
+        head: [weights[shifts[head]][head] for weights, _ in pairs]
+        for head in np.ndindex(shifts.shape)
     }
-    chosen: list[Head] = []
+    heads: list[Head] = []
     total, hit = [0.0] * len(pairs), np.zeros(1)
-    while rest := [head for head in single if head not in chosen]:
+    while rest := [head for head in single if head not in heads]:
         further = {
             head: hits([sum_ + one for sum_, one in zip(total, single[head], strict=True)])
             for head in rest
         }
         best = max(rest, key=lambda head: further[head].mean())
         gain = further[best] - hit
-        if chosen and gain.mean() <= SURE * gain.std() / len(gain) ** 0.5:
+        if heads and gain.mean() <= SURE * gain.std() / len(gain) ** 0.5:
             break
-        chosen, hit = [*chosen, best], further[best]
+        heads, hit = [*heads, best], further[best]
         total = [sum_ + one for sum_, one in zip(total, single[best], strict=True)]
-    return HeadAlignment(agreement.round(4).tolist(), chosen, round(float(hit.mean()), 4), len(hit))
+    together = round(float(hit.mean()), 4)
+    return HeadAlignment(agreement.round(4).tolist(), heads, together, len(hit), by)
 
 
 def of_influence(model: nn.Module, run: Run, given: Given = Given()) -> WordWeights:
@@ -211,11 +236,15 @@ def pharaoh(links: Links) -> str:
 
 def error_rate(found: Iterable[Links], gold: Iterable[Links]) -> float:
     """Alignment error rate over sentences, where all gold links are sure (Och and Ney 2003)."""
-    both = total = 0
-    for one, other in zip(found, gold, strict=True):
-        both += 2 * len(one & other)
-        total += len(one) + len(other)
-    return 1 - both / total if total else 0.0
+    both, total = link_counts(found, gold).sum(axis=0)
+    return float(1 - both / total) if total else 0.0
+
+
+def link_counts(found: Iterable[Links], gold: Iterable[Links]) -> np.ndarray:
+    """(sentence, 2): twice the links that are in both, and the links of both; what `error_rate` is
+    counted from."""
+    both = [(2 * len(a & b), len(a) + len(b)) for a, b in zip(found, gold, strict=True)]
+    return np.array(both, dtype=float).reshape(-1, 2)
 
 
 def diagonal(n_source: int, n_target: int) -> Links:

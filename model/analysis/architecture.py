@@ -30,7 +30,8 @@ class Block:
     layer       from 0; None outside of layers
     part        "embedding", "position", the name of a sublayer, "add_norm" (of a sublayer's input
                 and output), "norm" (before a sublayer, or behind the last layer), "mean" (over
-                positions), "generator", "softmax" or "log_softmax"
+                positions), "pooling" (of another way, too), "dense" (all linear maps after that),
+                "generator", "softmax" or "log_softmax"
     shape       of its output
     sublayer    the sublayer that it is or that its norm goes with; empty outside of layers
     site        of an attention
@@ -96,10 +97,14 @@ def blocks(model: nn.Module, lengths: dict[str, int]) -> list[Block]:
     predicted, generator = predicted_side(model), model.generator
     of_tokens = predicted.predicts in ("next token", "masked token")
     rows = lengths[predicted.name] if of_tokens else 1
+    if predicted.predicts == "embedding":
+        add(Block(OUTPUT, None, "pooling", (rows, model.config.d_model)))
+        if generator.dense:
+            shape = rows, model.config.d_embedding
+            add(Block(OUTPUT, None, "dense", shape), list(generator.dense.parameters()))
+        return listed
     if not of_tokens:
         add(Block(OUTPUT, None, "mean", (rows, model.config.d_model)))
-    if predicted.predicts == "embedding":
-        return listed
     shape = rows, getattr(generator, "out_features", model.config.vocab_size)
     add(Block(OUTPUT, None, "generator", shape), list(generator.parameters()))
     softmax = "log_softmax" if isinstance(generator, LogSoftmaxLinear) else "softmax"

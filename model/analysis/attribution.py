@@ -29,6 +29,7 @@ from torch import Tensor, nn
 from model.analysis.alignment import ordinary_words
 from model.analysis.residual import row_shares
 from model.analysis.statistics import spearman
+from model.pause import pause
 from model.probing import sweeps
 from model.probing.applying import Given, applied
 from model.probing.interventions import replace_output
@@ -38,6 +39,7 @@ from model.probing.sites import (
     device_of,
     embedding_of,
     kinds_of,
+    layers_of,
     predicted_side,
     sides_of,
 )
@@ -220,9 +222,14 @@ def gradient_times_input(
 
         return of
 
+    def on_the_way_back(layer, inputs, output: Tensor) -> None:
+        output.register_hook(lambda gradient: pause())
+
     with applied(model, run.changes, given), ExitStack() as hooks:
         for name, side in sides_of(model).items():
             hooks.enter_context(replace_output(embedding_of(model, side).token, leaf(name)))
+            for layer in layers_of(model, side):
+                hooks.enter_context(layer.register_forward_hook(on_the_way_back))
         logits = model(*ids, *run.masks.build(model, *ids))
     gradients = torch.autograd.grad(score.of(logits, None)[0], list(tokens.values()))
     return {

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from model.masks import Masks
-from model.presets import PRESETS, build
+from model.pause import unbroken
+from model.presets import GENERATOR, PRESETS, build
 from model.probing.capture import capture, outputs_of, view
 from model.probing.sites import (
     attention_at,
@@ -167,7 +168,7 @@ def dropout_noise(model: nn.Module, src: Tensor, seed: int = 0) -> float:
     """How much dropout at SIZES' rate moves the first stack's output: the length of the change,
     relative to the output's."""
     noisy = view(model).train()
-    with torch.random.fork_rng(devices=[]):
+    with GENERATOR, unbroken(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         first = first_stack(noisy, src)
     quiet = first_stack(view(model), src)
@@ -202,8 +203,7 @@ def normalized_entropy(model: nn.Module, src: Tensor) -> float:
 
 def measure(models: dict[str, nn.Module], src: Tensor, tgt: Tensor, padding: int = 8) -> dict:
     """Every difference on one sentence pair, by the names of the functions above; of those that
-    belong to one member alone the number itself, of others preset → number. Draws from PyTorch's
-    one generator: nobody else may meanwhile."""
+    belong to one member alone the number itself, of others preset → number."""
 
     def each(function, *arguments, of=models):
         return {name: function(models[name], *arguments) for name in of}

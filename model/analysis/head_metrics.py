@@ -18,6 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
+from model.pause import pause
 from model.probing.long_trace import LongTrace, Weights
 from model.probing.trace import Pass, Trace
 from model.tokenizer import ROLES, SPECIAL, Encoding
@@ -111,7 +112,10 @@ def measure(
     allowed = weights.any(axis=(0, 1)) if allowed is None else allowed
     rows = _Rows(allowed, query, key, self_attention)
     # Layer by layer: of a long text the arrays on the way are large.
-    layers = [_means(*rows.of(layer[None])) for layer in weights]
+    layers = []
+    for layer in weights:
+        pause()
+        layers.append(_means(*rows.of(layer[None])))
     return Measured(
         *(
             {name: np.concatenate([layer[part][name] for layer in layers]) for name in names}

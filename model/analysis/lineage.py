@@ -24,7 +24,7 @@ from model.families.parts import (
 )
 from model.families.rotary import Rotary, RotaryScores
 from model.masks import Masks
-from model.presets import build
+from model.presets import GENERATOR, build
 from model.probing.capture import inputs_of, outputs_of, view
 from model.probing.sites import attention_at, embedding_of, layers_of, predicted_side
 from model.transformer import FeedForward, MultiHeadAttention, Site, Transformer
@@ -36,6 +36,7 @@ from model.variants import (
 )
 
 PAPER = "paper"  # the model that the first swap is made in
+SEED = 0  # of all numbers that are drawn
 SIZES = dict(d_model=128, n_heads=8, d_ff=512, n_encoder_layers=6, n_decoder_layers=6, dropout=0.0)
 N_KEY_HEADS = 2
 SHIFTS = 16  # positions by which a sentence is moved, at most
@@ -267,9 +268,11 @@ def biases(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[st
     numbers."""
     drawn = view(before)
     sites = [attention_at(drawn, site) for site in drawn.sites()]
-    for attention in sites:
-        for projection in (attention.query, attention.key):
-            projection.bias = nn.Parameter(torch.randn_like(projection.bias))
+    with GENERATOR, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED)
+        for attention in sites:
+            for projection in (attention.query, attention.key):
+                projection.bias = nn.Parameter(torch.randn_like(projection.bias))
     weights, lines = _attention(drawn, ids), {}
     for name in ("query", "key"):
         without = view(drawn)
@@ -329,8 +332,11 @@ def shifted_scores(
 def kept(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
     """Bytes of keys and values of all layers, token by token, with fewer and fewer key heads."""
     lines, n_heads = {}, before.config.n_heads
-    for n_key_heads in (n for n in range(n_heads, 0, -1) if n_heads % n == 0):
-        each = cached_bytes(grouped(view(before), n_key_heads), ids)
+    counts = [n for n in range(n_heads, 0, -1) if n_heads % n == 0]
+    with GENERATOR, torch.random.fork_rng(devices=[]):  # new layers draw weights, then replaced
+        models = [grouped(view(before), count) for count in counts]
+    for n_key_heads, model in zip(counts, models, strict=True):
+        each = cached_bytes(model, ids)
         name = f"{n_key_heads} key head{'s' if n_key_heads > 1 else ''}"
         lines[name] = [each * (i + 1) for i in range(ids.shape[1])]
     numbers = dict(
@@ -557,7 +563,7 @@ class Effect:
         return 8 * sum(map(len, self.curves.lines.values())) + 1000
 
 
-def members(vocab_size: int, max_length: int, seed: int = 0) -> dict[str, nn.Module]:
+def members(vocab_size: int, max_length: int, seed: int = SEED) -> dict[str, nn.Module]:
     """The paper's model, then the model behind each swap of LINE, in eval mode, with random weights
     from `seed`. Draws from PyTorch's one generator: nobody else may meanwhile."""
     with torch.random.fork_rng(devices=[]):
@@ -572,17 +578,14 @@ def members(vocab_size: int, max_length: int, seed: int = 0) -> dict[str, nn.Mod
 
 @torch.no_grad()
 def effects(
-    models: Mapping[str, nn.Module], ids: Tensor, tokens: Sequence[str], seed: int = 0
+    models: Mapping[str, nn.Module], ids: Tensor, tokens: Sequence[str]
 ) -> dict[str, Effect]:
-    """What each swap changes on a text of `tokens`. Draws from PyTorch's one generator, as
-    `members`."""
+    """What each swap changes on a text of `tokens`."""
     views = {name: view(model) for name, model in models.items()}
     weights, measured = _attention(views[PAPER], ids), {}
     for (_, before), (name, after) in itertools.pairwise(views.items()):
         pair, earlier = (before, after), weights
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            curves = LINE[name].measure(*pair, ids, tokens)
+        curves = LINE[name].measure(*pair, ids, tokens)
         parameters, cached = (
             tuple(count(model) for model in pair)
             for count in (parameter_count, partial(cached_bytes, ids=ids))

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from model.pause import pause
 from model.probing.long_trace import LongTrace
 from model.probing.sites import device_of, final_norm_of, predicted_side
 from model.probing.trace import Pass, Trace
@@ -111,5 +112,6 @@ def stopped(
     ids = torch.tensor([trace.texts[side.name].ids], device=device)
     some = rows if trace.following else ALL  # of a text's class all vectors make one row
     for x in trace.stream[side.name]:
+        pause()
         hidden = norm(torch.tensor(x[None], device=device))
         yield model.logits(hidden[:, some], ids[:, some])[0].float().cpu()

@@ -4,27 +4,54 @@ FILE`.
     python -m model align en-de "A dog runs." --out links.csv
     python -m model align en-de --file pairs.tsv --out links.txt
     python -m model align en-de --file pairs.tsv --by 1.2 --row read --out links.txt
+    python -m model align models/enpt --gold GOLD --choose
+    python -m model align models/enpt --gold GOLD --back models/pten
 
 A line of PAIRS holds source and target with a tab between; without a target the model writes its
 own. FILE ends in .txt (Pharaoh format, a line a sentence: 0-0 1-2, source word and target word
 counted from 0) or in .csv (a line a pair of words, with their weight). Words are counted as they
 stand in the CSV: a punctuation mark is one of its own.
 
-Without --by the heads are those that the model's card names, each read at the row that it was
+Without --by the heads are those that were chosen for the model, each read at the row that it was
 measured to align: some heads align the word that a row of the decoder reads, others the word that
-it predicts.
+it predicts. `describe` chooses them without alignments by hand, `align --choose` by these. Where
+none were chosen, words are aligned by influence, and the output says so.
+
+With --gold, alignments by hand, the error rate of the links is measured, with 95 % intervals from
+bootstrap samples of pairs. A line of GOLD is {"src_words": […], "tgt_words": […], "alignment":
+[[0, 0], …]}, numbers of source word and target word. --choose takes the first half of the pairs to
+choose heads by and the second to measure on, and keeps the choice with the model. --back is a model
+of the other direction; then the links that both have are measured too.
 """
 
 import argparse
 import re
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from model.analysis.alignment import PREDICTED, READ, HeadAlignment, aligning_kind
-from model.checkpoint import Checkpoint
-from model.corpus.alignments import FILES, aligned
+from model.analysis.alignment import (
+    NO_HEADS,
+    PREDICTED,
+    READ,
+    HeadAlignment,
+    Links,
+    aligning_kind,
+)
+from model.checkpoint import Checkpoint, add_to_card
+from model.corpus.alignments import FILES, aligned, influenced
+from model.corpus.gold_alignments import (
+    Choose,
+    GoldPair,
+    choose_heads,
+    diagonals,
+    error_rate,
+    read_gold,
+    turned,
+    weights_of,
+)
 from model.corpus.sentences import Line, encode, read
-from model.corpus.trace_command import opened, parsed_texts, parser_of_texts
+from model.corpus.trace_command import check_texts, opened, parser_of_texts
 from model.files import replacing
 from model.training.data import DataError
 
@@ -35,27 +62,39 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = parser_of_texts("align", __doc__)
     parser.add_argument("--by", metavar="LAYER.HEAD", help="one head, as in 1.2, not the best ones")
     parser.add_argument("--row", choices=ROWS, help="where its word stands; else as measured")
-    args = parsed_texts(parser, arguments, FILES)
+    parser.add_argument("--gold", type=Path, metavar="GOLD", help="alignments by hand, to measure")
+    parser.add_argument("--choose", action="store_true", help="heads by the first half of GOLD")
+    parser.add_argument("--back", metavar="MODEL", help="of the other direction, with --gold")
+    args = parser.parse_args(arguments)
+    if args.gold is None:
+        if args.choose or args.back:
+            parser.error("--choose and --back go with --gold")
+        check_texts(parser, args, FILES)
+    elif any(given is not None for given in (args.text, args.target, args.file, args.out)):
+        parser.error("--gold is measured: leave text, --target, --file and --out away")
+    elif (args.by or args.row) and (args.choose or args.back):
+        parser.error("--by and --row name the head: leave --choose and --back away")
     if args.by is not None and not re.fullmatch(r"[1-9]\d*\.[1-9]\d*", args.by):
         parser.error(f"--by {args.by} is no head; write layer and head, as in 1.2")
     return args
 
 
-def chooser(checkpoint: Checkpoint, by: str | None, row: str | None):
-    """What takes the wanted heads out of cross-attention. Raises DataError."""
+def chooser(checkpoint: Checkpoint, by: str | None, row: str | None) -> Choose | None:
+    """What takes the wanted heads out of cross-attention; None where none were chosen. Raises
+    DataError."""
     sites = checkpoint.model.sites()
     kind = aligning_kind(sites, checkpoint.model.sides())
     if kind is None:
         raise DataError("This model has no cross-attention: it aligns nothing.")
     known: HeadAlignment | None = checkpoint.alignment
     shift = ROWS.get(row)
-    if known is None and (by is None or shift is None):
+    if known is None and (by is None) != (shift is None):
         raise DataError(
-            "The card of this model does not say which heads align words, and at which row: "
-            "measure it with `python -m model describe`, or name a head with --by and its --row."
+            "No heads were chosen for this model, so nothing is known of the row at which one "
+            "aligns: give --by and --row together, or choose heads with --gold and --choose."
         )
     if by is None:
-        return lambda words: known.of(words, shift=shift)
+        return known and (lambda words: known.of(words, shift=shift))
     layer, head = (int(number) - 1 for number in by.split("."))
     numbers = {site.layer: i for i, site in enumerate(s for s in sites if s.kind == kind)}
     if layer not in numbers or head >= next(s.n_heads for s in sites if s.kind == kind):
@@ -66,16 +105,102 @@ def chooser(checkpoint: Checkpoint, by: str | None, row: str | None):
     return lambda words: replace(words, weights=words.weights[shift][at])
 
 
+def write(args: argparse.Namespace) -> None:
+    """Raises DataError and OSError."""
+    lines = read(args.file) if args.file else [Line(1, args.text, args.target)]
+    checkpoint = opened(args.model, "cpu")
+    heads = chooser(checkpoint, args.by, args.row)
+    sentences = encode(checkpoint, lines)
+    if heads is None:
+        print(NO_HEADS, file=sys.stderr)
+        found = influenced(checkpoint, lines)
+    else:
+        found = aligned(checkpoint, sentences, heads)
+    try:
+        with replacing(args.out) as file:
+            file.writelines(line.encode() for line in FILES[args.out.suffix.lower()](found))
+    except OSError as error:
+        raise DataError(f"{args.out} cannot be written: {error.strerror or error}.") from None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """How a model links the pairs that it is measured on, by way of aligning, the best one first;
+    and the heads that were chosen for that, None where it was not asked."""
+
+    links: dict[str, list[Links]]
+    chosen: HeadAlignment | None
+
+    @property
+    def best(self) -> list[Links]:
+        return next(iter(self.links.values()))
+
+
+def measured(name: str, pairs: list[GoldPair], args: argparse.Namespace) -> Measured:
+    """Raises DataError."""
+    checkpoint, half = opened(name, "cpu"), len(pairs) // 2 if args.choose else 0
+    heads = chooser(checkpoint, args.by, args.row)
+    weights, chosen = [weights_of(checkpoint, pair) for pair in pairs], None
+    if args.choose:
+        chosen = choose_heads(weights[:half])
+        if chosen is None:
+            raise DataError(f"{args.gold}: the first half of its pairs holds no links.")
+        heads = chosen.of
+        print(f"{name}: heads by lines {lines_of(pairs[:half])}: {in_words(checkpoint, chosen)}")
+    elif heads is None:
+        print(f"{name}: {NO_HEADS}")
+    rest, links = weights[half:], {}
+    if heads:
+        links["heads"] = [one.links(heads(one.attention)) for one in rest]
+    links["influence"] = [one.links(one.influence) for one in rest]
+    return Measured(links, chosen)
+
+
+def in_words(checkpoint: Checkpoint, chosen: HeadAlignment) -> str:
+    kind = aligning_kind(checkpoint.model.sites(), checkpoint.model.sides())
+    layers = [site.layer + 1 for site in checkpoint.model.sites() if site.kind == kind]
+    rows = {shift: name for name, shift in ROWS.items()}
+    return ", ".join(
+        f"layer {layers[layer]} head {head + 1} (the word that is "
+        f"{rows[chosen.shifts[layer, head]]})"
+        for layer, head in chosen.heads
+    )
+
+
+def lines_of(pairs: list[GoldPair]) -> str:
+    return f"{pairs[0].number:,} to {pairs[-1].number:,}"
+
+
+def compare(args: argparse.Namespace) -> None:
+    """Print the error rates of a model, of one of the other direction, and of what both link; keep
+    the heads that were chosen. Raises DataError, CannotLoad and OSError."""
+    pairs = read_gold(args.gold)
+    if args.choose and len(pairs) < 2:
+        raise DataError(f"{args.gold}: one pair is too few to choose heads by and to measure on.")
+    rest = pairs[len(pairs) // 2 :] if args.choose else pairs
+    there = measured(args.model, pairs, args)
+    ways = dict(there.links)
+    if args.back:
+        back = measured(args.back, [pair.turned() for pair in pairs], args)
+        returned = {name: list(map(turned, links)) for name, links in back.links.items()}
+        ways |= {f"{name}, back": links for name, links in returned.items()}
+        both = zip(there.best, map(turned, back.best), strict=True)
+        ways["both directions"] = [one & other for one, other in both]
+    ways["diagonal"] = diagonals(rest)
+    print(f"Alignment error rate of lines {lines_of(rest)} ({len(rest):,} pairs), 95 % intervals:")
+    width = max(map(len, ways))
+    for name, links in ways.items():
+        print(f"  {name:{width}}  {error_rate(links, rest)}")
+    if args.choose:
+        add_to_card(args.model, {"alignment": there.chosen.to_card()})
+        if args.back:
+            add_to_card(args.back, {"alignment": back.chosen.to_card()})
+        print("The chosen heads are kept with the model.")
+
+
 def main(arguments: list[str] | None = None) -> None:
     args = parse(arguments)
     try:
-        lines = read(args.file) if args.file else [Line(1, args.text, args.target)]
-        checkpoint = opened(args.model, "cpu")
-        heads = chooser(checkpoint, args.by, args.row)
-        found = aligned(checkpoint, encode(checkpoint, lines), heads)
-        with replacing(args.out) as file:
-            file.writelines(line.encode() for line in FILES[args.out.suffix.lower()](found))
+        compare(args) if args.gold else write(args)
     except DataError as error:
         sys.exit(str(error))
-    except OSError as error:
-        sys.exit(f"{args.out} cannot be written: {error.strerror or error}.")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from model.analysis import alignment
 from model.analysis.alignment import WordWeights, pharaoh
 from model.checkpoint import Checkpoint
-from model.corpus.sentences import Sentence, attend, windows
+from model.corpus.sentences import Line, Sentence, attend, windows
 from model.corpus.tables import csv_text
 
 COLUMNS = ("sentence", "source_word", "source", "target_word", "target", "weight")
@@ -34,6 +34,14 @@ def aligned(
         for one in attend(checkpoint, window):
             texts = one.texts[site.query_side], one.texts[site.key_side]
             yield Aligned(one.number, choose(alignment.of_attention(one.attention[kind], *texts)))
+
+
+def influenced(checkpoint: Checkpoint, lines: Iterable[Line]) -> Iterator[Aligned]:
+    """Each line by what its target words lose without its source words, see
+    analysis.alignment.of_influence."""
+    for line in lines:
+        run = checkpoint.run(line.source, line.target)
+        yield Aligned(line.number, alignment.of_influence(checkpoint.model, run))
 
 
 def pharaoh_lines(some: Iterable[Aligned]) -> Iterator[str]:

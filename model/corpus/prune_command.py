@@ -94,11 +94,12 @@ def examples_in(checkpoint: Checkpoint, pairs: list, most: int) -> tuple[Example
 
 
 def run(checkpoint: Checkpoint, task: Task, args: argparse.Namespace) -> None:
-    """Raises DataError and OSError."""
+    """Raises DataError, CannotLoad and OSError."""
     heads, earlier = heads_of(checkpoint, args.kind), read(args.earlier) if args.earlier else []
     if not heads:
         kinds = ", ".join(dict.fromkeys(site.kind for site in checkpoint.model.sites()))
         raise DataError(f"This model has no attention {args.kind!r}; it has {kinds}.")
+    survey = Survey.load(folder_of(args.model)) if args.page else None
     if args.keep is not None and not 0 <= args.keep <= len(heads):
         raise DataError(f"--keep {args.keep}: there are {len(heads)} heads.")
     ranking = examples_in(checkpoint, task.examples()["val"], args.ranking)
@@ -130,7 +131,7 @@ def run(checkpoint: Checkpoint, task: Task, args: argparse.Namespace) -> None:
     rows = added(earlier, rows)
     write(rows, args.out)
     if args.page:
-        write_page(rows, task.score, Survey.load(folder_of(args.model)), args.page)
+        write_page(rows, task.score, survey, args.page)
 
 
 def further(checkpoint: Checkpoint, task: Task, steps: int) -> Callable:

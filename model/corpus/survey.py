@@ -11,13 +11,16 @@ A tidy table, one row a number:
                     that aligns: 0 reads the word, 1 predicts it
     value, low, high   with its 95 % interval from bootstrap samples of sentences
     uniform         what a head has that attends to all keys alike
-    p, p_holm       of a change, that there is none: paired bootstrap, then adjusted over all parts
-                    of the sort (Holm 1979)
+    p, p_holm       of a change, that there is none: paired approximate randomisation (Noreen
+                    1989), with as many exchanges as the adjustment over all parts of the sort
+                    (Holm 1979) needs
     sentences, rows how many it was measured on
     best            of what heads are named by (RULES), numbers of the sentences in which it is
                     furthest beyond a uniform head
 
-The card, JSON in the file, says what was surveyed, and holds the sentences that `best` names.
+The card, JSON in the file, says what was surveyed, and by which `test`, and holds the sentences
+that `best` names. A survey whose card names no test is an earlier one: its p is of 1,000 bootstrap
+samples, too few for more than 50 heads.
 """
 
 import json
@@ -29,14 +32,17 @@ from pathlib import Path
 import numpy as np
 
 from model.analysis.head_metrics import Measured
+from model.corpus.survey_check import check_card, check_rows
 from model.files import replacing
+from model.pretrained.weights import CannotLoad
 from model.probing.sites import kinds_of
 from model.transformer import Site
 
 FILE = "survey.parquet"
 CARD = b"headlight"
+LONGEST_REASON = 300  # characters
 SIGNIFICANT = 0.05  # of p_holm
-MOST_ROWS, MOST_BYTES = 10**6, 2**28  # of a file, unpacked
+MOST_ROWS, MOST_BYTES = 10**5, 2**26  # of a file, unpacked
 POSITIONAL, ALIGNMENT = "positional", "alignment"
 MEASURES = {  # those that are no head metric, see analysis/head_metrics.py
     POSITIONAL: "share of rows whose largest weight is at one offset",
@@ -96,33 +102,22 @@ class Survey:
     @classmethod
     def load(cls, path: Path) -> "Survey | None":
         """Of a file, or the one in a checkpoint's folder; None where there is none. Raises OSError,
-        and ValueError for a file that holds something else."""
-        from pyarrow import parquet
-
+        and CannotLoad for a file that holds something else."""
         path = path / FILE if path.is_dir() else path
         if not path.is_file():
             return None
-        about = parquet.read_metadata(path)
-        groups = (about.row_group(i).total_byte_size for i in range(about.num_row_groups))
-        if about.num_rows > MOST_ROWS or sum(groups) > MOST_BYTES:
-            raise ValueError("it is too large for a survey")
-        table = parquet.read_table(path)
-        if missing := {*COLUMNS} - {*table.column_names}:
-            raise ValueError(f"it has no column {min(missing)}")
-        card = json.loads((table.schema.metadata or {}).get(CARD, b"null"))
-        if not isinstance(card, dict) or not {"score", "sentences", "parameters"} <= {*card}:
-            raise ValueError("its card is missing")
-        return cls(tuple(table.to_pylist()), card)
+        try:
+            return cls(*_read(path))
+        except (ValueError, NotImplementedError, KeyError, RecursionError) as error:
+            why = " ".join(str(error).split())[:LONGEST_REASON].rstrip(".")
+            raise CannotLoad(f"{path} is no survey that can be shown: {why}.") from None
 
     def save(self, path: Path) -> None:
         """Raises OSError."""
         import pyarrow as pa
         from pyarrow import parquet
 
-        texts, whole = ("part", "kind", "measure"), ("layer", "head", "at", "sentences", "rows")
-        types = {name: pa.dictionary(pa.int8(), pa.string()) for name in texts}
-        types |= {name: pa.int32() for name in whole} | {"best": pa.list_(pa.int32())}
-        schema = pa.schema([(name, types.get(name, pa.float64())) for name in COLUMNS])
+        schema = pa.schema(_types(pa.dictionary(pa.int8(), pa.string())))
         card = json.dumps(self.card, ensure_ascii=False).encode()
         table = pa.Table.from_pylist([dict(row) for row in self.rows], schema)
         with replacing(path) as file:
@@ -143,12 +138,10 @@ class Survey:
         return self._of_head.get((kind, layer + 1, head + 1), {})
 
     def covers(self, sites: Sequence[Site]) -> bool:
-        """Whether every head of a model was surveyed."""
-        return all(
-            (site.kind, site.layer + 1, head + 1) in self._of_head
-            for site in sites
-            for head in range(site.n_heads)
-        )
+        """Whether the heads of a model were surveyed, each and no others."""
+        return self._of_head.keys() == {
+            (site.kind, site.layer + 1, head + 1) for site in sites for head in range(site.n_heads)
+        }
 
     def measured(self, sites: Sequence[Site]) -> dict[str, Measured]:
         """Kind → the metrics of all its heads over all sentences; sites of the model."""
@@ -203,3 +196,40 @@ class Survey:
     def of(self, measure: str, part: str = "head") -> list[Mapping]:
         """All rows of a measure."""
         return [row for row in self.rows if (row["measure"], row["part"]) == (measure, part)]
+
+
+def _types(text) -> list[tuple]:
+    """Column → its type in Arrow, `text` that of texts."""
+    import pyarrow as pa
+
+    types = dict.fromkeys(("part", "kind", "measure"), text) | {"best": pa.list_(pa.int32())}
+    types |= dict.fromkeys(("layer", "head", "at", "sentences", "rows"), pa.int32())
+    return [(name, types.get(name, pa.float64())) for name in COLUMNS]
+
+
+def _read(path: Path) -> tuple[tuple[Mapping, ...], Mapping]:
+    """Rows and card of a file, checked. Raises OSError, and ValueError and its like."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    about = parquet.read_metadata(path)
+    groups = (about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+    if about.num_rows > MOST_ROWS or sum(groups) > MOST_BYTES:
+        raise ValueError("it is too large for a survey")
+    table = parquet.read_table(path)
+    if missing := {*COLUMNS} - {*table.column_names}:
+        raise ValueError(f"it has no column {min(missing)}")
+    columns = {}
+    for name, kind in _types(pa.string()):
+        try:
+            columns[name] = table[name].cast(kind).to_pylist()
+        except (pa.ArrowException, ValueError, KeyError):
+            raise ValueError(f"its column {name} does not hold what a survey has there") from None
+    rows = [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
+    card = json.loads((table.schema.metadata or {}).get(CARD, b"null"))
+    check_card(card, [measure for measure in IN_WORDS if measure != "loss"])
+    check_rows(rows, card, {rule.measure: rule.measure in (POSITIONAL, ALIGNMENT)
+                            for rule in RULES.values()})  # fmt: skip
+    return tuple(rows), card

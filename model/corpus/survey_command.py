@@ -11,6 +11,10 @@ class; without a target the model's own is taken, and then nothing is said of BL
 table (corpus/survey.py says what is in it) goes into the model's folder, as survey.parquet, or to
 --out.
 
+Intervals come from the bootstrap, p-values from paired approximate randomisation (Noreen 1989):
+with and without a head, what single sentences give is exchanged at random, 200 times for each head
+of the model, so that p can be small enough after Holm's adjustment for all heads.
+
 What was stopped goes on where it stopped when the same command is given again. Several processes
 share the work: put `accelerate launch` in front, as in `accelerate launch --multi_gpu
 --num_processes 2 -m model survey …`. The table is the same.
@@ -42,8 +46,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, metavar="FILE", help=f"default: MODEL/{FILE}")
     parser.add_argument("--most", type=int, default=1000, help="sentences (default 1000)")
     parser.add_argument("--aligned", type=int, default=200, help="of them, for alignment (200)")
-    parser.add_argument("--samples", type=int, default=1000, help="of the bootstrap (1000)")
-    parser.add_argument("--seed", type=int, default=0, help="of the bootstrap")
+    parser.add_argument("--samples", type=int, default=1000, help="of the bootstrap, for the "
+                        "intervals (1000)")  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, help="of the bootstrap and the test")
     parser.add_argument("--device", default="cpu", help="cpu (default), cuda …")
     args = parser.parse_args(arguments)
     if args.file and args.data:

@@ -1,18 +1,21 @@
 """The rows of a survey's table, out of the numbers of its sentences (survey_work.py)."""
 
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from model.analysis.alignment import SHIFTS
-from model.analysis.statistics import holm, interval, p_value, resamples
+from model.analysis.statistics import holm, interval, randomisation_test, resamples
 from model.corpus.head_counts import FEWEST_ROWS, OFFSETS, aligned, positional
 from model.corpus.importance import Unit, score
-from model.corpus.survey import ALIGNMENT, COLUMNS, MEASURES, POSITIONAL, RULES
+from model.corpus.survey import ALIGNMENT, COLUMNS, MEASURES, POSITIONAL, RULES, SIGNIFICANT
 from model.corpus.survey_work import COUNTS, GATES, LOSS, PLAIN, TRUST, Arrays, Plan
 from model.corpus.trust import PAIRS
 
 N_BEST = 3  # sentences that are named
+FINEST = SIGNIFICANT / 10  # to which the least p_holm goes down at least
 NAMING = {rule.measure for rule in RULES.values()}  # what sentences are named for
 
 
@@ -20,11 +23,17 @@ def table(plan: Plan, numbers: Mapping[str, Arrays], samples: int, seed: int) ->
     """The rows, of what `survey_work.work` gives."""
     drawn = resamples(len(plan.examples), samples, seed)
     return [
-        *_importance(plan, numbers, drawn),
+        *importance_rows(plan, numbers, drawn, seed),
         *_gates(plan, numbers, drawn),
         *_trust(numbers[TRUST][TRUST], drawn),
         *_metrics(plan, numbers[COUNTS], drawn),
     ]
+
+
+def exchanges(units: Sequence[Unit]) -> int:
+    """How many exchanges the test needs: a p-value is at least 1 in as many and one more, and Holm
+    multiplies it by all parts of the sort."""
+    return math.ceil(max(Counter(unit.part for unit in units).values()) / FINEST)
 
 
 def row(part: str, measure: str, **values) -> dict:
@@ -45,19 +54,21 @@ def changes(
     drawn: np.ndarray,
     of: Callable[[np.ndarray], np.ndarray],
 ) -> dict[str, np.ndarray]:
-    """How a score changes, paired by sentence, for each part. plain: (sentence, statistic);
-    without: (part, sentence, statistic); `of` makes scores of sums, (.., statistic) → (..)."""
+    """How a score changes, paired by sentence, for each part, with bootstrap intervals from the
+    samples `drawn`. plain: (sentence, statistic); without: (part, sentence, statistic); `of` makes
+    scores of sums, (.., statistic) → (..)."""
     sums = np.concatenate([plain[None], without])  # (1 + part, sentence, statistic)
     scores = of(sums.sum(axis=1))
     draws = of((drawn @ sums).swapaxes(0, 1))  # (sample, 1 + part)
     value, differences = scores[1:] - scores[0], draws[:, 1:] - draws[:, :1]
     low, high = interval(differences)
-    p = p_value(value, differences)
     own = interval(draws[:, 0])
-    return dict(value=value, low=low, high=high, p=p, plain=scores[0], plain_interval=own)
+    return dict(value=value, low=low, high=high, plain=scores[0], plain_interval=own)
 
 
-def _importance(plan: Plan, numbers: Mapping[str, Arrays], drawn: np.ndarray) -> list[dict]:
+def importance_rows(
+    plan: Plan, numbers: Mapping[str, Arrays], drawn: np.ndarray, seed: int
+) -> list[dict]:
     rows, count = [], len(plan.examples)
     scores = {LOSS: lambda sums: sums[..., 0] / sums[..., 1]}
     if plan.measure:
@@ -66,6 +77,7 @@ def _importance(plan: Plan, numbers: Mapping[str, Arrays], drawn: np.ndarray) ->
         plain = numbers[PLAIN][measure]
         without = np.stack([numbers[str(i)][measure] for i in range(len(plan.units))])
         found = changes(plain, without, drawn, of)
+        found["p"] = randomisation_test(plain, without, of, exchanges(plan.units), seed)
         low, high = found["plain_interval"]
         rows.append(
             row("model", measure, value=found["plain"], low=low, high=high, sentences=count)
@@ -186,6 +198,7 @@ def card_of(plan: Plan, rows: Sequence[Mapping], about: Mapping) -> dict:
         "score": plan.measure,
         "sentences": len(plan.examples),
         "aligned": min(plan.n_aligned, len(plan.examples)),
+        "test": f"paired randomisation, {exchanges(plan.units):,} exchanges",
         "measures": MEASURES,
         "rules": {
             name: f"{rule.measure} ≥ {rule.least:g} ({rule.source})" for name, rule in RULES.items()

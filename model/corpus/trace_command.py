@@ -133,16 +133,17 @@ def parser_of_texts(command: str, doc: str) -> argparse.ArgumentParser:
     parser.add_argument("text", nargs="?", help="a sentence")
     parser.add_argument("--target", metavar="TEXT", help="its target, instead of the model's own")
     parser.add_argument("--file", type=Path, help="many sentences, one a line")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--out", type=Path, metavar="FILE")
     return parser
 
 
-def parsed_texts(
-    parser: argparse.ArgumentParser, arguments: list[str] | None, endings: Iterable[str]
-) -> argparse.Namespace:
-    """The arguments, where they name one thing to read and a file to write with one of the
+def check_texts(
+    parser: argparse.ArgumentParser, args: argparse.Namespace, endings: Iterable[str]
+) -> None:
+    """Whether the arguments name one thing to read and a file to write with one of the
     `endings`."""
-    args = parser.parse_args(arguments)
+    if args.out is None:
+        parser.error("the following arguments are required: --out")
     if (args.text is None) == (args.file is None):
         parser.error("give either a text or a --file of sentences")
     if args.target is not None and args.text is None:
@@ -151,7 +152,6 @@ def parsed_texts(
         parser.error(f"--out {args.out} must end in {', '.join(endings)}")
     if args.out.is_dir():
         parser.error(f"--out {args.out} is a folder")
-    return args
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -163,7 +163,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         help="what is changed in the model, as in cross.1.2=off (model/probing/changes.py)",
     )
     parser.add_argument("--device", default="cpu", help="cpu (default), cuda …")
-    return parsed_texts(parser, arguments, FILES)
+    args = parser.parse_args(arguments)
+    check_texts(parser, args, FILES)
+    return args
 
 
 def opened(name: str, device: str | torch.device) -> Checkpoint:
@@ -208,4 +210,4 @@ def stop(message: str) -> None:
     """Of several processes that cannot go on, one prints the message."""
     if os.environ.get("RANK", "0") == "0":
         print(message, file=sys.stderr)
-    sys.exit(2)
+    sys.exit(1)  # as for everything that was understood and could not be done

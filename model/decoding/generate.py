@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from model.decoding.search import Candidate, beam_search, first_token, longest, steps_for
+from model.pause import pause
 from model.probing.applying import Given, applied
 from model.probing.changes import look_ahead
 from model.probing.run import Run
@@ -187,6 +188,7 @@ def _walk(
     draw = torch.Generator().manual_seed(how.seed) if isinstance(how, Sampling) else None
     ids, rows = [], []
     while len(ids) < room and ids[-1:] != [eos_id]:
+        pause(len(ids), room)
         rows.append(steps(tgt)[0].double().cpu())
         if len(ids) < len(forced):
             token = forced[len(ids)]

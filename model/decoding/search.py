@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from model.decoding import cache, fused
 from model.masks import Masks
+from model.pause import pause
 from model.probing.sites import kinds_of
 from model.probing.trace import CannotRead
 from model.transformer import Config, Transformer
@@ -142,7 +143,8 @@ def greedy_decode(
     tgt = src.new_full((len(src), 1), bos)
     going = list(range(len(src)))  # row → sentence
     targets: list[list[int]] = [[] for _ in going]
-    for _ in range(max_length):
+    for length in range(max_length):
+        pause(length, max_length)
         best = choose(steps(tgt))
         tokens = best.tolist()
         rows = [row for row, token in enumerate(tokens) if token != config.eos_id]
@@ -206,6 +208,7 @@ def beam_search(
     steps = steps_for(model, src, masks, begun - 1 + max_length, beam, use_cache)
     tgt = start.repeat_interleave(beam, dim=0)
     for known in range(1, begun):
+        pause()
         steps(tgt[:, :known])
     # All beams of a sentence begin alike: only the first may have children.
     grown = torch.full((len(src), beam), -torch.inf, device=src.device)
@@ -213,6 +216,7 @@ def beam_search(
     going = list(range(len(src)))
     ended: list[list[tuple[float, list[int]]]] = [[] for _ in going]
     for length in range(1, max_length + 1):
+        pause(length - 1, max_length)
         penalty = length_penalty(length, alpha)
         logits = steps(tgt).float().log_softmax(dim=-1)
         total = (logits + grown.view(-1, 1)).view(len(going), -1)

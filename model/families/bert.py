@@ -19,8 +19,10 @@ class BertConfig(Config):
     n_segments  texts that an input may be made of, each marked by a vector; ours is the first
     norm_eps    of its LayerNorms; activation: of its feed-forwards
     predicts    "masked token", or "embedding" for a model without that head
-    pooling     how an embedding is made: the "mean" over the text's tokens, or its first ("cls")
-    normalized  whether an embedding is divided by its length
+    pooling     how an embedding is made of the text's tokens: their "mean", in each number the
+                largest ("max"), the first ("cls") or the "last token"
+    dense       linear maps after that, each (numbers that come out, with bias, activation)
+    normalized  whether an embedding is divided by its length in the end
     tied        whether embeddings and output share their matrix
     """
 
@@ -30,9 +32,15 @@ class BertConfig(Config):
     activation: str = "gelu"
     predicts: str = "masked token"
     pooling: str = "mean"
+    dense: tuple[tuple[int, bool, str], ...] = ()
     normalized: bool = False
     tied: bool = True
     special_tokens: tuple[str, ...] = ("[PAD]", "[CLS]", "[SEP]")
+
+    @property
+    def d_embedding(self) -> int:
+        """Numbers of an embedding."""
+        return self.dense[-1][0] if self.dense else self.d_model
 
 
 class SegmentedEmbedding(Embedding):
@@ -69,28 +77,64 @@ class MaskedTokenHead(nn.Module):
         return self.output(self.norm(self.activation(self.linear(x))))
 
 
+class Dense(nn.Module):
+    """A linear map and an activation: (…, d_in) → (…, d_out)."""
+
+    def __init__(self, d_in: int, d_out: int, bias: bool, activation: str):
+        super().__init__()
+        self.linear = nn.Linear(d_in, d_out, bias)
+        self.activation = ACTIVATIONS[activation]()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.activation(self.linear(x))
+
+
 class TextEmbedding(nn.Module):
     """One vector for the whole text (Reimers and Gurevych 2019, section 3): (batch, length,
-    d_model) → (batch, 1, d_model)."""
+    d_model) → (batch, 1, d_embedding)."""
 
     def __init__(self, config: BertConfig):
         super().__init__()
         self.config = config
+        widths = config.d_model, *(width for width, _, _ in config.dense)
+        self.dense = nn.ModuleList(
+            Dense(d_in, *layer) for d_in, layer in zip(widths, config.dense, strict=False)
+        )
 
     def forward(self, x: Tensor, ids: Tensor) -> Tensor:
-        if self.config.pooling == "cls":
-            vector = x[:, :1]
-        else:
-            real = ~padding(ids, self.config.pad_id)[..., None]
-            vector = (x * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True).clamp(1)
+        vector = POOLINGS[self.config.pooling](x, ~padding(ids, self.config.pad_id)[..., None])
+        for layer in self.dense:
+            vector = layer(vector)
         return nn.functional.normalize(vector, dim=-1) if self.config.normalized else vector
+
+
+def mean(x: Tensor, real: Tensor) -> Tensor:
+    return (x * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True).clamp(1)
+
+
+def largest(x: Tensor, real: Tensor) -> Tensor:
+    return x.masked_fill(~real, torch.finfo(x.dtype).min).amax(dim=1, keepdim=True)
+
+
+def first(x: Tensor, real: Tensor) -> Tensor:
+    return x[:, :1]
+
+
+def last(x: Tensor, real: Tensor) -> Tensor:
+    place = torch.arange(x.shape[1], device=x.device)[:, None]
+    return x.take_along_dim((place * real).argmax(dim=1, keepdim=True), dim=1)
+
+
+# From vectors, (batch, length, d_model), and which are no padding, (batch, length, 1), to one,
+# (batch, 1, d_model).
+POOLINGS = {"mean": mean, "max": largest, "cls": first, "last token": last}
 
 
 class Bert(nn.Module):
     """Post-norm encoder layers over one text between [CLS] and [SEP].
 
     src: token ids, (batch, length). Logits: (batch, length, vocab_size), where row i scores the
-    token at i; or the embedding, (batch, 1, d_model).
+    token at i; or the embedding, (batch, 1, d_embedding).
     """
 
     def __init__(self, config: BertConfig):

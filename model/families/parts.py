@@ -12,6 +12,8 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "relu": nn.ReLU,
     "gelu": nn.GELU,  # x Φ(x), with the error function (Hendrycks and Gimpel 2016)
     "gelu_tanh": lambda: nn.GELU(approximate="tanh"),  # its approximation there, as GPT-2 has it
+    "tanh": nn.Tanh,
+    "identity": nn.Identity,
     "silu": nn.SiLU,  # x σ(x) (Elfwing et al. 2017), also called swish (Ramachandran et al. 2017)
 }
 

@@ -6,6 +6,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from model.files import open_regular
 from model.pretrained.weights import CannotLoad
 
 
@@ -26,7 +27,7 @@ class Bytes:
     def __init__(self, path: Path):
         self.path, self.at = path, 0
         try:
-            with path.open("rb") as opened:
+            with open_regular(path) as opened:
                 self.content = memoryview(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
         except (OSError, ValueError) as error:  # of an empty file
             raise CannotLoad(f"{path} cannot be read: {error}.") from None

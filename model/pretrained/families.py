@@ -3,9 +3,10 @@ what our parameters are called in their files."""
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from model.families.rotary import EACH_PAIR, NEEDED
+from model.pretrained.values import LONGEST, Described
 from model.pretrained.weights import CannotLoad, Stored, Weights
 
 # Their names of activations → ours.
@@ -18,65 +19,23 @@ ACTIVATIONS = {
     "swish": "silu",
 }
 MOST_POSITIONS = 2**16  # of a table that is computed
-
-
-class Described:
-    """What a file says of its model, mostly a config.json; `said_by` is what to call it. Numbers
-    are checked as they are read. Raises CannotLoad."""
-
-    def __init__(self, values: Mapping[str, object], where: str, said_by: str = "config.json"):
-        self.values, self.where, self.said_by = values, where, said_by
-
-    def count(self, *names: str, default: int | None = None) -> int:
-        """A whole number, at least 1, under the first of the names that there is."""
-        value = next((self.values[n] for n in names if self.values.get(n) is not None), default)
-        if type(value) is not int or value < 1:
-            said = "lacks" if value is None else f"has {value!r} for"
-            raise CannotLoad(f"{self.where} {said} {names[0]}: a whole number from 1 is needed.")
-        return value
-
-    def number(self, name: str, default: float) -> float:
-        value = self.values.get(name)
-        value = default if value is None else value
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise CannotLoad(f"{self.where} has {value!r} for {name}: a number is needed.")
-        return float(value)
-
-    def numbers(self, name: str) -> tuple[float, ...]:
-        """A list of numbers above zero."""
-        values = self.values.get(name)
-        right = isinstance(values, list) and all(
-            type(value) in (int, float) and value > 0 for value in values
-        )
-        if not values or not right:
-            raise CannotLoad(f"{self.where} has no list of numbers above zero for {name}.")
-        return tuple(map(float, values))
-
-    def flag(self, name: str, default: bool = False) -> bool:
-        return bool(self.values.get(name, default))
-
-    def token(self, name: str) -> int:
-        """The id of a special token, the first of several; -1: there is none."""
-        value = self.values.get(name)
-        value = value[0] if isinstance(value, list) and value else value
-        return value if type(value) is int and value >= 0 else -1
-
-    def activation(self, name: str, default: str) -> str:
-        theirs = self.values.get(name) or default
-        if theirs not in ACTIVATIONS:
-            known = ", ".join(ACTIVATIONS)
-            raise CannotLoad(f"{self.where} has the activation {theirs!r}; known are {known}.")
-        return ACTIVATIONS[theirs]
-
-    def refuse(self, name: str, *usual: object) -> None:
-        """Raises where the config says something that our classes have no part for."""
-        if self.values.get(name, usual[0]) not in usual:
-            raise CannotLoad(
-                f"{self.where} has {self.values[name]!r} for {name}, which no part here can do."
-            )
+# Least and most of what numbers are.
+EPSILON = 0.0, 1.0
+BASE = 2.0, 1e12
+ROTARY = {
+    "factor": (0.01, 1e6),
+    "attention_factor": (0.001, 1e3),
+    "beta_fast": (0.001, 1e6),
+    "beta_slow": (0.001, 1e6),
+    "low_freq_factor": (0.001, 1e6),
+    "high_freq_factor": (0.001, 1e6),
+    "mscale": (0.0, 1e3),
+    "mscale_all_dim": (0.0, 1e3),
+}
 
 
 Sizes = dict[str, object]
+Ties = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -84,8 +43,9 @@ class Family:
     """sizes: config and weights → fields of the preset's Config, without the special tokens.
     names: our module, or parameter, → theirs, {} for the number of a layer. prefix: what may stand
     before their names. layers: field of Config → pattern of a layer's names. embedding: name of the
-    token embeddings. aliases: other names of a shared matrix. ignored: pattern of weights that are
-    of no use here. first: the number of the first layer."""
+    token embeddings. ties: config → groups of their weights that share a tensor. one_matrix: field
+    of Config → two of our parameters that are one where it is true. ignored: pattern of weights
+    that may be there and are not used. first: the number of the first layer."""
 
     preset: str
     sizes: Callable[[Described, Weights], Sizes]
@@ -93,9 +53,18 @@ class Family:
     prefix: str
     layers: Mapping[str, str]
     embedding: str
-    aliases: Mapping[str, tuple[str, ...]]
+    ties: Callable[[Described], Ties] = lambda config: ()
+    one_matrix: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     ignored: str = r"(?!)"
     first: int = 0
+
+    def has(self, theirs: str) -> bool:
+        """Whether its models have a parameter of this name, without the prefix."""
+        template = re.sub(r"(?<=\.)\d+(?=\.)", "{}", theirs)
+        names = {
+            place.name if isinstance(place, Stored) else place for place in self.names.values()
+        }
+        return not names.isdisjoint((template, template.rpartition(".")[0]))
 
     def stored(self, ours: str, plain: Mapping[str, str]) -> Stored:
         """Where a parameter of ours is, among weights under their `plain` names."""
@@ -104,21 +73,34 @@ class Family:
         module, _, leaf = template.rpartition(".")
         place = self.names.get(template)
         if place is None:
-            place = self.names[module]
+            place = self.names.get(ours.rpartition(".")[0]) or self.names[module]
             place = Stored(place) if isinstance(place, str) else place
             place = replace(place, name=f"{place.name}.{leaf}")
         place = Stored(place) if isinstance(place, str) else place
         theirs = place.name.format(*numbers)
-        names = (theirs, *self.aliases.get(theirs, ()))
-        name = next((plain[name] for name in names if name in plain), self.prefix + theirs)
+        name = plain.get(theirs, theirs)
         # A bias has no axis of inputs.
         return replace(place, name=name, transposed=place.transposed and leaf == "weight")
+
+
+def tied(weights: Weights, groups: Ties, plain: Mapping[str, str]) -> dict[str, str]:
+    """`plain` with the tensor that each weight of a group has: its own if one is stored that
+    differs, else the group's, which is the first that is stored. So does transformers 5."""
+    shared = dict(plain)
+    for group in groups:
+        stored = [plain[name] for name in group if name in plain]
+        for name in group if stored else ():
+            own = plain.get(name, stored[0])
+            if own == stored[0] or weights.equal(own, stored[0]):
+                shared[name] = stored[0]
+    return shared
 
 
 def bert_sizes(config: Described, weights: Weights) -> Sizes:
     config.refuse("is_decoder", False)
     config.refuse("position_embedding_type", "absolute", None)
-    head = "cls.predictions.transform.dense.weight" in weights.shapes
+    head = any(name.startswith("cls.") for name in weights.shapes)
+    head |= "BertForMaskedLM" in (config.values.get("architectures") or ())
     return dict(
         vocab_size=config.count("vocab_size"),
         d_model=config.count("hidden_size"),
@@ -127,10 +109,9 @@ def bert_sizes(config: Described, weights: Weights) -> Sizes:
         n_encoder_layers=config.count("num_hidden_layers"),
         max_length=config.count("max_position_embeddings"),
         n_segments=config.count("type_vocab_size", default=2),
-        norm_eps=config.number("layer_norm_eps", 1e-12),
-        activation=config.activation("hidden_act", "gelu"),
+        norm_eps=config.number("layer_norm_eps", 1e-12, *EPSILON),
+        activation=ACTIVATIONS[config.choice("hidden_act", ACTIVATIONS, "gelu")],
         predicts="masked token" if head else "embedding",
-        tied=config.flag("tie_word_embeddings", True),
     )
 
 
@@ -149,20 +130,20 @@ def gpt2_sizes(config: Described, weights: Weights) -> Sizes:
         d_ff=config.count("n_inner", default=4 * d_model),
         n_decoder_layers=config.count("n_layer", "num_hidden_layers"),
         max_length=config.count("n_positions", "max_position_embeddings"),
-        norm_eps=config.number("layer_norm_epsilon", 1e-5),
-        activation=config.activation("activation_function", "gelu_new"),
-        tied=config.flag("tie_word_embeddings", True),
+        norm_eps=config.number("layer_norm_epsilon", 1e-5, *EPSILON),
+        activation=ACTIVATIONS[config.choice("activation_function", ACTIVATIONS, "gelu_new")],
     )
 
 
 def llama_sizes(config: Described, weights: Weights) -> Sizes:
     """Llama, Mistral, Qwen2 and Qwen3."""
     kind = config.values["model_type"]
-    n_heads, length = config.count("num_attention_heads"), config.count("max_position_embeddings")
+    n_heads = config.count("num_attention_heads")
+    length = config.count("max_position_embeddings", most=LONGEST)
     bias = kind == "qwen2" or config.flag("attention_bias")
     rotary = _rotary(config, length)
     if rotary["rotary_rule"] == "dynamic":
-        length = int(length * dict(rotary["rotary_settings"])["factor"])
+        length = min(int(length * dict(rotary["rotary_settings"])["factor"]), LONGEST)
     window = config.values.get("sliding_window", 4096 if kind == "mistral" else None)
     if window and (kind == "mistral" or config.flag("use_sliding_window")):
         # Within its window such a model attends to all that came before, as any other.
@@ -173,50 +154,47 @@ def llama_sizes(config: Described, weights: Weights) -> Sizes:
         n_heads=n_heads,
         n_key_heads=config.count("num_key_value_heads", default=n_heads),
         head_size=config.count("head_dim", default=128 if kind == "qwen3" else None)
-        if config.values.get("head_dim") or kind == "qwen3"
+        if config.values.get("head_dim") is not None or kind == "qwen3"
         else 0,
         d_ff=config.count("intermediate_size"),
         n_decoder_layers=config.count("num_hidden_layers"),
         max_length=length,
-        norm_eps=config.number("rms_norm_eps", 1e-6),
-        activation=config.activation("hidden_act", "silu"),
+        norm_eps=config.number("rms_norm_eps", 1e-6, *EPSILON),
+        activation=ACTIVATIONS[config.choice("hidden_act", ACTIVATIONS, "silu")],
         query_bias=bias,
         output_bias=bias and kind != "qwen2",
         forward_bias=config.flag("mlp_bias"),
         normed_heads=kind == "qwen3",
-        tied=config.flag("tie_word_embeddings"),
         dropout=0.0,
     )
 
 
 def _rotary(config: Described, length: int) -> Sizes:
     """The fields rotary_*, from any of the places where configs have had them."""
-    given = config.values.get("rope_parameters") or config.values.get("rope_scaling") or {}
-    if not isinstance(given, dict):
-        raise CannotLoad(f"{config.where} has {given!r} for its rotary positions.")
-    inside = Described(given, config.where)
-    inside.refuse("partial_rotary_factor", 1.0, 1, None)
-    config.refuse("partial_rotary_factor", 1.0, 1, None)
-    rule = given.get("rope_type") or given.get("type") or "default"
-    if rule not in NEEDED:
-        raise CannotLoad(
-            f"{config.where} has the rotary rule {rule!r}; known are {', '.join(NEEDED)}."
-        )
-    settings = {
-        name: value
-        for name, value in given.items()
-        if isinstance(value, int | float) and name != "rope_theta"
+    places = (config.inside(name) for name in ("rope_parameters", "rope_scaling"))
+    given = next((place for place in places if place.values), Described({}, config.where))
+    for values in (given, config):
+        values.refuse("partial_rotary_factor", 1.0, 1, None)
+    place = "type" if given.values.get("rope_type") is None else "rope_type"
+    rule = given.choice(place, NEEDED, "default")
+    settings: dict[str, object] = {
+        name: given.number(name, least, least, most)
+        for name, (least, most) in ROTARY.items()
+        if given.values.get(name) is not None
     }
-    first = inside.count("original_max_position_embeddings", default=length)
-    if "original_max_position_embeddings" in config.values:
-        first = config.count("original_max_position_embeddings", default=first)
+    settings["truncate"] = given.flag("truncate", True)
+    first = given.count("original_max_position_embeddings", default=length)
+    first = config.count("original_max_position_embeddings", default=first)
     if rule == "longrope":
-        settings |= {name: inside.numbers(name) for name in EACH_PAIR}
+        settings |= {name: given.numbers(name, *ROTARY["factor"]) for name in EACH_PAIR}
         settings.setdefault("factor", length / first)
     if missing := [name for name in NEEDED[rule] if not settings.get(name)]:
         raise CannotLoad(f"{config.where}: the rotary rule {rule!r} needs {', '.join(missing)}.")
+    if rule == "llama3" and settings["low_freq_factor"] >= settings["high_freq_factor"]:
+        raise CannotLoad(f"{config.where}: low_freq_factor is not below high_freq_factor.")
+    base = config.number("rope_theta", 10000.0, *BASE)
     return dict(
-        rotary_base=inside.number("rope_theta", config.number("rope_theta", 10000.0)),
+        rotary_base=given.number("rope_theta", base, *BASE),
         rotary_rule=rule,
         rotary_settings=tuple(settings.items()),
         rotary_length=length if rule == "dynamic" else first,
@@ -234,20 +212,26 @@ def marian_sizes(config: Described, weights: Weights) -> Sizes:
         d_ff=config.count("encoder_ffn_dim"),
         n_encoder_layers=config.count("encoder_layers"),
         n_decoder_layers=config.count("decoder_layers"),
-        max_length=config.count("max_position_embeddings"),
-        activation=config.activation("activation_function", "gelu"),
+        max_length=config.count("max_position_embeddings", most=MOST_POSITIONS),
+        activation=ACTIVATIONS[config.choice("activation_function", ACTIVATIONS, "gelu")],
         scaled=config.flag("scale_embedding"),
-        shared=config.flag("share_encoder_decoder_embeddings", True),
-        tied=config.flag("tie_word_embeddings", True),
     )
     for ours, theirs in (("n_heads", "decoder_attention_heads"), ("d_ff", "decoder_ffn_dim")):
         config.refuse(theirs, sizes[ours])
-    if sizes["max_length"] > MOST_POSITIONS:
-        raise CannotLoad(
-            f"{config.where} has {sizes['max_length']:,} for max_position_embeddings; at most "
-            f"{MOST_POSITIONS:,} are read."
-        )
     return sizes
+
+
+def marian_ties(config: Described) -> Ties:
+    if not config.flag("tie_word_embeddings", True):
+        return ()
+    if not config.flag("share_encoder_decoder_embeddings", True):
+        return (("decoder.embed_tokens.weight", "lm_head.weight"),)
+    sides = "decoder.embed_tokens.weight", "encoder.embed_tokens.weight"
+    return (("shared.weight", "lm_head.weight", *sides),)
+
+
+def _ties(*groups: tuple[str, ...], default: bool) -> Callable[[Described], Ties]:
+    return lambda config: groups if config.flag("tie_word_embeddings", default) else ()
 
 
 def _layer(ours: str, theirs: str, names: Mapping[str, str]) -> dict[str, str]:
@@ -291,6 +275,7 @@ def _marian_layers(stack: str, attentions: Mapping[str, str], norms: tuple[str, 
     return _layer(f"{stack}.layers.{{}}", f"{stack}.layers.{{}}", names)
 
 
+ONE_MATRIX = {"tied": ("tgt_embedding.token.weight", "generator.weight")}
 BERT = Family(
     "bert",
     bert_sizes,
@@ -319,11 +304,13 @@ BERT = Family(
     "bert.",
     {"n_encoder_layers": r"encoder\.layer\.(\d+)\."},
     "embeddings.word_embeddings.weight",
-    {
-        "embeddings.word_embeddings.weight": ("cls.predictions.decoder.weight",),
-        "cls.predictions.decoder.bias": ("cls.predictions.bias",),
-    },
-    r"pooler\.|cls\.seq_relationship\.|cls\.predictions\.(decoder\.|bias$)|classifier\.",
+    _ties(
+        ("embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"),
+        ("cls.predictions.bias", "cls.predictions.decoder.bias"),
+        default=True,
+    ),
+    {"tied": ("src_embedding.token.weight", "generator.output.weight")},
+    r"pooler\.dense\.|cls\.(seq_relationship|predictions\.(transform\.)?\w+)\.|cls\.predictions\.bias$",
 )
 GPT2 = Family(
     "gpt2",
@@ -343,8 +330,9 @@ GPT2 = Family(
     "transformer.",
     {"n_decoder_layers": r"h\.(\d+)\."},
     "wte.weight",
-    {"wte.weight": ("lm_head.weight",)},
-    r"h\.\d+\.attn\.(masked_)?bias$|lm_head\.",
+    _ties(("wte.weight", "lm_head.weight"), default=True),
+    ONE_MATRIX,
+    r"h\.\d+\.attn\.(masked_)?bias$|lm_head\.weight$",
 )
 LLAMA = Family(
     "llama",
@@ -358,10 +346,10 @@ LLAMA = Family(
     "model.",
     {"n_decoder_layers": r"layers\.(\d+)\."},
     "embed_tokens.weight",
-    {"embed_tokens.weight": ("lm_head.weight",)},
-    r"layers\.\d+\.self_attn\.rotary_emb\.",
+    _ties(("embed_tokens.weight", "lm_head.weight"), default=False),
+    ONE_MATRIX,
+    r"layers\.\d+\.self_attn\.rotary_emb\.|lm_head\.weight$",
 )
-SHARED = ("shared.weight", "decoder.embed_tokens.weight", "lm_head.weight")
 MARIAN = Family(
     "marian",
     marian_sizes,
@@ -385,11 +373,9 @@ MARIAN = Family(
         "n_decoder_layers": r"decoder\.layers\.(\d+)\.",
     },
     "encoder.embed_tokens.weight",
-    {
-        "encoder.embed_tokens.weight": SHARED,
-        "decoder.embed_tokens.weight": SHARED,
-    },
-    r"(encoder|decoder)\.embed_positions\.|lm_head\.|(encoder|decoder)\.embed_tokens\.|shared\.",
+    marian_ties,
+    ONE_MATRIX | {"shared": ("src_embedding.token.weight", "tgt_embedding.token.weight")},
+    r"(encoder|decoder)\.embed_(positions|tokens)\.weight$|(shared|lm_head)\.weight$",
 )
 FAMILIES = {  # model_type → family
     "bert": BERT,

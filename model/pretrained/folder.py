@@ -3,19 +3,22 @@ with config.json, safetensors and a tokenizer; other kinds have files of their o
 
 import json
 import re
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from model.files import read_within
+from model.files import read_json, replace_file
 from model.pretrained.contents import Contents, Pretrained, built
-from model.pretrained.families import FAMILIES, Described, Family, Sizes
+from model.pretrained.families import FAMILIES, Family
 from model.pretrained.gguf_file import gguf_contents
 from model.pretrained.marian_bin import is_marian, marian_contents
+from model.pretrained.sentence_encoder import sentence_encoder
 from model.pretrained.tokenizers import tokenizer_of
+from model.pretrained.values import MOST_BYTES, MOST_QUOTED, Described, quoted, values_in
 from model.pretrained.weights import INDEX, ONE, CannotLoad, Progress, Safetensors
 
-MOST_BYTES = 2**22  # of a config.json
-CARD = "headlight.json"  # what `pretrained add` notes beside the files
+CARD = "headlight.json"  # what is noted of a model beside its files
+HEADS = re.compile("For(?!CausalLM|MaskedLM|PreTraining)|DoubleHeads")  # those not read here
 KINDS = {"gguf": gguf_contents, "marian": marian_contents}
 
 
@@ -51,74 +54,52 @@ def contents_of(path: Path) -> Contents:
 def _in_folder(folder: Path) -> Contents:
     values = config_of(folder)
     family = _family(folder, values)
-    weights = Safetensors(folder)
+    encoder = sentence_encoder(folder, family)
+    weights = Safetensors(folder, encoder.dense)
     return Contents(
         where=folder,
-        family=family,
+        family=replace(family, names=family.names | encoder.names),
         config=Described(values, str(folder / "config.json")),
         weights=weights,
         tokenizer=partial(tokenizer_of, folder),
         card={"title": folder.name, "family": values["model_type"]} | _languages(folder),
-        files=tuple(folder / file for file in sorted({*weights.files.values()})),
-        more=_pooling(folder, family),
+        files=tuple(sorted(weights.files)),
+        more=encoder.sizes,
     )
 
 
 def config_of(folder: Path) -> dict:
     """Its config.json. Raises CannotLoad."""
-    file = folder / "config.json"
-    try:
-        content = read_within(file, MOST_BYTES)
-    except OSError as error:
-        raise CannotLoad(f"{file} cannot be read: {error.strerror}.") from None
-    except ValueError as error:
-        raise CannotLoad(str(error)) from None
-    try:
-        values = json.loads(content)
-    except (ValueError, RecursionError) as error:  # no JSON, or no UTF-8
-        raise CannotLoad(f"{file} is not JSON: {error}.") from None
-    if not isinstance(values, dict):
-        raise CannotLoad(f"{file} does not describe a model: it holds no names and values.")
-    return values
+    return values_in(folder / "config.json")
 
 
 def _family(folder: Path, values: dict) -> Family:
     kind = values.get("model_type")
-    if kind not in FAMILIES:
-        what = f"a model of the type {kind!r}" if kind else "a model that does not say its type"
+    if not isinstance(kind, str) or kind not in FAMILIES:
+        what = (
+            f"a model of the type {quoted(kind)}" if kind else "a model that does not say its type"
+        )
         raise CannotLoad(f"{folder} holds {what}; Headlight reads {', '.join(FAMILIES)}.")
     if "quantization_config" in values:
         raise CannotLoad(f"{folder} holds quantised weights; look for the model without them.")
+    names = values.get("architectures") or []
+    if not isinstance(names, list) or not all(map(_is_class, names)):
+        raise CannotLoad(f"{folder} has {quoted(names)} for architectures: names are needed.")
+    for name in filter(HEADS.search, names):
+        raise CannotLoad(f"{folder} holds a {name}, whose head no part here can do.")
     return FAMILIES[kind]
 
 
-def _pooling(folder: Path, family: Family) -> Sizes:
-    """How sentence-transformers make an embedding, where the folder says so."""
-    if family.preset != "bert":
-        return {}
-    sizes: Sizes = {}
-    pooling = folder / "1_Pooling" / "config.json"
-    modules = folder / "modules.json"
-    try:
-        if pooling.is_file() and json.loads(read_within(pooling, MOST_BYTES)).get(
-            "pooling_mode_cls_token"
-        ):
-            sizes["pooling"] = "cls"
-        if modules.is_file():
-            kinds = [str(module["type"]) for module in json.loads(read_within(modules, MOST_BYTES))]
-            sizes["normalized"] = any(kind.endswith("Normalize") for kind in kinds)
-    except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
-        raise CannotLoad(f"{folder} says unclearly how its embedding is made: {error!r}.") from None
-    return sizes
+def _is_class(name: object) -> bool:
+    """Whether it can be the name of a class, short enough for a sentence."""
+    return isinstance(name, str) and name.isidentifier() and len(name) <= MOST_QUOTED
 
 
 def _languages(folder: Path) -> dict:
     """From which language a translator's tokenizer says that it translates, and into which."""
     file = folder / "tokenizer_config.json"
     try:
-        if file.stat().st_size > MOST_BYTES:
-            return {}
-        values = json.loads(file.read_text(encoding="utf-8"))
+        values = read_json(file, MOST_BYTES)
         languages = [values[name] for name in ("source_lang", "target_lang")]
         named = all(re.fullmatch("[a-z]{2,3}", language) for language in languages)
     except (OSError, ValueError, TypeError, KeyError):
@@ -127,11 +108,18 @@ def _languages(folder: Path) -> dict:
 
 
 def _noted(path: Path) -> dict:
-    """What `pretrained add` wrote of a model into its folder."""
+    """What stands in its folder of a model that is not in its own files, see `note`."""
     noted = path / CARD
-    if not noted.is_file():
-        return {}
-    try:
-        return dict(json.loads(read_within(noted, MOST_BYTES)))
-    except (ValueError, TypeError):
-        raise CannotLoad(f"{noted} is not JSON.") from None
+    return values_in(noted) if noted.is_file() else {}
+
+
+def note(folder: Path, found: dict) -> None:
+    """Keep more of a model in its folder. Raises CannotLoad for one that is a single file, and
+    OSError."""
+    if not folder.is_dir():
+        raise CannotLoad(
+            f"{folder} is a file, beside which nothing is kept: `python -m model pretrained add "
+            f"{folder}` makes a folder of it."
+        )
+    text = json.dumps(_noted(folder) | found, ensure_ascii=False, indent=2)
+    replace_file(folder / CARD, text + "\n")

@@ -17,8 +17,9 @@ from torch import Tensor
 
 from model.pretrained.binary import Bytes, Place
 from model.pretrained.contents import Contents
-from model.pretrained.families import Described, Family, Sizes
+from model.pretrained.families import BASE, EPSILON, ONE_MATRIX, ROTARY, Family, Sizes
 from model.pretrained.gguf_tokenizer import gguf_tokenizer
+from model.pretrained.values import LONGEST, Described, quoted
 from model.pretrained.weights import CannotLoad, Weights
 
 MAGIC, VERSIONS, ALIGNMENT = b"GGUF", (2, 3), 32
@@ -49,7 +50,7 @@ class Header:
         found = {self._text(): self._place() for _ in range(n_tensors)}
         alignment = self.metadata.get("general.alignment", ALIGNMENT)
         if type(alignment) is not int or alignment < 1:
-            raise CannotLoad(f"{path} has {alignment!r} for general.alignment.")
+            raise CannotLoad(f"{path} has {quoted(alignment)} for general.alignment.")
         begin = -(-read.at // alignment) * alignment
         self.tensors = {}
         for name, (shape, kind, offset) in found.items():
@@ -108,9 +109,18 @@ class GgufWeights(Weights):
     def opened(self) -> Iterator[Callable[[str], Tensor]]:
         yield self._tensor
 
+    def equal(self, name: str, other: str) -> bool:
+        """Bytes are compared: nothing need be dequantised."""
+        one, two = (self.header.tensors[each] for each in (name, other))
+        alike = one.shape == two.shape and one.kind == two.kind
+        return alike and self._content(one) == self._content(two)
+
+    def _content(self, place: Place) -> memoryview:
+        return self.header.bytes.content[place.start : place.start + place.size]
+
     def _tensor(self, name: str) -> Tensor:
         place = self.header.tensors[name]
-        content = self.header.bytes.content[place.start : place.start + place.size]
+        content = self._content(place)
         # By rows: the package takes a few of them at a time.
         rows = np.frombuffer(content, np.uint8).reshape(place.shape[0], -1)
         numbers = np.require(self.dequantized(rows, place.kind), np.float32, "W")
@@ -138,7 +148,10 @@ def gguf_sizes(config: Described, weights: Weights) -> Sizes:
     """Of a Llama, Mistral, Qwen2 or Qwen3."""
     config.refuse("expert_count", 0)
     config.refuse("attention.sliding_window_pattern", None)
-    n_heads, length = config.count("attention.head_count"), config.count("context_length")
+    n_heads, length = (
+        config.count("attention.head_count"),
+        config.count("context_length", most=LONGEST),
+    )
     d_model, window = (
         config.count("embedding_length"),
         config.values.get("attention.sliding_window"),
@@ -158,12 +171,11 @@ def gguf_sizes(config: Described, weights: Weights) -> Sizes:
         n_decoder_layers=config.count("block_count"),
         # Within its window such a model attends to all that came before, as any other.
         max_length=min(length, config.count("attention.sliding_window")) if window else length,
-        norm_eps=config.number("attention.layer_norm_rms_epsilon", 1e-6),
+        norm_eps=config.number("attention.layer_norm_rms_epsilon", 1e-6, *EPSILON),
         query_bias=has("blk.0.attn_q.bias"),
         output_bias=has("blk.0.attn_output.bias"),
         forward_bias=has("blk.0.ffn_up.bias"),
         normed_heads=has("blk.0.attn_q_norm.weight"),
-        tied=not has("output.weight"),
         dropout=0.0,
     )
 
@@ -175,7 +187,7 @@ def _gguf_rotary(config: Described, weights: Weights, length: int, head_size: in
     rule = config.values.get("rope.scaling.type", "none")
     settings: dict[str, float] = {}
     if rule != "none":
-        settings["factor"] = config.number("rope.scaling.factor", 1.0)
+        settings["factor"] = config.number("rope.scaling.factor", 1.0, *ROTARY["factor"])
     if FACTORS in weights.shapes:
         config.refuse("rope.scaling.type", "none")
         if weights.shapes[FACTORS] != (head_size // 2,):
@@ -187,7 +199,7 @@ def _gguf_rotary(config: Described, weights: Weights, length: int, head_size: in
         rule = "divided"
         settings = {f"factor {i + 1}": one for i, one in enumerate(factors.tolist())}
     return dict(
-        rotary_base=config.number("rope.freq_base", 10000.0),
+        rotary_base=config.number("rope.freq_base", 10000.0, *BASE),
         rotary_rule="default" if rule == "none" else rule,
         rotary_settings=tuple(settings.items()),
         rotary_length=config.count("rope.scaling.original_context_length", default=length),
@@ -226,8 +238,9 @@ GGUF = Family(
     "",
     {"n_decoder_layers": r"blk\.(\d+)\."},
     "token_embd.weight",
-    {"token_embd.weight": ()},
-    r"rope_freqs\.weight$",
+    lambda config: (("token_embd.weight", "output.weight"),),
+    ONE_MATRIX,
+    r"(rope_freqs|output)\.weight$",
 )
 ARCHITECTURES = ("llama", "qwen2", "qwen3")
 
@@ -259,8 +272,8 @@ def gguf_contents(path: Path) -> Contents:
     if kind not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise CannotLoad(
-            f"{path} holds a model of the architecture {kind!r}; of GGUF files Headlight reads "
-            f"{known}."
+            f"{path} holds a model of the architecture {quoted(kind)}; of GGUF files "
+            f"Headlight reads {known}."
         )
     if values.get("split.count", 0) not in (0, 1):
         raise CannotLoad(f"{path} is a part of a model; GGUF is read from one file alone.")

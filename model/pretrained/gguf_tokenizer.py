@@ -6,6 +6,7 @@ from pathlib import Path
 import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 
+from model.pretrained.values import quoted
 from model.pretrained.weights import CannotLoad
 from model.tokenizer import Tokenizer
 
@@ -42,8 +43,8 @@ def gguf_tokenizer(path: Path, metadata: dict) -> Tokenizer:
         if name.startswith("tokenizer.ggml.")
     }
     kind, tokens, types = (values.get(name) for name in ("model", "tokens", "token_type"))
-    if kind not in KINDS:
-        raise CannotLoad(f"{path} has the tokenizer {kind!r}; known are {', '.join(KINDS)}.")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise CannotLoad(f"{path} has the tokenizer {quoted(kind)}; known are {', '.join(KINDS)}.")
     if not isinstance(tokens, list) or not isinstance(types, list) or len(types) != len(tokens):
         raise CannotLoad(f"{path} has no tokenizer: it lacks its tokens or their types.")
     try:
@@ -67,9 +68,9 @@ def gguf_tokenizer(path: Path, metadata: dict) -> Tokenizer:
 
 def _byte_level(path: Path, values: dict, tokens: list[str]) -> tokenizers.Tokenizer:
     pre = values.get("pre")
-    if pre not in PRE_TOKENIZERS:
+    if not isinstance(pre, str) or pre not in PRE_TOKENIZERS:
         raise CannotLoad(
-            f"{path} splits texts by the rule {pre!r}; known are {', '.join(PRE_TOKENIZERS)}."
+            f"{path} splits texts by the rule {quoted(pre)}; known are {', '.join(PRE_TOKENIZERS)}."
         )
     backend = tokenizers.Tokenizer(
         models.BPE(

@@ -17,12 +17,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from model.files import read_within
 from model.pretrained.binary import Bytes, Place
 from model.pretrained.contents import Contents
-from model.pretrained.families import ACTIVATIONS, Described, Family, Sizes
+from model.pretrained.families import ACTIVATIONS, Family, Sizes
+from model.pretrained.sandbox import try_tokenizer
+from model.pretrained.values import Described, quoted
 from model.pretrained.weights import CannotLoad, Stored, Weights
 from model.spm_tokenizer import SentencePieceTokenizer
-from model.tokenizer import Tokenizer
+from model.tokenizer import LARGEST, Tokenizer
 
 VERSION, MOST_NAMES, MOST_AXES = 1, 2**14, 4
 FLOAT32, INTGEMM8, BYTES = 0x404, 0x4101, 0x101  # types of tensors
@@ -147,9 +150,6 @@ def marian_sizes(config: Described, weights: Weights) -> Sizes:
         ("ulr", False),
     ):
         config.refuse(name, *usual)
-    activation = config.values.get("transformer-ffn-activation", "swish")
-    if activation not in ACTIVATIONS:
-        config.refuse("transformer-ffn-activation", *ACTIVATIONS)
     return dict(
         vocab_size=config.count("vocabulary") + 1,
         d_model=config.count("dim-emb"),
@@ -158,7 +158,7 @@ def marian_sizes(config: Described, weights: Weights) -> Sizes:
         n_encoder_layers=config.count("enc-depth"),
         n_decoder_layers=config.count("dec-depth"),
         max_length=MOST_TOKENS,
-        activation=ACTIVATIONS[activation],
+        activation=ACTIVATIONS[config.choice("transformer-ffn-activation", ACTIVATIONS, "swish")],
     )
 
 
@@ -209,7 +209,6 @@ MARIAN_BIN = Family(
     "",
     {"n_encoder_layers": r"encoder_l(\d+)_", "n_decoder_layers": r"decoder_l(\d+)_"},
     EMBEDDING,
-    {EMBEDDING: ()},
     first=1,
 )
 
@@ -230,13 +229,17 @@ def marian_contents(folder: Path) -> Contents:
         raise CannotLoad(f"{path} is altered: {CONFIG} does not describe a model.")
     sizes = values.get("dim-vocabs")
     if not isinstance(sizes, list) or len(set(sizes)) != 1 or type(sizes[0]) is not int:
-        raise CannotLoad(f"{path} has {sizes!r} for dim-vocabs; one vocabulary for both is read.")
+        raise CannotLoad(
+            f"{path} has {quoted(sizes)} for dim-vocabs; one vocabulary for both is read."
+        )
     values |= {"vocabulary": sizes[0], "eos_token_id": 0}
     values |= {"pad_token_id": sizes[0], "decoder_start_token_id": sizes[0]}
 
     def tokenizer() -> Tokenizer:
         try:
-            return SentencePieceTokenizer.of_one(_only(folder, "vocab.*.spm"))
+            file = _only(folder, "vocab.*.spm")
+            try_tokenizer(file, read_within(file, LARGEST), "sentencepiece")
+            return SentencePieceTokenizer.of_one(file)
         except (OSError, ValueError) as error:
             raise CannotLoad(str(error)) from None
 

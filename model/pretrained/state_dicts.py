@@ -5,6 +5,7 @@ fit raises a ValueError in the system's own parameter names.
 """
 
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 
@@ -13,6 +14,10 @@ from torch import Tensor, nn
 
 from model.presets import PRESETS, build
 
+ROUNDED = (
+    "the float64 weights of {} are rounded to float32; to keep them, call "
+    "torch.set_default_dtype(torch.float64) before"
+)
 NO_TOKEN = -1  # as pad_id, bos_id or eos_id: the system has no such token
 NO_TOKENS = dict(pad_id=NO_TOKEN, bos_id=NO_TOKEN, eos_id=NO_TOKEN)
 TABLES = (
@@ -162,6 +167,10 @@ class Weights:
     def sizes(self, known: set[str], given: Mapping[str, object]) -> dict[str, object]:
         """The fields of a Config, of which `known` are its own: the given ones and those that
         names, shapes and the system's code tell. ValueError where they disagree or do not do."""
+        if unknown := [size for size in given if size not in known]:
+            raise ValueError(
+                f"{self.name} has no size {unknown[0]!r}; it has {', '.join(sorted(known))}"
+            )
         inferred = {size: t for size, t in self.inferred_sizes() if t and size in known}
         for size, t in inferred.items():
             if size in given and given[size] != t.size:
@@ -269,10 +278,13 @@ def _counted_heads(weights: Weights) -> InferredSize:
     return weights.count(rf"{re.escape(QUERY)}\.heads\.(\d+)\.")
 
 
-def _wide_heads(weights: Weights) -> InferredSize:
+def _wide_heads(weights: Weights) -> InferredSize | None:
+    """As many as the query is times wider than the model. A square one does not tell: it is one
+    wide head, or several that share the width, as in Bloem's later package `former`, whose names
+    are nearly the same."""
     query = weights.find(f"{QUERY}.weight")
     rows, d_model = query.tensor.shape
-    return InferredSize(rows // max(d_model, 1), str(query))
+    return InferredSize(rows // d_model, str(query)) if rows > d_model > 0 else None
 
 
 SYSTEMS = {
@@ -458,10 +470,14 @@ def load_foreign(name: str, state_dict: Mapping[str, Tensor], **sizes) -> nn.Mod
     and pad_id, bos_id and eos_id where its code does not fix them (-1: no such token, no padding).
     Raises ValueError, in the system's own parameter names, for whatever does not fit: a weight
     missing, strange, of another shape or no finite real numbers, two that differ where the system
-    has one, another positional table than the preset's, a size that contradicts the weights.
+    has one, another positional table than the preset's, a size that contradicts the weights or
+    that the preset does not have. Warns where float64 is rounded to float32.
     """
     weights = read(name, state_dict)
     known = {field.name for field in fields(PRESETS[name].config)}
     model = build(name, **weights.sizes(known, sizes))
     weights.fill(model)
+    kept = torch.get_default_dtype().itemsize
+    if any(weight.tensor.dtype.itemsize > kept for weight in weights.weights):
+        warnings.warn(ROUNDED.format(name), stacklevel=2)
     return model.eval()

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import tokenizers
 
-from model.files import read_within
-from model.pretrained.families import Described, Sizes
+from model.files import read_json, read_within
+from model.pretrained.families import Sizes
+from model.pretrained.sandbox import try_tokenizer
+from model.pretrained.values import Described
 from model.pretrained.weights import CannotLoad
 from model.spm_tokenizer import SentencePieceTokenizer
-from model.tokenizer import LARGEST, Tokenizer
+from model.tokenizer import LARGEST, CannotRead, Tokenizer
 
 MASK = "[MASK]"
 SPARE = 128  # rows that a vocabulary may have besides, to be a round number
@@ -25,7 +27,11 @@ def tokenizer_of(folder: Path) -> Tokenizer:
             "target.spm and vocab.json."
         )
     try:
+        for file in (folder / "source.spm", folder / "target.spm"):
+            try_tokenizer(file, read_within(file, LARGEST), "sentencepiece")
         return SentencePieceTokenizer.load(folder)
+    except FileNotFoundError as error:
+        raise CannotLoad(f"There is no file {error.filename}.") from None
     except (OSError, ValueError) as error:
         raise CannotLoad(str(error)) from None
 
@@ -51,15 +57,18 @@ def check_vocabulary(where: Path, tokenizer: Tokenizer, sizes: Sizes) -> None:
 
 def _from_json(file: Path) -> Tokenizer:
     try:
-        values = json.loads(read_within(file, LARGEST))
+        values = read_json(file, LARGEST)
         for token in values.get("added_tokens") or ():
             if token["content"] == MASK:  # one types it: it is what BERT fills in
                 token["special"] = False
-        backend = tokenizers.Tokenizer.from_str(json.dumps(values))
+        content = json.dumps(values)
+        try_tokenizer(file, content.encode("utf-8"))
+        return Tokenizer(tokenizers.Tokenizer.from_str(content))
+    except CannotLoad:
+        raise
     # The library raises plain Exceptions.
     except Exception as error:
         raise CannotLoad(f"{file} is no tokenizer: {str(error).rstrip('.')}.") from None
-    return Tokenizer(backend)
 
 
 def special_ids(where: Path, tokenizer: Tokenizer, config: Described, preset: str) -> Sizes:
@@ -72,6 +81,11 @@ def special_ids(where: Path, tokenizer: Tokenizer, config: Described, preset: st
             raise CannotLoad(
                 f"{config.where} lacks pad_token_id, eos_token_id or decoder_start_token_id."
             )
+        if bos > tokenizer.target.last_id:
+            raise CannotLoad(
+                f"{where}: {config.said_by} says {bos:,} for decoder_start_token_id, but its "
+                f"tokenizer has ids up to {tokenizer.target.last_id:,}."
+            )
         wanted = {"</s>": eos, "<pad>": pad}
         ids = {name: tokenizer.target.id_of(name) for name in wanted}
         if ids != wanted:
@@ -80,7 +94,10 @@ def special_ids(where: Path, tokenizer: Tokenizer, config: Described, preset: st
                 "another model's."
             )
     else:
-        before, behind = tokenizer.around()
+        try:
+            before, behind = tokenizer.around()
+        except CannotRead as error:
+            raise CannotLoad(f"{where}: {error}") from None
         if len(before) > 1 or (len(behind) > 1):
             raise CannotLoad(f"{where}: its tokenizer puts several tokens around a text.")
         bos = before[0] if before else -1

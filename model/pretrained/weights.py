@@ -1,22 +1,26 @@
 """Weights in files: what is there is known from their headers, before any number is read. Those of
 safetensors are read here. Pickles are never opened."""
 
-import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from model.files import read_within
+from model.files import read_json
 
 ONE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack", "*.onnx")
 MOST_BYTES = 2**22  # of an index
-REAL = {"F64", "F32", "F16", "BF16"}
+ROWS = 2**10  # of two matrices that are compared at a time
+DOUBLE = "F64"
+REAL = {DOUBLE, "F32", "F16", "BF16"}
+TYPES = {"I": "int", "U": "uint", "F": "float"}  # as safetensors begin the names of theirs
 
 Progress = Callable[[int, int], None]  # hears how many numbers are read by now, and of how many
 
@@ -46,15 +50,33 @@ class Stored:
 
 
 class Weights:
-    """The tensors at a path, a name → its shape. Each kind of file says how numbers are read."""
+    """The tensors at a path, a name → its shape; `others`, a name → its type, hold no real numbers.
+    Each kind of file says how numbers are read. `rounded`: whether some are float64 there, which
+    `fill` rounds."""
 
-    def __init__(self, where: Path, shapes: Mapping[str, tuple[int, ...]]):
-        self.where, self.shapes = where, shapes
+    rounded = False
+
+    def __init__(
+        self,
+        where: Path,
+        shapes: Mapping[str, tuple[int, ...]],
+        others: Mapping[str, str] = MappingProxyType({}),
+    ):
+        self.where, self.shapes, self.others = where, shapes, others
 
     @contextmanager
     def opened(self) -> Iterator[Callable[[str], Tensor]]:
         """What reads a tensor by its name, within the block."""
         raise NotImplementedError
+
+    def equal(self, name: str, other: str) -> bool:
+        """Whether two tensors have the same shape and numbers."""
+        if self.shapes[name] != self.shapes[other]:
+            return False
+        with self.opened() as read:
+            pairs = zip(read(name).split(ROWS), read(other).split(ROWS), strict=True)
+            dtype = torch.get_default_dtype()
+            return all(ours.to(dtype).equal(theirs.to(dtype)) for ours, theirs in pairs)
 
     def plain(self, prefix: str) -> dict[str, str]:
         """Name without the prefix, as it is called today → name."""
@@ -105,39 +127,55 @@ class Weights:
         if unknown := sorted(self.shapes.keys() - set(known)):
             more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
             raise CannotLoad(
-                f"{self.where} has weights that its type of model does not have: "
-                f"{unknown[0]}{more}."
+                f"{self.where} has weights that no part here reads: {unknown[0]}{more}."
             )
 
 
 class Safetensors(Weights):
-    """Those of a folder in Hugging Face's layout, in one file or several."""
+    """Those of a folder in Hugging Face's layout, in one file or several; and of `modules`, folders
+    within it, as MODULE/NAME."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, modules: Iterable[str] = ()):
         """Reads headers alone. Raises CannotLoad."""
-        self.files: dict[str, str] = {}
+        self.places: dict[str, tuple[Path, str]] = {}  # file and the name there
         shapes: dict[str, tuple[int, ...]] = {}
-        for file in _files(folder):
+        others: dict[str, str] = {}
+        prefixes = {
+            folder / module / file: f"{module}/" if module else ""
+            for module in ("", *modules)
+            for file in _files(folder / module)
+        }
+        for file, prefix in prefixes.items():
             try:
-                with safe_open(folder / file, "pt") as opened:
-                    for name in opened.keys():  # noqa: SIM118
-                        part = opened.get_slice(name)
-                        if part.get_dtype() in REAL:  # others are no parameters
-                            self.files[name], shapes[name] = file, tuple(part.get_shape())
+                with safe_open(file, "pt") as opened:
+                    for inside in opened.keys():  # noqa: SIM118
+                        name, part = prefix + inside, opened.get_slice(inside)
+                        if (kind := part.get_dtype()) not in REAL:
+                            others[name] = re.sub(r"^[IUF](?=\d)", lambda m: TYPES[m[0]], kind)
+                        else:
+                            self.places[name] = file, inside
+                            shapes[name] = tuple(part.get_shape())
+                            self.rounded |= kind == DOUBLE
             except (SafetensorError, OSError) as error:
-                raise CannotLoad(f"{folder / file} cannot be read: {error}.") from None
-        if not shapes:
+                raise CannotLoad(f"{file} cannot be read: {error}.") from None
+        if not shapes and not others:
             raise CannotLoad(f"{folder} has a file of weights with no tensor in it.")
-        super().__init__(folder, shapes)
+        super().__init__(folder, shapes, others)
 
     @contextmanager
     def opened(self) -> Iterator[Callable[[str], Tensor]]:
         with ExitStack() as stack:
-            files = {
-                file: stack.enter_context(safe_open(self.where / file, "pt"))
-                for file in set(self.files.values())
-            }
-            yield lambda name: files[self.files[name]].get_tensor(name)
+            files = {file: stack.enter_context(safe_open(file, "pt")) for file in self.files}
+
+            def read(name: str) -> Tensor:
+                file, inside = self.places[name]
+                return files[file].get_tensor(inside)
+
+            yield read
+
+    @property
+    def files(self) -> set[Path]:
+        return {file for file, _ in self.places.values()}
 
 
 def _squeezed(shape: Iterable[int]) -> tuple[int, ...]:
@@ -151,9 +189,9 @@ def _files(folder: Path) -> list[str]:
         return [ONE]
     if (folder / INDEX).is_file():
         try:
-            names = json.loads(read_within(folder / INDEX, MOST_BYTES))["weight_map"].values()
+            names = read_json(folder / INDEX, MOST_BYTES)["weight_map"].values()
             files = sorted({str(name) for name in names})
-        except (ValueError, KeyError, AttributeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise CannotLoad(f"{folder / INDEX} cannot be read: {error!r}.") from None
         for file in files:
             if Path(file).name != file:

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from model.pause import pause
 from model.probing.applying import Given, applied
 from model.probing.capture import inputs_of, outputs_of
 from model.probing.run import Run
@@ -178,6 +179,7 @@ def _answers(model: nn.Module, hidden: Tensor, ids: Tensor, following: Sequence[
     at_once = max(1, MOST_LOGITS // model.config.vocab_size)
     best, wanted = [], []
     for start in range(0, hidden.shape[1], at_once):
+        pause()
         rows = slice(start, start + at_once)
         logits = model.logits(hidden[:, rows], ids[:, rows])[0].float()
         best.append(most_probable(logits, MOST))

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from model.card import parameter_count
+from model.pause import pause
 from model.probing.applying import Given, applied_by_row
 from model.probing.changes import Change, HeadOff, Hidden, Patched, Scope, Skipped, written
 from model.probing.run import Run
@@ -221,6 +222,7 @@ def sweeping(
     at_once = _at_once(model, run)
     for start in range(0, max(1, len(rest)), at_once):
         some = rest[start : start + at_once]
+        pause(len(effects), len(each))
         plain, *scores = _scores(model, run, some, [first[one] for one in some], score, given)
         effects |= {one: now - plain for one, now in zip(some, scores, strict=True)}
         measured = tuple(one for one in each if one in effects)
@@ -264,8 +266,11 @@ def _scores(
         scores = torch.cosine_similarity(vectors, vectors[:1], dim=-1)
     else:
         # Some at a time: logits of a large vocabulary are more numbers than all else.
-        parts = hidden.split(max(1, MOST_LOGITS // hidden.shape[1]))
-        scores = torch.cat([score.of(model.logits(one, ids[-1]), following) for one in parts])
+        scores = []
+        for some in hidden.split(max(1, MOST_LOGITS // hidden.shape[1])):
+            pause()
+            scores.append(score.of(model.logits(some, ids[-1]), following))
+        scores = torch.cat(scores)
     return scores.double().cpu().numpy()
 
 

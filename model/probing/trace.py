@@ -25,15 +25,11 @@ from model.probing.sites import (
     predicted_side,
     sides_of,
 )
-from model.tokenizer import ROLES, Encoding, Tokenizer, special
+from model.tokenizer import ROLES, CannotRead, Encoding, Tokenizer, special
 from model.transformer import Config, MultiHeadAttention, Side, Site
 
 NONE = -1  # in place of an id
 SHARE = 0.5  # of the free memory that weights may take; pages make pictures and files of them
-
-
-class CannotRead(ValueError):
-    """A text that this model cannot read, in a sentence."""
 
 
 class TooLong(CannotRead):

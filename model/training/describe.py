@@ -1,16 +1,24 @@
 """What an app should know of a trained model: `python -m model describe NAME --data DIR`.
 
+    python -m model describe en-de --data multi30k
+    python -m model describe models/enpt --file sentences.txt
+
 What the text of its training is like, by which a sentence unlike it is told, the head that it is
 opened on, which heads align words, and the mean output of each head, which is put in the place of
 one that is ablated.
-Measured on the validation data and written into the card, the averages into means.safetensors;
-training does this when it ends.
+
+Measured on the validation data of its task; training does this when it ends. Of a model that was
+trained elsewhere, give a --file: a line is a source, or source and target with a tab between, and
+without a target the model writes its own. Then nothing is said of its training's text. What is
+found is written into the card, of a model that was added into headlight.json in its folder; the
+averages into means.safetensors.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 
 import torch
 from torch.nn import functional as F
@@ -20,12 +28,13 @@ from model.analysis.alignment import HeadAlignment
 from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share
 from model.analysis.head_metrics import measured, most_telling, over_sentences
 from model.arguments import parser_of
-from model.checkpoint import Checkpoint, load, write_card, write_means
+from model.checkpoint import Checkpoint, add_to_card, load, write_means
+from model.corpus.sentences import Line, read
 from model.decoding.search import greedy_decode
 from model.masks import Masks
 from model.probing.patching import recorded
 from model.probing.run import Run
-from model.probing.trace import TooLong, trace
+from model.probing.trace import CannotRead, TooLong, read_of, trace
 from model.training import tasks
 from model.training.data import DataError, pad
 from model.training.evaluate import in_batches
@@ -41,14 +50,30 @@ def describe(folder: str | Path, task: Task) -> dict:
     """Measures a checkpoint and writes what it finds; gives what the card says now of its `domain`
     (see analysis.domain), of the head that it `opens` on, and of its `alignment`, where it has
     cross-attention (see analysis.alignment)."""
-    checkpoint = load(folder)
     texts = [source for source, _ in task.examples()["val"][:MOST]]
-    domain = Domain.measured(task.text, measures(checkpoint, texts), SHARE)
-    found = {"domain": domain.to_card(), "opens": opening_head(checkpoint, texts[:MOST_TRACED])}
-    if aligning := alignment_of(checkpoint, texts[:MOST_TRACED]):
+    domain = Domain.measured(task.text, measures(load(folder), texts), SHARE)
+    found = {"domain": domain.to_card()}
+    return describe_heads(
+        folder, [Line(i, text) for i, text in enumerate(texts[:MOST_TRACED], 1)], found
+    )
+
+
+def describe_heads(
+    folder: str | Path, lines: Sequence[Line], found: Mapping = MappingProxyType({})
+) -> dict:
+    """As `describe`, of a checkpoint's heads alone; with what else was `found`. Raises DataError
+    where the model can read none of the lines."""
+    checkpoint = load(folder)
+    if len(checkpoint.model.sides()) == 1 and any(line.target for line in lines):
+        raise DataError("This model reads one text and no target.")
+    runs = list(runs_of(checkpoint, lines))
+    if not runs:
+        raise DataError("None of these sentences fits into the model.")
+    found = {**found, "opens": opening_head(checkpoint, runs)}
+    if aligning := alignment_of(checkpoint, runs):
         found["alignment"] = aligning.to_card()
-    write_card(folder, checkpoint.card | found)
-    write_means(folder, mean_outputs(checkpoint, texts[:MOST_TRACED]))
+    add_to_card(folder, found)
+    write_means(folder, mean_outputs(checkpoint, runs))
     return found
 
 
@@ -78,65 +103,74 @@ def measures(checkpoint: Checkpoint, texts: list[str]) -> dict[str, list[float]]
     return values
 
 
-def opening_head(checkpoint: Checkpoint, texts: list[str]) -> dict:
+def runs_of(checkpoint: Checkpoint, lines: Iterable[Line]) -> Iterator[Run]:
+    """Of all lines that the model can read."""
+    for line in lines:
+        with suppress(TooLong):
+            run = checkpoint.run(line.source, line.target)
+            read_of(checkpoint.model, run)
+            yield run
+
+
+def opening_head(checkpoint: Checkpoint, runs: Sequence[Run]) -> dict:
     """Kind, layer and head, counted from 0, the layer as its site has it: the most telling head of
-    the last kind, over all texts that the model can read."""
-    seen = [trace(checkpoint.model, run) for run in _runs(checkpoint, texts)]
+    the last kind."""
+    seen = [trace(checkpoint.model, run) for run in runs]
     kind, sites = list(seen[0].kinds.items())[-1]
     layer, head = most_telling(over_sentences([measured(trace)[kind] for trace in seen]))
     return {"kind": kind, "layer": sites[layer].layer, "head": head}
 
 
-def alignment_of(checkpoint: Checkpoint, texts: list[str]) -> HeadAlignment | None:
-    """How well each head aligns what the model writes; None for a model without cross-attention."""
+def alignment_of(checkpoint: Checkpoint, runs: Sequence[Run]) -> HeadAlignment | None:
+    """How well each head aligns words; None for a model without cross-attention."""
     model = checkpoint.model
     if alignment.aligning_kind(model.sites(), model.sides()) is None:
         return None
-    runs = list(_runs(checkpoint, texts))
     return alignment.measured(
         [alignment.of_trace(trace(model, run)) for run in runs],
         [alignment.of_influence(model, run) for run in runs],
     )
 
 
-def mean_outputs(checkpoint: Checkpoint, texts: list[str]) -> dict[str, torch.Tensor]:
+def mean_outputs(checkpoint: Checkpoint, runs: Iterable[Run]) -> dict[str, torch.Tensor]:
     """Name of an attention → the mean output of its heads, (heads, d_head), over all tokens of all
-    texts, special ones too, and of what the model writes for them."""
+    texts that are read, special ones too."""
     rows: dict[str, list[torch.Tensor]] = {site.name: [] for site in checkpoint.model.sites()}
-    for run in _runs(checkpoint, texts):
+    for run in runs:
         given = recorded(checkpoint.model, run)
         for name, outputs in rows.items():
             outputs.append(given[name, "heads"].double())
     return {name: torch.cat(outputs).mean(dim=0).float() for name, outputs in rows.items()}
 
 
-def _runs(checkpoint: Checkpoint, texts: list[str]) -> Iterator[Run]:
-    """Of all texts that the model can read."""
-    for text in texts:
-        with suppress(TooLong):
-            yield checkpoint.run(text)
-
-
 def main(arguments: list[str] | None = None) -> None:
     parser = parser_of("describe", __doc__)
     parser.add_argument("checkpoint", help="a shipped one by name, or its folder")
     parser.add_argument("--data", type=Path, metavar="DIR", help="its data (for pairs: FILE.tsv)")
+    parser.add_argument("--file", type=Path, help="sentences, for a model without a task")
     args = parser.parse_args(arguments)
+    if args.file and args.data:
+        parser.error("give either a --file or the --data of the task")
     try:
         card = load(args.checkpoint).card
-        task = tasks.of_card(card, args.data)
-        found = describe(args.checkpoint, task)
-    except (DataError, FileNotFoundError) as error:
+        if args.file:
+            found = describe_heads(args.checkpoint, read(args.file)[:MOST_TRACED])
+        elif card.get("task") in tasks.NAMES:
+            found = describe(args.checkpoint, tasks.of_card(card, args.data))
+        else:
+            raise DataError("The card of this model names no task; give a --file of sentences.")
+    except (DataError, CannotRead, FileNotFoundError) as error:
         sys.exit(str(error))
-    domain, opens = Domain.of_card(found), found["opens"]
-    ranges = ", ".join(
-        f"{name} {mean:.3g} ± {sd:.2g}" for name, (mean, sd) in domain.ranges.items()
-    )
-    print(
-        f"{domain.text}: {ranges}; {domain.share:.1%} of {domain.examples:,} texts within "
-        f"{domain.limit:.2f} standard deviations\n"
-        f"opened on {opens['kind']}, layer {opens['layer'] + 1}, head {opens['head'] + 1}"
-    )
+    if domain := Domain.of_card(found):
+        ranges = ", ".join(
+            f"{name} {mean:.3g} ± {sd:.2g}" for name, (mean, sd) in domain.ranges.items()
+        )
+        print(
+            f"{domain.text}: {ranges}; {domain.share:.1%} of {domain.examples:,} texts within "
+            f"{domain.limit:.2f} standard deviations"
+        )
+    opens = found["opens"]
+    print(f"opened on {opens['kind']}, layer {opens['layer'] + 1}, head {opens['head'] + 1}")
     if aligning := HeadAlignment.of_card(found):
         heads = ", ".join(f"layer {layer + 1} head {head + 1}" for layer, head in aligning.heads)
         print(f"aligned best by {heads}: {aligning.together:.1%} of {aligning.words:,} words")

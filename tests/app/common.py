@@ -1,13 +1,25 @@
-"""Settings, views and bundles as tests of several files make them."""
+"""Settings, views and bundles as tests of several files make them, and Markdown as Streamlit shows
+it."""
 
 import io
+import re
 import zipfile
+
+from markdown_it import MarkdownIt
 
 from app import theme
 from app.components.packing import Look
 from app.export.view import View
 from app.settings import SETTINGS, shared
 from model.analysis.reading import Reading
+
+MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+NOTHING = "\ue000"  # in the place of an empty span
+# What Streamlit 1.67 makes of texts once Markdown is parsed, each text by itself.
+LATE = re.compile(
+    r"https?://[-.\w]|www\.|[-.\w+]@[-\w]+\.|:[\w+-]+:|(?:^|\s)(?:<->|->|<-|--|>=|<=|~=)(?:\s|$)",
+    re.IGNORECASE,
+)
 
 
 def complete(chosen) -> dict:
@@ -30,3 +42,24 @@ def view_of(trace, kind="cross", layer=2, head=1, reading=Reading(), **looks) ->
 def files_of(bundle: bytes) -> dict[str, bytes]:
     with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
+
+
+def plain_text(markdown: str) -> str:
+    """The text that Streamlit shows of Markdown that is nothing but text; fails where it is more,
+    apart from what our own sentences set in bold or strike through."""
+    pieces = re.split(r"(\\.)", markdown.replace(":small[]", NOTHING), flags=re.DOTALL)
+    bare = "".join(pieces[::2])
+    assert not re.search(r"\$|:[\w-]+\[|:material/", bare), markdown
+    text = ""
+    for token in MARKDOWN.parse("".join(pieces)):
+        assert token.type.removesuffix("_open").removesuffix("_close") in ("paragraph", "inline"), (
+            markdown
+        )
+        for inner in token.children or ():
+            assert re.fullmatch("(strong|s)_(open|close)|text(_special)?|softbreak", inner.type), (
+                markdown
+            )
+            text += "\n" if inner.type == "softbreak" else inner.content
+    for piece in text.split(NOTHING):
+        assert not LATE.search(piece), markdown
+    return text.replace(NOTHING, "")

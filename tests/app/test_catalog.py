@@ -8,8 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
 
 from app import catalog
+from tests.app.common import plain_text
 from tests.model.pretrained.folders import write
 
 
@@ -105,7 +107,7 @@ def test_a_broken_folder_fails_alone_and_says_so(page, broken, what):
     assert not page.exception and not page.error
     page.selectbox(key="model").set_value("bad").run()
     assert not page.exception
-    assert page.error[0].value.startswith("The model “bad” cannot be read (")
+    assert plain_text(page.error[0].value).startswith("The model “bad” cannot be read (")
     page.selectbox(key="model").set_value("good").run()
     assert not page.exception and not page.error
 
@@ -122,7 +124,7 @@ def test_a_model_that_cannot_be_read_is_tried_once_for_all_settings(page, broken
 
     monkeypatch.setattr(catalog, "_read", read)
     page.run()
-    assert page.error[0].value.startswith("The model “bad” cannot be read (")
+    assert plain_text(page.error[0].value).startswith("The model “bad” cannot be read (")
     assert len(tried) == 2  # by the settings, and by the page, which says why
 
 
@@ -203,3 +205,38 @@ def test_two_sessions_that_ask_for_a_model_at_once_have_it_read_once(page, monke
     with ThreadPoolExecutor() as pool:
         views = [*pool.map(lambda _: catalog.view_of("en-de", "final", "cpu"), range(3))]
     assert len(count) == 1 and len({id(view.model) for view in views}) == 3
+
+
+def fails_on_pairs(folder):
+    """Its tokenizer's regular expression takes more steps on 28 times qk than are allowed."""
+    backend = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    first = pre_tokenizers.Split(Regex("((qk)+(qk)+)+y"), "isolated")
+    backend.pre_tokenizer = pre_tokenizers.Sequence([first, backend.pre_tokenizer])
+    backend.save(str(folder / "tokenizer.json"))
+
+
+@pytest.mark.parametrize("view", ["attention", "heads", "generate"])
+def test_a_text_that_the_tokenizer_fails_on_is_told(page, broken, view):
+    broken(fails_on_pairs)
+    page.query_params.update(model="bad", source="qk" * 28, target="ein Hund")
+    page.run()
+    page.switch_page(f"views/{view}.py").run()
+    assert not page.exception
+    assert "fails on this text: Onig: Regex search error" in plain_text(page.error[0].value)
+    assert "Your text is still in the box." in plain_text(page.error[0].value)
+    page.text_area(key="source").set_value("the dog").run()
+    assert not page.exception and not page.error
+
+
+def test_a_tokenizer_that_takes_all_memory_fails_alone(page, broken):
+    def grows(folder):
+        backend = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        steps = [normalizers.Replace("a", "a" * 10) for _ in range(12)]
+        backend.normalizer = normalizers.Sequence(steps)
+        backend.save(str(folder / "tokenizer.json"))
+
+    broken(grows)
+    page.query_params.update(model="bad", source="a", target="ein Hund")
+    page.run()
+    assert not page.exception
+    assert "more than 1.1 GB of memory" in plain_text(page.error[0].value)

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -18,12 +19,14 @@ from app.views import _blocks
 from model.analysis.architecture import blocks
 from model.checkpoint import load
 from model.families.rotary import angles
+from model.pretrained.contents import ROUNDED
 from model.probing.capture import view
 from model.probing.changes import VERBS, parse
 from model.probing.head_steps import compared
-from tests.app.common import complete, view_of
+from tests.app.common import complete, plain_text, view_of
 from tests.app.export.test_bertviz_html import params
-from tests.model.pretrained.folders import FAMILIES, TINY, write
+from tests.model.pretrained.folders import FAMILIES, TINY, in_doubles, write
+from tests.model.pretrained.test_sentence_encoders import DENSE, encoder
 
 TEXT = "The dog sees the cat and it sees the dog."
 
@@ -63,6 +66,21 @@ def test_every_page_opens(opened, name):
         said = [error.value for error in page.error]
         assert all("no linear function" in text for text in said), key
         assert not said or (key == "attribution" and name in ("bert", "minilm"))
+
+
+@pytest.fixture
+def double(models):
+    write(models / "double", "qwen3")
+    in_doubles(models / "double")
+    yield "double"
+    shutil.rmtree(models / "double")
+
+
+def test_weights_that_are_rounded_are_said(double, opened):
+    page = opened(double, "model")
+    assert not page.exception and [info.value for info in page.info] == [ROUNDED]
+    page.selectbox(key="model").set_value("qwen3").run()
+    assert not page.exception and not page.info
 
 
 @pytest.mark.parametrize("section", LAB)
@@ -162,6 +180,34 @@ def test_blocks_say_what_such_a_model_has(folders, name):
     assert ("an activation and a norm" in said.get("generator", "")) == (name == "bert")
 
 
+@pytest.mark.parametrize("pooling", ["mean", "max", "cls", "lasttoken"])
+def test_a_sentence_encoder_says_how_it_makes_its_vector(page, folders, pooling):
+    """On the page Architecture: what its pooling takes, its linear maps and the length."""
+    name = f"encoder-{pooling}"
+    maps = encoder(
+        folders / "minilm", folders / name, {"pooling_mode": pooling}, DENSE["two"], True
+    )
+    page.query_params.update(dict(model=name, source=TEXT))
+    well(page.run())
+    well(page.switch_page(PAGES["model"].file).run())
+    checkpoint = load(folders / name)
+    run = checkpoint.run(TEXT)
+    told = labels.output(checkpoint, run, lambda: checkpoint.trace_run(run))
+    assert told == ("Output", "an embedding of 7 numbers")
+    trace = checkpoint.trace(TEXT)
+    shown = {block.part: block for block in blocks(checkpoint.model, {"src": 5})}
+    said = {
+        part: _blocks.explained(checkpoint.model, trace, shown[part])
+        for part in ("pooling", "dense")
+    }
+    takes = dict(mean="the mean", max="the largest", cls="its first token", lasttoken="its last")
+    assert takes[pooling] in said["pooling"] and "length" not in said["pooling"]
+    assert "24 → 40" in said["dense"] and "40 → 7 and a GELU" in said["dense"]
+    assert "divided by its length" in said["dense"] and shown["dense"].shape == (1, 7)
+    numbers = sum(p.numel() for linear, _ in maps for p in linear.parameters())
+    assert shown["dense"].parameters == numbers
+
+
 def test_queries_and_keys_are_those_that_are_compared(folders):
     """Turned ones, of the shared key head: their product over √d_head is the model's score."""
     from model.probing.head_steps import head_steps
@@ -208,7 +254,7 @@ def kind_of(name):
 def well(page, *allowed):
     """Whether nothing is wrong but what may be said."""
     assert not page.exception, [one.value for one in page.exception]
-    said = [error.value for error in page.error]
+    said = [plain_text(error.value) for error in page.error]
     assert all(any(part in text for part in allowed) for text in said), said
     return True
 

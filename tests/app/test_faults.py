@@ -49,7 +49,7 @@ def test_a_full_disk_is_told_once_and_the_old_file_stays(tmp_path, capsys, name,
     arguments = [name, "en-de", "A dog runs.", "--out", str(out)]
     with pytest.raises(SystemExit) as end, most_bytes_of_a_file(10):
         command(arguments)
-    said = capsys.readouterr().err if end.value.code == 2 else f"{end.value.code}\n"
+    said = capsys.readouterr().err if end.value.code == 1 else f"{end.value.code}\n"
     assert said.startswith(f"{out} cannot be written: ") and said.count("\n") == 1
     assert out.read_text() == "old" and list(tmp_path.iterdir()) == [out]
     command(arguments)

@@ -170,7 +170,7 @@ def test_a_survey_that_is_none_is_said_and_one_of_other_weights(page, models, wr
     file.write_bytes(b"no survey" if wrong == "bytes" else copied)
     try:
         page = opened(page, "uneven", measured_on=SURVEY)
-        said = {"bytes": "cannot be read", "weights": "of other weights"}[wrong]
+        said = {"bytes": "is no survey", "weights": "of other weights"}[wrong]
         assert said in page.info[0].value
     finally:
         file.unlink()

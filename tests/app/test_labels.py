@@ -8,6 +8,7 @@ from model import presets
 from model.analysis.head_metrics import measure, tokens_of
 from model.analysis.reading import Reading
 from model.tokenizer import Tokenizer
+from tests.app.common import plain_text
 from tests.conftest import LINES
 from tests.model.common import traced
 
@@ -53,7 +54,7 @@ def test_nan_is_located(tokenizer):
     attention["decoder"][1, :, 0] = np.nan
     attention["cross"][1] = np.nan
     said = labels.first_undefined(attention, made)
-    assert "decoder self-attention, layer 2, row “<s>”" in said
+    assert "decoder self-attention, layer 2, row “<s>”" in plain_text(said)
 
 
 @pytest.fixture(scope="module")

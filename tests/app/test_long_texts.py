@@ -13,6 +13,7 @@ from model.analysis.reading import Reading
 from model.masks import Masks
 from model.probing.long_trace import attention_of
 from model.probing.trace import bytes_of_weights, read_of
+from tests.app.common import plain_text
 from tests.model.pretrained.folders import write
 
 TEXT = "the dog sees the cat and the cat sees the dog"
@@ -41,8 +42,9 @@ def pages(page, monkeypatch):
     """Opens all pages for a model, each text as a long one or not, and gives what each says."""
 
     def said_by(page):
-        kinds = page.error, page.info, page.warning, page.markdown, page.caption, page.dataframe
-        values = [one.value for some in kinds for one in some]
+        kinds = page.info, page.warning, page.markdown, page.caption, page.dataframe
+        values = [plain_text(one.value) for one in page.error]
+        values += [one.value for some in kinds for one in some]
         return [one.to_csv() if isinstance(one, pd.DataFrame) else one for one in values]
 
     def of(name, long, only=PAGES, **more):

@@ -10,6 +10,7 @@ from app.pages import PAGES
 from model.analysis import finite
 from model.checkpoint import load
 from model.corpus.trace_command import main as trace_command
+from tests.app.common import plain_text
 
 FILE = "model.safetensors"
 QUERY = "encoder.layers.1.self_attn.query.weight"
@@ -43,7 +44,8 @@ def models(models, tmp_path_factory):
 
 
 def said(page) -> list[str]:
-    return [one.value for one in page.error if one.value.startswith(("The numbers", "Numbers"))]
+    sentences = [plain_text(error.value) for error in page.error]
+    return [one for one in sentences if one.startswith(("The numbers", "Numbers"))]
 
 
 def opened(page, name):

@@ -8,13 +8,14 @@ import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
 
-from app import board, serve
+from app import board, limits, serve
 
 needs_nginx = pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
 
@@ -35,6 +36,12 @@ def named(name):
             self.end_headers()
             self.wfile.write(name.encode())
 
+        def do_PUT(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(f"{len(body)} bytes".encode())
+
         def log_message(self, *_): ...
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -45,19 +52,23 @@ def named(name):
 
 
 @contextmanager
-def nginx(folder, replicas):
+def nginx(replicas):
     port = free_port()
-    file = folder / "nginx.conf"
-    file.write_text(serve.configuration(replicas, port, folder))
-    process = subprocess.Popen(["nginx", "-p", folder, "-e", "stderr", "-c", file])
-    for _ in range(200):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.05)
-    yield f"http://127.0.0.1:{port}"
-    process.terminate()
-    process.wait(10)
+    with serve.folder_for_nginx() as name:
+        folder = Path(name)
+        file = folder / "nginx.conf"
+        file.write_text(serve.configuration(replicas, port, folder))
+        process = subprocess.Popen(["nginx", "-p", folder, "-e", "stderr", "-c", file])
+        try:
+            for _ in range(200):
+                with socket.socket() as probe:
+                    if probe.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                time.sleep(0.05)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait(10)
 
 
 def visit(address, cookie=""):
@@ -68,11 +79,11 @@ def visit(address, cookie=""):
 
 
 @needs_nginx
-def test_a_visitor_finds_the_same_process_again(tmp_path):
+def test_a_visitor_finds_the_same_process_again():
     with (
         named("replica1") as first,
         named("replica2") as second,
-        nginx(tmp_path, {"replica1": first, "replica2": second}) as address,
+        nginx({"replica1": first, "replica2": second}) as address,
     ):
         visits = [visit(address) for _ in range(30)]
         assert {name for name, _ in visits} == {"replica1", "replica2"}
@@ -82,14 +93,32 @@ def test_a_visitor_finds_the_same_process_again(tmp_path):
 
 
 @needs_nginx
-def test_a_visitor_of_a_process_that_is_gone_is_given_another(tmp_path):
-    with named("replica3") as port, nginx(tmp_path, {"replica3": port}) as address:
+def test_a_visitor_of_a_process_that_is_gone_is_given_another():
+    with named("replica3") as port, nginx({"replica3": port}) as address:
         name, given = visit(address, "headlight=replica1")
         assert name == "replica3" and given.startswith("headlight=replica3;")
         hostile = 'headlight=127.0.0.1:22"{}'
         assert visit(address, hostile)[0] == "replica3"
-        with pytest.raises(urllib.error.HTTPError, match="404"):
-            visit(f"{address}/_stcore/script-health-check")
+
+
+def put(address, size):
+    """Status and text of the answer to an upload of so many bytes."""
+    request = urllib.request.Request(address, bytes(size), method="PUT")
+    try:
+        with urllib.request.urlopen(request, timeout=60) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+@needs_nginx
+def test_an_upload_comes_through_nginx_and_a_too_large_one_gets_our_sentence():
+    """It is more than nginx holds in memory."""
+    with named("replica1") as port, nginx({"replica1": port}) as address:
+        size = limits.LARGEST_UPLOAD * 2**20
+        assert put(address, size) == (200, f"{size} bytes")
+        assert put(address, size + 1) == (413, limits.TOO_LARGE)
 
 
 def test_every_address_names_this_machine_and_none_itself_alone():
@@ -112,7 +141,7 @@ def test_the_process_that_stands_ready_takes_the_place_of_one_that_died(monkeypa
 
     def start(service):
         service.started += 1
-        process = SimpleNamespace(poll=lambda: None, returncode=-9)
+        process = SimpleNamespace(poll=lambda: None, returncode=-9, end_group=lambda: None)
         name = f"replica{service.started}"
         service.replicas.append(serve.Replica(name, service.started, process, service.started < 4))
 

@@ -13,7 +13,7 @@ from streamlit import config
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from app import guard, start, theme
+from app import board, guard, limits, start, theme
 from app.document import Document
 from app.guard import Guard, is_own
 from tests.conftest import ROOT, run_apart, serve
@@ -147,7 +147,8 @@ def test_a_host_that_is_none_stays_out_of_the_policy():
     async def send(message):
         sent.append(message)
 
-    scope = {"type": "http", "method": "GET", "headers": [(b"host", b"x; script-src *")]}
+    headers = [(b"host", b"x; script-src *")]
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": headers}
     run_apart(Guard(app)(scope, None, send))
     policy = dict(sent[0]["headers"])[b"content-security-policy"].decode()
     assert "x;" not in policy and policy.count("script-src") == 1
@@ -159,7 +160,6 @@ def test_uploads_are_bounded_over_all_sessions(monkeypatch):
     taken, held = [], 0
     monkeypatch.setattr(guard, "MOST_UPLOADED", 100)
     monkeypatch.setattr(guard, "uploaded", lambda: held)
-    monkeypatch.setattr(config, "get_option", {"server.maxUploadSize": 1}.get)
     guarded = Guard(lambda *asked: upload(*asked))
 
     def put(**headers):
@@ -170,7 +170,8 @@ def test_uploads_are_bounded_over_all_sessions(monkeypatch):
 
         given = [(name.replace("_", "-").encode(), str(value).encode())
                  for name, value in headers.items()]  # fmt: skip
-        return guarded({"type": "http", "method": "PUT", "headers": given}, None, send), statuses
+        scope = {"type": "http", "method": "PUT", "path": "/", "headers": given}
+        return guarded(scope, None, send), statuses
 
     async def upload(scope, receive, send):
         taken.append(dict(scope["headers"]).get(b"content-length"))
@@ -193,6 +194,49 @@ def test_uploads_are_bounded_over_all_sessions(monkeypatch):
         run_apart(asked)
         assert statuses[0] == expected, size
     assert taken == [b"60", b"60", b"50"]
+
+
+def test_what_is_too_large_is_refused_in_a_sentence(elsewhere):
+    too_large = {"Content-Length": str(limits.LARGEST_UPLOAD * 2**20 + 1)}
+    refused = answer(elsewhere[0], "PUT", "/_stcore/upload_file/a/b", **too_large)
+    assert refused.status == 413 and refused.read().decode() == limits.TOO_LARGE
+
+
+def test_nobody_may_run_the_script_or_count_sessions_by_an_address_of_streamlit_s(models):
+    """Even where Streamlit is told to allow it."""
+    with serve(models, STREAMLIT_SERVER_SCRIPT_HEALTH_CHECK_ENABLED="true") as address:
+        host = address.removeprefix("http://")
+        for path in ("/_stcore/script-health-check", "/_stcore/metrics"):
+            for written in (path, f"{path}?families=sessions", path.replace("_", "%5f", 1)):
+                for method in ("GET", "HEAD", "OPTIONS"):
+                    assert answer(host, method, written).status == 404, written
+        assert answer(host, "GET", "/_stcore/health").status == 200
+
+
+@pytest.mark.parametrize("ends", ["ok", "timeout ok", "error"])
+def test_a_class_is_answered_once_the_first_page_is_drawn(monkeypatch, ends):
+    """A slow machine gets another try; where the page fails, the server does not start."""
+    left = ends.split()
+
+    async def run():
+        why = left.pop(0)
+        return why == "ok", why
+
+    instance = SimpleNamespace(does_script_run_without_error=run)
+    monkeypatch.setattr(start.runtime, "get_instance", lambda: instance)
+    monkeypatch.setattr(start, "open_browser", lambda: None)
+    monkeypatch.setenv(board.ADDRESS, "http://192.0.2.1:8501")
+
+    async def served():
+        async with start.starting(None):
+            assert not left
+
+    if ends == "error":
+        with pytest.raises(RuntimeError, match="first page"):
+            run_apart(served())
+    else:
+        run_apart(served())
+    assert not left
 
 
 def test_what_streamlit_keeps_of_uploads_is_counted(monkeypatch):

@@ -18,7 +18,7 @@ from app.export.view import permalink
 from app.settings import shared
 from model import Masks, load
 from model.checkpoint import parameters_sha256, untrained
-from tests.app.common import complete, files_of, view_of
+from tests.app.common import complete, files_of, plain_text, view_of
 from tests.app.export.test_bundle import BROKEN, recorded, set_to
 from tests.conftest import ROOT
 
@@ -193,7 +193,7 @@ def test_a_broken_pack_changes_nothing_and_the_session_goes_on(take_away, models
     breaks, _ = BROKEN[name]
     before = dict(catalog._views().entries)
     page = drop(take_away, breaks(good, files_of(good)))
-    assert page.error[0].value.startswith("This pack was not opened.")
+    assert plain_text(page.error[0].value).startswith("This pack was not opened.")
     assert page.session_state["model"] == "short"
     assert dict(catalog._views().entries) == before
     page = drop(page, good)

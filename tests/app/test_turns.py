@@ -1,17 +1,24 @@
 """Who computes when many ask."""
 
+import itertools
 import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
-from app import compute, labels
+from app import catalog, compute, labels
+from app import turns as queue
 from app.turns import Turns
+from model.decoding.generate import Beam, Sampling
+from model.pause import pausing
 from model.probing.run import Run
+from model.probing.sweeps import Score
 
 
 def come(turns, pool, names, block):
@@ -51,7 +58,7 @@ def test_two_never_compute_with_the_same_thing():
     def block(name):
         with turns.turn(name[0]):
             came.append(name)
-            together.append(sorted(turns.computing.values()))
+            together.append([work.thing for work in turns.computing.values()])
             release.wait(10)
 
     with ThreadPoolExecutor(8) as pool:
@@ -122,3 +129,228 @@ def test_the_wait_in_words():
     assert [labels.ahead(n) for n in (0, 1, 12)] == [
         "You are next …", "1 person is ahead of you …", "12 people are ahead of you …",
     ]  # fmt: skip
+
+
+@pytest.fixture
+def always(monkeypatch):
+    """Whoever computes gives way at each pause, and one computes at a time."""
+    monkeypatch.setattr(queue, "LONG", 0.0)
+    monkeypatch.setattr(compute, "TURNS", Turns(1))
+    return compute.TURNS
+
+
+def wait_until(is_so):
+    end = time.monotonic() + 10
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.001)
+    assert is_so()
+
+
+def test_short_work_goes_before_long_between_its_steps(monkeypatch):
+    monkeypatch.setattr(queue, "LONG", 0.3)
+    turns, came, release = Turns(1), [], threading.Event()
+
+    def long(name):
+        with turns.turn(name):
+            while not release.is_set():
+                came.append(name)
+                time.sleep(0.005)
+                turns.pause()
+
+    def short(name):
+        with turns.turn(name):
+            came.append(name)
+
+    def by_turns():
+        return [name for name, _ in itertools.groupby(name for name in [*came] if name in "ab")]
+
+    with ThreadPoolExecutor(8) as pool, releasing(release):
+        asked = come(turns, pool, "ab", long)
+        wait_until(lambda: len(by_turns()) > 2)  # in the midst of both
+        for name in "cdefgh":
+            before = len(came)
+            pool.submit(short, name).result(10)
+            assert came.index(name) <= before + 10  # far less than a turn lasts
+            time.sleep(0.1)
+    assert [one.exception(10) for one in asked] == [None] * 2
+    assert len(by_turns()) < len(came) / 10  # each of many steps
+    assert not turns.computing and not turns.waiting
+
+
+@contextmanager
+def releasing(event):
+    """Threads that wait for it go on, also where a test fails."""
+    try:
+        yield
+    finally:
+        event.set()
+
+
+def test_nobody_has_what_one_computes_with_while_it_has_given_its_turn_up(always):
+    """Hooks of the one that waits in the midst of its pass would fire in the other."""
+    came, goes_on, ends = [], threading.Event(), threading.Event()
+
+    def first(name):
+        with always.turn("view"):
+            came.append("begins")
+            goes_on.wait(10)
+            always.pause()
+            came.append("goes on")
+
+    def others(name):
+        with always.turn(name):
+            came.append(name)
+            if name == "other":
+                ends.wait(10)
+
+    with ThreadPoolExecutor(4) as pool, releasing(goes_on), releasing(ends):
+        asked = come(always, pool, ["first"], first)
+        asked += come(always, pool, ["view", "other"], others)
+        goes_on.set()
+        wait_until(lambda: "other" in came)
+        ends.set()
+        assert [one.exception(10) for one in asked] == [None] * 3
+    assert came == ["begins", "other", "goes on", "view"]
+
+
+def test_of_large_works_few_are_under_way(always):
+    """Each holds its memory while others compute."""
+    under_way, most, release = set(), [], threading.Event()
+
+    def large(name):
+        with always.turn(name, large=True):
+            under_way.add(name)
+            while not release.is_set():
+                most.append(len(under_way))
+                time.sleep(0.001)
+                always.pause()
+            under_way.remove(name)
+
+    def small(name):
+        with always.turn(name):
+            return len(under_way)
+
+    with ThreadPoolExecutor(8) as pool, releasing(release):
+        asked = come(always, pool, "abc", large)
+        assert [pool.submit(small, name).result(10) for name in "de"] == [1, 1]
+    assert [one.exception(10) for one in asked] == [None] * 3
+    assert set(most) == {1}
+
+
+def test_work_ends_at_a_pause_and_leaves_nothing_behind(always):
+    class Left(BaseException):
+        pass
+
+    def leaves(ahead):
+        raise Left
+
+    release = threading.Event()
+
+    def waits(name):
+        with always.turn(name):
+            release.wait(10)
+
+    def ends(name):
+        with pytest.raises(Left), always.turn(name):
+            come(always, pool, "b", waits)
+            always.pause(leaves, every=0.01)
+            pytest.fail("it went on")
+
+    with ThreadPoolExecutor(4) as pool, releasing(release):
+        pool.submit(ends, "a").result(10)
+        assert [work.thing for work in always.computing.values()] == ["b"] and not always.waiting
+    assert not always.computing and not always.waiting
+
+
+def test_each_turn_has_its_own_cores_again(always):
+    """Also in a thread that computes for the first time: PyTorch gives it then what the last
+    thread asked for."""
+    seen, models = {1: [], 2: []}, {count: torch.nn.Module() for count in (1, 2)}
+    barrier = threading.Barrier(2)
+
+    def computes(count):
+        barrier.wait(10)
+        with compute.threads(models[count], tokens=5, cores=count):
+            for _ in range(50):
+                torch.randn(300, 300) @ torch.randn(300, 300)
+                seen[count].append(torch.get_num_threads())
+                compute._give_way(0, 0)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(computes, (1, 2)))
+    assert seen == {1: [1] * 50, 2: [2] * 50}
+
+
+SENTENCE = "A dog runs through the snow and a man in a red hat looks at it."
+
+
+def works(view):
+    """What takes long, each on texts of its own; bare functions of a view."""
+    run = view.checkpoint.run(SENTENCE)
+    changed = view.checkpoint.run(SENTENCE, changes="encoder.1.1=off; cross.2.3=uniform")
+    score = Score(2, 40)
+    return {
+        "influence": lambda: compute.influence_of(view, run).weights,
+        "attribution": lambda: np.stack(
+            [*compute.attribution_of(view, changed, score, (0, 1)).values.values()]
+        ),
+        "beams": lambda: compute.generation_of(view, run, Beam(10)).probabilities,
+        "drawn": lambda: compute.generation_of(view, changed, Sampling(seed=3)).probabilities,
+        "sweep": lambda: compute.sweep_of(view, changed, "heads").effects,
+        "trace": lambda: compute.trace_of(view, changed).logits,
+        "lens": lambda: compute.lens_of(view, run).probability,
+        "target": lambda: np.array(compute.target_of(view, SENTENCE, changes="cross=off").ids),
+    }
+
+
+def test_interrupted_passes_give_the_same_bits(always, monkeypatch):
+    """Several at once, each of which gives way at every pause to all others."""
+    monkeypatch.setattr(compute, "_results", lambda: cache)
+    names, came = list(works(catalog.view_of("en-de", "final", "cpu"))), []
+
+    def computes(name):
+        work = works(catalog.view_of("en-de", "final", "cpu"))[name]
+        with pausing(lambda done, total: came.append(name)):
+            return work()
+
+    cache = compute.ByteBoundedCache()
+    alone = dict(zip(names, map(computes, names), strict=True))
+    came.clear()
+    cache = compute.ByteBoundedCache()
+    with ThreadPoolExecutor(len(names)) as pool:
+        together = dict(zip(names, pool.map(computes, names), strict=True))
+    changes = sum(one != other for one, other in itertools.pairwise(came))
+    assert set(came) == set(names) and changes > len(came) / 2 > 50
+    for name in names:
+        assert np.array_equal(alone[name], together[name]), name
+
+
+@pytest.mark.parametrize("name", ["influence", "attribution", "beams", "sweep", "trace", "target"])
+def test_what_is_left_half_made_leaves_no_trace(name, monkeypatch):
+    """Its asker is gone at some pause: no hook stays, nothing is kept, and it can be made anew."""
+    cache = compute.ByteBoundedCache()
+    monkeypatch.setattr(compute, "_results", lambda: cache)
+
+    class Left(BaseException):
+        pass
+
+    pauses = 0
+
+    def leaves():
+        nonlocal pauses
+        pauses += 1
+        if pauses == 5:
+            raise Left
+
+    monkeypatch.setattr(compute, "_end_if_left", leaves)
+    view = catalog.view_of("en-de", "final", "cpu")
+    with pytest.raises(Left):
+        works(view)[name]()
+    assert pauses == 5 and not cache.entries and not cache.making
+    assert not any(
+        module._forward_hooks or module._forward_pre_hooks for module in view.model.modules()
+    )
+    again = works(view)[name]()
+    fresh = works(catalog.view_of("en-de", "final", "cpu"))
+    cache.forget(lambda key: True)
+    assert np.array_equal(again, fresh[name]())

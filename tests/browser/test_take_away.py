@@ -14,6 +14,7 @@ from pypdf import PdfReader
 from app.export import bundle
 from model import load
 from model.corpus.tables import spreadsheet_safe
+from tests.app.test_serve import needs_nginx, nginx
 from tests.browser.conftest import Visit
 from tests.conftest import serve
 
@@ -175,6 +176,27 @@ def test_a_broken_pack_is_refused_and_the_session_goes_on(visit, tmp_path):
     expect(verdict).to_contain_text("This pack was not opened. It is cut off")
     visit.page.locator("input[type=file]").set_input_files(file)
     expect(verdict).to_contain_text("The numbers: identical")
+
+
+@needs_nginx
+def test_a_file_of_any_size_gets_a_sentence_behind_nginx_too(app, context, tmp_path):
+    """The largest one that the page takes is read, with the form around it; a larger one is not
+    sent at all."""
+    with nginx({"replica1": int(app.rpartition(":")[2])}) as address:
+        visit = Visit(context.new_page(), address).open("take-away").type("A dog.")
+        for size, said in (
+            (100_000_000, "This pack was not opened. It is not a ZIP file."),
+            (100_000_001, "File must be 100.0MB or smaller."),
+        ):
+            file = tmp_path / f"{size}.zip"
+            with file.open("wb") as zeros:
+                zeros.truncate(size)
+            visit.page.locator("input[type=file]").set_input_files(file)
+            visit.page.get_by_text(file.name).hover()
+            expect(visit.page.get_by_text(said).filter(visible=True).first).to_be_visible()
+        expect(visit.page.get_by_label("Source sentence", exact=True)).to_have_value("A dog.")
+        visit.expect_well()
+        visit.page.close()
 
 
 def take_any(visit: Visit, folder):

@@ -53,6 +53,7 @@ class Tab:
         self.ids: dict[str, str] = {}  # key → id
         self.bound: dict[str, tuple[str, list[str]]] = {}  # id → its parameter and default
         self.kept: dict[str, tuple[int, ForwardMsg]] = {}  # hash → the run it came in, the message
+        self.path = ""  # of the page that is opened first
         self.page, self.session, self.socket = "", "", None
         self.runs = itertools.count(1)
         self.longest_kept = 2
@@ -141,6 +142,8 @@ class Tab:
         message = BackMsg()
         request = message.rerun_script
         request.query_string, request.page_script_hash = self.query, self.page
+        if not self.page:
+            request.page_name = self.path
         request.widget_states.widgets.extend(self.widgets.values())
         request.cached_message_hashes.extend(self.kept)
         request.context_info.url = self.address

@@ -20,6 +20,42 @@ def test_every_command_explains_itself(name, capsys):
     assert f"usage: python -m model {name}" in capsys.readouterr().out
 
 
+FILES = {  # command → arguments that name a file or folder that is not there
+    "train": ["pairs", "{missing}.tsv", "--out", "{out}"],
+    "evaluate": ["{missing}"],
+    "describe": ["{missing}"],
+    "snapshots": ["{missing}"],
+    "average": ["{missing}", "{missing}", "--out", "{out}"],
+    "back-translate": ["{missing}", "--out", "{out}.tsv"],
+    "trace": ["{missing}", "a b", "--out", "{out}.csv"],
+    "trace --file": ["copy", "--file", "{missing}", "--out", "{out}.csv"],
+    "align": ["{missing}", "a b", "--out", "{out}.txt"],
+    "align --file": ["copy", "--file", "{missing}", "--out", "{out}.txt"],
+    "survey": ["{missing}", "--out", "{out}.parquet"],
+    "survey --file": ["copy", "--file", "{missing}", "--out", "{out}.parquet"],
+    "prune": ["{missing}", "--out", "{out}.csv"],
+    "pretrained": ["add", "{missing}", "--into", "{out}"],
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_is_missing_ends_every_command_alike(name, tmp_path, capsys):
+    missing, out = tmp_path / "missing", tmp_path / "out"
+    arguments = [text.format(missing=missing, out=out) for text in FILES[name]]
+    with pytest.raises(SystemExit) as end:
+        door.main([name.partition(" ")[0], *arguments])
+    code, said = end.value.code, capsys.readouterr().err
+    if isinstance(code, str):  # which Python prints, and ends with 1
+        code, said = 1, f"{code}\n"
+    assert code == 1
+    assert str(missing) in said and said.count("\n") == 1 and "Traceback" not in said
+    assert not [file for file in tmp_path.rglob("*") if file.is_file()]
+
+
+def test_the_commands_that_take_no_file():
+    assert set(door.COMMANDS) - {name.partition(" ")[0] for name in FILES} == {"data", "presets"}
+
+
 def test_an_unknown_command():
     with pytest.raises(SystemExit, match="There is no command 'tarin'; there are train"):
         door.main(["tarin"])

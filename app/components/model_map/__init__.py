@@ -15,6 +15,7 @@ COLOURS = {  # of what is no attention, whose kinds take theirs from the other e
     "position": theme.LINES[8],
     "feed_forward": theme.LINES[6],
     "recurrence": theme.LINES[6],
+    "dense": theme.LINES[4],
     "generator": theme.LINES[4],
     "softmax": theme.LINES[7],
     "log_softmax": theme.LINES[7],

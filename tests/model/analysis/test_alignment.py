@@ -145,7 +145,9 @@ def test_reverse_is_aligned_by_its_card_and_a_model_without_one_by_its_influence
     mirrored = {(4 - i, i) for i in range(5)}
     assert reverse.align("w o r l d").links() == mirrored
     without = replace(reverse, card={})
-    assert without.alignment is None and without.align("w o r l d").links() == mirrored
+    assert without.alignment is None
+    with pytest.warns(UserWarning, match="no chosen heads: by influence"):
+        assert without.align("w o r l d").links() == mirrored
     with pytest.raises(ValueError, match="aligns nothing"):
         load("reviews").align("a good film")
 
@@ -159,6 +161,15 @@ def test_reverse_is_aligned_by_its_card_and_a_model_without_one_by_its_influence
         {"alignment": {"agreement": [[[1]]], "heads": [[0, 0]], "together": 1, "words": 3}},
         {"alignment": {"agreement": [[[1]], [[0]]], "heads": [[0, 5]], "together": 1, "words": 3}},
         {"alignment": {"agreement": [[[1]], [[0]]], "heads": [], "together": 1, "words": 3}},
+        {
+            "alignment": {
+                "agreement": [[[1]], [[0]]],
+                "heads": [[0, 0]],
+                "together": 1,
+                "words": 3,
+                "by": [],
+            }
+        },
         {"alignment": {"agreement": "x", "heads": [[0, 0]], "together": 1, "words": 3}},
     ],
 )

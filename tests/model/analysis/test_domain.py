@@ -102,7 +102,7 @@ def test_the_command_writes_the_card(tmp_path, capsys):
     held = checkpoint.load(tmp_path)
     card = held.card
     run = held.run("a b")
-    means = describe.mean_outputs(held, ["a b"])
+    means = describe.mean_outputs(held, [held.run("a b")])
     for site in model.sites():
         seen = held.trace_run(run)
         heads = seen.attention[site.kind][site.layer] @ seen.value[site.kind][site.layer]

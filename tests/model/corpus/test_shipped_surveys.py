@@ -13,6 +13,8 @@ def test_it_is_of_this_model_and_of_all_its_heads(path):
     survey, checkpoint = Survey.load(path), load(path)
     assert survey.card["parameters"] == parameters_sha256(checkpoint.model)
     heads = sum(site.n_heads for site in checkpoint.model.sites())
+    assert survey.card["test"] == f"paired randomisation, {200 * heads:,} exchanges"
+    assert min(r["p_holm"] for r in survey.of("loss")) <= 0.005
     measures = ["entropy", "positional", "separators", "loss", survey.card["score"]]
     for measure in filter(None, measures):
         assert len(survey.of(measure)) == heads, measure

@@ -1,5 +1,6 @@
 """The survey: its table out of numbers one can foresee, its errors, and the command."""
 
+import itertools
 import random
 import signal
 import subprocess
@@ -7,17 +8,20 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from pyarrow import parquet
+from sacrebleu.metrics import BLEU
 
 from model.analysis import head_metrics
-from model.analysis.statistics import holm, p_value, resamples
+from model.analysis.statistics import holm, p_value, randomisation_test, resamples
 from model.checkpoint import SHIPPED, save
 from model.corpus import survey_command, survey_work
 from model.corpus.importance import (
     Example,
+    Unit,
     decided,
     examples_of,
     losses,
@@ -27,7 +31,7 @@ from model.corpus.importance import (
 )
 from model.corpus.sentences import Line
 from model.corpus.survey import COLUMNS, RULES, Survey
-from model.corpus.survey_table import changes, row
+from model.corpus.survey_table import changes, exchanges, importance_rows, row
 from model.presets import build
 from model.probing.changes import parse
 from tests.conftest import ROOT
@@ -71,10 +75,12 @@ def test_without_effect_p_values_are_uniform(kind):
     chance = np.random.default_rng(1)
     p, families = [], 0
     for repeat in range(100):
-        cases = [without_effect(kind, chance) for _ in range(1 if kind == "bleu" else 8)]
-        drawn = resamples(400, 100 if kind == "bleu" else 200, seed=repeat)
+        cases = [without_effect(kind, chance) for _ in range(8)]
         found = np.array(
-            [changes(one, other[None], drawn, of)["p"][0] for (one, other), of in cases]
+            [
+                randomisation_test(one, other[None], of, 999, seed=8 * repeat + i)[0]
+                for i, ((one, other), of) in enumerate(cases)
+            ]
         )
         p.append(found[0])
         families += holm(found).min() <= 0.05
@@ -100,8 +106,8 @@ def test_with_shuffled_labels_no_head_matters():
     for repeat in range(100):
         right = (verdicts == labels.integers(0, 2, len(texts))).astype(float)
         plain, *without = np.stack([right, np.ones_like(right)], axis=-1)
-        drawn = resamples(len(texts), 300, seed=repeat)
-        found = changes(plain, np.array(without)[asked], drawn, lambda s: score("accuracy", s))["p"]
+        without = np.array(without)[asked]
+        found = randomisation_test(plain, without, lambda s: score("accuracy", s), 999, repeat)
         p.append(found[repeat % len(asked)])
         families += holm(found).min() <= 0.05
     assert uniform(np.array(p)) > 0.001
@@ -113,8 +119,79 @@ def test_an_effect_is_not_missed_and_the_test_of_tests_can_fail():
     (one, other), of = without_effect("loss", chance)
     other = other + np.array([3, 0])  # nats a sentence
     found = changes(one, other[None], resamples(400, 1000), of)
-    assert found["p"][0] <= 0.002 and 0 < found["low"][0] < found["value"][0] < found["high"][0]
+    assert 0 < found["low"][0] < found["value"][0] < found["high"][0]
+    assert randomisation_test(one, other[None], of, 999)[0] == 1 / 1000
     assert uniform(np.linspace(0, 1, 100) ** 2) < 0.001 < 0.9 < uniform(np.linspace(0, 1, 100))
+
+
+def losses_of(chance: np.random.Generator, effects: np.ndarray, n: int) -> tuple:
+    """Loss and tokens of n sentences, plain and with each part off, which costs so many nats a
+    sentence: (sentence, 2), (part, sentence, 2)."""
+    tokens = chance.integers(5, 25, n).astype(float)
+    shared = chance.gamma(2, 1, n) * tokens
+    loss = shared + chance.normal(0, 0.3, (1 + len(effects), n)) * tokens
+    loss[1:] += effects[:, None]
+    plain, *without = np.stack([loss, np.broadcast_to(tokens, loss.shape)], axis=-1)
+    return plain, np.array(without)
+
+
+def mean_loss(sums: np.ndarray) -> np.ndarray:
+    return sums[..., 0] / sums[..., 1]
+
+
+def test_a_real_head_is_found_among_270():
+    """As many as SmolLM2 has, through the table as the command makes it."""
+    real, n = 111, 270
+    effects = np.zeros(n)
+    effects[real] = 2.0
+    plain, without = losses_of(np.random.default_rng(5), effects, 400)
+    parts = [Unit("head", "decoder", i // 9, i % 9, ()) for i in range(n)]
+    plan = SimpleNamespace(examples=range(400), units=parts, measure="")
+    numbers = {"plain": {"loss": plain}} | {str(i): {"loss": of} for i, of in enumerate(without)}
+    _, *rows = importance_rows(plan, numbers, resamples(400, 1000), seed=0)
+    significant = [(row["layer"], row["head"]) for row in rows if row["p_holm"] <= 0.05]
+    assert significant == [(real // 9 + 1, real % 9 + 1)]
+    assert rows[real]["p_holm"] <= 0.005
+    assert exchanges(parts) == 54_000 and exchanges(parts[:4]) == 800
+
+
+def test_among_many_heads_without_effect_few_families_have_a_significant_one():
+    """60 heads, more than 1,000 samples could serve: the chance of any false positive is 5 %."""
+    false = 0
+    for seed in range(100):
+        plain, without = losses_of(np.random.default_rng(seed), np.zeros(60), 50)
+        false += holm(randomisation_test(plain, without, mean_loss, 12_000, seed)).min() <= 0.05
+    assert 0 < false <= 11  # of 5 expected, more with a probability below 1 %
+
+
+@pytest.mark.parametrize("effect", [0.0, 1.5])
+def test_its_p_values_are_those_of_all_exchanges(effect):
+    """Of ten sentences all 1,024, counted."""
+    plain, without = losses_of(np.random.default_rng(9), np.array([effect, 0.0]), 10)
+    value = np.abs(mean_loss(without.sum(1)) - mean_loss(plain.sum(0)))
+    exact = np.zeros(2)
+    for choice in itertools.product([False, True], repeat=10):
+        swapped = np.array(choice)[:, None]
+        for i, other in enumerate(without):
+            one, two = np.where(swapped, other, plain), np.where(swapped, plain, other)
+            exact[i] += abs(mean_loss(two.sum(0)) - mean_loss(one.sum(0))) >= value[i] - 1e-12
+    found = randomisation_test(plain, without, mean_loss, 40_000)
+    assert found == pytest.approx(exact / 1024, abs=0.01)
+
+
+def test_bleu_of_many_sums_is_that_of_sacrebleu():
+    chance = np.random.default_rng(3)
+    totals = np.maximum(chance.integers(0, 12, (500, 1)) - np.arange(4), 0)
+    counts = chance.binomial(totals, [0.6, 0.4, 0.2, 0.1])
+    sums = np.column_stack([counts, totals, totals[:, 0], chance.integers(1, 12, 500)])
+    expected = [
+        BLEU.compute_bleu(
+            row[:4], row[4:8], row[8], row[9], smooth_method="exp", max_ngram_order=4
+        ).score
+        for row in sums.tolist()
+    ]
+    found = score("bleu", sums.astype(float))
+    assert found == pytest.approx(expected, rel=1e-12) and len({*expected}) > 100
 
 
 def test_p_values_and_holm_by_hand():

@@ -125,7 +125,7 @@ def here(tmp_path, monkeypatch):
 def refused(capsys, arguments) -> str:
     with pytest.raises(SystemExit) as caught:
         command.main(arguments)
-    assert caught.value.code == 2
+    assert caught.value.code in (1, 2)  # what cannot be done, what is no command
     return capsys.readouterr().err
 
 
@@ -216,7 +216,7 @@ def test_a_signal_leaves_the_old_file_and_nothing_else(tmp_path, number):
     time.sleep(0.2)
     process.send_signal(number)
     error = process.communicate()[1].decode()
-    assert process.returncode == 2, error
+    assert process.returncode == 1, error
     assert error.strip().splitlines()[-1] == f"Stopped; {out} was not written."
     assert out.read_text() == "old"
     assert {path.name for path in tmp_path.iterdir()} == {"many.txt", "w.csv"}

@@ -10,6 +10,7 @@ import numpy as np
 import tokenizers
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 from torch import nn
 
@@ -97,6 +98,12 @@ def write(folder: Path, kind: str, seed: int = 0, **changed) -> nn.Module | None
             model.final_logits_bias[:, pad] = 30  # it would write nothing else if it could
     model.save_pretrained(folder)
     return model
+
+
+def in_doubles(folder: Path) -> None:
+    """Store the weights of a folder as float64, with digits that float32 does not keep."""
+    file = folder / "model.safetensors"
+    save_file({name: one.double() + 1e-12 for name, one in load_file(file).items()}, file)
 
 
 def trained(backend, trainer, folder: Path) -> tokenizers.Tokenizer:

@@ -2,9 +2,7 @@
 
 import json
 import re
-import resource
 import shutil
-import time
 
 import psutil
 import pytest
@@ -13,9 +11,8 @@ from safetensors.torch import load_file, save_file
 
 from model.checkpoint import load
 from model.pretrained.weights import CannotLoad, Safetensors
+from tests.limits import refusal
 from tests.model.pretrained.folders import write
-
-MOST_SECONDS, MOST_BYTES = 1.0, 200 * 2**20
 
 
 @pytest.fixture(scope="module")
@@ -90,14 +87,22 @@ def wrong_shape(tensors):
     tensors["transformer.h.1.mlp.c_fc.weight"] = torch.zeros(24, 95)
 
 
+def as_type(name, dtype):
+    def change(tensors):
+        tensors[name] = tensors[name].to(dtype)
+
+    return weights(change)
+
+
 def one_more(tensors):
     tensors["transformer.h.1.lora.weight"] = torch.zeros(3)
 
 
-HUGE = 10**12
+HUGE = 10**9
 BROKEN = {  # what → folder, change, what the sentence says
     "unknown type": ("gpt2", config(model_type="mamba"), "type 'mamba'; Headlight reads bert"),
     "no type": ("gpt2", config(model_type=...), "does not say its type"),
+    "no name of a class": ("gpt2", config(architectures=3), "3 for architectures: names"),
     "no JSON": ("gpt2", lambda f: (f / "config.json").write_text("{"), "is not JSON"),
     "a list": ("gpt2", lambda f: (f / "config.json").write_text("[]"), "no names and values"),
     "no weights": ("gpt2", without("model.safetensors"), "has no weights"),
@@ -108,7 +113,7 @@ BROKEN = {  # what → folder, change, what the sentence says
     "a weight missing": (
         "gpt2", weights(lambda t: t.pop("transformer.h.0.ln_1.bias")), "lacks the weight",
     ),
-    "a weight too many": ("gpt2", weights(one_more), "does not have: transformer.h.1.lora.weight"),
+    "a weight too many": ("gpt2", weights(one_more), "no part here reads: transformer.h.1.lora"),
     "wrong shape": ("gpt2", weights(wrong_shape), r"shape \(24, 95\), but by config.json"),
     "NaN": ("gpt2", weights(nan), "transformer.ln_f.weight has numbers that are NaN"),
     "no size": ("gpt2", config(n_embd=..., hidden_size=...), "lacks n_embd"),
@@ -120,17 +125,21 @@ BROKEN = {  # what → folder, change, what the sentence says
     "huge length": ("gpt2", config(n_positions=HUGE), "wpe.weight has shape"),
     "huge feed-forward": ("gpt2", config(n_inner=HUGE), "for d_ff"),
     "huge heads": ("llama-groups", config(head_dim=HUGE), "for head_size"),
-    "huge table": ("marian", config(max_position_embeddings=HUGE), "at most 65,536"),
+    "huge table": (
+        "marian", config(max_position_embeddings=HUGE), "a whole number from 1 to 65,536",
+    ),
     "odd heads": ("llama-groups", config(head_dim=5), "d_head is odd"),
     "groups that do not fit": ("llama-groups", config(num_key_value_heads=3), "n_key_heads"),
-    "unknown activation": ("gpt2", config(activation_function="mish"), "activation 'mish'"),
+    "unknown activation": (
+        "gpt2", config(activation_function="mish"), "'mish' for activation_function; known are",
+    ),
     "unknown rotation": (
         "llama-groups", config(rope_parameters=dict(rope_type="proportional")),
-        "rule 'proportional'",
+        "'proportional' for rope_type; known are default",
     ),
     "no factors for pairs": (
         "llama-groups", config(rope_parameters=dict(rope_type="longrope")),
-        "no list of numbers above zero for long_factor",
+        r"no list of numbers from 0\.01 to 1,000,000 for long_factor",
     ),
     "factors for too few pairs": (
         "llama-groups",
@@ -147,12 +156,28 @@ BROKEN = {  # what → folder, change, what the sentence says
         "llama-groups", config(partial_rotary_factor=0.5), "0.5 for partial_rotary_factor",
     ),
     "an output that is not there": (
-        "gpt2", config(tie_word_embeddings=False), "lacks the weight transformer.lm_head.weight",
+        "gpt2", config(tie_word_embeddings=False), "lacks the weight lm_head.weight",
     ),
     "rotation without its numbers": (
         "llama-groups", config(rope_parameters=dict(rope_type="linear")), "needs factor",
     ),
     "quantised": ("gpt2", config(quantization_config={"bits": 4}), "quantised"),
+    "int8": (
+        "gpt2", as_type("transformer.h.1.attn.c_attn.weight", torch.int8),
+        r"stores transformer.h.1.attn.c_attn.weight in int8; look for",
+    ),
+    "embeddings in uint8": (
+        "llama-groups", as_type("model.embed_tokens.weight", torch.uint8),
+        "stores model.embed_tokens.weight in uint8; look for",
+    ),
+    "a shared matrix in int16": (
+        "marian", as_type("model.shared.weight", torch.int16),
+        "stores model.shared.weight in int16; look for",
+    ),
+    "float8": (
+        "marian", as_type("final_logits_bias", torch.float8_e4m3fn),
+        "stores final_logits_bias in float8_E4M3; look for",
+    ),
     "relative positions": (
         "bert", config(position_embedding_type="relative_key"), "position_embedding_type",
     ),
@@ -180,15 +205,9 @@ def test_one_sentence(what, good, tmp_path):
     for name, folder in good.items():
         shutil.copytree(folder, tmp_path / name)
     change(tmp_path / kind)
-    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
-    with pytest.raises(CannotLoad) as error:
-        load(tmp_path / kind)
-    seconds = time.perf_counter() - start
-    taken = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-    message = str(error.value)
+    message = refusal(CannotLoad, load, tmp_path / kind)
     assert re.search(sentence, message), message
     assert message.endswith(".") and "\n" not in message
-    assert seconds < MOST_SECONDS and taken < MOST_BYTES
 
 
 def test_a_pickle_is_never_opened(good, tmp_path, monkeypatch):

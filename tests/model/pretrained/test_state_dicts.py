@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from model.masks import Masks
 from model.presets import build
 from model.pretrained.state_dicts import NO_TOKEN, load_foreign
 from tests.model.common import encoding, max_difference, random_ids, traced
+from tests.model.pretrained.folders import default_type
 from tests.model.test_variants import notebook
 
 D, H, FF, SRC, TGT, WIDE = 12, 3, 20, 30, 25, 7
@@ -278,11 +280,41 @@ def test_numbers_must_be_real(system, kind):
     refused(system, state | {name: state[name].to(KINDS[kind])}, name, kind)
 
 
-@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float64])
-def test_floats_of_another_precision_are_read(kind):
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+def test_floats_of_less_precision_are_read(kind, recwarn):
     state = {name: tensor.to(kind) for name, tensor in random_state(annotated).items()}
     model = load_foreign("annotated", state, n_heads=H)
     assert torch.equal(model.generator.weight, state["generator.proj.weight"].float())
+    assert not recwarn.list
+
+
+def test_float64_is_rounded_with_a_warning_or_kept():
+    state = {name: tensor.double() + 1e-12 for name, tensor in random_state(annotated).items()}
+    with pytest.warns(UserWarning, match="float64 weights of annotated are rounded") as warned:
+        model = load_foreign("annotated", state, n_heads=H)
+    assert len(warned) == 1 and warned[0].filename == __file__
+    assert torch.equal(model.generator.weight, state["generator.proj.weight"].float())
+    with default_type(torch.float64), warnings.catch_warnings(action="error"):
+        model = load_foreign("annotated", state, n_heads=H)
+    assert torch.equal(model.generator.weight, state["generator.proj.weight"])
+
+
+@every_system
+def test_a_size_that_the_system_does_not_have_is_named(system):
+    refused(system, random_state(system), f"{system.__name__} has no size 'layers'", layers=2)
+
+
+def test_heads_that_share_the_width_are_not_taken_for_one():
+    """As in Bloem's later package `former`, once its embeddings are called as in the notebook: a
+    query of all heads together is as wide as the model there."""
+    state = random_state(bloem)
+    for name in [name for name in state if ".attention." in name]:
+        state[name] = state[name][..., :D] if "unifyheads" in name else state[name][:D]
+    state |= {name: tensor[:D] for name, tensor in state.items() if name.endswith("heads.bias")}
+    with pytest.raises(ValueError, match="does not tell how many heads it has: give n_heads"):
+        load_foreign("bloem", state)
+    refused(bloem, state, "of shape (12, 12) should have shape (36, 12)")
+    assert load_foreign("bloem", state, n_heads=1).config.n_heads == 1
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,126 @@
+"""What a file says of its model, mostly a config.json: anyone may have written it, so that each
+value is checked as it is read."""
+
+import reprlib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from model.files import read_json
+from model.pretrained.weights import CannotLoad
+
+MOST_BYTES = 2**22  # of a file in JSON
+MOST_COUNT = 2**31 - 1  # of what is counted, and the largest id
+LONGEST = 2**24  # tokens; ten million is the most that a model is said to read
+MOST_QUOTED = 60  # characters of a value in a sentence
+
+
+class Described:
+    """The values at a place; `said_by` is what to call it. Raises CannotLoad."""
+
+    def __init__(self, values: Mapping[str, object], where: str, said_by: str = "config.json"):
+        self.values, self.where, self.said_by = values, where, said_by
+
+    def count(self, *names: str, default: int | None = None, most: int = MOST_COUNT) -> int:
+        """A whole number, at least 1, under the first of the names that there is."""
+        value = next((self.values[n] for n in names if self.values.get(n) is not None), None)
+        if value is None and default is not None:
+            return default
+        if type(value) is not int or not 1 <= value <= most:
+            said = "lacks" if value is None else f"has {quoted(value)} for"
+            raise CannotLoad(
+                f"{self.where} {said} {names[0]}: a whole number from 1 to {most:,} is needed."
+            )
+        return value
+
+    def number(self, name: str, default: float, least: float, most: float) -> float:
+        value = self.values.get(name)
+        value = default if value is None else value
+        if type(value) not in (int, float) or not least <= value <= most:  # nor NaN
+            raise CannotLoad(
+                f"{self.where} has {quoted(value)} for {name}: a number from {least:,.15g} to "
+                f"{most:,.15g} is needed."
+            )
+        return float(value)
+
+    def numbers(self, name: str, least: float, most: float) -> tuple[float, ...]:
+        """A list of numbers."""
+        values = self.values.get(name)
+        if (
+            not values
+            or not isinstance(values, list)
+            or not all(type(value) in (int, float) and least <= value <= most for value in values)
+        ):
+            raise CannotLoad(
+                f"{self.where} has no list of numbers from {least:,.15g} to {most:,.15g} for "
+                f"{name}."
+            )
+        return tuple(map(float, values))
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        value = self.values.get(name)
+        value = default if value is None else value
+        if not isinstance(value, bool):
+            raise CannotLoad(f"{self.where} has {quoted(value)} for {name}: it is true or false.")
+        return value
+
+    def token(self, name: str) -> int:
+        """The id of a special token, the first of several; -1: there is none."""
+        value = self.values.get(name)
+        value = value[0] if isinstance(value, list) and value else value
+        value = -1 if value is None else value
+        if type(value) is not int or not -1 <= value <= MOST_COUNT:
+            raise CannotLoad(
+                f"{self.where} has {quoted(value)} for {name}: a token's id is needed."
+            )
+        return value
+
+    def choice(self, name: str, known: Collection[str], default: str) -> str:
+        """One of the known names."""
+        value = self.values.get(name)
+        value = default if value is None else value
+        if not isinstance(value, str) or value not in known:
+            raise CannotLoad(
+                f"{self.where} has {quoted(value)} for {name}; known are {', '.join(known)}."
+            )
+        return value
+
+    def inside(self, name: str) -> "Described":
+        """The values that stand under a name; none where it does not."""
+        value = self.values.get(name)
+        if value is not None and not isinstance(value, dict):
+            raise CannotLoad(
+                f"{self.where} has {quoted(value)} for {name}: names and values are needed."
+            )
+        return Described(value or {}, self.where, self.said_by)
+
+    def refuse(self, name: str, *usual: object) -> None:
+        """Raises where there is a value that our classes have no part for."""
+        if self.values.get(name, usual[0]) not in usual:
+            raise CannotLoad(
+                f"{self.where} has {quoted(self.values[name])} for {name}, which no part here can "
+                "do."
+            )
+
+
+def json_in(file: Path) -> object:
+    """What a file in JSON says. Raises CannotLoad."""
+    try:
+        return read_json(file, MOST_BYTES)
+    except OSError as error:
+        raise CannotLoad(f"{file} cannot be read: {error.strerror}.") from None
+    except ValueError as error:
+        raise CannotLoad(str(error)) from None
+
+
+def values_in(file: Path) -> dict:
+    """The values of a config.json. Raises CannotLoad."""
+    values = json_in(file)
+    if not isinstance(values, dict):
+        raise CannotLoad(f"{file} does not describe a model: it holds no names and values.")
+    return values
+
+
+def quoted(value: object) -> str:
+    """A value of a file for a sentence: it may be as long as the file, and lines long."""
+    text = reprlib.repr(value)
+    return text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]}…"

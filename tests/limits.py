@@ -1,0 +1,78 @@
+"""Calls that hostile input may lead astray, tried in a process of their own under limits, so that a
+fault fails a test and cannot take the machine with it."""
+
+import multiprocessing
+import resource
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+
+import pytest
+import torch
+
+ADDRESS_SPACE, FILE_SIZE = 4_000_000_000, 1_000_000_000  # bytes
+MEGABYTE = 2**20
+
+# Forked from a process that has imported what takes long and has computed nothing, so that no lock
+# of PyTorch's threads is copied while it is held.
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload(["model.checkpoint", "gguf", "tests.limits"])
+
+
+class ExceededLimit(AssertionError):
+    pass
+
+
+def under_limits(function: Callable, *arguments, seconds: int = 10, megabytes: int = 200) -> None:
+    """Calls the function in a new process and raises what it raises; or ExceededLimit where it
+    takes more seconds of processor time, or its memory grows by more."""
+    receiver, sender = _processes.Pipe(duplex=False)
+    child = _processes.Process(
+        target=_call, args=(sender, seconds, function, arguments), daemon=True
+    )
+    child.start()
+    sender.close()
+    try:
+        # Processor time is the limit; the clock ends only what waits for something.
+        outcome = receiver.recv() if receiver.poll(12 * seconds) else None
+    except EOFError:
+        outcome = None
+    if outcome is None:
+        child.kill()
+        child.join()
+        raise ExceededLimit(f"The call did not end within {seconds} s (exit {child.exitcode}).")
+    child.join()
+    error, grown = outcome
+    if grown > megabytes * MEGABYTE:
+        raise ExceededLimit(f"The call took {grown / MEGABYTE:,.0f} MB.") from error
+    if error is not None:
+        raise error
+
+
+def refusal(kind: type[Exception], function: Callable, *arguments) -> str:
+    """What the error says in which the call ends under the limits."""
+    with pytest.raises(kind) as error:
+        under_limits(function, *arguments)
+    return str(error.value)
+
+
+def _call(sender: Connection, seconds: int, function: Callable, arguments: tuple) -> None:
+    torch.set_num_threads(1)
+    for limit, most in (
+        (resource.RLIMIT_AS, ADDRESS_SPACE),
+        (resource.RLIMIT_FSIZE, FILE_SIZE),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(limit, (most, most))
+    before = _peak()
+    error = None
+    try:
+        function(*arguments)
+    except Exception as raised:
+        error = raised
+    sender.send((error, _peak() - before))
+
+
+def _peak() -> int:
+    """Bytes; a forked process begins with what it holds, not with its parent's peak."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,0 +1,100 @@
+"""Embeddings and output may be one matrix, as a config says, and each may be stored or not, the
+same or another. A folder is read as transformers reads it, or refused by name."""
+
+import itertools
+import json
+import re
+import shutil
+
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+
+from model.checkpoint import load
+from model.masks import Masks
+from model.pretrained.weights import CannotLoad
+from model.probing.capture import capture, view
+from tests.model.pretrained.folders import KINDS, random_batch, theirs, write
+
+OUTPUT = "model.embed_tokens.weight", "lm_head.weight"
+SIDES = "model.decoder.embed_tokens.weight", "model.encoder.embed_tokens.weight"
+PLACES = {  # kind → the weights that one tensor may stand for
+    "bert": ("bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"),
+    "bert-biases": ("cls.predictions.bias", "cls.predictions.decoder.bias"),
+    "gpt2": ("transformer.wte.weight", "lm_head.weight"),
+    "llama": OUTPUT,
+    "mistral": OUTPUT,
+    "qwen2": OUTPUT,
+    "qwen3": OUTPUT,
+    "marian": ("model.shared.weight", "lm_head.weight", *SIDES),
+    "marian-apart": (*SIDES, "lm_head.weight"),
+}
+UNUSED = {"model.shared.weight", "cls.predictions.bias"}  # where nothing is tied
+STORED = ("no", "shared", "its own")
+
+
+@pytest.fixture(scope="module", params=PLACES)
+def untied(request, tmp_path_factory):
+    """A folder in which every matrix is stored and another; the names of these."""
+    folder = tmp_path_factory.mktemp(request.param)
+    kind = request.param.removesuffix("-biases")
+    write(folder, kind, tie_word_embeddings=False)
+    return folder, kind, PLACES[request.param]
+
+
+def variants(folder, places, tied, into):
+    """The folder with every combination of what is stored at the places."""
+    config = json.loads((folder / "config.json").read_text()) | {"tie_word_embeddings": tied}
+    config = {name: value for name, value in config.items() if value is not None}
+    tensors = load_file(folder / "model.safetensors")
+    chance = torch.Generator().manual_seed(0)
+    own = {name: torch.randn(tensors[places[-1]].shape, generator=chance) / 5 for name in places}
+    shared = torch.randn(tensors[places[-1]].shape, generator=chance) / 5
+    shutil.copytree(folder, into)
+    (into / "config.json").write_text(json.dumps(config))
+    for stored in itertools.product(STORED, repeat=len(places)):
+        changed = {name: tensor for name, tensor in tensors.items() if name not in places}
+        for name, how in zip(places, stored, strict=True):
+            if how != "no":
+                changed[name] = shared.clone() if how == "shared" else own[name]
+        save_file(changed, into / "model.safetensors", {"format": "pt"})
+        yield dict(zip(places, stored, strict=True))
+
+
+@torch.no_grad()
+def compared(folder, model):
+    """Largest difference of the logits and of all heads."""
+    checkpoint = load(folder)
+    config = checkpoint.model.config
+    ids = [random_batch(config.vocab_size, config.pad_id)]
+    if len(checkpoint.model.sides()) > 1:
+        ids.append(random_batch(config.vocab_size, config.pad_id, (8, 12, 5), seed=1))
+        ids[1][:, 0] = config.bos_id
+    expected, weights = theirs(model, *ids, pad_id=config.pad_id)
+    with capture(ours := view(checkpoint.model)) as outputs:
+        logits = ours(*ids, *Masks().build(ours, *ids))
+    heads = [outputs[f"{site.name}.softmax"] for site in ours.sites()]
+    off = [(a - b).abs().max().item() for a, b in zip(heads, weights, strict=True)]
+    return ((logits - expected).abs().max() / expected.abs().max()).item(), max(off)
+
+
+@pytest.mark.parametrize("tied", [True, False, None], ids=["tied", "untied", "not said"])
+def test_as_transformers(untied, tied, tmp_path):
+    folder, kind, places = untied
+    loaded = 0
+    for stored in variants(folder, places, tied, tmp_path / "model"):
+        model, told = getattr(transformers, KINDS[kind][1]).from_pretrained(
+            tmp_path / "model", attn_implementation="eager", output_loading_info=True
+        )
+        missing = set(told["missing_keys"])
+        if needed := missing - UNUSED:
+            with pytest.raises(CannotLoad, match="lacks the weight") as error:
+                load(tmp_path / "model")
+            (name,) = re.findall(r"lacks the weight (\S+)\.$", str(error.value))
+            assert any(weight.endswith(name) for weight in needed), (stored, name)
+        else:
+            logits, heads = compared(tmp_path / "model", model.eval())
+            assert logits <= 1e-5 and heads <= 1e-5, (stored, logits, heads)
+            loaded += 1
+    assert loaded

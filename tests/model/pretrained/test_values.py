@@ -1,0 +1,177 @@
+"""Whatever stands in a description of a model: it loads, or says what is wrong in one sentence."""
+
+import json
+import re
+import shutil
+from contextlib import suppress
+
+import pytest
+
+from model.__main__ import main as run
+from model.checkpoint import load
+from model.pretrained.command import listed
+from model.pretrained.values import Described, quoted
+from model.pretrained.weights import CannotLoad
+from tests.limits import refusal
+from tests.model.pretrained.folders import write
+
+LONG = 10**60
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    folders = {}
+    for kind in ("minilm", "gpt2", "llama-yarn", "marian"):
+        folders[kind] = tmp_path_factory.mktemp("good") / kind
+        write(folders[kind], kind)
+    return folders
+
+
+def change(folder, **values):
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | values))
+
+
+NONSENSE = {  # folder → what is refused
+    "minilm": {
+        "model_type": ({}, [], 3, None, "x" * 400, "bert\n"),
+        "hidden_size": (0, -1, 24.0, LONG, "24", [24], {}, True, float("nan")),
+        "num_hidden_layers": (LONG, 1.5),
+        "layer_norm_eps": (-1, 2, "1e-12", float("nan"), float("inf"), [1e-12], LONG, True),
+        "hidden_act": ({}, [], ["gelu"], 3, "x" * 400),
+        "is_decoder": (True, {}, "no"),
+        "type_vocab_size": (0, {}, LONG),
+        "quantization_config": ({}, 1),
+    },
+    "gpt2": {
+        "n_embd": (-24, [], LONG),
+        "eos_token_id": ("0", 0.0, -2, LONG, {}, [[0]], ["x"], True),
+        "tie_word_embeddings": ("false", 0, {}, []),
+        "scale_attn_weights": (False, "yes", [1]),
+        "n_inner": (0, "4", LONG),
+    },
+    "llama-yarn": {
+        "rms_norm_eps": (-1, float("nan"), "0"),
+        "num_key_value_heads": (0, 3, 5, LONG, [4]),
+        "head_dim": (0, -6, [], LONG),
+        "max_position_embeddings": (0, 2**24 + 1, LONG, 64.5),
+        "attention_bias": ("no", 3),
+        "sliding_window": (),  # of no use to it
+        "rope_theta": (),  # the other place has it
+        "rope_parameters": (
+            3, "yarn", [1],
+            *({"rope_type": "yarn", "rope_theta": 100.0, "factor": 4.0} | one for one in (
+                {"rope_theta": 0}, {"rope_theta": -1}, {"rope_theta": float("nan")},
+                {"rope_theta": LONG}, {"rope_theta": 1}, {"rope_theta": [100.0]},
+                {"factor": 0}, {"factor": -4}, {"factor": float("inf")}, {"factor": "4"},
+                {"beta_fast": -1}, {"beta_slow": 0}, {"attention_factor": float("nan")},
+                {"mscale": -1}, {"mscale_all_dim": LONG}, {"truncate": 3},
+                {"original_max_position_embeddings": 0}, {"rope_type": []}, {"rope_type": {1: 2}},
+                {"rope_type": "yarn" * 100}, {"partial_rotary_factor": LONG},
+                {"rope_type": "llama3", "low_freq_factor": 4, "high_freq_factor": 4},
+                {"rope_type": "longrope", "long_factor": [0] * 3, "short_factor": [1] * 3},
+                {"rope_type": "longrope", "long_factor": [1] * 3, "short_factor": [LONG] * 3},
+            )),
+        ),
+    },
+    "marian": {
+        "max_position_embeddings": (0, 65_537, LONG),
+        "encoder_layers": (0, LONG, "2"),
+        "decoder_start_token_id": ("x", None, LONG, 10**6),
+        "scale_embedding": ("yes", 1),
+        "decoder_ffn_dim": (41, [], LONG),
+        "decoder_vocab_size": (0, LONG, []),
+    },
+}  # fmt: skip
+CASES = [
+    pytest.param(kind, name, value, id=f"{kind}: {name} {i}")
+    for kind, fields in NONSENSE.items()
+    for name, values in fields.items()
+    for i, value in enumerate(values)
+]
+
+
+@pytest.mark.parametrize("kind, name, value", CASES)
+def test_nonsense_is_refused_by_name(kind, name, value, good, tmp_path):
+    """The sentence names the field, and quotes no more of it than one can read."""
+    folder = tmp_path / "f"
+    shutil.copytree(good[kind], folder)
+    change(folder, **{name: value})
+    message = refusal(CannotLoad, load, folder).replace(str(tmp_path), "")
+    inside = value if isinstance(value, dict) else {}
+    names = {name, *inside, *(["type"] if name == "model_type" else []), "quantised"}
+    names |= {"n_key_heads"} if name == "num_key_value_heads" else set()
+    assert any(one in message for one in names), message
+    assert message.endswith(".") and "\n" not in message and len(message) < 300, message
+    assert not re.search(r"\d{45}", message), message
+
+
+def test_one_broken_folder_leaves_the_others_in_the_list(good, tmp_path, capsys):
+    for i, kind in enumerate(good):
+        shutil.copytree(good[kind], tmp_path / f"{i}-{kind}")
+    for i, values in enumerate((
+        {"model_type": {}}, {"model_type": "x" * 5000}, {"hidden_size": LONG}
+    )):  # fmt: skip
+        shutil.copytree(good["minilm"], tmp_path / f"1-{i}")
+        change(tmp_path / f"1-{i}", **values)
+    (tmp_path / "1-3").mkdir()
+    (tmp_path / "1-3" / "config.json").write_text("1" * 5000)
+    run(["pretrained", "list", "--into", str(tmp_path)])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == sorted(one.name for one in tmp_path.iterdir())
+    assert sum("licence:" in line for line in lines) == 5  # a size is read when it is loaded
+    assert max(map(len, lines)) < 400 + 2 * len(str(tmp_path))
+
+
+def test_a_folder_that_may_not_be_read_is_listed_with_its_reason(good, tmp_path, monkeypatch):
+    shutil.copytree(good["gpt2"], tmp_path / "a")
+    shutil.copytree(good["gpt2"], tmp_path / "b")
+    from model.pretrained import command
+
+    before = command.layout_of
+
+    def layout_of(path):
+        if path.name == "a":
+            raise PermissionError(13, "Permission denied", str(path))
+        return before(path)
+
+    monkeypatch.setattr(command, "layout_of", layout_of)
+    first, second = listed(tmp_path)
+    assert first == "a  it cannot be read: Permission denied." and "licence:" in second
+
+
+def test_what_is_left_out_or_null_is_as_usual(good, tmp_path):
+    for name in ("rms_norm_eps", "attention_bias", "mlp_bias", "rope_scaling", "sliding_window"):
+        folder = tmp_path / name
+        shutil.copytree(good["llama-yarn"], folder)
+        change(folder, **{name: None})
+        load(folder)
+
+
+def test_what_is_quoted_is_short():
+    for value in (LONG, 10**4000, -(10**4000), "x" * 10**6, ["y" * 99] * 99, {"z" * 99: [LONG]}):
+        assert len(quoted(value)) <= 61
+    nested = []
+    for _ in range(900):
+        nested = [nested, nested]
+    assert len(quoted(nested)) <= 61
+
+
+def test_each_value_has_a_range():
+    values = Described({"n": 3, "x": 0.5, "on": True, "name": "a", "ids": [1, 2]}, "here")
+    assert values.count("n", most=3) == 3 and values.number("x", 0, 0.5, 0.5) == 0.5
+    assert values.flag("on") and values.choice("name", "abc", "b") == "a"
+    assert values.token("ids") == 1 and values.token("none") == -1
+    for read in (
+        lambda: values.count("n", most=2),
+        lambda: values.number("x", 0, 0.6, 1),
+        lambda: values.flag("n"),
+        lambda: values.choice("name", "bc", "b"),
+        lambda: values.token("x"),
+        lambda: values.inside("n"),
+    ):
+        with pytest.raises(CannotLoad, match=r"^here has .{1,60} for (n|x|name)\b.*\.$"):
+            read()
+    with suppress(CannotLoad):
+        values.refuse("n", 4)
+        pytest.fail("it was not refused")
