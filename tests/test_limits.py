@@ -1,7 +1,9 @@
 """A call that takes too much is stopped, and one that raises is heard."""
 
 import signal
+import sys
 import time
+from types import ModuleType
 
 import pytest
 import torch
@@ -47,6 +49,17 @@ def test_memory_is_limited_whatever_was_taken_here_before():
 def test_files_are_limited(tmp_path):
     with pytest.raises((OSError, ExceededLimit)):
         under_limits(write, tmp_path / "file")
+
+
+def test_the_new_process_imports_nothing_of_the_main_module(monkeypatch, tmp_path):
+    """As where a page of the app was run before."""
+    script = tmp_path / "page.py"
+    script.write_text("raise SystemExit('this was run')")
+    page = ModuleType("__main__")
+    page.__file__, page.__spec__ = str(script), None
+    monkeypatch.setitem(sys.modules, "__main__", page)
+    under_limits(time.sleep, 0)
+    assert sys.modules["__main__"] is page
 
 
 def test_an_error_is_raised_here():
