@@ -8,6 +8,8 @@ DATA ?=
 REPLICAS ?= 1
 VENV := .venv
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+UNLIMITED := $(PYTEST) --timeout 0 -o faulthandler_timeout=0
 STREAMLIT := $(BIN)/streamlit run app/main.py --server.port $(PORT)
 # Root needs no sudo; without either, apt is left to the user.
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo -n)
@@ -23,13 +25,15 @@ serve: $(VENV)/app.installed $(if $(filter-out 1,$(REPLICAS)),nginx)
 	@$(BIN)/python -m app.port $(PORT)
 	$(BIN)/python -m app.serve --port $(PORT) --replicas $(REPLICAS)
 
+# What failed is tried again, alone; any other end of the first run, such as ^C, is the end.
 test: $(VENV)/test.installed lint chromium
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder || \
+	  { [ $$? -eq 1 ] && $(PYTEST) --last-failed --second-try; }
 
 test-long: $(VENV)/test.installed chromium
 	$(BIN)/python -m pip install -q ".[long]"
-	HEADLIGHT_DATA=$(DATA) $(BIN)/python -m pytest -m long
-	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=long
+	HEADLIGHT_DATA=$(DATA) $(UNLIMITED) -m long
+	$(UNLIMITED) -m hypothesis --hypothesis-profile=long
 
 load: $(VENV)/test.installed chromium
 	$(BIN)/python -m tests.load class --json load.json

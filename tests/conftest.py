@@ -30,6 +30,7 @@ hypothesis.settings.register_profile("short", max_examples=200, deadline=None, d
 hypothesis.settings.register_profile("long", max_examples=5000, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("short")
 
+pytest_plugins = ["tests.suite"]
 ROOT = Path(__file__).resolve().parent.parent
 LINES = ["the dog sees the cat", "ein Hund sieht die Katze", "a man and a woman walk home"]
 

@@ -1,0 +1,57 @@
+"""How the suite is run: the time that a test may take, and what is said of a test that failed among
+the others and passed alone."""
+
+import pytest
+from xdist.scheduler import LoadFileScheduling
+
+BROWSER_TIMEOUT = 60  # seconds; of the others, `timeout` in pyproject.toml
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--second-try",
+        action="store_true",
+        help="list the tests that pass as flaky; with --last-failed, after a run that failed",
+    )
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker(pytest.mark.timeout(0))  # no limit
+        elif item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.timeout(BROWSER_TIMEOUT))
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if not config.getoption("second_try"):
+        return
+    stats = terminalreporter.stats
+    failed = {report.nodeid for key in ("failed", "error") for report in stats.get(key, ())}
+    flaky = [report.nodeid for report in stats.get("passed", ()) if report.nodeid not in failed]
+    if flaky:
+        terminalreporter.section("flaky: failed among the others, passed alone")
+        for test in flaky:
+            terminalreporter.write_line(test)
+
+
+class Scheduler(LoadFileScheduling):
+    """Tries a test once, also where it ends its worker: xdist 3.8 gives it to one worker after
+    another, and hangs where the files that the worker held are otherwise done."""
+
+    def remove_node(self, node):
+        work = self.assigned_work[node]
+        crashed = next((test for file in work.values() for test in file if not file[test]), None)
+        for file in work.values():
+            if crashed in file:
+                file[crashed] = True
+        self.assigned_work[node] = {
+            name: file for name, file in work.items() if not all(file.values())
+        }
+        super().remove_node(node)
+        return crashed
+
+
+@pytest.hookimpl(optionalhook=True)  # pytest -p no:xdist
+def pytest_xdist_make_scheduler(config, log):
+    return Scheduler(config, log) if config.getoption("dist") == "loadfile" else None
