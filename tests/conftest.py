@@ -6,7 +6,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from model import checkpoint, presets
 from model.tokenizer import Tokenizer
 from model.training import snapshots
 from tests import devices
+from tests.waiting import wait_until
 
 # Threads of PyTorch that wait for each other do so at rest, also in every process that a test
 # starts: on a busy machine one command took 50 s of processor instead of 4 s.
@@ -111,14 +111,16 @@ def serve(
         stderr=subprocess.DEVNULL,
     )
     address = f"http://127.0.0.1:{port}"
+
+    def is_ready() -> bool:
+        assert server.poll() is None, "the app ended by itself"
+        try:
+            return bool(urllib.request.urlopen(f"{address}/_stcore/health", timeout=1))
+        except OSError:
+            return False
+
     try:
-        for _ in range(600):
-            assert server.poll() is None, "the app ended by itself"
-            try:
-                urllib.request.urlopen(f"{address}/_stcore/health", timeout=1)
-                break
-            except OSError:
-                time.sleep(0.1)
+        wait_until(is_ready)
         yield address
     finally:
         server.terminate()
