@@ -25,8 +25,8 @@ from tests.waiting import wait_until
 # starts: on a busy machine one command took 50 s of processor instead of 4 s.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-# The same 200 examples of every property each time; `make test-long` tries 5,000 others.
-hypothesis.settings.register_profile("short", max_examples=200, deadline=None, derandomize=True)
+# The same 25 examples of every property each time; `make test-long` tries 5,000 others.
+hypothesis.settings.register_profile("short", max_examples=25, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("long", max_examples=5000, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("short")
 
