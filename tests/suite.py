@@ -1,9 +1,15 @@
-"""How the suite is run: the time that a test may take, and what is said of a test that failed among
-the others and passed alone."""
+"""How the suite is run: the order of files, the time that a test may take, and what is said of a
+test that failed among the others and passed alone."""
+
+import json
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
+# File → seconds of its tests, as `make durations` measured them.
+DURATIONS = Path(__file__).with_name("durations.json")
 BROWSER_TIMEOUT = 60  # seconds; of the others, `timeout` in pyproject.toml
 
 
@@ -13,9 +19,24 @@ def pytest_addoption(parser):
         action="store_true",
         help="list the tests that pass as flaky; with --last-failed, after a run that failed",
     )
+    parser.addoption(
+        "--write-durations",
+        action="store_true",
+        help=f"write the seconds of each file's tests to {DURATIONS.name}",
+    )
 
 
+def pytest_configure(config):
+    if config.getoption("write_durations") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Stopwatch())
+
+
+@pytest.hookimpl(trylast=True)  # what is left of them when others were deselected
 def pytest_collection_modifyitems(items):
+    """The longest files first, and first of all those that nobody measured yet: each worker takes
+    the next file when it has done one, so that both end with a short one."""
+    seconds = json.loads(DURATIONS.read_text())
+    items.sort(key=lambda item: -seconds.get(file_of(item.nodeid), float("inf")))
     for item in items:
         if item.get_closest_marker("long"):
             item.add_marker(pytest.mark.timeout(0))  # no limit
@@ -55,3 +76,21 @@ class Scheduler(LoadFileScheduling):
 @pytest.hookimpl(optionalhook=True)  # pytest -p no:xdist
 def pytest_xdist_make_scheduler(config, log):
     return Scheduler(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+class Stopwatch:
+    """Of a whole run, in the process that collects what the workers report."""
+
+    def __init__(self):
+        self.seconds = Counter()
+
+    def pytest_runtest_logreport(self, report):
+        self.seconds[file_of(report.nodeid)] += report.duration
+
+    def pytest_sessionfinish(self):
+        rounded = {file: round(seconds, 1) for file, seconds in self.seconds.most_common()}
+        DURATIONS.write_text(json.dumps(rounded, indent=0) + "\n")
+
+
+def file_of(test: str) -> str:
+    return test.partition("::")[0]

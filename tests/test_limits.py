@@ -29,7 +29,7 @@ def write(file):
 
 
 def expect_imported():
-    assert limits.IMPORTED_BY != os.getpid()
+    assert os.getpid() != limits.IMPORTED_BY
 
 
 def refuse(why):
