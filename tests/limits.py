@@ -2,11 +2,14 @@
 fault fails a test and cannot take the machine with it."""
 
 import multiprocessing
+import os
 import resource
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -14,6 +17,8 @@ import torch
 
 ADDRESS_SPACE, FILE_SIZE = 4_000_000_000, 1_000_000_000  # bytes
 MEGABYTE = 2**20
+ROOT = Path(__file__).resolve().parent.parent
+IMPORTED_BY = os.getpid()  # in a call, the server where it had imported this before the fork
 
 # Forked from a process that has imported what takes long and has computed nothing, so that no lock
 # of PyTorch's threads is copied while it is held.
@@ -28,6 +33,7 @@ class ExceededLimit(AssertionError):
 def under_limits(function: Callable, *arguments, seconds: int = 10, megabytes: int = 200) -> None:
     """Calls the function in a new process and raises what it raises; or ExceededLimit where it
     takes more seconds of processor time, or its memory grows by more."""
+    _start_server()
     receiver, sender = _processes.Pipe(duplex=False)
     child = _processes.Process(
         target=_call, args=(sender, seconds, function, arguments), daemon=True
@@ -69,6 +75,14 @@ def _no_main_module() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = main
+
+
+def _start_server() -> None:
+    """Where it does not run yet. After a test has changed the folder it finds our modules by
+    PYTHONPATH alone. Where it does not, nothing is said, and each call takes seconds to import."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+        forkserver.ensure_running()
 
 
 def _call(sender: Connection, seconds: int, function: Callable, arguments: tuple) -> None:

@@ -1,14 +1,17 @@
 """A call that takes too much is stopped, and one that raises is heard."""
 
+import os
 import signal
 import sys
 import time
+from multiprocessing import forkserver
 from types import ModuleType
 
 import pytest
 import torch
 
 from model.pretrained.weights import CannotLoad
+from tests import limits
 from tests.limits import ExceededLimit, refusal, under_limits
 
 
@@ -25,6 +28,10 @@ def write(file):
     file.write_bytes(b"-")
     with file.open("r+b") as opened:
         opened.truncate(2 * 10**9)
+
+
+def expect_imported():
+    assert os.getpid() != limits.IMPORTED_BY
 
 
 def refuse(why):
@@ -64,3 +71,9 @@ def test_the_new_process_imports_nothing_of_the_main_module(monkeypatch, tmp_pat
 
 def test_an_error_is_raised_here():
     assert refusal(CannotLoad, refuse, "This file is empty.") == "This file is empty."
+
+
+def test_calls_are_forked_from_what_is_imported_wherever_they_start(tmp_path, monkeypatch):
+    forkserver._forkserver._stop()
+    monkeypatch.chdir(tmp_path)
+    under_limits(expect_imported)
