@@ -1,5 +1,7 @@
 """The lesson of one head, walked through with the keyboard, and its pictures."""
 
+import re
+
 import numpy as np
 import pytest
 from playwright.sync_api import expect
@@ -44,6 +46,10 @@ SHOWN = """(titles) => {
 
 def shown(page, titles=READ):
     """The numbers of the pictures to be read, by title."""
+    for canvas in page.locator(".st-key-pictures canvas").all():
+        expect(canvas).to_have_attribute(
+            "style", re.compile("width")
+        )  # it is painted a frame later
     found = {}
     for title, cells in page.evaluate(SHOWN, titles).items():
         rows = list(dict.fromkeys(row for row, *_ in cells))
