@@ -33,15 +33,25 @@ def examples(name: str) -> list[str]:
     return [line for line in lines if line.strip()]
 
 
+SILENT = pytest.mark.xfail(strict=True, reason="what a broad model cannot translate is not noticed")
+
+
 @pytest.mark.parametrize(
-    ("name", "least"), [("en-de", DETECTED), ("copy", 1), ("reverse", 1), ("sort", 1)]
+    ("name", "least"),
+    [
+        ("en-de", DETECTED),
+        pytest.param("en-fr", DETECTED, marks=SILENT),
+        ("copy", 1),
+        ("reverse", 1),
+        ("sort", 1),
+    ],
 )
 def test_foreign_sentences_are_noticed(name, least):
     found = unlike(load(name), FOREIGN)
     assert len(found) == 40 and sum(found) / 40 >= least
 
 
-@pytest.mark.parametrize("name", ["en-de", "reviews", "copy", "reverse", "sort"])
+@pytest.mark.parametrize("name", ["en-de", "en-fr", "reviews", "copy", "reverse", "sort"])
 def test_no_example_is_called_foreign(name):
     assert not any(unlike(load(name), examples(name)))
 
@@ -121,4 +131,5 @@ def test_false_alarms_on_captions_that_no_training_read():
         pytest.skip("HEADLIGHT_DATA does not name the folder that holds the data sets")
     tests = tasks.multi30k(Path(DATA) / "multi30k").tests()
     texts = [source for pairs in tests.values() for source, _ in pairs]
-    assert sum(unlike(load("en-de"), texts)) / len(texts) <= FALSE_ALARMS
+    for name in ("en-de", "en-fr"):
+        assert sum(unlike(load(name), texts)) / len(texts) <= FALSE_ALARMS

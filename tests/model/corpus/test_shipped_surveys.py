@@ -7,8 +7,16 @@ from model.corpus import survey_command
 from model.corpus.survey import FILE, Survey
 from tests.model.common import CHECKPOINTS, load
 
+UNMEASURED = pytest.mark.xfail(strict=True, reason="its survey is still to be measured")
 
-@pytest.mark.parametrize("path", CHECKPOINTS, ids=lambda path: path.name)
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.name, marks=[UNMEASURED] if path.name == "en-fr" else [])
+        for path in CHECKPOINTS
+    ],
+)
 def test_it_is_of_this_model_and_of_all_its_heads(path):
     survey, checkpoint = Survey.load(path), load(path)
     assert survey.card["parameters"] == parameters_sha256(checkpoint.model)
@@ -36,9 +44,15 @@ def test_what_is_known_of_them_stands_there():
 
 def test_a_head_in_words():
     by_name = {path.name: Survey.load(path) for path in CHECKPOINTS}
-    said = by_name["en-de"].in_words("encoder", 2, 3)
-    assert said.startswith("Over 1,000 sentences: previous token (6") and "BLEU −0." in said
-    assert said.endswith(", which may be chance.")
+    en_de = by_name["en-de"]
+    changes = {(row["kind"], row["layer"] - 1, row["head"] - 1): row for row in en_de.of("bleu")}
+    for head, row in changes.items():
+        said = en_de.in_words(*head)
+        assert said.startswith(f"Over {en_de.card['sentences']:,} sentences: ")
+        assert f"without it BLEU {row['value']:+.2f}".replace("-", "−") in said
+        assert said.endswith(", which may be chance.") == (row["p_holm"] > 0.05)
+        for named in en_de.names(*head):
+            assert f"{named.name} ({named.row['value']:.0%}".replace("%", "\u202f%") in said
     said = by_name["reverse"].in_words("encoder", 1, 1)
     assert "no named pattern; without it exact targets, of 100, −7" in said and "chance" not in said
     assert by_name["reverse"].in_words("encoder", 7, 1) == ""
