@@ -18,14 +18,14 @@ def lines(visit):
 
 
 def test_a_line_for_each_word_and_what_is_pointed_at_is_said(lines):
-    page, words = lines.page, load("en-de").align(SENTENCE)
+    page, words = lines.page, load("en-fr").align(SENTENCE)
     expect(page.locator(".lines .now")).to_have_count(len(words.target))
     shown = page.locator(".row").nth(1).locator(".word")
     assert shown.all_inner_texts() == list(words.target)
-    at = words.target.index("Hund")
+    at = words.target.index("chien")
     best = int(words.weights[at].argmax())
     shown.nth(at).hover()
-    said = f"Hund: {words.source[best]} {100 * words.weights[at, best]:.0f} %"
+    said = f"chien: {words.source[best]} {100 * words.weights[at, best]:.0f} %"
     expect(page.locator(".frame [role=status]")).to_contain_text(said)
     expect(page.locator(".lines .pointed")).to_have_count(1)
     start = float(page.locator(".lines .pointed").get_attribute("d").split()[1])
@@ -35,7 +35,7 @@ def test_a_line_for_each_word_and_what_is_pointed_at_is_said(lines):
 
 
 def test_arrow_keys_point(lines):
-    page, words = lines.page, load("en-de").align(SENTENCE)
+    page, words = lines.page, load("en-fr").align(SENTENCE)
     page.get_by_role("application", name="Words and what they go with").focus()
     status = page.locator(".frame [role=status]")
     for key, said in (
@@ -51,21 +51,21 @@ def test_arrow_keys_point(lines):
 
 
 def test_a_row_of_the_table_selects_its_head_and_the_file_holds_its_lines(lines):
-    page, en_de = lines.page, load("en-de")
+    page, en_fr = lines.page, load("en-fr")
     lines.choose("aligned_by", "Selected head")
     lines.choose("layer", "3")
     lines.choose("head", "1")
-    expected = en_de.alignment.of(of_trace(en_de.trace(SENTENCE)), [(2, 0)])
+    expected = en_fr.alignment.of(of_trace(en_fr.trace(SENTENCE)), [(2, 0)])
     expect(page.locator(".frame [role=status]")).to_contain_text("layer 3 head 1")
     with page.expect_download() as download:
         page.get_by_role("button", name="Pharaoh").click()
-    assert download.value.suggested_filename == "en-de-alignment.txt"
+    assert download.value.suggested_filename == "en-fr-alignment.txt"
     with open(download.value.path(), encoding="utf-8") as file:
         assert file.read() == pharaoh(expected.links()) + "\n"
 
 
 def test_changes_leave_the_lines_of_before_dashed(visit):
-    visit.open(f"{HERE}&changes=decoder%3Doff%3B+encoder%3Doff&aligned_by=Influence")
+    visit.open(f"{HERE}&changes=cross%3Dhide%3A2&aligned_by=Influence")
     expect(visit.page.locator(".lines .now").first).to_be_attached()
     assert visit.page.locator(".lines .before").count() > 0
     expect(visit.page.locator(".frame [role=status]")).to_contain_text("Dashed:")

@@ -44,15 +44,15 @@ class Walk:
 
 
 def test_one_walks_by_keys_and_sees_the_probabilities_of_each_step(walk):
-    found = load("en-de").generate(SENTENCE)
+    found = load("en-fr").generate(SENTENCE)
     assert walk.written == [*found.tokens, "</s>"]
     walk.expect_step(0)
     walk.press("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft")
     walk.expect_step(2)
-    en_de, shares = load("en-de"), found.probabilities[2]
+    en_fr, shares = load("en-fr"), found.probabilities[2]
     best = np.argsort(-shares)[:10]
     shown = [(label, f"{100 * p:.1f} %" if p < 0.1 else f"{100 * p:.0f} %")
-             for label, p in zip(en_de.outputs(best), shares[best], strict=True)]  # fmt: skip
+             for label, p in zip(en_fr.outputs(best), shares[best], strict=True)]  # fmt: skip
     assert walk.bars[:10] == shown and walk.bars[10][0] == "all others"
     walk.press("End")
     walk.expect_step(len(found.tokens))
@@ -72,21 +72,21 @@ def test_it_plays_and_pauses(walk):
 
 
 def test_the_heads_rows_are_those_of_the_step_and_a_click_selects_one(walk):
-    en_de = load("en-de")
-    trace = en_de.trace(SENTENCE)
+    en_fr = load("en-fr")
+    trace = en_fr.trace(SENTENCE)
     walk.press("ArrowRight")
     strips = walk.page.locator(".strip")
     expect(strips).to_have_count(16)
-    titles = strips.nth(6).locator("i").evaluate_all("all => all.map((cell) => cell.title)")
-    row = trace.attention["cross"][1, 2, 1]
+    titles = strips.nth(5).locator("i").evaluate_all("all => all.map((cell) => cell.title)")
+    row = trace.attention["cross"][1, 1, 1]
     shares = [int(title.rpartition(" ")[0].rpartition(" ")[2]) for title in titles]
     assert np.abs(np.array(shares) - 100 * row).max() <= 0.75  # rounded twice
     assert [title.rpartition(f" {n} ")[0] for title, n in zip(titles, shares, strict=True)] == list(
         trace.src.tokens
     )
-    strips.nth(6).click()
+    strips.nth(5).click()
     walk.visit.idle()
-    assert "layer=2" in walk.page.url and "head=3" in walk.page.url
+    assert "layer=2" in walk.page.url and "head=2" in walk.page.url
     walk.expect_step(1)
     shade = walk.page.locator(".source span").nth(int(row.argmax()))
     attends = shade.evaluate("node => node.style.getPropertyValue('--attends')")
@@ -96,12 +96,12 @@ def test_the_heads_rows_are_those_of_the_step_and_a_click_selects_one(walk):
 
 
 def test_another_token_makes_a_branch_that_one_walks_and_prunes(walk):
-    en_de = load("en-de")
-    first = en_de.generate(SENTENCE)
+    en_fr = load("en-fr")
+    first = en_fr.generate(SENTENCE)
     walk.page.locator(".bars button.bar:not(.chosen)").first.click()
     walk.visit.idle()
     second = int(np.argsort(-first.probabilities[0])[1])
-    expected = en_de.generate(SENTENCE, beginning=(second,))
+    expected = en_fr.generate(SENTENCE, beginning=(second,))
     expect(walk.page.locator(".written span").first).to_have_text(expected.tokens[0])
     assert walk.written[: len(expected.tokens)] == list(expected.tokens)
     branches = walk.page.locator(".branch")
@@ -120,7 +120,7 @@ def test_another_token_makes_a_branch_that_one_walks_and_prunes(walk):
 
 def test_beams_that_lived_and_died_are_drawn(walk):
     walk.visit.choose("how", "Beam search")
-    found = load("en-de").generate(SENTENCE, Beam())
+    found = load("en-fr").generate(SENTENCE, Beam())
     columns = walk.page.locator(".beams .column")
     expect(columns).to_have_count(len(found.beams))
     ended = sum(one.ended for step in found.beams for one in step)
@@ -132,7 +132,7 @@ def test_beams_that_lived_and_died_are_drawn(walk):
 def test_sampling_draws_by_its_seed(walk):
     walk.visit.choose("how", "Sampling")
     walk.visit.type("2", "Temperature").type("5", "Seed")
-    found = load("en-de").generate(SENTENCE, Sampling(temperature=2.0, seed=5))
+    found = load("en-fr").generate(SENTENCE, Sampling(temperature=2.0, seed=5))
     assert walk.written[: len(found.tokens)] == list(found.tokens)
 
 

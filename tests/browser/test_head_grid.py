@@ -14,7 +14,7 @@ SENTENCE = "A dog runs on the beach."
 
 @pytest.fixture(scope="module")
 def trace():
-    return load("en-de").trace(SENTENCE)
+    return load("en-fr").trace(SENTENCE)
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_keyboard_alone_chooses_a_head_reads_a_cell_and_changes_a_mask(grid, tra
     grid.press("ArrowDown", "ArrowDown", "ArrowLeft")
     assert "layer 4 head 2" in grid.said()
     grid.visit.settle()
-    assert "layer=4" in page.url and "head=" not in page.url  # 2 is the one it opens on
+    assert "layer=4" in page.url and "head=2" in page.url
     said = grid.press("Home", "Shift+ArrowDown", "Shift+ArrowRight", "Shift+ArrowRight")
     weight = trace.attention["cross"][3, 1, 1, 2]
     share = re.search(rf"attends (\d+) % to {re.escape(trace.src.tokens[2])}", said)[1]
@@ -190,7 +190,7 @@ def test_a_focus_change_sends_no_weights_again(visit):
     visit.open("?kind=encoder&source=" + "+".join(["dog", "man", "girl", "boy"] * 10))
     assert max(frames) > 16 * 41 * 41  # the weights of the encoder, at least
     frames.clear()
-    visit.choose("layer", 3)
+    visit.choose("layer", 2)
     assert max(frames) < 20_000  # the one head in full
     visit.prepared = True  # with a listener
 
@@ -230,7 +230,7 @@ def test_one_rest_one_report(grid):
     chosen = {"kind": "cross", "layer": 2, "head": 1}
     assert reports == [0, chosen, [chosen | {"count": 4}]]
     grid.visit.settle()
-    assert "layer=3" in grid.page.url and "head=" not in grid.page.url  # 2: it opens on it
+    assert "head=2" in grid.page.url and "layer=" not in grid.page.url  # 3: it opens on it
 
 
 def test_orders_scales_and_the_joint_square(grid, trace):
@@ -331,17 +331,17 @@ def test_longest_text_is_drawn(grid):
         box.fill(first)
         box.press("Enter")
         grid.visit.idle()
-    whole = load("en-de").trace(text, "Hund").attention["encoder"][0, 0]
+    whole = load("en-fr").trace(text, "Hund").attention["encoder"][0, 0]
     assert np.abs(cells - whole[:512, :512]).max() <= 1e-3
     shown = np.array(grid.visit.cells("head_figure"))
     assert np.abs(shown - whole[488:1000, 100:612]).max() <= 1e-3 < np.abs(shown - cells).max()
 
 
 def test_two_tokens_list_the_heads_between_them_and_a_click_selects_one(grid, trace):
-    dog, hund = trace.src.tokens.index("dog"), trace.tgt.tokens.index("Hund")
-    grid.page.locator(".target span").nth(hund).click()
+    dog, chien = trace.src.tokens.index("dog"), trace.tgt.tokens.index("chien")
+    grid.page.locator(".target span").nth(chien).click()
     grid.page.locator(".source span").nth(dog).click()
-    weights = trace.attention["cross"][:, :, hund, dog]
+    weights = trace.attention["cross"][:, :, chien, dog]
     layer, head = np.unravel_index(weights.argmax(), weights.shape)
     links = grid.page.locator("button.bar")
     expect(links).to_have_count(5)
@@ -357,7 +357,7 @@ def test_two_tokens_list_the_heads_between_them_and_a_click_selects_one(grid, tr
     grid.page.keyboard.press("Escape")
     grid.visit.go("Inside a head")  # follows the query that was selected
     follows = grid.page.get_by_test_id("stSelectbox").filter(has_text="Query")
-    expect(follows.locator("[value]")).to_have_attribute("value", f"{hund + 1} Hund")
+    expect(follows.locator("[value]")).to_have_attribute("value", f"{chien + 1} chien")
 
 
 def test_a_pattern_fades_the_heads_without_it(grid):

@@ -61,7 +61,7 @@ def test_the_bar_selects_too_before_any_row_was_clicked(heads):
 def test_after_sorting_a_row_is_still_its_own_head(heads):
     scores = {
         (kind, layer, head): max(float(of[layer, head]) for of in one.scores.values())
-        for kind, one in measured(load("en-de").trace(SENTENCE)).items()
+        for kind, one in measured(load("en-fr").trace(SENTENCE)).items()
         for layer, head in np.ndindex(4, 4)
     }
     click(heads, -1, x=430)
@@ -98,7 +98,7 @@ def test_a_sentence_is_a_click_away(heads):
     line = heads.page.locator(".st-key-source textarea")
     expect(line).to_have_value(re.compile(f"^{SENTENCE}\n.+"))  # one's own stays
     _, taken = line.input_value().split("\n")
-    assert taken in lines_of((ROOT / "assets" / "examples" / "en-de.txt").read_text())
+    assert taken in lines_of((ROOT / "assets" / "examples" / "en-fr.txt").read_text())
     heads.page.get_by_role("link", name="Open Attention").click()
     heads.idle()
     expect(heads.page.locator(".st-key-head_grid")).to_be_visible()

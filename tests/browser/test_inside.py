@@ -8,7 +8,7 @@ from app.head_lesson import STEPS
 from model import load
 
 pytestmark = pytest.mark.browser
-LINK = "inside?kind=cross&layer=3&head=2&source=A+dog+runs.&target=Ein+Hund+rennt."
+LINK = "inside?kind=cross&layer=3&head=2&source=A+dog+runs.&target=Un+chien+court."
 READ = ["q", "weights", "output of the layer"]
 # Of pictures what is said under the pointer, all over them: [row, column, number] per cell.
 SHOWN = """(titles) => {
@@ -51,7 +51,7 @@ def shown(visit):
 
 def test_every_step_is_drawn_by_keyboard_alone(visit):
     visit.open(LINK)
-    trace = load("en-de").trace("A dog runs.", "Ein Hund rennt.")
+    trace = load("en-fr").trace("A dog runs.", "Un chien court.")
     seen = {}
     for number, name in enumerate(STEPS, start=1):
         expect(visit.page.get_by_role("heading", name=f"{number}. {name}")).to_be_visible()
@@ -85,7 +85,7 @@ def test_what_is_under_the_pointer_is_said(visit):
     canvas = visit.page.get_by_role("img", name="weights: 5 rows")
     box = canvas.bounding_box()
     canvas.hover(position={"x": box["width"] - 20, "y": box["height"] - 15})
-    weight = load("en-de").trace("A dog runs.", "Ein Hund rennt.").attention["cross"][2, 1, -1, -1]
+    weight = load("en-fr").trace("A dog runs.", "Un chien court.").attention["cross"][2, 1, -1, -1]
     said = visit.page.get_by_text("weights: “.”, “</s>”")
     expect(said).to_be_visible()
     assert float(said.inner_text().rpartition(": ")[2]) == pytest.approx(float(weight), abs=1e-6)

@@ -200,12 +200,12 @@ def test_scaling_is_a_switch_that_leaves_vectors_where_they_are(dictionary):
 
 @pytest.fixture(scope="module")
 def trace():
-    return load("en-de").trace(SENTENCE)
+    return load("en-fr").trace(SENTENCE)
 
 
 @pytest.fixture
 def head(visit):
-    address = f"lookup?source={SENTENCE.replace(' ', '+')}&kind=cross&layer=2&head=3&follow=3+Hund"
+    address = f"lookup?source={SENTENCE.replace(' ', '+')}&kind=cross&layer=2&head=3&follow=3+chien"
     return Plane(visit.open(address), "head_plane")
 
 

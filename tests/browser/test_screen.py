@@ -145,8 +145,8 @@ def test_the_first_view_has_name_sentence_translation_tiles_and_the_head(visit, 
     print(seen)
     assert seen["scrolled"] == 0
     assert seen["logo"] and visit.page.title() == "Headlight"
-    assert seen["source"] == "A little girl in a red dress is playing with her dog on the beach."
-    assert seen["target"].startswith("Ein kleines Mädchen")
+    assert seen["source"] == "She has never seen the red car of my sister."
+    assert seen["target"].startswith("Elle n'a jamais")
     assert seen["tiles"] >= LEAST_TILES
     assert seen["head"], seen
 
