@@ -1,18 +1,21 @@
 # make app    install and start the app          make test        every test but the long ones
 # make serve  the same, for a whole class        make test-long   the rest: data sets, hours
 # make bench  speed bars, as ratios              make lint        ruff, imports, oxlint
-# make load   a class of 30 at once
+# make load   a class of 30 at once              make check       lint, and tests near to a change
 PORT ?= 8501
 PYTHON ?= python3
 DATA ?=
 REPLICAS ?= 1
 VENV := .venv
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+WORKERS := $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
+UNLIMITED := $(PYTEST) --timeout 0 -o faulthandler_timeout=0
 STREAMLIT := $(BIN)/streamlit run app/main.py --server.port $(PORT)
 # Root needs no sudo; without either, apt is left to the user.
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo -n)
 
-.PHONY: app serve test test-long load bench lint format
+.PHONY: app serve test check test-long load bench lint format
 
 app: $(VENV)/app.installed
 	@$(BIN)/python -m app.port $(PORT)
@@ -23,13 +26,18 @@ serve: $(VENV)/app.installed $(if $(filter-out 1,$(REPLICAS)),nginx)
 	@$(BIN)/python -m app.port $(PORT)
 	$(BIN)/python -m app.serve --port $(PORT) --replicas $(REPLICAS)
 
+# What failed is tried again, alone; any other end of the first run, such as ^C, is the end.
 test: $(VENV)/test.installed lint chromium
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(WORKERS) || \
+	  { [ $$? -eq 1 ] && $(PYTEST) --last-failed --second-try; }
+
+check: $(VENV)/test.installed lint
+	$(BIN)/python -m tests.check
 
 test-long: $(VENV)/test.installed chromium
 	$(BIN)/python -m pip install -q ".[long]"
-	HEADLIGHT_DATA=$(DATA) $(BIN)/python -m pytest -m long
-	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=long
+	HEADLIGHT_DATA=$(DATA) $(UNLIMITED) -m long
+	$(UNLIMITED) -m hypothesis --hypothesis-profile=long
 
 load: $(VENV)/test.installed chromium
 	$(BIN)/python -m tests.load class --json load.json
@@ -41,6 +49,11 @@ bench: $(VENV)/test.installed chromium
 .PHONY: screenshots
 screenshots: $(VENV)/test.installed chromium
 	$(BIN)/python -m tests.browser.screenshots
+
+# Renews the table by which `make test` begins with the longest files.
+.PHONY: durations
+durations: $(VENV)/test.installed chromium
+	$(WORKERS) --write-durations
 
 # Plants faults in model/ and counts those that the tests notice.
 .PHONY: mutants

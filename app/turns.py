@@ -28,7 +28,7 @@ class Work:
     large: bool = False
     taken: Callable[[], None] = lambda: None
     thread: int = field(default_factory=get_ident)
-    rank: float = field(default_factory=time.monotonic)
+    rank: float = field(default_factory=lambda: time.monotonic())
     since: float = 0.0
     begun: bool = False
     long: bool = False

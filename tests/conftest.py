@@ -6,7 +6,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,16 +19,18 @@ from model import checkpoint, presets
 from model.tokenizer import Tokenizer
 from model.training import snapshots
 from tests import devices
+from tests.waiting import wait_until
 
 # Threads of PyTorch that wait for each other do so at rest, also in every process that a test
 # starts: on a busy machine one command took 50 s of processor instead of 4 s.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-# The same 200 examples of every property each time; `make test-long` tries 5,000 others.
-hypothesis.settings.register_profile("short", max_examples=200, deadline=None, derandomize=True)
+# The same 25 examples of every property each time; `make test-long` tries 5,000 others.
+hypothesis.settings.register_profile("short", max_examples=25, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("long", max_examples=5000, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("short")
 
+pytest_plugins = ["tests.suite"]
 ROOT = Path(__file__).resolve().parent.parent
 LINES = ["the dog sees the cat", "ein Hund sieht die Katze", "a man and a woman walk home"]
 
@@ -110,14 +111,16 @@ def serve(
         stderr=subprocess.DEVNULL,
     )
     address = f"http://127.0.0.1:{port}"
+
+    def is_ready() -> bool:
+        assert server.poll() is None, "the app ended by itself"
+        try:
+            return bool(urllib.request.urlopen(f"{address}/_stcore/health", timeout=1))
+        except OSError:
+            return False
+
     try:
-        for _ in range(600):
-            assert server.poll() is None, "the app ended by itself"
-            try:
-                urllib.request.urlopen(f"{address}/_stcore/health", timeout=1)
-                break
-            except OSError:
-                time.sleep(0.1)
+        wait_until(is_ready)
         yield address
     finally:
         server.terminate()

@@ -2,15 +2,23 @@
 fault fails a test and cannot take the machine with it."""
 
 import multiprocessing
+import os
 import resource
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
 
 ADDRESS_SPACE, FILE_SIZE = 4_000_000_000, 1_000_000_000  # bytes
 MEGABYTE = 2**20
+ROOT = Path(__file__).resolve().parent.parent
+IMPORTED_BY = os.getpid()  # in a call, the server where it had imported this before the fork
 
 # Forked from a process that has imported what takes long and has computed nothing, so that no lock
 # of PyTorch's threads is copied while it is held.
@@ -25,11 +33,13 @@ class ExceededLimit(AssertionError):
 def under_limits(function: Callable, *arguments, seconds: int = 10, megabytes: int = 200) -> None:
     """Calls the function in a new process and raises what it raises; or ExceededLimit where it
     takes more seconds of processor time, or its memory grows by more."""
+    _start_server()
     receiver, sender = _processes.Pipe(duplex=False)
     child = _processes.Process(
         target=_call, args=(sender, seconds, function, arguments), daemon=True
     )
-    child.start()
+    with _no_main_module():
+        child.start()
     sender.close()
     try:
         # Processor time is the limit; the clock ends only what waits for something.
@@ -53,6 +63,26 @@ def refusal(kind: type[Exception], function: Callable, *arguments) -> str:
     with pytest.raises(kind) as error:
         under_limits(function, *arguments)
     return str(error.value)
+
+
+@contextmanager
+def _no_main_module() -> Iterator[None]:
+    """A new process runs the file of the main module first. In a test that is none of ours: where a
+    page was run before, it is that page, which imports the whole app."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def _start_server() -> None:
+    """Where it does not run yet. After a test has changed the folder it finds our modules by
+    PYTHONPATH alone. Where it does not, nothing is said, and each call takes seconds to import."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+        forkserver.ensure_running()
 
 
 def _call(sender: Connection, seconds: int, function: Callable, arguments: tuple) -> None:

@@ -1,12 +1,17 @@
 """A call that takes too much is stopped, and one that raises is heard."""
 
+import os
 import signal
+import sys
 import time
+from multiprocessing import forkserver
+from types import ModuleType
 
 import pytest
 import torch
 
 from model.pretrained.weights import CannotLoad
+from tests import limits
 from tests.limits import ExceededLimit, refusal, under_limits
 
 
@@ -23,6 +28,10 @@ def write(file):
     file.write_bytes(b"-")
     with file.open("r+b") as opened:
         opened.truncate(2 * 10**9)
+
+
+def expect_imported():
+    assert os.getpid() != limits.IMPORTED_BY
 
 
 def refuse(why):
@@ -49,5 +58,22 @@ def test_files_are_limited(tmp_path):
         under_limits(write, tmp_path / "file")
 
 
+def test_the_new_process_imports_nothing_of_the_main_module(monkeypatch, tmp_path):
+    """As where a page of the app was run before."""
+    script = tmp_path / "page.py"
+    script.write_text("raise SystemExit('this was run')")
+    page = ModuleType("__main__")
+    page.__file__, page.__spec__ = str(script), None
+    monkeypatch.setitem(sys.modules, "__main__", page)
+    under_limits(time.sleep, 0)
+    assert sys.modules["__main__"] is page
+
+
 def test_an_error_is_raised_here():
     assert refusal(CannotLoad, refuse, "This file is empty.") == "This file is empty."
+
+
+def test_calls_are_forked_from_what_is_imported_wherever_they_start(tmp_path, monkeypatch):
+    forkserver._forkserver._stop()
+    monkeypatch.chdir(tmp_path)
+    under_limits(expect_imported)

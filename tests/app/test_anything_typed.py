@@ -2,8 +2,9 @@
 1 or are zero, offsets lie in the text, what is written reads back equal, nothing of the user's
 comes alive, and whatever cannot be done is told in a sentence.
 
-200 examples of a property, and 5,000 others in `make test-long`; half as many of those that run the
-model, a tenth of those that load one or make pages, a twentieth of those that run the app.
+25 examples of a property, and 5,000 others in `make test-long`; half as many of those that run the
+model, a tenth of those that load one or make pages, a twentieth of those that run the app, but at
+least five.
 """
 
 import csv
@@ -43,7 +44,7 @@ from tests.conftest import ROOT
 from tests.model.common import random_model, tiny_tokenizer
 
 ALL = hypothesis.settings.default.max_examples
-HALF, FEW, FEWER = (hypothesis.settings(max_examples=ALL // part) for part in (2, 10, 20))
+HALF, FEW, FEWER = (hypothesis.settings(max_examples=max(5, ALL // part)) for part in (2, 10, 20))
 ALIVE = [
     "<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", "<b>", "&lt;", "]]>",
     "{{x}}", "=1+1", "=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "＝1", "\t=1", "'", '"', ",",

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-import time
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -194,16 +194,19 @@ def test_how_much_of_a_large_model_is_read_is_said(page, monkeypatch, tmp_path):
 def test_two_sessions_that_ask_for_a_model_at_once_have_it_read_once(page, monkeypatch):
     """A large one in memory twice may not fit."""
     st.cache_resource.clear()
-    read, count = catalog._read, []
+    read, count, all_ask = catalog._read, [], threading.Barrier(3)
 
-    def slowly(*given):
+    def asks(_):
+        all_ask.wait(60)
+        return catalog.view_of("en-de", "final", "cpu")
+
+    def counted(*given):
         count.append(given)
-        time.sleep(0.2)
         return read(*given)
 
-    monkeypatch.setattr(catalog, "_read", slowly)
-    with ThreadPoolExecutor() as pool:
-        views = [*pool.map(lambda _: catalog.view_of("en-de", "final", "cpu"), range(3))]
+    monkeypatch.setattr(catalog, "_read", counted)
+    with ThreadPoolExecutor(3) as pool:
+        views = [*pool.map(asks, range(3))]
     assert len(count) == 1 and len({id(view.model) for view in views}) == 3
 
 

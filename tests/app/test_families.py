@@ -1,4 +1,4 @@
-"""Other people's models in the app: every page of small random folders in Hugging Face's layout."""
+"""Other people's models in the app: small random folders in Hugging Face's layout."""
 
 import hashlib
 import io
@@ -53,19 +53,6 @@ def opened(page):
         return page.switch_page(PAGES[key].file).run() if key else page
 
     return open_with
-
-
-@pytest.mark.parametrize("name", FAMILIES)
-def test_every_page_opens(opened, name):
-    """Attribution takes apart what is a sum; of a masked-token head or an embedding it says so."""
-    page = opened(name)
-    assert page.session_state["model"] == name
-    for key, entry in PAGES.items():
-        page.switch_page(entry.file).run()
-        assert not page.exception, key
-        said = [error.value for error in page.error]
-        assert all("no linear function" in text for text in said), key
-        assert not said or (key == "attribution" and name in ("bert", "minilm"))
 
 
 @pytest.fixture
@@ -242,11 +229,6 @@ def changes_of(name):
     return CHANGES.replace("K", kind).replace("S", "decoder" if kind == "cross" else kind)
 
 
-UNDER = {  # page → what it may say instead: what it takes apart, or hides, is no longer there
-    "attribution": ("no linear function", "this key is masked"),
-}
-
-
 def kind_of(name):
     return {"bert": "encoder", "minilm": "encoder", TINY: "cross"}.get(name, "decoder")
 
@@ -274,13 +256,6 @@ def test_every_kind_of_change_is_shown(opened, folders, name):
     assert plain == lines
     for key in ("heads", "inside", "ablation"):
         assert well(page.switch_page(PAGES[key].file).run()), key
-
-
-@pytest.mark.parametrize("name", ["bert", "llama-groups", "marian"])
-def test_every_page_under_changes(opened, name):
-    page = opened(name, changes=changes_of(name))
-    for key, entry in PAGES.items():
-        assert well(page.switch_page(entry.file).run(), *UNDER.get(key, ())), key
 
 
 @pytest.mark.parametrize(

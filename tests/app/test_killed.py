@@ -19,23 +19,22 @@ from websockets.sync.client import connect
 from tests.app.test_serve import free_port, needs_nginx
 from tests.conftest import ROOT
 from tests.load import server
+from tests.waiting import wait_until
 
-SOON = 2.0  # seconds
+SOON = 2.0  # seconds; a bar of the long run alone: beside other tests it says nothing
 ROUNDS = pytest.mark.parametrize("rounds", [1, pytest.param(20, marks=pytest.mark.long)])
 
 
-def seconds_until(is_so, *given, patience: float = 60) -> float:
+def seconds_until(condition, *arguments) -> float:
     start = time.monotonic()
-    while not is_so(*given):
-        assert time.monotonic() - start < patience, "it has not come to that"
-        time.sleep(0.01)
+    wait_until(condition, *arguments)
     return time.monotonic() - start
 
 
 def expect_soon(what: str, times: list[float]) -> None:
-    """Prints the times, and compares the worst one with the bar."""
+    """Prints the times; of many rounds, compares the worst one with the bar."""
     print(f"{what}: median {statistics.median(times):.2f} s, worst {max(times):.2f} s of {times}")
-    assert max(times) < SOON
+    assert len(times) == 1 or max(times) < SOON
 
 
 def is_free(port: int) -> bool:
@@ -160,7 +159,7 @@ def test_a_process_that_is_killed_is_replaced_and_all_end_with_the_first(models,
             again.append(seconds_until(served.is_led_again, master, workers))
             assert served.replicas() == replicas
         for _ in range(rounds):
-            seconds_until(served.is_whole)
+            wait_until(served.is_whole)
             (name, victim), (other, stays) = served.led().items()
             master, cookie = served.nginx(), {"Cookie": f"headlight={other}"}
             address = f"ws://127.0.0.1:{served.port}/_stcore/stream"
@@ -179,10 +178,10 @@ def test_a_process_that_is_killed_is_replaced_and_all_end_with_the_first(models,
 
 
 FIRST = """
-import sys, time
+import sys
 from app.serve import Child
 print(Child(["sh", "-c", "sleep 600 & sleep 600"]).guardian.pid, flush=True)
-time.sleep(float(sys.argv[1]))
+sys.stdin.read()
 """
 
 
@@ -200,12 +199,14 @@ def group(number: int) -> list[psutil.Process]:
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, None])
 def test_a_child_ends_with_its_parent_and_takes_its_own_along(end):
     """However the parent ends: killed, by another signal, or by itself."""
-    command = [sys.executable, "-c", FIRST, "600" if end else "0.3"]
-    first = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    number = int(first.stdout.readline())
-    seconds_until(lambda: len(group(number)) == 4)
-    if end:
-        first.send_signal(end)
-    first.wait()
-    assert seconds_until(lambda: not group(number)) < SOON
-    first.stdout.close()
+    command = [sys.executable, "-c", FIRST]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, **pipes, text=True) as first:
+        number = int(first.stdout.readline())
+        wait_until(lambda: len(group(number)) == 4)
+        if end:
+            first.send_signal(end)
+        else:
+            first.stdin.close()
+        first.wait()
+        wait_until(lambda: not group(number))

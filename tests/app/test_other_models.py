@@ -1,4 +1,4 @@
-"""Models that are no encoder-decoders of the paper open every page and go through every command: a
+"""Models that are no encoder-decoders of the paper go through every step and every command: a
 decoder alone, and one with an attention that only the tests know (tests/odd.py)."""
 
 import hashlib
@@ -65,14 +65,10 @@ def well(page):
 
 
 @every_model
-def test_every_page_for_every_kind_of_attention(page, name):
+def test_every_layer_of_every_kind_of_attention(page, name):
     _, kinds = SHAPES[name]
-    for entry in PAGES.values():
-        view = entry.script
+    for view in ("attention", "inside"):
         opened(page, view, name)
-        if not entry.head:
-            assert well(page), view
-            continue
         control = page.segmented_control(key="kind")
         assert control.options == list(kinds)
         for kind, layers in kinds.items():
@@ -81,19 +77,6 @@ def test_every_page_for_every_kind_of_attention(page, name):
             assert page.segmented_control(key="layer").options == [str(n) for n in layers]
             page.segmented_control(key="layer").set_value(layers[-1]).run()
             assert well(page), (view, kind)
-
-
-@every_model
-def test_every_way_of_reading(page, name):
-    opened(page, "attention", name)
-    for chosen in (
-        {"special": "hide", "words": True, "average": "both", "least": 0.2, "order": "entropy"},
-        {"show": "joint", "scale": "per row", "average": "layers", "order": "change"},
-        {"show": "one kind", "causal": False, "pad_to": 9, "order": "distance"},
-    ):
-        for key, value in chosen.items():
-            page.session_state[key] = value
-        assert well(page.run()), chosen
 
 
 @every_model

@@ -3,7 +3,6 @@
 import shutil
 import socket
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 from app import board, limits, serve
+from tests.waiting import wait_until
 
 needs_nginx = pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
 
@@ -24,6 +24,11 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def listens(port) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @contextmanager
@@ -60,11 +65,7 @@ def nginx(replicas):
         file.write_text(serve.configuration(replicas, port, folder))
         process = subprocess.Popen(["nginx", "-p", folder, "-e", "stderr", "-c", file])
         try:
-            for _ in range(200):
-                with socket.socket() as probe:
-                    if probe.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                time.sleep(0.05)
+            wait_until(listens, port)
             yield f"http://127.0.0.1:{port}"
         finally:
             process.terminate()

@@ -2,7 +2,6 @@
 
 import itertools
 import threading
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from model.decoding.generate import Beam, Sampling
 from model.pause import pausing
 from model.probing.run import Run
 from model.probing.sweeps import Score
+from tests.waiting import wait_until
 
 
 def come(turns, pool, names, block):
@@ -27,9 +27,7 @@ def come(turns, pool, names, block):
     for name in names:
         before = len(turns.waiting) + len(turns.computing)
         asked.append(pool.submit(block, name))
-        end = time.monotonic() + 10
-        while len(turns.waiting) + len(turns.computing) == before and time.monotonic() < end:
-            time.sleep(0.001)
+        wait_until(lambda before=before: len(turns.waiting) + len(turns.computing) != before)
     return asked
 
 
@@ -79,14 +77,19 @@ def test_passes_over_one_view_never_overlap(monkeypatch):
         SimpleNamespace(model=torch.nn.Module(), device="cpu", stamp=(name,))
         for name in ("mine", "others")
     )
-    passes, most = Counter(), Counter()
+    passes, most, done = Counter(), Counter(), []
+
+    def all_ask_and_two_compute():
+        asked = len(compute.TURNS.waiting) + len(compute.TURNS.computing)
+        return asked + len(done) >= 8 and most["all"] > 1
 
     def computes(view, name):
         def make():
             passes[view.stamp] += 1
             passes["all"] += 1
             most.update({key: passes[key] - most[key] for key in passes if passes[key] > most[key]})
-            time.sleep(0.05)
+            wait_until(all_ask_and_two_compute)
+            done.append(name)
             passes.subtract([view.stamp, "all"])
             return name
 
@@ -139,41 +142,40 @@ def always(monkeypatch):
     return compute.TURNS
 
 
-def wait_until(is_so):
-    end = time.monotonic() + 10
-    while not is_so() and time.monotonic() < end:
-        time.sleep(0.001)
-    assert is_so()
+STEP = queue.LONG / 50  # of a long work, in seconds
 
 
 def test_short_work_goes_before_long_between_its_steps(monkeypatch):
-    monkeypatch.setattr(queue, "LONG", 0.3)
     turns, came, release = Turns(1), [], threading.Event()
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+    monkeypatch.setattr(queue, "time", clock)
 
     def long(name):
         with turns.turn(name):
-            while not release.is_set():
-                came.append(name)
-                time.sleep(0.005)
+            while not release.wait(0.0005):
+                with turns.changed:
+                    came.append((name, {work.thing for work in turns.waiting}))
+                clock.now += STEP
                 turns.pause()
 
     def short(name):
         with turns.turn(name):
-            came.append(name)
+            came.append((name, set()))
 
     def by_turns():
-        return [name for name, _ in itertools.groupby(name for name in [*came] if name in "ab")]
+        return [name for name, _ in itertools.groupby(name for name, _ in [*came] if name in "ab")]
 
     with ThreadPoolExecutor(8) as pool, releasing(release):
         asked = come(turns, pool, "ab", long)
         wait_until(lambda: len(by_turns()) > 2)  # in the midst of both
         for name in "cdefgh":
+            pool.submit(short, name).result(60)
             before = len(came)
-            pool.submit(short, name).result(10)
-            assert came.index(name) <= before + 10  # far less than a turn lasts
-            time.sleep(0.1)
-    assert [one.exception(10) for one in asked] == [None] * 2
-    assert len(by_turns()) < len(came) / 10  # each of many steps
+            wait_until(lambda before=before: len(came) > before + 100)
+    assert [one.exception(60) for one in asked] == [None] * 2
+    for name in "cdefgh":  # a turn lasts fifty steps
+        assert sum(name in waiting for _, waiting in came) <= 1
+    assert len(by_turns()) < len(came) / 10
     assert not turns.computing and not turns.waiting
 
 
@@ -222,7 +224,6 @@ def test_of_large_works_few_are_under_way(always):
             under_way.add(name)
             while not release.is_set():
                 most.append(len(under_way))
-                time.sleep(0.001)
                 always.pause()
             under_way.remove(name)
 

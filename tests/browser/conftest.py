@@ -1,12 +1,18 @@
-"""A real Chromium, and the words in which the tests speak to the app."""
+"""A real Chromium, the words in which the tests speak to the app, and components without it."""
 
+import inspect
+import json
 import shutil
+import sys
+from base64 import b64encode
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
-from app import pages
+from app import pages, theme
 
 expect.set_options(timeout=30_000)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -200,11 +206,13 @@ class Visit:
             self.zoom()
         figure = self.page.locator(f".st-key-{key} .js-plotly-plot")
         expect(figure).to_be_visible()
-        return figure.evaluate(
-            """(plot, trace) => Array.from(plot._fullData[trace].z,
-                 row => Array.from(row, x => Number.isFinite(x) ? x : null))""",
+        # As one text: Playwright takes seconds for the numbers of a large figure.
+        numbers = figure.evaluate(
+            """(plot, trace) => JSON.stringify(Array.from(plot._fullData[trace].z,
+                 (row) => Array.from(row)))""",
             trace,
         )
+        return json.loads(numbers)
 
     def labels(self, key: str, axis: str) -> list[str]:
         if key == "head_figure":
@@ -267,3 +275,96 @@ def visit(context, tabs, app):
     else:
         visit.leave()
         tabs.append(visit)
+
+
+# What Streamlit 1.67 gives a component: its theme, and a shadow root of its own with its style.
+BLANK = f"""
+<!doctype html>
+<title>components</title>
+<style>
+  :root {{
+    color-scheme: light dark; font-size: {theme.PAGE}px; --st-font: sans-serif;
+    --st-text-color: light-dark({theme.INK["light"]}, {theme.INK["dark"]});
+    --st-background-color: light-dark({theme.PAPER["light"]}, {theme.PAPER["dark"]});
+    --st-primary-color: light-dark({theme.PRIMARY["light"]}, {theme.PRIMARY["dark"]});
+    --st-border-color: #8884; --st-button-radius: 0.5rem;
+  }}
+  body {{ background: var(--st-background-color); }}
+</style>
+<body>
+"""
+MOUNT = """async ({ key, css, js, data, bytes }) => {
+  window.mounts ??= {};
+  if (!mounts[key]) {
+    const host = document.body.appendChild(document.createElement("div"));
+    host.className = `st-key-${key}`;
+    const root = host.attachShadow({ mode: "open" });
+    root.append(Object.assign(document.createElement("style"), { textContent: css }));
+    const address = URL.createObjectURL(new Blob([js], { type: "text/javascript" }));
+    mounts[key] = { root, sent: [], component: (await import(address)).default };
+  }
+  const { root, sent, component } = mounts[key];
+  if (bytes) data = Uint8Array.from(atob(bytes), (letter) => letter.charCodeAt(0));
+  component({ data, parentElement: root,
+    setTriggerValue: (name, value) => sent.push([name, JSON.parse(JSON.stringify(value))]) });
+}"""
+
+
+class Mounted:
+    """Components of the app in a blank page, with the scripts, styles and data that the app gives
+    Streamlit. A second call of one brings it other data, as a run of the app does."""
+
+    def __init__(self, page: Page):
+        self.page, self.errors = page, []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.set_content(BLANK)
+
+    def __call__(self, component: Callable, *args, **kwargs) -> "Mounted":
+        """Call a function of app.components, whose mounts come here."""
+        module = sys.modules[component.__module__]
+        with pytest.MonkeyPatch.context() as patch:
+            for name, mount in vars(module).copy().items():
+                if name.startswith("_mount"):
+                    patch.setattr(module, name, partial(self._mount, mount))
+            component(*args, **kwargs)
+        return self
+
+    def _mount(self, mount: Callable, *, key: str, data: dict | bytes, **_) -> None:
+        given = inspect.getclosurevars(mount).nonlocals
+        as_bytes = isinstance(data, bytes)
+        self.page.evaluate(
+            MOUNT,
+            {
+                "key": key,
+                "css": given["css"] or "",
+                "js": given["js"],
+                "data": None if as_bytes else data,
+                "bytes": b64encode(data).decode() if as_bytes else None,
+            },
+        )
+
+    def sent(self, key: str) -> list[tuple[str, object]]:
+        """What the component has sent the app since this was asked last: name and value."""
+        found = self.page.evaluate("(key) => mounts[key].sent.splice(0)", key)
+        return [tuple(one) for one in found]
+
+    def screenshot(self, name: str) -> None:
+        SCREENSHOTS.mkdir(exist_ok=True)
+        self.page.screenshot(path=SCREENSHOTS / f"{name}.png")
+
+
+@pytest.fixture(scope="session")
+def still(chromium):
+    """A context in which time stands still but for `page.clock.run_for`."""
+    with chromium.new_context(viewport={"width": 1280, "height": 900}, has_touch=True) as context:
+        context.clock.install(time=0)
+        context.clock.pause_at(1000)
+        yield context
+
+
+@pytest.fixture
+def mounted(still):
+    mounted = Mounted(still.new_page())
+    yield mounted
+    mounted.page.close()
+    assert mounted.errors == []

@@ -1,60 +1,103 @@
 """The page Alignment: lines between words, by mouse, keys and file."""
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from app.components.word_lines import word_lines
 from model import load
-from model.analysis.alignment import of_trace, pharaoh
+from model.analysis.alignment import WordWeights, of_trace, pharaoh
 
 pytestmark = pytest.mark.browser
 SENTENCE = "A dog runs on the beach."
 HERE = f"alignment?source={SENTENCE.replace(' ', '+')}"
+NOTE = "Each target word with its best source word."
+WORDS = WordWeights(
+    ("A", "dog", "runs", "on", "the", "beach", "."),
+    ("Ein", "Hund", "rennt", "am", "Strand", "."),
+    np.random.default_rng(0).dirichlet(np.full(7, 0.3), size=6),
+)
 
 
-@pytest.fixture
-def lines(visit):
-    visit.page.set_viewport_size({"width": 1280, "height": 720})
-    return visit.open(HERE)
+def show(mounted, words=WORDS, before=frozenset()):
+    links = words.links()
+    mounted(word_lines, words, ("Source", "Target"), (links, before or links), NOTE)
+    return mounted.page
 
 
-def test_a_line_for_each_word_and_what_is_pointed_at_is_said(lines):
-    page, words = lines.page, load("en-fr").align(SENTENCE)
-    expect(page.locator(".lines .now")).to_have_count(len(words.target))
-    shown = page.locator(".row").nth(1).locator(".word")
-    assert shown.all_inner_texts() == list(words.target)
-    at = words.target.index("chien")
-    best = int(words.weights[at].argmax())
-    shown.nth(at).hover()
-    said = f"chien: {words.source[best]} {100 * words.weights[at, best]:.0f} %"
-    expect(page.locator(".frame [role=status]")).to_contain_text(said)
+def words_of(page, side):
+    return page.locator(".row").nth(side).locator(".word")
+
+
+def test_a_line_for_each_word_and_what_is_pointed_at_is_said(mounted):
+    page = show(mounted)
+    expect(page.locator(".lines .now")).to_have_count(len(WORDS.target))
+    expect(page.locator(".lines .before")).to_have_count(0)
+    assert words_of(page, 1).all_inner_texts() == list(WORDS.target)
+    status = page.locator(".frame [role=status]")
+    expect(status).to_have_text(NOTE)
+    at = WORDS.target.index("Hund")
+    order = np.argsort(-WORDS.weights[at])
+    words_of(page, 1).nth(at).hover()
+    said = ", ".join(f"{WORDS.source[i]} {100 * WORDS.weights[at, i]:.0f} %" for i in order[:3])
+    expect(status).to_have_text(f"Hund: {said}")
     expect(page.locator(".lines .pointed")).to_have_count(1)
     start = float(page.locator(".lines .pointed").get_attribute("d").split()[1])
-    word = page.locator(".row").nth(0).locator(".word").nth(best).bounding_box()
+    word = words_of(page, 0).nth(int(order[0])).bounding_box()
     x = page.locator(".lines").bounding_box()["x"] + start
     assert x == pytest.approx(word["x"] + word["width"] / 2, abs=0.5)
+    shares = words_of(page, 0).evaluate_all(
+        "all => all.map((word) => parseFloat(word.style.getPropertyValue('--share')))"
+    )
+    assert np.allclose(shares, 100 * WORDS.weights[at], atol=0.6)
+    page.mouse.move(5, 600)
+    expect(status).to_have_text(NOTE)
 
 
-def test_arrow_keys_point(lines):
-    page, words = lines.page, load("en-fr").align(SENTENCE)
+def test_arrow_keys_point(mounted):
+    page = show(mounted)
     page.get_by_role("application", name="Words and what they go with").focus()
     status = page.locator(".frame [role=status]")
     for key, said in (
-        ("ArrowRight", words.target[0]),
-        ("ArrowRight", words.target[1]),
-        ("ArrowUp", words.source[1]),
-        ("ArrowLeft", words.source[0]),
+        ("ArrowRight", WORDS.target[0]),
+        ("ArrowRight", WORDS.target[1]),
+        ("ArrowUp", WORDS.source[1]),
+        ("ArrowLeft", WORDS.source[0]),
+        ("ArrowLeft", WORDS.source[0]),  # there is none before the first
     ):
         page.keyboard.press(key)
         expect(status).to_contain_text(f"{said}: ")
     page.keyboard.press("Escape")
-    expect(status).to_contain_text("Each target word with")
+    expect(status).to_have_text(NOTE)
 
 
-def test_a_row_of_the_table_selects_its_head_and_the_file_holds_its_lines(lines):
-    page, en_fr = lines.page, load("en-fr")
-    lines.choose("aligned_by", "Selected head")
-    lines.choose("layer", "3")
-    lines.choose("head", "1")
+def test_lines_of_before_are_dashed_where_they_differ(mounted):
+    now = WORDS.links()
+    gone = (next(i for i in range(7) if (i, 0) not in now), 0)
+    page = show(mounted, before=frozenset({*now, gone}))
+    expect(page.locator(".lines .before")).to_have_count(1)
+    expect(page.locator(".lines .now")).to_have_count(len(WORDS.target))
+
+
+def test_long_sentences_stand_upright(mounted):
+    long = WordWeights(8 * WORDS.source, 8 * WORDS.target, np.tile(WORDS.weights, (8, 8)))
+    page = show(mounted, long)
+    expect(page.locator(".sheet.upright")).to_be_visible()
+    tops = [words_of(page, side).first.bounding_box() for side in (0, 1)]
+    assert tops[0]["x"] < tops[1]["x"]
+    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+
+
+def test_a_head_is_selected_the_file_holds_its_lines_and_changes_leave_them_dashed(visit):
+    page, en_fr = visit.page, load("en-fr")
+    visit.page.set_viewport_size({"width": 1280, "height": 720})
+    visit.open(HERE)
+    words = en_fr.align(SENTENCE)
+    assert words_of(page, 1).all_inner_texts() == list(words.target)
+    expect(page.locator(".lines .now")).to_have_count(len(words.target))
+    visit.choose("aligned_by", "Selected head")
+    visit.choose("layer", "3")
+    visit.choose("head", "1")
     expected = en_fr.alignment.of(of_trace(en_fr.trace(SENTENCE)), [(2, 0)])
     expect(page.locator(".frame [role=status]")).to_contain_text("layer 3 head 1")
     with page.expect_download() as download:
@@ -62,10 +105,7 @@ def test_a_row_of_the_table_selects_its_head_and_the_file_holds_its_lines(lines)
     assert download.value.suggested_filename == "en-fr-alignment.txt"
     with open(download.value.path(), encoding="utf-8") as file:
         assert file.read() == pharaoh(expected.links()) + "\n"
-
-
-def test_changes_leave_the_lines_of_before_dashed(visit):
-    visit.open(f"{HERE}&changes=cross%3Dhide%3A2&aligned_by=Influence")
-    expect(visit.page.locator(".lines .now").first).to_be_attached()
-    assert visit.page.locator(".lines .before").count() > 0
-    expect(visit.page.locator(".frame [role=status]")).to_contain_text("Dashed:")
+    visit.open(f"{HERE}&changes=decoder%3Doff%3B+encoder%3Doff&aligned_by=Influence")
+    expect(page.locator(".lines .now").first).to_be_attached()
+    assert page.locator(".lines .before").count() > 0
+    expect(page.locator(".frame [role=status]")).to_contain_text("Dashed:")

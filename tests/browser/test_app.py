@@ -29,7 +29,7 @@ def tokens(visit, side):
     return visit.page.locator(f".{side.lower()} span").all_text_contents()
 
 
-def test_opens_on_an_example_with_its_picture(visit):
+def test_opens_on_an_example_and_reads_what_is_typed(visit):
     visit.open()
     weights = np.array(visit.cells("head_figure"))
     assert np.allclose(weights.sum(axis=1), 1, atol=1e-5)
@@ -37,12 +37,14 @@ def test_opens_on_an_example_with_its_picture(visit):
         token.replace("<", "&lt;").replace(">", "&gt;") for token in tokens(visit, "Target")
     ]
     visit.screenshot("attention")
-
-
-def test_typed_sentence_is_read(visit):
-    visit.open().type("Two dogs run.")
+    visit.type("Two dogs run.")
     assert tokens(visit, "Source") == ["Two", "dogs", "run", ".", "</s>"]
     assert len(visit.cells("head_figure")[0]) == 5
+    # Repeated tokens keep their own rows.
+    visit.type("the dog the").choose("kind", "encoder")
+    assert visit.labels("head_figure", "yaxis") == ["the", "dog", "the", "&lt;/s&gt;"]
+    assert visit.labels("head_figure", "xaxis") == ["the", "dog", "the", "&lt;/s&gt;"]
+    assert np.shape(visit.cells("head_figure")) == (4, 4)
 
 
 def test_each_mask_changes_its_picture(visit):
@@ -58,11 +60,8 @@ def test_each_mask_changes_its_picture(visit):
         visit.screenshot(f"without-{kind}-mask")
         visit.switch(label)
         assert np.allclose(on, visit.cells("head_figure"), atol=1e-6)
-
-
-def test_target_padding_mask_shows_without_the_causal_one(visit):
-    """Padding stands at the end: under the causal mask no real token could see it anyway."""
-    visit.open("?pad_to=24&kind=decoder").switch("Causal mask")
+    # Padding of the target stands at the end: under the causal mask no real token could see it.
+    visit.choose("kind", "decoder").switch("Causal mask")
     on = np.array(visit.cells("head_figure"))
     real = len([p for p in tokens(visit, "Target") if p != "<pad>"])
     assert np.all(on[:, real:] == 0)
@@ -87,13 +86,6 @@ def test_pages_follow_the_same_settings(visit):
     visit.screenshot("positions")
     visit.go("Attention")
     assert np.allclose(visit.cells("head_figure"), weights, atol=1e-7)
-
-
-def test_repeated_tokens_keep_their_own_rows(visit):
-    visit.open("?source=the+dog+the&kind=encoder")
-    assert visit.labels("head_figure", "yaxis") == ["the", "dog", "the", "&lt;/s&gt;"]
-    assert visit.labels("head_figure", "xaxis") == ["the", "dog", "the", "&lt;/s&gt;"]
-    assert np.shape(visit.cells("head_figure")) == (4, 4)
 
 
 def test_permalink_restores_the_view(visit):
@@ -134,29 +126,28 @@ def test_depth_of_another_model_clamps_the_layer(visit):
         visit.expect_well()
 
 
-@pytest.mark.parametrize("name", BAD_TEXTS)
-def test_odd_text_is_shown_as_typed(visit, name):
-    text = BAD_TEXTS[name]
-    visit.open().type(text)
-    assert visit.page.get_by_label("Source sentence", exact=True).input_value() == text
-    joined = "".join(tokens(visit, "Source"))
-    if name == "markup":
-        assert "$" in joined and "**" in joined.replace("·", "") and "<b>" in joined
-    assert visit.page.evaluate("window.broken") is None
-    visit.cells("head_figure")
+def test_odd_text_is_shown_as_typed(visit):
+    visit.open()
+    for name, text in BAD_TEXTS.items():
+        visit.type(text)
+        assert visit.page.get_by_label("Source sentence", exact=True).input_value() == text, name
+        joined = "".join(tokens(visit, "Source"))
+        if name == "markup":
+            assert "$" in joined and "**" in joined.replace("·", "") and "<b>" in joined
+        assert visit.page.evaluate("window.broken") is None
+        visit.cells("head_figure")
+        visit.expect_well()
 
 
-@pytest.mark.parametrize("text", ["", "   \n \t "])
-def test_blank_text_is_answered_in_words(visit, text):
-    visit.open().type(text)
-    expect(visit.page.get_by_text("Type a sentence")).to_be_visible()
-    visit.type("A man.")
-    assert tokens(visit, "Source")[0] == "A"
-
-
-def test_too_long_text_is_refused_with_both_numbers_and_kept(visit):
+def test_text_that_cannot_be_read_is_answered_in_words_and_kept(visit):
+    visit.open()
+    for blank in ("", "   \n \t "):
+        visit.type(blank)
+        expect(visit.page.get_by_text("Type a sentence")).to_be_visible()
+        visit.type("A man.")
+        assert tokens(visit, "Source")[0] == "A"
     text = "dog " * 2000
-    visit.open().type(text)
+    visit.type(text)
     said = visit.page.get_by_test_id("stAlert").inner_text()
     assert "2,001" in said and "1,024" in said
     assert visit.page.get_by_label("Source sentence", exact=True).input_value() == text

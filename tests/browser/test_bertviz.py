@@ -60,10 +60,22 @@ def sides(trace, kind):
     }[kind]
 
 
-@pytest.mark.parametrize("kind", DEPTH)
-def test_head_view(visit, trace, kind):
-    layer = DEPTH[kind]
-    seen = open_at(visit, "head", kind=kind, layer=layer, head=3)
+def each_kind(visit, view):
+    """The last layer of each kind, its head 3 selected: chosen one after the other in one page."""
+    seen = open_at(visit, view, kind="encoder", layer=DEPTH["encoder"], head=3)
+    for kind, layer in DEPTH.items():
+        if kind != "encoder":
+            visit.choose("kind", kind).choose("layer", layer)
+            seen = drawn(visit)
+        yield kind, layer, seen
+
+
+def test_head_view(visit, trace):
+    for kind, layer, seen in each_kind(visit, "head"):
+        expect_head_view(seen, trace, kind, layer)
+
+
+def expect_head_view(seen, trace, kind, layer):
     assert (seen.texts("#left"), seen.texts("#right")) == tuple(map(list, sides(trace, kind)))
     for head, weights in enumerate(trace.attention[kind][layer - 1]):
         rows = seen.rows(f"#attention [head-index='{head}'] .tokenAttention")
@@ -82,10 +94,12 @@ def test_head_view(visit, trace, kind):
     assert np.allclose(rows, trace.attention[kind][0, 0], atol=DIGITS)
 
 
-@pytest.mark.parametrize("kind", DEPTH)
-def test_model_view(visit, trace, kind):
-    layer = DEPTH[kind]
-    seen = open_at(visit, "model", kind=kind, layer=layer, head=3)
+def test_model_view(visit, trace):
+    for kind, layer, seen in each_kind(visit, "model"):
+        expect_model_view(seen, trace, kind, layer)
+
+
+def expect_model_view(seen, trace, kind, layer):
     assert seen.frame.locator(".attn_background").count() == DEPTH[kind] * 4
     rows = seen.rows("g:has(> .attn_background) > g")
     assert np.allclose(
@@ -100,10 +114,12 @@ def test_model_view(visit, trace, kind):
     assert np.allclose(large, trace.attention[kind][0, 1], atol=DIGITS)
 
 
-@pytest.mark.parametrize("kind", DEPTH)
-def test_neuron_view(visit, trace, kind):
-    layer = DEPTH[kind]
-    seen = open_at(visit, "neuron", kind=kind, layer=layer, head=3)
+def test_neuron_view(visit, trace):
+    for kind, layer, seen in each_kind(visit, "neuron"):
+        expect_neuron_view(seen, trace, kind, layer)
+
+
+def expect_neuron_view(seen, trace, kind, layer):
     query, key = trace.query[kind][layer - 1, 2], trace.key[kind][layer - 1, 2]
     assert np.allclose(seen.rows("#queries .vector", ".element"), query, atol=1e-5)
     assert np.allclose(seen.rows("#keys .vector", ".element"), key, atol=1e-5)
@@ -141,16 +157,17 @@ def test_a_classifier_has_one_attention(visit):
     assert seen.frame.locator("#layer option").count() == 2
 
 
-@pytest.mark.parametrize("view", BERTVIZ)
-def test_hostile_text_stays_text(visit, view):
-    seen = open_at(visit, view, kind="cross", source="dog", target="Hund")
+def test_hostile_text_stays_text(visit):
+    open_at(visit, BERTVIZ[0], kind="cross", source="dog", target="Hund")
     visit.type(HOSTILE).type(HOSTILE, "Target")
     visit.switch("Draw")  # a text of so many tokens is drawn on demand
-    seen = drawn(visit)
-    assert "onerror" in "".join(visit.page.get_by_label("Target", exact=True).input_value())
-    expect(seen.frame.locator("img")).to_have_count(0)
-    assert not seen.frame.locator(":root").evaluate("() => 'broken' in window")
-    assert not visit.page.evaluate("() => 'broken' in window")
+    assert "onerror" in visit.page.get_by_label("Target", exact=True).input_value()
+    for view in BERTVIZ:
+        visit.choose("bertviz", view)
+        seen = drawn(visit)
+        expect(seen.frame.locator("img")).to_have_count(0)
+        assert not seen.frame.locator(":root").evaluate("() => 'broken' in window")
+        assert not visit.page.evaluate("() => 'broken' in window")
 
 
 @pytest.mark.parametrize("kind", DEPTH)

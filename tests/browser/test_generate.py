@@ -1,37 +1,30 @@
-"""Walking through a generation by mouse and keys, branching, pruning, and its beams."""
+"""Walking through a generation by mouse and keys, branching, pruning, and its beams; then in the
+app."""
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from model import Beam, Sampling, load
+from app.components.generation import Rows, Step, generation
+from model import Beam, Sampling, checkpoint
 
 pytestmark = pytest.mark.browser
-SENTENCE = "A dog runs on the beach."
-HERE = f"generate?source={SENTENCE.replace(' ', '+')}&kind=cross&layer=1&head=2"
-
-
-@pytest.fixture
-def walk(visit):
-    visit.page.set_viewport_size({"width": 1280, "height": 720})
-    return Walk(visit.open(HERE))
+PAUSE = 1100  # ms, for a look at each step
+WRITTEN = ["Ein", "Hund", "rennt", "am", "Strand", ".", "</s>"]
+TEXT = ["A", "<b>dog</b>", "&", "“cat”", "</s>"]
+FOCUS = dict(kind="cross", layer=0, head=1)
 
 
 class Walk:
-    """The page Generate in the words of these tests; steps count from 0."""
+    """A generation in the words of these tests; steps count from 0."""
 
-    def __init__(self, visit):
-        self.visit, self.page = visit, visit.page
-        self.frame = self.page.get_by_role("application", name="The text token by token")
+    def __init__(self, page):
+        self.page = page
+        self.frame = page.get_by_role("application", name="The text token by token")
 
     @property
     def written(self) -> list[str]:
         return self.page.locator(".written span").all_inner_texts()
-
-    @property
-    def bars(self) -> list[tuple[str, str]]:
-        texts = self.page.locator(".bars .bar").all_inner_texts()
-        return [tuple(text.split("\n")) for text in texts]
 
     def press(self, *keys: str) -> None:
         self.frame.focus()
@@ -43,109 +36,218 @@ class Walk:
         expect(self.page.locator(".written .now")).to_have_attribute("data-step", str(step))
 
 
+class MountedWalk(Walk):
+    """Random probabilities of 12 tokens and weights of 4 layers with 4 heads."""
+
+    def __init__(self, mounted):
+        super().__init__(mounted.page)
+        self.mounted, random = mounted, np.random.default_rng(0)
+        self.shares = random.dirichlet(np.full(12, 0.5), size=len(WRITTEN))
+        self.weights = random.dirichlet(np.full(len(TEXT), 0.3), size=(len(WRITTEN), 4, 4))
+        self.show()
+
+    def show(self, **other) -> "MountedWalk":
+        given = dict(
+            title="Source",
+            text=TEXT,
+            written=WRITTEN,
+            steps=[self.step(shares) for shares in self.shares],
+            rows=Rows("Cross-attention", [1, 2, 3, 4], TEXT, range(len(TEXT)), self.weights),
+            focus=FOCUS,
+            branches=[],
+            beams=[],
+        )
+        hears = dict.fromkeys(("on_choose", "on_focus", "on_branch"))
+        self.mounted(generation, **(given | hears | other))
+        return self
+
+    def step(self, shares) -> Step:
+        best = np.argsort(-shares)[:10].tolist()
+        rows = [(i, f"word {i}", float(shares[i]), float(shares[i])) for i in best]
+        return Step(rows, 1 - sum(row[2] for row in rows), best[0], [("the", 0.25), ("Hund", 0.5)])
+
+    def sent(self) -> list:
+        return self.mounted.sent("generation")
+
+
+@pytest.fixture
+def walk(mounted):
+    return MountedWalk(mounted)
+
+
 def test_one_walks_by_keys_and_sees_the_probabilities_of_each_step(walk):
-    found = load("en-fr").generate(SENTENCE)
-    assert walk.written == [*found.tokens, "</s>"]
+    assert walk.written == WRITTEN
     walk.expect_step(0)
     walk.press("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft")
     walk.expect_step(2)
-    en_fr, shares = load("en-fr"), found.probabilities[2]
+    shares = walk.shares[2]
     best = np.argsort(-shares)[:10]
-    shown = [(label, f"{100 * p:.1f} %" if p < 0.1 else f"{100 * p:.0f} %")
-             for label, p in zip(en_fr.outputs(best), shares[best], strict=True)]  # fmt: skip
-    assert walk.bars[:10] == shown and walk.bars[10][0] == "all others"
+    bars = walk.page.locator(".bars .bar").all_inner_texts()
+    shown = [
+        f"word {i}\n{100 * shares[i]:.{1 if shares[i] < 0.1 else 0}f} %" for i in best.tolist()
+    ]
+    assert bars[:10] == shown and bars[10].startswith("all others\n")
+    expect(walk.page.locator(".bars h3")).to_have_text("Next token: “rennt”")
+    expect(walk.page.locator(".lens .bar")).to_have_text(["embeddingthe 25 %", "layer 1Hund 50 %"])
     walk.press("End")
-    walk.expect_step(len(found.tokens))
+    walk.expect_step(len(WRITTEN) - 1)
     walk.press("ArrowRight", "Home")
     walk.expect_step(0)
     walk.page.locator(".written span").nth(4).click()
     walk.expect_step(4)
 
 
-def test_it_plays_and_pauses(walk):
+def test_it_plays_pauses_and_plays_on_when_other_data_come(walk):
+    clock = walk.page.clock
     walk.press(" ")
+    clock.run_for(2 * PAUSE)
     walk.expect_step(2)
     walk.press(" ")
-    step = walk.page.locator(".written .now").get_attribute("data-step")
-    walk.page.wait_for_timeout(1500)
-    walk.expect_step(int(step))
-
-
-def test_the_heads_rows_are_those_of_the_step_and_a_click_selects_one(walk):
-    en_fr = load("en-fr")
-    trace = en_fr.trace(SENTENCE)
-    walk.press("ArrowRight")
-    strips = walk.page.locator(".strip")
-    expect(strips).to_have_count(16)
-    titles = strips.nth(5).locator("i").evaluate_all("all => all.map((cell) => cell.title)")
-    row = trace.attention["cross"][1, 1, 1]
-    shares = [int(title.rpartition(" ")[0].rpartition(" ")[2]) for title in titles]
-    assert np.abs(np.array(shares) - 100 * row).max() <= 0.75  # rounded twice
-    assert [title.rpartition(f" {n} ")[0] for title, n in zip(titles, shares, strict=True)] == list(
-        trace.src.tokens
-    )
-    strips.nth(5).click()
-    walk.visit.idle()
-    assert "layer=2" in walk.page.url and "head=2" in walk.page.url
-    walk.expect_step(1)
-    shade = walk.page.locator(".source span").nth(int(row.argmax()))
-    attends = shade.evaluate("node => node.style.getPropertyValue('--attends')")
-    assert float(attends.rstrip("%")) == pytest.approx(100 * row.max(), abs=1)
-    walk.visit.choose("kind", "encoder")
-    expect(walk.page.locator(".heads")).to_contain_text("it is the same at every step")
-
-
-def test_another_token_makes_a_branch_that_one_walks_and_prunes(walk):
-    en_fr = load("en-fr")
-    first = en_fr.generate(SENTENCE)
-    walk.page.locator(".bars button.bar:not(.chosen)").first.click()
-    walk.visit.idle()
-    second = int(np.argsort(-first.probabilities[0])[1])
-    expected = en_fr.generate(SENTENCE, beginning=(second,))
-    expect(walk.page.locator(".written span").first).to_have_text(expected.tokens[0])
-    assert walk.written[: len(expected.tokens)] == list(expected.tokens)
-    branches = walk.page.locator(".branch")
-    expect(branches).to_have_count(2)
-    link = walk.page.url
-    branches.first.click()
-    walk.visit.idle()
-    assert walk.written[: len(first.tokens)] == list(first.tokens)
-    walk.page.get_by_role("button", name="Remove the branch").click()
-    walk.visit.idle()
-    expect(branches).to_have_count(0)
-    walk.visit.open(link.split("/", 3)[3])
-    assert walk.written[: len(expected.tokens)] == list(expected.tokens)
-    expect(walk.page.locator(".branch")).to_have_count(2)
-
-
-def test_beams_that_lived_and_died_are_drawn(walk):
-    walk.visit.choose("how", "Beam search")
-    found = load("en-fr").generate(SENTENCE, Beam())
-    columns = walk.page.locator(".beams .column")
-    expect(columns).to_have_count(len(found.beams))
-    ended = sum(one.ended for step in found.beams for one in step)
-    expect(walk.page.locator(".beams .ended")).to_have_count(ended)
-    expect(walk.page.locator(".beams .winner")).to_have_count(1)
-    assert walk.written[: len(found.tokens)] == list(found.tokens)
-
-
-def test_sampling_draws_by_its_seed(walk):
-    walk.visit.choose("how", "Sampling")
-    walk.visit.type("2", "Temperature").type("5", "Seed")
-    found = load("en-fr").generate(SENTENCE, Sampling(temperature=2.0, seed=5))
-    assert walk.written[: len(found.tokens)] == list(found.tokens)
-
-
-def test_text_of_tokens_is_never_read_as_markup(visit):
-    visit.open("generate?source=%3Cb%3EA%3C%2Fb%3E+dog+%26+%22cat%22")
-    tokens = visit.page.locator(".source span").all_inner_texts()
-    assert "<b>A</b>" in "".join(tokens)
-
-
-def test_it_plays_on_when_other_data_come(walk):
+    clock.run_for(2 * PAUSE)
+    walk.expect_step(2)
     walk.page.get_by_role("button", name="Play", exact=True).click()
-    walk.expect_step(1)
-    walk.visit.choose("kind", "decoder")
+    walk.show(focus=FOCUS | {"layer": 1})
+    clock.run_for(PAUSE)
     walk.expect_step(3)
     walk.page.get_by_role("button", name="Pause", exact=True).click()
     expect(walk.page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    walk.press("End", " ")  # from the end it begins anew
+    walk.expect_step(0)
+    clock.run_for(10 * PAUSE)
+    walk.expect_step(len(WRITTEN) - 1)
+    walk.show(text=["another", "text"], rows=Rows("", [], [], [], np.zeros((0, 1, 1, 0))))
+    walk.expect_step(0)
+
+
+def test_the_heads_rows_are_those_of_the_step_and_a_click_selects_one(walk):
+    walk.press("ArrowRight")
+    strips = walk.page.locator(".strip")
+    expect(strips).to_have_count(16)
+    titles = strips.nth(6).locator("i").evaluate_all("all => all.map((cell) => cell.title)")
+    row = walk.weights[1, 1, 2]
+    shares = [int(title.rpartition(" ")[0].rpartition(" ")[2]) for title in titles]
+    assert np.abs(np.array(shares) - 100 * row).max() <= 0.75  # rounded twice
+    assert [title.rpartition(f" {n} ")[0] for title, n in zip(titles, shares, strict=True)] == TEXT
+    strips.nth(6).click()
+    assert walk.sent() == [("focus", [1, 2])]
+    walk.show(focus=FOCUS | {"layer": 1, "head": 2})
+    walk.expect_step(1)
+    expect(walk.page.locator(".strip.chosen")).to_have_attribute("title", "layer 2 head 3")
+    shades = walk.page.locator(".source span").evaluate_all(
+        "all => all.map((span) => parseFloat(span.style.getPropertyValue('--attends')))"
+    )
+    assert np.allclose(shades, 100 * row, atol=1)
+    alone = Rows("Encoder self-attention", [1], TEXT, range(len(TEXT)), np.zeros((0, 1, 1, 5)))
+    walk.show(rows=alone)
+    expect(walk.page.locator(".heads")).to_contain_text("it is the same at every step")
+
+
+def test_what_is_written_is_shaded_where_it_is_a_key(walk):
+    """Places from −1 down: the first key is the beginning, which is not written."""
+    weights = np.zeros((len(WRITTEN), 1, 1, 3))
+    weights[:, 0, 0] = [0.5, 0.2, 0.3]
+    keys = Rows("Decoder self-attention", [1], ["<s>", "Ein", "Hund"], [None, -1, -2], weights)
+    walk.show(rows=keys, focus=dict(kind="decoder", layer=0, head=0))
+    shades = walk.page.locator(".written span").evaluate_all(
+        "all => all.map((span) => span.style.getPropertyValue('--attends'))"
+    )
+    assert shades == ["20%", "30%", *[""] * 5]
+
+
+def test_another_token_and_a_branch_are_chosen_and_pruned(walk):
+    other = walk.page.locator(".bars button.bar:not(.chosen)").first
+    other.click()
+    second = int(np.argsort(-walk.shares[0])[1])
+    assert walk.sent() == [("choose", [0, second])]
+    branches = [
+        dict(name="", words=WRITTEN, common=1, current=False),
+        dict(name="4-2", words=["Ein", "Mann"], common=2, current=True),
+        dict(name="7", words=["Zwei"], common=0, current=False),
+    ]
+    walk.show(branches=branches)
+    shown = walk.page.locator(".branch")
+    expect(shown).to_have_count(3)
+    expect(shown.first.locator(".common")).to_have_text(["Ein"])
+    assert "chosen" in shown.nth(1).get_attribute("class")
+    shown.first.click()
+    # Neither the one without a beginning nor the one that is shown can be taken away.
+    walk.page.get_by_role("button", name="Remove the branch").click()
+    assert walk.sent() == [("branch", ["", False]), ("branch", ["7", True])]
+
+
+def test_beams_that_lived_and_died_are_drawn(walk):
+    def cell(label, fate, winner=False):
+        return dict(label=label, score=-0.5, fate=fate, path=label, winner=winner)
+
+    beams = [
+        [cell("Ein", "grew"), cell("Zwei", "left-out")],
+        [cell("</s>", "ended", winner=True), cell(".", "ended")],
+    ]
+    walk.show(beams=beams)
+    expect(walk.page.locator(".beams .column")).to_have_count(2)
+    expect(walk.page.locator(".beams .ended")).to_have_count(2)
+    expect(walk.page.locator(".beams .winner")).to_have_text(["</s> -0.50"])
+    assert walk.page.locator(".beams .left-out").get_attribute("title") == (
+        "Zwei: score -0.50, left-out"
+    )
+
+
+def test_text_of_tokens_is_never_read_as_markup(walk):
+    assert walk.page.locator(".source span").all_inner_texts() == TEXT
+    expect(walk.page.locator(".source span b")).to_have_count(0)
+
+
+# In the app
+
+
+HERE = "generate?model=uneven&source=the+dog+sees&kind=cross&layer=1&head=2"
+
+
+def test_a_generation_is_walked_branched_and_searched_in_the_app(visit, models):
+    model = checkpoint.load(models / "uneven")
+    walk = Walk(visit.open(HERE).page)
+    page, first = visit.page, model.generate("the dog sees")
+
+    def expect_written(found):
+        assert walk.written[: len(found.tokens)] == list(found.tokens)
+
+    expect_written(first)
+    walk.press("ArrowRight")
+    page.locator(".strip").nth(6).click()
+    visit.idle()
+    assert "layer=2" in page.url and "head=3" in page.url
+    walk.expect_step(1)
+    walk.press("Home")
+    page.locator(".bars button.bar:not(.chosen)").first.click()
+    visit.idle()
+    second = int(np.argsort(-first.probabilities[0], kind="stable")[1])
+    expected = model.generate("the dog sees", beginning=(second,))
+    expect(page.locator(".written span").first).to_have_text(expected.tokens[0])
+    expect_written(expected)
+    branches, link = page.locator(".branch"), page.url
+    expect(branches).to_have_count(2)
+    branches.first.click()
+    visit.idle()
+    expect_written(first)
+    page.get_by_role("button", name="Remove the branch").click()
+    visit.idle()
+    expect(branches).to_have_count(0)
+    visit.open(link.split("/", 3)[3])
+    expect_written(expected)
+    expect(branches).to_have_count(2)
+
+
+def test_beams_and_samples_are_those_of_the_settings(visit, models):
+    """Of a model that soon has no room left: one with random weights hardly ever ends."""
+    model = checkpoint.load(models / "short")
+    walk = Walk(visit.open("generate?model=short&source=the+dog+sees").page)
+    visit.choose("how", "Beam search")
+    found = model.generate("the dog sees", Beam())
+    expect(visit.page.locator(".beams .column")).to_have_count(len(found.beams))
+    ended = sum(one.ended for step in found.beams for one in step)
+    expect(visit.page.locator(".beams .ended")).to_have_count(ended)
+    assert walk.written[: len(found.tokens)] == list(found.tokens)
+    visit.choose("how", "Sampling")
+    visit.type("2", "Temperature").type("5", "Seed")
+    found = model.generate("the dog sees", Sampling(temperature=2.0, seed=5))
+    assert walk.written[: len(found.tokens)] == list(found.tokens)

@@ -1,34 +1,77 @@
-"""The grid of all heads: pointer, keys, and what it says of both."""
+"""The grid of all heads: pointer, keys, and what it says of both; then in the app."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
+from plotly.colors import find_intermediate_color, unlabel_rgb
 
-from model import load
+from app import theme
+from app.components.head_grid import head_grid
+from app.components.packing import Answers, GridText, Look, Part, pack
+from model import checkpoint
 
 pytestmark = pytest.mark.browser
-SENTENCE = "A dog runs on the beach."
+SOURCE = ["A", "dog", "runs", "on", "the", "beach", "."]
+TARGET = ["<s>", "Ein", "Hund", "rennt", "am", "Strand", "."]
+NAMES = {
+    "encoder": "Encoder self-attention",
+    "decoder": "Decoder self-attention",
+    "cross": "Cross-attention",
+}
+SIDES = {
+    "encoder": ("source", "source"),
+    "decoder": ("target", "target"),
+    "cross": ("target", "source"),
+}
+FOCUS = dict(kind="cross", layer=1, head=2)
+LOOK = Look(
+    focus=FOCUS,
+    show="all kinds",
+    scale="linear",
+    order={},
+    average="",
+    least=0.0,
+    palette=theme.WEIGHTS,
+    colour=theme.FOCUS,
+    acts=True,
+    session="one",
+)
+REST = 400  # ms, in which the server hears of a key
 
 
-@pytest.fixture(scope="module")
-def trace():
-    return load("en-fr").trace(SENTENCE)
+def attention(kinds, source=SOURCE, target=TARGET, layers=4, heads=4) -> dict[str, np.ndarray]:
+    """Random weights, (layers, heads, query, key) by kind."""
+    random, lengths = np.random.default_rng(0), {"source": len(source), "target": len(target)}
+    found = {}
+    for kind in kinds:
+        scores = 2 * random.normal(size=(layers, heads, *(lengths[side] for side in SIDES[kind])))
+        if kind == "decoder":
+            scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
+        shares = np.exp(scores)
+        found[kind] = (shares / shares.sum(axis=-1, keepdims=True)).astype(np.float32)
+    return found
 
 
-@pytest.fixture
-def grid(visit):
-    visit.open(f"?source={SENTENCE.replace(' ', '+')}&kind=cross&layer=2&head=3")
-    expect(visit.page.locator(".sections canvas").first).to_be_visible()
-    return Grid(visit)
+def packed(weights, source=SOURCE, target=TARGET, answers=None) -> bytes:
+    sides = {
+        "source": GridText("Source", source, [True] * len(source)),
+        "target": GridText("Target", target, [True] * len(target), predicts=True),
+    }
+    parts = [
+        Part(kind, NAMES[kind], *SIDES[kind], cells, range(1, len(cells) + 1))
+        for kind, cells in weights.items()
+    ]
+    return pack(sides, parts, answers)
 
 
 class Grid:
     """The grid in the words of these tests; layers and heads counted from 1."""
 
-    def __init__(self, visit):
-        self.visit, self.page = visit, visit.page
+    def __init__(self, page):
+        self.page = page
 
     def picture(self, expression: str):
         return self.page.evaluate(f"(() => {{ const grid = window.headlight.grid;"
@@ -64,33 +107,82 @@ class Grid:
         return self.said()
 
 
+class MountedGrid(Grid):
+    def __init__(self, mounted):
+        super().__init__(mounted.page)
+        self.mounted, self.weights = mounted, attention(NAMES)
+        self.show(packed(self.weights))
+
+    def show(self, packed: bytes, look: Look = LOOK) -> "MountedGrid":
+        nobody = dict.fromkeys(("on_focus", "on_query", "on_act"))
+        self.mounted(head_grid, packed, look, **nobody, fresh=False)
+        return self
+
+    def look(self, **other) -> "MountedGrid":
+        return self.show(packed(self.weights), replace(LOOK, **other))
+
+    def sent(self, name: str) -> list:
+        """What it has told the server under a name, once the keys have rested."""
+        self.page.clock.run_for(REST)
+        return [value for key, value in self.mounted.sent("head_grid") if key == name]
+
+    def expect_cells(self) -> None:
+        """Every weight is there, to a byte."""
+        for kind, weights in self.weights.items():
+            cells = self.picture(f"Array.from(grid.part('{kind}').cells)")
+            cells = np.array(cells, dtype=float).reshape(weights.shape)
+            assert np.abs(np.maximum(cells - 1, 0) / 254 - weights).max() <= 0.002
+            assert np.array_equal(cells == 0, weights == 0)
+
+
+@pytest.fixture
+def grid(mounted):
+    return MountedGrid(mounted)
+
+
 def percent(weight):
     return rf"{round(100 * weight)} %"
 
 
-def test_every_weight_arrives(grid, trace):
-    for kind, weights in trace.attention.items():
-        cells = np.array(
-            grid.picture(f"Array.from(grid.part('{kind}').cells)"), dtype=float
-        ).reshape(weights.shape)
-        assert np.abs(np.maximum(cells - 1, 0) / 254 - weights).max() <= 0.002
-        assert np.array_equal(cells == 0, weights == 0)
+def marked(grid) -> list[int]:
+    """Pixels that are marked, by section."""
+    return grid.picture(
+        """grid.drawn.map(({ over }) =>
+             over.getImageData(0, 0, over.canvas.width, over.canvas.height).data
+               .reduce((n, value, i) => n + (i % 4 === 3 && value > 0), 0))"""
+    )
 
 
-def test_colours_are_those_of_the_scale(grid, trace):
+def picture(grid, section=0) -> str:
+    """The tiles of a section, as a PNG."""
+    return grid.picture(f"grid.drawn[{section}].box.querySelector('canvas').toDataURL()")
+
+
+def shades(grid, side, name):
+    """How strongly each token of a side is shaded, from 0 to 1."""
+    shares = grid.page.locator(f".text .{side} span").evaluate_all(
+        "(spans, name) => spans.map((span) => parseFloat(span.style.getPropertyValue(name)) || 0)",
+        name,
+    )
+    return np.array(shares) / 100
+
+
+def test_every_weight_arrives_and_has_the_colour_of_the_scale(grid):
     """The middle of a cell, read back from the canvas."""
-    from plotly.colors import find_intermediate_color, sequential, unlabel_rgb
-
-    stops = sequential.Viridis
+    grid.expect_cells()
+    stops = theme.WEIGHTS
     for kind, row, column in (("cross", 1, 1), ("encoder", 0, 2), ("decoder", 3, 1)):
-        weight = float(trace.attention[kind][1, 2, row, column])
+        weight = float(grid.weights[kind][1, 2, row, column])
         pixel = grid.picture(
             f"""(() => {{
               const section = grid.drawn.find((s) => s.part.kind === "{kind}");
-              const sheet = grid.sheet(section.part).getContext("2d");
+              const {{ x, y }} = grid.corner(section, 1 * 4 + 2);
+              const canvas = section.box.querySelector("canvas");
               const {{ rows, columns }} = section.part;
-              return Array.from(
-                sheet.getImageData(2 * columns + {column}, rows + {row}, 1, 1).data).slice(0, 3);
+              const scale = canvas.width / canvas.clientWidth;
+              return [...canvas.getContext("2d").getImageData(
+                scale * (x + (({column} + 0.5) * section.width) / columns),
+                scale * (y + (({row} + 0.5) * section.height) / rows), 1, 1).data].slice(0, 3);
             }})()"""
         )
         place = weight * (len(stops) - 1)
@@ -102,76 +194,395 @@ def test_colours_are_those_of_the_scale(grid, trace):
         assert np.abs(np.subtract(pixel, expected)).max() <= 3
 
 
-def test_pointing_at_a_cell_says_its_weight_and_marks_every_head(grid, trace):
+def test_pointing_at_a_cell_says_its_weight_and_marks_every_head(grid):
     row, column = 2, 1
     said = grid.point("encoder", 1, 2, row, column)
-    weight = trace.attention["encoder"][0, 1, row, column]
+    weight = grid.weights["encoder"][0, 1, row, column]
     assert "layer 1 head 2" in said and f"attends {percent(weight)} to" in said
-    assert trace.src.tokens[row] in said and trace.src.tokens[column] in said
-    marked = """grid.drawn.map(({ over }) =>
-      over.getImageData(0, 0, over.canvas.width, over.canvas.height).data
-        .reduce((n, value, i) => n + (i % 4 === 3 && value > 0), 0))"""
-    encoder, decoder, cross = grid.picture(marked)
+    assert SOURCE[row] in said and SOURCE[column] in said
+    encoder, decoder, cross = marked(grid)
     assert encoder > 1000 and cross > 1000  # the column is a source token, looked at from there
     assert decoder == 0
     grid.page.mouse.move(5, 5)
-    assert grid.picture(marked)[0] < encoder
-
-
-def test_what_may_not_be_looked_at_is_said(grid):
+    assert marked(grid)[0] < encoder
     assert "may not attend to" in grid.point("decoder", 1, 1, 1, 4)
+    assert "the only key it may attend to" in grid.point("decoder", 1, 1, 0, 0)
 
 
-def test_click_makes_a_head_the_focus_on_every_page(grid, trace):
-    grid.page.mouse.click(*grid.place("decoder", 4, 1, 1, 1))
-    grid.visit.settle()
-    assert np.allclose(
-        np.nan_to_num(np.array(grid.visit.cells("head_figure"), dtype=float)),
-        trace.attention["decoder"][3, 0],
-        atol=1e-6,
-    )
-    grid.visit.go("PyTorch")
-    heading = "Decoder self-attention, layer 4, head 1"
-    expect(grid.page.get_by_role("heading", name=heading)).to_be_visible()
-    assert "kind=decoder" in grid.page.url and "layer=4" in grid.page.url
-
-
-def test_a_token_shades_the_text_by_the_head_in_focus(grid, trace):
-    target = grid.page.locator(".target span")
-    target.nth(2).hover()
-    weights = trace.attention["cross"][1, 2, 2]
-    shades = grid.page.locator(".source span").evaluate_all(
-        "spans => spans.map((span) => parseFloat(span.style.getPropertyValue('--attends')) || 0)"
-    )
-    assert np.allclose(np.array(shades) / 100, weights, atol=0.01)
-    said, best = grid.said(), trace.src.tokens[weights.argmax()]
+def test_a_token_shades_the_text_by_the_head_in_focus(grid):
+    grid.page.locator(".target span").nth(2).hover()
+    weights = grid.weights["cross"][1, 2, 2]
+    assert np.allclose(shades(grid, "source", "--attends"), weights, atol=0.01)
+    said, best = grid.said(), SOURCE[weights.argmax()]
     assert re.search(rf"attends most to {re.escape(best)} \({percent(weights.max())}\)", said)
     grid.page.locator(".source span").nth(1).click()
-    looked = grid.page.locator(".target span").evaluate_all(
-        "spans => spans.map((span) => parseFloat(span.style.getPropertyValue('--attended')) || 0)"
-    )
-    assert np.allclose(np.array(looked) / 100, trace.attention["cross"][1, 2, :, 1], atol=0.01)
+    attended = grid.weights["cross"][1, 2, :, 1]
+    assert np.allclose(shades(grid, "target", "--attended"), attended, atol=0.01)
     grid.page.mouse.move(5, 5)
     assert "is attended to most by" in grid.said()  # a clicked token stays
 
 
-def test_keyboard_alone_chooses_a_head_reads_a_cell_and_changes_a_mask(grid, trace):
-    page = grid.page
-    page.locator(".stage").focus()
+def test_the_text_is_shaded_by_the_head_under_the_pointer(grid):
+    kind, layer, head, query, key = "encoder", 4, 1, 2, 4
+    weights = grid.weights[kind][layer - 1, head - 1]
+    grid.point(kind, layer, head, query, key)
+    assert np.allclose(shades(grid, "source", "--attends"), weights[query], atol=0.01)
+    assert np.allclose(shades(grid, "source", "--attended"), weights[:, query], atol=0.01)
+    shaded = grid.page.locator(".text .target span[style*='--attend']")
+    expect(shaded).to_have_count(0)  # not by the selected head of cross-attention
+
+
+def test_a_tile_a_layer_and_a_kind_are_selected_by_click_and_act_as_one(grid):
+    def label_of(kind, layer):
+        return grid.picture(
+            f"""(() => {{
+              const {{ over, left, top, stepY, height }} =
+                grid.drawn.find(({{ part }}) => part.kind === "{kind}");
+              const box = over.canvas.getBoundingClientRect();
+              return [box.left + left / 2, box.top + top + {layer - 1} * stepY + height / 2];
+            }})()"""
+        )
+
+    def off(**where):
+        grid.page.keyboard.press("o")
+        what = dict(what="off", **where)
+        assert [act["what"] for act in grid.sent("act")] == [what]
+
+    grid.page.mouse.click(*grid.place("decoder", 4, 1, 1, 1))
+    head = dict(kind="decoder", layer=3, head=0)
+    assert grid.sent("focus") == [head | {"count": 1}]
+    expect(grid.page.locator(".selected h3")).to_have_text(
+        "Decoder self-attention, layer 4, head 1"
+    )
+    grid.page.locator(".stage").focus()
+    off(**head, scope="head")
+    grid.page.mouse.click(*label_of("encoder", 3))
+    expect(grid.page.locator(".message")).to_contain_text("Encoder self-attention, layer 3 is")
+    off(kind="encoder", layer=2, head=0, scope="layer")
+    grid.page.locator(".section h3 span", has_text="Cross-attention").click()
+    off(kind="cross", layer=0, head=0, scope="kind")
+    grid.page.keyboard.press("l")  # after all layers the head again
+    off(kind="cross", layer=0, head=0, scope="head")
+
+
+def test_keys_choose_a_head_and_read_a_cell(grid):
+    grid.page.locator(".stage").focus()
     grid.press("ArrowDown", "ArrowDown", "ArrowLeft")
     assert "layer 4 head 2" in grid.said()
-    grid.visit.settle()
-    assert "layer=4" in page.url and "head=2" in page.url
+    assert grid.sent("focus") == [dict(kind="cross", layer=3, head=1, count=3)]
     said = grid.press("Home", "Shift+ArrowDown", "Shift+ArrowRight", "Shift+ArrowRight")
-    weight = trace.attention["cross"][3, 1, 1, 2]
-    share = re.search(rf"attends (\d+) % to {re.escape(trace.src.tokens[2])}", said)[1]
+    weight = grid.weights["cross"][3, 1, 1, 2]
+    share = re.search(rf"attends (\d+) % to {re.escape(SOURCE[2])}", said)[1]
     assert abs(int(share) - 100 * weight) <= 0.7  # a cell is a byte, then rounded
-    expect(page.locator(".live")).to_have_text(said)  # what a screen reader is told
+    assert grid.sent("focus") == []
+    expect(grid.page.locator(".live")).to_have_text(said)  # what a screen reader is told
     # From layer 1 of cross-attention up, over its edge: the last layer of the decoder.
     grid.press("ArrowUp", "ArrowUp", "ArrowUp", "ArrowUp")
     assert "Decoder self-attention, layer 4 head 2" in grid.said()
-    grid.visit.settle()
-    assert "kind=decoder" in page.url
+
+
+def test_while_keys_are_pressed_the_server_is_left_alone_and_its_late_answers_move_nothing(grid):
+    grid.page.locator(".stage").focus()
+    grid.press("ArrowRight", "ArrowLeft", "ArrowDown", "ArrowLeft")
+    chosen = dict(kind="cross", layer=2, head=1)
+    grid.look(focus=dict(kind="cross", layer=0, head=0))
+    assert grid.picture("grid.look.focus") == chosen
+    assert grid.mounted.sent("head_grid") == []
+    assert grid.sent("focus") == [chosen | {"count": 4}]
+    grid.look(focus=dict(kind="encoder", layer=0, head=0), heard=4)  # it has heard of all by then
+    assert grid.picture("grid.look.focus.kind") == "encoder"
+
+
+def test_orders_scales_and_the_joint_square(grid):
+    plain = picture(grid)
+    assert picture(grid.look(scale="per row")) != plain
+    assert picture(grid.look(average="heads", least=0.3)) != plain
+    grid.look(show="joint")
+    assert grid.picture("[grid.drawn.length, grid.drawn[0].part.rows]") == [1, 14]
+    grid.look(show="one kind")
+    assert grid.picture("grid.drawn.map(({ part }) => part.kind)") == ["cross"]
+    tiles = np.random.default_rng(1).permutation(16).tolist()
+    values = [f"{tile}.0 bits" for tile in range(16)]
+    grid.look(order={kind: {"tiles": tiles, "values": values} for kind in NAMES})
+    ordered = grid.picture("grid.drawn[0].order")
+    assert ordered == {"tiles": tiles, "values": values}
+    layer, head = divmod(tiles[6], 4)
+    x, y = grid.place("encoder", 2, 3, 1, 1)  # the seventh place
+    grid.page.mouse.move(x, y)
+    assert f"layer {layer + 1} head {head + 1}:" in grid.said()
+
+
+def test_heads_that_are_off_changed_or_without_the_pattern_look_it(grid):
+    plain = [picture(grid, section) for section in range(3)]
+    for name in ("off", "marked", "faded"):
+        grid.look(**{name: {"encoder": [5]}})
+        changed = [picture(grid, section) != plain[section] for section in range(3)]
+        assert changed == [True, False, False], name
+
+
+def test_small_weights_left_out_are_not_called_masked(grid):
+    grid.look(focus=dict(kind="encoder", layer=0, head=0), least=0.5)
+    weights = grid.weights["encoder"][0, 0]
+    row, column = np.unravel_index(weights.argmin(), weights.shape)
+    said = grid.point("encoder", 1, 1, row, column)
+    assert "may not" not in said and percent(weights[row, column]) in said
+
+
+def test_a_model_without_the_kind_in_focus(grid):
+    """The weights of a model come before its look, while cross-attention is still in focus."""
+    other = attention(["encoder"], layers=2)
+    grid.show(packed(other, target=[]), LOOK)
+    grid.show(packed(other, target=[]), replace(LOOK, focus=dict(kind="encoder", layer=1, head=2)))
+    assert grid.picture("grid.drawn.map(({ part }) => part.kind)") == ["encoder"]
+    assert "Encoder self-attention, layer 2 head 3 is selected" in grid.said()
+
+
+def test_many_layers_stand_in_columns_so_that_all_are_in_view(grid):
+    few = ["the", "dog"]
+    weights = attention(["encoder"], source=few, layers=20)
+    focus = dict(kind="encoder", layer=0, head=0)
+    grid.show(packed(weights, few, []), replace(LOOK, focus=focus, show="one kind"))
+    assert grid.picture("grid.drawn[0].tall") < 20
+    foot, window = grid.picture(
+        "[grid.drawn[0].over.canvas.getBoundingClientRect().bottom, window.innerHeight]"
+    )
+    assert foot <= window
+    for count, (layer, head) in enumerate(((1, 1), (12, 3), (20, 4)), start=1):
+        said = grid.point("encoder", layer, head, 1, 0)
+        assert f"layer {layer} head {head}:" in said
+        grid.page.mouse.click(*grid.place("encoder", layer, head, 1, 0))
+        chosen = dict(kind="encoder", layer=layer - 1, head=head - 1, count=count)
+        assert grid.sent("focus") == [chosen]
+        expect(grid.page.locator(".selected h3")).to_contain_text(f"layer {layer}, head {head}")
+    grid.page.mouse.move(5, 5)
+    grid.page.locator(".stage").focus()
+    assert "layer 19 head 4" in grid.press("ArrowUp")
+
+
+def test_a_long_text_scrolls_above_its_tiles_and_each_cell_stands_for_several(grid):
+    """1,000 tokens: pooled tiles, and the page still answers."""
+    long = ["dog"] * 1000
+    weights = attention(["encoder"], source=long, layers=1, heads=2)
+    look = replace(LOOK, focus=dict(kind="encoder", layer=0, head=1))
+    grid.show(packed(weights, long, []), look)
+    assert grid.picture("grid.data.sides.source.every") == 4
+    grid.page.locator(".source span").nth(500).hover()
+    assert "attends most to" in grid.said()
+    height, lines = grid.page.locator(".text .source").evaluate(
+        "(text) => [text.clientHeight / window.innerHeight, text.scrollHeight / text.clientHeight]"
+    )
+    assert height <= 0.16 and lines > 5
+    pooled = weights["encoder"][0, 1, 8:12, 400:404].max()
+    said = grid.point("encoder", 1, 2, 2, 100)
+    assert f"attends up to {percent(pooled)} to dog … dog" in said
+
+
+def test_two_tokens_list_the_heads_between_them_and_a_click_selects_one(grid):
+    dog, hund = SOURCE.index("dog"), TARGET.index("Hund")
+    grid.page.locator(".target span").nth(hund).click()
+    assert grid.sent("query") == [hund]
+    grid.page.locator(".source span").nth(dog).click()
+    weights = grid.weights["cross"][:, :, hund, dog]
+    layer, head = np.unravel_index(weights.argmax(), weights.shape)
+    links = grid.page.locator("button.bar")
+    expect(links).to_have_count(5)
+    expect(links.first).to_contain_text(f"Cross-attention, layer {layer + 1} head {head + 1}")
+    expect(links.first).to_contain_text(f"{round(100 * float(weights.max()))}")
+    links.first.click()
+    heading = f"Cross-attention, layer {layer + 1}, head {head + 1}"
+    expect(grid.page.locator(".selected h3")).to_have_text(heading)
+    assert grid.sent("focus") == [dict(kind="cross", layer=layer, head=head, count=1)]
+    grid.page.locator(".stage").focus()
+    grid.press("Escape")
+    expect(links).to_have_count(0)
+
+
+def test_most_probable_answers_are_those_after_the_token_that_is_pointed_at(grid):
+    rows = [[(f"word {row}", 0.75), ("other", 0.25)] for row in range(len(TARGET))]
+    answers = Answers("target", "Next token", rows, last=5)
+    grid.show(packed(grid.weights, answers=answers))
+    heading, bars = grid.page.locator(".answers h4"), grid.page.locator(".answers .bar")
+    expect(heading).to_have_text(f"Next token after “{TARGET[5]}”")
+    grid.page.locator(".target span").nth(2).hover()
+    expect(heading).to_have_text("Next token after “Hund”")
+    expect(bars).to_have_text(["word 275 %", "other25 %"])
+
+
+# Acts
+
+
+def cell(grid, row, column):
+    """Where a cell of the selected head is, in the large picture."""
+    return grid.picture(
+        f"""(() => {{
+          const {{ canvas, left, top, cell }} = grid.selected;
+          const box = canvas.getBoundingClientRect();
+          return [box.left + left + ({column} + 0.5) * cell, box.top + top + ({row} + 0.5) * cell];
+        }})()"""
+    )
+
+
+def acts(grid):
+    return [act["what"] for act in grid.sent("act")]
+
+
+def tool(grid, name):
+    grid.page.get_by_label("What the pointer does to a cell").select_option(name)
+
+
+def test_a_token_is_hidden_by_button_and_by_key_and_shown_again(grid):
+    token = dict(what="hide", side="source", index=1)
+    grid.page.locator(".source span").nth(1).click()
+    grid.page.get_by_role("button", name="Hide dog (H)").click()
+    assert acts(grid) == [token]
+    grid.look(hidden={"source": [1]})
+    assert "hidden" in grid.page.locator(".source span").nth(1).get_attribute("class")
+    expect(grid.page.get_by_role("button", name="Show dog (H)")).to_be_visible()
+    grid.page.locator(".stage").focus()
+    grid.page.keyboard.press("h")
+    assert acts(grid) == [token]
+
+
+def test_a_cell_is_masked_by_mouse_and_by_key(grid):
+    paint = dict(what="paint", **FOCUS, row=1, column=2, allow=False)
+    tool(grid, "mask")
+    grid.page.mouse.click(*cell(grid, 1, 2))
+    assert acts(grid) == [paint | {"scope": "head"}]
+    grid.page.get_by_label("What is changed").select_option("layer")
+    grid.page.mouse.click(*cell(grid, 1, 2))
+    assert acts(grid) == [paint | {"scope": "layer"}]
+    tool(grid, "point")
+    grid.page.mouse.click(*cell(grid, 1, 2))
+    grid.page.locator(".stage").focus()
+    grid.press("l", "m")
+    assert acts(grid) == [paint | {"scope": "kind"}]
+    grid.weights["cross"][1, 2, 1, 2] = 0  # masked by now
+    grid.look()
+    grid.press("l", "m")
+    assert acts(grid) == [paint | {"allow": True, "scope": "head"}]
+
+
+def test_a_weight_is_changed_by_key_and_by_dragging(grid):
+    before = float(grid.weights["cross"][1, 2, 1, 1])
+    grid.page.mouse.click(*cell(grid, 1, 1))
+    grid.page.locator(".stage").focus()
+    grid.press("+", "+", "-")
+    weights = [act["weight"] for act in acts(grid)]
+    assert weights == pytest.approx([before + 0.1, before + 0.2, before + 0.1], abs=0.01)
+    tool(grid, "weight")
+    (x, y), height = cell(grid, 1, 2), grid.picture("grid.selected.canvas.clientHeight")
+    grid.page.mouse.move(x, y)
+    grid.page.mouse.down()
+    grid.page.mouse.move(x, y - height / 4, steps=4)
+    was = float(grid.weights["cross"][1, 2, 1, 2])
+    said = re.search(r"attends (\d+) % to runs", grid.said())[1]
+    assert int(said) == pytest.approx(100 * (was + 0.25), abs=2)
+    grid.page.mouse.move(x, y - height / 2, steps=4)
+    grid.page.mouse.up()
+    (act,) = acts(grid)
+    assert act.pop("weight") == pytest.approx(min(1, was + 0.5), abs=0.02)
+    assert act == dict(what="weigh", **FOCUS, row=1, column=2)
+    grid.page.mouse.click(*cell(grid, 1, 1))  # which drags nothing
+    grid.page.mouse.click(*cell(grid, 1, 1), button="right")
+    assert acts(grid) == []
+
+
+def test_cells_of_words_are_none_of_the_models(grid):
+    """A tool that was taken before is put down where cells cannot be changed."""
+    tool(grid, "mask")
+    grid.look(acts=False)
+    grid.page.mouse.click(*cell(grid, 1, 1))
+    grid.page.keyboard.press("m")
+    assert acts(grid) == []
+
+
+def test_a_selected_cell_is_not_carried_to_heads_of_other_texts(grid):
+    grid.page.mouse.click(*cell(grid, 1, 1))
+    grid.page.mouse.move(5, 5)
+    expect(grid.page.locator(".message")).to_contain_text("attends")
+    grid.look(focus=dict(kind="encoder", layer=0, head=0))
+    assert grid.picture("grid.pinned") is None
+    grid.page.locator(".stage").focus()
+    grid.press("m", "+")
+    assert acts(grid) == []
+
+
+def test_tokens_show_how_their_probability_moved(grid):
+    grid.look(moved={"target": [None, -0.5, 2.0, *[0.0] * 4]})
+    spans = grid.page.locator(".target span")
+    bars = spans.evaluate_all("all => all.map((s) => s.style.getPropertyValue('--moved'))")
+    assert bars[:4] == ["0%", "25%", "100%", "0%"]
+    assert "less" in spans.nth(1).get_attribute("class")
+    assert "−0.50" in spans.nth(1).get_attribute("title")
+
+
+# In the app
+
+
+TEXTS = "model=uneven&source=the+dog+sees+the+cat&target=ein+Hund+sieht"
+
+
+@pytest.fixture
+def here(visit):
+    """The grid in the app."""
+    grid = Grid(visit.page)
+    grid.visit = visit
+    return grid
+
+
+@pytest.fixture(scope="module")
+def uneven(models):
+    return checkpoint.load(models / "uneven")
+
+
+def test_selections_reach_the_server_the_address_and_other_pages(here, uneven):
+    visit, page = here.visit.open(f"?{TEXTS}&kind=cross&layer=2&head=3"), here.page
+    trace = uneven.trace("the dog sees the cat", "ein Hund sieht")
+    here.weights = trace.attention
+    MountedGrid.expect_cells(here)
+    page.mouse.click(*here.place("decoder", 4, 1, 1, 1))
+    visit.settle()
+    shown = np.nan_to_num(np.array(visit.cells("head_figure"), dtype=float))
+    assert np.allclose(shown, trace.attention["decoder"][3, 0], atol=1e-6)
+    page.locator(".stage").focus()
+    here.press("ArrowUp", "ArrowRight")
+    visit.settle()
+    assert all(part in page.url for part in ("kind=decoder", "layer=3", "head=2"))
+    page.keyboard.press("o")
+    badge = page.get_by_role("button", name="decoder.3.2=off ×")
+    expect(badge).to_be_visible()
+    visit.settle()
+    assert here.picture("grid.look.off.decoder") == [2 * 4 + 1]
+    assert "changes=decoder.3.2%3Doff" in page.url
+    badge.click()
+    expect(badge).to_have_count(0)
+    visit.idle()
+    assert not here.picture("grid.look.off?.decoder")
+    page.locator(".target span").nth(1).click()
+    visit.settle()
+    before = picture(here)
+    visit.go("PyTorch")
+    heading = "Decoder self-attention, layer 3, head 2"
+    expect(page.get_by_role("heading", name=heading)).to_be_visible()
+    visit.go("Inside a head")  # follows the query that was selected
+    follows = page.get_by_test_id("stSelectbox").filter(has_text="Query").locator("[value]")
+    expect(follows).to_have_attribute("value", f"2 {trace.tgt.tokens[1]}")
+    visit.go("Attention")
+    assert page.locator(".target span").count() == len(here.picture("grid.spans.target"))
+    assert page.locator(".sections canvas").count() == 6
+    assert picture(here) == before and here.picture("grid.stage.isConnected")
+    for model, kinds in (("classifier", ["encoder"]), ("deep", ["encoder", "decoder", "cross"])):
+        page.get_by_role("combobox", name="Model").click()
+        page.get_by_role("option", name=model, exact=True).click()
+        visit.idle()
+        assert here.picture("grid.drawn.map(({ part }) => part.kind)") == kinds
+    # Twenty buttons would take a line of their own.
+    expect(page.get_by_role("combobox", name="Layer")).to_be_visible()
+
+
+def test_the_causal_mask_is_reached_and_changed_by_keys(here):
+    visit, page = here.visit.open(f"?{TEXTS}"), here.page
+    page.locator(".stage").focus()
     for _ in range(60):  # the sidebar comes before the grid
         page.keyboard.press("Shift+Tab")
         if page.evaluate("document.activeElement.getAttribute('aria-label')") == "Causal mask":
@@ -179,26 +590,71 @@ def test_keyboard_alone_chooses_a_head_reads_a_cell_and_changes_a_mask(grid, tra
     else:
         raise AssertionError("the mask cannot be reached by keys")
     page.keyboard.press("Space")
-    grid.visit.settle()
+    visit.settle()
     assert "causal=false" in page.url
-    assert grid.picture("grid.part('decoder').cells.every((byte) => byte > 0)")
+    assert here.picture("grid.part('decoder').cells.every((byte) => byte > 0)")
 
 
 def test_a_focus_change_sends_no_weights_again(visit):
     frames = []
-    visit.page.on("websocket", lambda s: s.on("framereceived", lambda f: frames.append(len(f))))
-    visit.open("?kind=encoder&source=" + "+".join(["dog", "man", "girl", "boy"] * 10))
-    assert max(frames) > 16 * 41 * 41  # the weights of the encoder, at least
+    visit.page.once(
+        "websocket", lambda s: s.on("framereceived", lambda frame: frames.append(len(frame)))
+    )
+    words = ["the", "dog", "sees"] * 20
+    visit.open(f"?model=uneven&kind=decoder&source={'+'.join(words)}&target=ein+Hund")
+    assert max(frames) > 2 * 4 * 60 * 60  # the weights of the encoder, at least
     frames.clear()
-    visit.choose("layer", 2)
-    assert max(frames) < 20_000  # the one head in full
-    visit.prepared = True  # with a listener
+    visit.choose("layer", 3)
+    assert 0 < max(frames) < 20_000  # the one head in full
+
+
+def test_what_is_chosen_reaches_the_grid(here, uneven):
+    """How the heads are read, filtered and ordered."""
+    text = "source=A+Huntsman+runs.&target=ein+Hund&model=uneven"
+    here.visit.open(
+        f"?{text}&words=true&special=hide&kind=encoder&least=0.3&order=entropy"
+        "&pattern=previous+token"
+    )
+    shown = here.page.locator(".source span").all_text_contents()
+    assert shown == ["A", "Huntsman", "runs", "."]
+    assert here.visit.labels("head_figure", "yaxis") == shown
+    cells = np.array(here.visit.cells("head_figure"), dtype=float)  # blank rows have none left
+    assert (cells >= 0.3).any() and not ((cells > 0) & (cells < 0.3)).any()
+    expect(here.page.get_by_text("Tokens are merged into words")).to_be_visible()
+    order = here.picture("grid.drawn[0].order")
+    numbers = [float(order["values"][tile].split()[0]) for tile in order["tiles"]]
+    assert sorted(order["tiles"]) == list(range(8)) and numbers == sorted(numbers)
+    assert not here.picture("grid.look.acts")  # cells of words are none of the model's
+    faded = here.picture("grid.look.faded")
+    assert set(faded) == {"encoder", "decoder", "cross"} and len(faded["cross"]) == 20
+    here.visit.open(f"?{text}&order=change&causal=false&show=joint&scale=per+row")
+    order = here.picture("grid.look.order.decoder")
+    numbers = [int(order["values"][tile].split("%")[0]) for tile in order["tiles"]]
+    assert numbers == sorted(numbers, reverse=True) and numbers[0] > 0
+    assert here.picture("[grid.drawn.length, grid.look.scale]") == [1, "per row"]
+
+
+def test_the_figure_shows_a_part_of_the_longest_text(here, uneven):
+    """From tokens that are chosen."""
+    text = " ".join(["dog"] * 999)
+    here.visit.open(f"?{TEXTS}&kind=encoder&layer=1&head=1").type(text)
+    assert here.picture("grid.data.sides.source.every") == 4
+    cells = np.array(here.visit.cells("head_figure"))
+    assert cells.shape == (512, 512)
+    for name, first in (("query", "489"), ("key", "101")):
+        box = here.page.get_by_label(f"From {name}", exact=True)
+        box.fill(first)
+        box.press("Enter")
+        here.visit.idle()
+    whole = uneven.trace(text, "ein Hund sieht").attention["encoder"][0, 0]
+    assert np.abs(cells - whole[:512, :512]).max() <= 1e-6
+    shown = np.array(here.visit.cells("head_figure"))
+    assert np.abs(shown - whole[488:1000, 100:612]).max() <= 1e-6 < np.abs(shown - cells).max()
 
 
 def test_hover_over_the_one_head_names_both_tokens(visit):
-    visit.open("?kind=encoder&source=the+dog+the+%3Cb%3E").zoom().page.locator(
-        ".st-key-head_figure"
-    ).scroll_into_view_if_needed()
+    visit.open("?model=uneven&kind=encoder&source=the+dog+the+%3Cb%3E").zoom()
+    visit.page.locator(".st-key-head_figure").scroll_into_view_if_needed()
     box = visit.page.locator(".st-key-head_figure .nsewdrag").bounding_box()
     rows = len(visit.cells("head_figure"))
     x, y = box["x"] + box["width"] * 1.5 / rows, box["y"] + box["height"] * 2.5 / rows
@@ -210,189 +666,3 @@ def test_hover_over_the_one_head_names_both_tokens(visit):
             break
     expect(said).to_contain_text("query (source): the")
     expect(said).to_contain_text("key (source): dog")
-
-
-def test_one_rest_one_report(grid):
-    """While keys are pressed the server is left alone, and its late answers move nothing."""
-    reports = grid.page.evaluate(
-        """async () => {
-          const grid = window.headlight.grid;
-          const told = [], tell = grid.report;
-          grid.report = (tile) => { told.push(tile); tell(tile); };
-          const press = (key) => grid.stage.dispatchEvent(new KeyboardEvent("keydown", { key }));
-          ["ArrowRight", "ArrowLeft", "ArrowDown", "ArrowLeft"].forEach(press);
-          grid.setLook({ ...grid.look, focus: { kind: "cross", layer: 0, head: 0 } });
-          const early = [told.length, { ...grid.look.focus }];
-          await new Promise((done) => setTimeout(done, 400));
-          return [...early, told];
-        }"""
-    )
-    chosen = {"kind": "cross", "layer": 2, "head": 1}
-    assert reports == [0, chosen, [chosen | {"count": 4}]]
-    grid.visit.settle()
-    assert "head=2" in grid.page.url and "layer=" not in grid.page.url  # 3: it opens on it
-
-
-def test_orders_scales_and_the_joint_square(grid, trace):
-    grid.visit.open("?show=joint&scale=per+row&order=entropy")
-    assert grid.picture("grid.drawn.length") == 1
-    grid.visit.open("?order=entropy&kind=encoder")
-    tiles = grid.picture("grid.drawn[0].order.tiles")
-    values = grid.picture("grid.drawn[0].order.values")
-    numbers = [float(values[tile].split()[0]) for tile in tiles]
-    assert sorted(tiles) == list(range(16)) and numbers == sorted(numbers)
-    grid.visit.open("?order=change&causal=false")
-    numbers = [
-        int(grid.picture(f"grid.drawn[1].order.values[{tile}]").split("%")[0])
-        for tile in grid.picture("grid.drawn[1].order.tiles")
-    ]
-    assert numbers == sorted(numbers, reverse=True) and numbers[0] > 0
-
-
-def test_it_is_there_again_after_another_page(grid):
-    drawn = "Array.from(grid.drawn[0].box.querySelector('canvas').getContext('2d')" \
-            ".getImageData(0, 0, 300, 200).data).reduce((a, b) => a + b)"  # fmt: skip
-    before = grid.picture(drawn)
-    grid.visit.go("PyTorch").go("Attention")
-    assert grid.page.locator(".target span").count() == len(grid.picture("grid.spans.target"))
-    assert grid.page.locator(".sections canvas").count() == 6
-    assert grid.picture(drawn) == before
-    assert grid.picture("grid.stage.isConnected")
-
-
-def test_small_weights_left_out_are_not_called_masked(grid, trace):
-    grid.visit.open(f"?source={SENTENCE.replace(' ', '+')}&kind=encoder&least=0.5")
-    weights = trace.attention["encoder"][0, 0]
-    row, column = np.unravel_index(weights.argmin(), weights.shape)
-    said = grid.point("encoder", 1, 1, row, column)
-    assert "may not" not in said and percent(weights[row, column]) in said
-    assert np.nanmin(np.where(weights < 0.5, visit_cells(grid), np.nan)) == 0
-
-
-def visit_cells(grid):
-    return np.array(grid.visit.cells("head_figure"), dtype=float)
-
-
-def test_a_model_without_the_kind_in_focus(grid):
-    """The weights of a model come before its look, while cross-attention is still in focus."""
-    grid.page.get_by_role("combobox", name="Model").click()
-    grid.page.get_by_role("option", name="classifier", exact=True).click()
-    grid.visit.settle()
-    assert grid.picture("grid.drawn.map(({ part }) => part.kind)") == ["encoder"]
-    assert "Encoder self-attention, layer 2 head 3 is selected" in grid.said()
-    assert grid.visit.errors == []
-
-
-def test_many_layers_stand_in_columns_so_that_all_are_in_view(grid):
-    grid.visit.open("?model=deep&source=the+dog&target=ein+Hund&kind=encoder&show=one+kind")
-    assert grid.picture("grid.drawn[0].tall") < 20
-    foot, window = grid.picture(
-        "[grid.drawn[0].over.canvas.getBoundingClientRect().bottom, window.innerHeight]"
-    )
-    assert foot <= window
-    # Twenty buttons would take a line of their own.
-    expect(grid.page.get_by_role("combobox", name="Layer")).to_be_visible()
-    for layer, head in ((1, 1), (12, 3), (20, 4)):
-        said = grid.point("encoder", layer, head, 1, 0)
-        assert f"layer {layer} head {head}:" in said
-        grid.page.mouse.click(*grid.place("encoder", layer, head, 1, 0))
-        grid.visit.settle()
-        assert f"layer={layer}" in grid.page.url or layer == 1
-        expect(grid.page.locator(".selected h3")).to_contain_text(f"layer {layer}, head {head}")
-    grid.page.mouse.move(5, 5)
-    grid.page.locator(".stage").focus()
-    assert "layer 19 head 4" in grid.press("ArrowUp")
-
-
-def test_words_and_special_tokens(grid):
-    grid.visit.open("?source=A+Huntsman+runs.&words=true&special=hide&kind=encoder")
-    shown = grid.page.locator(".source span").all_text_contents()
-    assert shown == ["A", "Huntsman", "runs", "."]
-    assert grid.visit.labels("head_figure", "yaxis") == shown
-    expect(grid.page.get_by_text("Tokens are merged into words")).to_be_visible()
-
-
-def test_longest_text_is_drawn(grid):
-    """1,000 tokens: pooled tiles, a title for each kind, and the page still answers. The text
-    scrolls above the tiles; the figure shows a part of the head, from tokens that are chosen."""
-    text = " ".join(["dog"] * 999)
-    grid.visit.open("?kind=encoder&layer=1&head=1").type(text)
-    assert grid.picture("grid.data.sides.source.every") == 4
-    grid.page.locator(".source span").nth(500).hover()
-    assert "attends most to" in grid.said()
-    height, lines = grid.page.locator(".text .source").evaluate(
-        "(text) => [text.clientHeight / window.innerHeight, text.scrollHeight / text.clientHeight]"
-    )
-    assert height <= 0.16 and lines > 5
-    cells = np.array(grid.visit.cells("head_figure"))
-    assert cells.shape == (512, 512)
-    for name, first in (("query", "489"), ("key", "101")):
-        box = grid.page.get_by_label(f"From {name}", exact=True)
-        box.fill(first)
-        box.press("Enter")
-        grid.visit.idle()
-    whole = load("en-fr").trace(text, "Hund").attention["encoder"][0, 0]
-    assert np.abs(cells - whole[:512, :512]).max() <= 1e-3
-    shown = np.array(grid.visit.cells("head_figure"))
-    assert np.abs(shown - whole[488:1000, 100:612]).max() <= 1e-3 < np.abs(shown - cells).max()
-
-
-def test_two_tokens_list_the_heads_between_them_and_a_click_selects_one(grid, trace):
-    dog, chien = trace.src.tokens.index("dog"), trace.tgt.tokens.index("chien")
-    grid.page.locator(".target span").nth(chien).click()
-    grid.page.locator(".source span").nth(dog).click()
-    weights = trace.attention["cross"][:, :, chien, dog]
-    layer, head = np.unravel_index(weights.argmax(), weights.shape)
-    links = grid.page.locator("button.bar")
-    expect(links).to_have_count(5)
-    expect(links.first).to_contain_text(f"Cross-attention, layer {layer + 1} head {head + 1}")
-    expect(links.first).to_contain_text(f"{round(100 * float(weights.max()))}")
-    links.first.click()
-    heading = f"Cross-attention, layer {layer + 1}, head {head + 1}"
-    expect(grid.page.locator(".selected h3")).to_have_text(heading)
-    grid.visit.settle()
-    for name, number in (("Layer", layer + 1), ("Head", head + 1)):
-        chosen = grid.page.get_by_role("radiogroup", name=name).get_by_role("radio", checked=True)
-        expect(chosen).to_have_text(str(number))
-    grid.page.keyboard.press("Escape")
-    grid.visit.go("Inside a head")  # follows the query that was selected
-    follows = grid.page.get_by_test_id("stSelectbox").filter(has_text="Query")
-    expect(follows.locator("[value]")).to_have_attribute("value", f"{chien + 1} chien")
-
-
-def test_a_pattern_fades_the_heads_without_it(grid):
-    grid.visit.open("?pattern=previous+token&kind=encoder")
-    faded = grid.picture("grid.look.faded")
-    assert set(faded) == {"encoder", "decoder", "cross"} and len(faded["cross"]) == 16
-    assert 0 < len(faded["encoder"]) < 16
-
-
-def test_a_key_switches_the_selected_head_off_and_on(grid, trace):
-    grid.stage = grid.page.locator(".stage")
-    grid.stage.focus()
-    grid.page.keyboard.press("o")
-    badge = grid.page.get_by_role("button", name="cross.2.3=off ×")
-    expect(badge).to_be_visible()
-    grid.visit.settle()
-    assert grid.picture("grid.look.off.cross") == [1 * 4 + 2]
-    assert "changes=cross.2.3%3Doff" in grid.page.url
-    badge.click()
-    expect(badge).to_have_count(0)
-    grid.visit.settle()
-    assert not grid.picture("grid.look.off?.cross")
-
-
-def test_the_text_is_shaded_by_the_head_under_the_pointer(grid, trace):
-    kind, layer, head, query, key = "encoder", 4, 1, 2, 4
-    weights = trace.attention[kind][layer - 1, head - 1]
-    grid.point(kind, layer, head, query, key)
-    for index in range(len(trace.src.tokens)):
-        span = grid.page.locator(".text .source span").nth(index)
-        style = span.evaluate(
-            """({ style }) => ["--attends", "--attended"].map(
-                 (name) => parseFloat(style.getPropertyValue(name)) || 0)"""
-        )
-        expected = weights[query, index], weights[index, query]
-        assert np.allclose(style, 100 * np.array(expected), atol=1), index
-    shaded = grid.page.locator(".text .target span[style*='--attend']")
-    expect(shaded).to_have_count(0)  # not by the selected head of cross-attention

@@ -37,7 +37,11 @@ def card(heads, title):
     expect(name).to_be_in_viewport(ratio=1)
 
 
-def test_a_row_selects_its_head_and_the_card_changes_beside_it(heads):
+def test_bar_and_rows_select_a_head_and_a_pattern_changes_the_table(heads):
+    heads.choose("kind", "encoder")  # before any row was clicked
+    card(heads, "Encoder self-attention, layer 1, head 2")
+    heads.choose("layer", 3)
+    card(heads, "Encoder self-attention, layer 3, head 2")
     click(heads, 2)
     card(heads, "Encoder self-attention, layer 1, head 3")
     # Streamlit writes the address a moment after the page.
@@ -49,13 +53,13 @@ def test_a_row_selects_its_head_and_the_card_changes_beside_it(heads):
     card(heads, "Decoder self-attention, layer 1, head 3")
     click(heads, 0)
     card(heads, "Encoder self-attention, layer 1, head 1")
-
-
-def test_the_bar_selects_too_before_any_row_was_clicked(heads):
-    heads.choose("kind", "encoder")
-    card(heads, "Encoder self-attention, layer 1, head 2")
-    heads.choose("layer", 3)
-    card(heads, "Encoder self-attention, layer 3, head 2")
+    before = heads.page.screenshot()
+    box = heads.page.locator(".st-key-pattern").get_by_role("combobox")
+    box.fill("previous token")
+    box.press("Enter")
+    heads.idle()
+    assert "pattern=previous+token" in heads.page.url
+    assert heads.page.screenshot() != before
 
 
 def test_after_sorting_a_row_is_still_its_own_head(heads):
@@ -70,16 +74,6 @@ def test_after_sorting_a_row_is_still_its_own_head(heads):
     title = {"cross": "Cross-attention"}.get(kind, f"{kind.capitalize()} self-attention")
     card(heads, f"{title}, layer {layer + 1}, head {head + 1}")
     heads.screenshot("heads-sorted")
-
-
-def test_a_pattern_changes_the_table_in_view(heads):
-    before = heads.page.screenshot()
-    box = heads.page.locator(".st-key-pattern").get_by_role("combobox")
-    box.fill("previous token")
-    box.press("Enter")
-    heads.idle()
-    assert "pattern=previous+token" in heads.page.url
-    assert heads.page.screenshot() != before
 
 
 def test_a_point_selects_its_head(heads):

@@ -7,25 +7,23 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
+from app.charts import Axis
+from app.components import plane
 from app.views._little_examples import KEYS, QUERY, VALUES
-from model import load
 from model.analysis import family
 from model.analysis.projection import answer, principal_plane
-from tests.browser.conftest import Visit
 
 pytestmark = pytest.mark.browser
-SENTENCE = "A dog runs on the beach."
-LONG = "A dog and a man run on the beach near the red house while two girls play. " * 5
-
-WORDS = "lookup?vectors=Three+words"
+RESTED = 400  # ms
+SOURCE = ["A", "dog", "runs", "on", "the", "beach", ".", "</s>"]
+TARGET = ["<s>", "Ein", "Hund", "rennt", "am", "Strand", "."]
 
 
 class Plane:
     """One of the page's pictures."""
 
-    def __init__(self, visit, key):
-        self.visit, self.page = visit, visit.page
-        self.part = visit.page.locator(f".st-key-{key}")
+    def __init__(self, page, key):
+        self.page, self.part = page, page.locator(f".st-key-{key}")
         expect(self.part.locator("table")).to_be_visible()
 
     def numbers(self):
@@ -48,8 +46,8 @@ class Plane:
 
 
 class Dictionary(Plane):
-    def __init__(self, visit):
-        super().__init__(visit, "look_up")
+    def __init__(self, page):
+        super().__init__(page, "look_up")
 
     def handle(self, word):
         return self.part.get_by_role("slider", name=word)
@@ -97,9 +95,14 @@ class Dictionary(Plane):
         return self
 
 
+def show(mounted, scaled=True):
+    """The dictionary, as the page shows it."""
+    return mounted(plane.look_up, scaled, {"rollercoaster": QUERY} | KEYS, list(VALUES.values()))
+
+
 @pytest.fixture
-def dictionary(visit):
-    return Dictionary(visit.open(WORDS))
+def dictionary(mounted):
+    return Dictionary(show(mounted).page)
 
 
 def test_opens_on_the_vectors_of_the_text(dictionary):
@@ -111,7 +114,6 @@ def test_opens_on_the_vectors_of_the_text(dictionary):
 
 
 def test_mouse_drags_vectors_and_all_numbers_follow(dictionary):
-    requests = len(dictionary.visit.requests)
     dictionary.drag("rollercoaster", -7, 8)
     assert dictionary.vector("rollercoaster") == pytest.approx([1, 3], abs=0.15)
     dictionary.expect_computed()
@@ -122,8 +124,6 @@ def test_mouse_drags_vectors_and_all_numbers_follow(dictionary):
     dictionary.drag("fun", 100, 0)  # no further than the plane
     assert dictionary.vector("fun")[0] == 10
     dictionary.expect_computed()
-    assert len(dictionary.visit.requests) == requests  # all in the browser
-    dictionary.visit.screenshot("lookup-dragged")
 
 
 def test_every_number_is_mixed_alike_at_zero(dictionary):
@@ -134,22 +134,20 @@ def test_every_number_is_mixed_alike_at_zero(dictionary):
 
 def test_keys_alone_move_vectors(dictionary):
     page = dictionary.page
-    page.get_by_role("switch", name="Divide scores").focus()
-    reached = []
     for _ in range(8):
         page.keyboard.press("Tab")
         focused = page.evaluate(
             "(() => { let e = document.activeElement; while (e.shadowRoot?.activeElement)"
             " e = e.shadowRoot.activeElement; return e.getAttribute('aria-label'); })()"
         )
-        reached.append(focused)
         if focused == "Key fun":
             break
-    assert reached[-1] == "Key fun"
+    assert focused == "Key fun"
     for keys in ("ArrowLeft", "ArrowUp", "ArrowUp", "Shift+ArrowRight", "Shift+ArrowDown"):
         page.keyboard.press(keys)
         dictionary.expect_computed()
     assert dictionary.vector("fun") == [4.1, -1.1]
+    page.clock.run_for(RESTED)
     said = dictionary.part.get_by_role("status")
     weight = dictionary.numbers()[0, -1]
     expect(said).to_contain_text(f"fun {100 * weight:.1f} %")
@@ -158,13 +156,10 @@ def test_keys_alone_move_vectors(dictionary):
     assert dictionary.vector("fun") == [4.1, 10]
 
 
-def test_a_finger_drags_too(chromium, app):
-    context = chromium.new_context(viewport={"width": 1280, "height": 900}, has_touch=True)
-    visit = Visit(context.new_page(), app).open(WORDS)
-    dictionary = Dictionary(visit)
+def test_a_finger_drags_too(dictionary):
     dictionary.handle("exciting").scroll_into_view_if_needed()
     (x, y), unit = dictionary.tip("exciting"), dictionary.unit()
-    fingers = context.new_cdp_session(visit.page)
+    fingers = dictionary.page.context.new_cdp_session(dictionary.page)
 
     def touch(kind, *points):
         points = [{"x": px, "y": py} for px, py in points]
@@ -176,127 +171,161 @@ def test_a_finger_drags_too(chromium, app):
     touch("touchEnd")
     assert dictionary.vector("exciting") == pytest.approx([6, 4], abs=0.15)
     dictionary.expect_computed()
-    visit.expect_well()
-    context.close()
 
 
-def test_scaling_is_a_switch_that_leaves_vectors_where_they_are(dictionary):
+def test_scaling_leaves_vectors_where_they_are(mounted, dictionary):
     dictionary.drag("rollercoaster", -6, 4)
     dictionary.expect_computed()
     moved, sharp = dictionary.vector("rollercoaster"), dictionary.numbers()[:, -1].max()
-    dictionary.visit.switch("Divide scores by √2")
-    assert "scaled=false" in dictionary.page.url
+    show(mounted, scaled=False)
     assert dictionary.vector("rollercoaster") == moved
     assert dictionary.expect_computed(scaled=False).numbers()[:, -1].max() > sharp
     dictionary.part.get_by_role("button", name="Reset").click()
     assert dictionary.vector("rollercoaster") == list(QUERY)
     dictionary.expect_computed(scaled=False)
-    dictionary.visit.switch("Divide scores by √2")
+    show(mounted)
     dictionary.expect_computed()
 
 
 # The head
 
 
-@pytest.fixture(scope="module")
-def trace():
-    return load("en-fr").trace(SENTENCE)
+class Head(Plane):
+    """Random queries and keys of 8 numbers; the first key is masked for every query."""
+
+    def __init__(self, mounted, queries=TARGET, keys=SOURCE, chosen=2):
+        self.mounted, random = mounted, np.random.default_rng(0)
+        self.tokens = queries, keys
+        self.q, self.k = (random.normal(size=(len(some), 8)) * 2 for some in self.tokens)
+        self.scores = self.q @ self.k.T / 8**0.5
+        shares = np.exp(self.scores) * (np.arange(len(keys)) > 0)
+        self.weights = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-9)
+        self.plane = principal_plane(np.concatenate([self.q, self.k]))
+        self.show(chosen)
+        super().__init__(mounted.page, "head_plane")
+
+    def show(self, chosen):
+        given = self.answer_to(chosen)
+        axes = tuple(Axis(f"side {i}", tokens) for i, tokens in enumerate(self.tokens))
+        self.mounted(plane.head, self.plane, (self.q, self.k), axes, chosen, given, on_choose=None)
+
+    def answer_to(self, query):
+        return answer(self.plane, self.q[query], self.k, self.scores[query], self.weights[query])
+
+    def chosen(self):
+        """What the app has been told, once the keys have rested."""
+        self.page.clock.run_for(RESTED)
+        return self.mounted.sent("head_plane")
+
+    def expect_row(self, asks):
+        """The table is that of a query: its scores and its weights."""
+        expect(self.part.get_by_role("radio", checked=True)).to_have_text(self.tokens[0][asks])
+        expected = self.answer_to(asks)
+        order = np.argsort(-expected.weights, kind="stable")
+        assert self.words() == [self.tokens[1][i] for i in order]
+        columns = expected.scores, expected.in_plane, expected.weights
+        assert np.allclose(self.numbers(), np.stack(columns, axis=1)[order], atol=1e-9)
 
 
 @pytest.fixture
-def head(visit):
-    address = f"lookup?source={SENTENCE.replace(' ', '+')}&kind=cross&layer=2&head=3&follow=3+chien"
-    return Plane(visit.open(address), "head_plane")
+def head(mounted):
+    return Head(mounted)
 
 
-def expect_row(head, trace, asks):
-    """The table is that of a query of the head: its scores and its weights."""
-    chosen = head.part.get_by_role("radio", checked=True)
-    expect(chosen).to_have_text(trace.tgt.tokens[asks])
-    weights = trace.attention["cross"][1, 2, asks]
-    order = np.argsort(-weights, kind="stable")
-    numbers = head.numbers()
-    assert head.words() == [trace.src.tokens[i] for i in order]
-    assert np.abs(numbers[:, 2] - weights[order]).max() <= 1e-6
-    q, k = trace.query["cross"][1, 2], trace.key["cross"][1, 2]
-    scores = trace.scores["cross"][1][2][asks]
-    plane = principal_plane(np.concatenate([q, k]))
-    found = answer(plane, q[asks], k, scores, weights)
-    # Another pass than the page's: float32 scores of 10 differ in the sixth decimal.
-    assert np.allclose(numbers[:, 0], scores[order], rtol=1e-6, atol=2e-6)
-    assert np.allclose(numbers[:, 1], found.in_plane[order], rtol=1e-6, atol=1e-5)
-
-
-def test_the_heads_own_weights_stand_beside_the_picture(head, trace):
-    expect_row(head, trace, 2)
+def test_the_heads_own_weights_stand_beside_the_picture(head):
+    head.expect_row(2)
     sizes = head.part.locator("circle.key").evaluate_all("all => all.map(c => c.r.baseVal.value)")
-    weights = np.sort(trace.attention["cross"][1, 2, 2])
     areas = (np.array(sizes) / sizes[-1]) ** 2  # drawn from the smallest up
-    assert len(sizes) == len(weights) and (np.diff(areas) >= 0).all()
-    head.visit.screenshot("lookup")
+    assert len(sizes) == len(SOURCE) and (np.diff(areas) >= 0).all()
+    expect(head.part.locator("circle.masked")).to_have_count(1)
 
 
-def query_of(head):
-    return head.page.get_by_test_id("stSelectbox").filter(has_text="Query").locator("[value]")
-
-
-def test_a_query_is_chosen_by_click_in_text_or_plane_and_is_in_the_link(head, trace):
+def test_a_query_is_chosen_by_click_in_text_or_plane(head):
     head.part.get_by_role("radio").nth(4).click()
-    head.visit.settle()
-    expect_row(head, trace, 4)
-    assert "follow=5+" in head.page.url
-    expect(query_of(head)).to_have_value(f"5 {trace.tgt.tokens[4]}")
+    assert head.chosen() == [("chosen", 4)]
+    head.show(4)
+    head.expect_row(4)
     diamond = head.part.locator("path.other").nth(1)
     diamond.scroll_into_view_if_needed()
     diamond.dispatch_event("click")
-    head.visit.settle()
-    expect(query_of(head)).to_have_value(f"2 {trace.tgt.tokens[1]}")
-    expect_row(head, trace, 1)
+    assert head.chosen() == [("chosen", 1)]
+    head.show(1)
+    head.expect_row(1)
 
 
-def test_a_query_is_chosen_by_keys(head, trace):
+def test_a_query_is_chosen_by_keys(head):
     head.part.get_by_role("radio", checked=True).focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowLeft"):
         head.page.keyboard.press(key)
-    head.visit.settle()
-    expect_row(head, trace, 3)
+    head.show(0)  # the answer to something earlier
+    expect(head.part.get_by_role("radio", checked=True)).to_have_text(TARGET[3])
+    assert head.chosen() == [("chosen", 3)]
+    head.show(3)
+    head.expect_row(3)
     head.page.keyboard.press("Home")
-    head.visit.settle()
-    expect_row(head, trace, 0)
-    assert "follow=1+" in head.page.url
     head.page.keyboard.press("ArrowLeft")  # there is none before the first
-    head.visit.settle()
-    expect_row(head, trace, 0)
-    expect(head.part.get_by_role("status")).to_contain_text("attends most to")
+    assert head.chosen() == [("chosen", 0)]
+    head.show(0)
+    head.expect_row(0)
+    head.page.clock.run_for(RESTED)
+    best = SOURCE[int(head.weights[0].argmax())]
+    expect(head.part.get_by_role("status")).to_contain_text(f"<s> attends most to {best}")
 
 
-def test_a_dot_says_its_name(head, trace):
+def test_a_dot_says_its_name(head):
     dot = head.part.locator("circle.key").last
     dot.scroll_into_view_if_needed()
     dot.hover(force=True)
-    heaviest = trace.src.tokens[int(trace.attention["cross"][1, 2, 2].argmax())]
+    heaviest = SOURCE[int(head.weights[2].argmax())]
     expect(head.part.locator(".tip")).to_have_text(f"key {heaviest}")
 
 
-def test_a_link_to_a_query_that_is_not_there_falls_back(visit):
-    plane = Plane(visit.open("lookup?source=Hi&kind=encoder&follow=99+x"), "head_plane")
-    assert len(plane.words()) == plane.part.get_by_role("radio").count() < 99
-    assert "follow=99" not in visit.page.url
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("source", [SENTENCE, LONG, "x"])
-def test_labels_hide_no_label(visit, source, scheme):
-    visit.page.emulate_media(color_scheme=scheme)
-    visit.open(f"lookup?source={source.replace(' ', '+')}&kind=encoder")
-    plane = Plane(visit, "head_plane")
-    labels = plane.labels()
+@pytest.mark.parametrize("length", [7, 86, 1])
+def test_labels_hide_no_label(mounted, length, scheme):
+    mounted.page.emulate_media(color_scheme=scheme)
+    tokens = (13 * SOURCE)[:length]
+    head = Head(mounted, tokens, tokens, chosen=0)
+    labels = head.labels()
     assert 1 <= len(labels) <= 48
     for i, a in enumerate(labels):
         for b in labels[:i]:
             apart = a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
             assert apart, (a, b)
-    ink = plane.part.locator(".labels text").first.evaluate("t => getComputedStyle(t).fill")
+    ink = head.part.locator(".labels text").first.evaluate("t => getComputedStyle(t).fill")
     light = sum(int(part) for part in re.findall(r"\d+", ink)[:3]) > 380
     assert light == (scheme == "dark")
-    visit.screenshot(f"lookup-{scheme}-{len(source)}")
+    mounted.screenshot(f"lookup-{scheme}-{length}")
+
+
+# In the app
+
+
+def test_vectors_are_moved_and_a_query_is_chosen_in_the_app(visit):
+    """A click in the text or the plane, and a choice of the list, are one; the address has it."""
+    visit.open("lookup?model=uneven&source=the+dog&target=ein+Hund+sieht&kind=cross&follow=3+Hund")
+    page = visit.page
+    query = page.get_by_test_id("stSelectbox").filter(has_text="Query").locator("[value]")
+    head = Plane(page, "head_plane")
+    tokens = head.part.get_by_role("radio").all_text_contents()
+    chosen = head.part.get_by_role("radio", checked=True)
+    expect(chosen).to_have_text(tokens[2])
+    head.part.get_by_role("radio").nth(1).click()
+    visit.settle()
+    assert "follow=2+" in page.url
+    expect(query).to_have_value(f"2 {tokens[1]}")
+    expect(head.part.locator("caption b")).to_have_text(tokens[1])
+    visit.choose("vectors", "Three words")
+    requests = len(visit.requests)
+    dictionary = Dictionary(page)
+    dictionary.drag("rollercoaster", -6, 4)
+    moved = dictionary.vector("rollercoaster")
+    assert moved != list(QUERY)
+    assert len(visit.requests) == requests  # all in the browser
+    visit.switch("Divide scores by √2")
+    assert "scaled=false" in page.url
+    assert dictionary.expect_computed(scaled=False).vector("rollercoaster") == moved
+    visit.open("lookup?source=Hi&kind=encoder&follow=99+x")
+    head = Plane(page, "head_plane")
+    assert len(head.words()) == head.part.get_by_role("radio").count() < 99
+    assert "follow=99" not in page.url

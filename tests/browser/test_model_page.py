@@ -4,6 +4,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from app.components.model_map import model_map
+from app.views._blocks import most_probable
+from model import Masks, checkpoint
+from model.analysis.architecture import blocks
+
 pytestmark = pytest.mark.browser
 UNEVEN = "model?model=uneven&source=the+dog&target=ein+Hund"
 PRE_NORM = [
@@ -14,13 +19,128 @@ MAP = ".st-key-model_map"
 MODELS = "en-de", "uneven", "classifier"
 
 
-def parts(visit, stack=""):
-    blocks = visit.page.locator(f'{MAP} [data-part*="{stack}."][aria-pressed]')
-    return blocks.evaluate_all("blocks => blocks.map((block) => block.dataset.part)")
+class Map:
+    """The figure of a model."""
+
+    def __init__(self, page):
+        self.page, self.map = page, page.locator(MAP)
+        self.names = self.map.locator(".name")
+        self.pressed = self.map.locator('[aria-pressed="true"]')
+
+    def block(self, part):
+        return self.map.locator(f'[data-part="{part}"]')
+
+    def parts(self, stack=""):
+        found = self.map.locator(f'[data-part*="{stack}."][aria-pressed]')
+        return found.evaluate_all("blocks => blocks.map((block) => block.dataset.part)")
+
+    def focused(self):
+        return self.page.evaluate("document.activeElement.shadowRoot.activeElement.dataset.part")
 
 
-def block(visit, part):
-    return visit.page.locator(f'{MAP} [data-part="{part}"]')
+class MountedMap(Map):
+    """At first with the cross-attention of layer 2 chosen."""
+
+    def __init__(self, mounted, checkpoint, texts, **masks):
+        super().__init__(mounted.page)
+        self.mounted, self.checkpoint = mounted, checkpoint
+        self.trace = checkpoint.trace(*texts, masks=Masks(**masks))
+        lengths = {side: len(text.ids) for side, text in self.trace.texts.items()}
+        self.blocks = blocks(checkpoint.model, lengths)
+        kind = list(self.trace.kinds)[-1]
+        self.show(next(one for one in self.blocks if (one.kind, one.layer) == (kind, 1)))
+
+    def show(self, chosen, all_layers=False):
+        self.mounted(
+            model_map,
+            self.blocks,
+            self.trace,
+            most_probable(self.checkpoint, self.trace),
+            chosen,
+            1,
+            all_layers,
+            on_choose=None,
+            on_all_layers=None,
+        )
+
+    def sent(self):
+        return self.mounted.sent("model_map")
+
+
+@pytest.fixture(scope="module")
+def uneven(models):
+    return checkpoint.load(models / "uneven")
+
+
+@pytest.fixture
+def figure(mounted, uneven):
+    return MountedMap(mounted, uneven, ("the dog", "ein Hund"))
+
+
+def test_alike_layers_are_drawn_once_until_n_times_is_clicked(figure):
+    layer = [f"decoder.0.{part}" for part in PRE_NORM]
+    ends = ["decoder...embedding", "decoder...position"], ["decoder...norm"]
+    assert figure.parts("decoder") == [*ends[0], *layer, *ends[1]]
+    assert figure.parts()[-2:] == ["output...generator", "output...softmax"]
+    expect(figure.map.locator(".bridge")).to_have_count(1)
+    expect(figure.names).to_have_text(["Encoder2 ×", "Decoder5 ×"])
+    # A layer that is drawn once stands for the selected one.
+    expect(figure.pressed).to_have_attribute("data-part", "decoder.0.cross_attn.cross_attn")
+    figure.names.last.click()
+    assert figure.sent() == [("all_layers", True)]
+    figure.show(figure.blocks[0], all_layers=True)
+    expect(figure.names).to_have_count(7)
+    expect(figure.map.locator(".bridge")).to_have_count(5)
+    layers = [f"decoder.{i}.{part}" for i in range(5) for part in PRE_NORM]
+    assert figure.parts("decoder") == [*ends[0], *layers, *ends[1]]
+    encoder = [part for part in figure.parts("encoder") if part.endswith("feed_forward")]
+    assert len(encoder) == 2
+    figure.names.first.click()
+    assert figure.sent() == [("all_layers", False)]
+
+
+def test_keys_choose_a_block(figure):
+    press = figure.page.keyboard.press
+    figure.pressed.focus()
+    for key in ("ArrowLeft", "ArrowUp", "ArrowDown", "ArrowDown"):
+        press(key)
+    assert figure.focused().startswith("encoder.")
+    press("ArrowRight")
+    assert figure.focused().startswith("decoder.0.")
+    figure.block("decoder.0.cross_attn.cross_attn").focus()
+    for _ in range(2):  # the norm before it, then the feed-forward
+        press("ArrowUp")
+    feed_forward = figure.block("decoder.0.feed_forward.feed_forward")
+    expect(feed_forward).to_be_focused()
+    press("Enter")
+    assert figure.sent() == [("chosen", "decoder.0.feed_forward.feed_forward")]
+    expect(feed_forward).to_have_attribute("aria-pressed", "true")
+    expect(figure.pressed).to_have_count(1)
+    figure.names.first.focus()
+    press("Enter")
+    assert figure.sent() == [("all_layers", True)]
+    figure.show(figure.blocks[0], all_layers=True)
+    expect(figure.names.first).to_be_focused()
+
+
+def test_a_classifier_is_one_stack_with_a_mean_on_top(mounted, models):
+    figure = MountedMap(mounted, checkpoint.load(models / "classifier"), ("the dog",))
+    assert not any(part.startswith("decoder") for part in figure.parts())
+    assert figure.parts()[-3:] == ["output...mean", "output...generator", "output...log_softmax"]
+    expect(figure.map.locator(".bridge")).to_have_count(0)
+    expect(figure.map.locator(".output")).to_contain_text("Class")
+
+
+def test_attention_is_masked_while_its_mask_is_on(mounted, uneven):
+    texts = "the dog", "ein Hund"
+    attention = "decoder.0.self_attn.self_attn"
+    figure = MountedMap(mounted, uneven, texts)
+    expect(figure.block(attention)).to_contain_text("Masked Multi-Head Attention")
+    figure = MountedMap(mounted, uneven, texts, causal=False)
+    expect(figure.block(attention)).not_to_contain_text("Masked")
+
+
+# In the app
 
 
 def link(visit):
@@ -30,88 +150,47 @@ def link(visit):
     return link
 
 
-def pressed(visit):
-    return visit.page.locator(f'{MAP} [aria-pressed="true"]')
-
-
-def test_alike_layers_are_drawn_once_until_n_times_is_clicked(visit):
-    visit.open(UNEVEN)
-    layer = [f"decoder.0.{part}" for part in PRE_NORM]
-    ends = ["decoder...embedding", "decoder...position"], ["decoder...norm"]
-    assert parts(visit, "decoder") == [*ends[0], *layer, *ends[1]]
-    assert parts(visit)[-2:] == ["output...generator", "output...softmax"]
-    expect(visit.page.locator(f"{MAP} .bridge")).to_have_count(1)
-    names = visit.page.locator(f"{MAP} .name")
-    expect(names).to_have_text(["Encoder2 ×", "Decoder5 ×"])
-    names.last.click()
-    visit.settle()
-    expect(visit.page.locator(f"{MAP} .name")).to_have_count(7)
-    expect(visit.page.locator(f"{MAP} .bridge")).to_have_count(5)
-    layers = [f"decoder.{i}.{part}" for i in range(5) for part in PRE_NORM]
-    assert parts(visit, "decoder") == [*ends[0], *layers, *ends[1]]
-    assert sum("encoder" in part and part.endswith("feed_forward") for part in parts(visit)) == 2
-    assert "all_layers=true" in visit.page.url
-    visit.switch("All layers")
-    expect(visit.page.locator(f"{MAP} .bridge")).to_have_count(1)
-
-
 def test_a_block_is_chosen_and_its_page_opens_at_its_layer(visit):
-    visit.open(f"{UNEVEN}&all_layers=true")
-    block(visit, "decoder.3.cross_attn.cross_attn").click()
+    figure = Map(visit.open(f"{UNEVEN}&kind=cross&layer=2").page)
+    expect(link(visit)).to_contain_text("Cross-attention, layer 2")
+    figure.block("encoder.0.feed_forward.feed_forward").click()
+    expect(link(visit)).to_contain_text("Open Inside a head at Feed Forward, encoder layer 2")
+    visit.settle()
+    visit.choose("layer", 1)
+    expect(link(visit)).to_contain_text("Open Inside a head at Encoder self-attention, layer 1")
+    figure.names.last.click()
+    visit.settle()
+    expect(figure.names).to_have_count(7)
+    assert "all_layers=true" in visit.page.url
+    figure.block("decoder.3.cross_attn.cross_attn").click()
     expect(link(visit)).to_contain_text("Open Inside a head at Cross-attention, layer 4")
     visit.settle()
-    expect(pressed(visit)).to_have_attribute("data-part", "decoder.3.cross_attn.cross_attn")
+    expect(figure.pressed).to_have_attribute("data-part", "decoder.3.cross_attn.cross_attn")
     link(visit).click()
     expect(visit.page.get_by_role("heading", name="Inside a head")).to_be_visible()
     layer = visit.page.get_by_role("radiogroup", name="Layer")
     expect(layer.get_by_role("radio", checked=True)).to_have_text("4")
     visit.settle().go("Architecture")
     expect(link(visit)).to_contain_text("Open Inside a head at Cross-attention, layer 4")
-    block(visit, "encoder...position").click()
+    visit.switch("All layers")
+    expect(figure.names).to_have_count(2)
+    figure.pressed.focus()
+    for _ in range(2):
+        visit.page.keyboard.press("ArrowUp")
+    visit.page.keyboard.press("Enter")
+    expect(link(visit)).to_contain_text("Open Inside a head at Feed Forward, decoder layer 4")
+    visit.settle()
+    expect(figure.pressed).to_be_focused()
+    link(visit).focus()
+    visit.page.keyboard.press("Enter")
+    expect(visit.page.get_by_role("heading", name="11. Feed-forward")).to_be_visible()
+    visit.settle().go("Architecture")
+    figure.block("encoder...position").click()
     expect(link(visit)).to_contain_text("Open Positional encoding")
     visit.settle()
     link(visit).click()
-    expect(
-        visit.page.get_by_role("heading", name="Positional encoding", exact=True)
-    ).to_be_visible()
-
-
-def test_a_layer_drawn_once_stands_for_the_selected_one(visit):
-    visit.open(f"{UNEVEN}&kind=cross&layer=2")
-    expect(pressed(visit)).to_have_attribute("data-part", "decoder.0.cross_attn.cross_attn")
-    expect(link(visit)).to_contain_text("Cross-attention, layer 2")
-    block(visit, "encoder.0.feed_forward.feed_forward").click()
-    expect(link(visit)).to_contain_text("Open Inside a head at Feed Forward, encoder layer 2")
-    visit.settle().choose("layer", 1)
-    expect(link(visit)).to_contain_text("Open Inside a head at Encoder self-attention, layer 1")
-
-
-def test_keys_choose_a_block_and_follow_the_link(visit):
-    visit.open(f"{UNEVEN}&kind=encoder&layer=2")
-    keys = visit.page.keyboard
-    pressed(visit).focus()
-    for _ in range(2):  # the norm before it, then the feed-forward
-        keys.press("ArrowUp")
-    expect(block(visit, "encoder.0.feed_forward.feed_forward")).to_be_focused()
-    keys.press("Enter")
-    expect(link(visit)).to_contain_text("Open Inside a head at Feed Forward, encoder layer 2")
-    visit.settle()
-    expect(pressed(visit)).to_be_focused()
-    expect(pressed(visit)).to_have_attribute("data-part", "encoder.0.feed_forward.feed_forward")
-    keys.press("ArrowRight")
-    assert visit.page.evaluate(
-        "document.activeElement.shadowRoot.activeElement.dataset.part"
-    ).startswith("decoder.0.")
-    visit.page.locator(f"{MAP} .name").first.focus()
-    keys.press("Enter")
-    visit.settle()
-    expect(visit.page.locator(f"{MAP} .name").first).to_be_focused()
-    expect(visit.page.locator(f"{MAP} .name")).to_have_count(7)
-    link(visit).focus()
-    keys.press("Enter")
-    expect(visit.page.get_by_role("heading", name="11. Feed-forward")).to_be_visible()
-    visit.settle()
-    assert "layer=2" in visit.page.url and "kind=encoder" in visit.page.url
+    heading = visit.page.get_by_role("heading", name="Positional encoding", exact=True)
+    expect(heading).to_be_visible()
 
 
 # Where the figure is, in pixels, whether it scrolls, and how high its smallest letters are.
@@ -131,48 +210,34 @@ PLACES = """(map) => {
 }"""
 
 
-@pytest.mark.parametrize(
-    ("model", "projector"),
-    [
-        *[(model, projector) for model in MODELS for projector in (False, True)],
-        ("pre_norm, untrained", False),
-    ],
-)
-def test_the_whole_figure_and_the_details_are_in_the_first_view(visit, model, projector):
+@pytest.mark.parametrize("projector", [False, True])
+def test_the_whole_figure_and_the_details_are_in_the_first_view(visit, projector):
     visit.page.set_viewport_size({"width": 1280, "height": 720})
-    visit.open(f"model?model={model}&source=the+dog&projector={str(projector).lower()}")
-    where = visit.page.locator(MAP).evaluate(PLACES)
-    bar = visit.page.locator(".st-key-top_bar").bounding_box()
-    assert bar["y"] + bar["height"] <= where["top"] and where["bottom"] <= 720
-    assert where["left"] >= 0 and where["right"] <= 1280
-    assert not where["scrolls"] and where["letters"] >= 11
-    details = visit.page.locator(".st-key-block")
-    expect(details).to_be_in_viewport(ratio=1)
-    link(visit)
+    visit.open(f"model?model=pre_norm,+untrained&source=the+dog&projector={str(projector).lower()}")
+    for model in ("pre_norm, untrained", *MODELS):
+        if model in MODELS:
+            visit.page.get_by_role("combobox", name="Model").click()
+            visit.page.get_by_role("option", name=model, exact=True).click()
+            visit.settle()
+        where = visit.page.locator(MAP).evaluate(PLACES)
+        bar = visit.page.locator(".st-key-top_bar").bounding_box()
+        assert bar["y"] + bar["height"] <= where["top"] and where["bottom"] <= 720, model
+        assert where["left"] >= 0 and where["right"] <= 1280, model
+        assert not where["scrolls"] and where["letters"] >= 11, model
+        details = visit.page.locator(".st-key-block")
+        expect(details).to_be_in_viewport(ratio=1)
+        link(visit)
+        assert visit.page.evaluate("document.querySelector('.stMain').scrollTop + scrollY") == 0
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious_in_the_figure(visit, scheme):
-    visit.page.emulate_media(color_scheme=scheme)
+def test_axe_finds_nothing_serious_in_figure_and_details(visit):
     visit.open(UNEVEN)
-    for _ in range(2):
-        found = Axe().run(visit.page, context={"include": [[MAP], [".st-key-block"]]}).response
-        serious = [v for v in found["violations"] if v["impact"] in ("serious", "critical")]
-        assert not serious, serious
-        visit.switch("All layers")
-
-
-def test_a_classifier_is_one_stack_with_a_mean_on_top(visit):
-    visit.open("model?model=classifier&source=the+dog")
-    assert not any(part.startswith("decoder") for part in parts(visit))
-    assert parts(visit)[-3:] == ["output...mean", "output...generator", "output...log_softmax"]
-    expect(visit.page.locator(f"{MAP} .bridge")).to_have_count(0)
-    expect(visit.page.locator(f"{MAP} .output")).to_contain_text("Class")
-
-
-def test_attention_is_masked_while_its_mask_is_on(visit):
-    visit.open(UNEVEN)
-    attention = block(visit, "decoder.0.self_attn.self_attn")
-    expect(attention).to_contain_text("Masked Multi-Head Attention")
-    visit.switch("Causal mask")
-    expect(attention).not_to_contain_text("Masked")
+    for scheme in ("light", "dark"):
+        visit.page.emulate_media(color_scheme=scheme)
+        visit.page.wait_for_timeout(500)  # colours change by and by
+        for _ in range(2):
+            parts = [[MAP], [".st-key-block"]]
+            found = Axe().run(visit.page, context={"include": parts}).response["violations"]
+            serious = [rule for rule in found if rule["impact"] in ("serious", "critical")]
+            assert not serious, serious
+            visit.switch("All layers")

@@ -53,6 +53,7 @@ def test_the_hook_notices_an_attempt(tmp_path):
     assert any(is_outside(*event) for event in events(tmp_path))
 
 
+@pytest.mark.timeout(300)  # every page
 def test_nobody_is_asked(models, tmp_path):
     alone = ["unshare", "-rn"]
     if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:

@@ -7,7 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 from app.theme import INK
 from tests.browser.conftest import PAGES
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]  # each test visits every page
 OURS = [  # Streamlit answers for its own widgets
     ".st-key-head_grid",
     ".st-key-generation",

@@ -64,7 +64,8 @@ class WhatIf:
         expect(badges).to_have_text([f"{part} ×" for part in line.split("; ") if part])
 
 
-def test_a_token_is_hidden_by_button_and_by_key_and_shown_again(page):
+def test_what_is_done_to_tokens_cells_and_heads_changes_the_run(page):
+    """Each by mouse and by key; what either sends is asked in test_head_grid.py."""
     page.select_token("source", 1)
     page.page.get_by_role("button", name="Hide dog (H)").click()
     page.visit.settle()
@@ -74,9 +75,6 @@ def test_a_token_is_hidden_by_button_and_by_key_and_shown_again(page):
     page.key("h")
     page.expect_line("")
     assert page.weight(0, 1) is not None
-
-
-def test_a_cell_is_masked_by_mouse_and_by_key(page):
     page.tool("mask")
     page.page.mouse.click(*page.cell(1, 1))
     page.visit.settle()
@@ -87,38 +85,26 @@ def test_a_cell_is_masked_by_mouse_and_by_key(page):
     page.page.mouse.click(*page.cell(0, 0))
     page.visit.settle()
     page.expect_line("cross.2.3=forbid:2>2; cross.2=forbid:1>1")
-    page.tool("point")
-    page.page.mouse.click(*page.cell(1, 1))
-    page.key("l", "l", "m")  # all layers, then the head again
-    assert page.weight(1, 1) is not None
-
-
-def test_a_layer_and_a_kind_are_selected_by_their_labels_and_by_key(page):
-    def labels_of(kind):
-        return page.of_grid(
-            f"""(() => {{
-              const {{ over, left, top, stepY, height }} =
-                grid.drawn.find(({{ part }}) => part.kind === "{kind}");
-              const box = over.canvas.getBoundingClientRect();
-              return [0, 1, 2, 3].map((layer) =>
-                [box.left + left / 2, box.top + top + layer * stepY + height / 2]);
-            }})()"""
-        )
-
-    page.page.mouse.click(*labels_of("encoder")[2])
+    page.key("x")
+    page.tool("weight")
+    (x, y), height = page.cell(1, 2), page.of_grid("grid.selected.canvas.clientHeight")
+    page.page.mouse.move(x, y)
+    page.page.mouse.down()
+    page.page.mouse.move(x, y - height / 2, steps=4)
+    page.page.mouse.up()
     page.visit.settle()
-    expect(page.page.locator(".message")).to_contain_text("Encoder self-attention, layer 3")
-    page.key("o")
-    page.expect_line("encoder.3=off")
-    assert page.of_grid("grid.look.off.encoder") == [8, 9, 10, 11]
+    badge = page.page.locator("[class*='st-key-change_'] button:visible")
+    line, en_fr = badge.inner_text().removesuffix(" ×"), load("en-fr")
+    was = en_fr.trace(SENTENCE).attention["cross"][1, 2, 1, 2]
+    assert page.weight(1, 2) == pytest.approx(min(1, was + 0.5), abs=0.02)
+    expected = en_fr.trace(SENTENCE, changes=line).attention["cross"][1, 2, 1]
+    shown = [page.weight(1, column) or 0 for column in range(len(expected))]
+    assert np.abs(np.array(shown) - expected).max() <= 0.003
+    page.key("x")
     page.page.locator(".section h3 span", has_text="Decoder self-attention").click()
     page.key("o")
-    page.expect_line("encoder.3=off; decoder=off")
-    page.key("l", "o")
-    page.expect_line("encoder.3=off; decoder=off; decoder.1.1=off")
-    page.page.mouse.click(*labels_of("encoder")[2])
-    page.key("o")
-    page.expect_line("decoder=off; decoder.1.1=off")
+    page.expect_line("decoder=off")
+    assert page.of_grid("grid.look.off.decoder") == list(range(16))
 
 
 def test_a_head_is_patched_from_another_sentence(page):
@@ -139,37 +125,6 @@ def test_a_head_is_patched_from_another_sentence(page):
     assert page.of_grid("grid.look.marked.cross") == [1 * 4 + 2]
     shown = page.of_grid("[...grid.part('cross').cells].map((byte) => Math.max(0, byte - 1) / 254)")
     assert np.abs(np.array(shown) - patched.attention["cross"].ravel()).max() <= 0.003
-
-
-def test_a_weight_is_changed_by_key_and_by_dragging(page):
-    before = page.weight(1, 2)
-    page.page.mouse.click(*page.cell(1, 2))
-    page.key("+", "+")
-    assert page.weight(1, 2) == pytest.approx(before + 0.2, abs=0.02)
-    page.key("x")
-    page.expect_line("")
-    page.tool("weight")
-    x, y = page.cell(1, 2)
-    page.page.mouse.move(x, y)
-    page.page.mouse.down()
-    height = page.of_grid("grid.selected.canvas.clientHeight")
-    page.page.mouse.move(x, y - height / 4, steps=4)
-    expect(page.page.locator(".message")).to_contain_text("attends")
-    page.page.mouse.move(x, y - height / 2, steps=4)
-    page.page.mouse.up()
-    page.visit.settle()
-    en_fr = load("en-fr")
-    was = en_fr.trace(SENTENCE).attention["cross"][1, 2, 1, 2]
-    found = page.weight(1, 2)
-    assert found == pytest.approx(was + 0.5, abs=0.02)
-    line = (
-        page.page.locator("[class*='st-key-change_'] button:visible")
-        .inner_text()
-        .removesuffix(" ×")
-    )
-    expected = en_fr.trace(SENTENCE, changes=line).attention["cross"][1, 2, 1]
-    shown = [page.weight(1, column) or 0 for column in range(len(expected))]
-    assert np.abs(np.array(shown) - expected).max() <= 0.003
 
 
 def test_undo_redo_and_reset_by_key_and_a_link_that_brings_them_back(page):
@@ -257,50 +212,6 @@ def test_weight_on_later_tokens_is_told_where_the_causal_mask_is_off(page):
     assert np.abs(np.array(shares) - expected).max() <= 0.51
     page.visit.switch("Causal mask")
     expect(said).not_to_contain_text("later tokens")
-
-
-def test_keys_act_on_what_the_mouse_selected(page):
-    page.select_token("source", 1)
-    page.page.keyboard.press("h")
-    page.visit.settle()
-    page.expect_line("encoder=hide:2; cross=hide:2")
-    page.page.keyboard.press("h")
-    page.visit.settle()
-    page.page.mouse.click(*page.cell(1, 1))
-    page.page.keyboard.press("m")
-    page.visit.settle()
-    page.expect_line("cross.2.3=forbid:2>2")
-
-
-def test_a_click_with_the_weight_tool_changes_nothing(page):
-    page.tool("weight")
-    page.page.mouse.click(*page.cell(1, 1))
-    page.page.mouse.click(*page.cell(1, 1), button="right")
-    page.visit.settle()
-    page.expect_line("")
-
-
-def test_cells_of_words_are_none_of_the_models(visit):
-    """A tool that was taken before is put down where cells cannot be changed."""
-    page = WhatIf(visit.open("?source=A+Huntsman+runs.&kind=encoder&layer=2&head=3"))
-    page.tool("mask")
-    page.page.locator(".st-key-display button").first.click()
-    page.page.locator(".st-key-words label").first.click()
-    page.visit.settle()
-    page.page.keyboard.press("Escape")
-    page.page.mouse.click(*page.cell(1, 1))
-    page.page.keyboard.press("m")
-    page.visit.settle()
-    page.expect_line("")
-
-
-def test_a_selected_cell_is_not_carried_to_heads_of_other_texts(page):
-    page.page.mouse.click(*page.cell(1, 1))
-    expect(page.page.locator(".message")).to_contain_text("attends")
-    page.visit.choose("kind", "encoder")
-    assert page.of_grid("grid.pinned") is None
-    page.key("m", "+")
-    page.expect_line("")
 
 
 def test_a_long_translation_under_changes_moves_nothing_down(visit):

@@ -5,7 +5,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import psutil
 
 from tests.conftest import ROOT
+from tests.waiting import wait_until
 
 PATIENCE = 120  # seconds until it answers
 MEGABYTE = 2**20
@@ -42,13 +42,11 @@ class Server:
         return sum(process.memory_full_info().uss for process in self.processes()) / MEGABYTE
 
     def wait(self) -> None:
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
+        def is_ready() -> bool:
             assert self.process.poll() is None, self.log.read_text()
-            if self.is_ready:
-                return
-            time.sleep(0.1)
-        raise TimeoutError(self.log.read_text())
+            return self.is_ready
+
+        wait_until(is_ready, seconds=PATIENCE)
 
 
 def free_port() -> int:

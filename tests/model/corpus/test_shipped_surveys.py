@@ -30,8 +30,8 @@ def test_what_is_known_of_them_stands_there():
     assert 35 < bleu["low"] < bleu["value"] < bleu["high"] < 45
     (worst, *_) = sorted(en_de.of("loss"), key=lambda row: -row["value"])
     assert worst["p_holm"] <= 0.05 and worst["low"] > 0
-    first_order = {(r["kind"], r["layer"], r["head"]): r["value"] for r in en_de.of("first_order")}
-    assert first_order[worst["kind"], worst["layer"], worst["head"]] > 0
+    for signed, absolute in zip(en_de.of("first_order"), en_de.of("sensitivity"), strict=True):
+        assert signed["head"] == absolute["head"] and abs(signed["value"]) <= absolute["value"]
 
 
 def test_a_head_in_words():

@@ -5,7 +5,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -36,6 +35,7 @@ from model.presets import build
 from model.probing.changes import parse
 from tests.conftest import ROOT
 from tests.model.corpus.test_trace_command import LAUNCH, python
+from tests.waiting import wait_until
 
 PARTS = 4 + 12 + 10 + 4  # counts, gates, trust, the model as it is; heads, sublayers, layers
 
@@ -282,8 +282,10 @@ def test_what_was_killed_goes_on(copy_survey, some, tmp_path):
     out = tmp_path / "killed.parquet"
     command = [sys.executable, "-m", "model", "survey", *some, "--out", str(out)]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
-    while process.poll() is None and len(list(tmp_path.glob(".*/*.npz"))) < 5:
-        time.sleep(0.01)
+    wait_until(
+        lambda: process.poll() is not None or len(list(tmp_path.glob(".*/*.npz"))) >= 5,
+        seconds=3600,
+    )
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert 5 <= len(list(tmp_path.glob(".*/*.npz"))) < PARTS and not out.exists()

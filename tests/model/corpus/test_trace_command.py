@@ -4,7 +4,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pandas as pd
@@ -13,6 +12,7 @@ import pytest
 from model.corpus import trace_command as command
 from tests.conftest import ROOT
 from tests.model.common import load
+from tests.waiting import wait_until
 
 LAUNCH = ["-m", "accelerate.commands.launch", "--num_machines", "1", "--mixed_precision", "no",
           "--dynamo_backend", "no", "--multi_gpu", "--num_processes", "2"]  # fmt: skip
@@ -211,9 +211,8 @@ def test_a_signal_leaves_the_old_file_and_nothing_else(tmp_path, number):
         # What a shell starts in the background inherits a SIGINT that is ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    while process.poll() is None and len(list(tmp_path.iterdir())) < 3:
-        time.sleep(0.01)  # until it writes
-    time.sleep(0.2)
+    # Until it writes, beside the old file.
+    wait_until(lambda: process.poll() is not None or len(list(tmp_path.iterdir())) == 3)
     process.send_signal(number)
     error = process.communicate()[1].decode()
     assert process.returncode == 1, error

@@ -4,7 +4,6 @@ import gzip
 import hashlib
 import http.server
 import threading
-import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
@@ -42,7 +41,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         body = {"truncated": CONTENT[:1000], "broken": bytes(len(CONTENT))}.get(fault, CONTENT)
         self.wfile.write(body[:500])
-        time.sleep(0.2 * self.server.slow)
+        self.server.halfway.wait(60)
         self.wfile.write(body[500:])
 
     def log_message(self, *args):
@@ -52,7 +51,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def server(monkeypatch):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.faults, server.answered, server.slow = [], 0, False
+    server.faults, server.answered, server.halfway = [], 0, threading.Barrier(1)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     address = f"http://127.0.0.1:{server.server_port}/"
@@ -86,9 +85,9 @@ def test_truncated_answer(server, tmp_path):
     assert (tmp_path / "a.bin").read_bytes() == CONTENT
 
 
-def test_two_downloads_at_once(server, tmp_path):
-    server.slow = True
-    with ThreadPoolExecutor() as pool:
+def test_four_downloads_at_once(server, tmp_path):
+    server.halfway = threading.Barrier(4)
+    with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda _: fetch("test", tmp_path), range(4))) == [tmp_path] * 4
     assert [file.name for file in tmp_path.iterdir()] == ["a.bin"]
     assert (tmp_path / "a.bin").read_bytes() == CONTENT

@@ -4,14 +4,15 @@ import dataclasses
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 import torch
 from accelerate import Accelerator
@@ -24,6 +25,7 @@ from model.masks import Masks
 from model.training import tasks, train
 from model.training.data import DataError, pad
 from model.training.train import CannotSave, Recipe, Training, rate
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 TINY = dict(
@@ -366,6 +368,11 @@ def start(*arguments, launcher=(), **kwargs):
     return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, **kwargs)
 
 
+def has_done(process, seconds) -> bool:
+    """Whether a process has taken so much processor time, or has ended."""
+    return process.poll() is not None or sum(psutil.Process(process.pid).cpu_times()[:2]) >= seconds
+
+
 @pytest.mark.long
 def test_killed_twenty_times(parallel_text, tmp_path):
     """SIGKILL at random moments of start, steps, validation and saving."""
@@ -376,21 +383,26 @@ def test_killed_twenty_times(parallel_text, tmp_path):
             "--epochs", 4, "--max-tokens", 400, "--save-every", 2, "--warmup", 10,
         )  # fmt: skip
 
-    began = time.monotonic()
+    def work():
+        """Of processes that have ended, in seconds of processor time."""
+        return sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+
+    before = work()
     process = begin(tmp_path / "whole")
     assert process.wait() == 0, process.stderr.read().decode()
-    seconds = time.monotonic() - began
-    chance, killed = random.Random(5), 0
+    whole, chance, killed = work() - before, random.Random(5), 0
     while killed < 20:
         process = begin(tmp_path / "killed")
         # Late enough, now and then, to come further before the next kill.
-        try:
-            assert process.wait(chance.uniform(0.2, 0.8) * seconds) == 0
-            shutil.rmtree(tmp_path / "killed")  # it came to its end: begin again
-        except subprocess.TimeoutExpired:
+        share = chance.uniform(0.2, 0.8)
+        wait_until(has_done, process, share * whole, seconds=3600)
+        if process.poll() is None:
             process.send_signal(signal.SIGKILL)
             process.wait()
             killed += 1
+        else:
+            assert process.returncode == 0, process.stderr.read().decode()
+            shutil.rmtree(tmp_path / "killed")  # it came to its end: begin again
         if (tmp_path / "killed" / "config.json").exists():
             assert checkpoint.load(tmp_path / "killed").model
     process = begin(tmp_path / "killed")

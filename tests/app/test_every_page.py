@@ -1,0 +1,114 @@
+"""Every page with every model, under changes, other masks and other ways of reading: each two of
+them meet in some render, since a fault rarely takes three."""
+
+import re
+import shutil
+from itertools import groupby
+
+import pytest
+from allpairspy import AllPairs
+
+from app import compute
+from app.pages import PAGES
+from app.settings import SETTINGS
+from model import checkpoint, load
+from model.presets import PRESETS
+from model.probing.changes import VERBS
+from model.tokenizer import Tokenizer
+from tests import odd
+from tests.app.common import plain_text
+from tests.conftest import LINES
+from tests.model.common import random_model
+from tests.model.pretrained.folders import FAMILIES, write
+
+MODELS = ("uneven", "classifier", "odd", "alone", *FAMILIES)
+OURS = {"odd": odd.NAME, "alone": "decoder_only"}  # name → preset
+# Every verb but those that need means or another run.
+CHANGES = {
+    "none": "",
+    "kind": "{kind}.{first}.2=off; {kind}=hide:2; {kind}.{last}.1=uniform; "
+    "{kind}.{last}=temperature:2.0; {kind}.{first}.1=weight:3>1:0.9; {kind}.{first}=forbid:4>3; "
+    "{kind}.{first}.3=mask:diagonal; {kind}.{first}.3=allow:3>1; {stack}_feed_forward.2=skip",
+    "everywhere": "all.1.1=off; all=hide:2; {side}=positions:none",
+}
+MASKS = {
+    "as trained": {"causal": True, "src_padding": True, "tgt_padding": True, "pad_to": 0},
+    "looking ahead": {"causal": False, "src_padding": True, "tgt_padding": True, "pad_to": 0},
+    "padding seen": {"causal": True, "src_padding": False, "tgt_padding": False, "pad_to": 16},
+}
+READING = [
+    {},
+    {"special": "hide", "words": True, "average": "both", "least": 0.2, "order": "entropy"},
+    {"special": "hide and renormalise", "average": "layers", "order": "change", "show": "one kind"},
+    {"average": "heads", "show": "joint", "scale": "per row", "order": "distance"},
+]
+AS_OPENED = {key: SETTINGS[key].default for way in READING for key in way}
+RENDERS = sorted(
+    AllPairs([MODELS, [*PAGES], [*CHANGES], [*MASKS], range(len(READING)), ["first", "last"]]),
+    key=lambda render: MODELS.index(render[0]),
+)
+TEXT = "the dog sees the cat"
+# What it may say instead of taking apart what is no sum, or what is no longer there.
+ATTRIBUTION = ("no linear function", "this key is masked")
+
+
+def test_every_two_meet():
+    columns = list(zip(*RENDERS, strict=True))
+    for i, first in enumerate(columns):
+        for second in columns[:i]:
+            pairs = {*zip(first, second, strict=True)}
+            assert len(pairs) == len({*first}) * len({*second})
+    verbs = set(re.findall(r"=(\w+)", " ".join(CHANGES.values())))
+    assert verbs == {*VERBS} - {"mean", "patch"}
+
+
+@pytest.fixture(scope="module")
+def models(models, tmp_path_factory):
+    """A folder of all MODELS; see tests/conftest.py."""
+    folder = tmp_path_factory.mktemp("every")
+    for name in ("uneven", "classifier"):
+        shutil.copytree(models / name, folder / name)
+    for kind in FAMILIES:
+        write(folder / kind, kind)
+    tokenizer = Tokenizer.train(LINES, vocab_size=300)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PRESETS, odd.NAME, odd.ODD)
+        for name, preset in OURS.items():
+            model = random_model(preset, vocab_size=len(tokenizer))
+            checkpoint.save(folder / name, model, preset, tokenizer, {"title": name})
+        yield folder
+    compute._members.clear()  # other tests' presets are fewer
+
+
+@pytest.mark.parametrize(
+    ("name", "renders"),
+    [(name, [*group]) for name, group in groupby(RENDERS, key=lambda render: render[0])],
+    ids=MODELS,
+)
+def test_a_page_is_drawn(page, models, name, renders):
+    model = load(models / name).model
+    layers = {}  # by kind
+    for site in model.sites():
+        layers.setdefault(site.kind, []).append(site.layer + 1)
+    kinds, side = [*layers], model.sides()[-1].title
+    page.query_params.update(model=name, source=TEXT, target="ein Hund")
+    page.run()
+    for _, key, changed, masks, reading, which in renders:
+        kind = kinds[0 if which == "first" else -1]
+        line = CHANGES[changed].format(
+            kind=kind, first=layers[kind][0], last=layers[kind][-1], side=side,
+            stack="encoder" if "encoder" in kinds and kind != "decoder" else "decoder",
+        )  # fmt: skip
+        chosen = {"kind": kind, "changes": line}
+        chosen |= MASKS[masks] | AS_OPENED | READING[reading]
+        if model.config.pad_id < 0:
+            chosen["pad_to"] = 0
+        for setting, value in chosen.items():
+            page.session_state[setting] = value
+        page.switch_page(PAGES[key].file).run()
+        assert not page.exception, (key, chosen, page.exception[0].value)
+        said = [plain_text(error.value) for error in page.error]
+        allowed = ATTRIBUTION if key == "attribution" else ()
+        assert all(any(part in text for part in allowed) for text in said), (key, chosen, said)
+        assert page.session_state["model"] == name and page.session_state["kind"] == kind
+        assert page.session_state["changes"] == chosen["changes"]
