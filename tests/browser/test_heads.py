@@ -39,18 +39,18 @@ def card(heads, title):
 
 def test_bar_and_rows_select_a_head_and_a_pattern_changes_the_table(heads):
     heads.choose("kind", "encoder")  # before any row was clicked
+    card(heads, "Encoder self-attention, layer 3, head 3")
+    heads.choose("layer", 2)
+    card(heads, "Encoder self-attention, layer 2, head 3")
+    click(heads, 1)
     card(heads, "Encoder self-attention, layer 1, head 2")
-    heads.choose("layer", 3)
-    card(heads, "Encoder self-attention, layer 3, head 2")
-    click(heads, 2)
-    card(heads, "Encoder self-attention, layer 1, head 3")
     # Streamlit writes the address a moment after the page.
-    heads.page.wait_for_url(lambda url: "kind=encoder" in url and "head=3" in url)
+    heads.page.wait_for_url(lambda url: "kind=encoder" in url and "head=2" in url)
     table = heads.page.get_by_test_id("stDataFrame")
     assert table.bounding_box()["y"] + TOP + 3 * ROW < 720
     assert heads.page.evaluate("document.querySelector('.stMain').scrollTop") == 0
     heads.choose("kind", "decoder")
-    card(heads, "Decoder self-attention, layer 1, head 3")
+    card(heads, "Decoder self-attention, layer 1, head 2")
     click(heads, 0)
     card(heads, "Encoder self-attention, layer 1, head 1")
     before = heads.page.screenshot()
@@ -80,7 +80,7 @@ def test_a_point_selects_its_head(heads):
     heads.choose("measured_on", "Survey")
     heads.choose("heads_as", "Scatter")
     before = heads.page.url
-    point = heads.page.locator(".st-key-heads_figure .scatterlayer .point").nth(6).bounding_box()
+    point = heads.page.locator(".st-key-heads_figure .scatterlayer .point").nth(5).bounding_box()
     heads.page.mouse.click(point["x"] + point["width"] / 2, point["y"] + point["height"] / 2)
     heads.idle()
     heads.page.wait_for_url(lambda url: url != before and "head=" in url)
