@@ -1,6 +1,6 @@
 """What an app should know of a trained model: `python -m model describe NAME --data DIR`.
 
-    python -m model describe en-de --data multi30k
+    python -m model describe en-de --data DIR
     python -m model describe models/enpt --file sentences.txt
 
 What the text of its training is like, by which a sentence unlike it is told, the head that it is

@@ -159,7 +159,7 @@ def test_a_pack_opens_on_another_start_of_the_app(visit, chromium, models, tmp_p
         expect(other.page.get_by_label("Source sentence", exact=True)).to_have_value(
             "A man is running home."
         )
-        for part in ("layer=3", "words=true", "causal=false", *changed.split("&")):
+        for part in ("head=2", "words=true", "causal=false", *changed.split("&")):
             assert part in other.page.url
         assert "model=uneven" not in other.page.url
         other.expect_well()
