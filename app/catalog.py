@@ -41,7 +41,7 @@ WRITTEN_FOR = {  # a family's preset → its file of examples
     "marian": "translation", "marian_ssru": "translation",
 }  # fmt: skip
 EXAMPLES, EXAMPLES_FILE = SHIPPED.parent / "examples", "examples.txt"
-DEFAULT_MODEL, CLASSIFIER = "en-de", "reviews"
+DEFAULT_MODEL, CLASSIFIER = "en-fr", "reviews"
 UNTRAINED = {f"{preset}, untrained": preset for preset in PRESETS}  # model → its preset
 LONGEST_CARD = 2**20  # bytes
 LARGE = 30_000_000  # numbers of a model that takes seconds to read

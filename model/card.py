@@ -63,11 +63,14 @@ def markdown(card: dict, model: Transformer, preset: str) -> str:
     if scores := card.get("scores"):
         rows = [
             {"set": s["set"], "decoding": s["decode"]}
-            | {MEASURES[m]: f"{s[m]:.2f}" for m in MEASURES if m in s}
+            | {MEASURES[m]: _figure(s, m) for m in MEASURES if m in s}
             for s in scores
         ]
         signatures = sorted({text for s in scores for text in s.get("signature", {}).values()})
-        parts += ["## Scores", table(rows), "\n".join(f"- `{text}`" for text in signatures)]
+        parts += ["## Scores", table(rows)]
+        if any("interval" in score for score in scores):
+            parts += ["± is half the width of the 95 % interval, from 1,000 resampled test sets."]
+        parts += ["\n".join(f"- `{text}`" for text in signatures)]
     if domain := card.get("domain"):
         rows = [
             {"measure": name, "mean": f"{mean:.3f}", "standard deviation": f"{deviation:.3f}"}
@@ -113,6 +116,12 @@ def markdown(card: dict, model: Transformer, preset: str) -> str:
     if "curve" in card:
         parts += [f"![Loss per token by epoch]({card['curve']})"]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _figure(score: dict, measure: str) -> str:
+    """With its interval, which lowercased BLEU alone has."""
+    interval = score.get("interval") if measure == "bleu_lc" else None
+    return f"{score[measure]:.2f}" + ("" if interval is None else f" ± {interval:.2f}")
 
 
 def table(rows: list[dict]) -> str:

@@ -1,6 +1,6 @@
 """Heads off one after another, and what is left: `python -m model prune MODEL --out CURVE`.
 
-    python -m model prune en-de --data multi30k --out curve.parquet
+    python -m model prune en-de --data DIR --out curve.parquet
     python -m model prune en-de --kind encoder --orders "loss,random" --out curve.csv
     python -m model prune en-de --orders "trained gates" --retrain 200 --out curve.csv
     python -m model prune en-de --kind encoder --out curve.csv --page curve.md

@@ -1,7 +1,7 @@
 """What every head does over many sentences, and what is lost without it: `python -m model survey
 MODEL`.
 
-    python -m model survey en-de --data multi30k
+    python -m model survey en-de --data DIR
     python -m model survey en-de --file pairs.tsv --out survey.parquet
     python -m model survey en-de copy reverse sort induction reviews
 

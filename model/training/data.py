@@ -5,9 +5,12 @@ import gzip
 import hashlib
 import os
 import sys
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 import torch
 from torch import Tensor
@@ -38,15 +41,18 @@ SPLITS = {0: "test", 1: "test", 2: "val", 3: "val", 4: None, 5: None}  # of 200;
 
 
 def split_tatoeba(folder: Path) -> None:
-    """Write the parts of the everyday sentences beside the files they come from. The English side
-    alone decides which part a pair belongs to, so no English sentence stands in two of them. The
-    two parts left out were tested on elsewhere."""
-    for file, language, broken in (("deu.txt", "de", 0), ("fra.txt", "fr", -1)):
-        lines = [line.split("\t")[:2] for line in read_lines(folder / file)]
+    """Write the parts of the everyday sentences beside the files they come from, an archive of
+    sentences of all lengths and a list of short ones for each language. The English side alone
+    decides which part a pair belongs to, so no English sentence stands in two of them. The two
+    parts left out were tested on elsewhere."""
+    for name, language, broken in (("deu", "de", 0), ("fra", "fr", -1)):
+        lines = read_lines(folder / f"{name}.txt")
         del lines[broken]  # the first German line is no sentence, the last French one is cut off
-        pairs = [tuple(text.strip() for text in line) for line in lines if len(line) == 2]
+        archived = read_zipped_lines(folder / f"{name}-eng.zip", f"{name}.txt")
+        columns = [line.split("\t")[:2] for line in (*archived, *lines)]
+        pairs = {tuple(text.strip() for text in line) for line in columns if len(line) == 2}
         parts: dict[str, list[str]] = {"train": [], "val": [], "test": []}
-        for source, target in dict.fromkeys(pair for pair in pairs if all(pair)):
+        for source, target in sorted(pair for pair in pairs if all(pair)):
             digest = hashlib.sha1(source.encode("utf-8")).hexdigest()
             part = SPLITS.get(int(digest, 16) % 200, "train")
             if part:
@@ -102,11 +108,20 @@ DATA_SETS = {
     ),
     "tatoeba": DataSet(
         title="Tatoeba (tatoeba.org), everyday sentence pairs, by way of manythings.org/anki "
-        "(github.com/DarrenCarvalho/Language-Translation, commit a30fc3e, and "
+        "(archives of github.com/jhamburg/dats6450_nlp, commit 83156f2, and "
+        "github.com/genimind/seq2seq, commit 843b8bc; short sentences of "
+        "github.com/DarrenCarvalho/Language-Translation, commit a30fc3e, and "
         "github.com/Soubhagya264/Language_Translator-Encoder-Decoder-, commit f6c8965)",
-        terms="CC BY 2.0 FR; by Tatoeba and its contributors.",
+        terms="Everyday sentences by Tatoeba and its contributors, through manythings.org/anki: "
+        "CC BY 2.0 FR.",
         address="https://raw.githubusercontent.com/",
         files={
+            "jhamburg/dats6450_nlp/83156f25185f60cf9da6ff347e4b2c09a4cfab86/deu-eng.zip": (
+                "71750f704aeb6b0a01fe57341c3051b9efd98f63b61ee266b2c2283d1b80cb71"
+            ),
+            "genimind/seq2seq/843b8bc40396fbea4ac9171097122aacfc8b9660/fra-eng.zip": (
+                "16c4f7d0df9e7c5e6c54cdb0447f3f4a18a55052ff5e2e0b27dd4a06c0e49d04"
+            ),
             "DarrenCarvalho/Language-Translation/"
             "a30fc3ec31687d0ed561047a9c7d7fdb5915f89c/data/deu.txt": (
                 "ad109252de3e35f8ec8030669ccddf6ee2f5cc1656c1928468e175233c01eb1d"
@@ -172,15 +187,30 @@ def read_lines(path: Path) -> list[str]:
     """Lines of a UTF-8 text file, plain or gzip, without their ends and without the byte order mark
     that editors on Windows begin a file with."""
     opener = gzip.open if path.suffix == ".gz" else open
+    return _lines_of(path, lambda: opener(path, "rb"))
+
+
+def read_zipped_lines(archive: Path, member: str) -> list[str]:
+    """As read_lines, of one file in a ZIP archive."""
+
+    def opener():
+        with zipfile.ZipFile(archive) as files:
+            return files.open(member)
+
+    return _lines_of(archive, opener)
+
+
+def _lines_of(path: Path, opener: Callable[[], IO[bytes]]) -> list[str]:
+    """Lines of the file that `opener` opens; errors name the path."""
     try:
         # Only \n ends a line: text may hold other characters that Python takes for line ends.
-        with opener(path, "rt", encoding="utf-8-sig", newline="\n") as file:
-            lines = [line.rstrip("\r\n") for line in file]
+        with opener() as file, TextIOWrapper(file, "utf-8-sig", newline="\n") as text:
+            lines = [line.rstrip("\r\n") for line in text]
     except FileNotFoundError:
         raise DataError(f"There is no file {path}.") from None
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 text (byte {error.start:,}).") from None
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
         raise DataError(f"{path} cannot be read: {error}.") from None
     if not any(line.strip() for line in lines):
         raise DataError(f"{path} is empty.")

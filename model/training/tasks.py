@@ -139,6 +139,11 @@ SMALL = dict(
 
 LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
 TRANSLATOR = SMALL | dict(d_ff=512, dropout=0.1)
+TRY = {  # target language → which sentences show most, behind "try"
+    "de": "the perfect tense, whose verb goes to the end, a question or a subordinate clause",
+    "en": "a question or a subordinate clause",
+    "fr": "a colour, which follows its noun, a negation, which becomes two words, or a question",
+}
 
 
 def multi30k(folder: Path | None = None, reverse: bool = False) -> Task:
@@ -194,7 +199,7 @@ def translation(tgt: str, folder: Path | None = None, reverse: bool = False) -> 
         name=f"en-{src if reverse else tgt}",
         title=f"{LANGUAGES[src]} → {LANGUAGES[tgt]}, everyday sentences and image captions",
         look_for="Cross-attention follows the words, and leaves the diagonal where the two "
-        "languages order them differently.",
+        f"languages order them differently: try {TRY[tgt]}.",
         text="everyday sentences and image captions",
         score="bleu",
         data="; ".join(source.title for source in described),

@@ -47,7 +47,8 @@ def test_a_head_of_another_kind_says_what_to_select(opened):
     ("step", "where"), [("16", "of this sentence"), ("final", "of other sentences")]
 )
 def test_what_the_card_does_not_know_is_measured_on_the_sentence(opened, step, where):
-    assert any(where in text.value for text in opened(step=step).caption)
+    page = opened(model="en-fr", step=step)
+    assert any(where in text.value for text in page.caption)
 
 
 @pytest.fixture

@@ -260,7 +260,7 @@ def test_another_model_that_cannot_be_read_leaves_the_top_bar(changed, monkeypat
         return sound(session, name, step, device)
 
     monkeypatch.setattr(catalog, "view_for", torn)
-    page = changed(model="en-de", source=MAN, other_step="16")
+    page = changed(model="en-fr", source=MAN, other_step="16")
     assert not page.exception and any("torn" in error.value for error in page.error)
     page.selectbox(key="other_step").set_value("").run()
     assert not page.exception and not page.error
@@ -314,12 +314,13 @@ def test_a_difference_is_merged_by_the_words_of_the_sentence_that_is_shown(chang
     assert not page.exception and not page.error
 
 
-def test_shipped_pairs_have_as_many_tokens():
+@pytest.mark.parametrize("name", ["en-de", "en-fr"])
+def test_shipped_pairs_have_as_many_tokens(name):
     from app import catalog
 
-    tokenizer = load("en-de").tokenizer
-    assert len(catalog.pairs("en-de")) >= 6 and catalog.pairs("reverse") == []
-    for one, other in catalog.pairs("en-de"):
+    tokenizer = load(name).tokenizer
+    assert len(catalog.pairs(name)) >= 6 and catalog.pairs("reverse") == []
+    for one, other in catalog.pairs(name):
         assert len(tokenizer.encode(one).ids) == len(tokenizer.encode(other).ids)
         differing = sum(a != b for a, b in zip(one.split(), other.split(), strict=True))
         assert 1 <= differing <= 3
@@ -355,23 +356,24 @@ def test_heads_of_a_long_text_are_not_all_tried_unasked(changed):
 
 def test_another_step_is_compared_and_patched_from(changed, models):
     """The other run may be of another training step; what is patched is what that step gave."""
-    page = changed(model="en-de", source=MAN, other_step="16", shows="Difference to it")
+    page = changed(model="en-fr", source=MAN, other_step="16", shows="Difference to it")
     assert not page.exception and not page.error
     from app import catalog
 
-    en_de, early = load("en-de"), catalog.view_of("en-de", "16", "cpu").checkpoint
-    target = en_de.tokenizer.decode(en_de.translate(MAN).ids)
+    en_fr, early = load("en-fr"), catalog.view_of("en-fr", "16", "cpu").checkpoint
+    target = en_fr.tokenizer.decode(en_fr.translate(MAN).ids)
+    layer, head = (page.session_state[key] - 1 for key in ("layer", "head"))
     assert "Other run: " in said(page)
     page.segmented_control(key="shows").set_value("Other run").run()
-    shown = card_of(early.trace(MAN, target), "cross", 0, 1)
+    shown = card_of(early.trace(MAN, target), "cross", layer, head)
     assert any(shown == text.value for text in page.markdown)
     page.text_input(key="changes").set_value("cross.2=patch; encoder_residual.1=patch").run()
     page.segmented_control(key="shows").set_value("With the changes").run()
     assert not page.exception and not page.error
     line = page.session_state["changes"]
-    patched = en_de.trace(MAN, target, changes=line, other=early.run(MAN, target), donor=early)
+    patched = en_fr.trace(MAN, target, changes=line, other=early.run(MAN, target), donor=early)
     page.segmented_control(key="layer").set_value(4).run()
-    shown = card_of(patched, "cross", 3, 1)
+    shown = card_of(patched, "cross", 3, head)
     assert any(shown == text.value for text in page.markdown)
     for entry in PAGES.values():
         page.switch_page(f"views/{entry.script}.py").run()
@@ -381,7 +383,9 @@ def test_another_step_is_compared_and_patched_from(changed, models):
 
 
 def test_other_models_are_those_with_the_same_tokens(changed):
-    page = changed(model="en-de", source=MAN, other_model="paper, untrained", shows="Other run")
+    page = changed(
+        model=catalog.DEFAULT_MODEL, source=MAN, other_model="paper, untrained", shows="Other run"
+    )
     options = page.selectbox(key="other_model").options
     assert "paper, untrained" in options and "reverse" not in options
     assert any("has other layers or heads" in plain_text(error.value) for error in page.error)
@@ -395,7 +399,7 @@ def test_two_models_are_compared(changed):
     assert not page.exception and not page.error
     page.segmented_control(key="shows").set_value("Other run").run()
     kind, layer, head = (page.session_state[key] for key in ("kind", "layer", "head"))
-    target = load("en-de").translate(MAN)
+    target = load(catalog.DEFAULT_MODEL).translate(MAN)
 
     def card(name):
         checkpoint = catalog.view_of(f"{name}, untrained", "final", "cpu").checkpoint

@@ -6,6 +6,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from app.catalog import DEFAULT_MODEL
 from app.settings import LINEAGE
 from app.views import _systems_in_words
 from model import load
@@ -51,14 +52,14 @@ def test_every_preset_reads_the_users_sentence_on_every_page(app, preset):
 def test_the_target_of_an_untrained_model_is_the_trained_ones(app):
     app.switch_page("views/attention.py").run()
     app.selectbox(key="model").set_value("annotated, untrained").run()
-    en_de = load("en-de")
-    written = en_de.tokenizer.decode(en_de.translate(TEXT).ids)
+    default = load(DEFAULT_MODEL)
+    written = default.tokenizer.decode(default.translate(TEXT).ids)
     assert app.text_input(key="target").proto.placeholder == written
 
 
 def test_what_was_typed_outlives_a_change_of_model(app):
     app.switch_page("views/attention.py").run()
-    app.selectbox(key="model").set_value("en-de").run()
+    app.selectbox(key="model").set_value(DEFAULT_MODEL).run()
     for model in ("reviews", "paper, untrained", "bloem, untrained"):
         app.selectbox(key="model").set_value(model).run()
         assert app.text_area(key="source").value == TEXT
@@ -66,13 +67,13 @@ def test_what_was_typed_outlives_a_change_of_model(app):
 
 def test_the_page_shows_what_is_measured(app):
     app.switch_page("views/attention.py").run()
-    app.selectbox(key="model").set_value("en-de").run()
+    app.selectbox(key="model").set_value(DEFAULT_MODEL).run()
     app.switch_page("views/family.py").run()
     table = next(text.value for text in app.markdown if text.value.startswith("| What | Paper"))
-    en_de = load("en-de")
-    source, target = en_de.tokenizer.encode(TEXT), en_de.translate(TEXT)
+    default = load(DEFAULT_MODEL)
+    source, target = default.tokenizer.encode(TEXT), default.translate(TEXT)
     src, tgt = torch.tensor([[*source.ids, 2]]), torch.tensor([[1, *target.ids]])
-    models = family.members(len(en_de.tokenizer), 1024)
+    models = family.members(len(default.tokenizer), 1024)
     with torch.no_grad():
         measured = family.measure(models, src, tgt)
     assert table == _systems_in_words.differences(measured | {"tokens": src.shape[1]})
@@ -118,9 +119,9 @@ def of_the_line(app, swap=""):
 
 @pytest.fixture(scope="module")
 def effects():
-    en_de = load("en-de")
-    source = en_de.tokenizer.encode(TEXT)
-    models = lineage.members(len(en_de.tokenizer), 1024)
+    default = load(DEFAULT_MODEL)
+    source = default.tokenizer.encode(TEXT)
+    models = lineage.members(len(default.tokenizer), 1024)
     ids = torch.tensor([[*source.ids, 2]])
     return lineage.effects(models, ids, (*source.tokens, "</s>"))
 

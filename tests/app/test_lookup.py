@@ -123,7 +123,7 @@ def test_cross_attention_says_where_queries_and_keys_come_from(page):
 
 @pytest.mark.parametrize("name", SHIPPED_NAMES)
 def test_every_shipped_model(page, name):
-    text = TEXT if name in ("en-de", "reviews") else "b d a c"
+    text = TEXT if name in ("en-de", "en-fr", "reviews") else "b d a c"
     look(page, model=name, source=text)
     kind = page.session_state["kind"]
     check(page, load(name).trace(text), kind, 0, 0, 1)

@@ -89,23 +89,23 @@ def test_long_sentences_stand_upright(mounted):
 
 
 def test_a_head_is_selected_the_file_holds_its_lines_and_changes_leave_them_dashed(visit):
-    page, en_de = visit.page, load("en-de")
+    page, en_fr = visit.page, load("en-fr")
     visit.page.set_viewport_size({"width": 1280, "height": 720})
     visit.open(HERE)
-    words = en_de.align(SENTENCE)
+    words = en_fr.align(SENTENCE)
     assert words_of(page, 1).all_inner_texts() == list(words.target)
     expect(page.locator(".lines .now")).to_have_count(len(words.target))
     visit.choose("aligned_by", "Selected head")
     visit.choose("layer", "3")
     visit.choose("head", "1")
-    expected = en_de.alignment.of(of_trace(en_de.trace(SENTENCE)), [(2, 0)])
+    expected = en_fr.alignment.of(of_trace(en_fr.trace(SENTENCE)), [(2, 0)])
     expect(page.locator(".frame [role=status]")).to_contain_text("layer 3 head 1")
     with page.expect_download() as download:
         page.get_by_role("button", name="Pharaoh").click()
-    assert download.value.suggested_filename == "en-de-alignment.txt"
+    assert download.value.suggested_filename == "en-fr-alignment.txt"
     with open(download.value.path(), encoding="utf-8") as file:
         assert file.read() == pharaoh(expected.links()) + "\n"
-    visit.open(f"{HERE}&changes=decoder%3Doff%3B+encoder%3Doff&aligned_by=Influence")
+    visit.open(f"{HERE}&changes=cross%3Dhide%3A2&aligned_by=Influence")
     expect(page.locator(".lines .now").first).to_be_attached()
     assert page.locator(".lines .before").count() > 0
     expect(page.locator(".frame [role=status]")).to_contain_text("Dashed:")

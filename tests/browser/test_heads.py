@@ -39,18 +39,18 @@ def card(heads, title):
 
 def test_bar_and_rows_select_a_head_and_a_pattern_changes_the_table(heads):
     heads.choose("kind", "encoder")  # before any row was clicked
+    card(heads, "Encoder self-attention, layer 3, head 3")
+    heads.choose("layer", 2)
+    card(heads, "Encoder self-attention, layer 2, head 3")
+    click(heads, 1)
     card(heads, "Encoder self-attention, layer 1, head 2")
-    heads.choose("layer", 3)
-    card(heads, "Encoder self-attention, layer 3, head 2")
-    click(heads, 2)
-    card(heads, "Encoder self-attention, layer 1, head 3")
     # Streamlit writes the address a moment after the page.
-    heads.page.wait_for_url(lambda url: "kind=encoder" in url and "head=3" in url)
+    heads.page.wait_for_url(lambda url: "kind=encoder" in url and "head=2" in url)
     table = heads.page.get_by_test_id("stDataFrame")
     assert table.bounding_box()["y"] + TOP + 3 * ROW < 720
     assert heads.page.evaluate("document.querySelector('.stMain').scrollTop") == 0
     heads.choose("kind", "decoder")
-    card(heads, "Decoder self-attention, layer 1, head 3")
+    card(heads, "Decoder self-attention, layer 1, head 2")
     click(heads, 0)
     card(heads, "Encoder self-attention, layer 1, head 1")
     before = heads.page.screenshot()
@@ -65,10 +65,10 @@ def test_bar_and_rows_select_a_head_and_a_pattern_changes_the_table(heads):
 def test_after_sorting_a_row_is_still_its_own_head(heads):
     scores = {
         (kind, layer, head): max(float(of[layer, head]) for of in one.scores.values())
-        for kind, one in measured(load("en-de").trace(SENTENCE)).items()
+        for kind, one in measured(load("en-fr").trace(SENTENCE)).items()
         for layer, head in np.ndindex(4, 4)
     }
-    click(heads, -1, x=430)
+    click(heads, -1, x=390)
     click(heads, 0)
     kind, layer, head = min(scores, key=scores.get)
     title = {"cross": "Cross-attention"}.get(kind, f"{kind.capitalize()} self-attention")
@@ -80,7 +80,7 @@ def test_a_point_selects_its_head(heads):
     heads.choose("measured_on", "Survey")
     heads.choose("heads_as", "Scatter")
     before = heads.page.url
-    point = heads.page.locator(".st-key-heads_figure .scatterlayer .point").nth(6).bounding_box()
+    point = heads.page.locator(".st-key-heads_figure .scatterlayer .point").nth(5).bounding_box()
     heads.page.mouse.click(point["x"] + point["width"] / 2, point["y"] + point["height"] / 2)
     heads.idle()
     heads.page.wait_for_url(lambda url: url != before and "head=" in url)
@@ -92,7 +92,7 @@ def test_a_sentence_is_a_click_away(heads):
     line = heads.page.locator(".st-key-source textarea")
     expect(line).to_have_value(re.compile(f"^{SENTENCE}\n.+"))  # one's own stays
     _, taken = line.input_value().split("\n")
-    assert taken in lines_of((ROOT / "assets" / "examples" / "en-de.txt").read_text())
+    assert taken in lines_of((ROOT / "assets" / "examples" / "en-fr.txt").read_text())
     heads.page.get_by_role("link", name="Open Attention").click()
     heads.idle()
     expect(heads.page.locator(".st-key-head_grid")).to_be_visible()

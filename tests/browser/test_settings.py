@@ -36,7 +36,7 @@ def of_a_run(address: str = "", /, **others) -> dict:
     texts = {
         "model": ("", "reverse"),
         "source": ("", "Two dogs run."),
-        "target": ("", "Zwei Hunde rennen."),
+        "target": ("", "Deux chiens courent."),
         "step": ("", "16"),
         "hold": ("step=16", False),
         "causal": ("kind=decoder", False),
@@ -75,8 +75,8 @@ TILES = {
 }
 SCORED = {
     "score_at": ("order=ablation", 3),
-    "score_token": ("order=ablation&score_at=3", "Hund"),
-    "score_against": ("order=ablation&score_at=3", "Hund"),
+    "score_token": ("order=ablation&score_at=3", "chien"),
+    "score_against": ("order=ablation&score_at=3", "chien"),
 }
 # Page → setting → the address at which it matters there, and what to change it to. What stands
 # in the top bar and in no page's list does not matter on that page.
@@ -126,23 +126,23 @@ MATTERS = {
             pad_to=("memory_padding=false", 30),  # what is masked has no effect
             sweep=("", "Sublayers skipped"),
             score_at=("", 3),
-            score_token=("score_at=3", "Hund"),
-            score_against=("score_at=3", "Hund"),
+            score_token=("score_at=3", "chien"),
+            score_against=("score_at=3", "chien"),
         ),
         *OF_A_HEAD,
     ),
     "attribution": of_a_run(
-        target=("score_at=3", "Zwei Hunde rennen."),
+        target=("score_at=3", "Deux chiens courent."),
         hold=("step=16&score_at=5", False),
         pad_to=("memory_padding=false", 30),
         score_at=("", 3),
-        score_token=("score_at=3", "Hund"),
-        score_against=("score_at=3", "Hund"),
+        score_token=("score_at=3", "chien"),
+        score_against=("score_at=3", "chien"),
     ),
     "positions": {
         "model": ("", "reverse"),
         "source": ("", "Two dogs run."),
-        "target": ("side=target", "Zwei Hunde rennen."),
+        "target": ("side=target", "Deux chiens courent."),
         "step": ("side=target", "16"),
         "hold": ("side=target&step=16", False),
         "pad_to": ("", 30),
@@ -166,15 +166,15 @@ MATTERS = {
             other=(f"stack=encoder&other=Two+dogs+run.&{OTHERWISE}", "A man sleeps."),
             stack=("", "encoder"),
             score_at=("", 3),
-            score_token=("score_at=3", "Hund"),
-            score_against=("score_at=3", "Hund"),
+            score_token=("score_at=3", "chien"),
+            score_against=("score_at=3", "chien"),
         ),
         *OF_A_HEAD,
     ),
     "tokenizer": {
         "model": ("", "reverse"),
         "source": ("", "Two dogs run."),
-        "target": ("text=target", "Zwei Hunde rennen."),
+        "target": ("text=target", "Deux chiens courent."),
         "step": ("text=target&hold=false&step=16", "final"),
         "hold": ("text=target&step=16", False),
         "pad_to": ("source=Two+dogs.", 10),

@@ -22,18 +22,18 @@ pytestmark = pytest.mark.browser
 TEXT = "A dog </script><img src=x onerror=document.title='run'> שלום 🙂 =1+1"
 HERE = "take-away?kind=cross&layer=3&head=2"
 BUTTONS = {
-    "Head as PNG": "en-de-cross-layer-3-head-2.png",
-    "Head as SVG": "en-de-cross-layer-3-head-2.svg",
-    "Head as PDF": "en-de-cross-layer-3-head-2.pdf",
-    "All heads as PNG": "en-de-all-heads.png",
-    "All heads as SVG": "en-de-all-heads.svg",
-    "All heads as PDF": "en-de-all-heads.pdf",
-    "Both as a web page": "en-de-page.html",
-    "CSV": "en-de-all-heads.csv",
-    "Parquet": "en-de-all-heads.parquet",
-    "NPZ": "en-de-all-heads.npz",
-    "Settings (JSON)": "en-de-all-heads.settings.json",
-    "Evidence pack (ZIP)": "en-de-cross-layer-3-head-2-evidence.zip",
+    "Head as PNG": "en-fr-cross-layer-3-head-2.png",
+    "Head as SVG": "en-fr-cross-layer-3-head-2.svg",
+    "Head as PDF": "en-fr-cross-layer-3-head-2.pdf",
+    "All heads as PNG": "en-fr-all-heads.png",
+    "All heads as SVG": "en-fr-all-heads.svg",
+    "All heads as PDF": "en-fr-all-heads.pdf",
+    "Both as a web page": "en-fr-page.html",
+    "CSV": "en-fr-all-heads.csv",
+    "Parquet": "en-fr-all-heads.parquet",
+    "NPZ": "en-fr-all-heads.npz",
+    "Settings (JSON)": "en-fr-all-heads.settings.json",
+    "Evidence pack (ZIP)": "en-fr-cross-layer-3-head-2-evidence.zip",
 }
 
 
@@ -58,7 +58,7 @@ def alone(chromium, file):
 def test_every_file_is_taken_and_read(visit, tmp_path):
     visit.open(HERE).type(TEXT)
     files = {label: take(visit, label, tmp_path) for label in BUTTONS}
-    trace = load("en-de").trace(TEXT)
+    trace = load("en-fr").trace(TEXT)
     for label in ("Head as PNG", "All heads as PNG"):
         Image.open(files[label]).verify()
     for label in ("Head as PDF", "All heads as PDF"):
@@ -105,7 +105,7 @@ def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path
     page, asked, errors = alone(chromium, file)
     page.evaluate("window.focused = window.grid.selected")
     expect(page.get_by_role("heading", name="Cross-attention, layer 3, head 2")).to_be_visible()
-    trace = load("en-de").trace(TEXT)
+    trace = load("en-fr").trace(TEXT)
 
     def focused():
         weights = "Array.from(focused.rows(focused.part), (row) => [...row]).flat()"
@@ -139,7 +139,7 @@ def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path
     ).to_be_visible()
     assert np.abs(focused() - trace.attention["encoder"][0, 0].ravel()).max() <= 0.5 / 254 + 1e-6
     assert page.evaluate("window.sheets") == 1
-    assert page.title() == "en-de: what every head attends to"
+    assert page.title() == "en-fr: what every head attends to"
     assert asked == [file.as_uri()] and not errors
     page.context.close()
 
@@ -159,7 +159,7 @@ def test_a_pack_opens_on_another_start_of_the_app(visit, chromium, models, tmp_p
         expect(other.page.get_by_label("Source sentence", exact=True)).to_have_value(
             "A man is running home."
         )
-        for part in ("layer=3", "words=true", "causal=false", *changed.split("&")):
+        for part in ("head=2", "words=true", "causal=false", *changed.split("&")):
             assert part in other.page.url
         assert "model=uneven" not in other.page.url
         other.expect_well()

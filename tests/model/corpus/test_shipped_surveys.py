@@ -30,15 +30,21 @@ def test_what_is_known_of_them_stands_there():
     assert 35 < bleu["low"] < bleu["value"] < bleu["high"] < 45
     (worst, *_) = sorted(en_de.of("loss"), key=lambda row: -row["value"])
     assert worst["p_holm"] <= 0.05 and worst["low"] > 0
-    first_order = {(r["kind"], r["layer"], r["head"]): r["value"] for r in en_de.of("first_order")}
-    assert first_order[worst["kind"], worst["layer"], worst["head"]] > 0
+    for signed, absolute in zip(en_de.of("first_order"), en_de.of("sensitivity"), strict=True):
+        assert signed["head"] == absolute["head"] and abs(signed["value"]) <= absolute["value"]
 
 
 def test_a_head_in_words():
     by_name = {path.name: Survey.load(path) for path in CHECKPOINTS}
-    said = by_name["en-de"].in_words("encoder", 2, 3)
-    assert said.startswith("Over 1,000 sentences: previous token (6") and "BLEU −0." in said
-    assert said.endswith(", which may be chance.")
+    en_de = by_name["en-de"]
+    changes = {(row["kind"], row["layer"] - 1, row["head"] - 1): row for row in en_de.of("bleu")}
+    for head, row in changes.items():
+        said = en_de.in_words(*head)
+        assert said.startswith(f"Over {en_de.card['sentences']:,} sentences: ")
+        assert f"without it BLEU {row['value']:+.2f}".replace("-", "−") in said
+        assert said.endswith(", which may be chance.") == (row["p_holm"] > 0.05)
+        for named in en_de.names(*head):
+            assert f"{named.name} ({named.row['value']:.0%}".replace("%", "\u202f%") in said
     said = by_name["reverse"].in_words("encoder", 1, 1)
     assert "no named pattern; without it exact targets, of 100, −7" in said and "chance" not in said
     assert by_name["reverse"].in_words("encoder", 7, 1) == ""

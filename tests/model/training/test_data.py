@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import http.server
 import threading
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -195,25 +196,49 @@ def test_a_byte_order_mark_is_no_text(tmp_path):
 def test_everyday_sentences_are_split_by_their_english_side(tmp_path):
     """The rule once more, over sentences of which some have several translations."""
     english = [f"Sentence {i % 700}." for i in range(1000)]
-    german = ["1\t2", *(f"{text}\tSatz {i}.\tCC-BY" for i, text in enumerate(english))]
-    french = [f"{text}\tPhrase {i} ?" for i, text in enumerate(english)] + ["Cut\toff"]
-    untidy = [" Go. \tGeh. ", "Go.\tGeh.", "Alone", "\tNiemand"]
-    (tmp_path / "deu.txt").write_text("\n".join(german + untidy) + "\n", encoding="utf-8")
-    (tmp_path / "fra.txt").write_text("\n".join(french) + "\n", encoding="utf-8")
+    german = [f"{text}\tSatz {i}.\tCC-BY" for i, text in enumerate(english)]
+    french = [f"{text}\tPhrase {i} ?" for i, text in enumerate(english)]
+    short = {
+        "deu": ["1\t2", *german[:200], " Go. \tGeh. ", "Go.\tGeh.", "Alone", "\tNiemand"],
+        "fra": [*french[:200], "Cut\toff"],
+    }
+    for name, all_lengths in (("deu", german), ("fra", french)):
+        text = "\n".join(short[name]) + "\n"
+        (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
+        with zipfile.ZipFile(tmp_path / f"{name}-eng.zip", "w") as archive:
+            archive.writestr("_about.txt", "Not\tthis")
+            archive.writestr(f"{name}.txt", "\n".join(all_lengths[100:]) + "\n")
     data.split_tatoeba(tmp_path)
-    parts = {part: read_tatoeba(tmp_path, part) for part in ("train", "val", "test")}
-    for part, pairs in parts.items():
-        assert pairs, part
-        for source, _ in pairs:
-            number = int(hashlib.sha1(source.encode()).hexdigest(), 16) % 200
-            assert part == ("test" if number < 2 else "val" if number < 4 else "train")
-            assert number not in (4, 5)
-    everything = [pair for pairs in parts.values() for pair in pairs]
-    assert len(everything) == len(set(everything))
-    assert everything.count(("Go.", "Geh.")) == 1
-    assert not any(source == "1" or "Alone" in source for source, _ in everything)
-    assert 940 < len(everything) < 1000  # two of 200 parts are left out
+    for language, more in (("de", 1), ("fr", 0)):
+        parts = {
+            part: read_tatoeba(tmp_path, part, tgt=language) for part in ("train", "val", "test")
+        }
+        for part, pairs in parts.items():
+            assert pairs and pairs == sorted(set(pairs)), part
+            for source, _ in pairs:
+                number = int(hashlib.sha1(source.encode()).hexdigest(), 16) % 200
+                assert part == ("test" if number < 2 else "val" if number < 4 else "train")
+                assert number not in (4, 5)
+        everything = {pair for pairs in parts.values() for pair in pairs}
+        kept = [int(hashlib.sha1(text.encode()).hexdigest(), 16) % 200 not in (4, 5)
+                for text in english]  # fmt: skip
+        assert len(everything) == sum(kept) + more  # each pair once, from either file
+        assert (("Go.", "Geh.") in everything) == bool(more)
+        assert not any(source in ("1", "Cut", "Not", "Alone") for source, _ in everything)
     assert (
         read_tatoeba(tmp_path, "val", "fr", "en")[0][::-1]
         == read_tatoeba(tmp_path, "val", tgt="fr")[0]
     )
+
+
+def test_an_archive_that_is_none_or_lacks_its_file_is_named(tmp_path):
+    file = tmp_path / "deu-eng.zip"
+    with pytest.raises(DataError, match=r"^There is no file .*deu-eng\.zip"):
+        data.read_zipped_lines(file, "deu.txt")
+    file.write_bytes(b"no archive")
+    with pytest.raises(DataError, match=r"deu-eng\.zip cannot be read"):
+        data.read_zipped_lines(file, "deu.txt")
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("other.txt", "x")
+    with pytest.raises(DataError, match=r"deu-eng\.zip cannot be read: .*deu\.txt"):
+        data.read_zipped_lines(file, "deu.txt")
