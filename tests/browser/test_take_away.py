@@ -144,6 +144,7 @@ def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path
     page.context.close()
 
 
+@pytest.mark.timeout(180)  # two servers, one after the other
 def test_a_pack_opens_on_another_start_of_the_app(visit, chromium, models, tmp_path):
     changed = "changes=cross.3%3Dpatch&other=A+dog+is+running+home."
     visit.open(f"{HERE}&words=true&scale=per+row&causal=false&{changed}")
