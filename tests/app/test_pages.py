@@ -58,7 +58,8 @@ def test_mean_over_heads_is_said_and_numbers_add_up(page):
     page.query_params["source"] = "A dog runs."
     page.run()
     page.segmented_control(key="average").set_value("heads").run()
-    assert any("Mean over the 4 heads of layer 1." in said.value for said in page.caption)
+    layer = page.session_state["layer"]
+    assert any(f"Mean over the 4 heads of layer {layer}." in said.value for said in page.caption)
 
 
 def test_what_does_not_fit_is_refused_on_every_page(page):
