@@ -15,8 +15,8 @@ def test_a_foreign_sentence_is_answered_in_the_card_s_words(page):
     page.query_params["source"] = NEWS
     page.run()
     assert notices(page) == [
-        "This model was trained on everyday sentences and image captions; do not expect good French "
-        "here."
+        "This model was trained on everyday sentences and image captions; do not expect good "
+        "French here."
     ]
     page.text_area(key="source").set_value(CAPTION).run()
     assert notices(page) == []
