@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from threading import Lock
 
 import numpy as np
 import streamlit as st
 import torch
+from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app import catalog, labels
@@ -83,6 +85,8 @@ REMOVALS = "Without one source token at a time"
 
 
 TURNS = Turns(CORES)  # more sessions at once would only share the cores
+FILES = Lock()  # held by the one whose file is made
+LOOK = 0.2  # seconds between two looks whether who waits for it has left
 
 
 @contextmanager
@@ -129,6 +133,34 @@ def _end_if_left() -> None:
     """Ends a run of the script whose browser is gone, or has asked for another."""
     if context := get_script_run_ctx(suppress_warning=True):
         context.yield_check()
+
+
+class AskerLeft(Exception):
+    """Nobody waits any more for what is computed."""
+
+
+def made(make: Callable[[], bytes]) -> Callable[[], bytes]:
+    """`make` for a file that this session may ask for, outside of its runs: one at a time, as each
+    takes a core, and memory. Where the session is gone it ends at the next pause."""
+    session = get_script_run_ctx().session_id
+
+    def end_if_left(done: int = 0, total: int = 0) -> None:
+        if runtime.exists() and not runtime.get_instance().is_active_session(session):
+            raise AskerLeft
+
+    def once() -> bytes:
+        with suppress(AskerLeft):
+            while not FILES.acquire(timeout=LOOK):
+                end_if_left()
+            try:
+                with pausing(end_if_left):
+                    pause()
+                    return make()
+            finally:
+                FILES.release()
+        return b""
+
+    return once
 
 
 def is_out_of_memory(error: Exception) -> bool:

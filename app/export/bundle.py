@@ -25,6 +25,7 @@ from app.export.view import View, permalink
 from app.labels import head_name, kind_name, size
 from app.pages import PAGES
 from app.settings import SETTINGS
+from model.pause import pause
 from model.probing.trace import Trace
 
 FORMAT = "Headlight evidence pack"
@@ -126,14 +127,18 @@ def make(view: View, model: Model) -> bytes:
         README: _readme(view, model, link, files, left_out).encode("utf-8"),
         NUMBERS: tables.npz(view, one),
     }
+    pause()
     if "weights.csv" in files:
         contents_of["weights.csv"] = tables.csv(view, one)
     if "weights.parquet" in files:
         contents_of["weights.parquet"] = tables.parquet(view, one)
-    contents_of |= {name: draw(view) for name, draw in PICTURES.items()}
+    for name, draw in PICTURES.items():
+        pause()
+        contents_of[name] = draw(view)
     bundle = io.BytesIO()
     with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED, compresslevel=4) as archive:
         for name in files:
+            pause()
             entry = zipfile.ZipInfo(name)  # without the time of day: the same view, the same bytes
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, contents_of[name])

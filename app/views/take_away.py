@@ -43,8 +43,8 @@ def take_pack() -> None:
 def file_button(label: str, make, name: str, kind: str, **more) -> None:
     """A file that is made when it is asked for."""
     st.download_button(
-        label, make, name, kind, key=f"take {name}", on_click="ignore", icon=":material/download:",
-        **more,
+        label, compute.made(make), name, kind, key=f"take {name}", on_click="ignore",
+        icon=":material/download:", **more,
     )  # fmt: skip
 
 

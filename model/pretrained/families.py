@@ -19,6 +19,7 @@ ACTIVATIONS = {
     "swish": "silu",
 }
 MOST_POSITIONS = 2**16  # of a table that is computed
+WINDOW = 4096  # tokens, where a model with a sliding window does not say how long it is
 # Least and most of what numbers are.
 EPSILON = 0.0, 1.0
 BASE = 2.0, 1e12
@@ -144,10 +145,10 @@ def llama_sizes(config: Described, weights: Weights) -> Sizes:
     rotary = _rotary(config, length)
     if rotary["rotary_rule"] == "dynamic":
         length = min(int(length * dict(rotary["rotary_settings"])["factor"]), LONGEST)
-    window = config.values.get("sliding_window", 4096 if kind == "mistral" else None)
-    if window and (kind == "mistral" or config.flag("use_sliding_window")):
+    slides = kind == "mistral" or (kind != "llama" and config.flag("use_sliding_window"))
+    if slides and config.values.get("sliding_window", WINDOW):
         # Within its window such a model attends to all that came before, as any other.
-        length = min(length, config.count("sliding_window", default=4096))
+        length = min(length, config.count("sliding_window", default=WINDOW))
     return rotary | dict(
         vocab_size=config.count("vocab_size"),
         d_model=config.count("hidden_size"),

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from textwrap import shorten
 
 import tokenizers
 
@@ -14,6 +15,7 @@ from model.spm_tokenizer import SentencePieceTokenizer
 from model.tokenizer import LARGEST, CannotRead, Tokenizer
 
 MASK = "[MASK]"
+MOST_SAID = 200  # letters of what the library says of a file
 SPARE = 128  # rows that a vocabulary may have besides, to be a round number
 
 
@@ -68,7 +70,9 @@ def _from_json(file: Path) -> Tokenizer:
         raise
     # The library raises plain Exceptions.
     except Exception as error:
-        raise CannotLoad(f"{file} is no tokenizer: {str(error).rstrip('.')}.") from None
+        # The library quotes what stands in the file, however long that is.
+        why = shorten(str(error).rstrip("."), MOST_SAID, placeholder=" …")
+        raise CannotLoad(f"{file} is no tokenizer: {why}.") from None
 
 
 def special_ids(where: Path, tokenizer: Tokenizer, config: Described, preset: str) -> Sizes:
@@ -100,6 +104,10 @@ def special_ids(where: Path, tokenizer: Tokenizer, config: Described, preset: st
             raise CannotLoad(f"{where}: {error}") from None
         if len(before) > 1 or (len(behind) > 1):
             raise CannotLoad(f"{where}: its tokenizer puts several tokens around a text.")
+        if max((*before, *behind), default=0) > tokenizer.target.last_id:
+            raise CannotLoad(
+                f"{where}: its tokenizer puts an id around a text that its vocabulary lacks."
+            )
         bos = before[0] if before else -1
         if preset == "bert":
             eos = behind[0] if behind else -1

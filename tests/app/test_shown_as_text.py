@@ -29,7 +29,8 @@ PAYLOADS = [
 ]  # fmt: skip
 TYPED = [key for key, setting in SETTINGS.items() if setting.widget in ("line", "area")]
 START = dict(model="uneven", source="the dog", target="Ein Hund", score_at="1")
-TOGETHER = 5  # payloads in a text; more would be cut where they are quoted
+# Payloads in a text, more would be cut where they are quoted; or each alone, at its beginning.
+TOGETHER = [5, pytest.param(1, marks=pytest.mark.long)]
 
 
 def markdown_of(block) -> Iterator[str]:
@@ -88,15 +89,17 @@ def test_an_address_puts_no_link_into_an_error(page, key, name):
     assert payload in plain_text(page.error[0].value)
 
 
+@pytest.mark.parametrize("together", TOGETHER)
 @pytest.mark.parametrize("name", PAGES)
-def test_text_that_is_typed_is_text_on_every_page(page, name):
+def test_text_that_is_typed_is_text_on_every_page(page, name, together):
     """Each text setting of the top bar with some of the payloads, all of them on some page; a
     page's own with each."""
     page, turn = open_page(page, PAGES[name]), list(PAGES).index(name)
-    batches = [PAYLOADS[i : i + TOGETHER] for i in range(0, len(PAYLOADS), TOGETHER)]
+    batches = [PAYLOADS[i : i + together] for i in range(0, len(PAYLOADS), together)]
+    pages = min(len(PAGES), len(batches))
     for i, key in enumerate(TYPED):
         if not SETTINGS[key].pages:
-            tried = [batches[(turn + i) % len(batches)]]
+            tried = batches[(turn + i) % pages :: len(PAGES)]
         elif name in SETTINGS[key].pages:
             tried = [[payload] for payload in PAYLOADS]
         else:

@@ -5,13 +5,16 @@ import hashlib
 import io
 import json
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Event
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import catalog
+from app import catalog, compute
 from app.export import bundle
 from app.export.bundle import Model
 from app.export.view import permalink
@@ -217,3 +220,65 @@ def test_a_large_view_says_what_is_left_out(page, monkeypatch):
     assert any("weights.csv would be about" in said.value for said in page.caption)
     page.segmented_control(key="weights_of").set_value("selected head").run()
     assert not any(button.disabled for button in page.download_button)
+
+
+@pytest.fixture
+def connected(monkeypatch):
+    """Names of the sessions whose browsers are there."""
+    names = {"first", "second"}
+    runtime = SimpleNamespace(is_active_session=names.__contains__)
+    monkeypatch.setattr(compute.runtime, "exists", lambda: True)
+    monkeypatch.setattr(compute.runtime, "get_instance", lambda: runtime)
+    return names
+
+
+def made(monkeypatch, session, make):
+    with monkeypatch.context() as patch:
+        context = SimpleNamespace(session_id=session)
+        patch.setattr(compute, "get_script_run_ctx", lambda: context)
+        return compute.made(make)
+
+
+def test_files_are_made_one_at_a_time_and_who_waits_may_leave(connected, monkeypatch):
+    begun, release, came = Event(), Event(), []
+
+    def long():
+        begun.set()
+        release.wait(10)
+        return b"first"
+
+    first = made(monkeypatch, "first", long)
+    second = made(monkeypatch, "second", lambda: came.append("second") or b"second")
+    with ThreadPoolExecutor(2) as pool:
+        try:
+            one = pool.submit(first)
+            assert begun.wait(10)
+            other = pool.submit(second)
+            connected.remove("second")
+            assert other.result(10) == b"" and not came and not one.done()
+        finally:
+            release.set()
+        assert one.result(10) == b"first"
+    connected.add("second")
+    assert second() == b"second" and came == ["second"]
+    with pytest.raises(ZeroDivisionError):
+        made(monkeypatch, "first", lambda: 1 / 0)()
+    assert second() == b"second"  # nothing is held by what failed
+
+
+def test_a_pack_whose_asker_has_left_ends_at_its_next_file(connected, monkeypatch):
+    view = view_of(load("en-de").trace("A dog runs.", "Ein Hund."))
+    drawn = []
+
+    def draw(view):
+        drawn.append(view)
+        connected.clear()
+        return b"picture"
+
+    monkeypatch.setattr(bundle, "PICTURES", dict.fromkeys(bundle.PICTURES, draw))
+    model = Model("en-de", "model.safetensors", "0" * 64)
+    assert made(monkeypatch, "first", lambda: bundle.make(view, model))() == b""
+    assert len(drawn) == 1
+    connected.add("first")
+    monkeypatch.setattr(bundle, "PICTURES", dict.fromkeys(bundle.PICTURES, lambda view: b"x"))
+    assert files_of(made(monkeypatch, "first", lambda: bundle.make(view, model))())

@@ -23,16 +23,24 @@ ACTS = {  # what is asked for → page, parameters of its address
     "long word": ("generate", {}),
     "heads": ("heads", {"measured_on": ["This sentence"]}),
     "examples": ("heads", {"measured_on": ["Example sentences"]}),
+    "sentences": ("heads", {"heads_as": ["Sentences"]}),
     "residual stream": ("residual", {}),
     "export": ("take-away", {}),
 }
+CHANGED = ("examples", "sentences")  # of texts that all askers share: a change is their own
+EXPORT = "-evidence.zip"  # it holds all other files
 ASKERS, OTHERS, PAUSE = (1, 2, 4), 2, 0.5  # how many; seconds between two sentences of the others
 SLOWEST, MEDIAN, ENDED = 2.0, 0.5, 1.0  # seconds, the bars
 IDLE, LOOK = 0.3, 0.25  # of one core, and seconds over which that is measured
 
 
+class CannotAsk(AssertionError):
+    """The page does not do what is asked: its times would say nothing."""
+
+
 async def ask(address: str, act: str, chance: random.Random) -> None:
-    """One asker: the same again and again, each time of a text that nobody has asked for."""
+    """One asker: the same again and again, each time of a text that nobody has asked for. Raises
+    CannotAsk."""
     page, parameters = ACTS[act]
     words = (EXAMPLES / f"{MODEL}.txt").read_text(encoding="utf-8").split()
     while True:
@@ -42,8 +50,18 @@ async def ask(address: str, act: str, chance: random.Random) -> None:
         tab = Tab(address)
         tab.path = page
         tab.parameters = {"model": [MODEL], "source": [text], **parameters}
+        if act in CHANGED:
+            line = f"encoder.1.1=temperature:{chance.uniform(0.5, 2)}"
+            tab.parameters["changes"] = [line]
         try:
-            await tab.open()
+            opened = await tab.open()
+            if wrong := opened.exceptions + opened.errors:
+                raise CannotAsk(" ".join(wrong))
+            await tab.repeat()
+            if act == "export":
+                (button,) = (key for key in tab.deferred if key.endswith(EXPORT))
+                if not await tab.download(button):
+                    raise CannotAsk("the file is empty")
         finally:
             await tab.close()
 

@@ -11,6 +11,7 @@ import urllib.request
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlencode
 
+from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
@@ -32,6 +33,7 @@ class Page:
     arrived: dict[str, float] = field(default_factory=dict)
     exceptions: list[str] = field(default_factory=list)
     alerts: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)  # of the alerts those in red
     seconds: float = 0.0
     received: int = 0  # bytes
 
@@ -52,7 +54,9 @@ class Tab:
         self.widgets: dict[str, WidgetState] = {}  # id → value
         self.ids: dict[str, str] = {}  # key → id
         self.bound: dict[str, tuple[str, list[str]]] = {}  # id → its parameter and default
+        self.deferred: dict[str, str] = {}  # key of a button → the file that it makes
         self.kept: dict[str, tuple[int, ForwardMsg]] = {}  # hash → the run it came in, the message
+        self.repeated: dict[str, float] = {}  # fragment that runs again and again → seconds between
         self.path = ""  # of the page that is opened first
         self.page, self.session, self.socket = "", "", None
         self.runs = itertools.count(1)
@@ -137,10 +141,40 @@ class Tab:
             if texts != default:
                 self.parameters[parameter] = texts
 
-    async def run(self) -> Page:
-        """Ask for a run and take what it draws, to its end. Raises Lost."""
+    async def repeat(self) -> None:
+        """Run the fragments that are to run again and again, until none is. Raises Lost."""
+        while self.repeated:
+            fragment, seconds = next(iter(self.repeated.items()))
+            await asyncio.sleep(seconds)
+            await self.run(fragment)
+
+    async def download(self, key: str) -> bytes:
+        """A file that is made when its button is clicked. Raises Lost, and KeyError where there is
+        no such button or it makes none."""
+        message = BackMsg()
+        request = message.backend_operation_request
+        request.request_id, request.session_id = str(next(self.runs)), self.session
+        request.deferred_file.file_id = self.deferred[key]
+        try:
+            await self.socket.send(message.SerializeToString())
+            async for data in self.socket:
+                answer = ForwardMsg.FromString(data).backend_operation_response
+                if answer.request_id == request.request_id:
+                    break
+            else:
+                raise Lost("the server closed the connection")
+        except ConnectionClosed as error:
+            raise Lost(str(error)) from error
+        if answer.error_msg:
+            raise Lost(answer.error_msg)
+        return await asyncio.to_thread(_read, self.address + answer.deferred_file.url)
+
+    async def run(self, fragment: str = "") -> Page:
+        """Ask for a run, of a fragment alone where one is named, and take what it draws, to its
+        end. Raises Lost."""
         message = BackMsg()
         request = message.rerun_script
+        request.fragment_id, request.is_auto_rerun = fragment, bool(fragment)
         request.query_string, request.page_script_hash = self.query, self.page
         if not self.page:
             request.page_name = self.path
@@ -175,6 +209,13 @@ class Tab:
                 case "new_session":
                     self._begin(message.new_session)
                     run, drawn = message.metadata.run.script_run_id, set()
+                    if not message.metadata.run.fragment_ids:
+                        self.repeated.clear()
+                case "auto_rerun":
+                    self.repeated[message.auto_rerun.fragment_id] = message.auto_rerun.interval
+                case "stop_auto_rerun":
+                    for fragment in message.stop_auto_rerun.fragment_ids:
+                        self.repeated.pop(fragment, None)
                 case "navigation":
                     self.page = message.navigation.page_script_hash
                 case "page_info_changed":
@@ -185,8 +226,9 @@ class Tab:
                 case "script_finished":
                     over = message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
                     if run and over and message.metadata.run.script_run_id in ("", run):
-                        # What is not drawn any more has no value either.
-                        self.widgets = {i: w for i, w in self.widgets.items() if i in drawn}
+                        if message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
+                            # What is not drawn any more has no value either.
+                            self.widgets = {i: w for i, w in self.widgets.items() if i in drawn}
                         return page
                 case "session_event":
                     if message.session_event.HasField("script_changed_on_disk"):
@@ -219,6 +261,10 @@ class Tab:
             page.exceptions.append(f"{content.type}: {content.message}")
         if kind == "alert":
             page.alerts.append(content.body)
+            if content.format == Alert.ERROR:
+                page.errors.append(content.body)
+        if kind == "download_button" and content.deferred_file_id:
+            self.deferred[key] = content.deferred_file_id
         if kind in VALUES:
             value_kind, value, default = VALUES[kind](content)
             self._meet(id_, value_kind, value, drawn, content.set_value)
@@ -246,6 +292,15 @@ def _cookie_of(address: str) -> str:
         with urllib.request.urlopen(address, timeout=60) as page:
             page.read()
             return page.headers.get("Set-Cookie", "")
+    except OSError as error:
+        raise Lost(str(error)) from error
+
+
+def _read(address: str) -> bytes:
+    """Raises Lost."""
+    try:
+        with urllib.request.urlopen(address, timeout=60) as file:
+            return file.read()
     except OSError as error:
         raise Lost(str(error)) from error
 

@@ -43,12 +43,23 @@ KINDS = {  # name → model_type, class, what its config says besides
     "llama-dynamic": ("llama", "LlamaForCausalLM",
                       dict(rope_parameters=dict(rope_type="dynamic", rope_theta=100.0, factor=3.0),
                            max_position_embeddings=8)),
+    "llama-dynamic-short": ("llama", "LlamaForCausalLM",  # longer than any text of the tests
+                            dict(rope_parameters=dict(rope_type="dynamic", rope_theta=100.0,
+                                                      factor=3.0))),
     "llama3": ("llama", "LlamaForCausalLM", dict(num_key_value_heads=1, rope_parameters=LLAMA3)),
     "llama-yarn": ("llama", "LlamaForCausalLM", dict(rope_parameters=YARN)),
+    # No pair turns so seldom that it would be slowed down in full.
+    "llama-yarn-quick": ("llama", "LlamaForCausalLM", dict(rope_parameters=YARN | dict(
+        rope_theta=3.0, original_max_position_embeddings=64))),
+    # The second of three pairs is slowed down in part, as the ramp's end is rounded up.
+    "llama-yarn-round": ("llama", "LlamaForCausalLM", dict(rope_parameters=YARN | dict(
+        original_max_position_embeddings=64))),
     "llama-longrope": ("llama", "LlamaForCausalLM", dict(rope_parameters=LONGROPE | dict(
         original_max_position_embeddings=12, attention_factor=1.1))),
     "llama-longrope-short": ("llama", "LlamaForCausalLM", dict(rope_parameters=LONGROPE | dict(
         original_max_position_embeddings=32, factor=1.5))),
+    "llama-longrope-limit": ("llama", "LlamaForCausalLM", dict(rope_parameters=LONGROPE | dict(
+        original_max_position_embeddings=17, factor=1.5))),  # the longest text of the tests
     "mistral": ("mistral", "MistralForCausalLM", dict(num_key_value_heads=2)),
     "qwen2": ("qwen2", "Qwen2ForCausalLM", dict(num_key_value_heads=2)),
     "qwen3": ("qwen3", "Qwen3ForCausalLM", dict(num_key_value_heads=2, head_dim=16)),

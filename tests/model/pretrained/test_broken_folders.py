@@ -75,6 +75,12 @@ def small_tokenizer(folder):
     (folder / "tokenizer.json").write_text(json.dumps(values))
 
 
+def begins_beyond(folder):
+    values = json.loads((folder / "tokenizer.json").read_text())
+    values["post_processor"]["special_tokens"]["[CLS]"]["ids"] = [2000]
+    (folder / "tokenizer.json").write_text(json.dumps(values))
+
+
 def of_another(folder, other):
     shutil.copy(other / "tokenizer.json", folder)
 
@@ -187,6 +193,11 @@ BROKEN = {  # what → folder, change, what the sentence says
     "broken tokenizer": (
         "gpt2", lambda f: (f / "tokenizer.json").write_text("{}"), "is no tokenizer",
     ),
+    "an id beyond the vocabulary": ("bert", begins_beyond, "an id around a text that its vocab"),
+    "a long fault": (
+        "gpt2", lambda f: (f / "tokenizer.json").write_text(json.dumps({"version": "x" * 5000})),
+        "is no tokenizer",
+    ),
     "broken spm": ("marian", lambda f: (f / "source.spm").write_bytes(b"no"), "SentencePiece"),
     "tokenizer too small": ("gpt2", small_tokenizer, "it is another model's"),
     "another's tokenizer": (
@@ -208,6 +219,7 @@ def test_one_sentence(what, good, tmp_path):
     message = refusal(CannotLoad, load, tmp_path / kind)
     assert re.search(sentence, message), message
     assert message.endswith(".") and "\n" not in message
+    assert len(message.replace(str(tmp_path), "")) < 400
 
 
 def test_a_pickle_is_never_opened(good, tmp_path, monkeypatch):

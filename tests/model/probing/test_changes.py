@@ -239,6 +239,53 @@ def test_they_act_in_one_order_whatever_the_line():
         assert np.array_equal(found.logits, expected.logits)
 
 
+@pytest.mark.parametrize(
+    "first, last",
+    [
+        ("weight:3>1:0.6", "uniform"), ("temperature:3.0", "uniform"), ("uniform", "off"),
+        ("uniform", "mean"), ("weight:3>1:0.6", "mean"), ("off", "patch"), ("mean", "patch"),
+        ("uniform", "patch"),
+    ],
+)  # fmt: skip
+def test_what_acts_later_leaves_nothing_of_what_acts_before(first, last):
+    """On one head, in either order of the line."""
+    model = random_model("paper")
+    chance = torch.Generator().manual_seed(3)
+    means = {
+        site.name: torch.randn(site.n_heads, model.config.d_head, generator=chance)
+        for site in model.sites()
+    }
+    given = Given(means, recorded(model, Run(other_texts(model))))
+    lines = [f"encoder.1.2={verb}" for verb in (first, last)]
+    before, expected = (logits(model, line, given=given) for line in lines)
+    assert (before - expected).abs().max() > 1e-5
+    for line in ("; ".join(lines), "; ".join(lines[::-1])):
+        same(logits(model, line, given=given), expected)
+
+
+def test_a_sublayer_that_is_skipped_may_be_patched():
+    model = random_model("paper")
+    given = Given(other=recorded(model, Run(other_texts(model))))
+    lines = "encoder_feed_forward.1=skip", "encoder_feed_forward.1=patch"
+    expected = logits(model, lines[1], given=given)
+    for line in ("; ".join(lines), "; ".join(lines[::-1])):
+        same(logits(model, line, given=given), expected)
+
+
+def test_a_weight_is_set_after_the_temperature():
+    """The others of its row are those of the softmax at that temperature."""
+    model = random_model("paper")
+    warm, both = (
+        trace(model, Run(texts_of(model), changes=parse(line))).attention["encoder"][0, 1]
+        for line in ("encoder.1.2=temperature:3.0",
+                     "encoder.1.2=weight:3>1:0.6; encoder.1.2=temperature:3.0")
+    )  # fmt: skip
+    expected = warm.copy()
+    expected[2] *= 0.4 / (1 - warm[2, 0])
+    expected[2, 0] = 0.6
+    assert np.abs(both - expected).max() <= 1e-6
+
+
 def test_without_changes_and_after_them_nothing_differs(preset):
     model = random_model(preset)
     plain = logits(model)

@@ -1,0 +1,74 @@
+"""The line that says how far long work is, with Stop, and how it goes on."""
+
+from types import SimpleNamespace
+
+import pytest
+import streamlit as st
+
+from app import compute, labels, progress
+from app.cache import ByteBoundedCache
+from model.probing import sweeps
+
+TEXT, KEY = "A woman stops in the middle of the road.", "stop_work_0"
+
+
+@pytest.fixture
+def alignment(page, monkeypatch):
+    """Alignment by influence, in several passes, where all work is told of at once and the line
+    stays, as it does in a browser until the work has ended."""
+    results = SimpleNamespace(cache=ByteBoundedCache())
+    monkeypatch.setattr(compute, "_results", lambda: results.cache)
+    monkeypatch.setattr(sweeps, "MOST_TOKENS", 100)
+    monkeypatch.setattr(progress, "AFTER", 0.0)
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    shown = SimpleNamespace(**{**vars(st), "empty": st.container})
+    monkeypatch.setattr(progress, "st", shown)
+    page.query_params.update(model="en-de", source=TEXT, aligned_by="Influence")
+    page.run()
+    page.switch_page("views/alignment.py").run()
+    assert not page.exception and not page.error
+    return page, results
+
+
+def lines(page) -> list[str]:
+    return [bar.proto.text for bar in page.get("progress")]
+
+
+def is_done(results) -> bool:
+    return any(name == "influence" for name, *_ in results.cache.entries)
+
+
+def said(page) -> str:
+    return " ".join(element.value for element in page.markdown)
+
+
+def test_it_says_how_far_the_work_is(alignment):
+    page, _ = alignment
+    (far,) = (line for line in lines(page) if line.startswith(compute.REMOVALS))
+    done, total = far.removeprefix(compute.REMOVALS).strip().split(" of ")
+    assert 0 < int(done) <= int(total) and page.button(key=KEY).label == "Stop"
+    assert labels.STOPPED not in said(page)
+
+
+def test_stop_ends_it_and_go_on_does_it(alignment):
+    page, results = alignment
+    assert is_done(results)
+    results.cache = ByteBoundedCache()  # as in the midst of the work
+    page.button(key=KEY).click().run()
+    assert not page.exception and not page.error
+    assert labels.STOPPED in said(page) and not is_done(results)
+    page.run()
+    assert labels.STOPPED in said(page)  # it is not begun again
+    page.button(key="go_on").click().run()
+    assert not page.exception and labels.STOPPED not in said(page)
+    assert is_done(results)
+
+
+def test_what_is_asked_for_after_stop_is_done(alignment):
+    page, results = alignment
+    results.cache = ByteBoundedCache()
+    page.button(key=KEY).click().run()
+    assert labels.STOPPED in said(page)
+    page.text_area(key="source").set_value("A man stops in the street.").run()
+    assert not page.exception and labels.STOPPED not in said(page)
+    assert any(line.startswith(compute.REMOVALS) for line in lines(page))
