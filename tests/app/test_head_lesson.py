@@ -14,7 +14,7 @@ import torch
 from app.components.matrices import Matrix, on_one_scale, pack
 from app.head_lesson import STEPS, Lesson, by_hand, code_lines
 from model import load
-from model.checkpoint import SHIPPED, untrained
+from model.checkpoint import SHIPPED
 from model.masks import Masks
 from model.presets import PRESETS
 from model.probing.head_steps import ABLATIONS, head_steps
@@ -26,22 +26,23 @@ TEXTS = {"reviews": "a gripping story .", "en-de": "A dog runs on the beach."}
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?"
 
 
-def checkpoints():
-    yield from sorted(path.parent.name for path in SHIPPED.glob("*/config.json"))
-    yield from (f"{preset}, untrained" for preset in PRESETS)
+SHIPPED_NAMES = sorted(path.parent.name for path in SHIPPED.glob("*/config.json"))
 
 
-@pytest.fixture(scope="module", params=checkpoints())
+@pytest.fixture(scope="module", params=[*SHIPPED_NAMES, *(f"random {one}" for one in PRESETS)])
 def seen(request):
     """model, source, target, trace"""
-    name, _, random = request.param.partition(",")
-    like = load("reviews" if name == "bloem" else "en-de") if random else load(name)
-    own = untrained(name, like) if random else like
-    text = TEXTS.get(name, "a c b d" if name in ("copy", "reverse", "sort") else TEXTS["en-de"])
-    src = own.tokenizer.encode(text)
-    tgt = own.translate(text) if not random else own.tokenizer.encode("Ein Hund rennt.")
-    run = run_of(own.model, src, tgt)
-    return own.model, run, trace(own.model, run)
+    name = request.param.removeprefix("random ")
+    if name in PRESETS:
+        tokenizer = tiny_tokenizer()
+        model = random_model(name, vocab_size=len(tokenizer))
+        src, tgt = map(tokenizer.encode, ("The dog sees a cat.", "Ein Hund sieht."))
+    else:
+        own = load(name)
+        text = TEXTS.get(name, "a c b d" if name in ("copy", "reverse", "sort") else TEXTS["en-de"])
+        model, src, tgt = own.model, own.tokenizer.encode(text), own.translate(text)
+    run = run_of(model, src, tgt)
+    return model, run, trace(model, run)
 
 
 def lessons(seen, ablated=()):

@@ -89,9 +89,11 @@ def loaded():
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_every_section_works_with_every_model(lab, model):
+def test_every_section_works_with_every_model(app, model):
+    page = show(app, "positions", model)
     for section in LAB:
-        page = lab(section, model)
+        page.segmented_control(key="lab").set_value(section).run()
+        assert not page.exception and not page.error
         assert page.get("plotly_chart")
     page.switch_page("views/residual.py").run()
     assert not page.exception and not page.error

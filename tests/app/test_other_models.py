@@ -155,9 +155,7 @@ def test_every_export(models, name):
     for kind, layers in SHAPES[name][1].items():
         view = view_of(seen, kind, len(layers) - 1, 1)
         assert f"layer {layers[-1]}, head 2" in view.name
-        for ending in ("svg", "png", "pdf"):
-            assert pictures.head(view, ending) and pictures.grid(view, ending)
-        assert pictures.page(view)
+        assert pictures.head(view, "svg") and pictures.page(view)
         one = pd.read_csv(io.BytesIO(tables.csv(view, one=True)), keep_default_na=False)
         assert set(one.attention) == {kind} and set(one.layer) == {layers[-1]}
         arrays = np.load(io.BytesIO(tables.npz(view)))
@@ -166,6 +164,8 @@ def test_every_export(models, name):
         assert set(arrays) == {*SHAPES[name][1], *titles, "settings"}
         table = pd.read_parquet(io.BytesIO(tables.parquet(view)))
         assert set(table.attention) == set(SHAPES[name][1])
+    for ending in ("svg", "png", "pdf"):  # of the last kind: none has formats of its own
+        assert pictures.head(view, ending) and pictures.grid(view, ending)
 
 
 @every_model

@@ -230,20 +230,18 @@ def height(visit: Visit) -> float:
     raise AssertionError("the frame has another height than the page inside")
 
 
-def test_link_and_theme_and_projector(chromium, app):
+def test_link_and_theme_and_projector(visit):
     """The address brings back view, layers left out and head; letters are large enough."""
     sizes = {}
+    visit.page.set_viewport_size({"width": 1920, "height": 1080})
     for scheme, projector in (("light", "false"), ("dark", "true")):
-        context = chromium.new_context(
-            viewport={"width": 1920, "height": 1080}, color_scheme=scheme
-        )
-        visit = Visit(context.new_page(), app)
+        visit.page.emulate_media(color_scheme=scheme)
         open_at(visit, "model", kind="decoder", layer=5, head=2, projector=projector)
         visit.page.locator(".st-key-leave_out input").click()
         visit.page.get_by_role("option", name="3", exact=True).click()
         visit.settle()
         assert "leave_out=3" in visit.page.url and "bertviz=model" in visit.page.url
-        visit.open(visit.page.url.removeprefix(f"{app}/"))
+        visit.open(visit.page.url.removeprefix(f"{visit.address}/"))
         seen = drawn(visit)
         assert seen.frame.locator(".attn_background").count() == 4 * 4
         expect(seen.frame.get_by_text("Layer 5, Head 2")).to_be_visible()
@@ -257,7 +255,6 @@ def test_link_and_theme_and_projector(chromium, app):
         sizes[scheme] = look[2]
         visit.screenshot(f"bertviz-{scheme}")
         visit.expect_well()
-        context.close()
     assert sizes["light"] >= 20 and sizes["dark"] >= 1.3 * sizes["light"]
 
 

@@ -1,8 +1,10 @@
 """Every page once: nothing serious for axe-core, in light and dark, and nothing wider than the
 page, on a laptop, on a wide screen and for a projector."""
 
+from itertools import cycle
+
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.base import AXE_SCRIPT
 
 from app.theme import INK
 from tests.browser.conftest import PAGES
@@ -23,7 +25,7 @@ OURS = [  # Streamlit answers for its own widgets
     ".stHeading",
     "[data-testid=stCaptionContainer]",
 ]
-# A figure takes its new width a moment after the page.
+# A figure takes its new width a moment after the page, and its labels then find their places.
 FITS = """(pictures) => {
   const below = (root) => [root, ...[...root.querySelectorAll("*")]
     .flatMap((node) => node.shadowRoot ? below(node.shadowRoot) : [])];
@@ -31,7 +33,8 @@ FITS = """(pictures) => {
   const all = (selector) => roots.flatMap((root) => [...root.querySelectorAll(selector)]);
   const [page, frames] = [all(".stMain, .stMainBlockContainer"), all(".frame")];
   return page.length === 2 && frames.length === pictures &&
-    [...page, ...frames].every((box) => box.scrollWidth <= box.clientWidth + 1);
+    [...page, ...frames].every((box) => box.scrollWidth <= box.clientWidth + 1) &&
+    all(".js-plotly-plot").every((plot) => plot._fullLayout.width <= plot.clientWidth + 1);
 }"""
 NARROW = 390  # pixels
 # Of labels that stand in one line, how far one reaches into the next, at most. Turned ones stand
@@ -42,10 +45,16 @@ MEETING = """() => Math.max(0, ...[...document.querySelectorAll(".xaxislayer-abo
       .map((text) => text.getBoundingClientRect()).sort((a, b) => a.left - b.left);
     return Math.max(0, ...boxes.slice(1).map((box, i) => boxes[i].right - box.left));
   }))"""
-IS_DARK = """() => {
+HAS_SCHEME = """(scheme) => {
   const [red, green, blue] = getComputedStyle(document.querySelector(".stApp")).backgroundColor
     .match(/\\d+/g).map(Number);
-  return red + green + blue < 150;
+  return scheme === (red + green + blue < 150 ? "dark" : "light");
+}"""
+# Else colours change by and by.
+WITHOUT_TRANSITIONS = """() => {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync("*, *::before, *::after { transition: none !important; }");
+  document.adoptedStyleSheets = [sheet];
 }"""
 INKS = """() => [...document.querySelectorAll(".js-plotly-plot")]
   .map((plot) => plot.layout.font.color)"""
@@ -62,35 +71,42 @@ PICTURES = {  # of components, by page
 def serious(visit) -> dict:
     """What axe-core finds of that kind: rule → where."""
     present = [[part] for part in OURS if visit.page.locator(part).count()]
-    found = Axe().run(visit.page, context={"include": present}).response["violations"]
+    violations = visit.page.evaluate(
+        "(include) => axe.run({ include }, { resultTypes: ['violations'] })"
+        ".then((results) => results.violations)",
+        present,
+    )
     return {
         rule["id"]: [node["target"] for node in rule["nodes"]]
-        for rule in found
+        for rule in violations
         if rule["impact"] in ("serious", "critical")
     }
 
 
+def expect_to_fit(visit, title: str, *widths: int) -> None:
+    for width in widths:
+        visit.page.set_viewport_size({"width": width, "height": 900})
+        visit.page.wait_for_function(FITS, arg=PICTURES.get(title, 0), timeout=30_000)
+
+
 def test_nothing_serious_and_nothing_wider_than_the_page(visit):
-    """All that one visit of a page can tell: in light and in dark, and at three widths."""
+    """All that one visit of a page can tell: in light and in dark, and at three widths. A page
+    begins in the scheme in which the one before ended."""
     visit.open()
-    for title in PAGES:
+    visit.page.evaluate(WITHOUT_TRANSITIONS)
+    visit.page.evaluate(AXE_SCRIPT)
+    for title, schemes in zip(PAGES, cycle([("light", "dark"), ("dark", "light")])):
         visit.go(title)
         visit.expect_well()
-        assert not serious(visit), title
-        visit.page.emulate_media(color_scheme="dark")
-        visit.page.wait_for_function(IS_DARK)
-        visit.page.wait_for_timeout(500)  # colours change by and by
-        visit.idle()
-        assert set(visit.page.evaluate(INKS)) <= {INK["dark"]}, title
-        assert not serious(visit), f"{title}, dark"
-        visit.page.emulate_media(color_scheme="light")
-        for width in (1920, NARROW):
-            visit.page.set_viewport_size({"width": width, "height": 900})
-            visit.page.wait_for_function(FITS, arg=PICTURES.get(title, 0), timeout=30_000)
-        visit.page.wait_for_timeout(500)  # a figure takes its width a moment after the page
+        for scheme in schemes:
+            visit.page.emulate_media(color_scheme=scheme)
+            visit.page.wait_for_function(HAS_SCHEME, arg=scheme)
+            visit.idle()
+            assert set(visit.page.evaluate(INKS)) <= {INK[scheme]}, f"{title}, {scheme}"
+            assert not serious(visit), f"{title}, {scheme}"
+        expect_to_fit(visit, title, 1280, 1920, NARROW)
         assert visit.page.evaluate(MEETING) <= 1, title
         visit.page.set_viewport_size({"width": 1280, "height": 900})
-        visit.page.wait_for_function(FITS, arg=PICTURES.get(title, 0), timeout=30_000)
 
 
 def test_nothing_is_wider_than_the_page_for_a_projector(visit):
@@ -98,6 +114,4 @@ def test_nothing_is_wider_than_the_page_for_a_projector(visit):
     for title in PAGES:
         visit.go(title)
         visit.expect_well()
-        for width in (1920, 1280):
-            visit.page.set_viewport_size({"width": width, "height": 900})
-            visit.page.wait_for_function(FITS, arg=PICTURES.get(title, 0), timeout=30_000)
+        expect_to_fit(visit, title, 1920, 1280)
