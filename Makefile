@@ -18,13 +18,13 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo -n)
 .PHONY: app serve test check test-long load bench lint format
 
 app: $(VENV)/app.installed
-	@$(BIN)/python -m app.port $(PORT)
+	@$(BIN)/python -m app.server.ports $(PORT)
 	$(STREAMLIT)
 
 # Everybody who can reach this machine can open the app: for a class, on purpose.
 serve: $(VENV)/app.installed $(if $(filter-out 1,$(REPLICAS)),nginx)
-	@$(BIN)/python -m app.port $(PORT)
-	$(BIN)/python -m app.serve --port $(PORT) --replicas $(REPLICAS)
+	@$(BIN)/python -m app.server.ports $(PORT)
+	$(BIN)/python -m app.server.serve --port $(PORT) --replicas $(REPLICAS)
 
 # What failed is tried again, alone; any other end of the first run, such as ^C, is the end.
 test: $(VENV)/test.installed lint chromium

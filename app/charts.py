@@ -11,27 +11,27 @@ from app.theme import DIFFERENCES, FOCUS, FONT, LINES
 from app.theme import WEIGHTS as SCALE
 
 WEIGHTS = {"colorscale": SCALE, "cmin": 0, "cmax": 1}
-WIDTH = 500  # pixels, about, for tables side by side, beside something else
+WIDTH = 500  # pixels, roughly, for tables side by side next to other content
 MOST_LABELS = 64  # more would overlap on a projector
 MOST_NAMED_CELLS = 128 * 128  # cells whose hover text names both tokens
-MOST_LETTERS = 70  # of labels that stand beside each other
-MOST_NUMBERED = 14  # columns; numbers in more cells could not be read
+MOST_LETTERS = 70  # total length of labels side by side; longer ones are turned
+MOST_NUMBERED = 14  # columns; with more, the numbers in the cells would be too small to read
 DASHES = ("solid", "dash", "dot", "dashdot")
 MARKERS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What runs along a side of a figure: its name in words, and a label a position, of which one
-    in `every` is written."""
+    """An axis of a figure: its title, and one label per position, of which every `every`-th is
+    drawn."""
 
     title: str
     labels: Sequence[str]
     every: int = 1
 
     def layout(self, room: int) -> dict:
-        """Ticks of a side about `room` pixels long. Positions are numbers: Plotly would merge
-        two equal labels into one row."""
+        """Tick settings for an axis about `room` pixels long. Positions are numbers because Plotly
+        merges equal labels into one row."""
         every = max(self.every, -(-len(self.labels) // MOST_LABELS))
         shown = range(0, len(self.labels), every)
         size = int(np.clip(0.85 * room / max(1, len(shown)), 9, FONT))
@@ -47,13 +47,13 @@ class Axis:
 
 
 def plain(text: str) -> str:
-    """Text for Plotly, which would read `<b>` as a tag."""
+    """Escapes text for Plotly, which interprets tags such as `<b>`."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def attention(weights: np.ndarray, query: Axis, key: Axis, numbers: bool = False) -> go.Figure:
-    """One head, (query, key), with its `numbers` where they fit. A row that may attend to nothing
-    is left blank."""
+    """One head, (query, key); with `numbers` in the cells if they fit. A row that may attend to
+    nothing is left blank."""
     figure = go.Figure(_cells(_blank_empty_rows(weights), query, key, "weight"))
     if numbers:
         _write_numbers(figure, weights)
@@ -119,8 +119,8 @@ def comparison(ours: np.ndarray, theirs: np.ndarray, query: Axis, key: Axis) -> 
 def vectors(
     values: np.ndarray, position: Axis, largest: float | None = None, numbers: bool = False
 ) -> go.Figure:
-    """One vector a row, (position, d_model), on a scale symmetric around zero, with its `numbers`
-    where they fit."""
+    """One vector per row, (position, d_model), on a scale symmetric around zero; with `numbers` in
+    the cells if they fit."""
     largest = float(np.abs(values).max()) if largest is None else largest
     dimension = Axis("dimension", [str(i) for i in range(values.shape[1])])
     figure = go.Figure(_cells(values, position, dimension, "value"))
@@ -158,7 +158,8 @@ def tables(
         dimensions = Axis("dimension", [str(i) for i in range(table.shape[1])])
         cells = _cells(table, rows, dimensions, "value")
         hover = f"{rows.title} %{{y}}, dimension %{{x}}: %{{z:.4f}}<extra></extra>"
-        cells.update(customdata=None, hovertemplate=hover)  # too many to name each
+        # too many cells to name each in the hover text
+        cells.update(customdata=None, hovertemplate=hover)
         figure.add_trace(cells, row=1, col=column)
         ticks = list(range(0, table.shape[1], max(1, table.shape[1] // 4)))
         figure.update_xaxes(tickvals=ticks, col=column)
@@ -180,7 +181,7 @@ def tables(
 
 
 def lines(values: Mapping[str, Sequence[float]], across: Axis, up: str) -> go.Figure:
-    """One line a name, over the labels of `across`."""
+    """One line per name, over the labels of `across`."""
     figure = go.Figure()
     for i, (name, line) in enumerate(values.items()):
         figure.add_trace(
@@ -206,7 +207,7 @@ def curves(
     up: str,
     log: bool = False,
 ) -> go.Figure:
-    """One curve a name, through its x and y; `log`: y on a logarithmic axis."""
+    """One curve per name, through its x and y; `log`: logarithmic y axis."""
     figure = go.Figure()
     for i, (name, (x, y)) in enumerate(values.items()):
         figure.add_trace(
@@ -223,7 +224,7 @@ def curves(
         axes(title={"text": title, "font": {"size": FONT}}, tickfont={"size": FONT})
     if log:
         figure.update_yaxes(type="log", dtick=1)
-    # Above: the names are sentences, and beside the figure they would take half of it.
+    # The legend goes above: its entries are sentences and would take half of the width.
     legend = {"font": {"size": FONT}, "orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     figure.update_layout(showlegend=len(values) > 1, legend=legend)
     return _finish(figure, height=400, top=40)
@@ -237,8 +238,8 @@ def matrix(
     ends: tuple[float, float] | None = None,
     numbers: str = ".2f",
 ) -> go.Figure:
-    """A table of one kind of number, with the numbers where they fit. `ends` of the scale; without
-    them it is symmetric around zero."""
+    """A table of numbers as a heatmap, with the numbers in the cells if they fit. `ends` are the
+    ends of the colour scale; without them it is symmetric around zero."""
     figure = go.Figure(_cells(values, rows, columns, name))
     if numbers and values.shape[1] <= MOST_NUMBERED and len(rows.labels) <= 2 * MOST_NUMBERED:
         figure.add_trace(_numbers(values, ends, numbers))
@@ -252,7 +253,7 @@ def matrix(
 def matrices(
     named: Mapping[str, np.ndarray], rows: Axis, columns: Axis, name: str, ends: tuple[float, float]
 ) -> go.Figure:
-    """Tables of one kind of number side by side under their names, on one scale."""
+    """Several tables side by side under their names, on one colour scale."""
     titles = [f"<b>{plain(title)}</b>" for title in named]
     spaced = {"shared_yaxes": True, "horizontal_spacing": 0.03}
     figure = make_subplots(1, len(named), column_titles=titles, **spaced)
@@ -270,8 +271,8 @@ def matrices(
 def effects(
     named: Mapping[str, tuple[np.ndarray, Axis, Axis]], name: str, height: int
 ) -> go.Figure:
-    """Tables of one kind of number under their names, each with its rows and columns, on one scale
-    that is symmetric around zero: side by side, or tables of one row above each other."""
+    """Tables with axes of their own under their names, on one colour scale symmetric around zero:
+    side by side, or stacked if each has one row."""
     flat = all(len(values) == 1 for values, _, _ in named.values())
     alike = len({tuple(rows.labels) for _, rows, _ in named.values()}) == 1
     titles = [f"<b>{plain(title)}</b>" for title in named]
@@ -299,7 +300,7 @@ def effects(
 
 
 def bars(names: Sequence[str], values: Sequence[float], across: str, height: int) -> go.Figure:
-    """Numbers for and against as bars, the first on top, each with its number."""
+    """Positive and negative numbers as labelled bars, the first on top."""
     ends = [DIFFERENCES[1], DIFFERENCES[-2]]
     figure = go.Figure(
         go.Bar(
@@ -332,8 +333,8 @@ def _scale(values: np.ndarray, ends: tuple[float, float] | None) -> dict:
 
 
 def _numbers(values: np.ndarray, ends: tuple[float, float] | None, digits: str) -> go.Scatter:
-    """The numbers over their cells, each in the ink that its cell lets one read: Plotly's own
-    choice is grey on green."""
+    """Numbers drawn over their cells, black or white, whichever is readable: Plotly would choose
+    grey on green."""
     scale = _scale(values, ends)
     share = (values - scale["cmin"]) / max(scale["cmax"] - scale["cmin"], 1e-12)
     dark = np.abs(share - 0.5) > 0.3 if ends is None else share < 0.45
@@ -351,8 +352,8 @@ def _numbers(values: np.ndarray, ends: tuple[float, float] | None, digits: str) 
 
 @dataclass(frozen=True)
 class Points:
-    """Points of one colour: their names, the numbers by which a click tells them, and of either
-    side value, low and high, (3, point)."""
+    """Points of one colour: their names, the numbers that identify them in a click, and for each
+    axis value, low and high, (3, point)."""
 
     names: Sequence[str]
     numbers: Sequence[int]
@@ -363,8 +364,8 @@ class Points:
 def scatter(
     groups: Mapping[str, Points], across: str, up: str, selected: int | None, height: int
 ) -> go.Figure:
-    """Points with error bars from low to high, one colour a group; a ring around the `selected`
-    number."""
+    """Points with error bars from low to high, one colour per group; a ring around the `selected`
+    point."""
     traces = []
     for i, (group, points) in enumerate(groups.items()):
         (x, *of_x), (y, *of_y) = points.x, points.y
@@ -396,7 +397,7 @@ def scatter(
         name: {"title": {"text": plain(title), "font": {"size": FONT}}, "tickfont": {"size": FONT}}
         for name, title in (("xaxis", across), ("yaxis", up))
     }
-    # All at once: a figure checks itself anew at every change.
+    # Built in one call: a figure validates itself at every change.
     figure = go.Figure(traces, axes | {"showlegend": True, "legend": legend})
     return _finish(figure, height, top=40)
 
@@ -417,7 +418,7 @@ def turn(points: np.ndarray, k: int, matrix: np.ndarray, sides: tuple[str, str])
         )
     )
     largest = max(float(np.abs(points).max()), 1e-9)
-    named = [0, k]  # and others that stand clear of them
+    named = [0, k]  # and further points that do not overlap these
     for p, point in enumerate(points):
         if np.linalg.norm(points[named] - point, axis=1).min() > largest / 4:
             named.append(p)
@@ -464,8 +465,8 @@ def _cells(
     z: np.ndarray, rows: Axis, columns: Axis, name: str, colours: str = "coloraxis"
 ) -> go.Heatmap:
     """One heatmap whose hover text names row, column and the exact number."""
-    # Where every position has its tick, hover text takes the names from there: a name for every
-    # cell would be most of what the browser is sent.
+    # If every position has a tick, the hover text uses its label: names for every cell would be
+    # most of the data sent to the browser.
     cells, row, column = None, "%{y}", "%{x}"
     if max(z.shape) > MOST_LABELS and z.size > MOST_NAMED_CELLS:
         row, column = "position %{y}", "position %{x}"

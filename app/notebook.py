@@ -10,23 +10,24 @@ import html
 from dataclasses import dataclass
 
 from app.components.grid_page import grid_page
-from app.components.packing import Look, pack_trace
+from app.components.packing import GridOptions, pack_trace
 from app.theme import FOCUS, WEIGHTS
 from model.analysis.reading import Reading
 from model.probing.trace import Trace
 
-HEIGHT = 640  # pixels, until the page in the frame has told its own
+HEIGHT = 640  # pixels, until the page in the frame reports its height
 
 
 @dataclass(frozen=True, repr=False)
-class Shown:
-    """A figure for whatever shows `_repr_html_`. `page` is the same as an HTML file of its own."""
+class NotebookFigure:
+    """A figure that notebooks display through `_repr_html_`; `page` is the same figure as an HTML
+    file."""
 
     name: str
     page: str
 
     def _repr_html_(self) -> str:
-        # A frame is a window of its own: figures do not meet each other, nor the notebook's style.
+        # A frame isolates figures from each other and from the notebook's style.
         return (
             f'<iframe title="{html.escape(self.name)}" srcdoc="{html.escape(self.page)}" '
             f'style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
@@ -43,11 +44,11 @@ def show(
     head: int = 1,
     reading: Reading = Reading(),
     theme: str = "auto",
-) -> Shown:
-    """The app's grid of all heads. One of them is selected, counted from 1 as on the screen; by
-    default the first of cross-attention, or of what there is.
+) -> NotebookFigure:
+    """The app's grid of all heads. Layer and head of the selected one count from 1, as on screen;
+    the default is the first head of the last kind of attention.
 
-    Raises ValueError for a head that there is not.
+    Raises ValueError for a head that does not exist.
     """
     kind = list(trace.attention)[-1] if kind is None else kind
     numbers = [site.layer + 1 for site in trace.kinds.get(kind, ())]
@@ -58,7 +59,7 @@ def show(
             for name, weights in trace.attention.items()
         )
         raise ValueError(f"no {kind} layer {layer} head {head}; there are {there_are}")
-    chosen = Look(
+    chosen = GridOptions(
         focus={"kind": kind, "layer": numbers.index(layer), "head": head - 1},
         show="all",
         scale="linear",
@@ -69,4 +70,4 @@ def show(
         colour=FOCUS,
     )
     name = "What every head attends to"
-    return Shown(name, grid_page(pack_trace(trace, reading), chosen, name, theme))
+    return NotebookFigure(name, grid_page(pack_trace(trace, reading), chosen, name, theme))

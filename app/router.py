@@ -1,4 +1,4 @@
-"""The router, which Streamlit runs for every session and click; main.py is the server of it."""
+"""The Streamlit entry script, run for every session and interaction; main.py serves it."""
 
 import sys
 import time
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import streamlit as st
 
-# Our packages live in the folder above this one. All sessions share the path, so it is changed in
-# single steps: who copies it while another thread inserts and removes may lose an entry for good.
-# Streamlit itself does so in every run, unless it finds this folder there.
+# The packages are in the folder above. All sessions share sys.path, so it is changed in single
+# steps: a thread that copies it while another inserts and removes may lose an entry for good.
+# Streamlit does that in every run, unless it finds this folder at the end.
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 if str(ROOT) not in sys.path:
@@ -16,11 +16,14 @@ if str(ROOT) not in sys.path:
 if sys.path[-1] != str(HERE):
     sys.path.append(str(HERE))
 
-from app import session, theme  # noqa: E402
-from app.pages import HOME, PAGES  # noqa: E402
-from app.top_bar import top_bar  # noqa: E402
+from app import startup, theme  # noqa: E402
+from app.server import garbage  # noqa: E402
+from app.shell import errors  # noqa: E402
+from app.shell.top_bar import top_bar  # noqa: E402
+from app.state import session  # noqa: E402
+from app.state.pages import HOME, PAGES  # noqa: E402
 
-ICON = ROOT / "assets" / "icon.svg"  # a file of ours: a named icon comes from a font server
+ICON = ROOT / "assets" / "icon.svg"  # our own file: a named icon would be loaded from a font server
 st.set_page_config(page_title="Headlight", page_icon=str(ICON), layout="wide")
 
 st.logo(ROOT / "assets" / "logo.svg", size="large")
@@ -38,21 +41,21 @@ for entry in PAGES.values():
     )
 chosen_page = st.navigation(groups, position="top")
 page = PAGES[chosen_page.url_path or HOME]
-# The page stands first in the document, for readers and keyboards, and is drawn first; the style
-# puts the bar on top of it.
+# The page comes first in the document, for screen readers and keyboards, and is drawn first; CSS
+# moves the bar above it.
 content, bar = st.container(key="content"), st.container(key="top_bar")
-bar.empty()  # else the bar, which is drawn last, takes no room before
+bar.empty()  # reserves room for the bar, which is drawn last
 with session.running(page.key):
     try:
         chosen = session.values()
         style = theme.style(chosen["projector"], page.idle)
         st.html(f"<style>{style}</style>")
-        if session.is_new("styled", True) and style:
+        if session.is_new_to_browser("styled", True) and style:
             time.sleep(theme.HEAD_START)
-        with content, session.answered():
+        with content, errors.errors_as_messages():
             chosen_page.run()
     finally:
-        with bar, session.within_memory():
+        with bar, errors.memory_errors_as_messages():
             top_bar(page)
-session.settle_the_process()
-session.collect_garbage()
+startup.settle_the_process()
+garbage.collect_garbage()

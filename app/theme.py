@@ -1,8 +1,8 @@
 """The visual language: every colour and size of the figures, in one place.
 
-Weights have a scale that is perceptually uniform and falls in the same order of lightness to
-every eye; differences have one that is symmetric around zero, red against blue. What is selected
-is orange everywhere, and nothing else is.
+Weights have a perceptually uniform scale whose lightness is ordered for every kind of colour
+vision; differences have a scale symmetric around zero, red against blue. The selection is orange
+everywhere, and nothing else is.
 """
 
 from collections.abc import Sequence
@@ -16,29 +16,32 @@ DIFFERENCES = [  # evenly spaced too
 ]
 FOCUS = "#e4572e"
 MARKED = "rgba(228, 87, 46, 0.25)"  # FOCUS behind text
-LINES = qualitative.Safe  # told apart by every eye; dashes and markers tell them apart too
+# distinguishable in every kind of colour vision; lines also differ in dashes and markers
+LINES = qualitative.Safe
 INK = {"light": "#1b1c1f", "dark": "#f4f5f7"}
 PAPER = {"light": "#ffffff", "dark": "#171614"}  # as Streamlit draws it
 PRIMARY = {"light": "#0b5cad", "dark": "#7cc0ff"}  # as in app/.streamlit/config.toml
 
 FONT = 16  # pixels
-PROJECTOR = 1.5  # how many times larger letters and lines are in projector mode
+PROJECTOR = 1.5  # factor for text and lines in projector mode
 PAGE = 17  # pixels of the page's own text, as in app/.streamlit/config.toml
-LARGER = 1.3  # how many times larger that is in projector mode
+LARGER = 1.3  # its factor in projector mode
 HEADER = 3.75  # rem: Streamlit's header, with the logo and the menu
-CONTROLS = 0.82, 0.86  # how large controls are beside the page's text, and in projector mode
-# What is reserved for what is drawn later, so that it pushes nothing down.
+# size of controls relative to the page's text, normally and in projector mode
+CONTROLS = 0.82, 0.86
+# Space reserved for elements that are drawn later, so that nothing moves.
 BAR = 10.8  # rem: the four lines of the top bar
-WIDE = 1200  # pixels, from which on they do not wrap
+WIDE = 1200  # pixels; from this width on they do not wrap
 GRID = 560  # pixels: the grid of heads is higher with any model
-# Pixels: a picture that is seen whole with its controls, in a window 720 high; the least of a row.
+# Pixels: the height of a picture that is fully visible with its controls in a window 720 high; the
+# least height of a row.
 PICTURE, ROW = 375, 12
 
-# Seconds, once a session and where a page has a style besides its document's: before it applies one
-# the browser fetches a script, and what it has drawn by then would jump.
+# Seconds, once per session, if a page has a style beyond the document's: the browser fetches a
+# script before it applies one, and what it has drawn by then would jump.
 HEAD_START = 0.2
 
-# A projector has few pixels: spend them on pictures. Grey captions cannot be read from it.
+# A projector has few pixels; they belong to the pictures. Grey captions are unreadable on it.
 STYLE = f"""
 .stMainBlockContainer {{ padding: {HEADER}rem 1rem 2rem; }}
 [data-testid="stCaptionContainer"] {{ opacity: 0.85; }}
@@ -75,9 +78,9 @@ RESERVED_STYLE = f"""
   .st-key-effect > :has(.stMarkdown):not(:last-child) {{ flex: 0 1 auto; min-width: 0; }}
 }}
 """
-# With every run Streamlit begins to fade each element of a page, seen half a second later. Most
-# runs are over by then, and yet each element had a layer of its own to be composed, a third of the
-# time from a key to the painted grid (1.67). Here the fade begins when a run is slow: see
+# In every run Streamlit starts to fade all elements of a page, visible after half a second. Most
+# runs are over by then, but each element has become a layer of its own to compose: a third of the
+# time from a key press to the painted grid (1.67). Here elements fade only in slow runs, see
 # browser_events.
 STALE_STYLE = """
 [data-testid="stElementContainer"] { opacity: 1 !important; transition: none !important; }
@@ -85,10 +88,10 @@ STALE_STYLE = """
   opacity: 0.33 !important; transition: opacity 1s ease-in !important;
 }
 """
-NARROW = 640  # pixels; Streamlit's columns stand below each other there too
-# The bar is one line, which opens: then it scrolls with the page, for it is half as high as a
-# phone. The title stands in Streamlit's header. A figure keeps a width at which its labels do not
-# meet, and scrolls in its own place.
+NARROW = 640  # pixels; below this width Streamlit stacks its columns, too
+# The bar is folded into one line. When opened it scrolls with the page, because it is half as high
+# as a phone. The title moves into Streamlit's header. A figure keeps a width at which its labels do
+# not overlap, and scrolls.
 FOLDED = ".st-key-top_bar:not(:has(.hl-fold[open]))"
 NARROW_STYLE = f"""
 :has(> .stHtml > .hl-fold) {{ display: none; }}
@@ -124,7 +127,8 @@ BAR_STYLE = f"""
   background: light-dark({PAPER["light"]}, {PAPER["dark"]});
 }}
 """
-# Of every page. Sticky is the bar's wrapper: the bar itself would scroll away (Streamlit 1.67).
+# The style of every page. The bar's wrapper is sticky, because the bar itself would scroll away
+# (Streamlit 1.67).
 DOCUMENT_STYLE = STYLE + STALE_STYLE + BAR_STYLE + RESERVED_STYLE + NARROW_STYLE
 PROJECTOR_STYLE = f"""
 html {{ font-size: {PAGE * LARGER:.0f}px !important; }}
@@ -137,7 +141,7 @@ html {{ font-size: {PAGE * LARGER:.0f}px !important; }}
 
 
 def ramp(palette: list[str], count: int) -> np.ndarray:
-    """So many colours of a scale from end to end, bytes (count, rgb)."""
+    """`count` colours evenly spaced over a scale, bytes (count, rgb)."""
     stops = np.array([[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in palette])
     places = np.linspace(0, len(stops) - 1, count)
     channels = [np.interp(places, range(len(stops)), channel) for channel in stops.T]
@@ -145,8 +149,8 @@ def ramp(palette: list[str], count: int) -> np.ndarray:
 
 
 def style(projector: bool, idle: Sequence[str]) -> str:
-    """What a page has besides, "" for nothing. What of the bar is `idle` there is hidden with its
-    label: a widget that is not drawn at all would leave the address."""
+    """Further style of a page, or "". `idle` controls of the bar are hidden with their labels; if
+    they were not drawn at all, they would leave the address."""
     hidden = "".join(
         f".st-key-{key}, .st-key-top_bar .stElementContainer:has(.stMarkdown):has(+ .st-key-{key})"
         " { display: none; }\n"

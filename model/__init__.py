@@ -1,4 +1,4 @@
-"""Headlight's Transformer, and what it takes to look inside: the public names."""
+"""Headlight's Transformer and the tools to look inside it: the public names."""
 
 from model.checkpoint import load
 from model.decoding.generate import Beam, Greedy, Sampling

@@ -6,7 +6,7 @@ from importlib import import_module
 
 from model.pretrained.weights import CannotLoad
 
-COMMANDS = {  # name → where it is, what it does
+COMMANDS = {  # name → module, help
     "train": ("model.training.train", "train a model, or train one further"),
     "evaluate": ("model.training.evaluate", "score a checkpoint on its test sets"),
     "describe": ("model.training.describe", "measure what an app should know of a trained model"),
@@ -38,12 +38,12 @@ def main(arguments: list[str] | None = None) -> None:
             sys.exit(f"{error.name} is missing here: pip install {error.name}")
         except CannotLoad as error:
             sys.exit(str(error))
-        except OSError as error:  # one of our own is a sentence already
+        except OSError as error:  # our own errors are already sentences
             sys.exit(f"{error.filename}: {error.strerror}." if error.strerror else str(error))
     else:
         sys.exit(f"There is no command {name!r}; there are {', '.join(COMMANDS)}.")
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave nothing behind, as at Ctrl+C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl+C
     main()

@@ -4,8 +4,8 @@ import argparse
 
 
 def parser_of(command: str, doc: str) -> argparse.ArgumentParser:
-    """Of `python -m model COMMAND`, whose module says what it does: `--help` begins with the first
-    paragraph of `doc` and ends with the others."""
+    """A parser for `python -m model COMMAND`, whose module docstring is the help text: `--help`
+    begins with the first paragraph of `doc` and ends with the others."""
     about, _, more = doc.partition("\n\n")
     return argparse.ArgumentParser(
         prog=f"python -m model {command}",

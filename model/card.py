@@ -20,7 +20,7 @@ MEASURES = {"bleu_lc": "BLEU, lowercased", "bleu": "BLEU", "chrf": "chrF",
 
 
 def with_scores(card: dict, scores: list[dict]) -> dict:
-    """The card with these scores in the place of earlier ones of the same set and decoding."""
+    """The card with these scores; earlier ones of the same test set and decoding are replaced."""
 
     def which(score):
         return score["set"], score["decode"]
@@ -44,7 +44,7 @@ def headline(card: dict) -> str:
 
 
 def parameter_count(model: nn.Module) -> int:
-    """Trainable numbers; what is shared counts once."""
+    """The number of trainable parameters; shared ones count once."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 
@@ -132,7 +132,7 @@ def table(rows: list[dict]) -> str:
 
 def curve(history: list[dict]) -> str:
     """Training and validation loss by epoch, as an SVG picture."""
-    import matplotlib  # slow, and only who trains draws
+    import matplotlib  # imported late: slow, and only needed after training
     from matplotlib.figure import Figure
 
     fixed = {"svg.fonttype": "none", "svg.hashsalt": "headlight"}  # the same file every time

@@ -35,7 +35,7 @@ from model.pretrained.sandbox import try_tokenizer
 from model.pretrained.tokenizers import check_vocabulary
 from model.pretrained.weights import CannotLoad, Progress
 from model.probing import sweeps
-from model.probing.applying import Given, applied
+from model.probing.applying import PatchInputs, applied
 from model.probing.changes import Change, look_ahead, parse
 from model.probing.long_trace import LongTrace, long_trace
 from model.probing.patching import check_fits, recorded
@@ -106,7 +106,7 @@ Changes = str | Sequence[Change]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A model one can ask: weights, tokenizer and card. The model is in eval mode."""
+    """A model ready to use: weights, tokenizer and card. The model is in eval mode."""
 
     model: Transformer
     tokenizer: Tokenizer
@@ -115,7 +115,8 @@ class Checkpoint:
     means: Mapping[str, torch.Tensor] = field(default_factory=dict)  # see Given
 
     def on(self, device: str | torch.device) -> "Checkpoint":
-        """Itself, moved to a device. Raises CannotLoad where that is none, or not here."""
+        """The checkpoint itself, moved to a device. Raises CannotLoad for an unknown or missing
+        device."""
         try:
             if torch.device(device).type == "meta":
                 raise CannotLoad(f"Device {device} cannot be used: its tensors hold no numbers.")
@@ -127,7 +128,7 @@ class Checkpoint:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """What a classifier tells apart; empty for a model that writes a target."""
+        """The classes of a classifier; empty for other models."""
         return tuple(self.card.get("classes", ()))
 
     @property
@@ -136,19 +137,19 @@ class Checkpoint:
         return any(side.writes for side in self.model.sides())
 
     def outputs(self, ids: Iterable[int]) -> list[str]:
-        """What columns of the logits stand for: classes, or tokens."""
+        """Labels for columns of the logits: classes or tokens."""
         tokenizer = self.tokenizer.target
         return [self.classes[i] if self.classes else tokenizer.token(i) for i in ids]
 
     def encode(self, text: str, side: int = 0) -> Encoding:
-        """A text as a side of the model reads it, without special tokens. Raises TooLong for one
+        """Encode a text for a side of the model, without special tokens. Raises TooLong for a text
         that cannot fit."""
         tokenizer = self.tokenizer.target if side else self.tokenizer
         check_length(tokenizer, self.model.sides()[side], text, self.model.config.max_length)
         return tokenizer.encode(text)
 
     def classify(self, text: str) -> dict[str, float]:
-        """Class → its probability for `text`; of a model that tells classes apart."""
+        """Class → its probability for `text`; for classifiers only."""
         logits = torch.tensor(self.trace(text).logits[0])
         return dict(zip(self.classes, logits.softmax(dim=-1).tolist(), strict=True))
 
@@ -161,22 +162,22 @@ class Checkpoint:
         other: Run | None = None,
         donor: "Checkpoint | None" = None,
     ) -> Encoding:
-        """The model's own target for `text`, greedy, with what special tokens it
-        wrote; empty for a model that writes none.
+        """The model's own target for `text`, by greedy decoding; empty for a model that writes
+        none.
 
-        `pad_to` pads the source, so that masks have padding to hide or to show; `changes` are what
-        the model writes under, as a line or as values (probing/changes.py), and `other` is the run
-        that its patches are taken from. Raises CannotRead: TooLong, or a model that has no token
-        that a target begins with; and CannotChange.
+        `pad_to` pads the source, so that padding masks have an effect. `changes` apply while the
+        model writes, as text or as values (probing/changes.py); `other` is the run that patches are
+        taken from. Raises CannotRead: TooLong, or a model that has no token that a target begins
+        with; and CannotChange.
         """
         nothing = Encoding((), (), ())
         if not self.writes:
             return nothing
-        first_token(self.model.config)  # says why, where there is none to decode from
+        first_token(self.model.config)  # raises if there is no token to start from
         changes, read = _parsed(changes), self.encode(text)
         run = Run((read, nothing), masks, pad_to, "", FINAL, changes, other)
         src = ids_of(self.model, read_of(self.model, run))[0]
-        # A key-value cache is causal by construction.
+        # A key-value cache implies the causal mask.
         use_cache = masks.causal and not look_ahead(changes, self.model.sites())
         with applied(self.model, changes, self.given(run, donor, written=True)):
             targets = greedy_decode(self.model, src, masks=masks, use_cache=use_cache)
@@ -190,8 +191,8 @@ class Checkpoint:
         max_tokens: int | None = None,
         donor: "Checkpoint | None" = None,
     ) -> Generation:
-        """What the model writes for a text, or under the masks, padding and changes of a run, with
-        what it thought of every next token: greedy, Beam(width, alpha) or Sampling(temperature,
+        """Generate for a text, or under the masks, padding and changes of a run, and keep the
+        probabilities of every next token: greedy, Beam(width, alpha) or Sampling(temperature,
         top_k, top_p, seed), from a `beginning` on, as text or as ids. `trace_run(generation.run)`
         is the pass over it. A decoder alone goes on from the text. Raises CannotRead for a model
         that writes nothing, and CannotChange."""
@@ -226,24 +227,24 @@ class Checkpoint:
     def trace_run(
         self, run: Run, donor: "Checkpoint | None" = None, written: bool = False
     ) -> Trace:
-        """As `trace`, of a run as a value; `written` as in `given`."""
+        """`trace` for a run given as a value; `written` as in `given`."""
         return trace(self.model, run, self.given(run, donor, written))
 
     def long_trace_run(
         self, run: Run, donor: "Checkpoint | None" = None, written: bool = False
     ) -> LongTrace:
-        """As `trace_run`, of a text whose weights do not all fit into memory."""
+        """`trace_run` for a text whose weights do not fit into memory."""
         return long_trace(self.model, run, self.given(run, donor, written))
 
     @property
     def alignment(self) -> HeadAlignment | None:
-        """Which heads align words, as the card says; None where it does not, or says it of a model
-        of another size."""
-        found, sites = HeadAlignment.of_card(self.card), self.model.sites()
+        """The heads that align words, from the card; None if it has no valid entry for this
+        model."""
+        measured, sites = HeadAlignment.of_card(self.card), self.model.sites()
         kind = alignment.aligning_kind(sites, self.model.sides())
         of_kind = [site for site in sites if site.kind == kind]
-        fits = found and of_kind and found.sizes == (len(of_kind), of_kind[0].n_heads)
-        return found if fits else None
+        fits = measured and of_kind and measured.sizes == (len(of_kind), of_kind[0].n_heads)
+        return measured if fits else None
 
     def align(self, text: str, target: str | None = None) -> WordWeights:
         """How much each word of a target, or of the model's own, has to do with each word of the
@@ -276,7 +277,7 @@ class Checkpoint:
         score: Score = Score(),
         donor: "Checkpoint | None" = None,
     ) -> Sweep:
-        """As `sweep`, its result as arrays. Raises CannotRead and CannotChange."""
+        """`sweep` with its result as arrays. Raises CannotRead and CannotChange."""
         *_, swept = self.sweeping(run, what, score, donor)
         return swept
 
@@ -288,7 +289,7 @@ class Checkpoint:
         donor: "Checkpoint | None" = None,
         known: Sweep | None = None,
     ) -> Iterator[Sweep]:
-        """As `swept`, a part at a time, see sweeping in probing/sweeps.py."""
+        """`swept` in parts, see sweeping in probing/sweeps.py."""
         changes = sweeps.changes_of(self.model, run, what)
         tried = replace(run, changes=(*run.changes, *chain.from_iterable(changes)))
         return sweeps.sweeping(self.model, run, changes, score, self.given(tried, donor), known)
@@ -319,18 +320,20 @@ class Checkpoint:
         (analysis/attribution). Raises CannotRead and CannotChange."""
         return attributed(self.model, run, row, token, head, against, self.given(run, donor))
 
-    def given(self, run: Run, donor: "Checkpoint | None" = None, written: bool = False) -> Given:
-        """What the changes of a run take from elsewhere. The model of the other run is `donor`, or
-        this one. Where the target is `written` in the run it may have another length: tokens behind
-        the other run's last are not patched. Raises CannotRead and CannotChange."""
+    def given(
+        self, run: Run, donor: "Checkpoint | None" = None, written: bool = False
+    ) -> PatchInputs:
+        """The inputs that a run's changes take from elsewhere. The model of the other run is
+        `donor`, or this one. Where the target is `written` in the run it may have another length:
+        tokens behind the other run's last are not patched. Raises CannotRead and CannotChange."""
         if run.other is None:
-            return Given(self.means)
+            return PatchInputs(self.means)
         donor = donor or self
         texts, others = read_of(self.model, run), read_of(donor.model, run.other)
         if written:
             texts = {s.name: texts[s.name] for s in self.model.sides() if not s.writes}
         check_fits(self.model, donor.model, run.changes, texts, others)
-        return Given(self.means, recorded(donor.model, run.other, Given(donor.means)))
+        return PatchInputs(self.means, recorded(donor.model, run.other, PatchInputs(donor.means)))
 
     def run(
         self,
@@ -341,7 +344,7 @@ class Checkpoint:
         changes: Changes = (),
         other: Run | None = None,
     ) -> Run:
-        """What `trace` traces, as a value."""
+        """The run that `trace` traces."""
         texts = [self.encode(text)]
         if len(self.model.sides()) == 1:
             if target is not None:
@@ -359,8 +362,8 @@ def _parsed(changes: Changes) -> tuple[Change, ...]:
 
 
 def load(name: str | Path, progress: Progress = lambda count, total: None) -> Checkpoint:
-    """A shipped checkpoint by name, or any checkpoint by its folder; float32, on the CPU. Of
-    somebody else's model `progress` hears how much is read. Raises FileNotFoundError where there is
+    """A shipped checkpoint by name, or any checkpoint by its folder; float32, on the CPU. For a
+    foreign model, `progress` is called while it is read. Raises FileNotFoundError where there is
     none, and CannotLoad, with a sentence, for one that is broken: what it says of itself is
     compared with the shapes of its weights before anything is built."""
     folder = folder_of(name)
@@ -379,7 +382,7 @@ def load(name: str | Path, progress: Progress = lambda count, total: None) -> Ch
         raise CannotLoad(
             f"{error.filename or folder} cannot be read: {why.rstrip('.')}."
         ) from error
-    # Anyone may have written the files, and each library has errors of its own.
+    # The files may hold anything, and each library raises errors of its own.
     except Exception as error:
         why = " ".join(str(error).split()) or type(error).__name__
         raise CannotLoad(f"{folder} cannot be read: {why.rstrip('.')}.") from error
@@ -418,7 +421,7 @@ def _ours(folder: Path) -> Checkpoint:
 
 
 def _shapes(file: Path) -> dict[str, tuple[int, ...]]:
-    """Of the tensors in a file, out of its header alone."""
+    """Shapes of the tensors in a file, from its header."""
     with safe_open(file, "pt") as opened:
         return {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118
 
@@ -438,7 +441,7 @@ def untrained(preset: str, like: Checkpoint, seed: int = 0) -> Checkpoint:
 
 
 def parameters_sha256(model: Transformer) -> str:
-    """SHA-256 of all parameters: of each its name, shape and float32 numbers, in their order."""
+    """SHA-256 of all parameters in order: name, shape and float32 values of each."""
     digest = hashlib.sha256()
     for name, parameter in model.named_parameters():
         numbers = parameter.detach().float().cpu().contiguous().numpy()

@@ -1,5 +1,5 @@
-"""What a checkpoint's folder says of itself, compared with the shapes of its weights before
-anything is built of it: anyone may have written it. All raise CannotLoad, with a sentence."""
+"""Checks a checkpoint's config and card against the shapes of its weights before anything is built:
+the folder may hold anything. All raise CannotLoad with a message."""
 
 from collections.abc import Mapping
 from itertools import chain
@@ -14,7 +14,8 @@ LONGEST = 2**16  # tokens; a longer table of positions is a mistake, or meant to
 
 
 def check_sizes(folder: Path, sizes: Mapping, shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Whether the weights leave room for each of the sizes, and special tokens are tokens."""
+    """Checks that the sizes agree with the weights, and that special tokens are in the
+    vocabulary."""
     largest = max(chain.from_iterable(shapes.values()), default=0)
     most = {"max_length": LONGEST, "n_encoder_layers": len(shapes), "n_decoder_layers": len(shapes)}
     for name, size in sizes.items():
@@ -29,7 +30,7 @@ def check_sizes(folder: Path, sizes: Mapping, shapes: Mapping[str, tuple[int, ..
 
 
 def check_card(folder: Path, model: nn.Module, card) -> None:
-    """Whether what is asked of a card can be read from it; the rest of it may say anything."""
+    """Checks the entries of a card that are used; the others are ignored."""
     if not isinstance(card, dict):
         raise CannotLoad(f"{folder}: its card is none.")
     for name in ("classes", "direction"):
@@ -48,7 +49,7 @@ def check_card(folder: Path, model: nn.Module, card) -> None:
 
 
 def check_means(file: Path, model: nn.Module, shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Whether mean outputs of heads are of this model's."""
+    """Checks that mean outputs belong to this model's heads."""
     wanted = {
         site.name: (site.n_heads, attention_at(model, site).output.in_features // site.n_heads)
         for site in model.sites()
@@ -58,5 +59,5 @@ def check_means(file: Path, model: nn.Module, shapes: Mapping[str, tuple[int, ..
 
 
 def _is_text(value: object) -> bool:
-    """Half of a character is none."""
+    """Raises for a lone surrogate, which is not a character."""
     return isinstance(value, str) and value == value.encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""Files that are whole whenever they are read, and whoever else writes them meanwhile."""
+"""Atomic files: a reader always finds a complete file, whoever else is writing it."""
 
 import errno
 import json
@@ -16,9 +16,9 @@ NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a pipe waits for its other end
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Write aside, then rename: a reader finds the old file or the new one, whole, and of several
-    writers the last one wins. A link is written through to its target, an existing file keeps its
-    permissions, and nothing is left behind after an exception. Raises OSError."""
+    """Write to a temporary file, then rename: a reader finds the complete old or new file, and the
+    last of several writers wins. A link is written through to its target, an existing file keeps
+    its permissions, and nothing is left behind after an exception. Raises OSError."""
     target = Path(os.path.realpath(path))
     try:
         mode = target.stat().st_mode & 0o7777

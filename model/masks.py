@@ -11,10 +11,10 @@ from torch import Tensor, nn
 def padding(ids: Tensor, pad_id: int, bos_id: int | None = None) -> Tensor:
     """Which tokens are padding, (batch, length). Marian's targets begin with its padding token:
     where both ids are one, the first token is none."""
-    found = ids == pad_id
+    is_padding = ids == pad_id
     if bos_id == pad_id:
-        found[:, 0] = False
-    return found
+        is_padding[:, 0] = False
+    return is_padding
 
 
 def padding_mask(ids: Tensor, pad_id: int, bos_id: int | None = None) -> Tensor:
@@ -46,7 +46,7 @@ class Masks:
                      for s in kinds.values())  # fmt: skip
 
     def over(self, written: Iterable[int], pad_id: int) -> "Masks":
-        """The same over a target that a model wrote: a pad among its tokens is one of them."""
+        """Masks for generated text: a generated `<pad>` is an ordinary token."""
         return replace(self, tgt_padding=False) if pad_id in written else self
 
     def of(
@@ -57,7 +57,7 @@ class Masks:
         pad_id: int,
         bos_id: int | None = None,
     ) -> Tensor | None:
-        """The mask of an attention that these `switches` concern, from query to key ids."""
+        """The mask of an attention governed by these `switches`, from query and key ids."""
         on = [name for name in switches if getattr(self, name)]
         mask = None
         if "causal" in on:

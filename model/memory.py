@@ -1,4 +1,4 @@
-"""How much memory there is, and how the process treats what tensors leave behind."""
+"""Available memory, and how malloc treats freed memory."""
 
 import ctypes
 
@@ -9,7 +9,7 @@ LARGEST = 2**31 - 1
 
 
 def available() -> int:
-    """Bytes that can be taken without other programs being moved out of memory."""
+    """Bytes that can be allocated without swapping out other programs."""
     return psutil.virtual_memory().available
 
 

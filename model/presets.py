@@ -1,4 +1,4 @@
-"""Known systems by name: the paper's model with the parts put in that they do differently.
+"""Known systems by name: the paper's model with the parts that they do differently.
 
 python -m model presets         a table of all of them
 python -m model presets NAME    parameter names and shapes of one, at the sizes it is shown at
@@ -18,6 +18,7 @@ from model.families.bert import Bert, BertConfig
 from model.families.gpt2 import GPT2Config, gpt2
 from model.families.llama import LlamaConfig, llama
 from model.families.marian import MarianConfig, marian, marian_ssru
+from model.sites import Side
 from model.transformer import (
     Config,
     DecoderLayer,
@@ -26,7 +27,6 @@ from model.transformer import (
     FeedForward,
     MaskedSoftmax,
     MultiHeadAttention,
-    Side,
     TokenEmbedding,
     Transformer,
     reset_parameters,
@@ -308,7 +308,8 @@ def preset_of(name: str) -> Preset:
     raise ValueError(f"no preset {name!r}; there are {', '.join([*PRESETS, *FAMILIES])}")
 
 
-# PyTorch has one generator on the CPU, for all threads: whoever draws weights from it holds this.
+# PyTorch has one random generator on the CPU for all threads: hold this lock to draw weights from
+# it.
 GENERATOR = RLock()
 
 
@@ -340,7 +341,7 @@ def parameters(name: str, vocab_size: int = 0) -> int:
 
 
 def _swap(model: nn.Module, kind: type, make: Callable[[], nn.Module]) -> None:
-    """Put a new part by `make()` where a part is exactly of `kind`."""
+    """Replace each part whose type is exactly `kind` by `make()`."""
     for name, part in list(model.named_modules()):
         if type(part) is kind:
             model.set_submodule(name, make())

@@ -184,8 +184,8 @@ class Tokenizer:
         return ids[:first], ids[first + len(alone) :]
 
     def with_dropout(self, share: float) -> "Tokenizer":
-        """The same tokens, where each merge of a BPE is left out with this probability, so that a
-        text is split otherwise each time (BPE-dropout, Provilkov et al. 2020, section 4)."""
+        """The same tokenizer with BPE-dropout: each merge is skipped with this probability, so that
+        a text is split differently each time (BPE-dropout, Provilkov et al. 2020, section 4)."""
         backend = tokenizers.Tokenizer.from_str(self.to_json())
         backend.model.dropout = share
         return Tokenizer(backend)
@@ -274,14 +274,14 @@ class Tokenizer:
             known = [symbol]
             if bpe.byte_fallback and bpe.token_to_id(symbol) is None:
                 known = [f"<0x{byte:02X}>" for byte in symbol.encode("utf-8")]
-            if all(bpe.token_to_id(one) is not None for one in known):
+            if all(bpe.token_to_id(symbol) is not None for symbol in known):
                 symbols += known
             elif bpe.unk_token and not (bpe.fuse_unk and symbols[-1:] == [bpe.unk_token]):
                 symbols.append(bpe.unk_token)
         return tuple(symbols)
 
     def encode_batch(self, texts: list[str]) -> list[list[int]]:
-        """Ids only, for training."""
+        """The ids alone, for training."""
         with _failing():
             encodings = self._backend.encode_batch_fast(texts, add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
@@ -314,15 +314,15 @@ class Tokenizer:
         ids = tuple(ids)
         ordinary = self.encoding(ids)
         rest = zip(ordinary.tokens, ordinary.offsets, strict=True)
-        end, found = 0, []
+        end, offsets_found = 0, []
         for i in ids:
             name, span = (self._special[i], (end, end)) if i in self._special else next(rest)
             end = span[1]
-            found.append((name, span))
+            offsets_found.append((name, span))
         roles = tuple(
             _ROLES.get(self._special[i], OTHER) if i in self._special else "" for i in ids
         )
-        names, spans = (tuple(part[i] for part in found) for i in range(2))
+        names, spans = (tuple(part[i] for part in offsets_found) for i in range(2))
         return Encoding(ids, names, spans, roles)
 
     def _encoded(self, ids: Iterable[int], text: str, offsets: Iterable[tuple]) -> Encoding:

@@ -2,12 +2,12 @@
 attention (section 3.2), feed-forward (3.3), embeddings and softmax (3.4), positions (3.5), then
 the layers and stacks that they make (3.1), and the model.
 
-What one wants to see is the output of a named submodule, so that a plain forward hook
-sees it: the scores are the output of `scores`, the attention weights of `softmax`, queries, keys
-and values of `query`, `key` and `value`, the positional table of `position`. A model says which
-texts it reads (`sides`) and where attention happens (`sites`), so that whoever reads a model
-need not know which one it is. Its forward takes the ids of each side, then a mask for each kind
-of attention, in their order.
+Everything worth seeing is the output of a named submodule, so that a plain forward hook can record
+it: the scores are the output of `scores`, the attention weights of `softmax`, queries, keys and
+values of `query`, `key` and `value`, the positional table of `position`. A model says which texts
+it reads (`sides`) and where attention happens (`sites`), so code that inspects a model need not
+know which one it is. Its forward takes the ids of each side, then a mask for each kind of
+attention, in their order.
 
 Shapes in this package are words:
 
@@ -33,6 +33,7 @@ import torch
 from torch import Tensor, nn
 
 from model.pause import pause
+from model.sites import Side, Site, sites_of
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,8 @@ class MaskedSoftmax(nn.Module):
         return self.under(mask | empty, scores).softmax(dim=-1) * ~empty
 
     def under(self, mask: Tensor, scores: Tensor) -> Tensor:
-        """Scores that are -inf where the mask is False. The mask is small: it is made into numbers
-        to be added, which takes less time than to fill in scores."""
+        """Scores with -inf where the mask is False. The mask is small; adding it as numbers is
+        faster than filling the scores."""
         return scores + torch.where(mask, scores.new_zeros(()), -math.inf)
 
 
@@ -207,7 +208,7 @@ class Embedding(nn.Module):
 class EncoderLayer(nn.Module):
     """Self-attention, then feed-forward; after each: add, then norm (section 3.1)."""
 
-    # Each with its norm, in the order of the forward pass.
+    # Each sublayer with its norm, in the order of the forward pass.
     sublayers: ClassVar = {"self_attn": "norm1", "feed_forward": "norm2"}
     norm_first: ClassVar = False  # whether a sublayer's norm comes before it, not after the sum
 
@@ -288,78 +289,6 @@ class Decoder(nn.Module):
         return self.norm(x)
 
 
-# What a model says of itself
-
-
-@dataclass(frozen=True)
-class Side:
-    """One text that a model reads.
-
-    name      in code: "src" or "tgt"
-    title     in words
-    stack     name of the module that holds its layers: "encoder" or "decoder"
-    begins    whether <s> stands before the text
-    ends      whether </s> stands behind it
-    writes    whether the model writes this text itself, where none is given
-    predicts  what the logits tell of it: "next token" (row i scores the token at i + 1), "masked
-              token" (row i scores the token at i itself), "class" (one row for the whole text),
-              "embedding" (one row, the vector of the whole text) or nothing
-    embedding, layers, norm   names of the modules that its vectors pass: what enters layer 1, the
-              layers, and what follows the last of them
-    table     whether positions are a table that is added to its tokens
-    """
-
-    name: str
-    title: str
-    stack: str
-    embedding: str
-    layers: tuple[str, ...]
-    norm: str
-    begins: bool = False
-    ends: bool = False
-    writes: bool = False
-    predicts: str = ""
-    table: bool = True
-
-
-@dataclass(frozen=True)
-class Site:
-    """One place where attention happens.
-
-    kind        sites of one kind stand in layers above each other: "encoder", "decoder", "cross"
-    layer       the layer it stands in, from 0
-    name        of its module
-    query_side, key_side   names of the texts that queries and keys come from
-    title       its kind in words
-    masks       which switches of Masks concern it
-    n_heads     of the queries; n_key_heads: of keys and values, fewer where queries share them
-    """
-
-    kind: str
-    layer: int
-    name: str
-    query_side: str
-    key_side: str
-    title: str
-    masks: tuple[str, ...]
-    n_heads: int
-    n_key_heads: int
-
-
-def sites_of(
-    kind: str, title: str, stack: str, layers: nn.ModuleList, sides: tuple[str, str],
-    attention: str, masks: tuple[str, ...],
-) -> list[Site]:  # fmt: skip
-    """The sites of one kind: the sublayer `attention` of those of the `layers` that have it."""
-    sites = []
-    for i, layer in enumerate(layers):
-        if attention in layer.sublayers:
-            name, module = f"{stack}.layers.{i}.{attention}", layer.get_submodule(attention)
-            heads = module.n_heads, module.n_key_heads
-            sites.append(Site(kind, i, name, *sides, title, masks, *heads))
-    return sites
-
-
 # The model (figure 1)
 
 
@@ -383,7 +312,7 @@ class Transformer(nn.Module):
         reset_parameters(self)
 
     def sides(self) -> tuple[Side, ...]:
-        """The texts it reads: source, then target."""
+        """The texts that the model reads: source, then target."""
         encoder, decoder = (
             tuple(f"{name}.layers.{i}" for i in range(len(stack.layers)))
             for name, stack in (("encoder", self.encoder), ("decoder", self.decoder))
@@ -400,7 +329,7 @@ class Transformer(nn.Module):
         )  # fmt: skip
 
     def sites(self) -> tuple[Site, ...]:
-        """Every attention: the encoder's, the decoder's to itself, the decoder's to the source."""
+        """All attention: the encoder's, the decoder's self-attention, and its cross-attention."""
         encoder, decoder = self.encoder.layers, self.decoder.layers
         return (
             *sites_of(
@@ -418,8 +347,8 @@ class Transformer(nn.Module):
         )  # fmt: skip
 
     def logits(self, x: Tensor, ids: Tensor | None = None) -> Tensor:
-        """What is said of the side that is predicted, from its last vectors, (batch, length,
-        d_model), and its ids."""
+        """Logits from the final hidden states, (batch, length, d_model), and the ids of the
+        predicted side."""
         return self.generator(x)
 
     def encode(self, src: Tensor, src_mask: Tensor | None = None) -> Tensor:
@@ -433,7 +362,7 @@ class Transformer(nn.Module):
         tgt_mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
     ) -> Tensor:
-        """Target ids and memory → (batch, tgt, d_model), what the generator turns into logits."""
+        """Target ids and memory → final hidden states, (batch, tgt, d_model)."""
         return self.decoder(self.tgt_embedding(tgt), memory, tgt_mask, memory_mask)
 
     def hidden(
@@ -444,7 +373,7 @@ class Transformer(nn.Module):
         tgt_mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
     ) -> Tensor:
-        """Everything but the logits: the target's last vectors, (batch, tgt, d_model)."""
+        """The final hidden states of the target, (batch, tgt, d_model)."""
         return self.decode(tgt, self.encode(src, src_mask), tgt_mask, memory_mask)
 
     def forward(self, src: Tensor, tgt: Tensor, *masks: Tensor | None) -> Tensor:

@@ -1,4 +1,4 @@
-"""Parts that other systems have in place of the paper's. presets.py puts them in."""
+"""Parts of other systems that replace the paper's; presets.py puts them in."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from model.sites import Side, Site, sites_of
 from model.transformer import (
     Config,
     DecoderLayer,
@@ -17,10 +18,7 @@ from model.transformer import (
     MultiHeadAttention,
     PositionalEncoding,
     Scores,
-    Side,
-    Site,
     reset_parameters,
-    sites_of,
 )
 
 
@@ -48,8 +46,7 @@ class FilledSoftmax(MaskedSoftmax):
 
 
 class PrunedSoftmax(MaskedSoftmax):
-    """The softmax of an attention some of whose heads are gone: they attend to nothing, and so
-    write nothing."""
+    """A softmax for pruned heads: they attend to nothing, and so write nothing."""
 
     def __init__(self, softmax: MaskedSoftmax, heads: Sequence[int]):
         super().__init__()

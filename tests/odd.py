@@ -5,14 +5,13 @@ import torch
 from torch import Tensor, nn
 
 from model.presets import Preset
+from model.sites import Site, sites_of
 from model.transformer import (
     Config,
     EncoderLayer,
     MultiHeadAttention,
-    Site,
     Transformer,
     reset_parameters,
-    sites_of,
 )
 
 NAME, KIND, LAYER = "odd", "ahead", 1

@@ -12,7 +12,12 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 FAULTS = {  # contract → a file, and an import that breaks it alone
     "model: from commands": ("model/masks.py", "import model.variants"),
-    "app: from pages": ("app/theme.py", "import app.session"),
+    "app: from pages": ("app/theme.py", "import app.state.session"),
+    "app.shell: from the bar": ("app/shell/layout.py", "import app.shell.top_bar"),
+    "app.results: from lessons": ("app/results/memoize.py", "import app.results.passes"),
+    "app.state: from widgets": ("app/state/pages.py", "import app.state.settings"),
+    "app.server: from the command": ("app/server/lan.py", "import app.server.replicas"),
+    "app.wording: from pages": ("app/wording/formats.py", "import app.wording.notices"),
     "app.export: from the bundle": ("app/export/view.py", "import app.export.tables"),
     "knows nothing of the app": ("model/card.py", "import plotly"),
     "needs PyTorch alone": ("model/transformer.py", "import numpy"),

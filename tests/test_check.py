@@ -17,7 +17,7 @@ from tests.suite import DURATIONS
     [
         ("model/masks.py", "tests/model/test_masks.py"),
         ("model/probing/trace.py", "tests/model/probing/test_trace.py"),
-        ("app/labels.py", "tests/app/test_labels.py"),
+        ("app/wording/notices.py", "tests/app/test_labels.py"),
         ("app/components/head_grid/index.js", "tests/browser/test_head_grid.py"),
         ("tests/app/test_heads.py", "tests/app/test_heads.py"),
     ],
@@ -40,7 +40,7 @@ def test_those_that_import_it_come_before_those_that_import_these():
 
 
 def test_of_several_files_the_nearest_counts():
-    files = ["model/masks.py", "app/labels.py"]
+    files = ["model/masks.py", "app/wording/notices.py"]
     alone = [check.distances([file]) for file in files]
     together = check.distances(files)
     assert together.keys() == alone[0].keys() | alone[1].keys()

@@ -1,5 +1,5 @@
-"""A Plotly figure on the page: ink that suits the theme, the download button, words for those
-who cannot see it."""
+"""A Plotly figure on the page, in the theme's ink, with a download button and a description for
+screen readers."""
 
 from collections.abc import Callable
 
@@ -17,19 +17,18 @@ def figure(
     compact: bool = False,
     on_select: Callable[[], None] | None = None,
 ) -> None:
-    """`projector`: with large letters; `compact`: no higher than a small window has room for below
-    the bar, unless its rows would be too low to be told apart; `on_select`: called when a point is
-    clicked."""
+    """`projector`: large text. `compact`: fits below the bar in a small window, unless its rows
+    would become too thin. `on_select`: called when a point is clicked."""
     ink = INK[st.context.theme.type or "light"]
     letters = {"tickfont": {"color": ink}, "title": {"font": {"color": ink}}}
     named = {"xaxis", "yaxis", *drawn.layout.to_plotly_json()}
     axes = {name: letters for name in named if name.startswith(("xaxis", "yaxis"))}
     axes |= {name: {"colorbar": letters} for name in named if name.startswith("coloraxis")}
-    drawn.update_layout(axes | {"font": {"color": ink}})  # at once: each change is checked
-    if on_select:  # what is not clicked would fade
+    drawn.update_layout(axes | {"font": {"color": ink}})  # in one call: each change is validated
+    if on_select:  # points that are not selected would fade
         as_is = {"marker": {"opacity": 1}, "textfont": {"color": ink}}
         both = {"selected": as_is, "unselected": as_is}  # Plotly needs both, or neither
-        drawn.update_traces(both, overwrite=True)  # to update what is not there takes long
+        drawn.update_traces(both, overwrite=True)  # updating traces that do not exist is slow
     if projector:
         _enlarge(drawn, LARGER if compact else PROJECTOR)
     if compact:
@@ -50,7 +49,7 @@ def figure(
 
 
 def panel(title: str, drawn: go.Figure, caption: str, key: str, alt: str, projector: bool) -> None:
-    """A compact figure under its title, and below it what it is: the picture comes first."""
+    """A compact figure between its title and its explanation."""
     with st.container(gap="small"):
         st.subheader(title)
         figure(drawn, key, alt, projector, compact=True)
@@ -58,7 +57,7 @@ def panel(title: str, drawn: go.Figure, caption: str, key: str, alt: str, projec
 
 
 def _enlarge(drawn: go.Figure, times: float) -> None:
-    """Letters for the last row."""
+    """Text large enough for the last row of a classroom."""
     layout = drawn.layout
     fonts = [layout.font, layout.hoverlabel.font]
     for axis in (*drawn.select_xaxes(), *drawn.select_yaxes()):
@@ -76,7 +75,7 @@ def _enlarge(drawn: go.Figure, times: float) -> None:
 
 
 def _compress(drawn: go.Figure) -> None:
-    """Rows as high as there is room for, and letters that fit them."""
+    """Rows as high as the room allows, with text that fits them."""
     letters = drawn.layout.font.size
     turned = [axis for axis in drawn.select_xaxes() if axis.tickangle == -90]
     longest = max((len(text) for axis in turned for text in axis.ticktext), default=0)

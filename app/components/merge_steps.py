@@ -1,4 +1,4 @@
-"""The merges of a word as a table: one row a merge, with its rank and the symbols after it."""
+"""The merges of a word as a table: one row per merge, with its rank and the symbols after it."""
 
 import html
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ STYLE = """<style>
 def merge_steps(
     word: str, start: Sequence[str], steps: Sequence[Merge], readable: Callable[[str], str]
 ) -> None:
-    """`start`: the symbols before the first merge; `readable`: a symbol for the eye."""
+    """`start`: the symbols before the first merge; `readable`: makes a symbol readable."""
     rows = [("", "start", _symbols([*map(readable, start)]))]
     for step in steps:
         left, right, merged = (
@@ -43,7 +43,7 @@ def merge_steps(
 
 
 def _symbols(texts: Sequence[str], focus: int = -1) -> str:
-    """The symbols in frames; of many those around the one in focus."""
+    """The symbols in frames; if there are many, only those around the new one."""
     first = max(0, min(focus - MOST_SYMBOLS // 2, len(texts) - MOST_SYMBOLS))
     last = first + MOST_SYMBOLS
     before = f"{first:,} … " * (first > 0)

@@ -1,5 +1,5 @@
-"""What head_grid/ draws, as bytes, and how it is shown. No Streamlit: a page of its own is built
-from the same."""
+"""The data of the head grid, packed as bytes, and its display options. No Streamlit: exported pages
+use it, too."""
 
 import hashlib
 import json
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from app import labels
+from app.wording import output_texts, part_names
 from model.analysis.matching import NONE, counterparts
 from model.analysis.reading import LabelledWeights, Reading
 from model.probing.long_trace import LARGEST, LongTrace, Weights
@@ -17,8 +17,8 @@ from model.probing.trace import Trace, without_padding
 
 @dataclass(frozen=True)
 class GridText:
-    """A text as the grid shows it: its name; for each token a label, and whether a space stands
-    before it. `predicts`: whether the row of a token predicts the next one."""
+    """A text in the grid: its name, a label for each token, and whether a space precedes it.
+    `predicts`: whether each row predicts the next token."""
 
     name: str
     labels: Sequence[str]
@@ -27,10 +27,9 @@ class GridText:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What a model predicts from each row of a side, or of a whole text in one row: answers with
-    their probabilities, best first. `title` is what they are, `last` the last row before the
-    padding."""
+class PackedPredictions:
+    """Predictions with their probabilities, best first, for each row of a side, or one row for the
+    whole text. `title` says what they are; `last` is the last row before the padding."""
 
     side: str
     title: str
@@ -39,9 +38,9 @@ class Answers:
 
 
 @dataclass(frozen=True)
-class Part:
-    """One kind of attention. `query` and `key` are names of sides, weights (layers, heads, query,
-    key), or no more cells of them than are drawn; `numbers` are what the layers are called."""
+class PackedAttention:
+    """One kind of attention. `query`, `key`: names of sides; weights: (layers, heads, query, key),
+    reduced to the cells that are drawn; `numbers`: the layers' numbers on screen."""
 
     kind: str
     name: str
@@ -52,7 +51,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Look:
+class GridOptions:
     """How the grid is shown. `focus` is kind, layer and head, counted from 0. `order` is
     empty, or for each kind the tiles (layer × heads + head) in their order and a text for each
     tile. `faded` are for each kind the tiles that a filter leaves out. `heard`: how many selections
@@ -82,13 +81,14 @@ class Look:
 
 
 def order(values: np.ndarray, text: str, largest_first: bool = False) -> dict:
-    """`Look.order` of one kind: heads by their values (layers, heads), written as `text`."""
+    """`GridOptions.order` of one kind: heads sorted by `values` (layers, heads), which `text`
+    formats."""
     flat = values.ravel()
     tiles = np.argsort(-flat if largest_first else flat, kind="stable")
-    # Rounded first: what is nearly nothing has no sign.
+    # Rounded first: values near zero have no sign.
     values = [
         text.format(round(float(value), 2) + 0.0).replace("-", "−") if value == value else ""
-        for value in flat  # NaN is what was not measured
+        for value in flat  # NaN: not measured
     ]
     return {"tiles": tiles.tolist(), "values": values}
 
@@ -99,7 +99,7 @@ def order_by(
     change: Callable[[], dict],
     sweep: Callable[[str], dict],
 ) -> dict:
-    """`Look.order` of all kinds, by the name of its setting; only what that needs is
+    """`GridOptions.order` of all kinds, by the name of its setting; only what that needs is
     computed."""
     if name in ("entropy", "distance"):
         text = {"entropy": "{:.1f} bits", "distance": "{:.1f} away"}[name]
@@ -119,30 +119,29 @@ MOST_PROBABLE = 5
 
 def answers_of(
     trace: Trace | LongTrace, outputs: Callable[[Sequence[int]], Sequence[str]]
-) -> Answers | None:
-    """What is predicted in a trace, if anything; `outputs` names answers by their ids."""
+) -> PackedPredictions | None:
+    """The predictions of a trace, if it has any; `outputs` turns ids into labels."""
     side = trace.predicted
-    if side.predicts == labels.EMBEDDING:
+    if side.predicts == output_texts.EMBEDDING:
         return None
     rows = [
         list(zip(outputs(ids), (round(float(share), 4) for share in shares), strict=True))
         for ids, shares in zip(*trace.most_probable(MOST_PROBABLE), strict=True)
     ]
     last = min(without_padding(trace.texts[side.name]), len(rows)) - 1
-    return Answers(side.title, labels.ANSWERS[side.predicts], rows, last)
+    return PackedPredictions(side.title, output_texts.ANSWERS[side.predicts], rows, last)
 
 
 def pack_trace(
     trace: Trace | LongTrace,
     reading: Reading,
-    answers: Answers | None = None,
-    less: Trace | None = None,
+    answers: PackedPredictions | None = None,
+    subtracted: Trace | None = None,
     attention: Mapping[str, Weights] | None = None,
 ) -> bytes:
-    """All heads of a trace, read as `reading` says, and perhaps what is predicted; with `less`,
-    which has as many, the difference of the two, where both have the tokens. Of a long trace its
-    `attention` is given, and there is no difference. The browser takes the mean and leaves small
-    weights out by itself."""
+    """All heads of a trace as `reading` asks, with predictions if given. With `less`, a trace with
+    the same heads, their difference, where both have the token. A long trace comes with its
+    `attention` and without differences. Means and thresholds are applied in the browser."""
     shown = replace(reading, average="", least=0.0)
 
     def read(one, kind):
@@ -153,16 +152,16 @@ def pack_trace(
         weights = {kind: _tiles(trace, kind, shown, attention[kind]) for kind in trace.kinds}
     else:
         read_as = {kind: read(trace, kind) for kind in trace.kinds}
-        weights = {kind: one.weights for kind, one in read_as.items()}
-    if less is not None:
-        before = {kind: beside(read_as[kind], read(less, kind)) for kind in weights}
+        weights = {kind: reading_of_kind.weights for kind, reading_of_kind in read_as.items()}
+    if subtracted is not None:
+        before = {kind: beside(read_as[kind], read(subtracted, kind)) for kind in weights}
         moved = [np.abs(weights[kind] - before[kind]) for kind in weights]
-        signed = max(float(np.nan_to_num(one).max(initial=0)) for one in moved) or 1.0
+        signed = max(float(np.nan_to_num(difference).max(initial=0)) for difference in moved) or 1.0
         weights = {kind: halved(weights[kind], before[kind], signed) for kind in weights}
     parts = [
-        Part(
+        PackedAttention(
             kind,
-            labels.kind_name(trace, kind),
+            part_names.kind_name(trace, kind),
             *(side.title for side in trace.sides_of(kind)),
             weights[kind],
             [site.layer + 1 for site in trace.kinds[kind]],
@@ -172,18 +171,18 @@ def pack_trace(
     sides = {
         side.title: GridText(
             side.title.capitalize(),
-            *labels.side_labels(trace.texts[name], shown),
+            *part_names.side_labels(trace.texts[name], shown),
             predicts=side.predicts == "next token",
         )
         for name, side in trace.sides.items()
     }
-    # Rows that were merged or left out predict nothing by themselves.
+    # Merged or hidden rows have no prediction of their own.
     whole = answers and len(answers.rows) in (1, len(sides[answers.side].labels))
     return pack(sides, parts, answers if whole else None, signed)
 
 
 def _tiles(trace: LongTrace, kind: str, reading: Reading, layers: Weights) -> np.ndarray:
-    """All heads of a long trace, with no more cells than are drawn."""
+    """All heads of a long trace, reduced to the cells that are drawn."""
     if reading == Reading():
         return trace.tiles[kind]
     texts = trace.texts_of(kind)
@@ -191,8 +190,7 @@ def _tiles(trace: LongTrace, kind: str, reading: Reading, layers: Weights) -> np
 
 
 def beside(shown: LabelledWeights, other: LabelledWeights) -> np.ndarray:
-    """The `other` weights at the places of the tokens that are `shown`, each where its counterpart
-    is; NaN where it has none."""
+    """The `other` weights aligned with the `shown` tokens; NaN where a token has no counterpart."""
     rows, columns = counterparts(shown.query, other.query), counterparts(shown.key, other.key)
     weights = np.full(shown.weights.shape, np.nan, dtype=np.float32)
     here, there = (np.flatnonzero(rows != NONE), np.flatnonzero(columns != NONE)), (rows, columns)
@@ -201,17 +199,19 @@ def beside(shown: LabelledWeights, other: LabelledWeights) -> np.ndarray:
     return weights
 
 
-def halved(weights: np.ndarray, less: np.ndarray, largest: float) -> np.ndarray:
-    """A difference of weights, from 0 for −`largest` to 1, in the middle none; 0 too where both are
-    masked, or one is not there."""
-    none = np.isnan(less) | ((weights == 0) & (less == 0))
-    return np.where(none, 0, np.maximum((1 + (weights - less) / largest) / 2, np.float32(1e-6)))
+def halved(weights: np.ndarray, difference: np.ndarray, largest: float) -> np.ndarray:
+    """A difference of weights mapped to 0 … 1: 0 for −`largest`, 0.5 for no difference. Exactly 0
+    also where both are masked or one is missing."""
+    none = np.isnan(difference) | ((weights == 0) & (difference == 0))
+    return np.where(
+        none, 0, np.maximum((1 + (weights - difference) / largest) / 2, np.float32(1e-6))
+    )
 
 
 def pack(
     sides: Mapping[str, GridText],
-    parts: Sequence[Part],
-    answers: Answers | None = None,
+    parts: Sequence[PackedAttention],
+    answers: PackedPredictions | None = None,
     signed: float = 0.0,
 ) -> bytes:
     """Length of the header (4 bytes, little-endian), header (JSON), then a byte a cell: 0 where
@@ -239,13 +239,13 @@ def pack(
 
 
 def to_bytes(weights: np.ndarray) -> np.ndarray:
-    """Weights of 0 to 1 as uint8. What is exactly 0 was masked: softmax gives the rest more."""
-    with np.errstate(invalid="ignore"):  # NaN, which is not above 0 either
+    """Weights from 0 to 1 as uint8. Exactly 0 means masked: softmax gives all others more."""
+    with np.errstate(invalid="ignore"):  # NaN is not above 0 either
         return np.rint(weights * 254 + 1).astype(np.uint8) * (weights > 0)
 
 
 def _shrunk(weights: np.ndarray) -> np.ndarray:
-    """(.., query, key) with at most LARGEST cells along a side, as they are drawn."""
+    """(.., query, key) with at most LARGEST cells along each side."""
     return shrink(weights, *(-(-length // LARGEST) or 1 for length in weights.shape[-2:]))
 
 

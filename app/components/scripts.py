@@ -1,8 +1,8 @@
-"""Scripts of the components, joined: a script that is given to Streamlit as text, or stands in a
-page of its own, cannot import another file.
+"""Joins the components' scripts into one: neither a script passed to Streamlit as text nor one in
+an exported page can import another file.
 
-The files are ES modules in one plain style, so that they can be read and linted as they are: an
-import names what it takes, and what is exported says so where it is declared.
+The files are ES modules in one plain style, so they can be read and linted as they are: imports are
+named, and exports are marked at their declaration.
 """
 
 import re
@@ -20,15 +20,15 @@ def read(name: str) -> str:
 
 
 def script(name: str) -> str:
-    """A script of this folder behind all that it imports: each file once, in a scope of its own.
-    Raises ValueError for an import or export in another style."""
+    """A script of this folder preceded by everything it imports, each file once and in its own
+    scope. Raises ValueError for an import or export in another style."""
     scopes = {}
     text = _without_imports(HERE / name, scopes)
     return "\n".join([*scopes.values(), text])
 
 
 def _without_imports(file: Path, scopes: dict[Path, str]) -> str:
-    """The text of a file that takes what it imports out of `scopes`, which get what is missing."""
+    """A file's text with its imports taken from `scopes`, to which missing files are added."""
 
     def take(match: re.Match) -> str:
         other = (file.parent / match[2]).resolve()

@@ -22,14 +22,14 @@ STYLE = f"""<style>
 
 
 def token_line(name: str, encoding: Encoding) -> None:
-    """One line: the name of the side, then each token in a frame."""
+    """One line: the name of the side, then its tokens in frames."""
     st.html(
         f'{STYLE}<div class="hl-tokens"><b>{html.escape(name)}</b>{framed(encoding.tokens)}</div>'
     )
 
 
 def framed_lines(lines: Mapping[str, Sequence[str]], focus: int) -> None:
-    """A name and texts in frames on each line; on the last one of them is in focus."""
+    """Lines of framed texts, each with a name; `focus` marks one text of the last line."""
     last = list(lines)[-1]
     body = "".join(
         f'<b>{html.escape(name)}</b><div class="hl-tokens" tabindex="0" role="region" '

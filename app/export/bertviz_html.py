@@ -1,9 +1,9 @@
-"""BertViz's head, model and neuron view of one trace, as a page of HTML that contacts nobody.
+"""BertViz's head, model and neuron views of one trace, as an HTML page that makes no requests.
 
-The drawing is BertViz's own JavaScript, read from the installed package and adapted: its data
-(bertviz_html.js unpacks them), its libraries (inlined), and sizes for the last row of a class.
-Its Python is not used: it writes every weight twice, in 45 bytes, and cannot have an encoder and
-a decoder of different depth.
+The drawing is done by BertViz's own JavaScript, read from the installed package and adapted: packed
+data (unpacked by bertviz_html.js), inlined libraries, and sizes for a projector. Its Python part is
+not used: it writes every weight twice, in 45 bytes, and requires encoder and decoder to be equally
+deep.
 """
 
 import base64
@@ -17,38 +17,38 @@ from pathlib import Path
 
 import numpy as np
 
-from app import labels
 from app.theme import INK, PAPER
+from app.wording import part_names
 from model.probing.trace import Trace
 
 HERE = Path(__file__).resolve().parent
 VENDOR = HERE.parents[1] / "assets" / "vendor"
-DIGITS = 4  # kept of a weight; queries and keys are sent as they are
+DIGITS = 4  # decimals of a weight; queries and keys are sent unrounded
 WIDTH = 960  # of the model view; every view is then scaled to the page
 LETTER = 0.6  # mean width of a letter ÷ its size
 
 
 class CannotDraw(Exception):
-    """Says what is in the way and what to do."""
+    """Why BertViz cannot draw, and what to do."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """What a view costs: `shapes` that the browser draws at once, `bytes` of data it is sent."""
+    """What a view costs: the `shapes` that the browser draws, and the `bytes` it is sent."""
 
     shapes: int
     bytes: int
 
 
 def size(trace: Trace, view: str, kind: str, layers: Sequence[int]) -> Size:
-    """Before anything is drawn."""
+    """The cost of a view, known before it is drawn."""
     _, heads, query, key = trace.attention[kind].shape
     d_head = trace.query[kind].shape[-1]
     all_heads, cells = len(layers) * heads, query * key
     shapes = {
         "head": heads * (cells + query + key),  # one layer at a time
         "model": (all_heads + 1) * cells,  # one head large
-        "neuron": 7 * cells + d_head * (query + 2 * key),  # one head, every line of it
+        "neuron": 7 * cells + d_head * (query + 2 * key),  # one head with all its lines
     }
     numbers = 2 * all_heads * cells  # bytes
     if view == "neuron":
@@ -67,10 +67,10 @@ def page(
     larger: float = 1.0,
     compared: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> str:
-    """The whole page, open at a layer and a head, or at the first layer where that one is not
-    among `layers`; letters `larger` times as large. Layers and heads count from 0 here and from
-    1 in the page. `compared`: queries and keys for the neuron view, (layers, heads, query or key,
-    d_head) of the kind, where scores compare others than the projections' (see
+    """The whole page, opened at a layer and head (at the first layer if that one is not among
+    `layers`), with text `larger` times as large. Layers and heads count from 0 here and from 1 in
+    the page. `compared`: queries and keys for the neuron view, (layers, heads, query or key,
+    d_head), where scores do not compare the plain projections (see
     model.probing.head_steps.compared). Raises CannotDraw."""
     weights = trace.attention[kind][list(layers)]
     query, key = (text.tokens for text in trace.texts_of(kind))
@@ -79,9 +79,11 @@ def page(
     data = {"attn": _weights(weights), "left_text": query, "right_text": key}
     if view == "neuron":
         queries, keys = compared or (trace.query[kind], trace.key[kind])
-        data["queries"], data["keys"] = (_exact(one[list(layers)]) for one in (queries, keys))
+        data["queries"], data["keys"] = (
+            _exact(vectors[list(layers)]) for vectors in (queries, keys)
+        )
     sizes, width = _sizes(view, max(map(len, (*query, *key))), larger)
-    numbers = [labels.layer_number(trace, kind, i) for i in layers]
+    numbers = [part_names.layer_number(trace, kind, i) for i in layers]
     params = {
         "attention": {"all": data},
         "default_filter": "all",
@@ -90,7 +92,7 @@ def page(
         "include_layers": numbers,
         "include_heads": [*heads],
         "total_heads": len(heads),
-        # The head view knows a layer by its label, the neuron view by its place.
+        # The head view addresses a layer by its label, the neuron view by its index.
         "layer": layer if view == "neuron" else numbers[layer],
         "head": head,
         "heads": [head],
@@ -99,7 +101,8 @@ def page(
         "click": {
             "head": None,
             "model": f"g:has(> #attn_background_{layer}_{head}) > rect:last-child",
-            "neuron": "#collapsed #leftText rect:last-child",  # its plus: show queries and keys
+            # expanded: queries and keys are shown
+            "neuron": "#collapsed #leftText rect:last-child",
         }[view],
     }
     return _page(params, _script(view, sizes), SELECTS[view], theme, width, larger)
@@ -117,7 +120,7 @@ def _exact(values: np.ndarray) -> dict:
 
 
 def _packed(values: np.ndarray, dtype: str, per: int) -> dict:
-    """What unpack() of bertviz_html.js reads; `per` in the page stands for 1."""
+    """Data for unpack() in bertviz_html.js; the value `per` stands for 1."""
     raw = base64.b64encode(values.astype(dtype).tobytes()).decode()
     return {"shape": values.shape, "type": dtype, "per": per, "base64": raw}
 
@@ -137,7 +140,7 @@ def _page(
 ) -> str:
     libraries = [_read(VENDOR / f"{name}.min.js") for name in ("jquery", "d3")]
     scripts = [*libraries, _read(HERE / "bertviz_html.js"), script]
-    # Only these scripts may run, and nothing may be fetched, whatever the tokens say.
+    # Only these scripts may run, and nothing may be fetched, whatever the tokens contain.
     hashes = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}"
     data = json.dumps(params, separators=(",", ":")).replace("<", "\\u003c")
@@ -165,8 +168,8 @@ def _read(path: Path) -> str:
 
 
 def _sizes(view: str, letters: int, larger: float) -> tuple[dict[str, float], float]:
-    """Constants of BertViz's script by name, for tokens of so many letters, and the width of
-    the drawing, in units that are scaled to the page."""
+    """Constants of BertViz's script by name, for tokens of this length, and the width of the
+    drawing in units that are scaled to the page."""
     text = round(17 * larger)
     box = round(min(max(letters, 7), 17) * text * LETTER + text)
     if view == "head":
@@ -186,7 +189,7 @@ def _sizes(view: str, letters: int, larger: float) -> tuple[dict[str, float], fl
 
 
 def _script(view: str, sizes: Mapping[str, float]) -> str:
-    """BertViz's script for a view, adapted. Raises CannotDraw if it is not the one we know."""
+    """BertViz's script for a view, adapted. Raises CannotDraw if it is another version."""
     script = _installed(view)
     for old, new in ADAPTED[view]:
         script = _replace(view, script, re.escape(old), new)
@@ -215,7 +218,7 @@ def _replace(view: str, script: str, pattern: str, new: str) -> str:
 
 
 SCALED = ".append('svg').attr('viewBox', `0 0 ${params.width} ${%s}`)"
-ADAPTED = {  # view → what is replaced by what in its script
+ADAPTED = {  # view → replacements in its script
     "head": [
         ("const params = PYTHON_PARAMS;", "const params = window.bertviz_params;"),
         (".append('svg')", SCALED % "height"),
@@ -223,7 +226,7 @@ ADAPTED = {  # view → what is replaced by what in its script
     "model": [
         ("const params = PYTHON_PARAMS;", "const params = window.bertviz_params;"),
         (".append('svg')", SCALED % "config.divHeight"),
-        # The whole model at a glance: a tile is higher than wide only for a long text.
+        # The whole model at a glance: tiles are higher than wide only for a long text.
         (
             "config.thumbnailBoxHeight = 7 * (12 / config.totalHeads);",
             "config.thumbnailBoxHeight = Math.min(7 * (12 / config.totalHeads), Math.max(3, 0.8 * "
@@ -239,7 +242,7 @@ ADAPTED = {  # view → what is replaced by what in its script
     ],
     "neuron": [
         (".append('svg')", SCALED % "height"),
-        # It takes both sides to be equally long.
+        # BertViz assumes that both sides are equally long.
         (
             "var height = config.initialTextLength * BOXHEIGHT",
             "var height = Math.max(leftText.length, rightText.length) * BOXHEIGHT",
@@ -253,7 +256,7 @@ ADAPTED = {  # view → what is replaced by what in its script
             'headSelect.append($("<option />").val(i).text(params.include_heads[i]))',
         ),
         ("q \\u00D7 k (elementwise)", "q \\u00D7 k"),  # room for larger letters
-        # A hint that ends before the keys.
+        # A tooltip that ends before the keys.
         ("No token selected", "Point at a token"),
         ("posProduct + 55", "posProduct"),
     ],

@@ -1,8 +1,8 @@
-"""The bundle (on screen: evidence pack): one ZIP with a view, its numbers, and what is needed to
-get them again.
+"""The bundle (on screen: evidence pack): one ZIP with a view, its numbers, and all that is needed
+to reproduce them.
 
-Opening one reads memory and writes nothing: files are looked up by their known names, unpacked up
-to a known size, and numbers are read as numbers.
+A bundle is opened in memory and nothing is written: only files with known names are unpacked, up to
+a known size, and numbers are never unpickled.
 """
 
 import io
@@ -22,9 +22,10 @@ import numpy as np
 
 from app.export import pictures, tables
 from app.export.view import View, permalink
-from app.labels import head_name, kind_name, size
-from app.pages import PAGES
-from app.settings import SETTINGS
+from app.state.pages import PAGES
+from app.state.settings import SETTINGS
+from app.wording.formats import size
+from app.wording.part_names import head_name, kind_name
 from model.pause import pause
 from model.probing.trace import Trace
 
@@ -49,17 +50,18 @@ LARGEST_RECORD = 2**20
 MOST_ENTRIES = 32
 LARGEST_LIST = 2**14  # bytes of the list of files at a ZIP's end
 LIBRARIES = ("torch", "numpy", "tokenizers", "safetensors", "streamlit", "matplotlib", "pyarrow")
-NAME = re.compile(r"[a-z][a-z0-9_ -]{0,39}")  # of a kind of attention, and of a text
+NAME = re.compile(r"[a-z][a-z0-9_ -]{0,39}")  # names of kinds of attention and of texts
 END = struct.Struct("<4s4H2LH")  # the end of a ZIP: signature, disks, entries, size, place, comment
 
 
 class Unreadable(ValueError):
-    """A bundle that is not opened, and why."""
+    """A bundle that cannot be opened, and why."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """Which weights: the name in the app, and the SHA-256 of `of`, a file or "parameters"."""
+    """Identifies weights: the model's name in the app, and the SHA-256 of `of`, a file or
+    "parameters"."""
 
     name: str
     of: str
@@ -68,9 +70,9 @@ class Model:
 
 @dataclass(frozen=True)
 class Bundle:
-    """What a bundle held. `attention`: kind → (layers, heads, query, key), or of the `head` (kind,
-    layer, head from 0) alone its (1, 1, query, key); `tokens`: by the title of their text, "source"
-    and "target"; `page`: where the view was; its controls are among the `settings`."""
+    """The contents of a bundle. `attention`: kind → (layers, heads, query, key), or only that of
+    `head` (kind, layer, head from 0), (1, 1, query, key). `tokens`: by title of their text,
+    "source" and "target". `page`: the page of the view, whose settings are among `settings`."""
 
     settings: Mapping
     page: str
@@ -81,35 +83,35 @@ class Bundle:
     head: tuple[str, int, int] | None
 
 
-# Making one
+# Making a bundle
 
 
 def contents(view: View) -> tuple[list[str], list[str], bool]:
-    """The files that a bundle will hold, a sentence on each thing left out, and whether it has the
-    numbers of the selected head alone."""
+    """The files of a bundle, a sentence on each omission, and whether it holds the weights of the
+    selected head alone."""
     files, left_out = [RECORD, README, NUMBERS, *PICTURES], []
-    one = tables.size(view, "npz", one=False) > LARGEST_NUMBERS
-    if one:
+    one_head = tables.size(view, "npz", one_head=False) > LARGEST_NUMBERS
+    if one_head:
         left_out.append(
-            f"All weights together are about {size(tables.size(view, 'npz', one=False))}: the "
+            f"All weights together are about {size(tables.size(view, 'npz', one_head=False))}: the "
             "pack has those of the selected head alone."
         )
     for name in TABLES:
-        large = tables.size(view, name.rpartition(".")[2], one)
+        large = tables.size(view, name.rpartition(".")[2], one_head)
         if large <= LARGEST_TABLE:
             files.append(name)
         else:
             left_out.append(
                 f"{name} would be about {size(large)} and is left out: {NUMBERS} has the same."
             )
-    return files, left_out, one
+    return files, left_out, one_head
 
 
 def make(view: View, model: Model) -> bytes:
-    """The bundle of a view; `model` says which weights it was computed with."""
-    files, left_out, one = contents(view)
+    """The bundle of a view, computed with the weights of `model`."""
+    files, left_out, one_head = contents(view)
     link = permalink(view.settings, view.page)
-    head = dict(zip(("kind", "layer", "head"), view.head, strict=True)) if one else None
+    head = dict(zip(("kind", "layer", "head"), view.head, strict=True)) if one_head else None
     record = {
         "format": FORMAT,
         "version": VERSION,
@@ -125,13 +127,13 @@ def make(view: View, model: Model) -> bytes:
     contents_of = {
         RECORD: json.dumps(record, indent=2, ensure_ascii=False).encode("utf-8"),
         README: _readme(view, model, link, files, left_out).encode("utf-8"),
-        NUMBERS: tables.npz(view, one),
+        NUMBERS: tables.npz(view, one_head),
     }
     pause()
     if "weights.csv" in files:
-        contents_of["weights.csv"] = tables.csv(view, one)
+        contents_of["weights.csv"] = tables.csv(view, one_head)
     if "weights.parquet" in files:
-        contents_of["weights.parquet"] = tables.parquet(view, one)
+        contents_of["weights.parquet"] = tables.parquet(view, one_head)
     for name, draw in PICTURES.items():
         pause()
         contents_of[name] = draw(view)
@@ -139,7 +141,7 @@ def make(view: View, model: Model) -> bytes:
     with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED, compresslevel=4) as archive:
         for name in files:
             pause()
-            entry = zipfile.ZipInfo(name)  # without the time of day: the same view, the same bytes
+            entry = zipfile.ZipInfo(name)  # no timestamp: the same view gives the same bytes
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, contents_of[name])
     return bundle.getvalue()
@@ -202,11 +204,11 @@ Made with
 """
 
 
-# Opening one
+# Opening a bundle
 
 
 def read(data: bytes) -> Bundle:
-    """What is in a bundle. Raises Unreadable, with a sentence for the person who gave it."""
+    """The contents of a bundle. Raises Unreadable with a message for the user."""
     if len(data) > LARGEST_BUNDLE:
         raise Unreadable(f"It has {size(len(data))}; packs have at most {size(LARGEST_BUNDLE)}.")
     archive = _archive(data, "It")
@@ -232,12 +234,13 @@ def read(data: bytes) -> Bundle:
 
 
 def _archive(data: bytes, what: str) -> zipfile.ZipFile:
-    """A ZIP with few entries. How many is looked up before they are read: a list of a million
-    would be one, too."""
+    """A ZIP with few entries. Their number is checked before the list is read, which could have
+    millions."""
     if not data.startswith(b"PK") or len(data) < END.size:
         raise Unreadable(f"{what} is not a ZIP file.")
     signature, _, _, _, entries, listed, _, comment = END.unpack(data[-END.size :])
-    large = data[-END.size - 20 : -END.size - 16] == b"PK\x06\x07"  # a ZIP64, with another list
+    # a ZIP64, which has another directory
+    large = data[-END.size - 20 : -END.size - 16] == b"PK\x06\x07"
     if signature != b"PK\x05\x06" or comment:
         raise Unreadable(f"{what} is cut off, or damaged at its end.")
     if entries > MOST_ENTRIES or listed > LARGEST_LIST or large:
@@ -252,7 +255,7 @@ def _archive(data: bytes, what: str) -> zipfile.ZipFile:
 
 
 def _member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
-    """One file of a ZIP, never more of it than `most` bytes."""
+    """One file of a ZIP, at most `most` bytes of it."""
     entry = archive.getinfo(name)
     if entry.flag_bits & 1:
         raise Unreadable(f"{name} in it is encrypted.")
@@ -261,7 +264,7 @@ def _member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     try:
         with archive.open(entry) as file:
             content = file.read(most + 1)
-    except Exception as error:  # zlib, zipfile and struct each have their own
+    except Exception as error:  # zlib, zipfile and struct each raise errors of their own
         raise Unreadable(f"{name} in it is damaged.") from error
     if len(content) > most:
         raise Unreadable(f"{name} in it unpacks to more than {size(most)}.")
@@ -288,7 +291,7 @@ def _record(content: bytes) -> dict:
         raise Unreadable(f"{RECORD} in it does not say which page it is of.")
     for key, setting in _settings_of(page).items():
         if key not in settings:
-            # Not every control of a page is always there, and older packs lack newer ones.
+            # A page does not always draw all its settings, and older packs lack newer ones.
             if setting.pages or not setting.run:
                 continue
             raise Unreadable(f"{RECORD} in it lacks the setting “{key}”.")
@@ -321,13 +324,13 @@ def _record(content: bytes) -> dict:
 
 
 def _is_kind(kind: str, sides) -> bool:
-    """A kind of attention and the titles of the texts of its queries and keys."""
+    """A kind of attention, and the titles of its query and key texts."""
     texts = [kind, *sides] if isinstance(sides, list) else []
     return len(texts) == 3 and all(isinstance(t, str) and NAME.fullmatch(t) for t in texts)
 
 
 def _settings_of(page: str) -> dict:
-    """The settings that a bundle of a page holds."""
+    """The settings in a bundle made on a page."""
     return {
         key: setting
         for key, setting in SETTINGS.items()
@@ -347,7 +350,7 @@ def _head(record, kinds: Mapping) -> tuple[str, int, int] | None:
 
 
 def _arrays(content: bytes, kinds: Mapping, texts: set[str]) -> dict[str, np.ndarray]:
-    """The arrays of weights.npz: weights and tokens, each with the type and size it must have."""
+    """The arrays of weights.npz: weights and tokens, checked for type and size."""
     archive, room = _archive(content, NUMBERS), LARGEST_NUMBERS + LARGEST_RECORD
     arrays = {}
     for file in archive.namelist():
@@ -357,14 +360,14 @@ def _arrays(content: bytes, kinds: Mapping, texts: set[str]) -> dict[str, np.nda
         if name not in kinds and name not in texts:
             raise Unreadable(f"{NUMBERS} in it holds an array that is no part of a pack.")
         content = _member(archive, file, room)
-        room -= len(content)  # all of them together have as much, not each
+        room -= len(content)  # the limit holds for all of them together
         arrays[name] = _array(content, name, name in kinds)
     return arrays
 
 
 def _array(content: bytes, name: str, weights: bool) -> np.ndarray:
-    """One array, of weights or of tokens. Its header is read first, so that nothing is made that
-    the file does not hold."""
+    """One array of weights or tokens. Its header is checked first, so that no memory is allocated
+    for data that the file does not hold."""
     file = io.BytesIO(content)
     try:
         if np.lib.format.read_magic(file) != (1, 0):
@@ -372,7 +375,7 @@ def _array(content: bytes, name: str, weights: bool) -> np.ndarray:
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(file, max_header_size=2000)
         if not all(type(length) is int and length > 0 for length in shape):  # True is an int, too
             raise ValueError("no lengths")
-    except Exception as error:  # the header is Python source, and may be anything
+    except Exception as error:  # the header is parsed as Python source and may contain anything
         raise Unreadable(f"The array “{name}” in {NUMBERS} cannot be read.") from error
     if dtype.hasobject:
         raise Unreadable(
@@ -424,14 +427,14 @@ def _quoted(text: str) -> str:
     return f"“{shown}{'…' if len(text) > 60 else ''}”"
 
 
-# Comparing one
+# Comparing bundles
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How well the numbers of a bundle and of a trace agree. `verdict`: "identical", "same model,
-    other hardware" or "different"; `explanation`: sentences; `largest`: the largest difference of a
-    weight, None where the two cannot be compared."""
+    """How well a bundle and a trace agree. `verdict`: "identical", "same model, other hardware" or
+    "different"; `explanation`: sentences; `largest`: the largest difference between weights, None
+    if they cannot be compared."""
 
     verdict: str
     explanation: list[str]
@@ -439,7 +442,8 @@ class Agreement:
 
 
 def compare(bundle: Bundle, trace: Trace, model: Model) -> Agreement:
-    """`trace` is the one computed here with the settings of the bundle, `model` its weights."""
+    """Compare with a `trace` computed here under the bundle's settings, with the weights of
+    `model`."""
     explanation = []
     same = model.sha256 == bundle.model.sha256
     if not same:

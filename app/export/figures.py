@@ -1,7 +1,7 @@
-"""Still figures of attention, written by Matplotlib as SVG, PNG or PDF. Paper is white.
+"""Static figures of attention, written by Matplotlib as SVG, PNG or PDF, on white.
 
-Positions and sizes are pixels, from the upper left corner; a PNG has SHARP × SHARP of its own for
-each, a PDF takes each as a point. Weights that are exactly 0 are masked, and hatched.
+Positions and sizes are in pixels from the upper left corner; a PNG has SHARP × SHARP device pixels
+for each, a PDF one point. Weights that are exactly 0 are masked and drawn hatched.
 """
 
 import io
@@ -20,33 +20,33 @@ from app.theme import FOCUS, FONT, INK, PAPER, WEIGHTS, ramp
 INK, PAPER = INK["light"], PAPER["light"]
 CORNER = 10  # pixels
 BORDER, HATCH = "#c8c8c8", "#8f8f8f"
-SHARP, MOST_SHARP = 2, 3_000_000  # pixels of tiles: more of them are not made sharper
+SHARP, MOST_SHARP = 2, 3_000_000  # pixels of tiles; larger pictures are not rendered sharper
 LARGEST_CELL, SMALLEST_LETTERS, SMALL = 34, 8, 14
 HEAD_ROOM, GRID_ROOM = 1000, 1500  # pixels
-FADED = 6  # what the opacity of a head that a filter leaves out is divided by
+FADED = 6  # divides the opacity of heads that a filter leaves out
 LEAST_TILE, LARGEST_TILE, TILE_GAP = 56, 170, 6  # smaller tiles are stacked instead
-MOST_CELLS = 128  # along a side of a tile; more would not be seen
+MOST_CELLS = 128  # cells along a side of a tile; more would not be visible
 TILES_LEFT = 3 * FONT  # room for the names of layers
 LONGEST_LABEL, MOST_LINES = 32, 4  # characters; lines of a text below the grid
 HATCHED = "Hatched: masked, may not attend there."
-FAMILY = "DejaVu Sans"  # comes with Matplotlib
-WRITTEN = {  # text stays text, and the same view has the same bytes
-    "font.sans-serif": [FAMILY, "Verdana", "Arial"],  # of who opens an SVG
+FAMILY = "DejaVu Sans"  # the font that comes with Matplotlib
+WRITTEN = {  # text stays text, and the same view gives the same bytes
+    # font families, resolved where the SVG is opened
+    "font.sans-serif": [FAMILY, "Verdana", "Arial"],
     "hatch.linewidth": 0.8,
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
     "svg.hashsalt": "headlight",
 }
-ONE_AT_A_TIME = threading.Lock()  # Matplotlib's settings are those of the process
+ONE_AT_A_TIME = threading.Lock()  # Matplotlib's settings are global to the process
 
 
 @dataclass(frozen=True)
 class Tiles:
-    """All heads of one kind, (layers, heads, query, key) from 0 to 1; `query` and `key` are names
-    of texts, `numbers` what the layers are called. `places`: tile (layer × heads + head) → where
-    it stands; `values`: a text for each tile, or nothing. `focus` is a tile; `faded` are those
-    that do not have the pattern asked for, `off` those of heads that are switched off, `marked` of
-    those that are changed otherwise."""
+    """All heads of one kind, (layers, heads, query, key), from 0 to 1. `query`, `key`: names of
+    texts; `numbers`: the layers' numbers on screen. `places`: tile (layer × heads + head) → its
+    place; `values`: a text for each tile, or empty. Tiles by state: `focus` is selected, `faded`
+    lack the chosen pattern, `off` are switched off, `marked` are changed otherwise."""
 
     name: str
     query: str
@@ -61,7 +61,7 @@ class Tiles:
     marked: Collection[int] = ()
 
 
-# What is drawn
+# Figures
 
 
 def head(
@@ -73,7 +73,7 @@ def head(
     query: Axis,
     key: Axis,
 ) -> bytes:
-    """One picture, (query, key), with its tokens and `notes` below the title; `metadata` goes into
+    """One head, (query, key), with its tokens, and `notes` below the title; `metadata` goes into
     the file."""
     rows, columns = weights.shape
     masked = weights == 0
@@ -116,7 +116,7 @@ def grid(
     texts: Mapping[str, Sequence[str]],
     legend: str,
 ) -> bytes:
-    """All heads, one block a kind, below them the tokens of each text."""
+    """All heads, one block per kind of attention, and below them the tokens of each text."""
     masked = any((part.weights == 0).any() for part in parts)
 
     def width(beside):
@@ -142,7 +142,7 @@ def grid(
         bottom = drawing.legend(right + 2 * FONT, first + 4 * FONT, legend, 240, masked)
         top = max(top, bottom)
         for name, tokens in texts.items():
-            # What does not break holds the two spaces apart, and ends no line.
+            # Non-breaking spaces keep the two apart and end no line.
             text = f"{name}: " + "\N{NO-BREAK SPACE} ".join(tokens)
             lines = drawing.wrapped([text], right - FONT, SMALL)
             if len(lines) > MOST_LINES:
@@ -158,7 +158,8 @@ def _with_hatching(notes: Sequence[str], masked: bool) -> list[str]:
 def _tiles(
     drawing: "Sheet", part: Tiles, left: float, top: float, width: float
 ) -> tuple[float, float]:
-    """Draws a part, its tiles about `width` pixels wide; gives its right and lower end."""
+    """Draw one kind of attention with tiles about `width` pixels wide. Returns its right and lower
+    edges."""
     layers, heads, rows, columns = part.weights.shape
     sharp = drawing.sharp
     drawing.write(left, top, part.name, 1.1 * FONT, bold=True)
@@ -167,7 +168,7 @@ def _tiles(
     top = drawing.paragraph(left, top, lines)
     left = round(left + TILES_LEFT - FONT)
     top = round(top + (0.3 if part.values else 1.8) * SMALL)
-    # A cell has a whole number of a PNG's pixels.
+    # A cell is a whole number of a PNG's pixels.
     height = width * float(np.clip(rows / max(columns, 1), 0.6, 1.6))
     across = max(1, round(sharp * width / max(columns, 1)))
     down = max(1, round(sharp * height / max(rows, 1)))
@@ -187,7 +188,7 @@ def _tiles(
         if tile not in part.faded and not weights.all():
             zero = weights == 0
             mask = zero.tobytes()
-            if mask not in regions_of:  # most tiles have the mask of another
+            if mask not in regions_of:  # most tiles share their mask with another
                 regions_of[mask] = regions(zero) * (across, down, across, down) / sharp
             masked.append(regions_of[mask] + np.array([*at, 0, 0]))
     drawing.cells(left, top, picture)
@@ -238,13 +239,13 @@ def scale() -> np.ndarray:
 
 
 def enlarged(cells: np.ndarray, across: int, down: int) -> np.ndarray:
-    """Each cell as many: a viewer that smooths a picture then leaves edges sharp."""
+    """Repeat each cell, so that edges stay sharp in viewers that smooth images."""
     return cells.repeat(down, axis=0).repeat(across, axis=1)
 
 
 def regions(masked: np.ndarray) -> np.ndarray:
-    """Rectangles, (rectangle, 4) of x, y, width and height, that cover what is masked: one for each
-    run of a row and of the rows below that have it too."""
+    """Rectangles (x, y, width, height) that cover the masked cells: one for each run of a row,
+    extended over the rows below with the same run."""
     boxes, begun = [], {}
     for y, row in enumerate([*masked, np.zeros(masked.shape[1], bool)]):
         ends = np.flatnonzero(np.diff(np.pad(row.astype(np.int8), 1))).tolist()
@@ -273,12 +274,12 @@ def short(label: str) -> str:
 
 @contextmanager
 def sheet(ending: str, title: str, sharp: int = SHARP) -> Iterator["Sheet"]:
-    """A white sheet for a file of that kind: "svg", "png" or "pdf"."""
+    """A white page for a file of type "svg", "png" or "pdf"."""
     from matplotlib import style
 
-    # Not rcdefaults(): as it empties the settings one by one it looks for a window to draw in.
+    # Not rcdefaults(): while it clears the settings one by one, it looks for a GUI backend.
     with ONE_AT_A_TIME, style.context(["default", WRITTEN]), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an SVG keeps letters that no font here has
+        warnings.simplefilter("ignore")  # an SVG may keep characters that no font here has
         yield Sheet(ending, title, sharp)
 
 
@@ -302,7 +303,7 @@ class Sheet:
         turned: bool = False,
         bold: bool = False,
     ) -> None:
-        """Text on the base line at y; `turned` runs upwards."""
+        """Text with its baseline at y; `turned`: upwards."""
         text = plain(text) if self.ending == "svg" else self._lettered(text)
         self.axes.text(
             x, y, text, ha=align, va="baseline", color=INK, parse_math=False,
@@ -310,14 +311,14 @@ class Sheet:
         )  # fmt: skip
 
     def paragraph(self, x: float, y: float, lines: Sequence[str]) -> float:
-        """Small lines below y; gives the last base line."""
+        """Small lines of text below y. Returns the last baseline."""
         for line in lines:
             y += 1.4 * SMALL
             self.write(x, y, line, SMALL)
         return y
 
     def cells(self, x: float, y: float, colours: np.ndarray) -> None:
-        """Pixels (rows, columns, rgba), `sharp` of them to each pixel of the sheet."""
+        """An image (rows, columns, rgba), `sharp` of its pixels to each pixel of the page."""
         if colours.size:
             height, width = (length / self.sharp for length in colours.shape[:2])
             self.axes.imshow(
@@ -326,11 +327,11 @@ class Sheet:
             )  # fmt: skip
 
     def frame(self, boxes, colour: str = BORDER, thick: float = 1) -> None:
-        """Rectangles (x, y, width, height) without filling, all in one path."""
+        """Outlines of rectangles (x, y, width, height), all in one path."""
         self._path(boxes, edgecolor=colour, linewidth=thick, joinstyle="miter")
 
     def hatch(self, boxes) -> None:
-        """Rectangles filled with lines, all in one path: one each would be slow and large."""
+        """Hatched rectangles, all in one path: one path for each would be slow and large."""
         self._path(boxes, hatch="/////", edgecolor=HATCH, linewidth=0)
 
     def cross(self, boxes) -> None:
@@ -343,7 +344,7 @@ class Sheet:
                 self.axes.add_artist(line)
 
     def corners(self, points) -> None:
-        """A triangle in the upper right corner of each tile, whose corner is the point."""
+        """A triangle in the upper right corner of each tile; a point is that corner."""
         from matplotlib.patches import Polygon
 
         for x, y in points:
@@ -364,7 +365,7 @@ class Sheet:
         self.axes.add_artist(PathPatch(path, facecolor="none", clip_on=False, **how))
 
     def legend(self, x: float, y: float, name: str, tall: float, masked: bool) -> float:
-        """The scale of colours; gives its lower end."""
+        """Draw the colour scale. Returns its lower edge."""
         x, y, steps = round(x), round(y), round(tall - 20)
         self.write(x, y, name, SMALL)
         colours = shades(np.linspace(1, 1e-9, steps)[:, None])
@@ -387,7 +388,7 @@ class Sheet:
         )
 
     def fitting(self, texts: Sequence[str], room: float, size: float) -> float:
-        """`size`, or a smaller one by which each of the texts fits."""
+        """The largest font size up to `size` at which all texts fit."""
         widest = max((self.width(text, size) for text in texts), default=0)
         return min(size, max(6, size * (room - 3) / max(widest, 1)))
 
@@ -398,7 +399,7 @@ class Sheet:
         )[0]
 
     def wrapped(self, sentences: Sequence[str], room: float, size: float) -> list[str]:
-        """Sentences as lines that fit; a longer word is cut."""
+        """Sentences broken into lines that fit; a longer word is cut."""
         lines = []
         for sentence in sentences:
             line = ""
@@ -422,7 +423,7 @@ class Sheet:
         return RendererAgg(1, 1, 72)
 
     def _lettered(self, text: str) -> str:
-        """The text with letters that no font has written by their code, such as U+4E2D."""
+        """The text, with characters that no font has replaced by their codes, such as U+4E2D."""
         text, known = plain(text), letters(FAMILY)
         if known.issuperset(text):
             return text
@@ -441,7 +442,7 @@ class Sheet:
         return FontProperties(family=families, size=size, weight="bold" if bold else "normal")
 
     def file(self, width: float, height: float, metadata: str) -> bytes:
-        """The sheet, cut to that size, with `metadata` in it."""
+        """The page as a file, cropped to this size, with `metadata`."""
         from matplotlib.backends import backend_agg, backend_pdf, backend_svg
 
         width, height = int(np.ceil(width)), int(np.ceil(height))
@@ -461,7 +462,7 @@ class Sheet:
 
 
 def plain(text: str) -> str:
-    """Text of one line; what is not seen or not a letter is written by its code."""
+    """Text on one line; invisible characters become codes."""
     return "".join(
         c if c.isprintable() or c == "\N{NO-BREAK SPACE}" else " " if c.isspace() else code(c)
         for c in text
@@ -482,8 +483,8 @@ def letters(family: str) -> frozenset[str]:
 
 @cache
 def other_fonts(truetype: bool) -> dict[str, str]:
-    """Letter → a family on this machine that has it; with `truetype` of those that a PDF takes as
-    they are."""
+    """Character → an installed font family that has it; with `truetype`, only fonts that a PDF can
+    embed."""
     from matplotlib.font_manager import fontManager
     from matplotlib.ft2font import FT2Font
 
@@ -497,12 +498,12 @@ def other_fonts(truetype: bool) -> dict[str, str]:
                 for number in FT2Font(font.fname).get_charmap():
                     families.setdefault(chr(number), font.name)
         except (OSError, RuntimeError):
-            continue  # removed since, or broken
+            continue  # removed in the meantime, or broken
     return families
 
 
 def _postscript(path: str) -> bool:
-    """Whether the letters of a font are not TrueType's."""
+    """Whether a font has PostScript instead of TrueType outlines."""
     with open(path, "rb") as file:
         start = file.read(16)
         if start.startswith(b"ttcf"):  # a collection: its first font

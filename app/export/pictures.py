@@ -1,6 +1,6 @@
 """The selected head and the grid of all heads as pictures, and both as a page of HTML.
 
-Each function takes a View and gives bytes; every file carries the settings it was made with.
+Each function takes a View and returns bytes; every file contains the settings it was made with.
 """
 
 import json
@@ -8,11 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from app import labels, settings, theme
+from app import theme
 from app.components.grid_page import grid_page
 from app.components.packing import pack_trace, shrink
 from app.export import figures
 from app.export.view import View
+from app.state import options, settings
+from app.wording import part_names
 
 LEGENDS = {
     "linear": "weight",
@@ -22,20 +24,22 @@ LEGENDS = {
 
 
 def about(view: View) -> list[str]:
-    """Sentences below the title of a picture: the model, and what was changed."""
+    """Sentences below the title of a picture: the model and the changes."""
     model = f"Model {view.settings['model']}"
-    # Of a difference, which the screen alone draws, a file shows the run that it is taken from.
-    shows = {settings.DIFFERENCE: settings.WITH, settings.TO_OTHER: settings.THIS}
-    drawn = {key: shows.get(v, v) if key == "shows" else v for key, v in view.settings.items()}
-    return [" · ".join([model, *settings.headers(drawn)])]
+    # Differences are drawn on screen only; a file shows the run itself.
+    shows = {options.DIFFERENCE: options.WITH, options.TO_OTHER: options.THIS}
+    settings_drawn = {
+        key: shows.get(v, v) if key == "shows" else v for key, v in view.settings.items()
+    }
+    return [" · ".join([model, *settings.headers(settings_drawn)])]
 
 
 def head(view: View, ending: str) -> bytes:
     """The selected head with its tokens, as "svg", "png" or "pdf"."""
     picture, (kind, layer, number) = view.picture, view.head
-    query, key = labels.axes(view.trace, kind)
+    query, key = part_names.axes(view.trace, kind)
     query, key = replace(query, labels=picture.query), replace(key, labels=picture.key)
-    whole = replace(view.reading, least=0.0)  # a small weight is hidden, but not masked
+    whole = replace(view.reading, least=0.0)  # a small weight is hidden, not masked
     attention, texts = view.trace.attention[kind], view.trace.texts_of(kind)
     weights = whole.apply(attention, layer, number, *texts).weights
     weights = _scaled(weights, "linear", view.reading.least)
@@ -44,7 +48,7 @@ def head(view: View, ending: str) -> bytes:
 
 
 def grid(view: View, ending: str) -> bytes:
-    """All heads, or those of the selected kind where the grid shows no others."""
+    """All heads, or those of the selected kind if the grid shows only these."""
     focus, layer, head = view.head
     shown = replace(view.reading, average="", least=0.0)
     least = view.reading.least
@@ -66,7 +70,7 @@ def grid(view: View, ending: str) -> bytes:
         tiles = order["tiles"] if order else range(weights.shape[0] * weights.shape[1])
         parts.append(
             figures.Tiles(
-                name=labels.kind_name(view.trace, kind),
+                name=part_names.kind_name(view.trace, kind),
                 query=query,
                 key=key,
                 weights=_scaled(shrink(picture.weights, *every), view.look.scale, least),
@@ -86,12 +90,12 @@ def grid(view: View, ending: str) -> bytes:
 
 
 def _settings(view: View) -> str:
-    """The settings for a file's metadata, of letters that all of them take."""
+    """The settings for a file's metadata, in characters that all formats accept."""
     return json.dumps(dict(view.settings))
 
 
 def _scaled(weights: np.ndarray, scale: str, least: float) -> np.ndarray:
-    """What is 0 stays so and was masked; what is under `least` becomes nearly 0."""
+    """Weights below `least` become nearly 0; exact zeros, which mean masked, stay."""
     weights = np.where((weights > 0) & (weights < least), 1e-9, weights)
     if scale == "square root":
         return np.sqrt(weights)
@@ -105,5 +109,5 @@ def page(view: View) -> bytes:
     """The grid and the selected head as one HTML file that needs no server and no network."""
     title = f"{view.settings['model']}: what every head attends to"
     packed = pack_trace(view.trace, view.reading)
-    look = replace(view.look, palette=theme.WEIGHTS)  # no difference, as in `about`
+    look = replace(view.look, palette=theme.WEIGHTS)  # without a difference, as in `about`
     return grid_page(packed, look, title, focus=True).encode("utf-8")

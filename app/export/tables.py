@@ -1,7 +1,7 @@
-"""The weights as tables, as the model used them, whatever the pictures hide or merge.
+"""The weights as tables: as the model used them, without the display options.
 
-Each function takes a View and gives bytes. Parquet and NPZ carry the settings; a CSV file, which
-has no place for them, goes with `settings_json`.
+Each function takes a View and returns bytes. Parquet and NPZ contain the settings; a CSV file
+cannot, and comes with `settings_json`.
 """
 
 import io
@@ -12,14 +12,14 @@ from app.export.view import View, settings_json
 from model.corpus.tables import CsvFile, NpzFile, ParquetFile
 from model.probing.rows import KindWeights, kind_weights, tokens_of
 
-# Bytes that a weight takes in each kind of file, roughly, and how many bytes a file may have.
+# Bytes per weight in each file format, roughly, and the largest file.
 BYTES = {"csv": 45, "parquet": 5, "npz": 4}
 LARGEST_FILE = 256 * 2**20
 
 
-def weights_of(view: View, one: bool) -> list[KindWeights]:
-    """All weights, or with `one` those of the selected head."""
-    if not one:
+def weights_of(view: View, one_head: bool) -> list[KindWeights]:
+    """All weights, or with `one` only those of the selected head."""
+    if not one_head:
         return list(kind_weights([view.trace], [1]))
     kind, layer, head = view.head
     query, key = (text.tokens for text in view.trace.texts_of(kind))
@@ -28,40 +28,40 @@ def weights_of(view: View, one: bool) -> list[KindWeights]:
     return [KindWeights(1, kind, layers, weights, query, key, head)]
 
 
-def size(view: View, ending: str, one: bool) -> int:
-    """About how many bytes a table will have."""
+def size(view: View, ending: str, one_head: bool) -> int:
+    """The size of a table in bytes, roughly."""
     kind, *_ = view.head
     attention = view.trace.attention
     count = sum(w.size for w in attention.values())
-    return BYTES[ending] * (attention[kind][0, 0].size if one else count)
+    return BYTES[ending] * (attention[kind][0, 0].size if one_head else count)
 
 
-def csv(view: View, one: bool = False) -> bytes:
-    """See model.corpus.tables.CsvFile; it opens safely in a spreadsheet."""
+def csv(view: View, one_head: bool = False) -> bytes:
+    """CSV, safe to open in a spreadsheet (model.corpus.tables.CsvFile)."""
     file = io.BytesIO()
-    CsvFile(file).write(weights_of(view, one))
+    CsvFile(file).write(weights_of(view, one_head))
     return file.getvalue()
 
 
-def parquet(view: View, one: bool = False) -> bytes:
+def parquet(view: View, one_head: bool = False) -> bytes:
     """See model.corpus.tables.ParquetFile. The settings are JSON in the file's metadata, under
     "headlight"."""
     file = io.BytesIO()
     table = ParquetFile(file)
-    table.write(weights_of(view, one))
+    table.write(weights_of(view, one_head))
     table.writer.add_key_value_metadata({"headlight": settings_json(view).decode()})
     table.close()
     return file.getvalue()
 
 
-def npz(view: View, one: bool = False) -> bytes:
+def npz(view: View, one_head: bool = False) -> bytes:
     """For np.load: "encoder", "decoder", "cross" (layers, heads, query, key), "source" and
     "target" (tokens), "settings" (JSON). Of one head: its (1, 1, query, key)."""
     file = io.BytesIO()
     arrays = NpzFile(file)
     attention = view.trace.attention
-    if one:
-        (head,) = weights_of(view, one)
+    if one_head:
+        (head,) = weights_of(view, one_head)
         attention = {head.kind: head.weights}
     for name, weights in attention.items():
         arrays.write(name, weights)

@@ -1,4 +1,4 @@
-"""A trace and how it is shown: what every exported file is made from. No Streamlit."""
+"""A trace with its display options: the input of every exported file. No Streamlit."""
 
 import json
 import re
@@ -6,22 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from app import labels, settings
-from app.components.packing import Look
-from app.pages import HOME, PAGES
+from app.components.packing import GridOptions
+from app.state import settings
+from app.state.pages import HOME, PAGES
+from app.wording import part_names
 from model.analysis.reading import LabelledWeights, Reading
 from model.probing.trace import Trace
 
 
 @dataclass(frozen=True)
 class View:
-    """A trace and how it is shown. `settings` are those of the top bar and of `page`, the one
-    that a link leads to; `look` holds the selected head, counted from 0."""
+    """A trace with its display options. `settings`: those of the top bar and of `page`, which a
+    link leads to; `grid_options`: holds the selected head, counted from 0."""
 
     trace: Trace
     settings: Mapping
     reading: Reading
-    look: Look
+    look: GridOptions
     page: str = HOME
 
     @property
@@ -31,21 +32,21 @@ class View:
 
     @property
     def name(self) -> str:
-        return labels.picture_name(self.trace, *self.head, self.reading.average)
+        return part_names.picture_name(self.trace, *self.head, self.reading.average)
 
     @property
     def picture(self) -> LabelledWeights:
-        """The selected head, or the mean, as it is read."""
+        """The selected head, or a mean, with the display options applied."""
         kind, layer, head = self.head
         weights = self.trace.attention[kind]
         return self.reading.apply(weights, layer, head, *self.trace.texts_of(kind))
 
 
 def stem(view: View, what: str = "") -> str:
-    """The name of a file without its ending: model, then `what`, else kind, layer and head."""
+    """A file name without extension: the model, then `what`, or else kind, layer and head."""
     model, step = view.settings["model"], view.settings["step"]
     kind, layer, head = view.head
-    number = labels.layer_number(view.trace, kind, layer)
+    number = part_names.layer_number(view.trace, kind, layer)
     parts = {
         "": f"layer-{number}-head-{head + 1}",
         "heads": f"layer-{number}-mean-over-heads",
@@ -62,7 +63,7 @@ def settings_json(view: View) -> bytes:
 
 
 def permalink(chosen: Mapping, page: str) -> str:
-    """What follows the app's address to come back to the view."""
+    """The query string of a link to this view."""
     as_text = {
         key: settings.SETTINGS[key].as_text(value) for key, value in chosen.items() if value != ""
     }

@@ -1,4 +1,4 @@
-"""Every head in numbers, as a table, of a sentence or with the intervals of a survey."""
+"""A table of all heads with their measures, from one sentence or from a survey with intervals."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -6,7 +6,9 @@ from types import MappingProxyType
 import numpy as np
 
 from app.charts import Points
-from app.labels import INTERVAL, SHARES, P, escaped, head_numbers, layer_number
+from app.wording.formats import escaped
+from app.wording.head_card import INTERVAL, SHARES, P, head_numbers
+from app.wording.part_names import layer_number
 from model.analysis.head_metrics import (
     ANY,
     Measured,
@@ -16,8 +18,8 @@ from model.analysis.head_metrics import (
 from model.corpus.survey import ALIGNMENT, IN_WORDS, POSITIONAL, SIGNIFICANT, Survey
 from model.probing.trace import Trace
 
-SCORE = "score"  # of the pattern that the table is filtered by
-RULED = {  # shares that a survey has beside those of Measured → on what
+SCORE = "score"  # the column for the pattern that filters the table
+RULED = {  # further shares of a survey → their names
     POSITIONAL: "one offset",
     ALIGNMENT: "aligned",
     "separators": "separators",
@@ -83,11 +85,11 @@ def _lost(survey: Survey, kind: str, layer: int, head: int) -> dict:
     for name in filter(None, (survey.card["score"], "loss")):
         column = lost_name(name)
         row |= _with_interval(column, known.get(name)) | {column + P: known[name]["p_holm"]}
-    return row | {"named": ", ".join(one.name for one in survey.names(kind, layer, head))}
+    return row | {"named": ", ".join(named.name for named in survey.names(kind, layer, head))}
 
 
 def _surveyed(known: Mapping[str, Mapping]) -> dict:
-    """The numbers of a head in a survey, with their intervals."""
+    """The measures of a head in a survey, with their intervals."""
     row = {}
     for name in UNITS:
         row |= _with_interval(name, known.get(name))
@@ -96,8 +98,8 @@ def _surveyed(known: Mapping[str, Mapping]) -> dict:
     return row
 
 
-def _with_interval(column: str, found: Mapping | None, scale: int = 1) -> dict:
-    value, *ends = (found and found[name] for name in ("value", "low", "high"))
+def _with_interval(column: str, row: Mapping | None, scale: int = 1) -> dict:
+    value, *ends = (row and row[name] for name in ("value", "low", "high"))
     if value is None:
         return {column: None, column + INTERVAL: None}
     return {
@@ -107,12 +109,12 @@ def _with_interval(column: str, found: Mapping | None, scale: int = 1) -> dict:
 
 
 def lost_name(measure: str) -> str:
-    """What is lost without a head, as the head of a column."""
+    """The column title for what is lost without a head."""
     return f"{ABLATION}, {IN_WORDS[measure].partition(', of')[0].removeprefix('the ')}"
 
 
 def numbers_of(rows: Sequence[Mapping]) -> list[str]:
-    """The columns of a table of heads with numbers that one may compare, ablation first."""
+    """The columns with comparable numbers, ablation first."""
     names = dict.fromkeys(
         name
         for row in rows
@@ -130,7 +132,7 @@ def interval(ends: tuple[float, float] | None, digits: int) -> str:
 
 
 def digits_of(column: str, surveyed: bool) -> int:
-    """Of the numbers in a column of the table of heads."""
+    """The unit of the numbers in a column."""
     if column in PERCENTAGES:
         return 0
     if column in UNITS:
@@ -139,16 +141,16 @@ def digits_of(column: str, surveyed: bool) -> int:
 
 
 def ablated(column: str) -> str:
-    """What a column of ablation is."""
+    """An explanation of the ablation column."""
     if column == ABLATION:
         return "By how much the log-probability of the output changes without the head."
     return "By how much the score of the survey changes without the head."
 
 
 def points(rows: Sequence[Mapping], across: str, up: str) -> dict[str, Points]:
-    """Kind → its heads as points, of two columns of a table of heads; what has no number is left
-    out."""
-    found: dict[str, list] = {}
+    """Kind → its heads as points, from two columns of the table; heads without a number are
+    omitted."""
+    by_kind: dict[str, list] = {}
     for number, row in enumerate(rows):
         if row.get(across) is None or row.get(up) is None:
             continue
@@ -157,16 +159,16 @@ def points(rows: Sequence[Mapping], across: str, up: str) -> dict[str, Points]:
             (row[column], *(row.get(column + INTERVAL) or (row[column],) * 2))
             for column in (across, up)
         ]
-        found.setdefault(row["attention"], []).append((name, number, *sides))
+        by_kind.setdefault(row["attention"], []).append((name, number, *sides))
     return {
         kind: Points(names, numbers, np.array(x).T, np.array(y).T)
-        for kind, heads in found.items()
+        for kind, heads in by_kind.items()
         for names, numbers, x, y in [zip(*heads, strict=True)]
     }
 
 
 def sentences_explained(habit: str, most: int) -> str:
-    """How the sentences of a head were chosen."""
+    """An explanation of how a head's sentences were chosen."""
     return (
         f"Your own lines (the first {most}) and the example sentences, by how far the head is "
         f"beyond a uniform one in what it is named for, “{habit}”. Click one to read it; then "
@@ -175,7 +177,7 @@ def sentences_explained(habit: str, most: int) -> str:
 
 
 def surveyed_on(survey: Survey, as_trained: bool) -> str:
-    """What the numbers of a survey are of."""
+    """What a survey was measured on."""
     change = "the score" if survey.card["score"] else "the loss"
     lost = lost_name(survey.card["score"] or "loss")
     test = f" ({escaped(test)})" if (test := survey.card.get("test")) else ""

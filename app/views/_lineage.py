@@ -1,22 +1,24 @@
-"""From the paper to Llama: what each part that came later changes on the sentence."""
+"""From the paper to Llama: what each later part changes for this sentence."""
 
 import streamlit as st
 
-from app import charts, compute, session
+from app import charts, selection
 from app.components.figure import panel
-from app.views import _systems_in_words
+from app.results import system_results
+from app.state import widgets
+from app.wording import system_texts
 from model.analysis.lineage import LINE, N_KEY_HEADS, SIZES
 
 
 def draw(controls, projector: bool) -> None:
-    effects = compute.lineage_of(*session.default_run())
-    name = session.draw("swap", controls)
+    effects = system_results.lineage_of(*selection.default_run())
+    name = widgets.draw("swap", controls)
     swap, effect = LINE[name], effects[name]
-    told, drawn = st.columns([2, 3], gap="medium")
-    with told:
-        st.markdown(_systems_in_words.swap(swap))
-        st.markdown(_systems_in_words.effect(swap, effect))
-    with drawn:
+    text_column, figure_column = st.columns([2, 3], gap="medium")
+    with text_column:
+        st.markdown(system_texts.swap(swap))
+        st.markdown(system_texts.effect(swap, effect))
+    with figure_column:
         curves = effect.curves
         across = charts.Axis(curves.across, curves.places)
         panel(
@@ -28,7 +30,7 @@ def draw(controls, projector: bool) -> None:
             projector=projector,
         )
     st.subheader("One part after the other")
-    st.markdown(_systems_in_words.lineage(effects))
+    st.markdown(system_texts.lineage(effects))
     st.markdown(
         "Each row is the model of the row above with one part in the place of another; the first "
         f"is the paper's. All have {SIZES['n_decoder_layers']} layers of {SIZES['n_heads']} heads, "

@@ -1,5 +1,5 @@
-"""The positions lab: what is in a positional table, and what a model does with another one, or
-with two words in each other's place. Sections of the Positions page, one on the page at a time."""
+"""The positions lab: what a positional table contains, and what a model does with another one, or
+with two words swapped. The page shows one section at a time."""
 
 import math
 from collections.abc import Sequence
@@ -11,11 +11,14 @@ import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app import catalog, charts, compute, labels, session
-from app.catalog import ModelView
+from app import charts, selection
 from app.components.figure import panel
-from app.settings import LAB as SECTIONS
-from app.settings import SETTINGS
+from app.results import passes, position_results
+from app.state import catalog, session, widgets
+from app.state.catalog import ModelView
+from app.state.options import LAB as SECTIONS
+from app.state.settings import SETTINGS
+from app.wording import formats, model_texts
 from model.analysis import positions
 from model.probing import position_tables
 from model.probing.run import Run
@@ -23,15 +26,15 @@ from model.probing.sites import embeddings_of
 from model.probing.trace import Trace
 
 SHOWN = 64  # positions of a table that are drawn
-MOST_ROWS = 200  # of a table of answers
-MOST_SWAPPED = 64  # tokens to choose from, and to draw
+MAX_ANSWER_ROWS = 200  # of a table of answers
+MOST_SWAPPED = 64  # tokens that can be chosen and drawn
 CONTROL = {"width": 300}
 
 
 @dataclass(frozen=True)
 class Lab:
-    """What a section is of: a view and its run, their trace, and the name of one side. Its controls
-    stand in a line above it."""
+    """The input of a section: a view, its run and trace, and the name of one side. Its controls
+    form a line above it."""
 
     view: ModelView
     run: Run
@@ -46,43 +49,43 @@ class Lab:
 
     @property
     def table(self) -> np.ndarray:
-        return compute.positional_table(self.view, self.side)
+        return position_results.positional_table(self.view, self.side)
 
     def choose(self, key: str, lowest: int, highest: int) -> int:
-        """By a slider, or the one value there is."""
+        """A slider, or the only possible value."""
         if highest <= lowest:
             return lowest
         default = min(max(SETTINGS[key].default, lowest), highest)
         limits = {"least": lowest, "most": highest, "default": default}
-        return session.draw(key, self.controls, CONTROL, **limits)
+        return widgets.draw(key, self.controls, CONTROL, **limits)
 
     def panel(self, title: str, drawn: go.Figure, caption: str, key: str, alt: str) -> None:
         panel(title, drawn, caption, key, alt, self.projector)
 
     @property
     def of_text(self) -> bool:
-        """Whether the model predicts a class of the text as a whole, and not of what comes next."""
+        """Whether the model predicts one class for the whole text."""
         return self.trace.predicted.predicts == "class"
 
     @property
     def wanted_token(self) -> str:
-        """Which token the model gives a probability, in words: "" where it gives none."""
+        """In words, which token the probabilities are about; "" for a model without any."""
         return {"next token": "next token", "masked token": "token that stands there"}.get(
             self.trace.predicted.predicts, ""
         )
 
     @property
     def answers(self) -> bool:
-        """Whether the model predicts anything: one that makes a vector of a text does not."""
+        """Whether the model predicts anything; an embedding model does not."""
         return self.of_text or bool(self.wanted_token)
 
 
 def wavelengths(lab: Lab) -> None:
-    """How slow each pair of dimensions is, and what the scale N does to it."""
+    """The wavelength of each pair of dimensions, and how the scale N changes it."""
     table, trace = lab.table, lab.trace
     width, length = table.shape[1], len(trace.texts[lab.side].ids)
     sinusoidal = lab.kind_of_table == "sinusoidal"
-    base = session.draw("base", lab.controls, CONTROL)
+    base = widgets.draw("base", lab.controls, CONTROL)
     scaled = positions.sinusoids(SHOWN, width, base)
     turns = {f"the paper's, N = {base:,}": positions.wavelengths(scaled)}
     if sinusoidal:
@@ -136,7 +139,7 @@ def wavelengths(lab: Lab) -> None:
         alt=f"How alike positions are over their distance, the model's own and at N = {base}",
     )
 
-    scales = compute.positions_by_scale()
+    scales = position_results.positions_by_scale()
     length, width = next(iter(scales.values())).shape
     lab.panel(
         "The scale N in five tables",
@@ -154,7 +157,7 @@ def wavelengths(lab: Lab) -> None:
 
 
 def distance(lab: Lab) -> None:
-    """PE·PEᵀ, and whether it depends on distance alone."""
+    """PE·PEᵀ, and whether it depends only on distance."""
     table = lab.table[:SHOWN]
     products = positions.products(table)
     by_distance = positions.by_distance(products)
@@ -210,7 +213,7 @@ def rotation(lab: Lab) -> None:
     turn = positions.rotation(table, pair, k)
     fits = turn.error <= 1e-6
     step = abs(positions.rotation(table, pair, 1).angle)
-    once = 2 * math.pi / max(step, 1e-6) if fits else 24  # no need to go round twice
+    once = 2 * math.pi / max(step, 1e-6) if fits else 24  # one full turn is enough
     length = min(len(table), max(k + 1, min(SHOWN, round(once))))
     left, right = st.columns(2)
     with left:
@@ -255,15 +258,15 @@ def rotation(lab: Lab) -> None:
 def others(lab: Lab) -> None:
     """The same sentence under sinusoidal, learned, no and shifted positions."""
     view, run, trace = lab.view, lab.run, lab.trace
-    before, own_kind = compute.answers_of(view, run), lab.kind_of_table
+    before, own_kind = passes.answers_of(view, run), lab.kind_of_table
     longest = max(len(text.ids) for text in trace.texts.values())
     room = view.model.config.max_length - longest
     kinds = [kind for kind in position_tables.KINDS if kind != "shifted" or room > 0]
-    kind = session.draw("instead", lab.controls, {"width": "content"}, options=kinds)
+    kind = widgets.draw("instead", lab.controls, {"width": "content"}, options=kinds)
     shift = min(room, session.values().get("shift", SETTINGS["shift"].default))
     if kind == "shifted":
         shift = lab.choose("shift", 1, min(room, 100))
-    effect = compute.effect_of(view, run, kind, shift)
+    effect = position_results.effect_of(view, run, kind, shift)
     layers = [
         f"{site.kind} {site.layer + 1}" for part in effect.moved for site in trace.kinds[part]
     ]
@@ -287,7 +290,9 @@ def others(lab: Lab) -> None:
     with right:
         st.subheader("What changes")
         what_changes(lab, kinds, shift)
-        is_own = "its own, so nothing may change" if kind == own_kind else labels.POSITIONS[kind]
+        is_own = (
+            "its own, so nothing may change" if kind == own_kind else model_texts.POSITIONS[kind]
+        )
         st.caption(
             f"This model's own table is {own_kind}. “{kind.capitalize()}” is here {is_own}. A "
             "moved share is the part of a row's weight that lies elsewhere than with its own "
@@ -307,22 +312,24 @@ def others(lab: Lab) -> None:
     )
     answers_table(lab, before, effect.answers, "own", kind)
     if view.checkpoint.writes and not catalog.random_weights(view.name):
-        text = session.text()
-        usual, anew = (compute.written_under(view, text, name, shift) for name in (own_kind, kind))
+        text = selection.text()
+        usual, anew = (
+            position_results.written_under(view, text, name, shift) for name in (own_kind, kind)
+        )
         st.markdown(
             f"A target that it writes by itself, with its own positions: "
-            f"**{labels.escaped(usual) or '(nothing)'}**  \n"
-            f"and with “{kind}”: **{labels.escaped(anew) or '(nothing)'}**"
+            f"**{formats.escaped(usual) or '(nothing)'}**  \n"
+            f"and with “{kind}”: **{formats.escaped(anew) or '(nothing)'}**"
         )
 
 
 def what_changes(lab: Lab, kinds: Sequence[str], shift: int) -> None:
-    """What each kind of positions moves, and what it does to the answers."""
-    view, run, before = lab.view, lab.run, compute.answers_of(lab.view, lab.run)
+    """How far each kind of positions moves the heads, and its effect on the predictions."""
+    view, run, before = lab.view, lab.run, passes.answers_of(lab.view, lab.run)
     probability_column = f"the {lab.trace.predicted.title}'s tokens"
     rows = []
     for name in kinds:
-        effect = compute.effect_of(view, run, name, shift)
+        effect = position_results.effect_of(view, run, name, shift)
         named = f"shifted by {shift}" if name == "shifted" else name
         row = {"positions": f"{name} (its own)" if name == lab.kind_of_table else named}
         row |= {f"{part} moved": float(far.mean()) for part, far in effect.moved.items()}
@@ -352,7 +359,7 @@ def what_changes(lab: Lab, kinds: Sequence[str], shift: int) -> None:
     )
 
 
-def answers_of_classes(classes: tuple[str, ...], answers: dict[str, positions.Answers]) -> None:
+def answers_of_classes(classes: tuple[str, ...], answers: dict[str, positions.Predictions]) -> None:
     st.caption("Probability of each class.")
     table = {"class": classes} | {name: answer.wanted for name, answer in answers.items()}
     st.dataframe(
@@ -365,10 +372,10 @@ def answers_of_classes(classes: tuple[str, ...], answers: dict[str, positions.An
 
 
 def answers_table(
-    lab: Lab, before: positions.Answers, after: positions.Answers, first: str, second: str
+    lab: Lab, before: positions.Predictions, after: positions.Predictions, first: str, second: str
 ) -> None:
-    """Position by position of the predicted side, before and after."""
-    shown, side = min(len(before.best), MOST_ROWS), lab.trace.predicted
+    """Predictions at each position, before and after."""
+    shown, side = min(len(before.best), MAX_ANSWER_ROWS), lab.trace.predicted
     if shown < len(before.best):
         st.info(f"The first {shown} of {len(before.best):,} {side.title} positions are shown.")
     read = lab.trace.texts[side.name].tokens[: len(before.best)]
@@ -401,7 +408,7 @@ def answers_table(
 
 
 def swap(lab: Lab) -> None:
-    """Two words in each other's place, with and without positions."""
+    """Two words swapped, with and without positions."""
     view, trace = lab.view, lab.trace
     text, side = lab.run.texts[0], next(iter(trace.sides.values()))
     length = len(text.ids)
@@ -414,15 +421,17 @@ def swap(lab: Lab) -> None:
     options = [f"{i} {text.tokens[i]}" for i in places]
     defaults = options[1 if len(places) > 2 else 0], options[-2 if len(places) > 3 else -1]
     picked = [
-        options.index(session.draw(key, lab.controls, CONTROL, options=options, default=default))
+        options.index(widgets.draw(key, lab.controls, CONTROL, options=options, default=default))
         for key, default in zip(("first", "second"), defaults, strict=True)
     ]
     if text.ids[picked[0]] == text.ids[picked[1]]:
         st.info("These two are the same token: choose two that differ.")
         return
     swaps = {
-        f"with positions ({lab.kind_of_table})": compute.reordered_of(view, lab.run, *picked),
-        "without positions": compute.reordered_of(view, lab.run, *picked, "none"),
+        f"with positions ({lab.kind_of_table})": position_results.reordered_of(
+            view, lab.run, *picked
+        ),
+        "without positions": position_results.reordered_of(view, lab.run, *picked, "none"),
     }
     with_positions, without = swaps.values()
     switches = next(iter(trace.kinds.values()))[0].masks
@@ -431,11 +440,11 @@ def swap(lab: Lab) -> None:
         if "causal" in switches and trace.masks.causal
         else ""
     )
-    rows = slice(int(side.begins), int(side.begins) + len(places))  # <s> stands where it stood
+    rows = slice(int(side.begins), int(side.begins) + len(places))  # <s> keeps its place
     read = trace.texts[side.name].tokens
     new = charts.Axis("row after", [read[i] for i in without.order[rows]])
     old = charts.Axis("row before", read[rows])
-    apart = {name: one.distances[rows, rows] for name, one in swaps.items()}
+    apart = {name: reordered.distances[rows, rows] for name, reordered in swaps.items()}
     largest = max(float(far.max()) for far in apart.values())
     lab.panel(
         "Two words change places: how far each row is from each row before",
@@ -457,7 +466,7 @@ def swap(lab: Lab) -> None:
         alt=f"Distances of the {side.stack}'s rows after and before the swap, with and without "
         "positions",
     )
-    far = {name: one.moved[rows] for name, one in swaps.items()}
+    far = {name: reordered.moved[rows] for name, reordered in swaps.items()}
     lab.panel(
         "How far each token moved",
         charts.lines(far, new, "moved").update_xaxes(tickangle=-90),
@@ -469,8 +478,10 @@ def swap(lab: Lab) -> None:
         return
     st.subheader("What the model answers")
     apart = {
-        name: float(np.nanmax(np.abs(one.answers_after.wanted - one.answers_before.wanted)))
-        for name, one in swaps.items()
+        name: float(
+            np.nanmax(np.abs(reordered.answers_after.wanted - reordered.answers_before.wanted))
+        )
+        for name, reordered in swaps.items()
     }
     st.markdown(
         "The largest change of a probability: "
@@ -482,10 +493,10 @@ def swap(lab: Lab) -> None:
             view.classes,
             {
                 f"{name}, {when}": answers
-                for name, one in swaps.items()
+                for name, reordered in swaps.items()
                 for when, answers in (
-                    ("before", one.answers_before),
-                    ("after", one.answers_after),
+                    ("before", reordered.answers_before),
+                    ("after", reordered.answers_after),
                 )
             },
         )

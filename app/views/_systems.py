@@ -1,19 +1,21 @@
-"""The systems that describe a Transformer from scratch, and what each does its own way."""
+"""The systems that describe a Transformer from scratch, and how they differ."""
 
 import streamlit as st
 
-from app import charts, compute, session
+from app import charts, selection
 from app.components.figure import panel
-from app.views import _little_examples as little_examples
-from app.views import _systems_in_words
+from app.results import layer_results, passes, system_results
+from app.state import widgets
+from app.views import _small_examples as little_examples
+from app.wording import system_texts
 from model.analysis.family import LAYERS, SIZES
 from model.presets import PRESETS, parameters
 from model.provenance import SOURCES
 
 
 def draw(controls, projector: bool) -> None:
-    measured = compute.family_of(*session.default_run())
-    name = session.draw("system", controls)
+    measured = system_results.family_of(*selection.default_run())
+    name = widgets.draw("system", controls)
     preset, source = PRESETS[name], SOURCES[name]
     system, lengths = st.columns(2, gap="medium")
     with system:
@@ -24,10 +26,10 @@ def draw(controls, projector: bool) -> None:
         )
         if source.disagreements:
             st.markdown("**Where its text and its code disagree**")
-            st.markdown(_systems_in_words.disagreements(source))
+            st.markdown(system_texts.disagreements(source))
         if source.repairs:
             st.markdown("**Built as meant**")
-            st.markdown(_systems_in_words.repairs(source))
+            st.markdown(system_texts.repairs(source))
     layers = [*("in", *(f"layer {i + 1}" for i in range(LAYERS)))]
     with lengths:
         panel(
@@ -42,18 +44,18 @@ def draw(controls, projector: bool) -> None:
             projector=projector,
         )
     if name == "van_dijck":
-        little_examples.van_dijck(compute.three_words(), projector)
+        little_examples.van_dijck(system_results.three_words(), projector)
     elif name == "bloem":
-        run = session.run()
-        view = session.view(run)
+        run = selection.run()
+        view = selection.view(run)
         little_examples.self_attention_without_parameters(
-            next(iter(compute.trace_of(view, run).texts.values())),
-            compute.vectors_of(view, run),
+            next(iter(passes.trace_of(view, run).texts.values())),
+            layer_results.vectors_of(view, run),
             projector,
         )
 
     st.subheader("What they do differently, and what it does to your sentence")
-    st.markdown(_systems_in_words.differences(measured))
+    st.markdown(system_texts.differences(measured))
 
     positions = [str(i) for i in range(measured["tokens"])]
     panel(

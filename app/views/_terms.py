@@ -1,35 +1,37 @@
-"""What adds up to a logit, as bars: the parts of the model that write the next token."""
+"""The terms of a logit as bars: the parts of the model that write the next token."""
 
 import streamlit as st
 
-from app import charts, labels, session
-from app.catalog import ModelView
+from app import charts
 from app.components.figure import figure
+from app.state import session
+from app.state.catalog import ModelView
+from app.wording import part_names
 from model.analysis.decomposition import Decomposition, Term
 from model.probing.sweeps import Score
 
-MOST = 12  # parts that have a bar of their own
+MOST = 12  # terms with a bar of their own
 HEIGHT = 400  # pixels
 FIGURE = "terms_figure"
 
 
 def wanted(view: ModelView, score: Score) -> str:
-    """What a logit is of, or a difference of two."""
-    ids = [one for one in (score.wanted, score.against) if one is not None]
+    """The name of the token of a logit, or of the two of a difference."""
+    ids = [token_id for token_id in (score.wanted, score.against) if token_id is not None]
     return " less ".join(f"“{answer}”" for answer in view.checkpoint.outputs(ids))
 
 
 def head_of(term: Term) -> dict:
-    """The settings that choose the head of a part; none where it is not one."""
+    """The settings that select a term's head; none if it is not a head."""
     if term.head is None:
         return {}
     return {"kind": term.kind, "layer": term.layer + 1, "head": term.head + 1}
 
 
 def bars(sum_of: Decomposition, name: str, projector: bool) -> None:
-    """The largest parts, for or against, of a logit of this name. A click selects a head."""
+    """The largest terms of a logit, positive or negative. A click selects a head."""
     largest = sum_of.largest()
-    names = [labels.term_name(term) for term, _ in largest[:MOST]]
+    names = [part_names.term_name(term) for term, _ in largest[:MOST]]
     values = [value for _, value in largest[:MOST]]
     if others := [value for _, value in largest[MOST:]]:
         names, values = [*names, "all others"], [*values, sum(others)]

@@ -1,13 +1,13 @@
-"""What the page Tokenizer says: of merges, and of each token where it comes from."""
+"""Texts of the page Tokenizer: merges, and the origin of each token."""
 
 from collections.abc import Sequence
 
+from model.sites import Side
 from model.tokenizer import Encoding
-from model.transformer import Side
 
 
 def no_merges(kind: str) -> str:
-    """A sentence on a tokenizer that is no BPE."""
+    """A sentence on a tokenizer other than BPE."""
     return (
         f"This model's tokenizer is {kind}, not BPE: it has no merges to show. Its normalisation, "
         "pre-tokens and tokens are its own."
@@ -15,7 +15,7 @@ def no_merges(kind: str) -> str:
 
 
 def merged(n_symbols: int, n_tokens: int, n_shown: int, n_learned: int) -> str:
-    """A sentence on the merges of a pre-token of so many symbols, of which some are shown."""
+    """A sentence on the merges of a pre-token, and on how many of them are shown."""
     learned = f"Rank 1 was learned first, rank {n_learned:,} last."
     if n_symbols - n_tokens > n_shown:
         return f"The first {n_shown} of {n_symbols - n_tokens:,} merges. {learned}"
@@ -26,8 +26,8 @@ def merged(n_symbols: int, n_tokens: int, n_shown: int, n_learned: int) -> str:
 def token_rows(
     side: Side, text: Encoding, read: Encoding, sources: Sequence[str] | None
 ) -> list[dict]:
-    """The tokens that a side reads, one row each, and where each comes from: of the text, of which
-    `sources` tell more, or what adds it."""
+    """The tokens of a side, one row each, with their origin: a pre-token of the text (`sources`),
+    or the part of the program that added them."""
     padding = len(read.ids) - len(text.ids) - side.begins - side.ends
     origins = [
         *[f"begins every {side.title}"] * side.begins,

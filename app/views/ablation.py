@@ -1,29 +1,35 @@
-"""What every head, sublayer and token is for: each changed by itself, and what that does."""
+"""What every head, sublayer and token contributes: each is changed on its own."""
 
 from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
 
-from app import charts, compute, effects, labels, session
+from app import charts, selection
 from app.components.figure import figure
-from app.settings import SWEEPS
+from app.results import passes, sweep_results
+from app.shell import sweeps
+from app.state import messages, session, widgets
+from app.state.options import SWEEPS
+from app.wording import change_texts
 
 HEIGHT = 400  # pixels
 TABLE = "effects_table"
 
-run = session.run()
-view = session.view(run)
-trace = compute.trace_of(view, run)
+run = selection.run()
+view = selection.view(run)
+trace = passes.trace_of(view, run)
 with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-    name = SWEEPS[session.draw("sweep")]
-    effects.draw_score(trace)
-run = replace(run, other=session.other_run())
-if (tokens := compute.tokens_of_sweep(view, run, name)) > (most := compute.most_tokens(view)):
-    st.info(labels.too_large_a_sweep(tokens, most))
-    raise session.NothingToShow
-swept = effects.sweep_of(view, run, name, effects.score(view, run))
-rows = effects.table(swept, trace)
+    name = SWEEPS[widgets.draw("sweep")]
+    sweeps.draw_score(trace)
+run = replace(run, other=selection.other_run())
+if (tokens := sweep_results.tokens_of_sweep(view, run, name)) > (
+    most := sweep_results.most_tokens(view)
+):
+    st.info(change_texts.too_large_a_sweep(tokens, most))
+    raise messages.NothingToShow
+swept = sweeps.sweep_of(view, run, name, sweeps.score(view, run))
+rows = sweeps.table(swept, trace)
 
 
 picture, table = st.columns([3, 2])
@@ -31,8 +37,8 @@ with picture:
     figure(
         charts.effects(
             {
-                one.title: (one.values, one.rows, one.columns)
-                for one in effects.panels(swept, trace)
+                panel.title: (panel.values, panel.rows, panel.columns)
+                for panel in sweeps.panels(swept, trace)
             },
             "effect",
             HEIGHT,
@@ -47,9 +53,9 @@ with table:
         key=TABLE,
         hide_index=True,
         height=HEIGHT,
-        on_select=session.choosing(TABLE, [row["head"] or {} for row in rows]),
+        on_select=widgets.row_callback(TABLE, [row["head"] or {} for row in rows]),
         selection_mode="single-row",
         column_config={"effect": st.column_config.NumberColumn(format="%.3f", width="small")},
         alt=f"Effect of {name}, each change a row",
     )
-st.caption(labels.sweep_explained(swept.score, session.context().has_other))
+st.caption(change_texts.sweep_explained(swept.score, session.context().has_other))

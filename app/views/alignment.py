@@ -1,11 +1,14 @@
-"""Which words of source and target go together, as lines between them."""
+"""Aligned words of source and target, as lines between them."""
 
 import pandas as pd
 import streamlit as st
 
-from app import compute, labels, session
+from app import selection
 from app.components.word_lines import word_lines
-from app.settings import AT_ROWS, INFLUENCE, OF_LAYER, SELECTED
+from app.results import passes, word_results
+from app.state import messages, session, widgets
+from app.state.options import AT_ROWS, INFLUENCE, OF_LAYER, SELECTED
+from app.wording import alignment_texts, part_names
 from model.analysis.alignment import Links, WordWeights, aligning_kind
 from model.corpus.alignments import Aligned, csv_lines, pharaoh_lines
 from model.probing.run import Run
@@ -15,17 +18,17 @@ HEIGHT = 240  # pixels
 AGREEMENT = "where read", "where predicted"  # by shift
 
 
-def words_of(one: Run) -> WordWeights:
-    """What the settings ask for, of a run."""
-    seen = session.view(one)
+def words_of(of_run: Run) -> WordWeights:
+    """The word weights that the settings choose, for a run."""
+    run_view = selection.view(of_run)
     if by == INFLUENCE:
-        return compute.influence_of(seen, one).shares()
-    return found.of(compute.word_weights_of(seen, one), heads, shift)
+        return word_results.influence_of(run_view, of_run).shares()
+    return measured.of(word_results.word_weights_of(run_view, of_run), heads, shift)
 
 
 def links_before() -> Links:
-    """Those of the run that this one is compared with; none where its words are others."""
-    before = session.other_run() or session.run(changed=False)
+    """The links of the run that is compared with; none if its words differ."""
+    before = selection.other_run() or selection.run(changed=False)
     if before == run:
         return frozenset()
     other = words_of(before)
@@ -33,36 +36,38 @@ def links_before() -> Links:
     return other.links() if same else frozenset()
 
 
-run = session.run()
-view = session.view(run)
-trace = compute.trace_of(view, run)
+run = selection.run()
+view = selection.view(run)
+trace = passes.trace_of(view, run)
 kind = aligning_kind(trace.sites, trace.sides.values())
 if kind is None:
     st.info("This model reads one text: there is nothing to align it with.")
-    raise session.NothingToShow
-found = compute.alignment_of(view, run)
-if found is None:
+    raise messages.NothingToShow
+measured = word_results.alignment_of(view, run)
+if measured is None:
     st.info("There are no words to align.")
-    raise session.NothingToShow
+    raise messages.NothingToShow
 sites, focus, shift = trace.kinds[kind], session.focus(), None
 with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-    by = session.draw("aligned_by")
+    by = widgets.draw("aligned_by")
     if by != INFLUENCE:
-        at = session.draw("aligned_at")
+        at = widgets.draw("aligned_at")
         shift = None if at == AT_ROWS[0] else AT_ROWS.index(at) - 1
     files = st.container(horizontal=True, width="content")
 if by in (SELECTED, OF_LAYER) and focus.kind != kind:
-    st.info(f"Select a head of {labels.kind_name(trace, kind)}: it aligns both texts.")
-    raise session.NothingToShow
+    st.info(f"Select a head of {part_names.kind_name(trace, kind)}: it aligns both texts.")
+    raise messages.NothingToShow
 heads = {
     INFLUENCE: [],
     SELECTED: [(focus.layer, focus.head)],
     OF_LAYER: [(focus.layer, head) for head in range(sites[focus.layer].n_heads)],
-}.get(by, found.heads)
+}.get(by, measured.heads)
 words = words_of(run)
 titles = tuple(side.title.capitalize() for side in trace.sides.values())
 before = links_before()
-note = labels.alignment_note(found, heads, sites, shift, dashed=bool(before - words.links()))
+note = alignment_texts.alignment_note(
+    measured, heads, sites, shift, dashed=bool(before - words.links())
+)
 word_lines(words, titles, (words.links(), before), note)
 aligned = [Aligned(1, words)]
 name = f"{run.checkpoint}-alignment"
@@ -79,9 +84,9 @@ rows = [
     {
         "layer": site.layer + 1,
         "head": head + 1,
-        "aligns the word that": labels.SHIFTS[found.shifts[layer, head]],
-        **{at: 100 * found.agreement[i][layer][head] for i, at in enumerate(AGREEMENT)},
-        "best set": (layer, head) in map(tuple, found.heads),
+        "aligns the word that": alignment_texts.SHIFTS[measured.shifts[layer, head]],
+        **{at: 100 * measured.agreement[i][layer][head] for i, at in enumerate(AGREEMENT)},
+        "best set": (layer, head) in map(tuple, measured.heads),
         "settings": dict(kind=kind, layer=site.layer + 1, head=head + 1, aligned_by=SELECTED),
     }
     for layer, site in enumerate(sites)
@@ -96,11 +101,13 @@ with table:
         key=TABLE,
         hide_index=True,
         height=HEIGHT,
-        on_select=session.choosing(TABLE, [row["settings"] for row in rows]),
+        on_select=widgets.row_callback(TABLE, [row["settings"] for row in rows]),
         selection_mode="single-row",
         column_config=dict.fromkeys(AGREEMENT, percent),
         alt="Heads and how well they align words",
     )
 explained.caption(
-    labels.alignment_explained(found, sites, known=found == view.checkpoint.alignment)
+    alignment_texts.alignment_explained(
+        measured, sites, known=measured == view.checkpoint.alignment
+    )
 )

@@ -1,38 +1,42 @@
-"""Where one predicted token comes from: the parts of the model, and the words of the source."""
+"""Where a predicted token comes from: the parts of the model, and the source words."""
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import charts, compute, effects, labels, session
+from app import charts, selection
 from app.components.figure import figure
+from app.results import passes, word_results
+from app.shell import sweeps
+from app.state import session, widgets
 from app.views import _terms
 from app.views._terms import HEIGHT
+from app.wording import change_texts, formats, part_names
 from model.analysis.attribution import METHODS, source_kind
 
 TABLE = "terms_table"
 
-run = session.run()
-view = session.view(run)
-trace = compute.trace_of(view, run)
+run = selection.run()
+view = selection.view(run)
+trace = passes.trace_of(view, run)
 with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-    effects.draw_score(trace, whole=False)
-score, focus = effects.score(view, run, whole=False), session.focus()
+    sweeps.draw_score(trace, whole=False)
+score, focus = sweeps.score(view, run, whole=False), session.focus()
 wanted = _terms.wanted(view, score)
 projector = session.values()["projector"]
 head = (focus.layer, focus.head) if focus.kind == source_kind(view.model) else None
-sum_of = compute.decomposition_of(view, run, score)
-words = compute.attribution_of(view, run, score, head)
+sum_of = word_results.decomposition_of(view, run, score)
+words = word_results.attribution_of(view, run, score, head)
 
 
 parts, source = st.columns([2, 3])
 with parts:
-    logit = labels.signed(sum_of.logit)
-    st.subheader(f"What adds up to the logit of {labels.escaped(wanted)}: {logit}")
+    logit = formats.signed(sum_of.logit)
+    st.subheader(f"What adds up to the logit of {formats.escaped(wanted)}: {logit}")
     _terms.bars(sum_of, wanted, projector)
 with source:
-    st.subheader(f"The words of the source behind {labels.escaped(wanted)}")
-    st.markdown(labels.escaped(words.in_words()))
+    st.subheader(f"The words of the source behind {formats.escaped(wanted)}")
+    st.markdown(formats.escaped(words.in_words()))
     shown = [name for name in METHODS if name in words.values]
     if words.words:
         scaled = [words.values[name] / (np.abs(words.values[name]).max() or 1) for name in shown]
@@ -53,16 +57,18 @@ table, correlations = st.columns([2, 3])
 largest = sum_of.largest()
 with table:
     st.dataframe(
-        pd.DataFrame({"adds": value, "part": labels.term_name(term)} for term, value in largest),
+        pd.DataFrame(
+            {"adds": value, "part": part_names.term_name(term)} for term, value in largest
+        ),
         key=TABLE,
         hide_index=True,
         height=HEIGHT,
-        on_select=session.choosing(TABLE, [_terms.head_of(term) for term, _ in largest]),
+        on_select=widgets.row_callback(TABLE, [_terms.head_of(term) for term, _ in largest]),
         selection_mode="single-row",
         column_config={"adds": st.column_config.NumberColumn(format="%.3f", width="small")},
         alt="Every part of the model and what it adds to the logit",
     )
-    st.caption(labels.TERMS)
+    st.caption(change_texts.TERMS)
 with correlations:
     if ranks := words.correlations():
         matrix = np.array([[ranks[one, two] for two in shown] for one in shown])
@@ -74,4 +80,4 @@ with correlations:
             alt="Rank correlation of every two methods",
             projector=projector,
         )
-    st.caption(labels.METHODS)
+    st.caption(change_texts.METHODS)

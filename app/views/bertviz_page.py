@@ -2,14 +2,18 @@
 
 import streamlit as st
 
-from app import compute, labels, session, theme
+from app import selection, theme
 from app.components.html_frame import html_frame
 from app.export import bertviz_html
-from app.settings import DRAWN_AT_ONCE, SETTINGS
+from app.results import head_results, passes
+from app.state import messages, session, widgets
+from app.state.options import DRAWN_AT_ONCE
+from app.state.settings import SETTINGS
+from app.wording import model_texts, part_names
 
-MANY = 100_000  # lines and boxes: more take a browser seconds
-MOST = 1_000_000  # more than anybody waits for
-A_SECOND = 40_000  # drawn by Chromium on one busy core
+MANY = 100_000  # lines and boxes; more take a browser seconds
+MOST = 1_000_000  # lines and boxes; more take too long to wait for
+A_SECOND = 40_000  # per second, by Chromium on one busy core
 ABOUT = {
     "head": "Colours are heads: a coloured square switches its head off and on, a double click "
     "shows that head alone, or all again. Point at a token to see its lines alone.",
@@ -18,23 +22,25 @@ ABOUT = {
     "the sum, q ∙ k / √d_head before the softmax. Blue is above zero, orange below.",
 }
 
-run = session.run()
-model_view = session.view(run)
-trace = compute.whole_trace_of(model_view, run)
+run = selection.run()
+model_view = selection.view(run)
+trace = passes.whole_trace_of(model_view, run)
 focus = session.focus()
 numbers = [site.layer + 1 for site in trace.kinds[focus.kind]]
 short = max(len(text.ids) for text in trace.texts_of(focus.kind)) <= DRAWN_AT_ONCE
 
 with st.container(key="controls", horizontal=True, vertical_alignment="center"):
-    view = session.draw("bertviz", look={"label_visibility": "collapsed"})
+    view = widgets.draw("bertviz", widget_options={"label_visibility": "collapsed"})
     st.markdown(SETTINGS["leave_out"].label, width="content")
-    excluded = session.draw("leave_out", look={"label_visibility": "collapsed"}, options=numbers)
-    asked = short or session.draw("draw")
+    excluded = widgets.draw(
+        "leave_out", widget_options={"label_visibility": "collapsed"}, options=numbers
+    )
+    asked = short or widgets.draw("draw")
 
 layers = [layer for layer, number in enumerate(numbers) if number not in excluded]
 if not layers:
     st.info("Every layer is left out. Keep one to see it.")
-    raise session.NothingToShow
+    raise messages.NothingToShow
 
 size = bertviz_html.size(trace, view, focus.kind, layers)
 cost = (
@@ -46,16 +52,16 @@ if view == "model":
     lighter = f"Leave layers out above. {lighter}"
 if size.shapes > MOST:
     st.warning(f"{cost} That is more than a browser should draw. {lighter}")
-    raise session.NothingToShow
+    raise messages.NothingToShow
 if size.shapes > MANY:
     st.warning(f"{cost} {lighter}")
     asked = asked and st.button("Draw it all the same", key="draw_all_the_same")
 if not asked:
-    raise session.NothingToShow
+    raise messages.NothingToShow
 
 shown = focus.layer if focus.layer in layers else layers[0]
-query, key = labels.axes(trace, focus.kind)
-st.subheader(labels.kind_name(trace, focus.kind))
+query, key = part_names.axes(trace, focus.kind)
+st.subheader(part_names.kind_name(trace, focus.kind))
 try:
     page = bertviz_html.page(
         trace,
@@ -66,13 +72,13 @@ try:
         focus.head,
         st.context.theme.type or "light",
         theme.PROJECTOR if session.values()["projector"] else 1.0,
-        compute.compared_of(model_view, run, focus.kind) if view == "neuron" else None,
+        head_results.compared_of(model_view, run, focus.kind) if view == "neuron" else None,
     )
 except bertviz_html.CannotDraw as error:
-    session.show_message(error)
-    raise session.NothingToShow from error
-name = labels.head_name(trace, focus.kind, shown, focus.head)
-more = labels.compared(trace, focus.kind) if view == "neuron" else ""
+    messages.show_message(error)
+    raise messages.NothingToShow from error
+name = part_names.head_name(trace, focus.kind, shown, focus.head)
+more = model_texts.compared(trace, focus.kind) if view == "neuron" else ""
 html_frame(page, key="bertviz_frame", alt=f"BertViz, {view} view: {name}")
 st.caption(
     f"Left: {query.title}. Right: {key.title}. It opens at layer {numbers[shown]}, head "

@@ -4,8 +4,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import charts, compute, labels, session
+from app import charts, selection
 from app.components.figure import figure
+from app.results import passes, system_results
+from app.state import messages, session
+from app.wording import model_texts, notices, part_names
 
 HEADS_WITHIN = 1e-5
 LOGITS_WITHIN = 1e-5  # times the largest logit, where that is above 1
@@ -16,25 +19,25 @@ st.markdown(
     "*Try: switch a mask. Both change; does the difference?*"
 )
 
-run = session.run()
-view, focus = session.view(run), session.focus()
+run = selection.run()
+view, focus = selection.view(run), session.focus()
 if view.reference is None:
     st.info(
-        f"torch.nn.Transformer has no counterpart for this model's {labels.odd_parts(view.model)}. "
-        "Choose another model above to compare."
+        "torch.nn.Transformer has no counterpart for this model's "
+        f"{model_texts.parts_without_twin(view.model)}. Choose another model above to compare."
     )
-    raise session.NothingToShow
-trace = compute.whole_trace_of(view, run)
-reference, timing = compute.reference_of(view, run)
+    raise messages.NothingToShow
+trace = passes.whole_trace_of(view, run)
+reference, timing = system_results.reference_of(view, run)
 
-query, key = labels.axes(trace, focus.kind)
+query, key = part_names.axes(trace, focus.kind)
 ours = trace.attention[focus.kind][focus.layer, focus.head]
 theirs = reference.attention[focus.kind][focus.layer, focus.head]
 
 allowed = LOGITS_WITHIN * max(1.0, float(np.abs(trace.logits).max()))
 rows = [
     {
-        "what": labels.head_name(trace, kind, layer, head),
+        "what": part_names.head_name(trace, kind, layer, head),
         "max |Δ|": float(np.abs(trace.attention[kind][layer, head] - other).max()),
         "tolerance": HEADS_WITHIN,
     }
@@ -51,9 +54,9 @@ table = pd.DataFrame([logits_row, *rows])
 table["agrees"] = table["max |Δ|"] <= table["tolerance"]
 
 with st.container(horizontal=True, vertical_alignment="center"):
-    if undefined := labels.first_undefined(reference.attention, trace):
+    if undefined := notices.first_undefined(reference.attention, trace):
         st.warning(undefined)
-    elif compute.not_finite_of(view, run)[0]:
+    elif passes.not_finite_of(view, run)[0]:
         st.badge("Nothing to compare", color="orange")
     elif table["agrees"].all():
         st.badge("PASS: the two agree", icon=":material/check:", color="green")
@@ -66,7 +69,7 @@ with st.container(horizontal=True, vertical_alignment="center"):
         f"theirs **{timing.theirs * 1e3:.1f} ms**."
     )
 
-name = labels.head_name(trace, focus.kind, focus.layer, focus.head)
+name = part_names.head_name(trace, focus.kind, focus.layer, focus.head)
 st.subheader(name)
 figure(
     charts.comparison(ours, theirs, query, key),

@@ -1,4 +1,4 @@
-"""How the output comes about, token by token."""
+"""Generation, token by token."""
 
 import re
 from collections.abc import Callable
@@ -7,9 +7,12 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from app import compute, labels, session
-from app.components.generation import Rows, Step, generation
-from app.settings import BEAM, SAMPLING
+from app import selection
+from app.components.generation import GenerationStep, Rows, generation
+from app.results import layer_results, passes
+from app.state import messages, session, widgets
+from app.state.options import BEAM, SAMPLING
+from app.wording import formats, part_names
 from model.analysis.residual import Lens
 from model.checkpoint import Checkpoint
 from model.decoding.generate import Beam, Generation, Greedy, How, Sampling, no_text
@@ -19,13 +22,13 @@ from model.probing.sites import predicted_side
 from model.probing.trace import CannotRead, Pass
 
 SHOWN = 10  # most probable tokens
-MOST_BRANCHES = 12  # each is written anew
+MOST_BRANCHES = 12  # branches; each is generated again
 OPTIONS = {BEAM: ("width", "alpha"), SAMPLING: ("temperature", "top_k", "top_p", "seed")}
 
 
 def decoding() -> How:
-    how = session.draw("how")
-    chosen = [session.draw(key, look={"width": 120}) for key in OPTIONS.get(how, ())]
+    how = widgets.draw("how")
+    chosen = [widgets.draw(key, widget_options={"width": 120}) for key in OPTIONS.get(how, ())]
     return {BEAM: Beam, SAMPLING: Sampling}.get(how, Greedy)(*chosen)
 
 
@@ -42,46 +45,50 @@ def written(ids) -> str:
 
 
 def branches() -> list[str]:
-    """All beginnings that were chosen, that of now among them; "" is where nothing was."""
+    """All chosen prefixes, the current one included; "" is the empty prefix."""
     chosen = session.values()
-    some = [one.strip() for one in chosen["branches"].split(";")]
+    some = [branch.strip() for branch in chosen["branches"].split(";")]
     return [*dict.fromkeys(["", *some, chosen["beginning"].strip()])]
 
 
 def choose(ids: tuple[int, ...], step: int, token: int) -> None:
-    """Go on with another token at a step of what was written."""
+    """Continue with another token at a step."""
     beginning = written((*ids[:step], token))
     known = [*branches(), beginning]
     session.choose(beginning=beginning, branches="; ".join(dict.fromkeys(filter(None, known))))
 
 
 def choose_head(layers: list[int], layer: int, head: int) -> None:
-    """`layers` are what the shown layers are called."""
+    """`layers`: the numbers of the displayed layers."""
     session.choose(layer=layers[layer], head=head + 1)
 
 
 def to_branch(beginning: str, prune: bool) -> None:
     if prune:
-        kept = [one for one in branches() if one and one != beginning]
-        session.choose(branches="; ".join(kept))
+        remaining = [branch for branch in branches() if branch and branch != beginning]
+        session.choose(branches="; ".join(remaining))
     else:
         session.choose(beginning=beginning, branches="; ".join(filter(None, branches())))
 
 
-def steps_of(found: Generation, lens: Lens, checkpoint: Checkpoint) -> list[Step]:
+def steps_of(generation: Generation, lens: Lens, checkpoint: Checkpoint) -> list[GenerationStep]:
     """What the component draws of each step; `lens` is of their rows."""
     steps = []
-    for i, (shares, drawn) in enumerate(zip(found.probabilities, found.drawn, strict=True)):
-        token = found.path[i]
+    for i, (shares, sampling_shares) in enumerate(
+        zip(generation.probabilities, generation.drawn, strict=True)
+    ):
+        token = generation.path[i]
         best = [*dict.fromkeys([*np.argsort(-shares, kind="stable")[:SHOWN].tolist(), token])]
         names = checkpoint.outputs(best)
         rows = [
-            (id, name, float(shares[id]), float(drawn[id]))
+            (id, name, float(shares[id]), float(sampling_shares[id]))
             for id, name in zip(best, names, strict=True)
         ]
         answers = checkpoint.outputs(lens.best[:, i].tolist())
-        said = list(zip(answers, lens.probability[:, i].tolist(), strict=True))
-        steps.append(Step(rows, max(0.0, 1 - sum(row[2] for row in rows)), token, said))
+        predictions = list(zip(answers, lens.probability[:, i].tolist(), strict=True))
+        steps.append(
+            GenerationStep(rows, max(0.0, 1 - sum(row[2] for row in rows)), token, predictions)
+        )
     return steps
 
 
@@ -89,7 +96,8 @@ def rows_of(trace: Pass, kind: str, layers: Weights, first: int, count: int) -> 
     (query, key), keys = trace.sides_of(kind), trace.texts_of(kind)[1].tokens
     numbers = [site.layer + 1 for site in trace.kinds[kind]]
     steps = slice(first, first + count)
-    if query == trace.predicted:  # of each layer the rows alone: of a long text it is made anew
+    # only these rows of each layer: those of a long text are computed again
+    if query == trace.predicted:
         weights = np.stack([layer[:, steps].copy() for layer in layers]).transpose(2, 0, 1, 3)
     else:
         sites = trace.kinds[kind]
@@ -98,17 +106,17 @@ def rows_of(trace: Pass, kind: str, layers: Weights, first: int, count: int) -> 
     if key == trace.predicted:
         alone = len(trace.sides) == 1
         places = [i if alone and i <= first else first - i or None for i in places]
-    return Rows(labels.kind_name(trace, kind), numbers, keys, places, weights)
+    return Rows(part_names.kind_name(trace, kind), numbers, keys, places, weights)
 
 
-def tree(found: Generation, write: Callable[[str], Generation]) -> list[dict]:
-    """Every branch as its words, and how many of them it has in common with the one shown."""
+def tree(generation: Generation, write: Callable[[str], Generation]) -> list[dict]:
+    """Each branch as words, and how many of them it shares with the displayed one."""
     rows, beginning = [], session.values()["beginning"].strip()
     for name in dict.fromkeys([*branches()[: MOST_BRANCHES - 1], beginning]):
-        other = found if name == beginning else write(name)
+        other = generation if name == beginning else write(name)
         common = next(
-            (i for i, (a, b) in enumerate(zip(other.ids, found.ids, strict=False)) if a != b),
-            min(len(other.ids), len(found.ids)),
+            (i for i, (a, b) in enumerate(zip(other.ids, generation.ids, strict=False)) if a != b),
+            min(len(other.ids), len(generation.ids)),
         )
         rows.append(
             {
@@ -121,12 +129,12 @@ def tree(found: Generation, write: Callable[[str], Generation]) -> list[dict]:
     return rows
 
 
-def beams_of(found: Generation, checkpoint: Checkpoint) -> list[list[dict]]:
-    """The candidates of a beam search, each with the text it had grown to."""
+def beams_of(generation: Generation, checkpoint: Checkpoint) -> list[list[dict]]:
+    """The candidates of a beam search, each with its text so far."""
     paths, steps, best = {0: ()}, [], max(
-        (one.score for step in found.beams for one in step if one.ended), default=None
+        (one.score for step in generation.beams for one in step if one.ended), default=None
     )  # fmt: skip
-    for step in found.beams:
+    for step in generation.beams:
         following, cells = {}, []
         for one in step:
             path = (*paths[one.parent], one.token)
@@ -147,23 +155,23 @@ def beams_of(found: Generation, checkpoint: Checkpoint) -> list[list[dict]]:
     return steps
 
 
-def parting(found: Generation, other: Generation) -> str:
-    """Where two texts part."""
-    pairs = zip((*found.tokens, "</s>"), (*other.tokens, "</s>"), strict=False)
+def parting(generation: Generation, other: Generation) -> str:
+    """The length of the common prefix."""
+    pairs = zip((*generation.tokens, "</s>"), (*other.tokens, "</s>"), strict=False)
     for i, (now, before) in enumerate(pairs):
         if now != before:
-            both = " and ".join(f"“{labels.escaped(one)}”" for one in (now, before))
+            both = " and ".join(f"“{formats.escaped(text)}”" for text in (now, before))
             return f"they part at token {i + 1}, {both}"
     return "the same tokens"
 
 
 def page() -> None:
-    """A function: what a page computes at its top level, its callbacks would keep."""
-    run = session.run()
-    view = session.view(run)
+    """A function, because callbacks would keep alive whatever a page computes at its top level."""
+    run = selection.run()
+    view = selection.view(run)
     if why := no_text(predicted_side(view.model)):
         st.info(why)
-        raise session.NothingToShow
+        raise messages.NothingToShow
     chosen, checkpoint = session.values(), view.checkpoint
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         how = decoding()
@@ -172,25 +180,25 @@ def page() -> None:
                 "The typed target is not read here: the model writes its own.", width="content"
             )
         with st.popover("Branches", icon=":material/account_tree:", key="branches_box"):
-            session.draw("beginning")
-            session.draw("branches")
+            widgets.draw("beginning")
+            widgets.draw("branches")
 
         def write(beginning: str, run: Run = run) -> Generation:
             ids = ids_of(beginning, len(view.tokenizer))
-            return compute.generation_of(session.view(run), run, how, ids)
+            return passes.generation_of(selection.view(run), run, how, ids)
 
         shown = write(chosen["beginning"])
         if run.changes or session.context().has_other:
-            plain = session.other_run() or session.run(changed=False)
+            plain = selection.other_run() or selection.run(changed=False)
             other = write(chosen["beginning"], plain)
             whose = "Other run" if session.context().has_other else "Without the changes"
-            text = labels.escaped(view.tokenizer.target.decode(other.ids))
+            text = formats.escaped(view.tokenizer.target.decode(other.ids))
             st.markdown(f"**{whose}**: {text} ({parting(shown, other)})")
     if (count := len(branches())) > MOST_BRANCHES:
         st.info(f"Of {count:,} branches {MOST_BRANCHES} are written, the selected one among them.")
-    trace = compute.trace_of(view, shown.run, written=True)
+    trace = passes.trace_of(view, shown.run, written=True)
     rows = slice(shown.first, shown.first + len(shown.path))
-    lens = compute.lens_of(view, shown.run, written=True, rows=rows)
+    lens = layer_results.lens_of(view, shown.run, written=True, rows=rows)
     focus = session.focus()
     kind = focus.kind
     text = next(iter(trace.texts.values())).tokens
@@ -202,7 +210,7 @@ def page() -> None:
         rows=rows_of(
             trace,
             kind,
-            compute.attention_of(view, shown.run, written=True)[kind],
+            passes.attention_of(view, shown.run, written=True)[kind],
             shown.first,
             len(shown.path),
         ),

@@ -1,46 +1,54 @@
-"""Every head in numbers, of one sentence or of many, beside the card of the selected one."""
+"""All heads with their measures, from one sentence or many, beside the card of the selected
+head."""
 
 import streamlit as st
 
-from app import catalog, compute, effects, labels, session
-from app.settings import EXAMPLES, SCATTER, SENTENCES, SETTINGS, SURVEY, TABLE, THIS_SENTENCE
-from app.thumbnails import thumbnails
+from app import selection
+from app.components.thumbnails import thumbnails
+from app.results import head_results, memoize, passes, sweep_results
+from app.shell import sweeps
+from app.state import catalog, session, widgets
+from app.state.options import EXAMPLES, SCATTER, SENTENCES, SURVEY, TABLE, THIS_SENTENCE
+from app.state.settings import SETTINGS
+from app.views import _head_displays as shown
 from app.views import _head_table
-from app.views import _heads_shown as shown
+from app.wording import formats, head_card, part_names
 from model.analysis.head_metrics import THRESHOLD
 from model.probing.trace import Trace
 
-BYTES = 10_000  # about, of a row with its picture
+BYTES = 10_000  # bytes of a row with its picture, roughly
 TRY = {
     TABLE: "click the column entropy to sort. Do the first layers have the sharpest heads?",
     SCATTER: "ablation over entropy. Does more depend on the heads that are sharp?",
     SENTENCES: "click the last sentence. Why does the head do less of it there?",
 }
 
-run = session.run()
-view, focus = session.view(run), session.focus()
-trace, chosen = compute.trace_of(view, run), session.values()
-survey, why_none, is_faulty = compute.survey_of(view)
+run = selection.run()
+view, focus = selection.view(run), session.focus()
+trace, chosen = passes.trace_of(view, run), session.values()
+survey, why_none, is_faulty = head_results.survey_of(view)
 
 with st.container(horizontal=True, vertical_alignment="center"):
-    measured_on = session.draw(
+    measured_on = widgets.draw(
         "measured_on",
-        look={"label_visibility": "collapsed"},
+        widget_options={"label_visibility": "collapsed"},
         options=[THIS_SENTENCE, *([EXAMPLES] if catalog.examples(view.name) else []), SURVEY],
         default=SURVEY if survey else THIS_SENTENCE,
     )
-    drawn_as = session.draw("heads_as", look={"label_visibility": "collapsed"})
+    drawn_as = widgets.draw("heads_as", widget_options={"label_visibility": "collapsed"})
     st.markdown(SETTINGS["pattern"].label, width="content", help=SETTINGS["pattern"].help)
-    pattern = session.draw("pattern", look={"width": 180, "label_visibility": "collapsed"})
+    pattern = widgets.draw(
+        "pattern", widget_options={"width": 180, "label_visibility": "collapsed"}
+    )
 
 over = survey if measured_on == SURVEY else None
 if measured_on == EXAMPLES:
-    measured = compute.measured_over(view, session.example_runs())
+    measured = head_results.measured_over(view, selection.example_runs())
 elif over:
-    measured = compute.surveyed_of(view, run, over)
+    measured = head_results.surveyed_of(view, run, over)
 else:
-    measured = compute.measured_of(view, run)
-pictures = compute.cached(
+    measured = head_results.measured_of(view, run)
+pictures = memoize.memoize_pass(
     view,
     run,
     "thumbnails",
@@ -48,9 +56,9 @@ pictures = compute.cached(
     lambda urls: sum(len(url) for layers in urls.values() for heads in layers for url in heads),
 )
 ablation = {}
-# What takes long is asked for, as an order of tiles.
-if measured_on == THIS_SENTENCE and compute.is_quick(view, run):
-    ablation = effects.by_head(view, run, "heads")
+# Slow measures are computed only if the order of tiles asks for them.
+if measured_on == THIS_SENTENCE and sweep_results.is_quick(view, run):
+    ablation = sweeps.by_head(view, run, "heads")
 
 
 def rows_of() -> list[dict]:
@@ -59,7 +67,9 @@ def rows_of() -> list[dict]:
 
 key = "rows of heads", pattern, over
 rows = (
-    compute.cached(view, run, key, rows_of, lambda rows: BYTES * len(rows)) if over else rows_of()
+    memoize.memoize_pass(view, run, key, rows_of, lambda rows: BYTES * len(rows))
+    if over
+    else rows_of()
 )
 heads = shown.Heads(rows, measured_on, over)
 
@@ -78,19 +88,19 @@ with left:
     else:
         shown.table(heads)
 with card:
-    st.markdown(f"#### {labels.head_name(trace, focus.kind, focus.layer, focus.head)}")
-    gone = labels.is_gone(view.checkpoint.card, focus.kind, chosen["layer"] - 1, focus.head)
-    numbers = compute.card_of(view, run, focus.kind, focus.layer, focus.head)
-    st.markdown(labels.GONE if gone else numbers)
+    st.markdown(f"#### {part_names.head_name(trace, focus.kind, focus.layer, focus.head)}")
+    gone = head_card.is_pruned(view.checkpoint.card, focus.kind, chosen["layer"] - 1, focus.head)
+    numbers = head_results.card_of(view, run, focus.kind, focus.layer, focus.head)
+    st.markdown(head_card.PRUNED if gone else numbers)
     if survey:
-        st.markdown(labels.always(survey, focus.kind, chosen["layer"] - 1, focus.head))
+        st.markdown(head_card.in_all_sentences(survey, focus.kind, chosen["layer"] - 1, focus.head))
     if rows and heads.selected is None:
         st.caption(f"Not in the table: it does not have the pattern “{pattern}”.")
     st.caption(
-        _head_table.surveyed_on(over, run == compute.as_trained(run))
+        _head_table.surveyed_on(over, run == passes.as_trained(run))
         if over
         else "Score: 100 % is the head of the textbook, 0 % attends to all tokens alike (for "
-        f"“broad”: to one). From {labels.percent(THRESHOLD)} on a head has the pattern. Shares are "
-        "means over rows with a choice, without padding."
+        f"“broad”: to one). From {formats.percent(THRESHOLD)} on a head has the pattern. Shares "
+        "are means over rows with a choice, without padding."
     )
     st.markdown(f"*Try: {TRY[drawn_as]}*")

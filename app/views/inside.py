@@ -1,15 +1,18 @@
-"""One head, step by step, with the sentence that was typed."""
+"""One head step by step, for the typed sentence."""
 
 from collections.abc import Sequence
 
 import streamlit as st
 
-from app import compute, labels, session
-from app.catalog import ModelView
+from app import selection
 from app.components.matrices import matrices, on_one_scale
 from app.components.walk import walk
-from app.head_lesson import Lesson, Step
-from app.settings import LARGEST_WEIGHT, SECOND_TOKEN, STEPS
+from app.results import head_results, passes
+from app.results.head_lesson import Lesson, LessonStep
+from app.state import session, widgets
+from app.state.catalog import ModelView
+from app.state.options import LARGEST_WEIGHT, SECOND_TOKEN, STEPS
+from app.wording import formats
 from model.analysis.head_metrics import total_variation
 from model.probing.head_steps import HeadSteps
 from model.probing.run import Run
@@ -17,32 +20,32 @@ from model.probing.trace import Trace
 
 
 def selected() -> tuple[ModelView, Run, Trace]:
-    """Its arithmetic is that of the model as it is; a change would contradict it."""
-    run = session.run_unchanged()
-    view = session.view(run)
-    return view, run, compute.trace_of(view, run)
+    """The run without changes: the lesson shows the unchanged model's arithmetic."""
+    run = selection.run_unchanged()
+    view = selection.view(run)
+    return view, run, passes.trace_of(view, run)
 
 
 @st.fragment
 def lesson() -> None:
-    """Streamlit keeps it as long as the page, and all that it would take from outside."""
+    """A fragment is kept as long as the page, with everything it closes over."""
     (view, run, trace), focus = selected(), session.focus()
     where = trace.kinds[focus.kind][focus.layer], focus.head
     query, key = (text.tokens for text in trace.texts_of(focus.kind))
     with st.container(key="controls"):
         choices = st.container(horizontal=True, vertical_alignment="bottom")
-        at = session.draw("at")
+        at = widgets.draw("at")
     number = STEPS.index(at) + 1
     with choices:
         walk(number - 1, len(STEPS), on_step=lambda to: session.choose(at=STEPS[to]))
-        row = session.draw_token("follow", query, SECOND_TOKEN)
-        column = session.draw_token("to", key, LARGEST_WEIGHT)
-        ablated = session.draw("without")
-    steps = compute.head_steps_of(view, run, *where, ablated)
+        row = widgets.draw_token("follow", query, SECOND_TOKEN)
+        column = widgets.draw_token("to", key, LARGEST_WEIGHT)
+        ablated = widgets.draw("without")
+    steps = head_results.head_steps_of(view, run, *where, ablated)
     row = min(1, len(query) - 1) if row is None else row
     column = int(steps.weights[row].argmax()) if column is None else column
 
-    def step_of(steps: HeadSteps, ablated: Sequence[str] = ()) -> Step:
+    def step_of(steps: HeadSteps, ablated: Sequence[str] = ()) -> LessonStep:
         return Lesson(view.model, steps, query, key, row, column, ablated).step(number)
 
     step = step_of(steps, ablated)
@@ -56,8 +59,8 @@ def lesson() -> None:
         if not ablated:
             matrices(step.pictures, key="pictures")
             return
-        as_it_is = compute.head_steps_of(view, run, *where)
-        moved = labels.percent(float(total_variation(steps.weights, as_it_is.weights)))
+        as_it_is = head_results.head_steps_of(view, run, *where)
+        moved = formats.percent(float(total_variation(steps.weights, as_it_is.weights)))
         names = " and ".join(ablated)
         shown = on_one_scale(step_of(as_it_is).pictures, step.pictures)
         titles = "As it is", f"Without {names}: {moved} moves"
@@ -69,8 +72,8 @@ def lesson() -> None:
                 matrices(both, key=name)
 
 
-session.tell_unchanged()
-selected()  # what cannot be read is said outside of the fragment
+selection.tell_unchanged()
+selected()  # errors are reported outside of the fragment
 lesson()
 st.caption(
     "From what enters the attention to the output of its layer: eleven steps, each with its "

@@ -1,13 +1,17 @@
-"""Queries, keys and values: by hand with vectors in the plane, then in the selected head."""
+"""Queries, keys and values: first with draggable vectors in the plane, then in the selected
+head."""
 
 import numpy as np
 import streamlit as st
 
-from app import compute, labels, session
+from app import selection
 from app.charts import Axis
 from app.components import plane
-from app.settings import SECOND_TOKEN, WORDS
-from app.views._little_examples import KEYS, QUERY, VALUES
+from app.results import head_results, passes
+from app.state import messages, session, widgets
+from app.state.options import SECOND_TOKEN, WORDS
+from app.views._small_examples import KEYS, QUERY, VALUES
+from app.wording import model_texts, part_names
 from model.analysis.projection import answer, principal_plane
 
 
@@ -19,7 +23,7 @@ def words() -> None:
         "*Try: pull “rollercoaster” towards zero. Why does the answer become the plain mean?*"
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        scaled = session.draw("scaled")
+        scaled = widgets.draw("scaled")
         divided = r"q \cdot k_i / \sqrt 2" if scaled else r"q \cdot k_i"
         st.markdown(
             rf"$w_i = \text{{softmax}}_i ({divided})$ $\quad \text{{answer}} = \sum_i w_i \, v_i$",
@@ -29,20 +33,20 @@ def words() -> None:
 
 
 def selected_head() -> None:
-    session.tell_unchanged()
-    run, focus = session.run_unchanged(), session.focus()
-    view = session.view(run)
-    trace = compute.trace_of(view, run)
+    selection.tell_unchanged()
+    run, focus = selection.run_unchanged(), session.focus()
+    view = selection.view(run)
+    trace = passes.trace_of(view, run)
     kind, layer, head = focus.kind, focus.layer, focus.head
-    steps = compute.head_steps_of(view, run, trace.kinds[kind][layer], head)
+    steps = head_results.head_steps_of(view, run, trace.kinds[kind][layer], head)
     query, key = steps.compared
     texts, titles = trace.texts_of(kind), tuple(side.title for side in trace.sides_of(kind))
     with controls:
-        chosen = session.draw_token("follow", texts[0].tokens, SECOND_TOKEN)
+        chosen = widgets.draw_token("follow", texts[0].tokens, SECOND_TOKEN)
     chosen = min(1, len(query) - 1) if chosen is None else chosen
     if not (np.isfinite(query).all() and np.isfinite(key).all()):
         st.info("Queries and keys that are NaN or infinite have no place in a plane.")
-        raise session.NothingToShow
+        raise messages.NothingToShow
     pca_plane = principal_plane(np.concatenate([query, key]))
     result = answer(
         pca_plane,
@@ -51,8 +55,8 @@ def selected_head() -> None:
         steps.scaled[chosen],
         steps.weights[chosen],
     )
-    st.subheader(labels.head_name(trace, kind, layer, head))
-    st.markdown(labels.in_plane(pca_plane, result, titles, query.shape[-1]))
+    st.subheader(part_names.head_name(trace, kind, layer, head))
+    st.markdown(model_texts.in_plane(pca_plane, result, titles, query.shape[-1]))
     plane.head(
         pca_plane,
         (query, key),
@@ -70,7 +74,7 @@ st.markdown(
 with st.container(key="controls"):
     controls = st.container(horizontal=True, vertical_alignment="bottom")
 with controls:
-    shown = session.draw("vectors")
+    shown = widgets.draw("vectors")
 if shown == WORDS:
     words()
 else:

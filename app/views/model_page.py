@@ -5,30 +5,41 @@ from functools import partial
 
 import streamlit as st
 
-from app import compute, labels, session
+from app import selection
 from app.components.model_map import model_map
-from app.pages import HOME, PAGES
-from app.views import _blocks
+from app.results import layer_results, passes
+from app.state import session, widgets
+from app.state.pages import HOME, PAGES
+from app.wording import block_texts, part_names
 from model.analysis.architecture import Block, alike
 from model.pretrained.contents import ROUNDED
 
 
 def kind_at(shown: Sequence[Block], block: Block) -> str:
-    """The attention that shows a block: of one that is none, the last of its layer before it."""
+    """The attention that stands for a block: the block itself, or the last attention before it in
+    its layer."""
     if block.layer is None:
         return ""
-    layer = [one for one in shown if (one.stack, one.layer) == (block.stack, block.layer)]
-    kinds = {one.sublayer: one.kind for one in layer if one.kind}
+    layer = [
+        block_of_layer
+        for block_of_layer in shown
+        if (block_of_layer.stack, block_of_layer.layer) == (block.stack, block.layer)
+    ]
+    kinds = {
+        block_of_layer.sublayer: block_of_layer.kind
+        for block_of_layer in layer
+        if block_of_layer.kind
+    }
     return kinds.get(block.sublayer) or next(reversed(kinds.values()), "")
 
 
 def place(block: Block) -> tuple[str, int | None, str, str]:
-    """What tells it from all others."""
+    """The block's identity."""
     return block.stack, block.layer, block.sublayer, block.part
 
 
 def choose(shown: Sequence[Block], block: Block) -> None:
-    """A block of a layer brings its layer into focus, on every page."""
+    """Select a block, and its layer on all pages. A callback."""
     if kind := kind_at(shown, block):
         session.choose(kind=kind, layer=block.layer + 1, head=1)
         norm = "Feed-forward" if block.sublayer == "feed_forward" else "Residual, norm"
@@ -37,7 +48,7 @@ def choose(shown: Sequence[Block], block: Block) -> None:
 
 
 def chosen(shown: Sequence[Block], in_focus: tuple[str, int]) -> Block:
-    """The block that was clicked, while its layer is selected, else the selected attention."""
+    """The clicked block while its layer is selected, or else the selected attention."""
     clicked = session.memo().get("block")
     for block in shown:
         kind = kind_at(shown, block)
@@ -47,44 +58,44 @@ def chosen(shown: Sequence[Block], in_focus: tuple[str, int]) -> Block:
 
 
 def page() -> None:
-    """A function: what a page computes at its top level, its callbacks would keep."""
-    run = session.run()
-    view = session.view(run)
-    trace, shown = compute.trace_of(view, run), compute.blocks_of(view, run)
+    """A function, because callbacks would keep alive whatever a page computes at its top level."""
+    run = selection.run()
+    view = selection.view(run)
+    trace, shown = passes.trace_of(view, run), layer_results.blocks_of(view, run)
     in_focus = session.values()["kind"], session.values()["layer"] - 1
     block = chosen(shown, in_focus)
     sides = {side.stack: side for side in trace.sides.values()}
     figure, details = st.columns([5, 2], gap="small")
     with details, st.container(key="block", gap="xsmall"):
         repeated = any(len(run) > 1 for stack in sides for run in alike(shown, stack))
-        all_layers = repeated and session.draw("all_layers")
+        all_layers = repeated and widgets.draw("all_layers")
         depth = len(sides[block.stack].layers) if block.stack in sides else 0
         pages = {"embedding": "positions", "position": "positions", "softmax": HOME}
         pages |= {"log_softmax": HOME, "generator": HOME}
         shows = "inside" if kind_at(shown, block) else "residual"
         opens = PAGES[pages.get(block.part, shows)]
-        st.markdown(f"**{labels.block_name(trace, block)}**")
+        st.markdown(f"**{part_names.block_name(trace, block)}**")
         with st.container(key="open_block"):
             st.page_link(
                 opens.file,
-                label=_blocks.link(trace, block, opens.title),
+                label=block_texts.link(trace, block, opens.title),
                 icon=":material/arrow_forward:",
                 icon_position="right",
             )
-        st.markdown(_blocks.in_numbers(trace, block, depth))
-        st.markdown(_blocks.explained(view.model, trace, block))
+        st.markdown(block_texts.in_numbers(trace, block, depth))
+        st.markdown(block_texts.explained(view.model, trace, block))
     with figure:
         model_map(
             shown,
             trace,
-            _blocks.most_probable(view.checkpoint, trace),
+            block_texts.most_probable(view.checkpoint, trace),
             block,
             in_focus[1],
             all_layers,
             on_choose=partial(choose, shown),
             on_all_layers=lambda value: session.choose(all_layers=value),
         )
-    st.markdown(_blocks.model_in_numbers(view.model, shown, trace))
+    st.markdown(block_texts.model_in_numbers(view.model, shown, trace))
     if view.checkpoint.card.get("rounded"):
         st.info(ROUNDED)
     st.markdown(

@@ -1,29 +1,32 @@
-"""Where word order comes from: the positional table, what enters layer 1, and a lab."""
+"""How the model knows word order: the positional table, the input of layer 1, and a lab."""
 
 import numpy as np
 import streamlit as st
 
-from app import charts, compute, labels, session
+from app import charts, selection
 from app.components.figure import panel
+from app.results import passes, position_results
+from app.state import session, widgets
 from app.views._positions_lab import LAB, OF_ALL_SIDES, Lab
+from app.wording import model_texts, part_names
 
-session.tell_unchanged()
-run = session.run_unchanged()
-view, projector = session.view(run), session.values()["projector"]
-trace = compute.trace_of(view, run)
+selection.tell_unchanged()
+run = selection.run_unchanged()
+view, projector = selection.view(run), session.values()["projector"]
+trace = passes.trace_of(view, run)
 sides = {side.title: side.name for side in trace.sides.values()}
 controls = st.container(key="controls", horizontal=True, vertical_alignment="bottom", gap="large")
 unlabelled = {"label_visibility": "collapsed", "width": "content"}
-chosen = session.draw("lab", controls, unlabelled)
+chosen = widgets.draw("lab", controls, unlabelled)
 title = next(iter(sides))
 if chosen not in OF_ALL_SIDES:
-    title = session.draw("side", controls, unlabelled, options=list(sides), default=title)
+    title = widgets.draw("side", controls, unlabelled, options=list(sides), default=title)
 side = sides[title]
 encoding = trace.texts[side]
 position = charts.Axis("position", [f"{i} {token}" for i, token in enumerate(encoding.tokens)])
 
 if not trace.sides[side].table and chosen not in OF_ALL_SIDES:
-    turned = compute.rotation_of(view, run)
+    turned = position_results.rotation_of(view, run)
     panel(
         "How far each pair of numbers has turned",
         charts.vectors(np.cos(turned), position, 1.0),
@@ -45,13 +48,13 @@ else:
             "table",
             "The positional table",
             "Captured from the model for these positions; it is the same for every sentence. "
-            f"{labels.positions(view.model)}",
+            f"{model_texts.positions(view.model)}",
             table,
             None,
         ),
         (
             "token",
-            labels.token_title(view.model),
+            part_names.token_title(view.model),
             "What the words bring along: the same row wherever the token stands.",
             token,
             largest,

@@ -1,20 +1,24 @@
-"""The residual stream: each token's vector through the layers, and the answer at each of them."""
+"""The residual stream: each token's vector through the layers, and the prediction after each."""
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import charts, compute, effects, labels, session
+from app import charts, selection
 from app.components.figure import figure
 from app.components.token_line import token_line
-from app.pages import HOME, PAGES
+from app.results import layer_results, passes, word_results
+from app.shell import sweeps
+from app.state import messages, session, widgets
+from app.state.pages import HOME, PAGES
 from app.views import _terms
+from app.wording import change_texts, formats, model_texts, output_texts, part_names
 from model.analysis import residual
 from model.probing.changes import CannotChange
 from model.probing.sites import has_final_norm
 from model.probing.trace import CannotRead
 
-MOST_ROWS = 200  # of the lens
+MAX_LENS_ROWS = 200  # rows of the lens
 
 st.markdown(
     "A token is one **vector** from bottom to top: every layer reads it and adds to it. Here is "
@@ -23,15 +27,15 @@ st.markdown(
     "*Try: find the token whose answer changes last. Which layer changed the model's mind?*"
 )
 
-run = session.run()
-model = session.view(run)
-trace = compute.trace_of(model, run)
+run = selection.run()
+model = selection.view(run)
+trace = passes.trace_of(model, run)
 stacks = {side.stack: side for side in trace.sides.values()}
 predicted, projector = trace.predicted, session.values()["projector"]
 with st.container(key="controls"):
-    stack = session.draw(
+    stack = widgets.draw(
         "stack",
-        look={"label_visibility": "collapsed"},
+        widget_options={"label_visibility": "collapsed"},
         options=list(stacks),
         default=predicted.stack,
     )
@@ -50,8 +54,8 @@ lengths = residual.lengths(stream).T
 top = residual.usual_most(lengths)
 st.caption(
     f"“in” is what enters layer 1, the embedding{' and its position' if side.table else ''}. "
-    f"{labels.place_of_norm(normed, stack)} "
-    f"{labels.far_longer(encoding.tokens, lengths.max(axis=1), top)}"
+    f"{model_texts.place_of_norm(normed, stack)} "
+    f"{model_texts.massive_activations(encoding.tokens, lengths.max(axis=1), top)}"
 )
 figure(
     charts.matrix(lengths, position, after, "length", (0, top), ".1f"),
@@ -88,11 +92,11 @@ if len(stream) > 1:
         projector=projector,
     )
 
-if predicted.predicts == labels.EMBEDDING:
+if predicted.predicts == output_texts.EMBEDDING:
     st.info("This model makes one vector of a text; it has no answers to stop early with.")
-    raise session.NothingToShow
+    raise messages.NothingToShow
 st.subheader("If it stopped here: the logit lens")
-lens, read = compute.lens_of(model, run, rows=slice(MOST_ROWS)), predicted.stack
+lens, read = layer_results.lens_of(model, run, rows=slice(MAX_LENS_ROWS)), predicted.stack
 depths = ["in", *(f"layer {i}" for i in range(1, len(lens.best)))]
 through = (
     "the final norm and the generator"
@@ -107,7 +111,7 @@ st.caption(
     f"probabilities **{lens.difference:.1e}**."
 )
 after = ["the whole text"] if of_text else trace.texts[predicted.name].tokens
-shown = min(len(after), MOST_ROWS)
+shown = min(len(after), MAX_LENS_ROWS)
 if shown < len(after):
     st.info(f"The first {shown} of {len(after):,} {predicted.title} positions are shown.")
 answers = {"position": range(shown), "after": after[:shown]}
@@ -156,7 +160,7 @@ figure(
 )
 ranks = {"position": range(shown), "after": after[:shown]}
 ranks |= {name: np.asarray(rank) for name, rank in zip(depths, lens.rank, strict=True)}
-with session.draw("ranks") as table:
+with widgets.draw("ranks") as table:
     if table.open:
         st.dataframe(
             pd.DataFrame(ranks), hide_index=True, alt="Rank of the final answer at each layer"
@@ -164,24 +168,24 @@ with session.draw("ranks") as table:
 
 st.subheader("Who writes the next token")
 with st.container(horizontal=True, vertical_alignment="bottom", key="score_controls"):
-    effects.draw_score(trace, whole=False)
-score = effects.score(model, run, whole=False)
+    sweeps.draw_score(trace, whole=False)
+score = sweeps.score(model, run, whole=False)
 try:
-    sum_of = compute.decomposition_of(model, run, score)
-except (CannotRead, CannotChange) as error:  # all above stands
-    session.show_message(error, st.info)
-    raise session.NothingToShow from error
+    sum_of = word_results.decomposition_of(model, run, score)
+except (CannotRead, CannotChange) as error:  # what is drawn above stays
+    messages.show_message(error, st.info)
+    raise messages.NothingToShow from error
 wanted = _terms.wanted(model, score)
 st.caption(
-    f"The parts of the logit of {labels.escaped(wanted)}, {labels.signed(sum_of.logit)}. "
-    f"{labels.TERMS}"
+    f"The parts of the logit of {formats.escaped(wanted)}, {formats.signed(sum_of.logit)}. "
+    f"{change_texts.TERMS}"
 )
 _terms.bars(sum_of, wanted, projector)
 focus = session.focus()
 st.page_link(
     PAGES[HOME].file,
     label=f"Open {PAGES[HOME].title} at "
-    + labels.head_name(trace, focus.kind, focus.layer, focus.head),
+    + part_names.head_name(trace, focus.kind, focus.layer, focus.head),
     icon=":material/arrow_forward:",
     icon_position="right",
 )

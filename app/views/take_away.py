@@ -1,17 +1,21 @@
-"""The view as files, and one file that brings the view back."""
+"""The view as files, and one file that restores it."""
 
 from functools import partial
 
 import streamlit as st
 
-from app import catalog, compute, labels, session
+from app import selection
 from app.export import bundle, pictures, tables
 from app.export.view import View, settings_json, stem
-from app.look import look
-from app.pages import PAGES
-from app.settings import ONE, SETTINGS
+from app.results import memoize, passes
+from app.shell.grid_display import grid_options
+from app.state import catalog, messages, session, widgets
+from app.state.options import ONE
+from app.state.pages import PAGES
+from app.state.settings import SETTINGS
+from app.wording import formats
 
-PICTURES = {  # label → ending, type, what writes it, what its name says beside the model
+PICTURES = {  # label → extension, media type, writer, part of the file name
     f"{what} as {ending.upper()}": (ending, kind, partial(make, ending=ending), name)
     for what, make, name in (("Head", pictures.head, ""), ("All heads", pictures.grid, "all-heads"))
     for ending, kind in (("png", "image/png"), ("svg", "image/svg+xml"), ("pdf", "application/pdf"))
@@ -25,7 +29,7 @@ PREVIEW = 420  # pixels
 
 
 def take_pack() -> None:
-    """Reads what was dropped and sets all settings by it; what went wrong is said below."""
+    """Read an uploaded bundle and restore its settings; errors are shown below."""
     notes = session.memo()
     for key in ("pack", "refused"):
         notes.pop(key, None)
@@ -41,9 +45,9 @@ def take_pack() -> None:
 
 
 def file_button(label: str, make, name: str, kind: str, **more) -> None:
-    """A file that is made when it is asked for."""
+    """A file that is made on demand."""
     st.download_button(
-        label, compute.made(make), name, kind, key=f"take {name}", on_click="ignore",
+        label, memoize.made(make), name, kind, key=f"take {name}", on_click="ignore",
         icon=":material/download:", **more,
     )  # fmt: skip
 
@@ -66,17 +70,17 @@ with opening:
         "of the pack is kept or shown to others."
     )
 if refused := session.memo().get("refused"):
-    session.show_message(f"This pack was not opened. {refused}", verdict.error)
+    messages.show_message(f"This pack was not opened. {refused}", verdict.error)
 
-run = session.run()
-model_view = session.view(run)
-trace = compute.whole_trace_of(model_view, run)
+run = selection.run()
+model_view = selection.view(run)
+trace = passes.whole_trace_of(model_view, run)
 focus, reading = session.focus(), session.reading()
 view = View(
     trace,
     session.to_share(),
     reading,
-    look(model_view, run),
+    grid_options(model_view, run),
     session.last_page(),
 )
 model = bundle.Model(view.settings["model"], *catalog.sha256(model_view))
@@ -100,18 +104,19 @@ if pack := session.memo().get("pack"):
             )
         else:
             agreement = bundle.compare(pack, trace, model)
-            said = labels.escaped(" ".join(agreement.explanation))
+            text = formats.escaped(" ".join(agreement.explanation))
             show = {"identical": st.success, "different": st.warning}.get(
                 agreement.verdict, st.info
             )
-            show(f"The view is restored. The numbers: **{agreement.verdict}**. {said}")
+            show(f"The view is restored. The numbers: **{agreement.verdict}**. {text}")
         st.page_link(PAGES[pack.page].file, label=f"Back to the page {PAGES[pack.page].title}")
 
 with preview:
-    drawn = compute.drawn(  # while others draw it may wait long, and would keep its turn
+    # it may wait long for other users' drawings, and must not hold its turn meanwhile
+    drawn = memoize.memoize_drawing(
         model_view,
         run,
-        ("preview", focus, reading, settings_json(view)),  # all of them stand in the file
+        ("preview", focus, reading, settings_json(view)),  # the file contains all of them
         lambda: pictures.head(view, "svg").decode("utf-8"),
         len,
     )
@@ -128,7 +133,7 @@ with files, st.container(key="files"):
         "needs no internet; pointing and clicking work as here."
     )
     st.subheader("Numbers")
-    one = session.draw("weights_of") == ONE
+    one = widgets.draw("weights_of") == ONE
     with st.container(horizontal=True):
         name = stem(view, "" if one else "all-heads")
         sizes = {ending: tables.size(view, ending, one) for ending, *_ in TABLES.values()}
@@ -139,15 +144,15 @@ with files, st.container(key="files"):
             )  # fmt: skip
         settings = partial(settings_json, view)
         file_button("Settings (JSON)", settings, f"{name}.settings.json", "application/json")
-    said = ", ".join(f"{label} {labels.size(sizes[TABLES[label][0]])}" for label in TABLES)
+    text = ", ".join(f"{label} {formats.size(sizes[TABLES[label][0]])}" for label in TABLES)
     st.caption(
-        f"About {said}. Tokens come along in each; Parquet and NPZ hold the settings too, a CSV "
+        f"About {text}. Tokens come along in each; Parquet and NPZ hold the settings too, a CSV "
         "goes with the settings file. In a CSV a token that a spreadsheet would take for a "
         "formula begins with an apostrophe; pandas reads it with `keep_default_na=False`."
     )
     if max(sizes.values()) > tables.LARGEST_FILE:
         st.info(
-            f"Files of more than {labels.size(tables.LARGEST_FILE)} are not made here. Take the "
+            f"Files of more than {formats.size(tables.LARGEST_FILE)} are not made here. Take the "
             f"{ONE} alone, or write them with `python -m model trace`."
         )
 

@@ -1,4 +1,4 @@
-"""What the tokenizer does with a text: normalisation, pre-tokens, merges, then tokens with ids."""
+"""The tokenizer step by step: normalisation, pre-tokens, merges, tokens with ids."""
 
 from collections import Counter
 from itertools import islice
@@ -6,9 +6,10 @@ from itertools import islice
 import pandas as pd
 import streamlit as st
 
-from app import session
+from app import selection
 from app.components.merge_steps import merge_steps
 from app.components.token_line import framed_lines
+from app.state import session, widgets
 from app.theme import MARKED
 from app.views import _token_table
 from model.analysis.tokenization import merges
@@ -18,12 +19,12 @@ from model.tokenizer import visible
 
 MOST_STEPS, MOST_WORDS, MOST_CHARACTERS = 30, 200, 200  # that are shown
 
-run = session.run(changed=False)
-model = session.view(run)
+run = selection.run(changed=False)
+model = selection.view(run)
 tokenizer, sides = model.tokenizer, sides_of(model.model)
 read = read_of(model.model, run)
 target = session.values()["target"].strip()
-typed = [session.text(), *(target or tokenizer.decode(text.ids) for text in run.texts[1:])]
+typed = [selection.text(), *(target or tokenizer.decode(text.ids) for text in run.texts[1:])]
 by_title = {
     side.title: (side, text, encoding)
     for side, text, encoding in zip(sides.values(), typed, run.texts, strict=True)
@@ -31,7 +32,7 @@ by_title = {
 
 whole_text, one_word = st.columns(2)
 with whole_text:
-    title = session.draw("text", options=list(by_title), default=next(iter(by_title)))
+    title = widgets.draw("text", options=list(by_title), default=next(iter(by_title)))
 side, text, encoding = by_title[title]
 words = [word for word, _ in tokenizer.pre_tokens(text)]
 names = [tokenizer.readable(word) for word in words]
@@ -43,7 +44,7 @@ with one_word:
     if words:
         options = [f"{i} {name[:MOST_CHARACTERS]}" for i, name in enumerate(names, start=1)]
         most_split = max(range(len(words)), key=lambda i: (n_tokens[i], len(words[i])))
-        chosen = options.index(session.draw("word", options=options, default=options[most_split]))
+        chosen = options.index(widgets.draw("word", options=options, default=options[most_split]))
     if tokenizer.kind != "BPE":
         st.info(_token_table.no_merges(tokenizer.kind))
     elif words:
@@ -66,7 +67,7 @@ with whole_text:
     )
     if len(words) > MOST_WORDS:
         st.caption(f"The first {MOST_WORDS} of {len(words):,} pre-tokens are shown.")
-    # What a model writes need not be what the tokenizer would make of the same text.
+    # A model's output may be split differently than the tokenizer would split the same text.
     as_tokenized = encoding.ids == tokenizer.encode(text).ids
     sources = [options[i] for i in word_ids] if as_tokenized else None
     table = pd.DataFrame(_token_table.token_rows(side, encoding, read[side.name], sources))

@@ -1,10 +1,10 @@
-"""Which source word a target word goes with: out of cross-attention, or out of what the model loses
-without the source word.
+"""Word alignment between source and target: from cross-attention, or from how much the model loses
+without a source word.
 
 The row of a decoder that reads a token predicts the next one, and a head may attend to what goes
 with either: a shift of 0 aligns a row with the token that is read there, 1 with the one that is
-predicted. Which of both a head does is measured: the most attended word is compared with the one
-that the model needs most, which the next-token probabilities tell without any shift.
+predicted. Which of the two a head does is measured: its most attended word is compared with the
+word that the model needs most, known from the next-token probabilities without any shift.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,13 +15,13 @@ from torch import nn
 
 from model.analysis.reading import words
 from model.probing import sweeps
-from model.probing.applying import Given
+from model.probing.applying import PatchInputs
 from model.probing.run import Run
 from model.probing.sites import kinds_of
 from model.probing.sweeps import Score
 from model.probing.trace import Trace, read_of
+from model.sites import Side, Site
 from model.tokenizer import Encoding
-from model.transformer import Side, Site
 
 READ, PREDICTED = 0, 1
 SHIFTS = (READ, PREDICTED)
@@ -34,22 +34,20 @@ Head = tuple[int, int]  # (layer, head) of the kind that aligns, from 0
 
 @dataclass(frozen=True)
 class WordWeights:
-    """How much each target word has to do with each source word, (.., target word, source word);
-    special tokens are left out."""
+    """A weight for each pair of words, (.., target word, source word), without special tokens."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]
     weights: np.ndarray
 
     def links(self) -> Links:
-        """Each target word with the source word that it has most to do with; of one `weights`
-        alone."""
+        """The source word with the largest weight for each target word; for a single matrix."""
         if not self.weights.size:
             return frozenset()
         return frozenset((int(best), i) for i, best in enumerate(self.weights.argmax(axis=-1)))
 
     def shares(self) -> "WordWeights":
-        """Each row as shares of what is positive in it; zeros where nothing is."""
+        """Each row's positive values as shares of their sum; zeros if there are none."""
         positive = self.weights.clip(min=0)
         total = positive.sum(axis=-1, keepdims=True)
         shares = np.divide(positive, total, out=np.zeros_like(positive), where=total > 0)
@@ -77,7 +75,7 @@ class HeadAlignment:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Layers and heads of the attention that it is of."""
+        """The number of layers and heads."""
         return np.asarray(self.agreement).shape[1:]
 
     @property
@@ -88,8 +86,8 @@ class HeadAlignment:
     def of(
         self, attention: WordWeights, heads: Sequence[Head] = (), shift: int | None = None
     ) -> WordWeights:
-        """The mean of some heads, or of the best set, out of `of_attention`: each at its own shift,
-        or all at one."""
+        """The mean over some heads (by default the best set) of what `of_attention` gives: each
+        head at its own shift, or all at one."""
         shifts = self.shifts
         some = [
             attention.weights[shifts[head] if shift is None else shift][head]
@@ -99,16 +97,22 @@ class HeadAlignment:
 
     @classmethod
     def of_card(cls, card: Mapping) -> "HeadAlignment | None":
-        """None where a card holds none, or something else by this name."""
+        """None if the card has no valid entry."""
         try:
-            found = cls(**card["alignment"])
-            n_shifts, *sizes = np.asarray(found.agreement, dtype=float).shape
-            heads = [(int(layer), int(head)) for layer, head in found.heads]
+            alignment = cls(**card["alignment"])
+            n_shifts, *sizes = np.asarray(alignment.agreement, dtype=float).shape
+            heads = [(int(layer), int(head)) for layer, head in alignment.heads]
             if n_shifts != len(SHIFTS) or not heads or not (np.array(heads) < sizes).all():
                 return None
-            if found.by not in (INFLUENCE, GOLD):
+            if alignment.by not in (INFLUENCE, GOLD):
                 return None
-            return cls(found.agreement, heads, float(found.together), int(found.words), found.by)
+            return cls(
+                alignment.agreement,
+                heads,
+                float(alignment.together),
+                int(alignment.words),
+                alignment.by,
+            )
         except (KeyError, TypeError, ValueError):
             return None
 
@@ -117,8 +121,7 @@ class HeadAlignment:
 
 
 def aligning_kind(sites: Iterable[Site], sides: Iterable[Side]) -> str | None:
-    """The kind of attention in which what is written attends to another text; None where there is
-    no such."""
+    """The kind of attention from the generated text to another text; None if there is none."""
     writing = {side.name for side in sides if side.writes}
     for kind, (site, *_) in kinds_of(sites).items():
         if site.query_side in writing and site.key_side not in writing:
@@ -129,7 +132,7 @@ def aligning_kind(sites: Iterable[Site], sides: Iterable[Side]) -> str | None:
 def of_attention(weights: np.ndarray, query: Encoding, key: Encoding) -> WordWeights:
     """Attention (layers, heads, query, key) between words, (shift, layers, heads, target word,
     source word): a target word has the mean of its rows, a source word the sum of its columns."""
-    # The first row is that of <s>: rolled by one, a row stands where the token it predicts does.
+    # The first row is that of <s>: rolled by one, each row is at the token that it predicts.
     shifted = np.stack([np.roll(weights, shift, axis=-2) for shift in SHIFTS])
     return _of_words(shifted, query, key, np.mean)
 
@@ -167,7 +170,8 @@ def chosen(
         return None
 
     def hits(weights: Iterable[np.ndarray]) -> np.ndarray:
-        """(.., target words of all sentences): whether the largest weight is where it should."""
+        """(.., target words of all sentences): whether the largest weight is on the reference
+        word."""
         each = []
         for of_sentence, (_, links) in zip(weights, pairs, strict=True):
             linked = links.any(axis=-1).nonzero()[0]
@@ -197,10 +201,10 @@ def chosen(
     return HeadAlignment(agreement.round(4).tolist(), heads, together, len(hit), by)
 
 
-def of_influence(model: nn.Module, run: Run, given: Given = Given()) -> WordWeights:
-    """By how much the log-probability of each target word falls when a source word is hidden from
-    every query: what depends on what, and not what attends to what. Source tokens are hidden one by
-    one. `model` must be the caller's own view."""
+def of_influence(model: nn.Module, run: Run, given: PatchInputs = PatchInputs()) -> WordWeights:
+    """How much the log-probability of each target word falls when a source word is hidden from
+    every query: dependence, not attention. Source tokens are hidden one by one. `model` must be the
+    caller's own view."""
     source, target = (side.name for side in model.sides())
     texts = read_of(model, run)
     hidden = sweeps.tokens_hidden(model, {source: len(texts[source].ids)})
@@ -234,9 +238,9 @@ def pharaoh(links: Links) -> str:
     return " ".join(f"{source}-{target}" for source, target in sorted(links))
 
 
-def error_rate(found: Iterable[Links], gold: Iterable[Links]) -> float:
+def error_rate(predicted: Iterable[Links], gold: Iterable[Links]) -> float:
     """Alignment error rate over sentences, where all gold links are sure (Och and Ney 2003)."""
-    both, total = link_counts(found, gold).sum(axis=0)
+    both, total = link_counts(predicted, gold).sum(axis=0)
     return float(1 - both / total) if total else 0.0
 
 
@@ -248,7 +252,7 @@ def link_counts(found: Iterable[Links], gold: Iterable[Links]) -> np.ndarray:
 
 
 def diagonal(n_source: int, n_target: int) -> Links:
-    """The baseline that knows nothing: words in the same place of both sentences."""
+    """The trivial baseline: words at the same position of both sentences."""
     return frozenset(
         (min(n_source - 1, int((i + 0.5) * n_source / n_target)), i)
         for i in range(n_target)

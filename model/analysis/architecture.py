@@ -1,5 +1,5 @@
-"""A model as the blocks of the paper's figure 1, with their parameters and what they give for the
-texts of one run."""
+"""A model as the blocks of the paper's figure 1, with their parameters and output shapes for one
+run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +15,12 @@ from model.probing.sites import (
     predicted_side,
     sublayers_of,
 )
-from model.transformer import Site
+from model.sites import Site
 from model.variants import LogSoftmaxLinear
 
 OUTPUT = "output"
-EMBEDDINGS, LAYERS = "embeddings", "output of the layers"  # of a stack: what others attend to
+# outputs of a stack that other stacks attend to
+EMBEDDINGS, LAYERS = "embeddings", "output of the layers"
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Block:
     site        of an attention
     weights     of an attention: (heads, query, key)
     keys        of an attention to another stack: what it attends to, EMBEDDINGS or LAYERS
-    parameters  what no block before it has: what is shared counts once, and `shares` says with whom
+    parameters  without those of earlier blocks; `shares` names the block that it shares them with
     """
 
     stack: str
@@ -58,7 +59,7 @@ class Block:
 
 
 def blocks(model: nn.Module, lengths: dict[str, int]) -> list[Block]:
-    """Every block, in the order of the forward pass within its stack. lengths: side → tokens."""
+    """All blocks, in the order of the forward pass within each stack. lengths: side → tokens."""
     owner: dict[int, str] = {}
     listed = []
 
@@ -113,15 +114,15 @@ def blocks(model: nn.Module, lengths: dict[str, int]) -> list[Block]:
 
 
 def _keys(site: Site, order: Sequence[str]) -> str:
-    """What an attention to another side attends to: a stack that runs later has given nothing yet
-    but its embeddings."""
+    """What attention to another side reads: if that stack runs later, only its embeddings exist
+    yet."""
     if site.query_side == site.key_side:
         return ""
     return LAYERS if order.index(site.key_side) < order.index(site.query_side) else EMBEDDINGS
 
 
 def alike(shown: Sequence[Block], stack: str) -> list[list[int]]:
-    """The layers of a stack in runs of layers that are built alike: the figure's N ×."""
+    """Runs of identical layers of a stack: the figure's N ×."""
     layers: dict[int, list[Block]] = {}
     for block in shown:
         if block.stack == stack and block.layer is not None:

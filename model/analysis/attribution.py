@@ -1,8 +1,7 @@
-"""Which source words a predicted token comes from: by attention, by its gradient, and by what is
-lost without them.
+"""Which source words a predicted token depends on: by attention, by gradient, and by removal.
 
-Attention is easily taken for an explanation. Whether it is one here, its order of the words tells
-beside the others' (Jain & Wallace 2019; Wiegreffe & Pinter 2019):
+Attention is easily mistaken for an explanation. Compare its ranking of the words with those of the
+other methods (Jain & Wallace 2019; Wiegreffe & Pinter 2019):
 
     attention  the mean weight over the heads of all layers
     head       the weight in one head
@@ -14,8 +13,8 @@ beside the others' (Jain & Wallace 2019; Wiegreffe & Pinter 2019):
     removal    what the score loses when the token is hidden from every query
 
 The score is the log-probability of the predicted token, or the difference of two logits. Numbers of
-a word's tokens are summed. The source is the text that is read to write another, or for a model of
-one text that text, of a decoder as far as it has been read.
+a word's tokens are summed. The source is the encoder's text; for a model of one text it is that
+text, for a decoder as far as it has been read.
 """
 
 from collections.abc import Callable
@@ -31,7 +30,7 @@ from model.analysis.residual import row_shares
 from model.analysis.statistics import spearman
 from model.pause import pause
 from model.probing import sweeps
-from model.probing.applying import Given, applied
+from model.probing.applying import PatchInputs, applied
 from model.probing.interventions import replace_output
 from model.probing.run import Run
 from model.probing.sites import (
@@ -45,21 +44,21 @@ from model.probing.sites import (
 )
 from model.probing.sweeps import Score
 from model.probing.trace import Trace, ids_of, read_of, trace
+from model.sites import Site
 from model.tokenizer import Encoding
-from model.transformer import Site
 
 ATTENTION, HEAD, ROLLOUT, NORMS = "attention", "head", "rollout", "norms"
 GRADIENT, REMOVAL = "gradient", "removal"
 METHODS = (ATTENTION, HEAD, ROLLOUT, NORMS, GRADIENT, REMOVAL)
 FEWEST_WORDS = 6
 TOO_FEW = "Fewer than six words: too few to rank."
-ALIKE = 0.8  # a rank correlation from which on two orders are called alike
-SURE = 1.96  # standard errors; of a rank correlation by chance one is 1 / √(n - 1)
+ALIKE = 0.8  # rank correlations from here on count as similar rankings
+SURE = 1.96  # standard errors; by chance, one of a rank correlation is 1 / √(n - 1)
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """What each method gives each source word, (word,), read-only; special tokens are left out.
+    """A number for each source word by each method, (word,), read-only, without special tokens.
     "gradient" and "removal" have a sign: below zero a word speaks against the token."""
 
     words: tuple[str, ...]
@@ -70,21 +69,21 @@ class Attribution:
         return len(self.words) < FEWEST_WORDS
 
     def order(self, method: str) -> list[int]:
-        """The words from the most to the least important, for or against."""
+        """Words by importance, positive or negative."""
         return np.argsort(-np.abs(self.values[method]), kind="stable").tolist()
 
     def correlations(
         self, measure: Callable[[np.ndarray, np.ndarray], float] = spearman
     ) -> dict[tuple[str, str], float]:
-        """Of the importance of the words by every two methods; empty if they are too few to rank,
-        NaN where a method has no order."""
+        """Rank correlations between every two methods; empty for too few words, NaN if a method
+        ranks all alike."""
         if self.too_few:
             return {}
         sizes = {name: np.abs(values) for name, values in self.values.items()}
         return {(one, two): measure(sizes[one], sizes[two]) for one in sizes for two in sizes}
 
     def in_words(self, method: str = ATTENTION, truth: str = REMOVAL) -> str:
-        """How far a method can be trusted here, in a sentence."""
+        """A sentence on how far a method agrees with removal here."""
         if self.too_few:
             return TOO_FEW
         rho, n = self.correlations()[method, truth], len(self.words)
@@ -108,7 +107,7 @@ class Attribution:
 
 
 def source_kind(model: nn.Module) -> str:
-    """The kind of attention from what is predicted to the source."""
+    """The kind of attention from the predicted side to the source."""
     side = predicted_side(model).name
     from_it = [site for site in model.sites() if site.query_side == side]
     return next((s.kind for s in from_it if s.key_side != side), from_it[0].kind)
@@ -121,27 +120,28 @@ def attribution(
     token: int,
     head: tuple[int, int] | None = None,
     against: int | None = None,
-    given: Given = Given(),
+    given: PatchInputs = PatchInputs(),
 ) -> Attribution:
-    """Of `token` (or a class) in a row of the logits, from 0; `head`: (layer, head) in the arrays
-    of `source_kind`. `model` must be the caller's own view. Raises CannotRead and CannotChange."""
+    """Attribution of `token` (or a class) in a row of the logits, from 0; `head`: (layer, head) in
+    the arrays of `source_kind`. `model` must be the caller's own view. Raises CannotRead and
+    CannotChange."""
     score = Score(row, token, against)
-    found = trace(model, run, given)
+    traced = trace(model, run, given)
     kind = source_kind(model)
-    query, key = found.sides_of(kind)
-    ids = torch.tensor(found.texts[query.name].ids, device=device_of(model))
+    query, key = traced.sides_of(kind)
+    ids = torch.tensor(traced.texts[query.name].ids, device=device_of(model))
     shares = row_shares(model, ids, row).cpu().numpy()
-    by_head = np.einsum("q,lhqk->lhk", shares, found.attention[kind].astype(np.float64))
+    by_head = np.einsum("q,lhqk->lhk", shares, traced.attention[kind].astype(np.float64))
     values = {ATTENTION: by_head.mean(axis=(0, 1))}
     if head is not None:
         values[HEAD] = by_head[head]
     values |= {
-        ROLLOUT: shares @ rollout(found)[query.name][key.name],
-        NORMS: shares @ value_norms(model, found, kind),
+        ROLLOUT: shares @ rollout(traced)[query.name][key.name],
+        NORMS: shares @ value_norms(model, traced, kind),
         GRADIENT: gradient_times_input(model, run, score, given)[key.name],
         REMOVAL: removal(model, run, score, key.name, given),
     }
-    text = found.texts[key.name]
+    text = traced.texts[key.name]
     if query == key and query.predicts == "next token":
         text = _beginning(text, row + 1)
     spans = ordinary_words(text)
@@ -154,17 +154,17 @@ def attribution(
     return Attribution(tuple(word for _, word in spans), merged)
 
 
-def rollout(found: Trace) -> dict[str, dict[str, np.ndarray]]:
-    """Side → side → (position, position): how much of what leaves the last layer at each position
-    comes from each token that was read (Abnar & Zuidema 2020). Over all sides a row sums to 1."""
-    lengths = {name: len(text.ids) for name, text in found.texts.items()}
+def rollout(traced: Trace) -> dict[str, dict[str, np.ndarray]]:
+    """Side → side → (position, position): how much of the last layer's output at each position
+    comes from each input token (Abnar & Zuidema 2020). Over all sides, rows sum to 1."""
+    lengths = {name: len(text.ids) for name, text in traced.texts.items()}
     ends = dict(zip(lengths, np.cumsum(list(lengths.values())), strict=True))
     columns = {name: slice(end - lengths[name], end) for name, end in ends.items()}
     tokens = np.eye(sum(lengths.values()))
     mixed = {name: tokens[columns[name]] for name in lengths}
-    for site, weights in _in_order_of_the_pass(found):
+    for site, weights in _in_order_of_the_pass(traced):
         mean = weights.astype(np.float64).mean(axis=0)
-        # Each row is 1 in all, or 0 where it may attend to nothing; the residual stream adds 1.
+        # Each row sums to 1, or 0 if it may attend to nothing; the residual stream adds 1.
         mixed[site.query_side] = (mixed[site.query_side] + mean @ mixed[site.key_side]) / (
             1 + mean.sum(axis=-1, keepdims=True)
         )
@@ -173,27 +173,27 @@ def rollout(found: Trace) -> dict[str, dict[str, np.ndarray]]:
     }
 
 
-def _in_order_of_the_pass(found: Trace) -> list[tuple[Site, np.ndarray]]:
+def _in_order_of_the_pass(traced: Trace) -> list[tuple[Site, np.ndarray]]:
     """Sites and their weights, (heads, query, key)."""
     places = {
         name: place
-        for place, name in enumerate(name for side in found.sides.values() for name in side.layers)
+        for place, name in enumerate(name for side in traced.sides.values() for name in side.layers)
     }
     sites = [
-        (places[site.name.rpartition(".")[0]], site, found.attention[kind][i])
-        for kind, of_kind in kinds_of(found.sites).items()
+        (places[site.name.rpartition(".")[0]], site, traced.attention[kind][i])
+        for kind, of_kind in kinds_of(traced.sites).items()
         for i, site in enumerate(of_kind)
     ]
     # In a layer, self-attention comes before cross-attention, as in `sites`.
     return [(site, weights) for _, site, weights in sorted(sites, key=lambda one: one[0])]
 
 
-def value_norms(model: nn.Module, found: Trace, kind: str) -> np.ndarray:
+def value_norms(model: nn.Module, traced: Trace, kind: str) -> np.ndarray:
     """‖Σ over heads of weight × value through the output projection‖, the mean over layers: (query,
     key) (Kobayashi et al. 2020, section 3)."""
     layers = []
     for site, weights, value in zip(
-        found.kinds[kind], found.attention[kind], found.value[kind], strict=True
+        traced.kinds[kind], traced.attention[kind], traced.value[kind], strict=True
     ):
         projection = attention_at(model, site).output.weight.detach().double().cpu().numpy()
         by_head = projection.reshape(len(projection), site.n_heads, -1)  # (d_model, heads, d_head)
@@ -208,7 +208,7 @@ def value_norms(model: nn.Module, found: Trace, kind: str) -> np.ndarray:
 
 @torch.enable_grad()
 def gradient_times_input(
-    model: nn.Module, run: Run, score: Score, given: Given = Given()
+    model: nn.Module, run: Run, score: Score, given: PatchInputs = PatchInputs()
 ) -> dict[str, np.ndarray]:
     """Side → (position,): the gradient of the score with respect to each token's embedding, without
     its position, times that embedding."""
@@ -239,9 +239,9 @@ def gradient_times_input(
 
 
 def removal(
-    model: nn.Module, run: Run, score: Score, side: str, given: Given = Given()
+    model: nn.Module, run: Run, score: Score, side: str, given: PatchInputs = PatchInputs()
 ) -> np.ndarray:
-    """(position,): what the score loses when each token of a side is hidden."""
+    """(position,): the drop in score when each token of a side is hidden."""
     length = len(read_of(model, run)[side].ids)
     hidden = sweeps.tokens_hidden(model, {side: length})
     return -sweeps.sweep(model, run, hidden, score, given).effects

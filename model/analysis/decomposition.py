@@ -1,4 +1,5 @@
-"""Who writes the next token: its logit as a sum over everything that wrote to the residual stream.
+"""Direct logit attribution: the logit of the next token as a sum over everything that wrote to the
+residual stream.
 
 A logit is a direction, its row of the generator's matrix, times the last vector of the residual
 stream, and that vector is a sum: the embedding, and what each sublayer added. Norms stand between,
@@ -8,8 +9,8 @@ and then the terms add up exactly (direct logit attribution, Elhage et al. 2021,
 Framework for Transformer Circuits"). In a pre-norm model that is the final norm alone; in the
 paper's own, post-norm, every term passes all norms behind the sublayer that wrote it.
 
-Frozen scales are what such a sum does not explain: a head switched off would change them too, and
-what later layers read. What a head is worth all in all is for a sweep (probing/sweeps.py).
+Frozen scales are the limit of such a sum: switching a head off would also change the scales, and
+the input of later layers. For a head's total effect, use a sweep (probing/sweeps.py).
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from model.analysis.residual import row_shares
-from model.probing.applying import Given, applied
+from model.probing.applying import PatchInputs, applied
 from model.probing.capture import inputs_of, outputs_of
 from model.probing.changes import CannotChange, Patched, Skipped
 from model.probing.run import Run
@@ -38,13 +39,13 @@ FEED_FORWARD, RECURRENCE = "feed-forward", "recurrent unit"
 SUBLAYERS = {
     "feed_forward": "feed-forward",
     "recurrence": "recurrent unit",
-}  # that are no attention
-LARGEST_DIFFERENCE = 1e-3  # from the logit, as a share of the largest term
+}  # sublayers other than attention
+LARGEST_DIFFERENCE = 1e-3  # allowed difference from the logit, as a share of the largest term
 
 
 @dataclass(frozen=True)
 class Term:
-    """What wrote to the residual stream.
+    """One term: something that wrote to the residual stream.
 
     what         "token" and "position", the two parts of the embedding; "head", "feed-forward",
                  "recurrent unit"; or "biases": those of output projections, norms and generator
@@ -75,7 +76,7 @@ class Decomposition:
     difference: float
 
     def largest(self, count: int | None = None) -> list[tuple[Term, float]]:
-        """The terms that matter most, for or against, first."""
+        """The largest terms, positive or negative, first."""
         order = np.argsort(-np.abs(self.values), kind="stable")[:count]
         return [(self.terms[i], float(self.values[i])) for i in order]
 
@@ -87,11 +88,11 @@ def decomposition(
     row: int,
     token: int,
     against: int | None = None,
-    given: Given = Given(),
+    given: PatchInputs = PatchInputs(),
 ) -> Decomposition:
-    """Of the logit of `token` (or a class) in a row of the logits, from 0; with `against`, of that
-    logit less the other's. `model` must be the caller's own view. Raises CannotRead, also for a
-    model whose logits are no such sum, and CannotChange."""
+    """Decompose the logit of `token` (or a class) in a row of the logits, from 0; with `against`,
+    that logit minus the other. `model` must be the caller's own view. Raises CannotRead, also if
+    the model's logits are not such a sum, and CannotChange."""
     side, texts = predicted_side(model), read_of(model, run)
     _check_whole(model, run)
     ids, layers = ids_of(model, texts), layers_of(model, side)
@@ -99,9 +100,11 @@ def decomposition(
         raise CannotRead("The logits of this model are no linear function of its last vectors.")
     embedding, final_norm = embedding_of(model, side), final_norm_of(model, side)
     # By (layer, its sublayer); the embedding's parts and the last norm by name.
-    norms = {(i, name): norm for i, one in enumerate(layers) for name, _, norm in sublayers_of(one)}
+    norms = {
+        (i, name): norm for i, layer in enumerate(layers) for name, _, norm in sublayers_of(layer)
+    }
     sublayers = {
-        (i, name): sub for i, one in enumerate(layers) for name, sub, _ in sublayers_of(one)
+        (i, name): sub for i, layer in enumerate(layers) for name, sub, _ in sublayers_of(layer)
     }
     sites = {site.name: site for site in model.sites()}
     site_of = {(i, name): sites.get(f"{side.layers[i]}.{name}") for i, name in sublayers}
@@ -153,8 +156,8 @@ def decomposition(
 
 
 def _check_whole(model: nn.Module, run: Run) -> None:
-    """Raises CannotChange where the residual stream of what is predicted comes from elsewhere: then
-    it is no sum of what was written to it in this run."""
+    """Raises CannotChange if the predicted side's residual stream was patched: it is then not a sum
+    of what this run wrote to it."""
     side = predicted_side(model).name
     parts = parts_of(model.sites(), model.sides())
     residual = [part for part in parts if part.what == "residual" and part.side == side]
@@ -166,7 +169,7 @@ def _check_whole(model: nn.Module, run: Run) -> None:
 
 
 def _direction(generator: nn.Linear, token: int, against: int | None) -> tuple[Tensor, Tensor]:
-    """What the last vector, (d_model,), is multiplied with for a logit, and what is added."""
+    """The row of the generator, (d_model,), and its bias for a logit."""
     weight = generator.weight.double()
     bias = weight.new_zeros(len(weight)) if generator.bias is None else generator.bias.double()
     if against is None:
@@ -177,8 +180,8 @@ def _direction(generator: nn.Linear, token: int, against: int | None) -> tuple[T
 def _through(
     norm: nn.Module, x: Tensor, y: Tensor, u: Tensor, bias: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """A direction behind a norm as one before it, (position, d_model), and what the norm's shift
-    adds to the `bias`. x went in and y came out: their scale is what is frozen."""
+    """Moves a direction from after a norm to before it, (position, d_model), and adds the norm's
+    shift to `bias`. x is the norm's input and y its output; their scale is frozen."""
     if isinstance(norm, nn.Identity):
         return u, bias
     x, y = x.double(), y.double()
@@ -188,8 +191,8 @@ def _through(
     def centred(v):
         return v - v.mean(dim=-1, keepdim=True)
 
-    # Whatever a norm divides by, its output is that much of what it scales: of x less its mean, or
-    # of x itself in an RMSNorm.
+    # Whatever the norm divides by, its output is proportional to x minus its mean, or to x itself
+    # for RMSNorm.
     best = None
     for before in (centred, lambda v: v):
         scaled = weight * before(x)
@@ -202,8 +205,8 @@ def _through(
 
 
 def _heads(projection: nn.Linear, x: Tensor, n_heads: int, u: Tensor) -> tuple[Tensor, Tensor]:
-    """What each head adds, (heads,), and what the projection's bias adds; x: (position, heads ·
-    d_head), the heads' outputs side by side."""
+    """The contribution of each head, (heads,), and of the projection's bias; x: (position, heads ·
+    d_head), the concatenated head outputs."""
     heads = x.double().unflatten(-1, (n_heads, -1))
     directions = (u @ projection.weight.double()).unflatten(-1, (n_heads, -1))
     shift = u.new_zeros(()) if projection.bias is None else (u @ projection.bias.double()).sum()

@@ -1,5 +1,5 @@
-"""How far a text is from what a model was trained on: two measures of a text, and their range over
-the validation data, which the card of a checkpoint holds."""
+"""How far a text is from the training text: two measures, and their ranges over the validation
+data, stored in the checkpoint's card."""
 
 import math
 from collections import Counter
@@ -13,7 +13,7 @@ from model.probing.trace import Trace
 from model.tokenizer import Tokenizer
 
 SPLIT, SURPRISE = "split", "surprise"
-# A toy task may leave no range at all: what differs by less is rounding, not another text.
+# On a toy task the range may be zero; smaller differences are rounding.
 LEAST_DEVIATION, LEAST_LIMIT = 0.01, 1.0
 
 
@@ -63,19 +63,19 @@ class Domain:
         return asdict(self)
 
     def excludes(self, measures: Mapping[str, float]) -> bool:
-        """Whether a text is further away than nearly all of the validation data."""
+        """Whether a text is further away than nearly all validation texts."""
         return distance(self.ranges, measures) > self.limit
 
 
 def distance(ranges: Mapping[str, Sequence[float]], measures: Mapping[str, float]) -> float:
-    """How far above their means the measures are, in standard deviations, taken together."""
+    """How far the measures are above their means, in standard deviations, combined."""
     return math.hypot(
         *(max(0.0, measures[name] - mean) / deviation for name, (mean, deviation) in ranges.items())
     )
 
 
 def split_share(tokenizer: Tokenizer, text: str) -> float:
-    """The share of pre-tokens that are no token as a whole: rare in training, or never met."""
+    """The share of pre-tokens that are split into several tokens: rare or unseen in training."""
     n_tokens = Counter(tokenizer.word_ids(text)).values()
     return sum(n > 1 for n in n_tokens) / max(1, len(n_tokens))
 
@@ -85,5 +85,5 @@ def surprise(trace: Trace | LongTrace) -> float:
     the </s> that ends a text of the model's own."""
     wanted = trace.log_probabilities
     if not trace.predicted.writes:
-        wanted = wanted[:-1]  # of what follows a text that is not its own
+        wanted = wanted[:-1]  # the prediction after a text that the model did not write
     return float(-np.nanmean(wanted)) if np.isfinite(wanted).any() else 0.0

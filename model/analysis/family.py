@@ -1,7 +1,7 @@
-"""What the presets do differently, made visible as numbers on one sentence.
+"""Differences between the presets, as numbers on one sentence.
 
-All members are built at one size, so that only what differs differs. Every function below takes
-ids of one sentence, (1, length), and measures one difference.
+All members are built at one size, so that they differ only in their parts. Every function below
+takes ids of one sentence, (1, length), and measures one difference.
 """
 
 import math
@@ -42,18 +42,18 @@ NORMS: dict[str, Callable[[int], nn.Module]] = {
 
 
 def members(vocab_size: int, max_length: int, seed: int = 0) -> dict[str, nn.Module]:
-    """Every preset with random weights from `seed`, in eval mode. Draws from PyTorch's one
-    generator: nobody else may meanwhile."""
+    """Every preset with random weights from `seed`, in eval mode. Uses PyTorch's global random
+    generator: hold GENERATOR."""
     models = {}
     for name, preset in PRESETS.items():
         sizes = dict(vocab_size=vocab_size, max_length=max_length) | SIZES
-        # A stack that a system does not have keeps its Config's own depth, none.
+        # A stack that a system lacks keeps its Config's depth of 0.
         depths = {f.name: f.default for f in fields(preset.config) if f.name in DEPTHS}
         sizes |= {name: LAYERS for name, depth in depths.items() if depth}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             models[name] = build(name, **sizes).eval().requires_grad_(False)
-    # The same weights, norms moved: only the place of the norm is left to differ.
+    # The same weights with norms moved: only the place of the norms differs.
     models["pre_norm"].load_state_dict(models["paper"].state_dict(), strict=False)
     return models
 
@@ -77,8 +77,8 @@ def first_stack(model: nn.Module, src: Tensor, masks: Masks = Masks()) -> Tensor
 
 
 def norms(x: Tensor) -> dict[str, float]:
-    """How far each system's norm of the same vectors (length, d_model) is from the paper's: the
-    largest difference."""
+    """The largest difference between each system's norm and the paper's, on the same vectors
+    (length, d_model)."""
     outputs = {name: make(x.shape[-1])(x) for name, make in NORMS.items()}
     return {name: (out - outputs["paper"]).abs().max().item() for name, out in outputs.items()}
 
@@ -105,7 +105,7 @@ def sharing(model: nn.Module, ids: Tensor) -> float:
 
 
 def first_wave(model: nn.Module, length: int) -> list[float]:
-    """The first number of each position's vector."""
+    """The first number of each positional vector."""
     return first_embedding(model).position(length)[:, 0].tolist()
 
 
@@ -121,8 +121,8 @@ def nothing_to_see(length: int) -> dict[str, float]:
 
 
 def reach(model: nn.Module, src: Tensor) -> float:
-    """How much the first head's weights change when every token keeps only the first of
-    `n_heads` slices of its vector: the largest difference. 0: the head never read the rest."""
+    """The largest change in the first head's weights when every token keeps only the first of
+    `n_heads` slices of its vector. 0: the head never reads the rest."""
     attention, x = view(first_attention(model)), first_embedding(model)(src)
     only = torch.zeros_like(x)
     width = x.shape[-1] // attention.n_heads
@@ -147,7 +147,7 @@ def fourth_roots(model: nn.Module, src: Tensor) -> float:
 
 
 def biases(model: nn.Module) -> int:
-    """How many numbers are added after the projections and feed-forwards of all layers."""
+    """The number of bias parameters in all layers."""
     parts = [
         linear
         for part in model.modules()
@@ -159,8 +159,8 @@ def biases(model: nn.Module) -> int:
 
 
 def total_output(model: nn.Module, src: Tensor, tgt: Tensor) -> float:
-    """The sum of e to the outputs of the generator, mean over rows: 1 if they are
-    log-probabilities already."""
+    """The sum of the exponentials of the generator's outputs, mean over rows: 1 if they are
+    log-probabilities."""
     return model(*(src, tgt)[: len(model.sides())]).exp().sum(dim=-1).mean().item()
 
 
@@ -177,8 +177,8 @@ def dropout_noise(model: nn.Module, src: Tensor, seed: int = 0) -> float:
 
 def padded_mean(model: nn.Module, src: Tensor, padding: int) -> tuple[float, float]:
     """How much `padding` tokens behind the sentence, or as many as the model has room for, move a
-    class's probability: with padding left out of attention and mean as here, and read like words as
-    in the notebook."""
+    class's probability: with padding left out of attention and mean as here, and treated like words
+    as in the notebook."""
     padding = min(padding, model.config.max_length - src.shape[1])
     longer = nn.functional.pad(src, (0, padding), value=model.config.pad_id)
     before = model(src).softmax(dim=-1)
@@ -228,7 +228,7 @@ def measure(models: dict[str, nn.Module], src: Tensor, tgt: Tensor, padding: int
     }
 
 
-# The little examples
+# Small examples
 
 
 @dataclass(frozen=True)
@@ -259,8 +259,8 @@ def three_words(seed: int = 0) -> ThreeWords:
 
 
 def look_up(query: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """A dictionary that answers by similarity: scores q·k, weights softmax(scores / √width), and
-    the blended value. query: (width,); keys: (key, width); values: (key,)."""
+    """A soft dictionary: scores q·k, weights softmax(scores / √width), and the blended value.
+    query: (width,); keys: (key, width); values: (key,)."""
     scores = keys @ query
     weights = (scores / math.sqrt(query.shape[0])).softmax(dim=-1)
     return scores, weights, weights @ values

@@ -1,5 +1,5 @@
-"""Where the numbers of a run stop being numbers: a weight that is NaN or infinite spoils whatever
-is computed from it, and so does one so large that its products overflow."""
+"""Where NaN and infinite values first appear in a run. A weight that is NaN, infinite, or so large
+that products overflow spoils everything computed from it."""
 
 from collections.abc import Iterator
 
@@ -11,14 +11,14 @@ from model.probing.trace import Trace
 
 
 def begins(trace: Trace | LongTrace) -> str:
-    """In words the first part, in the order in which the model computes, that gives NaN or an
-    infinite number; empty where none does."""
+    """The first part, in order of computation, whose output has NaN or infinite values, in words;
+    "" if there is none."""
     parts = ((name, values) for name, values in _parts(trace) if not np.isfinite(values).all())
     return next((name for name, _ in parts), "")
 
 
 def parameters_not_finite(model: nn.Module) -> list[str]:
-    """Names of the parameters that hold NaN or an infinite number."""
+    """Names of the parameters with NaN or infinite values."""
     return [name for name, p in model.named_parameters() if not p.isfinite().all()]
 
 

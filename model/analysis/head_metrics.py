@@ -1,14 +1,14 @@
-"""What kind of head is it? Numbers for every attention head, and the textbook names it is
+"""What kind of head is it? Measures for every attention head, and the textbook patterns it is
 nearest to.
 
-A number is a mean over rows. Left out are rows of padding, rows that may attend to no key or to
-one only and, for a share of weight, rows that may attend to none of the keys in question, or to
-no other: they have no choice, so they say nothing. The first row of a causal decoder never
-counts, and no head is blamed for the missing token before the first.
+A number is a mean over rows. Left out are rows of padding, rows that may attend to no key or to one
+only and, for a share of weight, rows that may attend to none of the keys in question, or to no
+other: they have no choice. So the first row of a causal decoder never counts, and no head is blamed
+for the missing token before the first.
 
 A share means little by itself: among three keys, a head that attends to all alike puts a third of
-its weight on the previous one. So each number comes with that of such a uniform head in the
-same rows, and scores count from there.
+its weight on the previous one. So each measure comes with that of a uniform head in the same rows,
+which is the baseline of scores.
 """
 
 import unicodedata
@@ -52,8 +52,8 @@ class Measured:
     """
 
     numbers: dict[str, np.ndarray]
-    uniform: dict[str, np.ndarray]  # the same numbers if each row attended to all keys alike
-    rows: dict[str, np.ndarray]  # how many rows each number is the mean of
+    uniform: dict[str, np.ndarray]  # the same measures for uniform attention
+    rows: dict[str, np.ndarray]  # the number of rows behind each mean
 
     @cached_property
     def scores(self) -> dict[str, np.ndarray]:
@@ -80,7 +80,7 @@ class Measured:
 def measured(
     trace: Trace | LongTrace, attention: Mapping[str, Weights] | None = None
 ) -> dict[str, Measured]:
-    """Kind → numbers of all its heads; `attention` of a long trace is given."""
+    """Kind → measures of all its heads; for a long trace, pass `attention`."""
     return {
         kind: measure(weights, *tokens_of(trace, kind), trace.allowed(kind))
         for kind, weights in (trace.attention if attention is None else attention).items()
@@ -88,13 +88,15 @@ def measured(
 
 
 def tokens_of(trace: Pass, kind: str) -> tuple[Sequence[str], Sequence[str], bool]:
-    """What `measure` is told of a kind: tokens of rows and columns; whether both are one text."""
+    """Arguments of `measure` for a kind: tokens of rows and columns, and whether both are one
+    text."""
     query, key = map(names_of, trace.texts_of(kind))
     return query, key, trace.sides_of(kind)[0] == trace.sides_of(kind)[1]
 
 
 def names_of(text: Encoding) -> list[str]:
-    """Its tokens as `measure` knows them: special ones have other names in other vocabularies."""
+    """Tokens with special tokens renamed as `measure` expects: their names differ between
+    vocabularies."""
     return [NAMES.get(role, token) for token, role in zip(text.tokens, text.roles, strict=True)]
 
 
@@ -111,7 +113,7 @@ def measure(
     """
     allowed = weights.any(axis=(0, 1)) if allowed is None else allowed
     rows = _Rows(allowed, query, key, self_attention)
-    # Layer by layer: of a long text the arrays on the way are large.
+    # Layer by layer, because intermediate arrays of a long text are large.
     layers = []
     for layer in weights:
         pause()
@@ -143,11 +145,11 @@ def total_variation(now: np.ndarray, before: np.ndarray) -> np.ndarray:
 
 def over_sentences(measured: Sequence[Measured]) -> Measured:
     """Means over all rows of several sentences, measured in one model and kind of attention."""
-    rows = {name: sum(one.rows[name] for one in measured) for name in measured[0].rows}
+    rows = {name: sum(sentence.rows[name] for sentence in measured) for name in measured[0].rows}
 
     def means(field):
         return {
-            name: sum(getattr(one, field)[name] * one.rows[name] for one in measured)
+            name: sum(getattr(sentence, field)[name] * sentence.rows[name] for sentence in measured)
             / np.maximum(rows[name], 1)
             for name in rows
         }
@@ -156,9 +158,9 @@ def over_sentences(measured: Sequence[Measured]) -> Measured:
 
 
 @dataclass(frozen=True)
-class Rule:
-    """How a number makes a name: the score is 0 where the number is `zero`, 1 where it is `one`,
-    and grows evenly in between. None is the number of a uniform head."""
+class PatternRule:
+    """Turns a measure into a score: 0 where the measure is `zero`, 1 where it is `one`, linear in
+    between. None stands for a uniform head's value."""
 
     number: str
     reason: str
@@ -170,25 +172,25 @@ class Rule:
 
     def score(self, number, uniform):
         zero, one = self.ends(uniform)
-        # No head is further than a uniform one if every row may attend to keys of its own alone.
+        # If every row may attend only to a key of its own, no head differs from a uniform one.
         apart = np.abs(one - zero) > 1e-6
         reached = (number - zero) / np.where(apart, one - zero, 1)
         return np.clip(np.where(apart, reached, 0), 0, 1)
 
 
-def _share(number: str, where: str) -> Rule:
-    return Rule(
+def _share(number: str, where: str) -> PatternRule:
+    return PatternRule(
         number, f"{{number:.0%}} of its weight is {where} (a uniform head: {{uniform:.0%}})"
     )
 
 
-# At equal scores the upper name is nearer.
+# At equal scores the earlier name wins.
 RULES = {
     "previous token": _share("previous", "on the token before"),
     "next token": _share("next", "on the token after"),
     "itself": _share("itself", "on the token itself"),
     "diagonal": _share("diagonal", "on the token at the same place in the source"),
-    "one-to-one": Rule(
+    "one-to-one": PatternRule(
         "coverage",
         "its rows attend to different tokens and cover {number:.0%} of what they could "
         "(a uniform head: {uniform:.0%})",
@@ -197,23 +199,23 @@ RULES = {
     "end-of-sentence sink": _share("end", f"on {END}"),
     "first-token sink": _share("first", "on the first token"),
     "punctuation": _share("punctuation", "on punctuation"),
-    "local": Rule(
+    "local": PatternRule(
         "distance",
         "its weight lies {number:.1f} tokens from its own place on average "
         "(a uniform head: {uniform:.1f})",
         one=0.0,
     ),
-    "broad": Rule(
+    "broad": PatternRule(
         "breadth",
         "its weight is spread {number:.0%} of the way from one token to all alike",
         zero=0.0,
         one=None,
     ),
 }
-EXACT = ("previous token", "next token", "itself", "diagonal")  # what "local" is vague about
+EXACT = ("previous token", "next token", "itself", "diagonal")  # the exact patterns within "local"
 TELLING = ("one-to-one", "diagonal", "previous token", "next token", "same token")
-FEWEST_ROWS = 2  # one row is no habit
-ANY = "any"  # in the place of a pattern: every head
+FEWEST_ROWS = 2  # one row is not a pattern
+ANY = "any"  # instead of a pattern: all heads
 # From this score on a head has a pattern. In the models shipped it leaves a few heads to each: over
 # the survey of en-de 2 of the 48 attend to the previous token, 3 to the first; 8 of the 16 of
 # cross-attention are one-to-one.
@@ -235,11 +237,11 @@ def heads_with(
     return {
         kind: [
             (layer, head)
-            for layer, head in np.ndindex(one.rows["entropy"].shape)
+            for layer, head in np.ndindex(measures.rows["entropy"].shape)
             if pattern == ANY
-            or (pattern in one.scores and one.scores[pattern][layer, head] >= THRESHOLD)
+            or (pattern in measures.scores and measures.scores[pattern][layer, head] >= THRESHOLD)
         ]
-        for kind, one in measured.items()
+        for kind, measures in measured.items()
     }
 
 
@@ -276,10 +278,11 @@ def rows_that_show(
     name: str,
     count: int = 3,
 ) -> list[int]:
-    """The rows where one head does most what the name says, best first, as `measure` takes them.
+    """The rows in which one head shows a pattern most clearly, best first; arguments as in
+    `measure`.
 
-    What counts is how far a row is beyond a uniform one: all of the weight on one of ten keys
-    shows more than all of it on one of two. KeyError if the kind has no such name.
+    Rows are compared with uniform attention: all weight on one of ten keys says more than all
+    weight on one of two. KeyError if the kind has no such name.
     """
     rule = RULES[name]
     actual, uniform, counted = (
@@ -295,8 +298,8 @@ def rows_that_show(
 
 
 def with_one_key(allowed: np.ndarray) -> list[int]:
-    """The rows of (query, key) that may attend to one key alone: whatever the head, softmax gives
-    that key all the weight."""
+    """Rows of (query, key) that may attend to a single key, which gets all the weight whatever the
+    head does."""
     return np.flatnonzero(allowed.sum(axis=-1) == 1).tolist()
 
 
@@ -315,7 +318,7 @@ class _Rows:
             name: (allowed & pattern).any(axis=-1) & (allowed & ~pattern).any(axis=-1)
             for name, pattern in patterns.items()
         }
-        keys = np.maximum(self.keys, 2)  # rows that do not count must not divide by 0
+        keys = np.maximum(self.keys, 2)  # avoids division by 0 in rows that do not count
         self.even = (allowed / keys[:, None]).astype(np.float32)
         self.uniform = self._numbers(self.even)
 
@@ -332,7 +335,7 @@ class _Rows:
 
     def _numbers(self, weights):
         bits = np.log2(weights, where=weights > 0, out=np.zeros_like(weights))
-        entropy = np.maximum(-_over_keys(weights, bits), 0)  # a weight may round to over 1
+        entropy = np.maximum(-_over_keys(weights, bits), 0)  # rounding may give weights over 1
         values = {
             "entropy": entropy,
             "breadth": (2**entropy - 1) / (np.maximum(self.keys, 2) - 1),
@@ -341,7 +344,7 @@ class _Rows:
         return values | {name: _sums(weights, *cells) for name, cells in self.cells.items()}
 
     def _coverage(self, weights, counts):
-        """A key belongs to the row that attends to it most; rows that attend alike share it."""
+        """A key belongs to the row that attends to it most; tied rows share it."""
         rows = counts.sum(axis=-1, keepdims=True)
         coverable = np.maximum(np.minimum(rows, self.allowed.any(axis=0).sum()), 1)
         weights = weights * counts[..., None]
@@ -356,8 +359,8 @@ def _over_keys(weights, values):
 
 
 def _cells(pattern):
-    """The cells of a pattern, row by row: their rows and columns, the rows that have any, and where
-    each of these begins. They are few, most often."""
+    """The cells of a pattern in sparse form: their rows and columns, the non-empty rows, and where
+    each begins."""
     rows, columns = np.nonzero(pattern)
     return rows, columns, *np.unique(rows, return_index=True)
 

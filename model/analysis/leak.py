@@ -1,5 +1,5 @@
-"""How much attention goes where the masks of training would not let it: to later tokens, from which
-the next one could be copied, and to padding, which says nothing."""
+"""How much attention goes to positions that the training masks hide: later tokens, from which the
+next one could be copied, and padding."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ class Leak:
 
 
 def leaks(trace: Trace | LongTrace, attention: Mapping[str, Weights] | None = None) -> list[Leak]:
-    """Those that are not zero, in the order of the kinds; `attention` of a long trace is given."""
-    found = []
+    """All leaks above zero, in the order of the kinds; for a long trace, pass `attention`."""
+    result = []
     for kind, weights in (trace.attention if attention is None else attention).items():
         query, key = (np.array(text.roles) == "pad" for text in trace.texts_of(kind))
         later = np.arange(len(key)) > np.flatnonzero(~query)[:, None]
@@ -35,9 +35,9 @@ def leaks(trace: Trace | LongTrace, attention: Mapping[str, Weights] | None = No
                 for layer in weights
             ]
         )
-        found += [
+        result += [
             Leak(kind, where, of_layers)
             for where, of_layers in zip(places, shares.T, strict=True)
             if of_layers.any()
         ]
-    return found
+    return result

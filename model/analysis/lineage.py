@@ -1,8 +1,8 @@
 """From the paper to Llama: one part swapped at a time, and what each swap changes on one sentence.
 
-Each model is a view of the one before it with other parts in some places: what stays is the same
-module with the same weights, so that a difference is the swap's alone. After `pre_norm` it is
-GPT-2, after the last swap a Llama (see presets.FAMILIES). All read one text, ids (1, length).
+Each model is a view of the previous one with some parts swapped. All other modules and weights are
+shared, so any difference is due to the swap. After `pre_norm` it is GPT-2, after the last swap a
+Llama (see presets.FAMILIES). All read one text, ids (1, length).
 """
 
 import itertools
@@ -27,7 +27,8 @@ from model.masks import Masks
 from model.presets import GENERATOR, build
 from model.probing.capture import inputs_of, outputs_of, view
 from model.probing.sites import attention_at, embedding_of, layers_of, predicted_side
-from model.transformer import FeedForward, MultiHeadAttention, Site, Transformer
+from model.sites import Site
+from model.transformer import FeedForward, MultiHeadAttention, Transformer
 from model.variants import (
     DecoderOnly,
     DecoderOnlyConfig,
@@ -35,14 +36,14 @@ from model.variants import (
     PreNormEncoderLayer,
 )
 
-PAPER = "paper"  # the model that the first swap is made in
+PAPER = "paper"  # the model of the first swap
 SEED = 0  # of all numbers that are drawn
 SIZES = dict(d_model=128, n_heads=8, d_ff=512, n_encoder_layers=6, n_decoder_layers=6, dropout=0.0)
 N_KEY_HEADS = 2
 SHIFTS = 16  # positions by which a sentence is moved, at most
 
 
-# What is swapped
+# Swapped parts
 
 
 def decoder_alone(model: Transformer) -> DecoderOnly:
@@ -56,7 +57,7 @@ def decoder_alone(model: Transformer) -> DecoderOnly:
 
 
 def learned_positions(model: DecoderOnly) -> DecoderOnly:
-    """Drawn as the embeddings of the words are, see reset_parameters."""
+    """Initialised like the word embeddings, see reset_parameters."""
     config = model.config
     model.tgt_embedding.position = LearnedPositions(config.max_length, config.d_model)
     nn.init.normal_(model.tgt_embedding.position.weight, std=config.d_model**-0.5)
@@ -97,7 +98,7 @@ def no_biases(model: DecoderOnly) -> DecoderOnly:
 
 
 def gated(model: DecoderOnly) -> DecoderOnly:
-    """Three matrices in the place of two, each narrower by a third (Shazeer 2020, section 3)."""
+    """Three matrices in place of two, each a third narrower (Shazeer 2020, section 3)."""
 
     def make(old: nn.Module) -> nn.Module:
         new = GatedFeedForward(model.config.d_model, model.config.d_ff * 2 // 3)
@@ -132,7 +133,7 @@ def grouped(model: DecoderOnly, n_key_heads: int = N_KEY_HEADS) -> DecoderOnly:
 
 
 def _swapped(model: nn.Module, kind: type, make: Callable[[nn.Module], nn.Module]) -> nn.Module:
-    """`model` with a part by `make(old)` in the place of each of `kind`."""
+    """`model` with each part of type `kind` replaced by `make(part)`."""
     for name, part in list(model.named_modules()):
         if isinstance(part, kind):
             model.set_submodule(name, make(part))
@@ -140,7 +141,7 @@ def _swapped(model: nn.Module, kind: type, make: Callable[[nn.Module], nn.Module
 
 
 def _keeping(new: nn.Module, old: nn.Module) -> nn.Module:
-    """`new` with the parameters of `old` that have its names and shapes."""
+    """`new` with the parameters of `old` wherever name and shape agree."""
     for name, parameter in old.named_parameters():
         owner, _, leaf = name.rpartition(".")
         module = new.get_submodule(owner)
@@ -150,12 +151,12 @@ def _keeping(new: nn.Module, old: nn.Module) -> nn.Module:
     return new
 
 
-# What each swap changes
+# Effects of each swap
 
 
 @dataclass(frozen=True)
 class Curves:
-    """Lines over the same places, a value each; and the numbers that a sentence quotes."""
+    """Lines over the same x values, and the numbers that a sentence quotes."""
 
     across: str
     places: Sequence[str]
@@ -192,7 +193,7 @@ def near_positions(
     for name, model in (("sinusoids", before), ("learned, untrained", after)):
         table = _embedding(model).position(ids.shape[1])
         lines[name] = torch.cosine_similarity(table, table[:1]).tolist()
-    # Of one token alone there is no neighbour.
+    # A single token has no neighbour.
     sinusoids, learned = (line[min(1, len(line) - 1)] for line in lines.values())
     table = _embedding(after).position.weight
     numbers = dict(sinusoids=sinusoids, learned=learned, rows=len(table), added=table.numel())
@@ -213,8 +214,8 @@ def word_lengths(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Seque
 
 
 def activations(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
-    """Of what the activation of layer 1 gives, which share lies where."""
-    places = [i / 10 for i in range(-5, 16)]  # each the middle of what is counted there
+    """The distribution of the outputs of layer 1's activation."""
+    places = [i / 10 for i in range(-5, 16)]  # centres of the bins
     hidden = {}
     for name, model in (("ReLU", before), ("GELU", after)):
         linear2 = layers_of(model, predicted_side(model))[0].feed_forward.linear2
@@ -263,19 +264,18 @@ def means(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str
 
 
 def biases(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
-    """How far attention moves, layer by layer, when the biases of all queries are taken away, or
-    those of all keys. They begin at zero: here they are drawn at random, as large as a projection's
-    numbers."""
-    drawn = view(before)
-    sites = [attention_at(drawn, site) for site in drawn.sites()]
+    """How far attention moves, layer by layer, without the biases of all queries, or of all keys.
+    Biases start at zero; here they are drawn at random, as large as a projection's outputs."""
+    randomized = view(before)
+    sites = [attention_at(randomized, site) for site in randomized.sites()]
     with GENERATOR, torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
         for attention in sites:
             for projection in (attention.query, attention.key):
                 projection.bias = nn.Parameter(torch.randn_like(projection.bias))
-    weights, lines = _attention(drawn, ids), {}
+    weights, lines = _attention(randomized, ids), {}
     for name in ("query", "key"):
-        without = view(drawn)
+        without = view(randomized)
         for site in without.sites():
             attention_at(without, site).get_submodule(name).register_parameter("bias", None)
         lines[f"without the {name} biases"] = _moved(weights, _attention(without, ids))
@@ -286,8 +286,8 @@ def biases(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[st
 
 
 def products(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
-    """How long the output of layer 1's feed-forward becomes as its input grows: L2 norms relative
-    to that of the input as it is."""
+    """The length of layer 1's feed-forward output as its input is scaled: L2 norms relative to that
+    for the original input."""
     factors = (0.25, 0.5, 1.0, 2.0, 4.0)
     lines, sizes = {}, {}
     for name, model in (("GELU", before), ("SwiGLU", after)):
@@ -361,7 +361,7 @@ def cached_bytes(model: nn.Module, ids: Tensor) -> int:
 
 
 def _own_sites(model: nn.Module) -> list[Site]:
-    """Where the decoder's tokens attend to themselves."""
+    """The sites of the decoder's self-attention."""
     return [site for site in model.sites() if site.kind == "decoder"]
 
 
@@ -370,7 +370,7 @@ def _embedding(model: nn.Module) -> nn.Module:
 
 
 def _read(model: nn.Module, ids: Tensor) -> None:
-    """A pass over the text; the paper's model reads it on both sides."""
+    """A pass over the text; the paper's model reads it as source and target."""
     texts = [ids] * len(model.sides())
     model.hidden(*texts, *Masks().build(model, *texts))
 
@@ -393,7 +393,7 @@ def _moved(before: Tensor, after: Tensor) -> list[float]:
 
 @dataclass(frozen=True)
 class Swap:
-    """One part in the place of another.
+    """One part replaced by another.
 
     year, source   of the paper that brought it into Transformers, or made it usual there
     was, becomes   both in words; part: its class in our code
@@ -547,10 +547,10 @@ LINE = {
 
 
 @dataclass(frozen=True)
-class Effect:
-    """What a swap changes on a text: parameters, bytes of keys and values a token, each before and
-    after; the share of a row's weight that the decoder's attention puts elsewhere, mean over rows
-    and heads, in each layer; and what is its own."""
+class SwapEffect:
+    """The effect of a swap on a text: parameters, and bytes of keys and values per token, each
+    before and after; the share of weight that moved in the decoder's attention, mean over rows and
+    heads, for each layer; and the swap's own figure."""
 
     parameters: tuple[int, int]
     cached: tuple[int, int]
@@ -559,7 +559,7 @@ class Effect:
 
     @property
     def nbytes(self) -> int:
-        """About what it takes."""
+        """The size in bytes, roughly."""
         return 8 * sum(map(len, self.curves.lines.values())) + 1000
 
 
@@ -579,7 +579,7 @@ def members(vocab_size: int, max_length: int, seed: int = SEED) -> dict[str, nn.
 @torch.no_grad()
 def effects(
     models: Mapping[str, nn.Module], ids: Tensor, tokens: Sequence[str]
-) -> dict[str, Effect]:
+) -> dict[str, SwapEffect]:
     """What each swap changes on a text of `tokens`."""
     views = {name: view(model) for name, model in models.items()}
     weights, measured = _attention(views[PAPER], ids), {}
@@ -590,8 +590,8 @@ def effects(
             tuple(count(model) for model in pair)
             for count in (parameter_count, partial(cached_bytes, ids=ids))
         )
-        weights = _attention(after, ids)  # of two models at a time: those of a long text are many
-        measured[name] = Effect(parameters, cached, _moved(earlier, weights), curves)
+        weights = _attention(after, ids)  # of two models at a time, to save memory for long texts
+        measured[name] = SwapEffect(parameters, cached, _moved(earlier, weights), curves)
     return measured
 
 

@@ -1,5 +1,5 @@
-"""Where word order comes from: what is in a positional table, and what a model does when it is
-given another one, or when two words change places."""
+"""How a model knows word order: what a positional table contains, and what the model does with
+another table, or with two words swapped."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from model.probing.run import Run
 from model.probing.trace import Trace, trace, without_padding
 from model.transformer import PositionalEncoding
 
-# What is in a table, (position, d_model). Two neighbouring dimensions are a pair.
+# Properties of a table, (position, d_model). Two neighbouring dimensions form a pair.
 
 
 def sinusoids(length: int, d_model: int, base: float) -> np.ndarray:
@@ -25,8 +25,8 @@ def sinusoids(length: int, d_model: int, base: float) -> np.ndarray:
 
 
 def wavelengths(table: np.ndarray) -> np.ndarray:
-    """How many positions a full turn of each pair takes, (pair,), in a table of sinusoids: read
-    off position 1, whose angle is the frequency."""
+    """The wavelength of each pair in positions, (pair,), for a sinusoidal table: read off position
+    1, whose angle is the frequency."""
     sine, cosine = table[1, 0::2].astype(np.float64), table[1, 1::2].astype(np.float64)
     return 2 * math.pi / np.arctan2(sine[: len(cosine)], cosine)
 
@@ -47,8 +47,8 @@ class ByDistance:
 
     @property
     def spread(self) -> float:
-        """How far two pairs of positions at one distance differ at most, as a share of the mean
-        PE(p)·PE(p). 0: distance alone counts."""
+        """The largest difference of PE(p)·PE(q) between pairs of positions at the same distance,
+        relative to the mean PE(p)·PE(p). 0: only distance counts."""
         return float((self.high - self.low).max() / self.mean[0])
 
 
@@ -58,8 +58,9 @@ def by_distance(products: np.ndarray) -> ByDistance:
 
 
 @dataclass(frozen=True)
-class Rotation:
-    """The turn that takes PE(p) nearest to PE(p + k) in the plane of one pair, one for all p.
+class PairRotation:
+    """The rotation that maps PE(p) closest to PE(p + k) in the plane of one pair, the same for all
+    p.
 
     angle    radians, clockwise: the first number is the sine
     matrix   (2, 2)
@@ -71,29 +72,29 @@ class Rotation:
     error: float
 
 
-def rotation(table: np.ndarray, pair: int, k: int) -> Rotation:
+def rotation(table: np.ndarray, pair: int, k: int) -> PairRotation:
     points = table[:, 2 * pair : 2 * pair + 2].astype(np.float64)
     here, there = points[: len(points) - k], points[k:]
     cross = (here[:, 1] * there[:, 0] - here[:, 0] * there[:, 1]).sum()
     angle = math.atan2(cross, (here * there).sum())
     cosine, sine = math.cos(angle), math.sin(angle)
     matrix = np.array([[cosine, sine], [-sine, cosine]])
-    return Rotation(angle, matrix, float(np.abs(here @ matrix.T - there).max()))
+    return PairRotation(angle, matrix, float(np.abs(here @ matrix.T - there).max()))
 
 
-# What they change
+# Effects of other positions
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What a model answers in one pass. Rows are positions of the predicted side without padding.
+class Predictions:
+    """A model's predictions in one pass. Rows are positions of the predicted side without padding.
 
     wanted             probability of the token that comes next in it, (row,), eos behind the
                        last (NaN for a model without eos); of a masked token, the token that
                        stands there; where a class is predicted the probability of each, (class,)
     best, probability  the likeliest answer and its probability, (row,)
 
-    A model that makes a vector of a text answers nothing: there are no rows.
+    An embedding model predicts nothing: there are no rows.
     """
 
     wanted: np.ndarray
@@ -101,43 +102,43 @@ class Answers:
     probability: np.ndarray
 
 
-def answers(trace: Trace | LongTrace) -> Answers:
+def predictions(trace: Trace | LongTrace) -> Predictions:
     side = trace.predicted
     if side.predicts == "embedding":
-        return Answers(np.zeros(0), np.zeros(0, int), np.zeros(0))
+        return Predictions(np.zeros(0), np.zeros(0, int), np.zeros(0))
     if side.predicts == "class":
         ids, shares = trace.most_probable()
-        return Answers(shares[0][ids[0].argsort()], ids[:, 0], shares[:, 0])
+        return Predictions(shares[0][ids[0].argsort()], ids[:, 0], shares[:, 0])
     real = without_padding(trace.texts[side.name])
     ids, shares = trace.most_probable(1)
-    return Answers(np.exp(trace.log_probabilities[:real]), ids[:real, 0], shares[:real, 0])
+    return Predictions(np.exp(trace.log_probabilities[:real]), ids[:real, 0], shares[:real, 0])
 
 
 @dataclass(frozen=True)
-class Effect:
-    """What other positions do to one pass: how much each head is moved, kind of attention →
-    (layers, heads) (see head_metrics.total_variation), and what the model answers then."""
+class PositionEffect:
+    """The effect of other positions on one pass: how far each head moves, kind → (layers, heads)
+    (see head_metrics.total_variation), and the predictions."""
 
     moved: dict[str, np.ndarray]
-    answers: Answers
+    answers: Predictions
 
 
 def with_positions(run: Run, kind: str, shift: int = 0) -> Run:
-    """The same with positions of another kind in all its texts."""
+    """The same run with another kind of positions in all its texts."""
     positioned = Positioned(Scope(ALL), kind, shift if kind == "shifted" else 0)
     return replace(run, changes=(*run.changes, positioned))
 
 
-def effect(model: nn.Module, before: Trace, kind: str, shift: int = 0) -> Effect:
+def effect(model: nn.Module, before: Trace, kind: str, shift: int = 0) -> PositionEffect:
     """The pass `before` under other positions."""
     now = trace(model, with_positions(before.run, kind, shift))
     moved = {
         kind: total_variation(now.attention[kind], before.attention[kind]) for kind in now.attention
     }
-    return Effect(moved, answers(now))
+    return PositionEffect(moved, predictions(now))
 
 
-# Words that change places
+# Swapped words
 
 
 @dataclass(frozen=True)
@@ -148,13 +149,12 @@ class Reordered:
     order: tuple[int, ...]
     before: np.ndarray
     after: np.ndarray
-    answers_before: Answers
-    answers_after: Answers
+    answers_before: Predictions
+    answers_after: Predictions
 
     @property
     def largest(self) -> float:
-        """The largest difference between a number of a token's rows. 0: the rows are the same,
-        in another order."""
+        """The largest difference between a token's two rows. 0: the same rows in another order."""
         return float(np.abs(self.after - self.before[list(self.order)]).max())
 
     @property
@@ -176,21 +176,21 @@ class Reordered:
 def reordered(
     model: nn.Module, run: Run, order: Sequence[int], kind: str = "", shift: int = 0
 ) -> Reordered:
-    """Both orders of the first text's tokens, under positions of a `kind` if one is given. What
-    stands around the text, bos, eos and padding, stays where it is."""
+    """Runs both orders of the first text's tokens, under another `kind` of positions if given. bos,
+    eos and padding stay in place."""
     side, first = model.sides()[0], run.texts[0]
     other = first.take(order)
     run = with_positions(run, kind, shift) if kind else run
     passes = [trace(model, replace(run, texts=(text, *run.texts[1:]))) for text in (first, other)]
-    rows = [one.final[side.name] for one in passes]
+    rows = [each_trace.final[side.name] for each_trace in passes]
     begins = int(side.begins)
     places = [*range(begins), *(begins + i for i in order)]
     places += range(len(places), len(rows[0]))
-    return Reordered(tuple(places), *rows, *map(answers, passes))
+    return Reordered(tuple(places), *rows, *map(predictions, passes))
 
 
 def swap(length: int, first: int, second: int) -> tuple[int, ...]:
-    """The order of `length` tokens with two of them in each other's place."""
+    """The order of `length` tokens with two of them swapped."""
     order = list(range(length))
     order[first], order[second] = order[second], order[first]
     return tuple(order)

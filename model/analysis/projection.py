@@ -27,19 +27,19 @@ def principal_plane(vectors: np.ndarray) -> Plane:
     vectors = vectors.astype(np.float64)
     _, singular, axes = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
     variance = singular**2
-    # A direction is as good as its opposite: always the one whose largest number is positive.
+    # The sign of a direction is arbitrary: make its largest component positive.
     largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
     axes = np.where(largest < 0, -axes, axes)
-    # One vector alone, or vectors of one number, have a single axis: the second is zero.
+    # A single vector, or vectors of width 1, have only one axis: the second is zero.
     axes, variance = np.pad(axes, ((0, 1), (0, 0))), np.pad(variance, (0, 1))
-    # Without any variance there is none to lose.
+    # Without variance, nothing is lost.
     total = variance.sum()
     return Plane(axes[:2], variance[:2] / total if total else np.array([1.0, 0.0]))
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one query finds at each key, all (key,).
+    """One query's scores and weights for all keys, each (key,).
 
     scores    q·k / √d_head before the mask, as the head computes them
     in_plane  the same of what the plane keeps of q and k
@@ -51,7 +51,7 @@ class Answer:
     weights: np.ndarray
 
     def off(self) -> np.ndarray:
-        """How far off the plane's scores are, for each key that the query may attend to."""
+        """The error of the plane's scores for each key that the query may attend to."""
         return np.abs(self.in_plane - self.scores)[self.weights > 0]
 
     def total_variation(self) -> float:

@@ -1,9 +1,9 @@
 """Ways to read attention weights: mean over heads, special tokens hidden, tokens merged into
 words, small weights left out, and a table.
 
-Everything here changes what is shown, never what the model computed: weights go in, new ones
-come out. Weights are (.., query, key) and may have any axes in front unless said otherwise; a
-row that may attend to nothing is all zero.
+Everything here changes the display, never what the model computed: weights go in, new weights come
+out. Weights are (.., query, key) and may have any axes in front unless said otherwise; a row that
+may attend to nothing is all zero.
 """
 
 import re
@@ -21,8 +21,8 @@ SPECIAL_TOKENS = ("show", "hide", "hide and renormalise")
 
 Groups = Sequence[tuple[int, int]]  # the tokens [start, stop) of each word, without gaps
 
-# Where two characters that touch are of one word: letters, digits and underscores, the
-# apostrophe in don't, the point in 3.14, and a mark (accent, vowel sign) with what carries it.
+# Where two adjacent characters belong to one word: letters, digits and underscores, the apostrophe
+# in don't, the point in 3.14, and a mark (accent, vowel sign) with its base character.
 _MARK = "\u0301"  # stands for any mark
 _LETTER = rf"[\w{_MARK}]"
 _INSIDE_A_WORD = re.compile(
@@ -33,8 +33,8 @@ _INSIDE_A_WORD = re.compile(
 
 @dataclass(frozen=True)
 class LabelledWeights:
-    """Weights (.., query, key) with a label a row and a column, and in `notes` a sentence on each
-    thing that was done to them."""
+    """Weights (.., query, key) with labels for rows and columns, and `notes`: a sentence on each
+    step of processing."""
 
     weights: np.ndarray
     query: tuple[str, ...]
@@ -44,8 +44,8 @@ class LabelledWeights:
 
 @dataclass(frozen=True)
 class Reading:
-    """A set of choices; as they are by default, nothing is done. Raises ValueError for a choice
-    that there is not.
+    """Display options for weights; the defaults change nothing. Raises ValueError for an unknown
+    option.
 
     average   of AVERAGES, see `average`
     words     whether tokens are merged into words
@@ -71,7 +71,7 @@ class Reading:
     def apply(
         self, attention: Weights, layer: int, head: int, query: Encoding, key: Encoding
     ) -> LabelledWeights:
-        """All choices, on attention (layers, heads, query, key) of one kind → (query, key)."""
+        """Apply all options to attention (layers, heads, query, key) of one kind → (query, key)."""
         n_layers, n_heads = attention.shape[:2]
         notes = {
             "": [],
@@ -83,7 +83,7 @@ class Reading:
         return LabelledWeights(picture.weights, picture.query, picture.key, notes + picture.notes)
 
     def shown(self, encoding: Encoding) -> tuple[tuple[str, ...], list[int]]:
-        """The labels of a side as `each` shows it, and for each the token that it begins with."""
+        """The labels of a side after `each`, and the first token of each label."""
         positions = list(range(len(encoding.ids))) if self.special == "show" else ordinary(encoding)
         encoding = encoding.take(positions)
         if not self.words:
@@ -92,7 +92,8 @@ class Reading:
         return labels, [positions[start] for start, _ in groups]
 
     def each(self, weights: np.ndarray, query: Encoding, key: Encoding) -> LabelledWeights:
-        """All choices but the average, on each of many heads. The notes are about all of them."""
+        """Apply all options except the mean to each of many heads. The notes are about all of
+        them."""
         notes = []
         if self.special != "show":
             scaled = self.special == "hide and renormalise"
@@ -140,7 +141,7 @@ def ordinary(encoding: Encoding) -> list[int]:
 def hide_special(
     weights: np.ndarray, query: Encoding, key: Encoding, renormalise: bool = False
 ) -> tuple[np.ndarray, Encoding, Encoding]:
-    """Weights without the rows and columns of special tokens, and what the sides then are.
+    """Weights without the rows and columns of special tokens, and the two sides without them.
 
     What is left of a row sums to less than 1, or to 1 if renormalised; a row of which nothing
     is left stays zero."""
@@ -219,20 +220,20 @@ def as_table(
 
 
 def _received_by_special(weights: np.ndarray, query: Encoding, key: Encoding) -> float:
-    """The most that special tokens got of any row that stays."""
+    """The largest share of a remaining row's weight that went to special tokens."""
     special = [i for i, role in enumerate(key.roles) if role]
     received = weights[..., ordinary(query), :][..., special].sum(axis=-1)
     return float(np.nan_to_num(received).max(initial=0))
 
 
 def _text(encoding: Encoding) -> str:
-    """The text that an encoding is of, spaces where no token is, read back from its tokens."""
+    """The text of an encoding, restored from its tokens; spaces where there is no token."""
     characters = [" "] * max((end for _, end in encoding.offsets), default=0)
     for token, (start, end) in zip(encoding.tokens, encoding.offsets, strict=True):
         if end - start == 1:
             token = token.partition(" ")[0]  # 🙂 1/4
         if len(token) > end - start:
-            token = token.removeprefix("·")  # a typed dot is never longer than what it covers
+            token = token.removeprefix("·")  # a typed dot is never longer than its span
         if len(token) > end - start:
             token = token.encode("ascii", "backslashreplace").decode("unicode_escape")
         # A token for a space covers nothing.
@@ -242,7 +243,7 @@ def _text(encoding: Encoding) -> str:
 
 
 def _visible(text: str) -> str:
-    """Control and other invisible characters by their code, as the tokenizer's tokens do."""
+    """Control and other invisible characters as codes, like in the tokenizer's tokens."""
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
     )

@@ -1,5 +1,5 @@
-"""The residual stream: each token's vector from layer to layer, and what a model would answer if
-it stopped on the way (the logit lens, nostalgebraist 2020)."""
+"""The residual stream: each token's vector from layer to layer, and the predictions after each
+layer (the logit lens, nostalgebraist 2020)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -22,8 +22,8 @@ def lengths(x: np.ndarray) -> np.ndarray:
 
 
 def usual_most(lengths: np.ndarray) -> float:
-    """The largest length within ten times the median, of those that are numbers. A vector or two,
-    often those of the first token, may be far longer (massive activations, Sun et al. 2024)."""
+    """The largest finite length within ten times the median. A vector or two, often those of the
+    first token, may be far longer (massive activations, Sun et al. 2024)."""
     lengths = lengths[np.isfinite(lengths)]
     if not lengths.size:
         return 1.0
@@ -41,12 +41,12 @@ def mean_cosine_between_depths(x: np.ndarray, real: np.ndarray) -> np.ndarray:
     """The cosine of a token's vectors at two depths, mean over `real` tokens:
     (depth, position, d_model) → (depth, depth)."""
     x = x[:, real]
-    return np.stack([cosine(one, x).mean(axis=-1) for one in x])
+    return np.stack([cosine(vectors, x).mean(axis=-1) for vectors in x])
 
 
 def row_shares(model: nn.Module, ids: torch.Tensor, row: int) -> torch.Tensor:
-    """How much of a row of the logits comes from each position of the predicted side, (position,):
-    all from one, or of a text's class the mean over all that are not padding."""
+    """The weight of each position of the predicted side in a row of the logits, (position,): one
+    position, or for a class of the text the mean over all without padding."""
     if predicted_side(model).predicts != "class":
         return nn.functional.one_hot(ids.new_tensor(row), len(ids)).double()
     real = (ids != model.config.pad_id).double()
@@ -60,8 +60,8 @@ def real(trace: Pass, side: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Lens:
-    """What a model would answer if it stopped at each depth. Depth 0 is what enters layer 1; a
-    row is a target position, or the one verdict of a classifier.
+    """The predictions after each depth. Depth 0 is the input of layer 1; a row is a target
+    position, or a classifier's single prediction.
 
     best, probability   the likeliest answer and its probability, (depth, row)
     final, rank         probability and rank (1 is the likeliest) of what it answers in the end,
@@ -93,14 +93,14 @@ def lens(model: nn.Module, trace: Trace | LongTrace, rows: slice = ALL) -> Lens:
     best_ids, shares = (some[rows] for some in trace.most_probable(1))
     answer = torch.from_numpy(best_ids.copy())
     best, probability, final, rank = [], [], [], []
-    for logits in stopped(model, trace, rows):  # one depth at a time: all would fill the memory
+    for logits in stopped(model, trace, rows):  # one depth at a time to save memory
         likely, winner = (likelihood := logits.softmax(dim=-1)).max(dim=-1)
         best.append(winner)
         probability.append(likely)
         final.append(likelihood.gather(1, answer)[:, 0])
         rank.append((logits > logits.gather(1, answer)).sum(dim=-1) + 1)
-    found = Lens(*(torch.stack(one).numpy() for one in (best, probability, final, rank)), 0.0)
-    return replace(found, difference=float(np.abs(found.final[-1] - shares[:, 0]).max(initial=0)))
+    result = Lens(*(torch.stack(one).numpy() for one in (best, probability, final, rank)), 0.0)
+    return replace(result, difference=float(np.abs(result.final[-1] - shares[:, 0]).max(initial=0)))
 
 
 def stopped(
@@ -110,7 +110,7 @@ def stopped(
     side = predicted_side(model)
     norm, device = final_norm_of(model, side), device_of(model)
     ids = torch.tensor([trace.texts[side.name].ids], device=device)
-    some = rows if trace.following else ALL  # of a text's class all vectors make one row
+    some = rows if trace.following else ALL  # for a class of the text, all vectors give one row
     for x in trace.stream[side.name]:
         pause()
         hidden = norm(torch.tensor(x[None], device=device))

@@ -35,8 +35,8 @@ def resamples(n: int, count: int, seed: int = 0) -> np.ndarray:
 
 
 def interval(draws: np.ndarray, share: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-    """What the middle `share` of bootstrap samples lies between, (sample, ..) → (..) twice; NaN
-    where there is nothing."""
+    """The bounds of the middle `share` of bootstrap samples, (sample, ..) → (..) twice; NaN where
+    there are no values."""
     low, high = np.quantile(draws, [(1 - share) / 2, (1 + share) / 2], axis=0)
     return low, high
 
@@ -76,8 +76,7 @@ def randomisation_test(
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """p-values of one family, adjusted so that the chance of any false positive is held (Holm
-    1979)."""
+    """p-values of one family, adjusted to control the family-wise error rate (Holm 1979)."""
     order = np.argsort(p, kind="stable")
     steps = (len(p) - np.arange(len(p))) * p[order]
     adjusted = np.empty(len(p))

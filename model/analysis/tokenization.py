@@ -1,5 +1,5 @@
-"""What a BPE tokenizer does with one pre-token, merge by merge (Sennrich et al. 2016). The tokens
-of a text come from the library; this is the way to them.
+"""What a BPE tokenizer does with one pre-token, merge by merge (Sennrich et al. 2016). The library
+gives a text's tokens; this file shows how they come about.
 """
 
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ from model.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Merge:
-    """Two neighbours become one. rank: 0 is the merge that was learned first; at: the place of the
-    new symbol in `symbols`, which are all that there are after the merge."""
+    """Two neighbouring symbols become one. rank: 0 is the merge learned first; at: the index of the
+    new symbol in `symbols`, the symbols after the merge."""
 
     rank: int
     pair: tuple[str, str]

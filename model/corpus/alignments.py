@@ -14,7 +14,7 @@ COLUMNS = ("sentence", "source_word", "source", "target_word", "target", "weight
 
 @dataclass(frozen=True)
 class Aligned:
-    """A sentence and how much its words have to do with each other, (target word, source word)."""
+    """A sentence and the weights between its words, (target word, source word)."""
 
     number: int
     words: WordWeights
@@ -31,9 +31,11 @@ def aligned(
     kind = alignment.aligning_kind(model.sites(), model.sides())
     site = next(site for site in model.sites() if site.kind == kind)
     for window in windows(sentences):
-        for one in attend(checkpoint, window):
-            texts = one.texts[site.query_side], one.texts[site.key_side]
-            yield Aligned(one.number, choose(alignment.of_attention(one.attention[kind], *texts)))
+        for attention in attend(checkpoint, window):
+            texts = attention.texts[site.query_side], attention.texts[site.key_side]
+            yield Aligned(
+                attention.number, choose(alignment.of_attention(attention.attention[kind], *texts))
+            )
 
 
 def influenced(checkpoint: Checkpoint, lines: Iterable[Line]) -> Iterator[Aligned]:
@@ -48,20 +50,22 @@ def pharaoh_lines(some: Iterable[Aligned]) -> Iterator[str]:
     """As word aligners write them: source-target, counted from 0; line 7 is of sentence 7, and
     empty where there is none."""
     written = 0
-    for one in some:
-        yield "\n" * (one.number - written - 1) + pharaoh(one.words.links()) + "\n"
-        written = one.number
+    for result in some:
+        yield "\n" * (result.number - written - 1) + pharaoh(result.words.links()) + "\n"
+        written = result.number
 
 
 def csv_lines(some: Iterable[Aligned]) -> Iterator[str]:
-    """A line for each pair of words that are aligned; words count from 1, and no spreadsheet takes
-    one for a formula."""
+    """One line for each aligned pair of words; words count from 1 and are escaped so that no
+    spreadsheet takes them for formulas."""
     yield ",".join(COLUMNS) + "\n"
-    for one in some:
-        source, target = ([csv_text(w) for w in ws] for ws in (one.words.source, one.words.target))
-        for i, j in sorted(one.words.links(), key=lambda link: link[::-1]):
-            weight = one.words.weights[j, i]
-            yield f"{one.number},{i + 1},{source[i]},{j + 1},{target[j]},{weight:.6f}\n"
+    for result in some:
+        source, target = (
+            [csv_text(w) for w in ws] for ws in (result.words.source, result.words.target)
+        )
+        for i, j in sorted(result.words.links(), key=lambda link: link[::-1]):
+            weight = result.words.weights[j, i]
+            yield f"{result.number},{i + 1},{source[i]},{j + 1},{target[j]},{weight:.6f}\n"
 
 
 FILES = {".txt": pharaoh_lines, ".csv": csv_lines}

@@ -1,4 +1,4 @@
-"""The sentences in which a head does most what it is named for."""
+"""The sentences in which a head shows most clearly what it is named for."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +10,7 @@ from model.corpus.survey import ALIGNMENT, POSITIONAL, Survey
 
 @dataclass(frozen=True)
 class Habit:
-    """What a head is named for: by which number of head_counts.py, and whether less of it is more
-    of the habit."""
+    """What a head is named for: a measure of head_counts.py, and whether smaller values count."""
 
     name: str
     number: str
@@ -47,9 +46,9 @@ def nearest_habit(measured: Measured, layer: int, head: int) -> Habit | None:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """How much of its habit a head shows in a sentence, its place among those that were asked
-    about; and what a uniform head would."""
+class ClearExample:
+    """How clearly a head shows its pattern in a sentence, given by its index, and the value of a
+    uniform head."""
 
     sentence: int
     value: float
@@ -58,13 +57,13 @@ class Shown:
 
 def clearest(
     counts: Sequence[Counts], habit: Habit, kind: str, layer: int, head: int
-) -> list[Shown]:
-    """Sentences by how far the head is beyond a uniform one, the clearest first; without those of
-    too few rows. Layer and head of the arrays."""
-    found = [
-        Shown(i, *means)
-        for i, one in enumerate(counts)
-        if habit.number in one[kind] and (means := one[kind][habit.number].means(layer, head))
+) -> list[ClearExample]:
+    """Sentences by distance from a uniform head, the clearest first, without those with too few
+    rows. Layer and head index the arrays."""
+    examples = [
+        ClearExample(i, *means)
+        for i, count in enumerate(counts)
+        if habit.number in count[kind] and (means := count[kind][habit.number].means(layer, head))
     ]
     sign = 1 if habit.less else -1
-    return sorted(found, key=lambda shown: sign * (shown.value - shown.uniform))
+    return sorted(examples, key=lambda shown: sign * (shown.value - shown.uniform))

@@ -1,11 +1,11 @@
-"""Gates that are trained: which heads a model needs least (Voita et al. 2019, section 6.1).
+"""Trained gates that show which heads a model needs least (Voita et al. 2019, section 6.1).
 
 Each head's output is multiplied by a gate of its own, drawn from the hard concrete distribution
 (Louizos et al. 2018, section 2.2): a relaxed Bernoulli variable, stretched beyond 0 and 1 and cut
-there, so that a gate can be exactly 0 and still have a gradient. What is trained is each gate's
-log α, on the loss plus a price for every gate that is open (the expected L0 norm); the weights of
-the model stay as they are. Voita et al. train once for each price. Here it rises, from next to
-nothing until nothing is worth it, and the heads go in the order in which their gates close.
+there, so that a gate can be exactly 0 and still have a gradient. Each gate's log α is trained on
+the loss plus a price for every open gate (the expected L0 norm); the model's weights stay fixed.
+Voita et al. train once for each price. Here the price rises until all gates are closed, and heads
+are removed in the order in which their gates close.
 """
 
 import math
@@ -34,7 +34,7 @@ def drawn(log_alpha: Tensor) -> Tensor:
 
 
 def open_probability(log_alpha: Tensor) -> Tensor:
-    """How probable it is that a gate is not 0."""
+    """The probability that a gate is not 0."""
     return torch.sigmoid(log_alpha - TEMPERATURE * math.log(-LOW / HIGH))
 
 
@@ -56,7 +56,7 @@ def by_trained_gates(
         for step in range(steps):
             price = CHEAPEST * (DEAREST / CHEAPEST) ** (step / max(1, steps - 1))
             batch = next(batches)
-            # Every sentence has its own draw, for a gradient with less noise.
+            # One sample per sentence, for a less noisy gradient.
             gates = drawn(log_alpha.expand(len(batch), -1))
             with gated(model, _by_site(model, heads, gates)):
                 lost, counts = loss_of(model, batch)
@@ -66,7 +66,7 @@ def by_trained_gates(
             optimizer.step()
             for i in torch.nonzero(openness > 0.5).flatten().tolist():
                 last_open[i] = step
-    # Gates that close in one step: the one that is further closed goes first.
+    # Of gates that close in the same step, the one that is closed further goes first.
     final = log_alpha.tolist()
     return [heads[i] for i in sorted(range(len(heads)), key=lambda i: (last_open[i], final[i]))]
 
@@ -84,7 +84,7 @@ def _by_site(model: nn.Module, heads: Sequence[Unit], values: Tensor) -> list[Te
 def _forever(
     checkpoint: Checkpoint, examples: Sequence[Example], seed: int
 ) -> Iterator[list[Example]]:
-    """Batches of examples, in another order each time round."""
+    """Batches of examples, shuffled in every epoch."""
     chance = random.Random(seed)
     batches = list(example_batches(checkpoint, examples))
     while True:

@@ -1,5 +1,5 @@
-"""What every head does in one sentence, in numbers that can be summed over sentences: the head
-metrics (analysis/head_metrics.py), and what the papers name heads by.
+"""Measures of every head in one sentence, which can be summed over sentences: the head metrics
+(analysis/head_metrics.py), and those by which the papers name heads.
 
     positional  share of rows whose largest weight is at one offset from the row (Voita et al. 2019,
                 section 5: a head is called positional from 90 % on)
@@ -30,7 +30,7 @@ from model.probing.sites import kinds_of
 from model.tokenizer import Encoding
 
 OFFSETS = range(-3, 4)
-FEWEST_ROWS = 4  # of a sentence that shows what a head does
+FEWEST_ROWS = 4  # rows that a sentence needs to show what a head does
 SEPARATORS, RARE = "separators", "rare"
 
 
@@ -44,8 +44,8 @@ def aligned(shift: int) -> str:
 
 @dataclass(frozen=True)
 class HeadCounts:
-    """One number of all heads of a kind in one sentence, each (layers, heads): a sum over rows, the
-    same for a head that attends to all keys alike, and how many rows."""
+    """One measure of all heads of a kind in one sentence, each (layers, heads): the sum over rows,
+    the same for a uniform head, and the number of rows."""
 
     total: np.ndarray
     uniform: np.ndarray
@@ -61,7 +61,7 @@ Counts = dict[str, dict[str, HeadCounts]]  # kind → measure → counts
 
 
 def frequencies(examples: Iterable[Example]) -> list[Counter]:
-    """Of each side, how often a token occurs in all examples."""
+    """For each side, how often each token occurs in all examples."""
     return [Counter(i for ids in side for i in ids)
             for side in zip(*(e.texts for e in examples), strict=True)]  # fmt: skip
 
@@ -73,14 +73,17 @@ def head_counts(
     numbers alone."""
     sentences = [Sentence(e.number, e.texts) for e in examples]
     counts = []
-    for one in attend(checkpoint, sentences):
-        by_side = dict(zip(one.sides, frequency, strict=True))
-        found = {
-            kind: _counts(weights, one, kind, by_side) for kind, weights in one.attention.items()
+    for attention in attend(checkpoint, sentences):
+        by_side = dict(zip(attention.sides, frequency, strict=True))
+        kind_counts = {
+            kind: _counts(weights, attention, kind, by_side)
+            for kind, weights in attention.attention.items()
         }
-        if kind := aligning_kind(one.sites, one.sides.values()):
-            found[kind] |= _alignment(checkpoint, one, kind, one.number <= n_aligned)
-        counts.append(found)
+        if kind := aligning_kind(attention.sites, attention.sides.values()):
+            kind_counts[kind] |= _alignment(
+                checkpoint, attention, kind, attention.number <= n_aligned
+            )
+        counts.append(kind_counts)
     return counts
 
 
@@ -113,24 +116,25 @@ def patterns(weights: np.ndarray, key: Encoding, frequency: Counter) -> dict[str
     shares |= {SEPARATORS: (weights, np.broadcast_to(separators, allowed.shape))}
     shares |= {RARE: (largest, rarest)}
 
-    found = {}
+    by_name = {}
     for name, (share, such) in shares.items():
         such = such & allowed
         choice = such.any(axis=-1) & (allowed & ~such).any(axis=-1)  # (query,)
         rows = choice & weights.any(axis=-1)  # (layers, heads, query)
         by_row = np.einsum("lhqk,qk->lhq", share, such)
-        found[name] = HeadCounts(
+        by_name[name] = HeadCounts(
             (by_row * rows).sum(axis=-1),
             (such.sum(axis=-1) / keys * rows).sum(axis=-1),
             rows.sum(axis=-1),
         )
-    return found
+    return by_name
 
 
 def _alignment(
     checkpoint: Checkpoint, one: SentenceAttention, kind: str, wanted: bool
 ) -> dict[str, HeadCounts]:
-    """How many target words each head aligns as the model needs them."""
+    """The number of target words that each head aligns with the source word that the model needs
+    most."""
     zeros = np.zeros(one.attention[kind].shape[:2])
     if not wanted:
         return {aligned(shift): HeadCounts(zeros, zeros, zeros) for shift in SHIFTS}
@@ -152,7 +156,7 @@ def _alignment(
 
 
 def _without_special(text: Encoding) -> Encoding:
-    """Without the bos and eos that a side has at its ends."""
+    """The tokens without the side's bos and eos."""
     start = int(bool(text.ids) and bool(text.roles[0]))
     stop = len(text.ids) - int(len(text.ids) > start and bool(text.roles[-1]))
     return text.take(range(start, stop))

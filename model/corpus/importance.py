@@ -1,5 +1,5 @@
-"""What sentences lose when a part of the model is switched off: their loss, and what the model then
-writes or decides. Numbers are of single sentences, so that sums over any of them can be taken."""
+"""The effect on sentences of switching off a part of the model: their loss, and the output or
+decision. Numbers are per sentence, so any subset can be summed."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,13 +15,13 @@ from model.checkpoint import Checkpoint
 from model.corpus.sentences import Line, encode, write_targets
 from model.decoding.search import greedy_decode
 from model.masks import Masks
-from model.probing.applying import Given, applied
+from model.probing.applying import PatchInputs, applied
 from model.probing.changes import Change, HeadOff, Scope, Skipped
 from model.probing.interventions import replace_head
 from model.probing.sites import attention_at, device_of, parts_of, predicted_side
 from model.training.data import DataError, batches, pad_ids
 
-TOKENS = 1024  # of a batch that is read, on either side, with padding
+TOKENS = 1024  # tokens of a batch on either side, with padding
 WRITTEN_TOKENS = 4096  # of the sources of a batch that is written: steps are few and small
 BLEU, ACCURACY, EXACT = "bleu", "accuracy", "exact"
 BLEU_ORDER = 4
@@ -29,7 +29,7 @@ BLEU_ORDER = 4
 
 @dataclass(frozen=True)
 class Unit:
-    """What is switched off at once.
+    """A unit that is switched off as a whole.
 
     part         "head", "sublayer" or "layer"
     kind         of its attention; encoder_feed_forward …; of a layer its stack
@@ -117,9 +117,9 @@ def examples_of(checkpoint: Checkpoint, lines: Sequence[Line]) -> list[Example]:
 def losses(
     checkpoint: Checkpoint, examples: Sequence[Example], changes: Sequence[Change] = ()
 ) -> np.ndarray:
-    """(sentence, 2): −log p in nats of all that is to be predicted, and how many tokens that is."""
+    """(sentence, 2): −log p in nats of all predicted tokens, and their number."""
     results = np.zeros((len(examples), 2))
-    with torch.inference_mode(), applied(checkpoint.model, changes, Given(checkpoint.means)):
+    with torch.inference_mode(), applied(checkpoint.model, changes, PatchInputs(checkpoint.means)):
         for rows in example_batches(checkpoint, examples):
             some = [examples[i] for i in rows]
             lost, counts = loss_of(checkpoint.model, some)
@@ -134,7 +134,7 @@ def gate_gradients(
     multiplied with, at 1 (Michel et al. 2019, equation 2). Switching a head off changes the loss by
     minus that, to first order. Heads are in the order of the sites."""
     model, results, order = checkpoint.model, [], []
-    with torch.enable_grad(), applied(model, changes, Given(checkpoint.means)):
+    with torch.enable_grad(), applied(model, changes, PatchInputs(checkpoint.means)):
         for rows in example_batches(checkpoint, examples):
             gates = [
                 torch.ones(len(rows), site.n_heads, device=device_of(model)).requires_grad_()
@@ -159,11 +159,11 @@ def gated(model: nn.Module, gates: Sequence[Tensor]) -> Iterator[None]:
 
 
 def _times(gate: Tensor, heads: Tensor) -> Tensor:
-    return heads.clone() * gate  # a copy: what it is written back into keeps no gradient
+    return heads.clone() * gate  # a copy: writing in place would lose the gradient
 
 
 def loss_of(model: nn.Module, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
-    """Of each sentence of a batch: the loss, and how many tokens it is of."""
+    """For each sentence of a batch: the loss, and its number of tokens."""
     sides = range(len(model.sides()))
     ids = [_padded(model, [e.texts[n] for e in examples]) for n in sides]
     hidden = model.hidden(*ids, *Masks().build(model, *ids))
@@ -174,7 +174,7 @@ def loss_of(model: nn.Module, examples: Sequence[Example]) -> tuple[Tensor, Tens
     end = [model.config.eos_id] * (model.config.eos_id >= 0)
     following = [[*e.texts[-1][1:], *end] for e in examples]
     counts = torch.tensor([len(ids) for ids in following])
-    # The logits of what is to be predicted alone: of padding they would be most of the work.
+    # Only the logits of predicted tokens: those of padding would be most of the work.
     rows = [hidden[i, : len(ids)] for i, ids in enumerate(following)]
     labels = torch.tensor([i for ids in following for i in ids], device=hidden.device)
     logits = model.logits(torch.cat(rows)[None])[0]
@@ -187,10 +187,10 @@ def loss_of(model: nn.Module, examples: Sequence[Example]) -> tuple[Tensor, Tens
 def written(
     checkpoint: Checkpoint, examples: Sequence[Example], changes: Sequence[Change] = ()
 ) -> list[str]:
-    """What the model writes for each source, greedy."""
+    """The greedy output for each source."""
     texts = [""] * len(examples)
     model = checkpoint.model
-    with applied(model, changes, Given(checkpoint.means)):
+    with applied(model, changes, PatchInputs(checkpoint.means)):
         for rows in example_batches(checkpoint, examples, WRITTEN_TOKENS, sources=True):
             src = _padded(model, [examples[i].texts[0] for i in rows])
             for i, ids in zip(rows, greedy_decode(model, src), strict=True):
@@ -202,9 +202,9 @@ def written(
 def decided(
     checkpoint: Checkpoint, examples: Sequence[Example], changes: Sequence[Change] = ()
 ) -> list[int]:
-    """The number of the most probable class of each text."""
+    """The index of the most probable class of each text."""
     verdicts, model = [0] * len(examples), checkpoint.model
-    with applied(model, changes, Given(checkpoint.means)):
+    with applied(model, changes, PatchInputs(checkpoint.means)):
         for rows in example_batches(checkpoint, examples):
             ids = _padded(model, [examples[i].texts[0] for i in rows])
             logits = model(ids, *Masks().build(model, ids))[:, 0]
@@ -254,7 +254,8 @@ def score(measure: str, sums: np.ndarray) -> np.ndarray:
 def example_batches(
     checkpoint: Checkpoint, examples: Sequence[Example], tokens: int = TOKENS, sources: bool = False
 ) -> Iterator[list[int]]:
-    """Numbers of examples of similar length, each alone where no token can pad them."""
+    """Indices of examples in batches of similar length; single ones if there is no padding
+    token."""
     pairs = [(e.texts[0], e.texts[0 if sources else -1], i) for i, e in enumerate(examples)]
     for batch in batches(pairs, tokens if checkpoint.model.config.pad_id >= 0 else 1):
         yield [i for *_, i in batch]

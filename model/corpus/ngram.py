@@ -1,12 +1,12 @@
-"""A language model of counts, to compare a Transformer with: n-grams with interpolated Kneser–Ney
-smoothing (Kneser and Ney 1995; as in Chen and Goodman 1999, section 3, with one discount an order).
+"""An n-gram language model as a baseline for a Transformer, with interpolated Kneser–Ney smoothing
+(Kneser and Ney 1995; as in Chen and Goodman 1999, section 3, with one discount an order).
 """
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-NOTHING = (0, 0.0)  # of a context that no training text has
+NOTHING = (0, 0.0)  # a context that does not occur in the training text
 
 
 class KneserNey:
@@ -14,8 +14,8 @@ class KneserNey:
 
     Texts are token ids between <s>, which is never predicted, and </s>. The highest order counts
     n-grams; every lower order counts the different tokens that an n-gram follows, so a token that
-    follows one token alone counts little. Below single tokens, all tokens of the vocabulary are
-    equally probable.
+    follows one token alone counts little. The lowest order backs off to a uniform distribution over
+    the vocabulary.
     """
 
     def __init__(self, texts: Iterable[Sequence[int]], order: int, vocab_size: int):
@@ -31,26 +31,26 @@ class KneserNey:
         for n in range(1, order + 1):
             if n < order:  # how many different tokens stand before it, or that it begins a text
                 before = Counter(gram[1:] for gram in counts[n + 1])
-                own = Counter({gram: before[gram] or counts[n][gram] for gram in counts[n]})
+                of_order = Counter({gram: before[gram] or counts[n][gram] for gram in counts[n]})
             else:
-                own = counts[n]
-            self.counts.append(own)
-            once, twice = (sum(count == k for count in own.values()) for k in (1, 2))
+                of_order = counts[n]
+            self.counts.append(of_order)
+            once, twice = (sum(count == k for count in of_order.values()) for k in (1, 2))
             self.discounts.append(once / (once + 2 * twice) if once else 0.5)
             totals, different = Counter(), Counter()
-            for gram, count in own.items():
+            for gram, count in of_order.items():
                 totals[gram[:-1]] += count
                 different[gram[:-1]] += 1
             self.contexts.append({c: (totals[c], different[c]) for c in totals})
 
     def probability(self, token: int, before: Sequence[int]) -> float:
-        """Of `token` after the tokens `before`."""
+        """The probability of `token` after the tokens `before`."""
         probability = 1 / self.vocab_size
         for n in range(1, min(self.order, len(before) + 1) + 1):
             context = tuple(before[len(before) + 1 - n :])
             total, different = self.contexts[n].get(context, NOTHING)
             if not total:
-                break  # a longer context was not met either
+                break  # longer contexts are unseen, too
             discount = self.discounts[n]
             count = self.counts[n][*context, token]
             lower = discount * different / total * probability

@@ -1,4 +1,5 @@
-"""Heads off one after another, and what is left: `python -m model prune MODEL --out CURVE`.
+"""Prunes heads one after another and measures what is left: `python -m model prune MODEL --out
+CURVE`.
 
     python -m model prune en-de --data DIR --out curve.parquet
     python -m model prune en-de --kind encoder --orders "loss,random" --out curve.csv
@@ -27,7 +28,7 @@ import torch
 from model.arguments import parser_of
 from model.checkpoint import Checkpoint, folder_of, save
 from model.corpus.importance import Example, Unit, examples_of
-from model.corpus.pruning import COLUMNS, ONE_LEFT, Curve, Measured, heads_of, orders
+from model.corpus.pruning import COLUMNS, ONE_LEFT, Curve, Statistics, heads_of, orders
 from model.corpus.pruning_page import write_page
 from model.corpus.sentences import Line
 from model.corpus.survey import Survey
@@ -112,7 +113,7 @@ def run(checkpoint: Checkpoint, task: Task, args: argparse.Namespace) -> None:
     if args.out is None:
         return
     tests = examples_in(checkpoint, next(iter(task.tests().values())), args.most)
-    plain = Measured.of(checkpoint, tests, task.score, ())
+    plain = Statistics.of(checkpoint, tests, task.score, ())
     curve, rows = Curve(tests, task.score, args.samples, plain), []
     measured = sorted({*range(0, len(heads), args.every), len(heads)})
     trained = sorted({0, *(n for n in args.retrain_at or measured if n <= len(heads))})
@@ -135,11 +136,11 @@ def run(checkpoint: Checkpoint, task: Task, args: argparse.Namespace) -> None:
 
 
 def further(checkpoint: Checkpoint, task: Task, steps: int) -> Callable:
-    """What trains the checkpoint some steps further with heads off. Raises DataError."""
+    """A function that trains the checkpoint some steps further with heads off. Raises DataError."""
     from model.corpus.retraining import retrained  # in the extra `train`
 
     pairs = task.encode(checkpoint.tokenizer, task.examples()["train"], checkpoint.model.config)
-    # All heads together are the last of every order.
+    # Every order ends with all heads off.
     once = lru_cache(8)(lambda off: retrained(checkpoint, sorted(off, key=str), pairs, steps))
     return lambda off: once(frozenset(off))
 
@@ -148,8 +149,8 @@ OF_WEIGHTS = ("scores", "curve", "val_loss", "domain", "opens", "alignment")  # 
 
 
 def write_pruned(checkpoint: Checkpoint, off: list[Unit], folder: Path) -> None:
-    """The checkpoint without some heads: nothing of theirs passes the output projection any more,
-    and its card names them as {kind, layer, head}, counted from 0."""
+    """The checkpoint without some heads: their columns of the output projection are zero, and its
+    card lists them as {kind, layer, head}, counted from 0."""
     model = view(checkpoint.model)
     sites = {(site.kind, site.layer): site for site in model.sites()}
     for unit in off:
@@ -177,7 +178,7 @@ def read(path: Path) -> list[dict]:
 
 
 def added(earlier: list[dict], rows: list[dict]) -> list[dict]:
-    """Rows of two curves; of one thing the newer row."""
+    """The rows of two curves; newer rows replace older ones."""
     numbers = ("value", "low", "high", "p")
 
     def what(row: dict) -> tuple:

@@ -1,5 +1,5 @@
-"""Heads switched off one after another, and what is left of the model (Michel et al. 2019, Voita et
-al. 2019): which goes next is told by one of five orders."""
+"""Heads switched off one after another, in one of five orders, and the quality that is left (Michel
+et al. 2019, Voita et al. 2019)."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +49,7 @@ def heads_of(checkpoint: Checkpoint, kind: str = "") -> list[Unit]:
 
 
 def by_loss(checkpoint: Checkpoint, examples: Sequence[Example], heads: list[Unit]) -> list[Unit]:
-    """Always the one without which the loss is lowest, measured anew each time."""
+    """Greedy: always the head without which the loss is lowest, measured again each time."""
 
     def loss(off: Sequence[Unit]) -> float:
         return losses(checkpoint, examples, together(off))[:, 0].sum()
@@ -68,8 +68,8 @@ def by_gates(checkpoint: Checkpoint, examples: Sequence[Example], heads: list[Un
         gradients = gate_gradients(checkpoint, examples, together(gone))
         size = dict(zip(every, np.abs(gradients).mean(axis=0), strict=True))
         layers: dict[tuple, float] = {}
-        for unit, one in size.items():
-            layers[unit.kind, unit.layer] = layers.get((unit.kind, unit.layer), 0) + one**2
+        for unit, gate in size.items():
+            layers[unit.kind, unit.layer] = layers.get((unit.kind, unit.layer), 0) + gate**2
         gone.append(min(rest, key=lambda u: size[u] / max(layers[u.kind, u.layer] ** 0.5, 1e-30)))
     return gone
 
@@ -77,7 +77,7 @@ def by_gates(checkpoint: Checkpoint, examples: Sequence[Example], heads: list[Un
 def by_entropy(
     checkpoint: Checkpoint, examples: Sequence[Example], heads: list[Unit]
 ) -> list[Unit]:
-    """The one whose attention is spread most goes first."""
+    """By entropy: the head with the most uniform attention goes first."""
     total: dict[tuple, np.ndarray] = {}
     for one in head_counts(checkpoint, list(examples), frequencies(examples), 0):
         for kind, measures in one.items():
@@ -119,15 +119,16 @@ def orders(repeats: int) -> dict[tuple[str, int], Callable]:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """The numbers of some sentences, (sentence, statistic), by measure, and the score of sums."""
+class Statistics:
+    """Statistics of some sentences by measure, (sentence, statistic), from which scores are
+    computed."""
 
     numbers: Mapping[str, np.ndarray]
 
     @classmethod
     def of(
         cls, checkpoint: Checkpoint, examples: Sequence[Example], measure: str, off: Sequence[Unit]
-    ) -> "Measured":
+    ) -> "Statistics":
         numbers = {LOSS: losses(checkpoint, examples, together(off))}
         if measure:
             numbers[measure] = quality(checkpoint, examples, measure, together(off))
@@ -136,13 +137,13 @@ class Measured:
 
 @dataclass(frozen=True)
 class Curve:
-    """What tells how good a model is: test sentences, what they are scored by, how many bootstrap
-    samples there are of them, and the numbers of the model as it is."""
+    """How quality is measured: test sentences, their score, the number of bootstrap samples, and
+    the statistics of the unpruned model."""
 
     examples: Sequence[Example]
     measure: str
     samples: int
-    plain: Measured
+    plain: Statistics
 
     def points(
         self,
@@ -184,7 +185,7 @@ class Curve:
 
     def _point(self, checkpoint: Checkpoint, off: Sequence[Unit], named: Unit | None) -> list[dict]:
         """A row for each measure with some heads off; it names one head."""
-        now = Measured.of(checkpoint, self.examples, self.measure, off) if off else self.plain
+        now = Statistics.of(checkpoint, self.examples, self.measure, off) if off else self.plain
         drawn = resamples(len(self.examples), self.samples)
         of = {LOSS: lambda s: s[..., 0] / s[..., 1], self.measure: lambda s: score(self.measure, s)}
         rows = []

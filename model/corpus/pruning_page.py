@@ -1,5 +1,5 @@
-"""A page on what heads are worth: the curve of Voita et al. 2019 as a picture, and the tables of
-Michel et al. 2019, out of the rows that `prune` writes and a survey."""
+"""A report on how important heads are: the curve of Voita et al. 2019 as a picture, and the tables
+of Michel et al. 2019, from the rows that `prune` writes and a survey."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -19,11 +19,11 @@ Rows = Sequence[Mapping]
 def curves(rows: Rows, measure: str) -> dict[tuple[str, int], np.ndarray]:
     """(order, steps of training) → (point, 5): heads off, value, low, high, p. Of several repeats
     the mean, from the lowest low to the highest high, and the largest p."""
-    found: dict[tuple[str, int], dict[int, list]] = {}
+    by_order: dict[tuple[str, int], dict[int, list]] = {}
     for row in rows:
         if row["measure"] != measure or row["order"] == ONE_LEFT:
             continue
-        points = found.setdefault((row["order"], row["retrained"]), {})
+        points = by_order.setdefault((row["order"], row["retrained"]), {})
         points.setdefault(row["off"], []).append(
             [row[name] for name in ("value", "low", "high", "p")]
         )
@@ -35,7 +35,7 @@ def curves(rows: Rows, measure: str) -> dict[tuple[str, int], np.ndarray]:
                 for value, low, high, p in [np.array(repeats).T]
             ]
         )
-        for at, points in found.items()
+        for at, points in by_order.items()
     }
 
 
@@ -45,18 +45,18 @@ def picture(rows: Rows, measure: str) -> str:
     import matplotlib  # slow, and only this draws
     from matplotlib.figure import Figure
 
-    found = curves(rows, measure)
-    orders = list(dict.fromkeys(name for name, _ in found))
-    counts = np.unique(np.concatenate([points[:, 0] for points in found.values()]))
+    lines = curves(rows, measure)
+    orders = list(dict.fromkeys(name for name, _ in lines))
+    counts = np.unique(np.concatenate([points[:, 0] for points in lines.values()]))
     fixed = {"svg.fonttype": "none", "svg.hashsalt": "headlight"}  # the same file every time
     with matplotlib.rc_context(fixed), io.StringIO() as file:
         axes = Figure(figsize=(8, 4.5), layout="constrained").add_subplot(
             xlabel="heads left", ylabel=IN_WORDS[measure], xticks=counts.max() - counts
         )
-        for (name, steps), points in found.items():
+        for (name, steps), points in lines.items():
             i = orders.index(name)
             off, value, low, high, p = points.T
-            left = counts.max() - off + 0.12 * (i - 2)  # bars on one another could not be read
+            left = counts.max() - off + 0.12 * (i - 2)  # overlapping error bars would be unreadable
             look = {"color": f"C{i}", "marker": "osD^v"[i % 5], "markersize": 5}
             axes.errorbar(
                 left,
@@ -86,11 +86,11 @@ def heads_that_go(points: np.ndarray, plain: float) -> int:
 
 def curve_table(rows: Rows, measure: str) -> list[dict]:
     """A row an order and training, with the quality at every number of heads that are off."""
-    found = curves(rows, measure)
-    plain = next(points[0, 1] for points in found.values())
-    counts = sorted({int(off) for points in found.values() for off in points[:, 0]})
+    curves_by_order = curves(rows, measure)
+    plain = next(points[0, 1] for points in curves_by_order.values())
+    counts = sorted({int(off) for points in curves_by_order.values() for off in points[:, 0]})
     lines = []
-    for (name, steps), points in found.items():
+    for (name, steps), points in curves_by_order.items():
         value = {int(off): f"{value:.2f}" for off, value, *_ in points}
         lines.append(
             {"heads go by": name, "trained": f"{steps:,} steps" if steps else ""}

@@ -1,9 +1,8 @@
-"""A short training of what is left of a model when heads are off: it learns to say what the whole
-model says.
+"""Briefly retrains a pruned model to reproduce the predictions of the whole model.
 
 Its probabilities are brought near those of the whole model, by their Kullback–Leibler divergence in
 every row (distillation: Hinton et al. 2015), without labels and without dropout. In a few hundred
-steps a whole distribution teaches more than the one token that came.
+steps, a full distribution teaches more than a single target token.
 """
 
 import copy
@@ -43,12 +42,12 @@ def retrained(
                 group["lr"] = RATE * (1 - step / steps)
             with torch.no_grad():
                 wanted = log_probabilities(whole, batch)
-            said = log_probabilities(model, batch)
-            loss = F.kl_div(said, wanted, reduction="batchmean", log_target=True)
+            predicted = log_probabilities(model, batch)
+            loss = F.kl_div(predicted, wanted, reduction="batchmean", log_target=True)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-    # Its means are those of other weights.
+    # Its stored means belong to other weights.
     return replace(checkpoint, model=model.requires_grad_(False).eval(), means={})
 
 

@@ -12,14 +12,14 @@ from model.checkpoint import Checkpoint
 from model.corpus.tables import together
 from model.decoding.search import greedy_decode
 from model.masks import Masks
-from model.probing.applying import Given, applied
+from model.probing.applying import PatchInputs, applied
 from model.probing.capture import outputs_of
 from model.probing.changes import Change
 from model.probing.sites import attention_at, device_of, kinds_of, sides_of
 from model.probing.trace import TooLong, check_length, with_special_tokens
+from model.sites import Side, Site
 from model.tokenizer import Encoding
 from model.training.data import DataError, batches, pad_ids, read_lines, with_special_ids
-from model.transformer import Side, Site
 
 BATCH = 1024  # tokens of a batch, on either side, with padding
 WINDOW = 2**15  # weights of one head
@@ -27,8 +27,8 @@ WINDOW = 2**15  # weights of one head
 
 @dataclass(frozen=True)
 class Line:
-    """A text to trace; `number` is the line it stood on, from 1. Without a target the model
-    writes one."""
+    """A text to trace; `number` is its line number, from 1. Without a target the model writes
+    one."""
 
     number: int
     source: str
@@ -117,7 +117,7 @@ def _where(line: Line, lines: list[Line]) -> str:
 
 
 def windows(sentences: list[Sentence], most: int = WINDOW) -> Iterator[list[Sentence]]:
-    """Sentences in their order, so few at a time that their weights fit into memory."""
+    """Sentences in order, in windows whose weights fit into memory."""
 
     def size(sentence):  # weights of one head
         return max(len(text or ()) for text in sentence.texts) ** 2
@@ -126,7 +126,7 @@ def windows(sentences: list[Sentence], most: int = WINDOW) -> Iterator[list[Sent
 
 
 def write_targets(checkpoint: Checkpoint, sentences: list[Sentence]) -> list[Sentence]:
-    """The same sentences, each with a target: its own, else the model's, greedy."""
+    """The same sentences, each with its own target or else the model's greedy output."""
     model, written = checkpoint.model, list(sentences)
     missing = [(s.texts[0], s.texts[0], i) for i, s in enumerate(sentences) if None in s.texts]
     for batch in _batches(checkpoint, missing) if missing else ():
@@ -145,13 +145,13 @@ def attend(
     written unchanged."""
     results: list[SentenceAttention | None] = [None] * len(sentences)
     sides, sites = sides_of(checkpoint.model), checkpoint.model.sites()
-    # Batches are of pairs: a single text is its own second.
+    # Batches consist of pairs; a single text is paired with itself.
     pairs = [
         (s.texts[0], s.texts[-1], i) for i, s in enumerate(write_targets(checkpoint, sentences))
     ]
     for batch in _batches(checkpoint, pairs):
         ids = [_padded(checkpoint, [pair[n] for pair in batch]) for n in range(len(sides))]
-        with applied(checkpoint.model, changes, Given(checkpoint.means)):
+        with applied(checkpoint.model, changes, PatchInputs(checkpoint.means)):
             masks = Masks().over(batch[0][1][1:], checkpoint.model.config.pad_id)
             attention = attention_of(checkpoint.model, sites, ids, masks)
         for row, (*pair, i) in enumerate(batch):

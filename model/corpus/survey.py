@@ -1,6 +1,7 @@
-"""A survey: what every head does over many sentences, and what is lost without it, with errors.
+"""A survey: measures of every head over many sentences, and the loss without it, with confidence
+intervals.
 
-A tidy table, one row a number:
+A tidy table, one row per number:
 
     part            "head", "sublayer", "layer", or "model" for the model as it is
     kind            of a head's attention: encoder, decoder, cross; of a sublayer also
@@ -36,13 +37,13 @@ from model.corpus.survey_check import check_card, check_rows
 from model.files import replacing
 from model.pretrained.weights import CannotLoad
 from model.probing.sites import kinds_of
-from model.transformer import Site
+from model.sites import Site
 
 FILE = "survey.parquet"
 CARD = b"headlight"
 LONGEST_REASON = 300  # characters
 SIGNIFICANT = 0.05  # of p_holm
-MOST_ROWS, MOST_BYTES = 10**5, 2**26  # of a file, unpacked
+MAX_SURVEY_ROWS, MOST_BYTES = 10**5, 2**26  # of a file, unpacked
 POSITIONAL, ALIGNMENT = "positional", "alignment"
 MEASURES = {  # those that are no head metric, see analysis/head_metrics.py
     POSITIONAL: "share of rows whose largest weight is at one offset",
@@ -64,8 +65,8 @@ COLUMNS = ("part", "kind", "layer", "head", "measure", "at", "value", "low", "hi
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A name that heads are given: from which value of a measure on."""
+class NamingRule:
+    """A rule that names heads whose measure reaches a threshold."""
 
     measure: str
     least: float
@@ -73,12 +74,12 @@ class Rule:
 
 
 RULES = {
-    "positional": Rule(POSITIONAL, 0.9, "Voita et al. 2019"),
-    "previous token": Rule("previous", 0.5, "Clark et al. 2019"),
-    "next token": Rule("next", 0.5, "Clark et al. 2019"),
-    "separators": Rule("separators", 0.5, "Clark et al. 2019"),
-    "rare words": Rule("rare", 0.5, "Voita et al. 2019"),
-    "alignment": Rule(ALIGNMENT, 0.5, "analysis/alignment.py"),
+    "positional": NamingRule(POSITIONAL, 0.9, "Voita et al. 2019"),
+    "previous token": NamingRule("previous", 0.5, "Clark et al. 2019"),
+    "next token": NamingRule("next", 0.5, "Clark et al. 2019"),
+    "separators": NamingRule("separators", 0.5, "Clark et al. 2019"),
+    "rare words": NamingRule("rare", 0.5, "Voita et al. 2019"),
+    "alignment": NamingRule(ALIGNMENT, 0.5, "analysis/alignment.py"),
 }
 
 
@@ -149,8 +150,8 @@ class Survey:
 
     def _measured(self, sites: Sequence[Site]) -> Measured:
         heads = [[self.head(s.kind, s.layer, head) for head in range(s.n_heads)] for s in sites]
-        found = {measure for layer in heads for head in layer for measure in head}
-        metrics = sorted(found - {*MEASURES, self.card["score"]})
+        measures = {measure for layer in heads for head in layer for measure in head}
+        metrics = sorted(measures - {*MEASURES, self.card["score"]})
 
         def array(metric: str, column: str) -> np.ndarray:
             none = {column: 0}
@@ -186,12 +187,12 @@ class Survey:
         row, digits = measures[measure], 3 if measure == "loss" else 2
         value, low, high = (f"{row[name]:+.{digits}f}" for name in ("value", "low", "high"))
         sure = "" if row["p_holm"] <= SIGNIFICANT else ", which may be chance"
-        said = (
+        note = (
             f"Over {self.card['sentences']:,} sentences: "
             f"{', '.join(names) or 'no named pattern'}; "
             f"without it {IN_WORDS[measure]} {value} ({low} to {high}){sure}."
         )
-        return said.replace("%", "\u202f%").replace("-", "−")
+        return note.replace("%", "\u202f%").replace("-", "−")
 
     def of(self, measure: str, part: str = "head") -> list[Mapping]:
         """All rows of a measure."""
@@ -214,7 +215,7 @@ def _read(path: Path) -> tuple[tuple[Mapping, ...], Mapping]:
 
     about = parquet.read_metadata(path)
     groups = (about.row_group(i).total_byte_size for i in range(about.num_row_groups))
-    if about.num_rows > MOST_ROWS or sum(groups) > MOST_BYTES:
+    if about.num_rows > MAX_SURVEY_ROWS or sum(groups) > MOST_BYTES:
         raise ValueError("it is too large for a survey")
     table = parquet.read_table(path)
     if missing := {*COLUMNS} - {*table.column_names}:

@@ -55,8 +55,8 @@ def changes(
     of: Callable[[np.ndarray], np.ndarray],
 ) -> dict[str, np.ndarray]:
     """How a score changes, paired by sentence, for each part, with bootstrap intervals from the
-    samples `drawn`. plain: (sentence, statistic); without: (part, sentence, statistic); `of` makes
-    scores of sums, (.., statistic) → (..)."""
+    samples `memoize_drawing`. plain: (sentence, statistic); without: (part, sentence, statistic);
+    `of` makes scores of sums, (.., statistic) → (..)."""
     sums = np.concatenate([plain[None], without])  # (1 + part, sentence, statistic)
     scores = of(sums.sum(axis=1))
     draws = of((drawn @ sums).swapaxes(0, 1))  # (sample, 1 + part)
@@ -116,14 +116,14 @@ def _gates(plan: Plan, numbers: Mapping[str, Arrays], drawn: np.ndarray) -> list
 def _trust(rho: np.ndarray, drawn: np.ndarray) -> list[dict]:
     """Means of rank correlations, (sentence, pair); NaN where there is none."""
     rows, there = [], np.isfinite(rho)
-    for pair, (one, two) in enumerate(PAIRS):
+    for pair, (first, two) in enumerate(PAIRS):
         values, some = rho[there[:, pair], pair], drawn[:, there[:, pair]]
         if len(values) >= 2:
             counts = some.sum(axis=1)
             draws = (some @ values)[counts > 0] / counts[counts > 0]
             low, high = interval(draws)
             rows.append(
-                row("model", f"ρ {one}, {two}", value=values.mean(), low=low, high=high,
+                row("model", f"ρ {first}, {two}", value=values.mean(), low=low, high=high,
                     sentences=len(values))
             )  # fmt: skip
     return rows

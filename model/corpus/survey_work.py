@@ -1,9 +1,8 @@
 """The passes of a survey, in parts that any process can do in any order, and that are kept: a
 survey that was stopped goes on where it stopped, with the same result.
 
-A part is some sentences and one thing to measure in them. Sentences go together by length, always
-the same ones, and one thread computes a part, because a sum over numbers in another order is not
-the same to the last digit.
+A part is one measurement on some sentences. Sentences are grouped by length, always in the same
+way, and one thread computes a part: a sum in another order would differ in the last digits.
 """
 
 import hashlib
@@ -65,7 +64,7 @@ class Plan:
     def parts(self) -> list[tuple[int, str]]:
         """(chunk, what): what all heads do, the model as it is, each unit by its number."""
         what = [COUNTS, GATES, TRUST, PLAIN, *map(str, range(len(self.units)))]
-        return [(chunk, one) for chunk in range(len(self.chunks)) for one in what]
+        return [(chunk, measurement) for chunk in range(len(self.chunks)) for measurement in what]
 
     @property
     def fingerprint(self) -> str:
@@ -133,10 +132,10 @@ def changes_target_alone(model: nn.Module, changes: Sequence[Change]) -> bool:
 
 
 def work(plan: Plan, folder: Path, processes: Processes, bar=None) -> dict[str, Arrays] | None:
-    """Does what `folder` does not hold yet; gives all numbers, each (sentence, ..), for the first
-    process, by what they are of; None for the others. Raises OSError."""
+    """Compute the parts missing in `folder`. Returns all numbers by name, each (sentence, ..), in
+    the first process, and None in the others. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
-    # Whose a part is does not depend on what is there already: others may just be writing.
+    # Parts are assigned regardless of existing files: other processes may be writing them.
     mine = plan.parts[processes.index :: processes.count]
     results: dict[tuple[int, str], Arrays] = {}
     with one_thread():

@@ -10,7 +10,7 @@ import numpy as np
 
 from model.probing.rows import (
     COLUMNS,
-    MOST_ROWS,
+    MAX_ROWS_IN_MEMORY,
     HasAttention,
     KindWeights,
     kind_weights,
@@ -35,8 +35,8 @@ def together(items: Iterable, size: Callable[..., int], most: int) -> Iterator[l
 
 
 def spreadsheet_safe(text: str) -> str:
-    """Text that no spreadsheet takes for a formula: an apostrophe goes before what begins like
-    one, with = + - @ (or their wide forms), a tab or the end of a line."""
+    """Text safe for spreadsheets: an apostrophe is put before anything that starts like a formula,
+    with = + - @ (or their wide forms), a tab or a line break."""
     return "'" + text if text.startswith(FORMULAS) else text
 
 
@@ -72,11 +72,11 @@ class ParquetFile:
         self.write(kind_weights(traces, numbers))
 
     def write(self, some: Iterable[KindWeights]) -> None:
-        for group in together(some, lambda block: block.weights.size, MOST_ROWS):
+        for group in together(some, lambda block: block.weights.size, MAX_ROWS_IN_MEMORY):
             self._write(*rows(group))
 
     def _write(self, columns: dict[str, np.ndarray], names: dict[str, list[str]]) -> None:
-        import pyarrow as pa  # not where there is only torch: CSV and NPZ do without
+        import pyarrow as pa  # imported late: CSV and NPZ do not need it
         from pyarrow.parquet import ParquetWriter
 
         coded = {name: pa.array(values) for name, values in columns.items()}
@@ -162,13 +162,14 @@ FILES = {".npz": NpzFile, ".csv": CsvFile, ".parquet": ParquetFile}
 
 @contextmanager
 def table(file: BinaryIO, ending: str) -> Iterator[NpzFile | CsvFile | ParquetFile]:
-    """What writes into a file with one of the endings, closed in the end. After an exception it is
-    closed in silence: on a full disk that fails once more, and what failed first is the news."""
-    made = FILES[ending](file)
+    """A writer for a file with one of the extensions; a context manager that closes it. After an
+    exception, errors on closing are suppressed: on a full disk closing fails again, and the first
+    error is the one to report."""
+    writer = FILES[ending](file)
     try:
-        yield made
+        yield writer
     except BaseException:
         with suppress(Exception):
-            made.close()
+            writer.close()
         raise
-    made.close()
+    writer.close()

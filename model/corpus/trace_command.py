@@ -40,7 +40,7 @@ from model.training.data import DataError
 
 @dataclass(frozen=True)
 class Processes:
-    """Which of how many processes this is, and its device."""
+    """This process's rank, the number of processes, and its device."""
 
     index: int
     count: int
@@ -64,7 +64,7 @@ class Processes:
         return everyone
 
     def part(self) -> None:
-        """Wait for each other: one that leaves early breaks what still connects the others."""
+        """A barrier: a process that leaves early would break the others' connection."""
         if self.count > 1:
             torch.distributed.barrier()
             torch.distributed.destroy_process_group()
@@ -120,7 +120,7 @@ def run(
         for window in results:
             if writing:
                 writing.result()
-            writing = pool.submit(rows.add, window, [one.number for one in window])
+            writing = pool.submit(rows.add, window, [sentence.number for sentence in window])
             if bar is not None:
                 bar.update(len(window))
         writing.result()
@@ -207,7 +207,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def stop(message: str) -> None:
-    """Of several processes that cannot go on, one prints the message."""
+    """Exit with a message, printed by one process only."""
     if os.environ.get("RANK", "0") == "0":
         print(message, file=sys.stderr)
     sys.exit(1)  # as for everything that was understood and could not be done

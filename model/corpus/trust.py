@@ -1,6 +1,6 @@
 """How far attention can be trusted over many sentences: whether attention, gradient and removal put
-source words in the same order (analysis/attribution.py). Of each sentence one predicted token is
-asked about, its place drawn by the sentence's number."""
+source words in the same order (analysis/attribution.py). One predicted token of each sentence is
+examined, at a position drawn with the sentence's number as seed."""
 
 import random
 from collections.abc import Sequence

@@ -1,10 +1,9 @@
-"""A key-value cache as swapped parts of a model, which itself knows of none.
+"""A key-value cache, built by swapping parts of a model that has none itself.
 
-A target that grows by one token needs no new pass over what is before it: earlier keys and values
-stay what they were, as no token attends to later ones. `OneByOne(model, capacity).model` takes
-the newest token alone. Its attentions keep keys and values, and its positional table goes on where
-it stopped. All else, hooks and weights included, is the model's own, so that whoever captures or
-changes a view of it sees each step: one query row.
+When a target grows by one token, earlier keys and values stay the same, because no token attends to
+later ones. `OneByOne(model, capacity).model` takes the newest token alone. Its attentions keep keys
+and values, and its positional table goes on where it stopped. All else, hooks and weights included,
+is the model's own, so that whoever captures or changes a view of it sees each step: one query row.
 """
 
 import copy
@@ -14,7 +13,8 @@ from torch import Tensor, nn
 
 from model.families.parts import SSRU
 from model.probing.sites import attention_at, predicted_side
-from model.transformer import MultiHeadAttention, Site, Transformer
+from model.sites import Site
+from model.transformer import MultiHeadAttention, Transformer
 
 KeysValues = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
@@ -30,7 +30,7 @@ def fits(model: Transformer) -> bool:
 
 
 class OneByOne:
-    """`model` as it reads a target one token at a time, `capacity` of them at most."""
+    """`model` reading a target one token at a time, at most `capacity` tokens."""
 
     def __init__(self, model: Transformer, capacity: int):
         self.growing: list[GrowingKeysValues | LastCell] = []  # of the target itself
@@ -38,8 +38,8 @@ class OneByOne:
         parts: dict[str, nn.Module] = {}
         for site in _sites(model):
             original = attention_at(model, site)
-            # Not the copy's own `keys_values`: it would hold the copy that holds the cache, and a
-            # cycle waits for the garbage collector.
+            # Not the copy's own `keys_values`: that would create a reference cycle, which only the
+            # garbage collector frees.
             project, attention = original.keys_values, copy.copy(original)
             if site.key_side == site.query_side:
                 cache = GrowingKeysValues(project, capacity)

@@ -1,11 +1,11 @@
-"""One step of decoding in as few operations as its arithmetic allows. For speed alone: without this
-file decoding says the same in 1.6 times the time (0.55 of Marian's in place of 0.34, measured by
+"""One decoding step in as few operations as possible. For speed only: without this file decoding
+gives the same result in 1.6 times the time (0.55 of Marian's in place of 0.34, measured by
 tests/bench/bench_decoding.py).
 
-At one token a step the calls cost more than the numbers. Here query, key and value are one
-product, scales are folded into weights, all layers share one cache, and the beams of a sentence
-read its memory together. The result is that of the decoder's modules, which hooks need: where
-there is a hook, or a part that this file does not know, decoding goes through the modules.
+At one token per step, calls cost more than arithmetic. Here query, key and value are one product,
+scales are folded into weights, all layers share one cache, and the beams of a sentence read its
+memory together. The result is that of the decoder's modules, which hooks need: where there is a
+hook, or a part that this file does not know, decoding goes through the modules.
 """
 
 import torch

@@ -1,5 +1,5 @@
-"""A text as a model writes it, token by token: greedy, by beam search or by sampling, from any
-beginning, with what it thought of every next token on the way."""
+"""Generation token by token: greedy, by beam search or by sampling, from any prefix, with the
+probabilities of every next token."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,20 +10,20 @@ from torch import Tensor, nn
 
 from model.decoding.search import Candidate, beam_search, first_token, longest, steps_for
 from model.pause import pause
-from model.probing.applying import Given, applied
+from model.probing.applying import PatchInputs, applied
 from model.probing.changes import look_ahead
 from model.probing.run import Run
 from model.probing.sites import predicted_side
 from model.probing.trace import CannotRead, ids_of, read_of
+from model.sites import Side
 from model.tokenizer import Encoding, Tokenizer
-from model.transformer import Side
 
 CONTINUATION = 20  # tokens that a decoder alone adds to its prompt, where nobody says how many
 
 
 @dataclass(frozen=True)
 class Greedy:
-    """The most probable next token, again and again."""
+    """Greedy decoding: always the most probable next token."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ How = Greedy | Beam | Sampling
 
 @dataclass(frozen=True)
 class Generation:
-    """What was written, and what the model thought on the way. Arrays are read-only.
+    """The generated text, with the probabilities of each step. Arrays are read-only.
 
     run            the pass over what was written, which a trace of it shows
     first          the row of its logits that the first step is
@@ -80,7 +80,7 @@ class Generation:
 
     @property
     def ended(self) -> bool:
-        """Whether eos came; else there was no more room."""
+        """Whether eos was generated; otherwise the length limit was reached."""
         return len(self.path) > len(self.tokens)
 
     @property
@@ -92,7 +92,8 @@ class Generation:
 
 
 def truncated(logits: Tensor, how: How) -> Tensor:
-    """What tokens are drawn from, (.., vocab_size): temperature first, then top_k, then top_p."""
+    """The distribution to sample from, (.., vocab_size): temperature first, then top_k, then
+    top_p."""
     if not isinstance(how, Sampling):
         return logits.softmax(dim=-1)
     logits = logits / how.temperature
@@ -102,7 +103,8 @@ def truncated(logits: Tensor, how: How) -> Tensor:
     shares = logits.softmax(dim=-1)
     if how.top_p < 1:
         best, order = shares.sort(dim=-1, descending=True, stable=True)
-        before = best.cumsum(dim=-1) - best  # a token stays where those before it do not suffice
+        # a token is kept as long as the ones before it do not reach p
+        before = best.cumsum(dim=-1) - best
         shares = shares.masked_fill(
             torch.zeros_like(shares, dtype=torch.bool).scatter(-1, order, before >= how.top_p), 0
         )
@@ -129,7 +131,7 @@ def generated(
     how: How = Greedy(),
     beginning: Sequence[int] = (),
     max_tokens: int | None = None,
-    given: Given = Given(),
+    given: PatchInputs = PatchInputs(),
 ) -> Generation:
     """What a model writes for the first text of a run, beginning with the ids `beginning`; a
     decoder alone goes on from the text itself. At most `max_tokens`, without it as `translate`.
@@ -166,13 +168,24 @@ def generated(
     shares = logits.softmax(dim=-1)
     score = float(sum(shares[i, token].log() for i, token in enumerate(path)))
     probabilities = _read_only(shares)
-    drawn = _read_only(truncated(logits, how)) if isinstance(how, Sampling) else probabilities
+    sampling_probabilities = (
+        _read_only(truncated(logits, how)) if isinstance(how, Sampling) else probabilities
+    )
     ids = path[:-1] if path[-1:] == (config.eos_id,) else path
     text = tokenizer.target.encoding_with_special(ids)
     texts = (run.texts[0], text) if side.writes else (run.texts[0] + text,)
     written = replace(run, texts=texts, masks=run.masks.over(ids, config.pad_id))
     first = start.shape[1] - 1
-    return Generation(written, first, path, text.tokens, probabilities, drawn, score, tuple(beams))
+    return Generation(
+        written,
+        first,
+        path,
+        text.tokens,
+        probabilities,
+        sampling_probabilities,
+        score,
+        tuple(beams),
+    )
 
 
 def _walk(

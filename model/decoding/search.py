@@ -48,7 +48,7 @@ class Steps:
     def __init__(
         self, model: Transformer, src: Tensor, masks: Masks, capacity: int, beam: int, cached: bool
     ):
-        # Growing targets are all of one length: a pad in them is a token the model wrote.
+        # Growing targets have equal length: a pad token in them was generated.
         self.model, self.masks, self.beam = model, replace(masks, tgt_padding=False), beam
         of_kind = self._masks(src, src, masks)
         self.memory_mask, src_mask = of_kind.get("cross"), of_kind.get("encoder")
@@ -210,7 +210,7 @@ def beam_search(
     for known in range(1, begun):
         pause()
         steps(tgt[:, :known])
-    # All beams of a sentence begin alike: only the first may have children.
+    # All beams of a sentence start identical, so only the first may be expanded.
     grown = torch.full((len(src), beam), -torch.inf, device=src.device)
     grown[:, 0] = 0.0  # log-probabilities, (sentence, beam)
     going = list(range(len(src)))
@@ -220,7 +220,8 @@ def beam_search(
         penalty = length_penalty(length, alpha)
         logits = steps(tgt).float().log_softmax(dim=-1)
         total = (logits + grown.view(-1, 1)).view(len(going), -1)
-        # At most one child of each beam is eos, so twice as many leave enough to go on with.
+        # At most one candidate of each beam is eos, so twice the beam width leaves enough to
+        # continue.
         best, where = total.topk(min(2 * beam, total.shape[1]))
         parent, token = where // logits.shape[1], where % logits.shape[1]
         eos = token == config.eos_id
@@ -257,6 +258,6 @@ def beam_search(
             grown = grown[remaining]
             steps.keep(remaining)
             tgt = tgt.view(-1, beam, tgt.shape[1])[remaining].flatten(0, 1)
-    for row, sentence in enumerate(going):  # out of room: what has grown so far counts too
+    for row, sentence in enumerate(going):  # length limit reached: unfinished targets count, too
         ended[sentence].append((grown[row, 0].item() / penalty, tgt[row * beam, begun:].tolist()))
     return [max(targets)[1] for targets in ended]

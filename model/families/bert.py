@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from model.families.parts import ACTIVATIONS, ActivatedFeedForward
 from model.masks import padding
-from model.transformer import Config, Embedding, Encoder, Side, Site, sites_of
+from model.sites import Side, Site, sites_of
+from model.transformer import Config, Embedding, Encoder
 from model.variants import LearnedPositions
 
 

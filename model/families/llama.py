@@ -15,7 +15,7 @@ from model.families.parts import (
     RMSNorm,
 )
 from model.families.rotary import EACH_PAIR, Rotary, RotaryScores
-from model.transformer import Side
+from model.sites import Side
 from model.variants import DecoderOnly, DecoderOnlyConfig, PreNormEncoderLayer
 
 

@@ -1,4 +1,4 @@
-"""Parts of the models that came after the paper, each with its source."""
+"""Parts of later models, each with its source."""
 
 import math
 from collections.abc import Callable

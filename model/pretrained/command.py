@@ -69,17 +69,17 @@ def add(source: str, into: Path) -> Added:
     with half_done(Path(into)) as aside:
         (fetch or from_folder)(name if fetch else source, aside)
         try:
-            found = read(aside)
+            contents = read(aside)
         except CannotLoad as error:
             text = str(error).replace(str(aside), source)
             raise CannotAdd(text) from None
-        licence = licence_of(aside, found.card)
+        licence = licence_of(aside, contents.card)
         card = {"title": title, "source": source, "terms": licence}
         text = json.dumps(card, ensure_ascii=False, indent=2)
         (aside / CARD).write_text(text + "\n", encoding="utf-8")
         aside.rename(target)
-    count, rounded = parameter_count(found.model), "rounded" in found.card
-    return Added(target, found.card["family"], count, licence, rounded)
+    count, rounded = parameter_count(contents.model), "rounded" in contents.card
+    return Added(target, contents.card["family"], count, licence, rounded)
 
 
 @contextmanager
@@ -228,9 +228,9 @@ def licence_of(folder: Path, card: Mapping[str, str] = MappingProxyType({})) -> 
         with readme.open("rb") as file:
             text = file.read(TOP).decode("utf-8", "replace")
     head = re.match(r"---\n(.*?)\n---", text, re.DOTALL)
-    found = re.search(r"^license(?:_name)?:\s*(\S.*)$", head[1], re.MULTILINE) if head else None
-    if found:
-        return found[1].strip("\"' ")
+    match = re.search(r"^license(?:_name)?:\s*(\S.*)$", head[1], re.MULTILINE) if head else None
+    if match:
+        return match[1].strip("\"' ")
     if "terms" in card:
         return card["terms"]
     files = sorted(file.name for file in folder.glob("LICENSE*"))
@@ -247,9 +247,9 @@ def listed(into: Path) -> Iterator[str]:
         try:
             if not layout_of(folder) or is_ours(folder):
                 continue
-            found = contents_of(folder)
-            terms = found.card.get("terms") or licence_of(folder)
-            kind, size = found.card["family"], megabytes(found.bytes)
+            contents = contents_of(folder)
+            terms = contents.card.get("terms") or licence_of(folder)
+            kind, size = contents.card["family"], megabytes(contents.bytes)
             yield f"{folder.name}  {kind}  {size}  licence: {terms}"
         except CannotLoad as error:
             yield f"{folder.name}  {error}"

@@ -18,7 +18,7 @@ from model.memory import available
 from model.pretrained.families import Family, Sizes, tied
 from model.pretrained.tokenizers import check_vocabulary, special_ids
 from model.pretrained.values import Described
-from model.pretrained.weights import CannotLoad, Progress, Weights
+from model.pretrained.weights import CannotLoad, Progress, WeightFile
 from model.tokenizer import Tokenizer
 
 ROUNDED = "Some of its weights are stored as float64; they are rounded to float32 here."
@@ -39,7 +39,7 @@ class Contents:
     where: Path
     family: Family
     config: Described
-    weights: Weights
+    weights: WeightFile
     tokenizer: Callable[[], Tokenizer]
     card: dict
     files: tuple[Path, ...]
@@ -124,8 +124,8 @@ def _check_sizes(contents: Contents, sizes: Sizes, plain: dict[str, str]) -> Non
             "tokens, then d_model."
         )
     for field, pattern in family.layers.items():
-        found = [re.match(pattern, name) for name in plain]
-        count = len({match[1] for match in found if match})
+        matches = [re.match(pattern, name) for name in plain]
+        count = len({match[1] for match in matches if match})
         if count != sizes[field]:
             raise CannotLoad(
                 f"{where} has {count:,} layers in its weights, but {said_by} says {sizes[field]:,}."

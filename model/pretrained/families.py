@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from model.families.rotary import EACH_PAIR, NEEDED
 from model.pretrained.values import LONGEST, Described
-from model.pretrained.weights import CannotLoad, Stored, Weights
+from model.pretrained.weights import CannotLoad, Stored, WeightFile
 
 # Their names of activations → ours.
 ACTIVATIONS = {
@@ -49,7 +49,7 @@ class Family:
     that may be there and are not used. first: the number of the first layer."""
 
     preset: str
-    sizes: Callable[[Described, Weights], Sizes]
+    sizes: Callable[[Described, WeightFile], Sizes]
     names: Mapping[str, str | Stored]
     prefix: str
     layers: Mapping[str, str]
@@ -84,7 +84,7 @@ class Family:
         return replace(place, name=name, transposed=place.transposed and leaf == "weight")
 
 
-def tied(weights: Weights, groups: Ties, plain: Mapping[str, str]) -> dict[str, str]:
+def tied(weights: WeightFile, groups: Ties, plain: Mapping[str, str]) -> dict[str, str]:
     """`plain` with the tensor that each weight of a group has: its own if one is stored that
     differs, else the group's, which is the first that is stored. So does transformers 5."""
     shared = dict(plain)
@@ -97,7 +97,7 @@ def tied(weights: Weights, groups: Ties, plain: Mapping[str, str]) -> dict[str, 
     return shared
 
 
-def bert_sizes(config: Described, weights: Weights) -> Sizes:
+def bert_sizes(config: Described, weights: WeightFile) -> Sizes:
     config.refuse("is_decoder", False)
     config.refuse("position_embedding_type", "absolute", None)
     head = any(name.startswith("cls.") for name in weights.shapes)
@@ -116,7 +116,7 @@ def bert_sizes(config: Described, weights: Weights) -> Sizes:
     )
 
 
-def gpt2_sizes(config: Described, weights: Weights) -> Sizes:
+def gpt2_sizes(config: Described, weights: WeightFile) -> Sizes:
     for name, usual in (
         ("scale_attn_weights", True),
         ("scale_attn_by_inverse_layer_idx", False),
@@ -136,7 +136,7 @@ def gpt2_sizes(config: Described, weights: Weights) -> Sizes:
     )
 
 
-def llama_sizes(config: Described, weights: Weights) -> Sizes:
+def llama_sizes(config: Described, weights: WeightFile) -> Sizes:
     """Llama, Mistral, Qwen2 and Qwen3."""
     kind = config.values["model_type"]
     n_heads = config.count("num_attention_heads")
@@ -202,7 +202,7 @@ def _rotary(config: Described, length: int) -> Sizes:
     )
 
 
-def marian_sizes(config: Described, weights: Weights) -> Sizes:
+def marian_sizes(config: Described, weights: WeightFile) -> Sizes:
     for name in ("normalize_before", "normalize_embedding", "add_final_layer_norm"):
         config.refuse(name, False)
     sizes = dict(
@@ -378,7 +378,7 @@ MARIAN = Family(
     ONE_MATRIX | {"shared": ("src_embedding.token.weight", "tgt_embedding.token.weight")},
     r"(encoder|decoder)\.embed_(positions|tokens)\.weight$|(shared|lm_head)\.weight$",
 )
-FAMILIES = {  # model_type → family
+FAMILY_OF_MODEL_TYPE = {  # model_type → family
     "bert": BERT,
     "gpt2": GPT2,
     "llama": LLAMA,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from model.files import read_json, replace_file
 from model.pretrained.contents import Contents, Pretrained, built
-from model.pretrained.families import FAMILIES, Family
+from model.pretrained.families import FAMILY_OF_MODEL_TYPE, Family
 from model.pretrained.gguf_file import gguf_contents
 from model.pretrained.marian_bin import is_marian, marian_contents
 from model.pretrained.sentence_encoder import sentence_encoder
@@ -75,11 +75,13 @@ def config_of(folder: Path) -> dict:
 
 def _family(folder: Path, values: dict) -> Family:
     kind = values.get("model_type")
-    if not isinstance(kind, str) or kind not in FAMILIES:
+    if not isinstance(kind, str) or kind not in FAMILY_OF_MODEL_TYPE:
         what = (
             f"a model of the type {quoted(kind)}" if kind else "a model that does not say its type"
         )
-        raise CannotLoad(f"{folder} holds {what}; Headlight reads {', '.join(FAMILIES)}.")
+        raise CannotLoad(
+            f"{folder} holds {what}; Headlight reads {', '.join(FAMILY_OF_MODEL_TYPE)}."
+        )
     if "quantization_config" in values:
         raise CannotLoad(f"{folder} holds quantised weights; look for the model without them.")
     names = values.get("architectures") or []
@@ -87,7 +89,7 @@ def _family(folder: Path, values: dict) -> Family:
         raise CannotLoad(f"{folder} has {quoted(names)} for architectures: names are needed.")
     for name in filter(HEADS.search, names):
         raise CannotLoad(f"{folder} holds a {name}, whose head no part here can do.")
-    return FAMILIES[kind]
+    return FAMILY_OF_MODEL_TYPE[kind]
 
 
 def _is_class(name: object) -> bool:

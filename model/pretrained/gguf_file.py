@@ -1,5 +1,6 @@
 """GGUF: the files of llama.cpp, each a whole language model. First its metadata, with sizes and
-tokenizer, then the tensors, most of them quantised. https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+tokenizer, then the tensors, most of them quantised.
+https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 
 The header is read here, because the reader of the package `gguf` believes what a header says of its
 lengths; the numbers are dequantised by that package.
@@ -20,7 +21,7 @@ from model.pretrained.contents import Contents
 from model.pretrained.families import BASE, EPSILON, ONE_MATRIX, ROTARY, Family, Sizes
 from model.pretrained.gguf_tokenizer import gguf_tokenizer
 from model.pretrained.values import LONGEST, Described, quoted
-from model.pretrained.weights import CannotLoad, Weights
+from model.pretrained.weights import CannotLoad, WeightFile
 
 MAGIC, VERSIONS, ALIGNMENT = b"GGUF", (2, 3), 32
 # The specification's types of metadata → letters of the module struct.
@@ -98,7 +99,7 @@ class Header:
         return shape, self.bytes.number("I"), self.bytes.number("Q")
 
 
-class GgufWeights(Weights):
+class GgufWeights(WeightFile):
     """Tensors of a GGUF file, dequantised one by one when they are read."""
 
     def __init__(self, header: Header, dequantized: Callable[[np.ndarray, int], np.ndarray]):
@@ -144,7 +145,7 @@ class GgufWeights(Weights):
         return values.get("llama.attention.head_count_kv", heads) if ".attn_k." in name else 0
 
 
-def gguf_sizes(config: Described, weights: Weights) -> Sizes:
+def gguf_sizes(config: Described, weights: WeightFile) -> Sizes:
     """Of a Llama, Mistral, Qwen2 or Qwen3."""
     config.refuse("expert_count", 0)
     config.refuse("attention.sliding_window_pattern", None)
@@ -180,7 +181,7 @@ def gguf_sizes(config: Described, weights: Weights) -> Sizes:
     )
 
 
-def _gguf_rotary(config: Described, weights: Weights, length: int, head_size: int) -> Sizes:
+def _gguf_rotary(config: Described, weights: WeightFile, length: int, head_size: int) -> Sizes:
     """The fields rotary_*. Llama 3 comes without the numbers of its rule, but with the factor that
     each pair is slowed down by."""
     config.refuse("rope.scaling.type", "none", "linear", "yarn")

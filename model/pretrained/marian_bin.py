@@ -23,7 +23,7 @@ from model.pretrained.contents import Contents
 from model.pretrained.families import ACTIVATIONS, Family, Sizes
 from model.pretrained.sandbox import try_tokenizer
 from model.pretrained.values import Described, quoted
-from model.pretrained.weights import CannotLoad, Stored, Weights
+from model.pretrained.weights import CannotLoad, Stored, WeightFile
 from model.spm_tokenizer import SentencePieceTokenizer
 from model.tokenizer import LARGEST, Tokenizer
 
@@ -32,14 +32,14 @@ FLOAT32, INTGEMM8, BYTES = 0x404, 0x4101, 0x101  # types of tensors
 CONFIG = "special:model.yml"
 EMBEDDING, BIAS = "Wemb", "decoder_ff_logit_out_b"
 NEVER = -100.0  # logit of what is never written: a probability of e^-100 and less
-MOST_TOKENS = 1024
+MAX_LENGTH = 1024
 
 
 def is_marian(path: Path) -> bool:
     return any(path.glob("model.*.bin"))
 
 
-class MarianWeights(Weights):
+class MarianWeights(WeightFile):
     """The tensors of a .bin, dequantised one by one when they are read. A target begins with a
     vector of zeros: here that of one more token, which is never written."""
 
@@ -126,7 +126,7 @@ def _with_one_more(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     return (*shape[:-1], shape[-1] + 1) if name == BIAS else shape
 
 
-def marian_sizes(config: Described, weights: Weights) -> Sizes:
+def marian_sizes(config: Described, weights: WeightFile) -> Sizes:
     for name, *usual in (
         ("type", "transformer"),
         ("transformer-decoder-autoreg", "rnn"),
@@ -157,7 +157,7 @@ def marian_sizes(config: Described, weights: Weights) -> Sizes:
         d_ff=config.count("transformer-dim-ffn"),
         n_encoder_layers=config.count("enc-depth"),
         n_decoder_layers=config.count("dec-depth"),
-        max_length=MOST_TOKENS,
+        max_length=MAX_LENGTH,
         activation=ACTIVATIONS[config.choice("transformer-ffn-activation", ACTIVATIONS, "swish")],
     )
 

@@ -52,7 +52,7 @@ class System:
 
     names: tuple[tuple[str, str], ...]
     words: Words
-    n_heads: Callable[["Weights"], "InferredSize"] | None = None
+    n_heads: Callable[["ForeignStateDict"], "InferredSize"] | None = None
     tokens: Mapping[str, int] = field(default_factory=lambda: NO_TOKENS)
     lacks: tuple[str, ...] = ()
 
@@ -96,7 +96,7 @@ class InferredSize:
 
 
 @dataclass(frozen=True)
-class Weight:
+class ForeignTensor:
     """A tensor under its system's name and ours."""
 
     theirs: str
@@ -108,15 +108,15 @@ class Weight:
 
 
 @dataclass(frozen=True)
-class Weights:
+class ForeignStateDict:
     """A system's state dict, its names and kinds of tensors checked; numbers and shapes are not
     yet."""
 
     name: str
     system: System
-    weights: tuple[Weight, ...]
+    weights: tuple[ForeignTensor, ...]
 
-    def find(self, *ours: str) -> Weight:
+    def find(self, *ours: str) -> ForeignTensor:
         """The first of our matrices that is there; ValueError names the first if none is."""
         for name in ours:
             for weight in self.weights:
@@ -201,7 +201,7 @@ class Weights:
         """Put the weights into `model`, and check tables against its own."""
         parameters = dict(model.named_parameters(remove_duplicate=False))
         tables = dict(model.named_buffers())
-        filled: dict[Tensor, Weight] = {}
+        filled: dict[Tensor, ForeignTensor] = {}
         for weight in self.weights:
             if weight.ours in tables:
                 self._check(weight, tables[weight.ours])
@@ -229,7 +229,7 @@ class Weights:
             more = f" and {len(others)} more" if others else ""
             raise ValueError(f"the state dict lacks {first}{more}")
 
-    def _numbers(self, weight: Weight, like: Tensor) -> Tensor:
+    def _numbers(self, weight: ForeignTensor, like: Tensor) -> Tensor:
         """The tensor in the type of `like`, its shape and numbers checked."""
         if weight.tensor.shape != like.shape:
             raise ValueError(f"{weight} should have shape {tuple(like.shape)}")
@@ -238,7 +238,7 @@ class Weights:
             raise ValueError(f"{weight.theirs} has numbers that are NaN, infinite or too large")
         return numbers
 
-    def _check(self, weight: Weight, table: Tensor) -> None:
+    def _check(self, weight: ForeignTensor, table: Tensor) -> None:
         numbers = self._numbers(weight, table)
         if (off := (numbers - table).abs().max().item()) > TABLE_TOLERANCE:
             raise ValueError(
@@ -247,7 +247,7 @@ class Weights:
             )
 
 
-def read(name: str, state_dict: Mapping[str, Tensor]) -> Weights:
+def read(name: str, state_dict: Mapping[str, Tensor]) -> ForeignStateDict:
     """The tensors of a system's state dict under its names and ours. ValueError for what is no
     state dict, and for a name that the system does not have."""
     if name not in SYSTEMS:
@@ -269,16 +269,16 @@ def read(name: str, state_dict: Mapping[str, Tensor]) -> Weights:
             raise ValueError(f"{name} has no parameter {theirs!r}")
         if ours.endswith(".table") and tensor.ndim == 3 and len(tensor) == 1:
             tensor = tensor[0]  # most keep a batch dimension
-        weights.append(Weight(theirs, ours, tensor))
-    return Weights(name, SYSTEMS[name], tuple(weights))
+        weights.append(ForeignTensor(theirs, ours, tensor))
+    return ForeignStateDict(name, SYSTEMS[name], tuple(weights))
 
 
-def _counted_heads(weights: Weights) -> InferredSize:
+def _counted_heads(weights: ForeignStateDict) -> InferredSize:
     weights.find(f"{QUERY}.heads.0.weight")
     return weights.count(rf"{re.escape(QUERY)}\.heads\.(\d+)\.")
 
 
-def _wide_heads(weights: Weights) -> InferredSize | None:
+def _wide_heads(weights: ForeignStateDict) -> InferredSize | None:
     """As many as the query is times wider than the model. A square one does not tell: it is one
     wide head, or several that share the width, as in Bloem's later package `former`, whose names
     are nearly the same."""

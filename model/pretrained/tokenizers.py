@@ -116,11 +116,11 @@ def special_ids(where: Path, tokenizer: Tokenizer, config: Described, preset: st
                     f"{where}: its tokenizer puts no [CLS] and [SEP] around a text: it is another "
                     "model's."
                 )
-        said = config.token("bos_token_id")
-        if preset != "bert" and before and said >= 0 and bos != said:
+        bos_in_config = config.token("bos_token_id")
+        if preset != "bert" and before and bos_in_config >= 0 and bos != bos_in_config:
             raise CannotLoad(
                 f"{where}: its tokenizer begins texts with the id {bos}, but {config.said_by} says "
-                f"{said}: it is another model's."
+                f"{bos_in_config}: it is another model's."
             )
         if pad in (bos, eos):
             pad = -1  # no token of its own: a text could not be told from its padding

@@ -49,7 +49,7 @@ class Stored:
         return (tensor.T if self.transposed else tensor).chunk(self.parts)[self.part]
 
 
-class Weights:
+class WeightFile:
     """The tensors at a path, a name → its shape; `others`, a name → its type, hold no real numbers.
     Each kind of file says how numbers are read. `rounded`: whether some are float64 there, which
     `fill` rounds."""
@@ -131,7 +131,7 @@ class Weights:
             )
 
 
-class Safetensors(Weights):
+class Safetensors(WeightFile):
     """Those of a folder in Hugging Face's layout, in one file or several; and of `modules`, folders
     within it, as MODULE/NAME."""
 

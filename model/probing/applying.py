@@ -1,4 +1,4 @@
-"""Changes applied to a view of a model, by hooks that a context manager takes away again.
+"""Applies changes to a view of a model, through hooks that a context manager removes.
 
 Masks and temperatures change what goes into the softmax, so that rows renormalise by themselves;
 weights what comes out of it; heads what goes into the output projection; sublayers and the
@@ -37,14 +37,15 @@ from model.probing.interventions import (
 )
 from model.probing.position_tables import table_of
 from model.probing.sites import Part, attention_at, embedding_of, parts_of, sides_of
-from model.transformer import MultiHeadAttention, Side
+from model.sites import Side
+from model.transformer import MultiHeadAttention
 
 ALL_ROWS = slice(None)  # of a batch
 
 
 @dataclass(frozen=True)
-class Given:
-    """What changes take from outside the pass that they change.
+class PatchInputs:
+    """Inputs of changes from outside the pass.
 
     means   name of an attention → the mean output of its heads, (heads, d_head)
     other   what parts gave in another run, by their names, (length, d_model); an attention's heads
@@ -56,7 +57,9 @@ class Given:
 
 
 @contextmanager
-def applied(model: nn.Module, changes: Sequence[Change], given: Given = Given()) -> Iterator[None]:
+def applied(
+    model: nn.Module, changes: Sequence[Change], given: PatchInputs = PatchInputs()
+) -> Iterator[None]:
     """The model runs with the changes; `model` must be the caller's own view. Enter it before
     `capture`, which then sees what the model used. Raises CannotChange."""
     with applied_by_row(model, changes, (), given):
@@ -68,7 +71,7 @@ def applied_by_row(
     model: nn.Module,
     changes: Sequence[Change],
     rows: Sequence[Sequence[Change]],
-    given: Given = Given(),
+    given: PatchInputs = PatchInputs(),
 ) -> Iterator[None]:
     """As `applied`, in all rows of a batch; row i besides under the changes `rows[i]`, which leave
     positions as they are."""
@@ -102,7 +105,7 @@ def _count(read: dict[str, int], side: str, module, inputs: tuple) -> None:
 
 
 def _hook(
-    hooks: ExitStack, model: nn.Module, part: Part, here: Placed, read: dict, given: Given
+    hooks: ExitStack, model: nn.Module, part: Part, here: Placed, read: dict, given: PatchInputs
 ) -> None:
     """All changes of one part."""
     module = model.get_submodule(part.name)
@@ -192,9 +195,9 @@ def _inside(rows: slice, value: Callable[[Tensor], Tensor], output: Tensor) -> T
 
 
 def _value(
-    change: OutputChange, part: Part, heads: bool, read: dict, given: Given, output: Tensor
+    change: OutputChange, part: Part, heads: bool, read: dict, given: PatchInputs, output: Tensor
 ) -> Tensor:
-    """What stands in the place of an output, (batch, length, …), by a change."""
+    """The output, (batch, length, …), that a change puts in place of the original."""
     if isinstance(change, HeadMean):
         if part.name not in given.means:
             raise CannotChange(f"“{change}”: the mean of this model's heads is not known.")

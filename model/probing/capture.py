@@ -1,4 +1,4 @@
-"""Reading a model while it runs, through forward hooks that a context manager takes away again.
+"""Records a model's outputs while it runs, through forward hooks that a context manager removes.
 
 Hooks belong to modules, and every forward pass of anyone who shares a module fires them. So
 each reader works on a `view`: modules of its own over shared weights.
@@ -20,16 +20,16 @@ def view(model: nn.Module) -> nn.Module:
     """A copy of the modules that shares every parameter and buffer with `model`. What a module
     holds besides is shared, too, but for its own dicts, sets and lists, as of hooks. (`deepcopy`
     copies what is inside these as well, in ten times the time.)"""
-    made: dict[nn.Module, nn.Module] = {}
+    copies: dict[nn.Module, nn.Module] = {}
 
     def again(module: nn.Module) -> nn.Module:
-        if module not in made:
-            own = made[module] = object.__new__(type(module))
+        if module not in copies:
+            copy = copies[module] = object.__new__(type(module))
             for name, value in vars(module).items():
-                vars(own)[name] = value.copy() if isinstance(value, dict | set | list) else value
+                vars(copy)[name] = value.copy() if isinstance(value, dict | set | list) else value
             for name, child in module._modules.items():
-                own._modules[name] = child if child is None else again(child)
-        return made[module]
+                copy._modules[name] = child if child is None else again(child)
+        return copies[module]
 
     return again(model)
 

@@ -1,4 +1,4 @@
-"""What one changes in a run, as values: frozen, and written on one line.
+"""Changes to a run, as frozen values with a one-line text form.
 
 They act in one order, whatever the order of the line: positions, what may be attended to, the
 temperature of the softmax, single weights, a head or a sublayer as a whole, and last what is
@@ -26,7 +26,7 @@ from torch import Tensor
 
 from model.probing.position_tables import KINDS
 from model.probing.sites import Part
-from model.transformer import Site
+from model.sites import Site
 
 ALL = "all"
 MOST_CELLS = 2**18  # that a line is read with
@@ -79,7 +79,7 @@ class Change:
         return f"{self.scope}={self.verb}" + (f":{what}" if what else "")
 
     def what(self) -> str:
-        """What stands behind the verb on the line."""
+        """The argument after the verb, as text."""
         return ""
 
     @classmethod
@@ -136,7 +136,7 @@ SIZED = ("window", "prefix", "strided")  # these take a number: window-2
 
 @dataclass(frozen=True)
 class Patterned(MaskChange):
-    """A ready-made mask in the place of the model's own. Padding that was hidden stays so."""
+    """A ready-made mask instead of the model's own. Hidden padding stays hidden."""
 
     pattern: str
     size: int = 0
@@ -149,7 +149,8 @@ class Patterned(MaskChange):
 
     @property
     def looks_ahead(self):
-        # The first query has all later keys ahead of it; where it sees none, no other one does.
+        # All other keys are later than the first query; if it may attend to none of them, no query
+        # may attend ahead.
         first, later = torch.zeros(1, 1, dtype=torch.long), torch.arange(1, self.size + 2)
         return bool(PATTERNS[self.pattern](first, later, self.size).any())
 
@@ -257,7 +258,7 @@ class Temperature(Change):
 
 
 @dataclass(frozen=True)
-class Weight(WeightChange):
+class WeightSet(WeightChange):
     """One weight is set, the others of its row are scaled so that the row sums to 1."""
 
     row: int
@@ -268,7 +269,7 @@ class Weight(WeightChange):
     def weigh(self, weights, allowed, first):
         row, column = slice(self.row - first, self.row - first + 1), self.column
         if not first <= self.row < first + weights.shape[-2] or column >= weights.shape[-1]:
-            return  # while a target is written: not there yet, or no longer
+            return  # during generation this row may not exist yet, or no longer
         if not allowed[..., row, column].all():
             raise CannotChange(f"“{self}”: this key is masked, its weight stays 0.")
         others = weights[..., row, :].clone()
@@ -311,8 +312,8 @@ class HeadOff(OutputChange):
 
 @dataclass(frozen=True)
 class HeadMean(OutputChange):
-    """The head's output is its mean over a reference set, which comes with a checkpoint: what the
-    head says of this text is lost, what it says of any text stays."""
+    """Mean ablation: the head's output is its mean over a reference set stored with the checkpoint,
+    so only what is specific to this text is lost."""
 
     verb, order = "mean", 4
 
@@ -328,7 +329,7 @@ class Skipped(OutputChange):
 
 @dataclass(frozen=True)
 class Patched(OutputChange):
-    """What a part gives at some positions, or all, is what it gave in another run."""
+    """Activation patching: a part's output, at some positions or all, is taken from another run."""
 
     positions: tuple[int, ...] = ()
     verb, order = "patch", 5
@@ -367,7 +368,7 @@ VERBS = {
     change.verb: change
     for change in (
         HeadOff, HeadMean, Uniform, Skipped, Hidden, Patterned, Forbidden, Allowed, Temperature,
-        Weight, Patched, Positioned,
+        WeightSet, Patched, Positioned,
     )
 }  # fmt: skip
 ENTRY = re.compile(r"(\w+?)(?:\.(\d+))?(?:\.(\d+))?=(\w+)(?::(.+))?", re.ASCII)
@@ -376,18 +377,18 @@ ENTRY = re.compile(r"(\w+?)(?:\.(\d+))?(?:\.(\d+))?=(\w+)(?::(.+))?", re.ASCII)
 @lru_cache(8)  # a page asks several times, and a painted mask may be large
 def parse(line: str) -> tuple[Change, ...]:
     """The changes of a line, in its order. Raises CannotChange, with the part that it quotes."""
-    parts, found, cells = [part.strip() for part in line.split(";") if part.strip()], [], 0
+    parts, changes, cells = [part.strip() for part in line.split(";") if part.strip()], [], 0
     if len(parts) > MOST_CHANGES:
         raise CannotChange(
             f"“{parts[MOST_CHANGES]}” is change {MOST_CHANGES + 1:,} of {len(parts):,}; a line has "
             f"at most {MOST_CHANGES:,}."
         )
     for part in parts:
-        found.append(_parse(part))
-        cells += _cells(found[-1])
+        changes.append(_parse(part))
+        cells += _cells(changes[-1])
         if cells > MOST_CELLS:
             raise CannotChange(f"“{part}”: the cells of a line are {MOST_CELLS:,} at most.")
-    return tuple(found)
+    return tuple(changes)
 
 
 def written(changes: Iterable[Change]) -> str:
@@ -397,18 +398,18 @@ def written(changes: Iterable[Change]) -> str:
 
 def readable(line: str, parts: Sequence[Part]) -> tuple[Change, ...]:
     """The changes of a line that can be read, and made in a model with these parts."""
-    found: list[Change] = []
+    valid: list[Change] = []
     for part in filter(None, map(str.strip, line.split(";"))):
         with suppress(CannotChange):
             change = _parse(part)
             check([change], parts)
-            if len(found) < MOST_CHANGES and sum(map(_cells, [*found, change])) <= MOST_CELLS:
-                found.append(change)
-    return tuple(found)
+            if len(valid) < MOST_CHANGES and sum(map(_cells, [*valid, change])) <= MOST_CELLS:
+                valid.append(change)
+    return tuple(valid)
 
 
 def _cells(change: Change) -> int:
-    """How many cells it paints."""
+    """The number of cells in the mask."""
     return len(change.cells) if isinstance(change, _Painted) else 0
 
 
@@ -506,8 +507,10 @@ def check(changes: Iterable[Change], parts: Sequence[Part]) -> None:
 def look_ahead(changes: Iterable[Change], sites: Iterable[Site]) -> bool:
     """Whether a token of some text may come to attend to a later one of the same text by them, so
     that no earlier token is done before the last is there."""
-    own = [site for site in sites if site.query_side == site.key_side]
+    self_sites = [site for site in sites if site.query_side == site.key_side]
     return any(
-        isinstance(change, MaskChange) and any(map(change.scope.holds, own)) and change.looks_ahead
+        isinstance(change, MaskChange)
+        and any(map(change.scope.holds, self_sites))
+        and change.looks_ahead
         for change in changes
     )

@@ -1,19 +1,19 @@
-"""A line of changes after one more act of the user's: each function takes changes and gives others.
-What is done twice is undone."""
+"""Edits changes as the user clicks: each function takes changes and returns new ones. Doing the
+same twice undoes it."""
 
 from collections.abc import Iterable
 
-from model.probing.changes import Allowed, Change, Forbidden, Hidden, Scope, Weight
+from model.probing.changes import Allowed, Change, Forbidden, Hidden, Scope, WeightSet
 
 Changes = tuple[Change, ...]
 Cell = tuple[int, int]  # query, key
 
 
 def toggled(changes: Iterable[Change], change: Change) -> Changes:
-    """With the change, or without it where it was among them."""
+    """Add the change, or remove it if it is there."""
     changes = tuple(changes)
     if change in changes:
-        return tuple(one for one in changes if one != change)
+        return tuple(other for other in changes if other != change)
     return (*changes, change)
 
 
@@ -42,9 +42,9 @@ def painted(changes: Iterable[Change], scope: Scope, cell: Cell, allow: bool) ->
 
 def weighed(changes: Iterable[Change], scope: Scope, cell: Cell, weight: float) -> Changes:
     """With a weight set, which takes the place of one that was set there before."""
-    before = [c for c in changes if isinstance(c, Weight) and c.scope == scope]
+    before = [c for c in changes if isinstance(c, WeightSet) and c.scope == scope]
     one = next((c for c in before if (c.row, c.column) == cell), None)
-    return _replaced(tuple(changes), one, Weight(scope, *cell, weight))
+    return _replaced(tuple(changes), one, WeightSet(scope, *cell, weight))
 
 
 def _of(changes: Changes, verb: type, scope: Scope):

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from model.families.parts import GatedFeedForward, NormedProjection
 from model.families.rotary import RotaryScores
-from model.probing.applying import Given, applied
+from model.probing.applying import PatchInputs, applied
 from model.probing.capture import inputs_of, outputs_of
 from model.probing.interventions import (
     replace_mask,
@@ -35,15 +35,15 @@ from model.probing.sites import (
     sublayers_of,
 )
 from model.probing.trace import ids_of, read_of, read_only
-from model.transformer import MultiHeadAttention, Site
+from model.sites import Site
+from model.transformer import MultiHeadAttention
 
 ABLATIONS = ("scaling", "mask", "positions", "residual")
 
 
 @dataclass(frozen=True)
 class HeadSteps:
-    """What one head, and the layer around it, did with a sentence pair. Arrays are read-only
-    float32.
+    """The intermediate results of one head and its layer. Arrays are read-only float32.
 
     key_head      the head of keys and values that this head reads, which others may share
     token, table  (query, d_model): words and positions, where the layer reads the embeddings; no
@@ -121,7 +121,7 @@ def head_steps(
     site: Site,
     head: int,
     ablated: Collection[str] = (),
-    given: Given = Given(),
+    given: PatchInputs = PatchInputs(),
 ) -> HeadSteps:
     """One pass, whose changes take from `given`. `ablated`: of ABLATIONS; positions are ablated in
     the whole model, the others in this attention. `model` must be the caller's own view. Raises
@@ -229,7 +229,7 @@ def head_steps(
 
 @torch.no_grad()
 def compared(
-    model: nn.Module, run: Run, kind: str, given: Given = Given()
+    model: nn.Module, run: Run, kind: str, given: PatchInputs = PatchInputs()
 ) -> tuple[np.ndarray, np.ndarray]:
     """Queries and keys of all heads of a kind as the scores compare them, (layers, heads, query,
     d_head) and (layers, heads, key, d_head): turned, where rotary positions turn them, and a key
@@ -259,8 +259,8 @@ def compared(
 
 
 def _of_head(mask: Tensor, head: int, shape) -> np.ndarray:
-    one = mask[0, head if mask.shape[1] > 1 else 0]
-    return one.expand(shape).cpu().numpy().copy()
+    mask_of_head = mask[0, head if mask.shape[1] > 1 else 0]
+    return mask_of_head.expand(shape).cpu().numpy().copy()
 
 
 def _ablate(stack: ExitStack, model: nn.Module, block: LayerParts, ablated) -> None:

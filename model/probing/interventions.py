@@ -1,4 +1,5 @@
-"""Changing a model while it runs: capture's twin. Hooks that replace a value, for one block.
+"""Changes a model while it runs, as capture.py records it: hooks that replace a value within a with
+block.
 
 Scores change on the way out of their module, masks on the way into the softmax, so that rows
 renormalise by themselves; weights on the way out of it; a head's output on the way into the
@@ -41,8 +42,8 @@ def replace_softmax_inputs(
     attention: MultiHeadAttention,
     change: Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor | None]],
 ) -> Iterator[None]:
-    """Take the softmax of `change(scores, mask)`: scores (batch, heads, query, key), and a mask
-    that broadcasts to them, True = may attend."""
+    """Take the softmax of `set_changes(scores, mask)`: scores (batch, heads, query, key), and a
+    mask that broadcasts to them, True = may attend."""
     with attention.softmax.register_forward_pre_hook(
         lambda module, inputs: change(*(*inputs, None)[:2])
     ):
@@ -60,7 +61,7 @@ def replace_mask(
 def replace_weights(
     attention: MultiHeadAttention, change: Callable[[Tensor], Tensor]
 ) -> Iterator[None]:
-    """Use `change(weights)` for the weights, (batch, heads, query, key)."""
+    """Use `set_changes(weights)` for the weights, (batch, heads, query, key)."""
     with attention.softmax.register_forward_hook(lambda module, inputs, weights: change(weights)):
         yield
 
@@ -69,7 +70,7 @@ def replace_weights(
 def replace_head(
     attention: MultiHeadAttention, head: int | slice, change: Callable[[Tensor], Tensor]
 ) -> Iterator[None]:
-    """Use `change(output)` for one head's output, (batch, query, d_head), as in
+    """Use `set_changes(output)` for one head's output, (batch, query, d_head), as in
     `torch.zeros_like` to switch the head off; for several, (batch, query, heads, d_head)."""
 
     def swap(module, inputs):
@@ -83,7 +84,7 @@ def replace_head(
 
 @contextmanager
 def replace_output(module: nn.Module, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
-    """Use `change(output)` for what a module gives."""
+    """Replace a module's output by `set_changes(output)`."""
     with module.register_forward_hook(lambda module, inputs, output: change(output)):
         yield
 

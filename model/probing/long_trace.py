@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from model.pause import pause
-from model.probing.applying import Given, applied
+from model.probing.applying import PatchInputs, applied
 from model.probing.capture import inputs_of, outputs_of
 from model.probing.run import Run
 from model.probing.sites import attention_at, embeddings_of, kinds_of, sides_of
@@ -33,16 +33,16 @@ from model.probing.trace import (
     read_of,
     read_only,
 )
-from model.transformer import Site
+from model.sites import Site
 
-LARGEST = 256  # cells along a side of one head's picture; more are not seen in it
+LARGEST = 256  # cells along a side of one head's picture; more would not be visible
 MOST = 10  # of the likeliest answers that are kept of each row
 MOST_LOGITS = 2**24  # that are in memory at once
 
 
 @dataclass(frozen=True)
 class LongTrace(Pass):
-    """What is kept of a long text. Memory grows with its length times the depth of the model.
+    """The trace of a long text. Memory grows with its length times the depth of the model.
 
     tiles    kind → (layers, heads, row, column): the weights, where both sides have at most LARGEST
              cells. Of a longer text a cell stands for so many tokens as that takes, and holds the
@@ -61,7 +61,7 @@ class LongTrace(Pass):
     log_probabilities: np.ndarray
     vectors: dict[str, tuple[Tensor, ...]]
     inputs: dict[str, tuple[Tensor | None, ...]]
-    given: Given
+    given: PatchInputs
 
     @property
     def stream(self) -> dict[str, np.ndarray]:
@@ -82,13 +82,16 @@ class LongTrace(Pass):
         some = (self.tiles, self.visible, self.table, self.token, self.final)
         arrays = [array for by_name in some for array in by_name.values()]
         several = (*self.vectors.values(), *self.inputs.values(), self.given.other.values())
-        tensors = [one for some in several for one in some if one is not None]
-        once = {one.untyped_storage().data_ptr(): one.untyped_storage().nbytes() for one in tensors}
+        tensors = [tensor for some in several for tensor in some if tensor is not None]
+        once = {
+            tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes()
+            for tensor in tensors
+        }
         return sum(array.nbytes for array in (*arrays, *self.best)) + sum(once.values())
 
 
 @torch.no_grad()
-def long_trace(model: nn.Module, run: Run, given: Given = Given()) -> LongTrace:
+def long_trace(model: nn.Module, run: Run, given: PatchInputs = PatchInputs()) -> LongTrace:
     """As `trace`, of a text whose weights do not all fit. `model` must be the caller's own view.
     Raises as `trace` does, TooLarge where not even those of one layer fit."""
     texts = read_of(model, run)

@@ -1,11 +1,12 @@
-"""Activation patching: what a run takes from another one (Vig et al. 2020, Meng et al. 2022)."""
+"""Activation patching: outputs that a run takes from another run (Vig et al. 2020, Meng et al.
+2022)."""
 
 from collections.abc import Iterable, Mapping
 
 import torch
 from torch import nn
 
-from model.probing.applying import Given, applied
+from model.probing.applying import PatchInputs, applied
 from model.probing.capture import inputs_of, outputs_of
 from model.probing.changes import CannotChange, Change, Patched
 from model.probing.run import Run
@@ -15,9 +16,9 @@ from model.tokenizer import Encoding
 
 
 @torch.no_grad()
-def recorded(model: nn.Module, run: Run, given: Given = Given()) -> dict:
-    """What every part gives in a run, as Given.other has it. `model` must be the caller's own view.
-    Raises CannotRead and CannotChange: what others take from may not itself be patched."""
+def recorded(model: nn.Module, run: Run, given: PatchInputs = PatchInputs()) -> dict:
+    """What every part gives in a run, as PatchInputs.other has it. `model` must be the caller's own
+    view. Raises CannotRead and CannotChange: what others take from may not itself be patched."""
     if any(isinstance(change, Patched) for change in run.changes):
         raise CannotChange("The other run is itself patched; patch from one that is not.")
     ids = ids_of(model, read_of(model, run))

@@ -181,7 +181,7 @@ def capture_reference(transformer: nn.Transformer):
 
 
 def without_counterpart(model: nn.Module) -> list[str]:
-    """What of a model torch.nn.Transformer cannot express; empty for one that has a twin."""
+    """The parts of a model that torch.nn.Transformer cannot express; empty if it has a twin."""
     if not isinstance(model, Transformer):
         return [type(model).__name__]
     parts = [part for stack in (model.encoder, model.decoder) for part in stack.modules()]

@@ -23,7 +23,7 @@ from model.probing.changes import (
     Skipped,
     Temperature,
     Uniform,
-    Weight,
+    WeightSet,
 )
 from model.probing.position_tables import table_of
 from model.probing.sites import parts_of
@@ -38,7 +38,7 @@ def with_other_weights(
     """A copy of a model that does by itself what the changes ask for, masks apart. Raises
     CannotChange for what no weights can do."""
     for change in changes:
-        if isinstance(change, Weight | Patched):
+        if isinstance(change, WeightSet | Patched):
             raise CannotChange(
                 f"“{change}” cannot be given to torch.nn.Transformer: it takes other masks and "
                 "other weights of its matrices, and neither says this."

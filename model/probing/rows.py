@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 
 from model.probing.sites import kinds_of
+from model.sites import Side, Site
 from model.tokenizer import Encoding
-from model.transformer import Side, Site
 
 COLUMNS = {
     "sentence": np.int32,
@@ -22,7 +22,7 @@ COLUMNS = {
     "key_token": np.int32,
     "weight": np.float32,
 }
-MOST_ROWS = 2**21  # of a table in memory
+MAX_ROWS_IN_MEMORY = 2**21  # of a table in memory
 
 
 class HasAttention(Protocol):
@@ -55,7 +55,7 @@ def kind_weights(traces: Sequence[HasAttention], numbers: Sequence[int]) -> Iter
         for kind, sites in kinds_of(trace.sites).items():
             weights, layers = trace.attention[kind], [site.layer for site in sites]
             texts = [trace.texts[side].tokens for side in (sites[0].query_side, sites[0].key_side)]
-            each = 1 if weights.size > MOST_ROWS else len(weights)
+            each = 1 if weights.size > MAX_ROWS_IN_MEMORY else len(weights)
             for first in range(0, len(weights), each):
                 some = slice(first, first + each)
                 yield KindWeights(number, kind, layers[some], weights[some], *texts)

@@ -1,4 +1,4 @@
-"""A run as a value: everything that decides what a pass gives, the device apart."""
+"""A run as a value: everything that determines the result of a pass, except the device."""
 
 from dataclasses import dataclass
 

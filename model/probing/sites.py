@@ -1,12 +1,13 @@
-"""The modules behind what a model says of itself: its sites, where attention happens, and its
-sides, the texts that it reads. Nobody else goes from a name to a module."""
+"""The modules behind a model's sites (where attention happens) and sides (the texts it reads). No
+other file looks up modules by name."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from torch import nn
 
-from model.transformer import Embedding, MultiHeadAttention, Side, Site
+from model.sites import Side, Site
+from model.transformer import Embedding, MultiHeadAttention
 
 
 def kinds_of(sites: Iterable[Site]) -> dict[str, tuple[Site, ...]]:
@@ -32,7 +33,7 @@ def attention_at(model: nn.Module, site: Site) -> MultiHeadAttention:
 
 
 def embedding_of(model: nn.Module, side: Side) -> Embedding:
-    """What makes vectors of the side's tokens."""
+    """The module that embeds the side's tokens."""
     return model.get_submodule(side.embedding)
 
 
@@ -61,7 +62,7 @@ def has_final_norm(model: nn.Module, side: Side) -> bool:
 
 @dataclass(frozen=True)
 class Part:
-    """Something in a model that can be changed by itself.
+    """A part of a model that can be changed.
 
     what    "attention", "feed-forward", "residual" (the vectors that leave a layer) or "positions"
     kind    what a line of changes calls it: the kind of a site, encoder_feed_forward,
@@ -81,7 +82,7 @@ class Part:
 
 
 def parts_of(sites: Iterable[Site], sides: Iterable[Side]) -> list[Part]:
-    """All that can be changed, attention first."""
+    """All parts that can be changed, attention first."""
     parts = [
         Part("attention", site.kind, site.layer, site.name, site.query_side, site.n_heads)
         for site in sites

@@ -1,8 +1,8 @@
-"""Many changes, each by itself: what every head, token or sublayer is for, in one table.
+"""Sweeps: many changes, one at a time, to see what each head, token or sublayer contributes.
 
-Each change is a row of a batch, which joins it where the change first tells, so that all of them
-cost a few passes. What it does is told by a score of the logits: its effect is the score with the
-change less the score without.
+Each change is a row of a batch and joins it at the first layer that it affects, so that all changes
+together cost a few passes. Its effect is a score of the logits with the change minus the score
+without.
 """
 
 from bisect import bisect_right
@@ -16,14 +16,14 @@ from torch import Tensor, nn
 
 from model.card import parameter_count
 from model.pause import pause
-from model.probing.applying import Given, applied_by_row
+from model.probing.applying import PatchInputs, applied_by_row
 from model.probing.changes import Change, HeadOff, Hidden, Patched, Scope, Skipped, written
 from model.probing.run import Run
 from model.probing.sites import device_of, parts_of, predicted_side
 from model.probing.trace import NONE, following_of, ids_of, read_of
-from model.transformer import Site
+from model.sites import Site
 
-FEWEST_TOKENS, MOST_TOKENS = 256, 4096  # that go through the model at once
+FEWEST_TOKENS, MAX_BATCH_TOKENS = 256, 4096  # that go through the model at once
 MOST_WORK = 6 * 10**10  # tokens × parameters of a pass: about a second on two cores
 MOST_LOGITS = 512  # rows of logits at once
 
@@ -193,7 +193,7 @@ def sweep(
     run: Run,
     changes: Sequence[Change | Sequence[Change]],
     score: Score = Score(),
-    given: Given = Given(),
+    given: PatchInputs = PatchInputs(),
 ) -> Sweep:
     """The effect of each of the changes on top of the run's own. `model` must be the caller's own
     view. Raises CannotRead and CannotChange."""
@@ -206,14 +206,14 @@ def sweeping(
     run: Run,
     changes: Sequence[Change | Sequence[Change]],
     score: Score = Score(),
-    given: Given = Given(),
+    given: PatchInputs = PatchInputs(),
     known: Sweep | None = None,
 ) -> Iterator[Sweep]:
     """As `sweep`, which may take long: after each pass what is known by then, the changes that were
     measured in the order in which they were given. It goes on from what is `known`."""
-    each = [(one,) if isinstance(one, Change) else tuple(one) for one in changes]
+    each = [(change,) if isinstance(change, Change) else tuple(change) for change in changes]
     effects = dict(zip(known.changes, known.effects, strict=True)) if known else {}
-    rest = [one for one in each if one not in effects]
+    rest = [change for change in each if change not in effects]
     if known and not known.missing:
         yield known
         return
@@ -223,12 +223,12 @@ def sweeping(
     for start in range(0, max(1, len(rest)), at_once):
         some = rest[start : start + at_once]
         pause(len(effects), len(each))
-        plain, *scores = _scores(model, run, some, [first[one] for one in some], score, given)
-        effects |= {one: now - plain for one, now in zip(some, scores, strict=True)}
-        measured = tuple(one for one in each if one in effects)
-        found = np.array([effects[one] for one in measured])
+        plain, *scores = _scores(model, run, some, [first[change] for change in some], score, given)
+        effects |= {change: now - plain for change, now in zip(some, scores, strict=True)}
+        measured = tuple(change for change in each if change in effects)
+        measured_effects = np.array([effects[change] for change in measured])
         missing = len(rest) - start - len(some)
-        yield Sweep(plain if score.each else float(plain), measured, found, missing)
+        yield Sweep(plain if score.each else float(plain), measured, measured_effects, missing)
 
 
 def _at_once(model: nn.Module, run: Run) -> int:
@@ -236,7 +236,7 @@ def _at_once(model: nn.Module, run: Run) -> int:
     and as many as fit into memory."""
     length = sum(text.shape[1] for text in ids_of(model, read_of(model, run)))
     parameters = max(1, parameter_count(model))
-    tokens = min(MOST_TOKENS, max(FEWEST_TOKENS, MOST_WORK // parameters))
+    tokens = min(MAX_BATCH_TOKENS, max(FEWEST_TOKENS, MOST_WORK // parameters))
     return max(1, tokens // length)
 
 
@@ -247,7 +247,7 @@ def _scores(
     changes: Sequence[Sequence[Change]],
     first: Sequence[int],
     score: Score,
-    given: Given,
+    given: PatchInputs,
 ) -> np.ndarray:
     """The score of the run, and with each of the changes, (1 + change,), in one pass; `first`: the
     first layer that each concerns, sorted."""
@@ -280,7 +280,7 @@ def _layers(model: nn.Module) -> list[str]:
 
 
 def _first_layers(model: nn.Module, each: Sequence[Sequence[Change]]) -> list[int]:
-    """Of the layers, the first that changes concern, for each."""
+    """For each entry, the first layer that its changes affect."""
     layers = {name: i for i, name in enumerate(_layers(model))}
     places = [  # every part, and the layer that it stands in; positions before the first
         (part, next((i for name, i in layers.items() if f"{part.name}.".startswith(f"{name}.")), 0))

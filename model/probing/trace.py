@@ -11,7 +11,7 @@ from torch import nn
 
 from model.masks import Masks
 from model.memory import available
-from model.probing.applying import Given, applied
+from model.probing.applying import PatchInputs, applied
 from model.probing.capture import outputs_of
 from model.probing.rows import kind_weights, rows
 from model.probing.run import Run
@@ -25,8 +25,9 @@ from model.probing.sites import (
     predicted_side,
     sides_of,
 )
+from model.sites import Side, Site
 from model.tokenizer import ROLES, CannotRead, Encoding, Tokenizer, special
-from model.transformer import Config, MultiHeadAttention, Side, Site
+from model.transformer import Config, MultiHeadAttention
 
 NONE = -1  # in place of an id
 SHARE = 0.5  # of the free memory that weights may take; pages make pictures and files of them
@@ -60,8 +61,8 @@ class TooLarge(CannotRead):
 
 @dataclass(frozen=True)
 class Pass:
-    """What is kept of one run, however long its texts. All arrays are read-only float32, and of one
-    pass: there is no batch axis.
+    """The part of a trace that is kept for texts of any length. All arrays are read-only float32
+    without a batch axis.
 
     run           the run
     sides, sites  what the model says of itself: the texts it reads, and where attention happens
@@ -123,7 +124,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class Trace(Pass):
-    """What a model did in one run, and every number that attention is made of.
+    """The trace of one run, with every number behind attention.
 
     attention     kind → (layers, heads, query, key), after the mask; a layer for each site of the
                   kind, in the order of `kinds`
@@ -192,8 +193,8 @@ def most_probable(logits: torch.Tensor, count: int | None) -> tuple[np.ndarray, 
 def log_probabilities(logits: torch.Tensor, following: Sequence[int]) -> np.ndarray:
     """As Trace.log_probabilities, of logits (row, vocab_size)."""
     ids = torch.tensor(following, dtype=torch.long, device=logits.device)[:, None]
-    found = logits[: len(ids)].log_softmax(dim=-1).gather(1, ids.clamp(min=0))
-    return found.masked_fill(ids == NONE, math.nan)[:, 0].cpu().numpy()
+    of_following = logits[: len(ids)].log_softmax(dim=-1).gather(1, ids.clamp(min=0))
+    return of_following.masked_fill(ids == NONE, math.nan)[:, 0].cpu().numpy()
 
 
 def _arrays(value) -> Iterator[np.ndarray]:
@@ -294,7 +295,7 @@ def ids_of(model: nn.Module, texts: dict[str, Encoding]) -> list[torch.Tensor]:
 
 
 @torch.no_grad()
-def trace(model: nn.Module, run: Run, given: Given = Given()) -> Trace:
+def trace(model: nn.Module, run: Run, given: PatchInputs = PatchInputs()) -> Trace:
     """Run the model once over its texts and record what happens; `given` is what its changes take
     from elsewhere.
 

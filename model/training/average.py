@@ -2,8 +2,8 @@
 `python -m model average EARLIER LATER --shares 1 3 --out FOLDER`.
 
 Between a model and one that was trained further from it lie models that often do better than both
-(Wortsman et al. 2022, Robust fine-tuning of zero-shot models). What FOLDER is like has to be
-measured: `python -m model describe FOLDER` and `evaluate` write it into the card.
+(Wortsman et al. 2022, Robust fine-tuning of zero-shot models). FOLDER still has to be measured:
+`python -m model describe FOLDER` and `evaluate` write it into the card.
 """
 
 import argparse
@@ -51,8 +51,8 @@ def average(checkpoints: list[Checkpoint], shares: list[float]) -> Checkpoint:
     *_, last = checkpoints
     parameters = [dict(each.model.named_parameters()) for each in checkpoints]
     shapes = [{name: p.shape for name, p in some.items()} for some in parameters]
-    for each, own in zip(checkpoints, shapes, strict=True):
-        if each.preset != last.preset or own != shapes[-1]:
+    for each, shapes_of_one in zip(checkpoints, shapes, strict=True):
+        if each.preset != last.preset or shapes_of_one != shapes[-1]:
             raise DataError("Models with weights of different shapes, or presets, have no mean.")
         if each.tokenizer.to_json() != last.tokenizer.to_json():
             raise DataError("Models with different tokenizers have no mean.")
@@ -89,10 +89,10 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> None:
     args = parse(arguments)
     try:
-        found = average([checkpoint.load(name) for name in args.checkpoints], args.shares)
+        averaged = average([checkpoint.load(name) for name in args.checkpoints], args.shares)
     except (DataError, FileNotFoundError) as error:
         sys.exit(str(error))
-    checkpoint.save(args.out, found.model, found.preset, found.tokenizer, found.card)
-    if "curve" in found.card:
-        shutil.copy(checkpoint.folder_of(args.checkpoints[-1]) / found.card["curve"], args.out)
-    print(f"{found.card['weights']}: {args.out}")
+    checkpoint.save(args.out, averaged.model, averaged.preset, averaged.tokenizer, averaged.card)
+    if "curve" in averaged.card:
+        shutil.copy(checkpoint.folder_of(args.checkpoints[-1]) / averaged.card["curve"], args.out)
+    print(f"{averaged.card['weights']}: {args.out}")

@@ -1,5 +1,5 @@
-"""More pairs to train on, made of those there are (Sennrich et al. 2016):
-`python -m model back-translate CHECKPOINT --out FILE.tsv`.
+"""Back-translation: synthetic pairs to train on (Sennrich et al. 2016): `python -m model
+back-translate CHECKPOINT --out FILE.tsv`.
 
 CHECKPOINT translates the other way round. It draws sources for the targets of its own training
 text, or for texts that have no translation (`--texts`): each line of FILE is what it wrote, a tab,
@@ -40,8 +40,7 @@ def in_line(text: str) -> str:
 
 
 def back_translated(checkpoint: Checkpoint, texts: list[str], how: Sampling) -> list[Example]:
-    """(what the model draws for a text, the text); a text that it has nothing to say to is left
-    out."""
+    """(sampled translation, text) pairs; texts with an empty translation are left out."""
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     generator = torch.Generator(next(model.parameters()).device).manual_seed(how.seed)
     choose = partial(drawn, how=how, generator=generator)

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from model.files import replace_file
-from model.transformer import Config, Side
+from model.sites import Side
+from model.transformer import Config
 
 Pair = tuple[list[int], list[int]]
 
@@ -27,8 +28,8 @@ class DataError(ValueError):
 
 @dataclass(frozen=True)
 class DataSet:
-    """Where the files of a data set are, by their paths below `address`, with the SHA-256 of each;
-    what they may be used for; and what makes the files that training reads out of them."""
+    """Where the files of a data set are, by their paths below `class_address`, with the SHA-256 of
+    each; what they may be used for; and what makes the files that training reads out of them."""
 
     title: str
     terms: str

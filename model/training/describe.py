@@ -1,4 +1,4 @@
-"""What an app should know of a trained model: `python -m model describe NAME --data DIR`.
+"""Measures what the app shows about a trained model: `python -m model describe NAME --data DIR`.
 
     python -m model describe en-de --data DIR
     python -m model describe models/enpt --file sentences.txt
@@ -54,9 +54,9 @@ def describe(folder: str | Path, task: Task) -> dict:
     sources = list(dict.fromkeys(source for source, _ in task.examples()["val"]))
     texts = sources[:: math.ceil(len(sources) / MOST)]  # of a sorted list, not its beginning
     domain = Domain.measured(task.text, measures(load(folder), texts), SHARE)
-    found = {"domain": domain.to_card()}
+    description = {"domain": domain.to_card()}
     return describe_heads(
-        folder, [Line(i, text) for i, text in enumerate(texts[:MOST_TRACED], 1)], found
+        folder, [Line(i, text) for i, text in enumerate(texts[:MOST_TRACED], 1)], description
     )
 
 
@@ -117,9 +117,9 @@ def runs_of(checkpoint: Checkpoint, lines: Iterable[Line]) -> Iterator[Run]:
 def opening_head(checkpoint: Checkpoint, runs: Sequence[Run]) -> dict:
     """Kind, layer and head, counted from 0, the layer as its site has it: the most telling head of
     the last kind."""
-    seen = [trace(checkpoint.model, run) for run in runs]
-    kind, sites = list(seen[0].kinds.items())[-1]
-    layer, head = most_telling(over_sentences([measured(trace)[kind] for trace in seen]))
+    traces = [trace(checkpoint.model, run) for run in runs]
+    kind, sites = list(traces[0].kinds.items())[-1]
+    layer, head = most_telling(over_sentences([measured(trace)[kind] for trace in traces]))
     return {"kind": kind, "layer": sites[layer].layer, "head": head}
 
 
@@ -156,14 +156,14 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         card = load(args.checkpoint).card
         if args.file:
-            found = describe_heads(args.checkpoint, read(args.file)[:MOST_TRACED])
+            description = describe_heads(args.checkpoint, read(args.file)[:MOST_TRACED])
         elif card.get("task") in tasks.NAMES:
-            found = describe(args.checkpoint, tasks.of_card(card, args.data))
+            description = describe(args.checkpoint, tasks.of_card(card, args.data))
         else:
             raise DataError("The card of this model names no task; give a --file of sentences.")
     except (DataError, CannotRead, FileNotFoundError) as error:
         sys.exit(str(error))
-    if domain := Domain.of_card(found):
+    if domain := Domain.of_card(description):
         ranges = ", ".join(
             f"{name} {mean:.3g} ± {sd:.2g}" for name, (mean, sd) in domain.ranges.items()
         )
@@ -171,8 +171,8 @@ def main(arguments: list[str] | None = None) -> None:
             f"{domain.text}: {ranges}; {domain.share:.1%} of {domain.examples:,} texts within "
             f"{domain.limit:.2f} standard deviations"
         )
-    opens = found["opens"]
+    opens = description["opens"]
     print(f"opened on {opens['kind']}, layer {opens['layer'] + 1}, head {opens['head'] + 1}")
-    if aligning := HeadAlignment.of_card(found):
+    if aligning := HeadAlignment.of_card(description):
         heads = ", ".join(f"layer {layer + 1} head {head + 1}" for layer, head in aligning.heads)
         print(f"aligned best by {heads}: {aligning.together:.1%} of {aligning.words:,} words")

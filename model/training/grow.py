@@ -1,5 +1,4 @@
-"""A trained model made larger before it is trained further: a vocabulary for other text, and wider
-feed-forwards."""
+"""Enlarges a trained model before further training: a new vocabulary and wider feed-forwards."""
 
 import dataclasses
 from dataclasses import replace
@@ -47,7 +46,7 @@ def grown(checkpoint: Checkpoint, tokenizer: Tokenizer, d_ff: int) -> Checkpoint
 
 
 def widen(old: FeedForward, new: FeedForward) -> None:
-    """Copy the hidden units there are; the output ignores the others."""
+    """Copy the existing hidden units; the output ignores new ones."""
     units = old.linear1.out_features
     new.linear1.weight[:units], new.linear1.bias[:units] = old.linear1.weight, old.linear1.bias
     nn.init.zeros_(new.linear2.weight)

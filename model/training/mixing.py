@@ -1,4 +1,4 @@
-"""The text of one epoch, drawn out of several sets of pairs."""
+"""The pairs of one epoch, sampled from several data sets."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ MARKS = ".!?"
 
 
 def check_shares(shares: Mapping[str, float], sets: Mapping[str, Sequence[Example]]) -> None:
-    """Raises DataError for a share of a set that there is not."""
+    """Raises DataError for a share of an unknown set."""
     for name in shares:
         if name not in sets:
             names = ", ".join(sets)
@@ -23,7 +23,7 @@ def mixed(
     """The pairs of an epoch: of each set as many passes as its share says, and of a pass that is
     not whole a random part. Some pairs are joined with another of their set (Kondo et al. 2021),
     so that a model of short sentences meets longer texts; some are typed casually."""
-    drawn = []
+    sampled = []
     for name, pairs in sets.items():
         passes, part = divmod(recipe.shares.get(name, 1.0), 1)
         some = [*pairs] * int(passes) + chance.sample(pairs, round(part * len(pairs)))
@@ -32,8 +32,8 @@ def mixed(
                 pair = joined(pair, chance.choice(pairs))
             if chance.random() < recipe.casual:
                 pair = casual(pair, chance)
-            drawn.append(pair)
-    return drawn
+            sampled.append(pair)
+    return sampled
 
 
 def joined(first: Example, second: Example) -> Example:
@@ -43,8 +43,8 @@ def joined(first: Example, second: Example) -> Example:
 
 
 def casual(pair: Example, chance: random.Random) -> Example:
-    """A pair as somebody in a hurry types it: both sides without the mark that they end with, or
-    the source with a small first letter, or both."""
+    """A casually typed pair: without final punctuation on both sides, or with a lower-case first
+    letter in the source, or both."""
     source, target = pair
     without_mark, small = chance.choice([(True, False), (False, True), (True, True)])
     if without_mark and source[-1] in MARKS and target[-1] in MARKS:

@@ -439,8 +439,8 @@ def with_more(task: Task, file: Path) -> Task:
         raise DataError(f"More pairs are for what translates; {task.title!r} does not.")
 
     def examples() -> dict[str, list[Example]]:
-        own = task.examples()
-        return own | {"train": own["train"] + data.read_tsv(file)}
+        task_examples = task.examples()
+        return task_examples | {"train": task_examples["train"] + data.read_tsv(file)}
 
     def sets(split: str) -> dict[str, list[Example]]:
         more = {"also": data.read_tsv(file)} if split == "train" else {}

@@ -242,7 +242,7 @@ class Training:
         progress.step += 1
         for group in self.optimizer.param_groups:
             group["lr"] = rate(progress.step, recipe, self.last)
-        # A process without a share takes part all the same, with weight 0.
+        # A process without examples still takes part, with weight 0.
         share = batch[acc.process_index :: acc.num_processes]
         labels = labels_in(batch)
         with acc.autocast():
@@ -398,8 +398,8 @@ class Training:
         return card | {name: list(value) for name, value in extra.items() if value}
 
     def save(self) -> None:
-        """Put the state beside the earlier one, then in its place, then let go of what only
-        the earlier one needed."""
+        """Save the state next to the earlier one, replace that one, then delete files that only the
+        earlier one needed."""
         acc, progress = self.accelerator, self.progress
         run = self.folder / "run"
         # PyTorch and safetensors have errors of their own for a full disk.

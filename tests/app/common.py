@@ -8,9 +8,9 @@ import zipfile
 from markdown_it import MarkdownIt
 
 from app import theme
-from app.components.packing import Look
+from app.components.packing import GridOptions
 from app.export.view import View
-from app.settings import SETTINGS, shared
+from app.state.settings import SETTINGS, shared
 from model.analysis.reading import Reading
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -32,7 +32,7 @@ def view_of(trace, kind="cross", layer=2, head=1, reading=Reading(), **looks) ->
     chosen = {"kind": kind, "layer": layer + 1, "head": head + 1, "model": "en-de", "source": "A"}
     looks = {"show": "all", "scale": "linear", "order": {}} | looks
     focus = {"kind": kind, "layer": layer, "head": head}
-    look = Look(
+    look = GridOptions(
         focus=focus, average=reading.average, least=reading.least, palette=theme.WEIGHTS,
         colour=theme.FOCUS, **looks,
     )  # fmt: skip

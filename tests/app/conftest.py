@@ -7,7 +7,9 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
-from app import catalog, compute, theme
+from app import theme
+from app.results import memoize
+from app.state import catalog
 from model import load
 from tests.conftest import ROOT
 
@@ -46,7 +48,7 @@ def en_de():
 def one_core():
     """As the app takes for short texts: on more, sums are made in another order, and what a page
     shows would differ from a test's own pass in the last digit."""
-    compute.CORES = 1
+    memoize.CORES = 1
     torch.set_num_threads(1)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.settings import ALIGNED_BY, AT_ROWS
+from app.state.options import ALIGNED_BY, AT_ROWS
 from model import load
 from model.analysis.alignment import of_influence, of_trace, pharaoh
 from model.checkpoint import untrained

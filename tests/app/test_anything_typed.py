@@ -23,13 +23,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from app import charts, labels, settings
+from app import charts
 from app.export import bertviz_html, bundle, pictures, tables
 from app.export.bundle import NUMBERS, RECORD, Unreadable
 from app.export.view import permalink
-from app.pages import PAGES
-from app.setting import ABSENT
-from app.settings import SETTINGS
+from app.state import settings
+from app.state.pages import PAGES
+from app.state.setting import ABSENT
+from app.state.settings import SETTINGS
+from app.wording import formats, part_names
 from model.checkpoint import Checkpoint, load, save
 from model.corpus import sentences
 from model.corpus.sentences import Line, attend, encode
@@ -107,11 +109,11 @@ def test_rows_sum_to_one_or_are_zero_and_tables_read_back_equal(text, target, li
     query, key = (text.tokens for text in trace.texts_of("cross"))
     with np.load(io.BytesIO(tables.npz(view)), allow_pickle=False) as found:
         assert all((found[kind] == all).all() for kind, all in trace.attention.items())
-    table = pd.read_parquet(io.BytesIO(tables.parquet(view, one=True)))
+    table = pd.read_parquet(io.BytesIO(tables.parquet(view, one_head=True)))
     np.testing.assert_array_equal(table.weight, weights.ravel())
     assert tuple(table.key_token[: len(key)]) == key
     assert tuple(table.query_token[:: len(key)]) == query
-    text = tables.csv(view, one=True).decode("utf-8")
+    text = tables.csv(view, one_head=True).decode("utf-8")
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
     np.testing.assert_allclose([float(row["weight"]) for row in rows], weights.ravel(), atol=1e-8)
     for row, token in zip(rows, key, strict=False):
@@ -147,7 +149,7 @@ def test_nothing_of_the_user_s_is_alive_in_a_page(text, target):
     view = replace(view, settings=view.settings | {"model": text, "source": text})
     for make in (bertviz, lambda view: pictures.page(view).decode("utf-8")):
         assert Elements(make(view)).found == Elements(make(PLAIN)).found
-    axes = labels.axes(trace, "cross")
+    axes = part_names.axes(trace, "cross")
     drawn = charts.attention(trace.attention["cross"][0, 0], *axes).to_plotly_json()
     for side in ("xaxis", "yaxis"):
         assert not any("<" in label for label in drawn["layout"][side]["ticktext"])
@@ -156,7 +158,7 @@ def test_nothing_of_the_user_s_is_alive_in_a_page(text, target):
 @given(TEXT)
 def test_markdown_shows_a_text_as_it_is(text):
     """Apart from white space, of which Markdown keeps none, and NUL, which it replaces."""
-    assert plain_text(labels.escaped(text)).split() == text.replace("\0", "\ufffd").split()
+    assert plain_text(formats.escaped(text)).split() == text.replace("\0", "\ufffd").split()
 
 
 # What is changed

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app import labels
+from app.wording import formats
 from model import load
 from model.analysis.attribution import attribution
 from model.analysis.decomposition import decomposition
@@ -36,7 +36,7 @@ def test_parts_and_words_are_those_of_python(opened):
     values = [value for _, value in found.largest()]
     assert np.allclose(terms["adds"], values, atol=1e-5)
     words = attribution(en_de.model, run, 2, hund, (2, 0))
-    assert any(labels.escaped(words.in_words()) == text.value for text in page.markdown)
+    assert any(formats.escaped(words.in_words()) == text.value for text in page.markdown)
     assert "“Hund”" in headings(page)[0]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from app.export.bertviz_html import ADAPTED
-from app.settings import DRAWN_AT_ONCE
+from app.state.options import DRAWN_AT_ONCE
 
 PAGE = "views/bertviz_page.py"
 

@@ -12,9 +12,10 @@ import pytest
 from streamlit.runtime.fragment import MemoryFragmentStorage
 from torch import Tensor
 
-from app import session
-from app.cache import ByteBoundedCache
-from app.pages import EXPORT, PAGES
+from app.server import garbage
+from app.state import history as history_module
+from app.state.cache import ByteBoundedCache
+from app.state.pages import EXPORT, PAGES
 from model.probing.trace import Pass
 
 
@@ -91,10 +92,10 @@ def test_what_all_ask_for_at_once_is_made_once_and_anew_where_that_failed(fails)
 
 
 def test_the_last_changes_can_be_undone_however_many_there_were():
-    history = session.History()
+    history = history_module.History()
     for number in range(10_000):
         history.hear(f"cross.1.{number}=off")
-    assert len(history.lines) == session.REMEMBERED
+    assert len(history.lines) == history_module.MAX_UNDO
     assert [history.go(-1) for _ in range(2)] == ["cross.1.9998=off", "cross.1.9997=off"]
     history.hear("cross.1.1=off")
     assert not history.can(1) and history.go(-1) == "cross.1.9997=off"
@@ -128,10 +129,10 @@ def test_what_is_kept_may_be_replaced_by_more():
 
 def test_garbage_is_collected_after_many_runs_not_after_each(monkeypatch):
     collected = []
-    monkeypatch.setattr(session, "_runs", itertools.count(1))
-    monkeypatch.setattr(session.gc, "collect", lambda: collected.append(1))
-    for _ in range(2 * session.COLLECT_EVERY):
-        session.collect_garbage()
+    monkeypatch.setattr(garbage, "_script_runs", itertools.count(1))
+    monkeypatch.setattr(garbage.gc, "collect", lambda: collected.append(1))
+    for _ in range(2 * garbage.COLLECT_EVERY):
+        garbage.collect_garbage()
     assert len(collected) == 2
 
 

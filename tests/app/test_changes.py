@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import catalog, compute, labels, settings
-from app.pages import PAGES
+from app.results import memoize, sweep_results
+from app.state import catalog
+from app.state import options as options_module
+from app.state.pages import PAGES
+from app.wording import formats, head_card
 from model.checkpoint import load
 from model.probing import sweeps
 from model.probing.run import Run
@@ -26,7 +29,7 @@ def badges(page):
 
 
 def card_of(trace, kind, layer, head):
-    return labels.card(trace, kind, trace.attention[kind][layer, head])
+    return head_card.card(trace, kind, trace.attention[kind][layer, head])
 
 
 def said(page):
@@ -35,10 +38,10 @@ def said(page):
 
 def finished(page):
     """The page after all passes of its sweep, which AppTest does not make by itself."""
-    sweeps_made = [key for key in compute._results().entries if key[0][0] == "sweep"]
+    sweeps_made = [key for key in memoize.results_cache().entries if key[0][0] == "sweep"]
     (_, name, score), device, _, run = sweeps_made[-1]
     view = catalog.view_of(run.checkpoint, run.step, device)
-    while compute.sweep_of(view, run, name, score, further=True).missing:
+    while sweep_results.sweep_of(view, run, name, score, further=True).missing:
         pass
     return page.run()
 
@@ -52,7 +55,7 @@ def test_a_head_is_switched_off_and_on(changed, models):
     uneven = load(models / "uneven")
     after = uneven.translate("the dog sees the cat", changes="cross.2.3=off")
     plain = uneven.tokenizer.decode(uneven.translate("the dog sees the cat").ids)
-    shown = labels.with_differences(plain, uneven.tokenizer.decode(after.ids))
+    shown = formats.with_differences(plain, uneven.tokenizer.decode(after.ids))
     assert shown in said(page)
     page.button(key="switch_head").click().run()
     assert badges(page) == [] and "With the changes" not in said(page)
@@ -61,12 +64,13 @@ def test_a_head_is_switched_off_and_on(changed, models):
 LATE = """
 import streamlit as st
 
-from app import acts, session
+from app.shell import edits
+from app.state import session
 
 session.settle("Attention")
 for tile in [("self", 0, 0), ("cross", 9, 0), ("cross", 0, 9)]:  # of another model
-    acts.act("off", **dict(zip(("kind", "layer", "head"), tile, strict=True)))
-acts.act("off", kind="cross", layer=1, head=2)
+    edits.edit("off", **dict(zip(("kind", "layer", "head"), tile, strict=True)))
+edits.edit("off", kind="cross", layer=1, head=2)
 session.settle("Attention")
 st.session_state["line"] = session.values()["changes"]
 """
@@ -136,10 +140,10 @@ def test_every_page_works_with_changes(changed):
 
 
 def test_words_that_differ_are_marked():
-    assert labels.with_differences("a red dog", "a blue dog") == "a ~~red~~ **blue** dog"
-    assert labels.with_differences("a dog", "a dog") == "a dog"
-    assert labels.with_differences("a dog", "") == "~~a dog~~"
-    assert labels.with_differences("", "a *dog*") == "**a \\*dog\\***"
+    assert formats.with_differences("a red dog", "a blue dog") == "a ~~red~~ **blue** dog"
+    assert formats.with_differences("a dog", "a dog") == "a dog"
+    assert formats.with_differences("a dog", "") == "~~a dog~~"
+    assert formats.with_differences("", "a *dog*") == "**a \\*dog\\***"
 
 
 def test_changes_are_added_without_writing_them(changed):
@@ -283,7 +287,7 @@ def test_a_minimal_pair_is_taken(changed):
     page.selectbox(key="minimal_pair").select_index(0).run()
     assert not page.exception
     shown = page.session_state["source"], page.session_state["other"]
-    from app import catalog
+    from app.state import catalog
 
     assert shown == catalog.pairs("en-de")[0]
     for entry in PAGES.values():
@@ -316,7 +320,7 @@ def test_a_difference_is_merged_by_the_words_of_the_sentence_that_is_shown(chang
 
 @pytest.mark.parametrize("name", ["en-de", "en-fr"])
 def test_shipped_pairs_have_as_many_tokens(name):
-    from app import catalog
+    from app.state import catalog
 
     tokenizer = load(name).tokenizer
     assert len(catalog.pairs(name)) >= 6 and catalog.pairs("reverse") == []
@@ -358,7 +362,7 @@ def test_another_step_is_compared_and_patched_from(changed, models):
     """The other run may be of another training step; what is patched is what that step gave."""
     page = changed(model="en-fr", source=MAN, other_step="16", shows="Difference to it")
     assert not page.exception and not page.error
-    from app import catalog
+    from app.state import catalog
 
     en_fr, early = load("en-fr"), catalog.view_of("en-fr", "16", "cpu").checkpoint
     target = en_fr.tokenizer.decode(en_fr.translate(MAN).ids)
@@ -496,7 +500,7 @@ def passes(monkeypatch):
         return scores(model, run, changes, *more)
 
     monkeypatch.setattr(sweeps, "_scores", counted)
-    monkeypatch.setattr(sweeps, "MOST_TOKENS", 250)
+    monkeypatch.setattr(sweeps, "MAX_BATCH_TOKENS", 250)
     return made
 
 
@@ -514,7 +518,7 @@ def test_a_long_sweep_is_made_pass_by_pass_and_can_be_stopped(changed, passes):
     for view in ("heads", "attention"):
         page.switch_page(f"views/{view}.py").run()
         if view == "heads":
-            page.segmented_control(key="measured_on").set_value(settings.THIS_SENTENCE).run()
+            page.segmented_control(key="measured_on").set_value(options_module.THIS_SENTENCE).run()
             assert page.dataframe[0].value["ablation"].count() == passes[0]
         else:
             page.selectbox(key="order").set_value("ablation").run()

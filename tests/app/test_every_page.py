@@ -8,9 +8,9 @@ from itertools import groupby
 import pytest
 from allpairspy import AllPairs
 
-from app import compute
-from app.pages import PAGES
-from app.settings import SETTINGS
+from app.results import system_results
+from app.state.pages import PAGES
+from app.state.settings import SETTINGS
 from model import checkpoint, load
 from model.presets import PRESETS
 from model.probing.changes import VERBS
@@ -77,7 +77,7 @@ def models(models, tmp_path_factory):
             model = random_model(preset, vocab_size=len(tokenizer))
             checkpoint.save(folder / name, model, preset, tokenizer, {"title": name})
         yield folder
-    compute._members.clear()  # other tests' presets are fewer
+    system_results._members.clear()  # other tests' presets are fewer
 
 
 @pytest.mark.parametrize(

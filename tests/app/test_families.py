@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app import catalog, labels
 from app.export import bertviz_html, bundle, tables
 from app.export.bundle import Model
 from app.notebook import show
-from app.pages import PAGES
-from app.settings import BERTVIZ, LAB
-from app.views import _blocks
+from app.state import catalog
+from app.state.options import BERTVIZ, LAB
+from app.state.pages import PAGES
+from app.wording import block_texts, model_texts, output_texts
 from model.analysis.architecture import blocks
 from model.checkpoint import load
 from model.families.rotary import angles
@@ -146,7 +146,7 @@ def test_blocks_say_what_such_a_model_has(folders, name):
     trace = checkpoint.trace_run(run)
     lengths = {side: len(text.ids) for side, text in trace.texts.items()}
     found = blocks(checkpoint.model, lengths)
-    said = {block.part: _blocks.explained(checkpoint.model, trace, block) for block in found}
+    said = {block.part: block_texts.explained(checkpoint.model, trace, block) for block in found}
     said["attention"] = said[next(block.part for block in found if block.kind)]
     rotary = name in ("llama-groups", "qwen3")
     assert ("position" in said) == ("are turned" not in said["attention"]) == (not rotary)
@@ -161,7 +161,7 @@ def test_blocks_say_what_such_a_model_has(folders, name):
     assert ("RMSNorm" in norms) == rotary
     if "position" in said:
         assert ("learned" in said["position"]) == (name not in ("marian", TINY))
-        halves = "then all cosines" in labels.positions(checkpoint.model)
+        halves = "then all cosines" in model_texts.positions(checkpoint.model)
         assert halves == (name in ("marian", TINY))
     assert ("In the place of self-attention" in said.get("recurrence", "")) == (name == TINY)
     assert ("an activation and a norm" in said.get("generator", "")) == (name == "bert")
@@ -179,12 +179,12 @@ def test_a_sentence_encoder_says_how_it_makes_its_vector(page, folders, pooling)
     well(page.switch_page(PAGES["model"].file).run())
     checkpoint = load(folders / name)
     run = checkpoint.run(TEXT)
-    told = labels.output(checkpoint, run, lambda: checkpoint.trace_run(run))
+    told = output_texts.output(checkpoint, run, lambda: checkpoint.trace_run(run))
     assert told == ("Output", "an embedding of 7 numbers")
     trace = checkpoint.trace(TEXT)
     shown = {block.part: block for block in blocks(checkpoint.model, {"src": 5})}
     said = {
-        part: _blocks.explained(checkpoint.model, trace, shown[part])
+        part: block_texts.explained(checkpoint.model, trace, shown[part])
         for part in ("pooling", "dense")
     }
     takes = dict(mean="the mean", max="the largest", cls="its first token", lasttoken="its last")
@@ -282,7 +282,7 @@ def test_exports_hold_what_the_model_used(folders, name):
         np.testing.assert_array_equal(table.weight, weights.ravel())
         tokens = trace.texts_of(kind)[1].tokens
         assert (*table.key_token[: len(tokens)],) == tokens
-        one = pd.read_csv(io.BytesIO(tables.csv(view, one=True)), keep_default_na=False)
+        one = pd.read_csv(io.BytesIO(tables.csv(view, one_head=True)), keep_default_na=False)
         np.testing.assert_allclose(one.weight, weights[1, 2].ravel(), atol=1e-6)
 
 

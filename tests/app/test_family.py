@@ -6,9 +6,9 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from app.catalog import DEFAULT_MODEL
-from app.settings import LINEAGE
-from app.views import _systems_in_words
+from app.state.catalog import DEFAULT_MODEL
+from app.state.options import LINEAGE
+from app.wording import system_texts
 from model import load
 from model.analysis import family, lineage
 from model.presets import PRESETS
@@ -76,7 +76,7 @@ def test_the_page_shows_what_is_measured(app):
     models = family.members(len(default.tokenizer), 1024)
     with torch.no_grad():
         measured = family.measure(models, src, tgt)
-    assert table == _systems_in_words.differences(measured | {"tokens": src.shape[1]})
+    assert table == system_texts.differences(measured | {"tokens": src.shape[1]})
     assert f"**{measured['lengths']['pre_norm'][-1]:.1f}**" in table
     assert "none: van_dijck and bloem's notebook" in table and "padding's is never trained" in table
     assert "vanilla, whose own code then has NaN" in table
@@ -130,11 +130,8 @@ def effects():
 def test_each_swap_is_told_with_what_it_changes(app, effects, swap):
     app.text_area(key="source").set_value(TEXT).run()
     shown, step = of_the_line(app, swap), lineage.LINE[swap]
-    assert (
-        _systems_in_words.swap(step) in shown
-        and _systems_in_words.effect(step, effects[swap]) in shown
-    )
-    table = _systems_in_words.lineage(effects)
+    assert system_texts.swap(step) in shown and system_texts.effect(step, effects[swap]) in shown
+    table = system_texts.lineage(effects)
     assert table in shown and len(table.splitlines()) == 2 + len(lineage.LINE)
     assert step.title in [one.value for one in app.subheader]
 

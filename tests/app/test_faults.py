@@ -18,9 +18,9 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from app import compute
-from app.pages import PAGES
-from app.port import main as port_command
+from app.results import memoize, passes
+from app.server.ports import main as port_command
+from app.state.pages import PAGES
 from model.__main__ import main as command
 from tests.conftest import ROOT
 
@@ -114,7 +114,7 @@ def test_memory_that_runs_out_ends_one_page_and_no_session(page, monkeypatch, er
     page.query_params.update(model="uneven", source=SENTENCE, target="ein Hund")
     page.run()
     with monkeypatch.context() as patch:
-        patch.setattr(compute, "trace_of", lambda *given, **more: error())
+        patch.setattr(passes, "trace_of", lambda *given, **more: error())
         for key in ("attention", "heads", "take-away", "tokenizer"):
             page.switch_page(PAGES[key].file).run()
             assert not page.exception, key
@@ -129,7 +129,7 @@ def test_another_error_is_not_taken_for_a_lack_of_memory(page, monkeypatch):
         raise RuntimeError("a mistake of ours")
 
     page.query_params.update(model="uneven", source=SENTENCE, target="ein Hund")
-    monkeypatch.setattr(compute, "trace_of", fails)
+    monkeypatch.setattr(passes, "trace_of", fails)
     assert page.run().exception
 
 
@@ -138,14 +138,14 @@ def in_use(page, models, tmp_path, monkeypatch):
     """A page that shows a model of a folder, and the folder."""
     folder = shutil.copytree(models / "uneven", tmp_path / "models" / "used")
     monkeypatch.setattr("sys.argv", ["router.py", "--models", str(tmp_path / "models")])
-    compute.st.cache_resource.clear()
-    compute.st.cache_data.clear()
+    memoize.st.cache_resource.clear()
+    memoize.st.cache_data.clear()
     page.query_params.update(model="used", source=SENTENCE, target="ein Hund")
     page.run()
     assert not page.exception and not page.error
     yield page, folder
-    compute.st.cache_resource.clear()
-    compute.st.cache_data.clear()
+    memoize.st.cache_resource.clear()
+    memoize.st.cache_data.clear()
 
 
 @pytest.mark.parametrize("what", ["removed", "replaced"])
@@ -173,7 +173,7 @@ import io, os, sys, tempfile
 assert not os.access(sys.argv[1], os.W_OK) and sys.getfilesystemencoding()
 from streamlit.testing.v1 import AppTest
 from app import theme
-from app.pages import PAGES
+from app.state.pages import PAGES
 theme.HEAD_START = 0
 page = AppTest.from_file(sys.argv[1] + "/app/router.py", default_timeout=120)
 page.query_params.update(model="en-de", source="Ein na\\xefve caf\\xe9 \\U0001f642")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.settings import DECODING
+from app.state.options import DECODING
 from model import load
 
 TEXT = "A dog runs on the beach."
@@ -51,11 +51,11 @@ def test_beside_the_changes_stands_the_model_as_it_is_and_where_they_part(opened
 
 
 def test_so_many_branches_are_written_and_no_more(page, monkeypatch):
-    from app import compute
+    from app.results import passes
 
-    written, make = set(), compute.generation_of
+    written, make = set(), passes.generation_of
     monkeypatch.setattr(
-        compute, "generation_of",
+        passes, "generation_of",
         lambda view, run, how, beginning=(): written.add(beginning)
         or make(view, run, how, beginning),
     )  # fmt: skip

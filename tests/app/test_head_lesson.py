@@ -12,7 +12,10 @@ import pytest
 import torch
 
 from app.components.matrices import Matrix, on_one_scale, pack
-from app.head_lesson import STEPS, Lesson, by_hand, code_lines
+from app.results.by_hand import by_hand
+from app.results.head_lesson import Lesson
+from app.results.source_lines import code_lines
+from app.state.options import STEPS
 from model import load
 from model.checkpoint import SHIPPED
 from model.masks import Masks

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from app import labels, settings
-from app.settings import EXAMPLES, SCATTER, SENTENCES, SURVEY, THIS_SENTENCE
+from app.state import lines as lines_module
+from app.state.options import EXAMPLES, SCATTER, SENTENCES, SURVEY, THIS_SENTENCE
 from app.views import _head_table
+from app.wording import head_card
 from model import load
 from model.analysis.head_metrics import RULES, THRESHOLD, heads_with, measured
 from model.checkpoint import SHIPPED
@@ -189,14 +190,14 @@ def test_any_two_numbers_over_each_other(page, survey):
     assert not page.exception and page.get("plotly_chart")
     page.segmented_control(key="measured_on").set_value(THIS_SENTENCE).run()
     assert page.selectbox(key="up").value == "the diagonal" and not page.exception
-    assert labels.INTERVAL not in str(page.selectbox(key="up").options)
+    assert head_card.INTERVAL not in str(page.selectbox(key="up").options)
 
 
 def test_the_sentences_that_show_a_head(page):
     page = opened(page, heads_as=SENTENCES, kind="encoder", layer="3", head="4")
     rows = table(page)
     en_de = load("en-de")
-    lines = settings.lines_of((SHIPPED.parent / "examples" / "en-de.txt").read_text())
+    lines = lines_module.lines_of((SHIPPED.parent / "examples" / "en-de.txt").read_text())
     beyond = {}
     for line in [*lines, SENTENCE]:
         one = measured(en_de.trace(line))["encoder"]

@@ -162,7 +162,7 @@ def test_other_positions(lab, kind):
     row = kinds[kinds["positions"].str.startswith(kind)].iloc[0]
     assert row["cross moved"] == pytest.approx(expected.moved["cross"].mean(), abs=1e-6)
     assert row["the target's tokens"] == pytest.approx(expected.answers.wanted.mean(), abs=1e-6)
-    own = positions.answers(before)
+    own = positions.predictions(before)
     assert row["answers that change"] == (own.best != expected.answers.best).sum()
     assert np.abs(answers["its probability, own"] - own.wanted).max() <= 1e-6
     assert np.abs(answers.iloc[:, 3] - expected.answers.wanted).max() <= 1e-6

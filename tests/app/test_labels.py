@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from app import labels
 from app.charts import Axis
 from app.views import _head_table
+from app.wording import formats, head_card, model_texts, notices, part_names
 from model import presets
 from model.analysis.head_metrics import measure, tokens_of
 from model.analysis.reading import Reading
@@ -19,30 +19,30 @@ def tokenizer():
 
 
 def test_plain_text_needs_no_notice(tokenizer):
-    assert labels.notices("source", "the dog", tokenizer.encode("the dog")) == []
+    assert notices.notices("source", "the dog", tokenizer.encode("the dog")) == []
 
 
 @pytest.mark.parametrize(
     ("text", "code"), [("a\tb", "U+0009"), ("a\u200db", "U+200D"), ("\x00", "U+0000")]
 )
 def test_invisible_characters_are_named(tokenizer, text, code):
-    said = labels.notices("source", text, tokenizer.encode(text))
+    said = notices.notices("source", text, tokenizer.encode(text))
     assert any("invisible" in sentence and code in sentence for sentence in said)
 
 
 @pytest.mark.parametrize("text", ["🙂", "中文", "שלום"])
 def test_characters_read_byte_by_byte_are_named(tokenizer, text):
-    said = labels.notices("source", text, tokenizer.encode(text))
+    said = notices.notices("source", text, tokenizer.encode(text))
     assert any(f"U+{ord(text[0]):04X}" in sentence for sentence in said)
 
 
 def test_empty_rows_are_said():
     weights = np.eye(3)
     query = Axis("", ["the", "dog", "the"])
-    assert labels.empty_rows(weights, query) is None
+    assert notices.empty_rows(weights, query) is None
     weights[1] = 0
-    assert "1 of 3" in labels.empty_rows(weights, query)
-    assert "“dog”" in labels.empty_rows(weights, query)
+    assert "1 of 3" in notices.empty_rows(weights, query)
+    assert "“dog”" in notices.empty_rows(weights, query)
 
 
 def test_nan_is_located(tokenizer):
@@ -50,10 +50,10 @@ def test_nan_is_located(tokenizer):
     model = presets.build("paper", **sizes, n_encoder_layers=1, n_decoder_layers=2).eval()
     made = traced(model, tokenizer.encode("the dog"), tokenizer.encode("ein"))
     attention = {kind: weights.copy() for kind, weights in made.attention.items()}
-    assert labels.first_undefined(attention, made) is None
+    assert notices.first_undefined(attention, made) is None
     attention["decoder"][1, :, 0] = np.nan
     attention["cross"][1] = np.nan
-    said = labels.first_undefined(attention, made)
+    said = notices.first_undefined(attention, made)
     assert "decoder self-attention, layer 2, row “<s>”" in plain_text(said)
 
 
@@ -94,13 +94,13 @@ def test_table_of_heads_has_every_head_and_what_could_be_measured(seen):
 
 def test_card_says_the_same_numbers_and_two_names(seen):
     numbers = measured(seen)["decoder"].numbers
-    line, nothing, *names = labels.card(seen, "decoder", seen.attention["decoder"][1, 0]).split(
+    line, nothing, *names = head_card.card(seen, "decoder", seen.attention["decoder"][1, 0]).split(
         "\n"
     )
     assert names[-2:] == ["", names[-1]] and names.pop().startswith("Row “\\<s\\>” has")
     names.pop()
     assert f"Entropy {numbers['entropy'][1, 0]:.1f} bits" in line and not nothing
-    assert f"previous {labels.percent(numbers['previous'][1, 0])}" in line
+    assert f"previous {formats.percent(numbers['previous'][1, 0])}" in line
     assert "next" not in line  # a causal decoder never sees it
     assert len(names) == 2 and all(name.startswith("- **") for name in names)
 
@@ -108,19 +108,19 @@ def test_card_says_the_same_numbers_and_two_names(seen):
 def test_card_of_a_text_of_one_token(tokenizer):
     model = presets.build("paper", vocab_size=len(tokenizer), d_model=16, n_heads=2, d_ff=16)
     one = traced(model.eval(), tokenizer.encode("a"), tokenizer.encode(""))
-    card = labels.card(one, "decoder", one.attention["decoder"][0, 0])
+    card = head_card.card(one, "decoder", one.attention["decoder"][0, 0])
     assert "Too few tokens" in card and "only one key is visible" in card
 
 
 def test_text_in_markdown_is_shown_as_typed():
-    assert labels.escaped("*a* <b> $x$") == r"\*a\* \<b\> \$x\$"
+    assert formats.escaped("*a* <b> $x$") == r"\*a\* \<b\> \$x\$"
 
 
 @pytest.mark.parametrize("special", ["show", "hide"])
 @pytest.mark.parametrize("whole", [False, True])
 def test_labels_are_those_of_the_picture(seen, special, whole):
     reading = Reading(words=whole, special=special)
-    names, apart = labels.side_labels(seen.src, reading)
+    names, apart = part_names.side_labels(seen.src, reading)
     assert names == reading.each(seen.attention["encoder"], seen.src, seen.src).query
     assert len(apart) == len(names)
     if not whole:
@@ -131,12 +131,12 @@ def test_spaces_are_where_they_were_typed(tokenizer):
     encoding = tokenizer.encode("the dog, sees")
     text = "".join(
         (" " if apart else "") + token.removeprefix("·")
-        for token, apart in zip(encoding.tokens, labels.spaced(encoding), strict=True)
+        for token, apart in zip(encoding.tokens, part_names.spaced(encoding), strict=True)
     )
     assert text.strip() == "the dog, sees"
 
 
 def test_far_longer_vectors_are_named():
-    assert labels.far_longer(["a", "b"], [3.0, 4.0], 4.0) == ""
-    said = labels.far_longer(["*a", "b", "c"], [20_000.0, 5.0, 7.0], 7.0)
+    assert model_texts.massive_activations(["a", "b"], [3.0, 4.0], 4.0) == ""
+    said = model_texts.massive_activations(["*a", "b", "c"], [20_000.0, 5.0, 7.0], 7.0)
     assert "\\*a" in said and "20,000 long" in said and "end at 7" in said

@@ -4,9 +4,10 @@ one that is short enough."""
 import pandas as pd
 import pytest
 
-from app import catalog, compute
 from app.components.packing import answers_of, pack_trace
-from app.pages import PAGES
+from app.results import memoize, passes, sweep_results
+from app.state import catalog
+from app.state.pages import PAGES
 from model import load
 from model.analysis import head_metrics, leak
 from model.analysis.reading import Reading
@@ -48,8 +49,8 @@ def pages(page, monkeypatch):
         return [one.to_csv() if isinstance(one, pd.DataFrame) else one for one in values]
 
     def of(name, long, only=PAGES, **more):
-        compute._results().entries.clear()
-        monkeypatch.setattr(compute, "LARGEST_TRACE", 0 if long else 2**30)
+        memoize.results_cache().entries.clear()
+        monkeypatch.setattr(passes, "LARGEST_TRACE", 0 if long else 2**30)
         page.query_params.update(dict(model=name, source=TEXT) | more)
         page.run()
         found = {}
@@ -119,8 +120,8 @@ def test_a_large_model_is_not_run_for_an_hour(pages, monkeypatch):
     """What takes one pass for each head or token is told how much that would be."""
     some = "ablation", "attribution", "heads"
     said = pages("gpt2", False, some)
-    monkeypatch.setattr(compute, "MOST_WORK", 10**4)
-    monkeypatch.setattr(compute, "LITTLE_WORK", 10**4)
+    monkeypatch.setattr(sweep_results, "MAX_SWEEP_WORK", 10**4)
+    monkeypatch.setattr(sweep_results, "UNNOTICED_WORK", 10**4)
     less = pages("gpt2", False, some)
     for key in ("ablation", "attribution"):
         assert not any("would go through the model" in str(one) for one in said[key])
@@ -133,7 +134,7 @@ def test_only_weights_that_are_too_many_are_thrown_away(page, monkeypatch):
     view = catalog.view_of("en-de", "final", "cpu")
     run = view.checkpoint.run(TEXT)
     needed = bytes_of_weights(view.model.sites(), read_of(view.model, run))
-    monkeypatch.setattr(compute, "LARGEST_TRACE", needed)
-    assert compute.is_whole(view, run)
-    monkeypatch.setattr(compute, "LARGEST_TRACE", needed - 1)
-    assert not compute.is_whole(view, run)
+    monkeypatch.setattr(passes, "LARGEST_TRACE", needed)
+    assert passes.is_whole(view, run)
+    monkeypatch.setattr(passes, "LARGEST_TRACE", needed - 1)
+    assert not passes.is_whole(view, run)

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import compute, labels
-from app.settings import SECOND_TOKEN, SELECTED_HEAD, WORDS
-from app.views._little_examples import KEYS, QUERY, VALUES
+from app.results import memoize
+from app.state.options import SECOND_TOKEN, SELECTED_HEAD, WORDS
+from app.views._small_examples import KEYS, QUERY, VALUES
+from app.wording import model_texts
 from model import Masks, load
 from model.analysis.projection import Answer, answer, principal_plane
 from model.checkpoint import SHIPPED
@@ -71,7 +72,7 @@ def follow(page, number):
 
 def own_trace():
     """The trace that the page read last. Of two passes the last digits differ."""
-    entries = reversed(compute._results().entries.items())
+    entries = reversed(memoize.results_cache().entries.items())
     return next(made for (name, *_), (made, _) in entries if name == ("trace", False))
 
 
@@ -171,7 +172,9 @@ def test_masks_are_the_traces(page):
 
 def test_a_query_that_may_look_at_nothing_is_told_so():
     plane = principal_plane(np.eye(3))
-    text = labels.in_plane(plane, Answer(np.ones(3), np.zeros(3), np.zeros(3)), ("source",) * 2, 3)
+    text = model_texts.in_plane(
+        plane, Answer(np.ones(3), np.zeros(3), np.zeros(3)), ("source",) * 2, 3
+    )
     assert "may attend to nothing" in text and "off by" not in text
 
 

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from safetensors.torch import load_file, save_file
 
-from app.pages import PAGES
+from app.state.pages import PAGES
 from model.analysis import finite
 from model.checkpoint import load
 from model.corpus.trace_command import main as trace_command

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app import compute
 from app.export import bertviz_html, bundle, pictures, tables
 from app.export.bundle import Model
 from app.notebook import show
-from app.pages import PAGES
-from app.settings import BERTVIZ, LAB, STEPS
+from app.results import system_results
+from app.state.options import BERTVIZ, LAB, STEPS
+from app.state.pages import PAGES
 from model import checkpoint, load, presets
 from model.corpus.trace_command import main as trace_command
 from model.presets import PRESETS
@@ -42,7 +42,7 @@ def models(tmp_path, monkeypatch):
         model = random_model(preset, vocab_size=len(tokenizer))
         checkpoint.save(tmp_path / name, model, preset, tokenizer, {"title": name})
     yield tmp_path
-    compute._members.clear()  # the other tests' presets are fewer
+    system_results._members.clear()  # the other tests' presets are fewer
 
 
 every_model = pytest.mark.parametrize("name", SHAPES)
@@ -156,7 +156,7 @@ def test_every_export(models, name):
         view = view_of(seen, kind, len(layers) - 1, 1)
         assert f"layer {layers[-1]}, head 2" in view.name
         assert pictures.head(view, "svg") and pictures.page(view)
-        one = pd.read_csv(io.BytesIO(tables.csv(view, one=True)), keep_default_na=False)
+        one = pd.read_csv(io.BytesIO(tables.csv(view, one_head=True)), keep_default_na=False)
         assert set(one.attention) == {kind} and set(one.layer) == {layers[-1]}
         arrays = np.load(io.BytesIO(tables.npz(view)))
         np.testing.assert_array_equal(arrays[kind], seen.attention[kind])

@@ -9,7 +9,7 @@ from app.components.packing import (
     LARGEST,
     MOST_PROBABLE,
     GridText,
-    Part,
+    PackedAttention,
     answers_of,
     order,
     pack,
@@ -50,9 +50,9 @@ def parts(source, target, layers=(2, 3)):
     causal = np.tril(rows_of_weights(layers[1], 2, target, target))
     cross = rows_of_weights(layers[1], 2, target, source)
     return [
-        Part("encoder", "E", "source", "source", encoder, range(1, layers[0] + 1)),
-        Part("decoder", "D", "target", "target", causal, range(1, layers[1] + 1)),
-        Part("cross", "C", "target", "source", cross, range(1, layers[1] + 1)),
+        PackedAttention("encoder", "E", "source", "source", encoder, range(1, layers[0] + 1)),
+        PackedAttention("decoder", "D", "target", "target", causal, range(1, layers[1] + 1)),
+        PackedAttention("cross", "C", "target", "source", cross, range(1, layers[1] + 1)),
     ]
 
 
@@ -78,7 +78,7 @@ def test_same_pictures_have_the_same_id_and_others_another():
 
 @pytest.mark.parametrize("length", [1, LARGEST, LARGEST + 1, 1024])
 def test_of_a_long_text_each_cell_is_the_largest_it_stands_for(length):
-    part = Part("cross", "C", "target", "source", rows_of_weights(1, 1, 3, length), [1])
+    part = PackedAttention("cross", "C", "target", "source", rows_of_weights(1, 1, 3, length), [1])
     header, found = unpack(pack(sides(length, 3), [part]))
     every = header["sides"]["source"]["every"]
     cells = found["cross"][0, 0]
@@ -125,7 +125,7 @@ def test_a_difference_of_texts_of_two_lengths_stands_where_both_have_the_tokens(
     run = en_de.run("A big dog runs.", "Ein Hund rennt.")
     trace = en_de.trace_run(run)
     other = en_de.trace("A dog runs.", "Ein Hund rennt.")
-    header, found = unpack(pack_trace(trace, Reading(), less=other))
+    header, found = unpack(pack_trace(trace, Reading(), subtracted=other))
     (big,) = [i for i, token in enumerate(trace.src.tokens) if token.strip() == "big"]
     both = [i for i in range(len(trace.src.tokens)) if i != big]
     assert trace.src.tokens != other.src.tokens

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.pages import PAGES
-from app.settings import MASKS
+from app.state.pages import PAGES
+from app.state.settings import MASKS
 from tests.conftest import ROOT
 
 VIEWS = [page.script for page in PAGES.values()]
@@ -17,7 +17,7 @@ def test_no_module_of_ours_is_loaded_twice(page):
     ours = (str(ROOT / "app"), str(ROOT / "model"))
     paths = [getattr(module, "__file__", None) or "" for module in list(sys.modules.values())]
     files = [path for path in paths if path.startswith(ours)]
-    assert str(ROOT / "app" / "session.py") in files
+    assert str(ROOT / "app" / "state" / "session.py") in files
     assert len(files) == len(set(files))
     assert {"session", "charts", "sidebar"}.isdisjoint(sys.modules)
 

@@ -5,8 +5,10 @@ from types import SimpleNamespace
 import pytest
 import streamlit as st
 
-from app import compute, labels, progress
-from app.cache import ByteBoundedCache
+from app.results import memoize, word_results
+from app.state import progress
+from app.state.cache import ByteBoundedCache
+from app.wording import notices
 from model.probing import sweeps
 
 TEXT, KEY = "A woman stops in the middle of the road.", "stop_work_0"
@@ -17,8 +19,8 @@ def alignment(page, monkeypatch):
     """Alignment by influence, in several passes, where all work is told of at once and the line
     stays, as it does in a browser until the work has ended."""
     results = SimpleNamespace(cache=ByteBoundedCache())
-    monkeypatch.setattr(compute, "_results", lambda: results.cache)
-    monkeypatch.setattr(sweeps, "MOST_TOKENS", 100)
+    monkeypatch.setattr(memoize, "results_cache", lambda: results.cache)
+    monkeypatch.setattr(sweeps, "MAX_BATCH_TOKENS", 100)
     monkeypatch.setattr(progress, "AFTER", 0.0)
     monkeypatch.setattr(progress, "EVERY", 0.0)
     shown = SimpleNamespace(**{**vars(st), "empty": st.container})
@@ -44,10 +46,10 @@ def said(page) -> str:
 
 def test_it_says_how_far_the_work_is(alignment):
     page, _ = alignment
-    (far,) = (line for line in lines(page) if line.startswith(compute.REMOVALS))
-    done, total = far.removeprefix(compute.REMOVALS).strip().split(" of ")
+    (far,) = (line for line in lines(page) if line.startswith(word_results.REMOVALS))
+    done, total = far.removeprefix(word_results.REMOVALS).strip().split(" of ")
     assert 0 < int(done) <= int(total) and page.button(key=KEY).label == "Stop"
-    assert labels.STOPPED not in said(page)
+    assert notices.STOPPED not in said(page)
 
 
 def test_stop_ends_it_and_go_on_does_it(alignment):
@@ -56,11 +58,11 @@ def test_stop_ends_it_and_go_on_does_it(alignment):
     results.cache = ByteBoundedCache()  # as in the midst of the work
     page.button(key=KEY).click().run()
     assert not page.exception and not page.error
-    assert labels.STOPPED in said(page) and not is_done(results)
+    assert notices.STOPPED in said(page) and not is_done(results)
     page.run()
-    assert labels.STOPPED in said(page)  # it is not begun again
+    assert notices.STOPPED in said(page)  # it is not begun again
     page.button(key="go_on").click().run()
-    assert not page.exception and labels.STOPPED not in said(page)
+    assert not page.exception and notices.STOPPED not in said(page)
     assert is_done(results)
 
 
@@ -68,7 +70,7 @@ def test_what_is_asked_for_after_stop_is_done(alignment):
     page, results = alignment
     results.cache = ByteBoundedCache()
     page.button(key=KEY).click().run()
-    assert labels.STOPPED in said(page)
+    assert notices.STOPPED in said(page)
     page.text_area(key="source").set_value("A man stops in the street.").run()
-    assert not page.exception and labels.STOPPED not in said(page)
-    assert any(line.startswith(compute.REMOVALS) for line in lines(page))
+    assert not page.exception and notices.STOPPED not in said(page)
+    assert any(line.startswith(word_results.REMOVALS) for line in lines(page))

@@ -3,8 +3,10 @@
 import pytest
 import streamlit as st
 
-from app import catalog, compute, labels
-from app.pages import PAGES
+from app.results import passes
+from app.state import catalog
+from app.state.pages import PAGES
+from app.wording import head_card
 from model.checkpoint import load
 from model.corpus.prune_command import write_pruned
 from model.corpus.pruning import heads_of
@@ -49,7 +51,7 @@ def test_its_card_says_nothing_of_the_whole_model_s_heads(tmp_path):
 
 def test_its_missing_heads_are_blank(pruned):
     model = catalog.view_of("pruned", FINAL, "cpu")
-    trace = compute.trace_of(model, model.checkpoint.run("a b c d e"))
+    trace = passes.trace_of(model, model.checkpoint.run("a b c d e"))
     there = trace.attention["cross"].any(axis=(2, 3))
     assert there.tolist() == [[False, False], [True, True]]
     pruned.switch_page("views/heads.py").run()
@@ -60,7 +62,7 @@ def test_its_missing_heads_are_blank(pruned):
     assert not table.loc["cross", 2, 1].isna()[["entropy", "nearest"]].any()
     for view in ("heads", "attention"):
         pruned.switch_page(f"views/{view}.py").run()
-        assert any(text.value == labels.GONE for text in pruned.markdown), view
+        assert any(text.value == head_card.PRUNED for text in pruned.markdown), view
         assert not pruned.warning  # of masks that leave nothing
     pruned.segmented_control(key="layer").set_value(2).run()
-    assert not any(text.value == labels.GONE for text in pruned.markdown)
+    assert not any(text.value == head_card.PRUNED for text in pruned.markdown)

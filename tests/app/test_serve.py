@@ -14,7 +14,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from app import board, limits, serve
+from app.server import lan, limits, serve
+from app.server import replicas as replicas_module
 from tests.waiting import wait_until
 
 needs_nginx = pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
@@ -59,10 +60,10 @@ def named(name):
 @contextmanager
 def nginx(replicas):
     port = free_port()
-    with serve.folder_for_nginx() as name:
+    with replicas_module.folder_for_nginx() as name:
         folder = Path(name)
         file = folder / "nginx.conf"
-        file.write_text(serve.configuration(replicas, port, folder))
+        file.write_text(replicas_module.configuration(replicas, port, folder))
         process = subprocess.Popen(["nginx", "-p", folder, "-e", "stderr", "-c", file])
         try:
             wait_until(listens, port)
@@ -123,13 +124,13 @@ def test_an_upload_comes_through_nginx_and_a_too_large_one_gets_our_sentence():
 
 
 def test_every_address_names_this_machine_and_none_itself_alone():
-    addresses = board.addresses(8501)
+    addresses = lan.addresses(8501)
     assert f"http://{socket.gethostname()}:8501" == addresses[-1]
     assert not any("127." in one or "localhost" in one for one in addresses[:-1])
 
 
 def test_the_qr_code_is_a_picture_of_its_text():
-    first, other = (board.qr_code(f"http://192.168.1.{n}:8501") for n in (20, 21))
+    first, other = (lan.qr_code(f"http://192.168.1.{n}:8501") for n in (20, 21))
     root = ElementTree.fromstring(first)
     assert root.tag.endswith("svg") and root.get("width") == root.get("height")
     assert first != other
@@ -138,16 +139,18 @@ def test_the_qr_code_is_a_picture_of_its_text():
 def test_the_process_that_stands_ready_takes_the_place_of_one_that_died(monkeypatch):
     """At once; those who still have theirs keep it, and another one is started to stand ready."""
     led = []
-    monkeypatch.setattr(serve.Service, "_lead", lambda self, ready: led.append([*ready]))
+    monkeypatch.setattr(replicas_module.Service, "_lead", lambda self, ready: led.append([*ready]))
 
     def start(service):
         service.started += 1
         process = SimpleNamespace(poll=lambda: None, returncode=-9, end_group=lambda: None)
         name = f"replica{service.started}"
-        service.replicas.append(serve.Replica(name, service.started, process, service.started < 4))
+        service.replicas.append(
+            replicas_module.Replica(name, service.started, process, service.started < 4)
+        )
 
-    monkeypatch.setattr(serve.Service, "start", start)
-    service = serve.Service(1, 2, [])
+    monkeypatch.setattr(replicas_module.Service, "start", start)
+    service = replicas_module.Service(1, 2, [])
     service.until_ready()
     assert len(service.replicas) == 3 and led == [["replica1", "replica2"]]
     service.replicas[0].process.poll = lambda: -9
@@ -163,9 +166,9 @@ def test_the_process_that_stands_ready_takes_the_place_of_one_that_died(monkeypa
 
 
 def test_one_process_alone_has_no_other_beside_it(monkeypatch):
-    service = serve.Service(1, 1, [])
-    monkeypatch.setattr(serve.Service, "start", lambda self: self.replicas.append(
-        serve.Replica("replica1", 1, SimpleNamespace(poll=lambda: None), True)))  # fmt: skip
+    service = replicas_module.Service(1, 1, [])
+    ready = replicas_module.Replica("replica1", 1, SimpleNamespace(poll=lambda: None), True)
+    monkeypatch.setattr(replicas_module.Service, "start", lambda self: self.replicas.append(ready))
     service.until_ready()
     assert len(service.replicas) == 1
 

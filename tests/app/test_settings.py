@@ -8,10 +8,12 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from app import settings
-from app.pages import PAGES
-from app.setting import ABSENT, Structure
-from app.settings import FINAL, MASKS, SETTINGS, headers, lines_of
+from app.state import settings
+from app.state.lines import lines_of
+from app.state.pages import PAGES
+from app.state.setting import ABSENT, Structure
+from app.state.settings import MASKS, SETTINGS, headers
+from model.probing.run import FINAL
 from tests.app.common import complete
 from tests.conftest import ROOT
 from tests.model.common import random_model
@@ -222,7 +224,7 @@ def test_a_text_typed_just_before_the_click_is_the_one_that_is_translated(page):
 LOST = """
 import streamlit as st
 
-from app import session
+from app.state import session
 
 session.settle("Attention")
 session.focus_on("cross", 2, 1, 1)
@@ -247,15 +249,17 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from app import compute, session
+from app import selection
+from app.results import passes
+from app.state import session
 from model.masks import Masks
 
 session.settle("Attention")
-run = session.run()
+run = selection.run()
 other = replace(run, texts=(run.texts[0], run.texts[0]), masks=Masks(causal=False))
 earlier = replace(run, step="10")
 for name, one in {"run": run, "other": other, "earlier": earlier}.items():
-    st.session_state[name] = compute.trace_of(session.view(one), one)
+    st.session_state[name] = passes.trace_of(selection.view(one), one)
 """
 
 
@@ -287,18 +291,18 @@ def test_several_runs_can_be_traced_in_one_run_of_a_page(models, monkeypatch):
 def test_the_number_of_threads_is_given_back(monkeypatch):
     import torch
 
-    from app import compute
+    from app.results import memoize
 
-    monkeypatch.setattr(compute, "CORES", 2)
+    monkeypatch.setattr(memoize, "CORES", 2)
     torch.set_num_threads(2)
     model = torch.nn.Module()
     try:
-        with compute.threads(model, 10):
+        with memoize.threads(model, 10):
             assert torch.get_num_threads() == 1
-        with pytest.raises(RuntimeError), compute.threads(model, 10):
+        with pytest.raises(RuntimeError), memoize.threads(model, 10):
             raise RuntimeError
         assert torch.get_num_threads() == 2
-        short, long = compute.threads(model, 10), compute.threads(model, compute.SHORT)
+        short, long = memoize.threads(model, 10), memoize.threads(model, memoize.SHORT)
         short.__enter__()
         long.__enter__()  # another session, before the first one is done
         short.__exit__(None, None, None)
@@ -314,17 +318,18 @@ def test_only_the_session_touches_the_session_state():
         "components/generation/__init__.py": 1, "components/head_grid/__init__.py": 3,
         "components/model_map/__init__.py": 1, "components/plane/__init__.py": 1,
         "components/player/__init__.py": 1, "components/walk/__init__.py": 1,
-        "views/_heads_shown.py": 3, "views/_terms.py": 1, "views/take_away.py": 1,
-        "top_bar.py": 4,
+        "shell/examples.py": 1, "shell/what_if.py": 3,
+        "views/_head_displays.py": 3, "views/_terms.py": 1, "views/take_away.py": 1,
     }  # fmt: skip
     found = {}
     for file in (ROOT / "app").rglob("*.py"):
         name = file.relative_to(ROOT / "app").as_posix()
         count = file.read_text(encoding="utf-8").count("st.session_state")
-        if count and name != "session.py":
+        if count and name not in ("state/session.py", "state/widgets.py"):
             found[name] = count
     assert found == callbacks
-    assert "query_params[" not in (ROOT / "app" / "session.py").read_text(encoding="utf-8")
+    session_file = ROOT / "app" / "state" / "session.py"
+    assert "query_params[" not in session_file.read_text(encoding="utf-8")
 
 
 def test_a_row_is_read_by_its_number():

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from app import labels
-from app.pages import HOME, PAGES
-from app.settings import SETTINGS
+from app.state.pages import HOME, PAGES
+from app.state.settings import SETTINGS
+from app.wording import formats
 from tests.app.common import plain_text
 from tests.conftest import ROOT
 
@@ -64,8 +64,8 @@ def open_page(page, entry, **chosen):
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_text_is_escaped(payload):
-    assert plain_text(labels.escaped(payload)) == payload
-    assert plain_text(f"“{labels.escaped(payload)}” **{labels.escaped(payload)}** x") == (
+    assert plain_text(formats.escaped(payload)) == payload
+    assert plain_text(f"“{formats.escaped(payload)}” **{formats.escaped(payload)}** x") == (
         f"“{payload}” {payload} x"
     )
 

@@ -13,9 +13,10 @@ from streamlit import config
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from app import board, guard, limits, start, theme
-from app.document import Document
-from app.guard import Guard, is_own
+from app import startup, theme
+from app.server import lan, limits, security
+from app.server.inject_style import InjectStyle
+from app.server.security import SecurityMiddleware, is_own
 from tests.conftest import ROOT, run_apart, serve
 
 UPGRADE = {
@@ -132,7 +133,7 @@ def test_what_is_no_document_of_ours_is_left_as_it_is(kind):
         sent.append(message)
 
     scope = {"type": "http", "method": "GET", "headers": [(b"accept", b"text/html")]}
-    run_apart(Document(app)(scope, None, send))
+    run_apart(InjectStyle(app)(scope, None, send))
     assert dict(sent[0]["headers"])[b"etag"] == b"1"
     bodies = [message["body"] for message in sent[1:]]
     assert bodies == ([b"".join(chunks)] if kind == "text/html" else chunks)
@@ -149,7 +150,7 @@ def test_a_host_that_is_none_stays_out_of_the_policy():
 
     headers = [(b"host", b"x; script-src *")]
     scope = {"type": "http", "method": "GET", "path": "/", "headers": headers}
-    run_apart(Guard(app)(scope, None, send))
+    run_apart(SecurityMiddleware(app)(scope, None, send))
     policy = dict(sent[0]["headers"])[b"content-security-policy"].decode()
     assert "x;" not in policy and policy.count("script-src") == 1
 
@@ -158,9 +159,9 @@ def test_uploads_are_bounded_over_all_sessions(monkeypatch):
     """Those that are there, and those that are on their way; one that does not say how large it
     is counts as the largest."""
     taken, held = [], 0
-    monkeypatch.setattr(guard, "MOST_UPLOADED", 100)
-    monkeypatch.setattr(guard, "uploaded", lambda: held)
-    guarded = Guard(lambda *asked: upload(*asked))
+    monkeypatch.setattr(security, "MOST_UPLOADED", 100)
+    monkeypatch.setattr(security, "uploaded", lambda: held)
+    guarded = SecurityMiddleware(lambda *asked: upload(*asked))
 
     def put(**headers):
         statuses = []
@@ -223,12 +224,12 @@ def test_a_class_is_answered_once_the_first_page_is_drawn(monkeypatch, ends):
         return why == "ok", why
 
     instance = SimpleNamespace(does_script_run_without_error=run)
-    monkeypatch.setattr(start.runtime, "get_instance", lambda: instance)
-    monkeypatch.setattr(start, "open_browser", lambda: None)
-    monkeypatch.setenv(board.ADDRESS, "http://192.0.2.1:8501")
+    monkeypatch.setattr(startup.runtime, "get_instance", lambda: instance)
+    monkeypatch.setattr(startup, "open_browser", lambda: None)
+    monkeypatch.setenv(lan.ADDRESS, "http://192.0.2.1:8501")
 
     async def served():
-        async with start.starting(None):
+        async with startup.lifespan(None):
             assert not left
 
     if ends == "error":
@@ -244,11 +245,11 @@ def test_what_streamlit_keeps_of_uploads_is_counted(monkeypatch):
     for session, size in (("one", 7), ("other", 20)):
         files.add_file(session, UploadedFileRec(session, "pack.zip", "", bytes(size)))
     instance = SimpleNamespace(uploaded_file_mgr=files)
-    monkeypatch.setattr(guard.runtime, "exists", lambda: True)
-    monkeypatch.setattr(guard.runtime, "get_instance", lambda: instance)
-    assert guard.uploaded() == 27
+    monkeypatch.setattr(security.runtime, "exists", lambda: True)
+    monkeypatch.setattr(security.runtime, "get_instance", lambda: instance)
+    assert security.uploaded() == 27
     files.remove_session_files("other")
-    assert guard.uploaded() == 7
+    assert security.uploaded() == 7
 
 
 def test_what_streamlit_s_configuration_allows_is_allowed(monkeypatch):
@@ -294,15 +295,15 @@ def test_the_app_is_shown_where_there_is_a_screen(monkeypatch, headless):
     values = {"server.headless": headless, "server.address": "0.0.0.0", "browser.serverPort": 8501}
     monkeypatch.setattr(config, "get_option", lambda name: values.get(name, ""))
     shown = []
-    monkeypatch.setattr(start.webbrowser, "open", shown.append)
-    start.open_browser()
+    monkeypatch.setattr(startup.webbrowser, "open", shown.append)
+    startup.open_browser()
     assert shown == ([] if headless else ["http://localhost:8501"])
 
 
 IMPORTED_LATER = """
 import sys
-from app import start
-start.import_ahead()
+from app import startup
+startup.import_ahead()
 before = set(sys.modules)
 from streamlit.testing.v1 import AppTest
 app = AppTest.from_file("app/router.py", default_timeout=60).run()

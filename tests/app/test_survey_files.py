@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from app import labels
-from app.settings import SURVEY, THIS_SENTENCE
+from app.state.options import SURVEY, THIS_SENTENCE
 from app.views import _head_table
+from app.wording import head_card
 from model.analysis.head_metrics import measured
 from model.checkpoint import SHIPPED, load
 from model.corpus.clearest import surveyed_habit
@@ -65,7 +65,7 @@ def show(survey, checkpoint, trace):
         for head in range(site.n_heads):
             place = site.kind, site.layer, head
             surveyed_habit(survey, *place)
-            texts.append(labels.always(survey, *place))
+            texts.append(head_card.in_all_sentences(survey, *place))
     assert all(len(text) < 1000 for text in texts)
 
 

@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import catalog, compute
 from app.export import bundle
 from app.export.bundle import Model
 from app.export.view import permalink
-from app.settings import shared
+from app.results import memoize
+from app.state import catalog
+from app.state.settings import shared
 from model import Masks, load
 from model.checkpoint import parameters_sha256, untrained
 from tests.app.common import complete, files_of, plain_text, view_of
@@ -229,16 +230,16 @@ def connected(monkeypatch):
     """Names of the sessions whose browsers are there."""
     names = {"first", "second"}
     runtime = SimpleNamespace(is_active_session=names.__contains__)
-    monkeypatch.setattr(compute.runtime, "exists", lambda: True)
-    monkeypatch.setattr(compute.runtime, "get_instance", lambda: runtime)
+    monkeypatch.setattr(memoize.runtime, "exists", lambda: True)
+    monkeypatch.setattr(memoize.runtime, "get_instance", lambda: runtime)
     return names
 
 
 def made(monkeypatch, session, make):
     with monkeypatch.context() as patch:
         context = SimpleNamespace(session_id=session)
-        patch.setattr(compute, "get_script_run_ctx", lambda: context)
-        return compute.made(make)
+        patch.setattr(memoize, "get_script_run_ctx", lambda: context)
+        return memoize.made(make)
 
 
 def test_files_are_made_one_at_a_time_and_who_waits_may_leave(connected, monkeypatch):

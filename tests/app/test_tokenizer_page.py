@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from app.pages import PAGES
+from app.state.pages import PAGES
 from model import checkpoint, load
 from model.probing.run import Run
 from model.probing.trace import read_of

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app import board
-from app.top_bar import FEW
+from app.server import lan
+from app.shell.state_strip import VISIBLE_BADGES
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_behind_a_few_badges_the_others_are_counted(bar):
     bar.select_slider(key="step").set_value("1000").run()
     assert len(badges(bar)) == 5
     more = [block.proto.popover.label for block in bar.get("popover")]
-    assert f"+{5 - FEW} more" in more
+    assert f"+{5 - VISIBLE_BADGES} more" in more
     bar.button(key="badge_pad_to").click().run()
     assert bar.number_input(key="pad_to").value == 0 and len(badges(bar)) == 4
 
@@ -146,7 +146,7 @@ def test_the_address_of_a_class_stands_under_more_where_one_is_served(page, monk
     page.session_state["more"] = True
     address = "http://192.168.1.20:8501"
     assert not any(address in said.value for said in page.run().markdown)
-    monkeypatch.setenv(board.ADDRESS, address)
+    monkeypatch.setenv(lan.ADDRESS, address)
     page.run()
     assert any(address in said.value for said in page.markdown)
     (picture,) = page.image

@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from app import catalog, compute, labels
-from app import turns as queue
-from app.turns import Turns
+from app.results import layer_results, memoize, sweep_results, word_results
+from app.results import passes as passes_module
+from app.server import fair_queue as queue
+from app.server.fair_queue import FairQueue
+from app.state import catalog
+from app.wording import notices
 from model.decoding.generate import Beam, Sampling
 from model.pause import pausing
 from model.probing.run import Run
@@ -32,7 +35,7 @@ def come(turns, pool, names, block):
 
 
 def test_turns_come_in_the_order_of_asking_and_a_few_at_once():
-    turns, release, came, together = Turns(2), threading.Event(), [], []
+    turns, release, came, together = FairQueue(2), threading.Event(), [], []
 
     def block(name):
         with turns.turn(name):
@@ -51,7 +54,7 @@ def test_turns_come_in_the_order_of_asking_and_a_few_at_once():
 
 def test_two_never_compute_with_the_same_thing():
     """And who waits for it keeps nobody from another."""
-    turns, release, came, together = Turns(3), threading.Event(), [], []
+    turns, release, came, together = FairQueue(3), threading.Event(), [], []
 
     def block(name):
         with turns.turn(name[0]):
@@ -72,7 +75,7 @@ def test_two_never_compute_with_the_same_thing():
 def test_passes_over_one_view_never_overlap(monkeypatch):
     """Hooks of one would fire in the other: Streamlit begins the next run of a session while one
     that was stopped is still in a pass."""
-    monkeypatch.setattr(compute, "TURNS", Turns(2))
+    monkeypatch.setattr(memoize, "QUEUE", FairQueue(2))
     mine, others = (
         SimpleNamespace(model=torch.nn.Module(), device="cpu", stamp=(name,))
         for name in ("mine", "others")
@@ -80,7 +83,7 @@ def test_passes_over_one_view_never_overlap(monkeypatch):
     passes, most, done = Counter(), Counter(), []
 
     def all_ask_and_two_compute():
-        asked = len(compute.TURNS.waiting) + len(compute.TURNS.computing)
+        asked = len(memoize.QUEUE.waiting) + len(memoize.QUEUE.computing)
         return asked + len(done) >= 8 and most["all"] > 1
 
     def computes(view, name):
@@ -93,7 +96,7 @@ def test_passes_over_one_view_never_overlap(monkeypatch):
             passes.subtract([view.stamp, "all"])
             return name
 
-        assert compute.cached(view, Run(()), name, make, lambda result: 1) == name
+        assert memoize.memoize_pass(view, Run(()), name, make, lambda result: 1) == name
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(computes, [mine, mine, others, mine] * 2, range(8)))
@@ -101,7 +104,7 @@ def test_passes_over_one_view_never_overlap(monkeypatch):
 
 
 def test_who_waits_is_told_how_many_are_ahead_and_may_give_up():
-    turns, heard = Turns(1), []
+    turns, heard = FairQueue(1), []
 
     class Stopped(BaseException):
         pass
@@ -116,7 +119,7 @@ def test_who_waits_is_told_how_many_are_ahead_and_may_give_up():
             pass
 
     def gives_up(name):
-        with pytest.raises(Stopped), turns.turn(name, told, every=0.01):
+        with pytest.raises(Stopped), turns.turn(name, told, interval=0.01):
             pytest.fail("its turn never came")
 
     with ThreadPoolExecutor(3) as pool:
@@ -129,7 +132,7 @@ def test_who_waits_is_told_how_many_are_ahead_and_may_give_up():
 
 
 def test_the_wait_in_words():
-    assert [labels.ahead(n) for n in (0, 1, 12)] == [
+    assert [notices.queue_position(n) for n in (0, 1, 12)] == [
         "You are next …", "1 person is ahead of you …", "12 people are ahead of you …",
     ]  # fmt: skip
 
@@ -138,15 +141,15 @@ def test_the_wait_in_words():
 def always(monkeypatch):
     """Whoever computes gives way at each pause, and one computes at a time."""
     monkeypatch.setattr(queue, "LONG", 0.0)
-    monkeypatch.setattr(compute, "TURNS", Turns(1))
-    return compute.TURNS
+    monkeypatch.setattr(memoize, "QUEUE", FairQueue(1))
+    return memoize.QUEUE
 
 
 STEP = queue.LONG / 50  # of a long work, in seconds
 
 
 def test_short_work_goes_before_long_between_its_steps(monkeypatch):
-    turns, came, release = Turns(1), [], threading.Event()
+    turns, came, release = FairQueue(1), [], threading.Event()
     clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
     monkeypatch.setattr(queue, "time", clock)
 
@@ -271,11 +274,11 @@ def test_each_turn_has_its_own_cores_again(always):
 
     def computes(count):
         barrier.wait(10)
-        with compute.threads(models[count], tokens=5, cores=count):
+        with memoize.threads(models[count], tokens=5, cores=count):
             for _ in range(50):
                 torch.randn(300, 300) @ torch.randn(300, 300)
                 seen[count].append(torch.get_num_threads())
-                compute._give_way(0, 0)
+                memoize._give_way(0, 0)
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(computes, (1, 2)))
@@ -291,22 +294,24 @@ def works(view):
     changed = view.checkpoint.run(SENTENCE, changes="encoder.1.1=off; cross.2.3=uniform")
     score = Score(2, 40)
     return {
-        "influence": lambda: compute.influence_of(view, run).weights,
+        "influence": lambda: word_results.influence_of(view, run).weights,
         "attribution": lambda: np.stack(
-            [*compute.attribution_of(view, changed, score, (0, 1)).values.values()]
+            [*word_results.attribution_of(view, changed, score, (0, 1)).values.values()]
         ),
-        "beams": lambda: compute.generation_of(view, run, Beam(10)).probabilities,
-        "drawn": lambda: compute.generation_of(view, changed, Sampling(seed=3)).probabilities,
-        "sweep": lambda: compute.sweep_of(view, changed, "heads").effects,
-        "trace": lambda: compute.trace_of(view, changed).logits,
-        "lens": lambda: compute.lens_of(view, run).probability,
-        "target": lambda: np.array(compute.target_of(view, SENTENCE, changes="cross=off").ids),
+        "beams": lambda: passes_module.generation_of(view, run, Beam(10)).probabilities,
+        "drawn": lambda: passes_module.generation_of(view, changed, Sampling(seed=3)).probabilities,
+        "sweep": lambda: sweep_results.sweep_of(view, changed, "heads").effects,
+        "trace": lambda: passes_module.trace_of(view, changed).logits,
+        "lens": lambda: layer_results.lens_of(view, run).probability,
+        "target": lambda: np.array(
+            passes_module.target_of(view, SENTENCE, changes="cross=off").ids
+        ),
     }
 
 
 def test_interrupted_passes_give_the_same_bits(always, monkeypatch):
     """Several at once, each of which gives way at every pause to all others."""
-    monkeypatch.setattr(compute, "_results", lambda: cache)
+    monkeypatch.setattr(memoize, "results_cache", lambda: cache)
     names, came = list(works(catalog.view_of("en-de", "final", "cpu"))), []
 
     def computes(name):
@@ -314,10 +319,10 @@ def test_interrupted_passes_give_the_same_bits(always, monkeypatch):
         with pausing(lambda done, total: came.append(name)):
             return work()
 
-    cache = compute.ByteBoundedCache()
+    cache = memoize.ByteBoundedCache()
     alone = dict(zip(names, map(computes, names), strict=True))
     came.clear()
-    cache = compute.ByteBoundedCache()
+    cache = memoize.ByteBoundedCache()
     with ThreadPoolExecutor(len(names)) as pool:
         together = dict(zip(names, pool.map(computes, names), strict=True))
     changes = sum(one != other for one, other in itertools.pairwise(came))
@@ -329,8 +334,8 @@ def test_interrupted_passes_give_the_same_bits(always, monkeypatch):
 @pytest.mark.parametrize("name", ["influence", "attribution", "beams", "sweep", "trace", "target"])
 def test_what_is_left_half_made_leaves_no_trace(name, monkeypatch):
     """Its asker is gone at some pause: no hook stays, nothing is kept, and it can be made anew."""
-    cache = compute.ByteBoundedCache()
-    monkeypatch.setattr(compute, "_results", lambda: cache)
+    cache = memoize.ByteBoundedCache()
+    monkeypatch.setattr(memoize, "results_cache", lambda: cache)
 
     class Left(BaseException):
         pass
@@ -343,7 +348,7 @@ def test_what_is_left_half_made_leaves_no_trace(name, monkeypatch):
         if pauses == 5:
             raise Left
 
-    monkeypatch.setattr(compute, "_end_if_left", leaves)
+    monkeypatch.setattr(memoize, "_end_if_left", leaves)
     view = catalog.view_of("en-de", "final", "cpu")
     with pytest.raises(Left):
         works(view)[name]()

@@ -90,7 +90,8 @@ def page(length: int):
 
 
 def page_at(path: str, drawn: str):
-    """A server with the big model, and a page of it once `drawn` is there and it has settled."""
+    """A server with the big model, and a page of it once `memoize_drawing` is there and it has
+    settled."""
     big()
     server = serve(big.folder)
     address = server.__enter__()

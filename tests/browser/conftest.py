@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
-from app import pages, theme
+from app import theme
+from app.state import pages
 
 expect.set_options(timeout=30_000)
 NAMES = ("chromium", "chromium-browser", "google-chrome")

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app.export import bertviz_html
-from app.settings import BERTVIZ
+from app.state.options import BERTVIZ
 from model import checkpoint, load
 from tests.browser.conftest import Visit
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app.components.generation import Rows, Step, generation
+from app.components.generation import GenerationStep, Rows, generation
 from model import Beam, Sampling, checkpoint
 
 pytestmark = pytest.mark.browser
@@ -61,10 +61,12 @@ class MountedWalk(Walk):
         self.mounted(generation, **(given | hears | other))
         return self
 
-    def step(self, shares) -> Step:
+    def step(self, shares) -> GenerationStep:
         best = np.argsort(-shares)[:10].tolist()
         rows = [(i, f"word {i}", float(shares[i]), float(shares[i])) for i in best]
-        return Step(rows, 1 - sum(row[2] for row in rows), best[0], [("the", 0.25), ("Hund", 0.5)])
+        return GenerationStep(
+            rows, 1 - sum(row[2] for row in rows), best[0], [("the", 0.25), ("Hund", 0.5)]
+        )
 
     def sent(self) -> list:
         return self.mounted.sent("generation")

@@ -10,7 +10,7 @@ from plotly.colors import find_intermediate_color, unlabel_rgb
 
 from app import theme
 from app.components.head_grid import head_grid
-from app.components.packing import Answers, GridText, Look, Part, pack
+from app.components.packing import GridOptions, GridText, PackedAttention, PackedPredictions, pack
 from model import checkpoint
 
 pytestmark = pytest.mark.browser
@@ -27,7 +27,7 @@ SIDES = {
     "cross": ("target", "source"),
 }
 FOCUS = dict(kind="cross", layer=1, head=2)
-LOOK = Look(
+LOOK = GridOptions(
     focus=FOCUS,
     show="all kinds",
     scale="linear",
@@ -61,7 +61,7 @@ def packed(weights, source=SOURCE, target=TARGET, answers=None) -> bytes:
         "target": GridText("Target", target, [True] * len(target), predicts=True),
     }
     parts = [
-        Part(kind, NAMES[kind], *SIDES[kind], cells, range(1, len(cells) + 1))
+        PackedAttention(kind, NAMES[kind], *SIDES[kind], cells, range(1, len(cells) + 1))
         for kind, cells in weights.items()
     ]
     return pack(sides, parts, answers)
@@ -113,7 +113,7 @@ class MountedGrid(Grid):
         self.mounted, self.weights = mounted, attention(NAMES)
         self.show(packed(self.weights))
 
-    def show(self, packed: bytes, look: Look = LOOK) -> "MountedGrid":
+    def show(self, packed: bytes, look: GridOptions = LOOK) -> "MountedGrid":
         nobody = dict.fromkeys(("on_focus", "on_query", "on_act"))
         self.mounted(head_grid, packed, look, **nobody, fresh=False)
         return self
@@ -399,7 +399,7 @@ def test_two_tokens_list_the_heads_between_them_and_a_click_selects_one(grid):
 
 def test_most_probable_answers_are_those_after_the_token_that_is_pointed_at(grid):
     rows = [[(f"word {row}", 0.75), ("other", 0.25)] for row in range(len(TARGET))]
-    answers = Answers("target", "Next token", rows, last=5)
+    answers = PackedPredictions("target", "Next token", rows, last=5)
     grid.show(packed(grid.weights, answers=answers))
     heading, bars = grid.page.locator(".answers h4"), grid.page.locator(".answers .bar")
     expect(heading).to_have_text(f"Next token after “{TARGET[5]}”")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app.settings import lines_of
+from app.state.lines import lines_of
 from model import load
 from model.analysis.head_metrics import measured
 from tests.conftest import ROOT

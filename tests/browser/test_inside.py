@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app.components.matrices import Matrix, matrices
-from app.head_lesson import STEPS
+from app.state.options import STEPS
 from model import checkpoint
 
 pytestmark = pytest.mark.browser

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from app.charts import Axis
 from app.components import plane
-from app.views._little_examples import KEYS, QUERY, VALUES
+from app.views._small_examples import KEYS, QUERY, VALUES
 from model.analysis import family
 from model.analysis.projection import answer, principal_plane
 

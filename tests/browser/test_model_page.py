@@ -5,7 +5,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from app.components.model_map import model_map
-from app.views._blocks import most_probable
+from app.wording.block_texts import most_probable
 from model import Masks, checkpoint
 from model.analysis.architecture import blocks
 

@@ -8,7 +8,7 @@ from plotly.colors import find_intermediate_color, unlabel_rgb
 
 from app import theme
 from app.components import matrices, packing
-from app.components.packing import LARGEST, GridText, Part
+from app.components.packing import LARGEST, GridText, PackedAttention
 from app.components.scripts import HERE, script
 
 pytestmark = pytest.mark.browser
@@ -74,7 +74,7 @@ def weights_of(layers, heads, rows, columns, masked=0.3):
     return np.where(random.random(weights.shape) < masked, 0, weights)
 
 
-def packed(lengths: dict, parts: list[Part]) -> list[int]:
+def packed(lengths: dict, parts: list[PackedAttention]) -> list[int]:
     sides = {
         name: GridText(name.capitalize(), [f"{name} é {i}" for i in range(n)], [True] * n)
         for name, n in lengths.items()
@@ -90,7 +90,7 @@ def attention(source, target, layers=(2, 3, 3), numbers=((), (), ())):
     names = (("source", "source"), ("target", "target"), ("target", "source"))
     kinds = zip(("encoder", "decoder", "cross"), names, shapes, layers, numbers, strict=True)
     return [
-        Part(
+        PackedAttention(
             kind, kind, *sides, weights_of(depth, 2, *shape), numbered or list(range(1, depth + 1))
         )
         for kind, sides, shape, depth, numbered in kinds
@@ -197,7 +197,7 @@ def test_what_does_not_fit_together_makes_no_square(page):
     assert made([encoder, decoder, cross], source=3, target=4)
     assert not made([encoder], source=3, target=0)  # one text alone
     assert not made([encoder, encoder, cross], source=3, target=4)  # two kinds in one place
-    other = Part("cross", "C", "target", "source", weights_of(3, 5, 4, 3), [1, 2, 3])
+    other = PackedAttention("cross", "C", "target", "source", weights_of(3, 5, 4, 3), [1, 2, 3])
     assert not made([encoder, decoder, other], source=3, target=4)  # unequal heads
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from app.effects import WHOLE
-from app.pages import EXPORT, HOME, PAGES
-from app.settings import SETTINGS
+from app.shell.sweeps import WHOLE
+from app.state.pages import EXPORT, HOME, PAGES
+from app.state.settings import SETTINGS
 from tests.browser.conftest import PAGES as PATHS
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
@@ -32,7 +32,7 @@ READING = ("pattern", "show", "scale", "order", "average", "special", "words", "
 
 def of_a_run(address: str = "", /, **others) -> dict:
     """The settings of the top bar that a run or its head depends on, each with the address at which
-    it matters and what to change it to, on a page at an `address`."""
+    it matters and what to change it to, on a page at an `class_address`."""
     texts = {
         "model": ("", "reverse"),
         "source": ("", "Two dogs run."),

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 import numpy as np
 import torch
 
-from app import labels
+from app.wording import part_names
 from model.analysis.reading import Reading
 from model.checkpoint import Checkpoint, load
 from model.probing.changes import parse
@@ -44,7 +44,7 @@ def wrong(answer: Answer) -> str:
     trace, sweep = traced(wanted)
     header, weights = unpacked(answer.tiles)
     for name, side in trace.sides.items():
-        expected = list(labels.side_labels(trace.texts[name], Reading())[0])
+        expected = list(part_names.side_labels(trace.texts[name], Reading())[0])
         if (shown := header["sides"][side.title]["labels"]) != expected:
             return f"the {side.title} is {shown}, not {expected}"
     if set(weights) != set(trace.attention):

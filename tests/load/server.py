@@ -88,4 +88,6 @@ def script(path: str):
 def app(replicas: int = 1):
     """As `make serve` starts it."""
     port = free_port()
-    return running(["-m", "app.serve", "--port", str(port), "--replicas", str(replicas)], port)
+    return running(
+        ["-m", "app.server.serve", "--port", str(port), "--replicas", str(replicas)], port
+    )

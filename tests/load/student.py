@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from app import settings
+from app.state import settings
 from model.checkpoint import SHIPPED
 from model.masks import Masks
 from tests.load.tab import Lost, Page, Tab

@@ -1,6 +1,6 @@
-"""What the browser does and Streamlit hears nothing of: Back leads to where a page was scrolled to,
-other colours of the page ask for a run, because figures are drawn in ink that suits them, and a run
-that takes long marks the page as slow."""
+"""Browser events that Streamlit does not report: Back restores the scroll position, a change of
+theme reruns the script (figures are drawn in the theme's ink), and a slow run marks the page as
+slow."""
 
 import streamlit as st
 

@@ -1,6 +1,6 @@
-"""A text as a model writes it, step by step: its beginning, the next-token probabilities, what each
-head of a kind attends to for that step, and what earlier layers would have said. All steps are
-sent at once; the browser walks."""
+"""Generation step by step: the text so far, the next-token probabilities, what each head attends
+to, and what earlier layers would predict. All steps are sent at once; stepping happens in the
+browser."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ _mount = st.components.v2.component(
 
 
 @dataclass(frozen=True)
-class Step:
-    """One next token. `best`: id, label, probability, and the probability that it was drawn with,
-    of the most probable ones and the chosen one, best first; `rest`: what all others have together.
-    `lens`: for each depth its likeliest answer and the probability."""
+class GenerationStep:
+    """One generated token. `best`: id, label, probability and sampling probability of the most
+    probable tokens and the chosen one, best first. `rest`: the total probability of all others.
+    `lens`: for each depth the most probable token and its probability."""
 
     best: Sequence[tuple[int, str, float, float]]
     rest: float
@@ -32,10 +32,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Rows:
-    """What the heads of a kind attend to at each step: the name of the kind, what its layers are
-    called, labels of its keys, where each stands (from 0 in the text, from −1 down among what was
-    written, None for neither), and weights (step, layers, heads, key); no step, where its queries
-    are not what is written."""
+    """What the heads of one kind of attention attend to at each step: the name of the kind, its
+    layer numbers, labels of its keys, the place of each key (0, 1, … in the source; −1, −2, … in
+    the output; None for neither), and weights (step, layers, heads, key). There are no steps if its
+    queries are not the generated tokens."""
 
     name: str
     numbers: Sequence[int]
@@ -48,7 +48,7 @@ def generation(
     title: str,
     text: Sequence[str],
     written: Sequence[str],
-    steps: Sequence[Step],
+    steps: Sequence[GenerationStep],
     rows: Rows,
     focus: Mapping,
     branches: Sequence[Mapping],
@@ -57,9 +57,9 @@ def generation(
     on_focus: Callable[[int, int], None],
     on_branch: Callable[[str, bool], None],
 ) -> None:
-    """`text` is what the model reads first, under its `title`; `written` has a label a step, eos
-    included. `on_choose` hears of another token at a step, (step, id); `on_focus` of a head (layer,
-    head) of the kind; `on_branch` of a branch that is walked to, or taken away."""
+    """`text` is the model's input, under its `title`; `written` has one label per step, eos
+    included. Callbacks: `on_choose` gets another token for a step, (step, id); `on_focus` a head,
+    (layer, head); `on_branch` a branch to show or to remove."""
 
     def hear(name: str, tell: Callable) -> Callable[[], None]:
         def told():

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import asdict
 
-from app.components.packing import Look
+from app.components.packing import GridOptions
 from app.components.scripts import read, script
 from app.theme import INK, PAPER, PRIMARY
 
@@ -14,12 +14,11 @@ THEMES = ("auto", "light", "dark")
 
 
 def grid_page(
-    packed: bytes, look: Look, title: str, theme: str = "auto", focus: bool = False
+    packed: bytes, look: GridOptions, title: str, theme: str = "auto", focus: bool = False
 ) -> str:
-    """A page with what `pack` gave, shown as `look` says; pointing and clicking work as in
-    the app. With `focus`, the selected head is below it in full. With theme "auto" it is as light
-    or dark as what is around it: the notebook that shows it in a frame, else the system. Raises
-    ValueError for a theme that there is not."""
+    """A page of packed weights, displayed as `grid_options` says; it responds to pointer and clicks
+    as in the app. With `focus`, the selected head is below in full. Theme "auto" follows the
+    notebook that frames it, or else the system. Raises ValueError for an unknown theme."""
     if theme not in THEMES:
         raise ValueError(f"{theme!r} is none of {', '.join(map(repr, THEMES))}")
     themes = {
@@ -35,7 +34,8 @@ def grid_page(
         "title": html.escape(title),
         "css": read("head_grid/style.css"),
         "js": script("grid_page/index.js"),
-        "look": json.dumps(settings).replace("<", "\\u003c"),  # no token ends the script
+        # a token such as </script> must not end the script
+        "look": json.dumps(settings).replace("<", "\\u003c"),
         "weights": base64.b64encode(packed).decode("ascii"),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], read("grid_page/page.html"))

@@ -1,5 +1,5 @@
-"""All heads at once, and the text that they read. Two mounts share one picture: one brings the
-weights, as bytes; the other how to look at them (focus, order, scale), which is small."""
+"""All heads at once, with the text that they read. Two mounts share one picture: one receives the
+weights as bytes, the other the display options (focus, order, scale), which are small."""
 
 import time
 from collections.abc import Callable
@@ -7,11 +7,11 @@ from dataclasses import asdict
 
 import streamlit as st
 
-from app.components.packing import Look
+from app.components.packing import GridOptions
 from app.components.scripts import read, script
 
-# Seconds. The server sends from another thread, every 10 ms: the browser should be drawing the
-# grid by the time it hears of what takes longer to draw.
+# Seconds. The server sends from another thread every 10 ms; the browser should be drawing the grid
+# before it receives elements that take longer to draw.
 HEAD_START = 0.02
 
 _mount = st.components.v2.component(
@@ -24,16 +24,16 @@ _mount_look = st.components.v2.component("headlight_head_grid_look", js=script("
 
 def head_grid(
     packed: bytes,
-    look: Look,
+    look: GridOptions,
     on_focus: Callable[..., None],
     on_query: Callable[[int], None],
     on_act: Callable[..., None],
     fresh: bool,
 ) -> None:
-    """The grid. `on_focus` hears of a head that was selected, as `Look.focus`, with the count of
-    such selections; `on_query` of a query that was, by its row; `on_act` of what is done to a
-    head, a token or a cell, as acts.act takes it; `fresh`: whether the browser does not have
-    these weights yet."""
+    """Draw the grid. Callbacks: `on_focus` gets the selected head, as in `GridOptions.focus`, and
+    the number of selections so far; `on_query` the row of the selected query; `on_act` an edit of a
+    head, token or cell, as acts.act takes it. `fresh`: the browser does not have these weights
+    yet."""
 
     def focus():
         on_focus(**st.session_state["head_grid"].focus)
@@ -42,9 +42,9 @@ def head_grid(
         on_query(st.session_state["head_grid"].query)
 
     def act():
-        told = st.session_state["head_grid"].act
-        on_focus(**told["focus"])
-        on_act(**told["what"])
+        event = st.session_state["head_grid"].act
+        on_focus(**event["focus"])
+        on_act(**event["what"])
 
     _mount(
         data=packed,
@@ -53,8 +53,10 @@ def head_grid(
         on_query_change=query,
         on_act_change=act,
     )
-    # Apart, because it changes with every click, and the weights are large.
-    told = {name: value for name, value in asdict(look).items() if value != {} or name == "order"}
-    _mount_look(data=told, key="head_grid_look", height=1)
+    # Sent apart: it changes with every click, and the weights are large.
+    options = {
+        name: value for name, value in asdict(look).items() if value != {} or name == "order"
+    }
+    _mount_look(data=options, key="head_grid_look", height=1)
     if fresh:
         time.sleep(HEAD_START)

@@ -1,6 +1,6 @@
-"""A page of HTML in a frame of its own: its scripts run, and reach nothing outside the frame.
+"""An HTML page in a sandboxed frame: its scripts run but reach nothing outside.
 
-st.iframe would give them the rights of this page, and its frame grows but never shrinks.
+st.iframe would give the scripts this page's rights, and its frame grows but never shrinks.
 """
 
 import streamlit as st
@@ -16,5 +16,5 @@ _mount = st.components.v2.component(
 
 
 def html_frame(page: str, key: str, alt: str) -> None:
-    """`page` says how high it is by posting {height: pixels} to its parent."""
+    """`page` reports its height by posting {height: pixels} to its parent."""
     _mount(data={"page": page, "alt": alt}, key=key)

@@ -1,4 +1,4 @@
-"""Matrices as pictures that one can point at."""
+"""Matrices as interactive heatmaps."""
 
 import itertools
 import json
@@ -20,10 +20,9 @@ _mount = st.components.v2.component(
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix (row, column); `row_name` and `column_name`: what its rows and columns are. `rows`
-    and `columns`: a label for each, or empty for numbers that have no name. `bands`: into how many
-    heads its columns (or, with `across` false, its rows) fall, and which one is selected. NaN is
-    left blank."""
+    """A matrix (row, column). `row_name`, `column_name`: what rows and columns are; `rows`,
+    `columns`: their labels, empty if they have none. `bands`, `band`: the number of heads that
+    share the columns (or, unless `across`, the rows), and the selected one. NaN is left blank."""
 
     title: str
     values: np.ndarray
@@ -35,21 +34,23 @@ class Matrix:
     bands: int = 1
     band: int = 0
     across: bool = True
-    follow: int = -1  # the row that is followed
-    largest: float = 0.0  # what has the strongest colour; 0: the largest of its own
+    follow: int = -1  # the highlighted row
+    largest: float = 0.0  # the value with the strongest colour; 0: the matrix's own maximum
 
 
 def on_one_scale(*groups: Sequence[Matrix]) -> list[list[Matrix]]:
-    """The groups, whose matrices of the same title have one scale of colours."""
+    """The same groups, with one colour scale for matrices of the same title."""
     largest: dict[str, float] = {}
-    for one in itertools.chain(*groups):
-        most = float(np.nanmax(np.abs(one.values), initial=0))
-        largest[one.title] = max(most, largest.get(one.title, 0))
-    return [[replace(one, largest=largest[one.title]) for one in group] for group in groups]
+    for matrix in itertools.chain(*groups):
+        most = float(np.nanmax(np.abs(matrix.values), initial=0))
+        largest[matrix.title] = max(most, largest.get(matrix.title, 0))
+    return [
+        [replace(matrix, largest=largest[matrix.title]) for matrix in group] for group in groups
+    ]
 
 
 def matrices(shown: Sequence[Matrix], key: str) -> None:
-    """Side by side or below each other, as there is room."""
+    """Side by side if there is room, or else stacked."""
     _mount(data=pack(shown), key=key)
 
 

@@ -1,16 +1,18 @@
-"""The model as the paper's figure 1, whose blocks can be chosen."""
+"""The model as the paper's figure 1, with clickable blocks."""
 
 from collections.abc import Callable, Sequence
 from itertools import cycle
 
 import streamlit as st
 
-from app import labels, theme
+from app import theme
 from app.components.scripts import read, script
+from app.wording import formats, part_names
 from model.analysis.architecture import LAYERS, OUTPUT, Block, alike
 from model.probing.trace import Trace
 
-COLOURS = {  # of what is no attention, whose kinds take theirs from the other end
+# colours of blocks other than attention; kinds of attention take theirs from the other end
+COLOURS = {
     "embedding": theme.LINES[8],
     "position": theme.LINES[8],
     "feed_forward": theme.LINES[6],
@@ -21,7 +23,7 @@ COLOURS = {  # of what is no attention, whose kinds take theirs from the other e
     "log_softmax": theme.LINES[7],
 }
 NORMS = theme.LINES[10]
-SHOWN = 100  # tokens of a text; more have no room
+SHOWN = 100  # tokens of a text that are drawn
 
 _mount = st.components.v2.component(
     "headlight_model_map",
@@ -40,18 +42,18 @@ def model_map(
     on_choose: Callable[[Block], None],
     on_all_layers: Callable[[bool], None],
 ) -> None:
-    """`shown` are the blocks of the model that `trace` is of, `output` what its `most_probable` are
-    called and what they are. Layers that are alike are drawn once, unless `all_layers`; a block of
-    such layers stands for that of `layer`, if it is among them. `on_choose` hears of another block
-    than the `chosen` one, `on_all_layers` of the other way to draw them."""
+    """`shown`: the blocks of the traced model; `output`: the title and the labels of its
+    predictions. Identical layers are drawn once, unless `all_layers`; such a block stands for the
+    one in `layer`, if that is among them. Callbacks: `on_choose` gets a newly selected block,
+    `on_all_layers` the other value of `all_layers`."""
     runs = {side.stack: alike(shown, side.stack) for side in trace.sides.values()}
     drawn = {
-        stack: [[one] for run in of_stack for one in run] if all_layers else of_stack
+        stack: [[block] for run in of_stack for block in run] if all_layers else of_stack
         for stack, of_stack in runs.items()
     }
 
     def together(block: Block) -> list[int]:
-        """The layers that are drawn as the block's."""
+        """The layers that this block stands for."""
         return next((run for run in drawn.get(block.stack, ()) if block.layer in run), [])
 
     def name(block: Block) -> str:
@@ -64,17 +66,17 @@ def model_map(
             by_name[name(block)] = block
 
     def hear():
-        told = st.session_state["model_map"]
-        if told.chosen in by_name:
-            on_choose(by_name[told.chosen])
-        elif told.all_layers is not None:
-            on_all_layers(told.all_layers)
+        event = st.session_state["model_map"]
+        if event.chosen in by_name:
+            on_choose(by_name[event.chosen])
+        elif event.all_layers is not None:
+            on_all_layers(event.all_layers)
 
     colours = COLOURS | dict(zip(trace.kinds, cycle(theme.LINES), strict=False))
 
     def drawing(block: Block) -> dict:
         count = len(together(block)) or 1
-        title, numbers = labels.block_name(trace, block), labels.times(block.shape)
+        title, numbers = part_names.block_name(trace, block), formats.times(block.shape)
         if block.parameters:
             numbers += f" · {f'{count} × ' * (count > 1)}{block.parameters:,}"
         elif block.shares:
@@ -89,7 +91,7 @@ def model_map(
             + " parameters" * bool(block.parameters),
             "colour": colours.get(block.kind or block.part, NORMS),
             "attends": bool(block.kind),
-            # a stack, and whether it gives the output of its layers, or its embeddings
+            # a stack, and whether attention reads the output of its layers or its embeddings
             "keys": block.keys and [trace.sides_of(block.kind)[1].stack, block.keys == LAYERS],
         }
 
@@ -132,7 +134,7 @@ def model_map(
 
 
 def _outside(shown: Sequence[Block], stack: str) -> list[Block]:
-    """The blocks of a stack that stand in no layer."""
+    """The blocks of a stack outside of its layers."""
     return [block for block in shown if block.stack == stack and block.layer is None]
 
 

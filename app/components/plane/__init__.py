@@ -1,4 +1,4 @@
-"""Vectors in the plane and the numbers that belong to them."""
+"""Vectors in the plane, with their numbers."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -19,9 +19,8 @@ _mount = st.components.v2.component(
 
 
 def look_up(scaled: bool, vectors: Mapping[str, Sequence[float]], values: Sequence[float]) -> None:
-    """Van Dijck's dictionary that answers by similarity, its vectors to be dragged: the query
-    first, then a key for each of the `values`. The browser computes; a run of the script leaves
-    the vectors where they are."""
+    """Van Dijck's soft dictionary with draggable vectors: the query, then a key for each of the
+    `values`. The browser computes; a script run leaves the vectors where they are."""
     width = len(next(iter(vectors.values())))
     _mount(
         data={
@@ -44,8 +43,8 @@ def head(
     answer: Answer,
     on_choose: Callable[[int], None],
 ) -> None:
-    """Queries and keys of one head, `vectors` (query, d_head) and (key, d_head) with their
-    `axes`, and the `answer` to the `chosen` query. `on_choose` hears of another one."""
+    """Queries and keys of one head, `vectors` (query, d_head) and (key, d_head) with their `axes`,
+    and the `answer` for the `chosen` query. `on_choose` is called with a newly selected query."""
     named = zip(("queries", "keys"), vectors, axes, strict=True)
     sides = {
         side: {"name": axis.title, "labels": list(axis.labels), "points": plane.put(rows).tolist()}

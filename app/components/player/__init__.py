@@ -15,7 +15,7 @@ _mount = st.components.v2.component(
 
 
 def player(steps: Sequence[str], step: str, on_step: Callable[[str], None]) -> None:
-    """At one of the steps; `on_step` hears of the next, and after the last of the first."""
+    """`on_step` is called with the next of the steps, and after the last with the first."""
 
     def hear():
         on_step(st.session_state["player"].step)

@@ -1,4 +1,4 @@
-"""Two buttons and the keys ← and →, which walk through steps."""
+"""Two buttons, and the keys ← and →, to step back and forth."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ _mount = st.components.v2.component(
 
 
 def walk(at: int, count: int, on_step: Callable[[int], None]) -> None:
-    """At step `at` of `count`, counted from 0; `on_step` hears of another."""
+    """At step `at` of `count`, counted from 0; `on_step` is called with the new step."""
 
     def hear():
         on_step(st.session_state["walk"].at)

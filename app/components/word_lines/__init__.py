@@ -1,4 +1,4 @@
-"""The words of two texts, one above the other, with lines between those that go together."""
+"""The words of two texts, one above the other, with lines between aligned words."""
 
 from collections.abc import Iterable
 
@@ -18,9 +18,9 @@ _mount = st.components.v2.component(
 def word_lines(
     weights: WordWeights, titles: tuple[str, str], links: Iterable[Links], note: str
 ) -> None:
-    """`weights`, from 0 to 1, make lines thick and shade the words that go with the one under the
-    pointer. `titles` of source and target; `links`: the lines, and those that were there before,
-    dashed where they differ; `note` says what no word is pointed at."""
+    """`weights`, from 0 to 1, set the thickness of lines and shade the words aligned with the one
+    under the pointer. `titles`: of source and target; `links`: the lines, and the earlier ones,
+    dashed where they differ; `note`: shown while no word is pointed at."""
     now, before = links
     _mount(
         data={

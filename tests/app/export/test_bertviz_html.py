@@ -15,7 +15,7 @@ import torch
 
 from app.export import bertviz_html
 from app.export.bertviz_html import VENDOR, CannotDraw, page, size
-from app.settings import BERTVIZ
+from app.state.options import BERTVIZ
 from model import presets
 from model.masks import Masks
 from model.probing.trace import Trace

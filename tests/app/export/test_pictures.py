@@ -15,10 +15,11 @@ import pytest
 from PIL import Image
 from pypdf import PdfReader
 
-from app import labels, theme
+from app import theme
 from app.charts import Axis
 from app.components.packing import order
 from app.export import figures, pictures
+from app.wording import part_names
 from model import load
 from model.analysis.reading import Reading
 from model.masks import Masks
@@ -162,7 +163,7 @@ def test_the_head_as_pdf_has_its_weights_tokens_and_settings(trace, kind):
     assert reader.metadata.creation_date is None
     text = pdf_text(pdf).split("\n")
     asks, looked_at = trace.texts_of(kind)
-    for shown in (view.name, "Model en-de", *(axis.title for axis in labels.axes(trace, kind))):
+    for shown in (view.name, "Model en-de", *(axis.title for axis in part_names.axes(trace, kind))):
         assert shown in text
     assert ("Hatched: masked, may not attend there." in text) == (kind == "decoder")
     for token in {*asks.tokens, *looked_at.tokens}:

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from pyarrow import parquet
 
-from app import labels
 from app.export import tables
+from app.wording import formats
 from tests.app.common import view_of
 
 
@@ -40,16 +40,16 @@ def test_numpy_reads_weights_tokens_and_settings(trace, view):
             assert (found[kind] == weights).all() and found[kind].dtype == np.float32
         assert tuple(found["source"]) == trace.src.tokens
         assert json.loads(str(found["settings"])) == view.settings
-    with np.load(io.BytesIO(tables.npz(view, one=True)), allow_pickle=False) as found:
+    with np.load(io.BytesIO(tables.npz(view, one_head=True)), allow_pickle=False) as found:
         assert (found["cross"] == trace.attention["cross"][2:3, 1:2]).all()
         assert "encoder" not in found
 
 
 def test_hostile_tokens_are_text_in_tables(hostile):
     expected = list(hostile.trace.src.tokens)
-    found = pd.read_parquet(io.BytesIO(tables.parquet(hostile, one=True)))
+    found = pd.read_parquet(io.BytesIO(tables.parquet(hostile, one_head=True)))
     assert found.key_token[: len(expected)].tolist() == expected
-    table = tables.csv(view_of(hostile.trace), one=True)
+    table = tables.csv(view_of(hostile.trace), one_head=True)
     assert b",=1+1," not in table and b",'=1+1," in table
     text = pd.read_csv(io.BytesIO(table), keep_default_na=False, lineterminator="\n")
     safe = ["'=1+1" if token == "=1+1" else token.replace("\0", "") for token in expected]
@@ -61,4 +61,4 @@ def test_sizes_are_foreseen(view):
         for ending, make in (("csv", tables.csv), ("npz", tables.npz)):
             foreseen, real = tables.size(view, ending, one), len(make(view, one))
             assert 0.5 < real / foreseen < 2 or real < 10_000
-    assert labels.size(3_400_000) == "3 MB" and labels.size(12_300) == "12 kB"
+    assert formats.size(3_400_000) == "3 MB" and formats.size(12_300) == "12 kB"

@@ -7,7 +7,7 @@ import torch
 from model.analysis.decomposition import BIASES, FEED_FORWARD, HEAD, POSITION, TOKEN, decomposition
 from model.masks import Masks
 from model.presets import PRESETS
-from model.probing.applying import Given
+from model.probing.applying import PatchInputs
 from model.probing.capture import capture, view
 from model.probing.changes import CannotChange, parse
 from model.probing.patching import recorded
@@ -24,7 +24,7 @@ def run_of(model, changes="", **options):
     return Run(TEXTS[: len(model.sides())], changes=parse(changes), **options)
 
 
-def expect_sum(model, run, row, token, against=None, given=Given(), tolerance=1e-4):
+def expect_sum(model, run, row, token, against=None, given=PatchInputs(), tolerance=1e-4):
     found = decomposition(model, run, row, token, against, given)
     logits = trace(model, run, given).logits[row]  # or log-probabilities
     if against is not None:
@@ -78,7 +78,7 @@ def test_of_shipped_models(path):
 def test_changes_of_the_run_are_in_the_terms(preset, line):
     model = random_model(preset)
     other = Run((encoding(random_ids(6, generator=CHANCE)), TEXTS[1]))
-    given = Given(other=recorded(model, other))
+    given = PatchInputs(other=recorded(model, other))
     found = expect_sum(model, run_of(model, line), 2, 5, 9, given)
     values = dict(zip(found.terms, found.values, strict=True))
     off = {
@@ -94,7 +94,7 @@ def test_changes_of_the_run_are_in_the_terms(preset, line):
 
 def test_what_no_sum_tells_is_refused():
     model = random_model("paper")
-    given = Given(other=recorded(model, run_of(model)))
+    given = PatchInputs(other=recorded(model, run_of(model)))
     with pytest.raises(CannotChange, match="has no parts to tell apart"):
         decomposition(model, run_of(model, "decoder_residual.2=patch"), 0, 1, given=given)
 

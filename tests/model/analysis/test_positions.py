@@ -132,7 +132,7 @@ def test_an_effect_is_that_of_a_model_built_with_the_other_table(preset):
         for part, moved in found.moved.items():
             expected = np.abs(now.attention[part] - before.attention[part]).sum(-1).mean(-1) / 2
             assert np.abs(moved - expected).max() <= within(1e-6)
-        expected = positions.answers(now)
+        expected = positions.predictions(now)
         assert np.abs(found.answers.wanted - expected.wanted).max() <= within(1e-6)
         assert np.array_equal(found.answers.best, expected.best)
         is_own = kind == ("learned" if preset == "bloem" else "sinusoidal")
@@ -144,7 +144,7 @@ def test_an_effect_is_that_of_a_model_built_with_the_other_table(preset):
 def test_answers_are_the_traces(path):
     checkpoint = load(path)
     seen = checkpoint.trace("a b c", "b a" if checkpoint.writes else None, pad_to=9)
-    found = positions.answers(seen)
+    found = positions.predictions(seen)
     shares = torch.from_numpy(seen.logits.copy()).softmax(dim=-1).numpy()
     if checkpoint.classes:
         assert np.abs(found.wanted - shares[0]).max() <= within(1e-6)
@@ -187,7 +187,7 @@ def test_what_follows_the_last_token_is_unknown_to_a_model_without_eos():
     for bos_id, ids in ((1, (1, *pair[1].ids)), (-1, pair[1].ids)):
         model = random_model(bos_id=bos_id, eos_id=-1)
         seen = trace(model, run_of(model, *pair))
-        found = positions.answers(seen)
+        found = positions.predictions(seen)
         shares = torch.from_numpy(seen.logits.copy()).softmax(dim=-1).numpy()
         assert len(found.wanted) == len(found.best) == len(ids)
         assert found.wanted[:-1] == pytest.approx(shares[range(len(ids) - 1), ids[1:]])

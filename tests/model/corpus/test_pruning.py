@@ -9,7 +9,7 @@ from model.corpus import prune_command, pruning
 from model.corpus.importance import examples_of, losses, quality, score
 from model.corpus.pruning import (
     Curve,
-    Measured,
+    Statistics,
     by_entropy,
     by_gates,
     by_loss,
@@ -67,7 +67,7 @@ def test_the_other_orders(reverse):
 def test_a_curve_is_of_what_the_changes_do(reverse):
     checkpoint, examples = reverse
     order = heads_of(checkpoint)
-    plain = Measured.of(checkpoint, examples, "exact", ())
+    plain = Statistics.of(checkpoint, examples, "exact", ())
     rows = Curve(examples, "exact", 50, plain).points(checkpoint, order, [0, 3, 12])
     assert [row["off"] for row in rows] == [0, 0, 3, 3, 12, 12]
     assert rows[0]["p"] == rows[1]["p"] == 1 and rows[1]["value"] == 100

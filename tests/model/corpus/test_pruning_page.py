@@ -9,7 +9,7 @@ import pytest
 from model.checkpoint import SHIPPED, load
 from model.corpus import prune_command
 from model.corpus.importance import Example, losses
-from model.corpus.pruning import ONE_LEFT, Curve, Measured, heads_of, together
+from model.corpus.pruning import ONE_LEFT, Curve, Statistics, heads_of, together
 from model.corpus.pruning_page import curves, head_table, heads_that_go, write_page
 from model.corpus.survey import Survey
 from model.training import tasks
@@ -72,7 +72,7 @@ def test_of_one_head_left_it_is_the_one_that_loses_least():
     copy, task = load("copy"), tasks.task("copy", None, False)
     pairs = task.encode(copy.tokenizer, task.examples()["val"][:20], copy.model.config)
     examples = [Example(i, "", texts, None, "x") for i, texts in enumerate(pairs, start=1)]
-    heads, plain = heads_of(copy), Measured.of(copy, examples, "exact", ())
+    heads, plain = heads_of(copy), Statistics.of(copy, examples, "exact", ())
     rows = Curve(examples, "exact", 20, plain).one_left(copy, heads, examples)
     layers = list(dict.fromkeys((unit.kind, unit.layer) for unit in heads))
     found = {(one["kind"], one["layer"] - 1): one for one in rows if one["measure"] == "loss"}

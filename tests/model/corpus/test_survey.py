@@ -428,7 +428,7 @@ def test_numbers_that_are_none_are_missing():
 
 def test_a_survey_that_is_too_large_is_not_unpacked(copy_survey, monkeypatch):
     assert Survey.load(copy_survey)
-    monkeypatch.setattr("model.corpus.survey.MOST_ROWS", 10)
+    monkeypatch.setattr("model.corpus.survey.MAX_SURVEY_ROWS", 10)
     monkeypatch.setattr("pyarrow.parquet.read_table", None)
     with pytest.raises(ValueError, match="too large for a survey"):
         Survey.load(copy_survey)

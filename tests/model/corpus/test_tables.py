@@ -109,8 +109,8 @@ def test_npz_holds_the_arrays_of_each_and_no_pickles(traces):
 def test_a_long_sentence_is_written_in_parts(traces, monkeypatch):
     """A table in memory takes several times the room of the weights in it."""
     whole = {suffix: written(suffix, traces) for suffix in (".csv", ".parquet")}
-    monkeypatch.setattr(row_module, "MOST_ROWS", 500)
-    monkeypatch.setattr(tables, "MOST_ROWS", 500)
+    monkeypatch.setattr(row_module, "MAX_ROWS_IN_MEMORY", 500)
+    monkeypatch.setattr(tables, "MAX_ROWS_IN_MEMORY", 500)
     sizes = [block.weights.size for block in kind_weights(traces, [1, 3, 4])]
     assert max(sizes) == 4 * 13 * 13  # one layer
     groups = list(together(sizes, int, 500))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from model.probing.applying import Given, applied
+from model.probing.applying import PatchInputs, applied
 from model.probing.capture import view
 from model.probing.changes import PATTERNS, VERBS, CannotChange, parse, written
 from model.probing.patching import recorded
@@ -46,13 +46,13 @@ def given(family):
     turned = tuple(text.take(range(len(text.ids))[::-1]) for text in family.run.texts)
     other = dataclasses.replace(family.run, texts=turned)
     return SimpleNamespace(
-        all=Given(means, recorded(family.model, other)), means=means, other=other
+        all=PatchInputs(means, recorded(family.model, other)), means=means, other=other
     )
 
 
 def traced(family, line, given=None):
     run = dataclasses.replace(family.run, changes=parse(line))
-    return trace(family.model, run, given.all if given else Given())
+    return trace(family.model, run, given.all if given else PatchInputs())
 
 
 def firsts(family):

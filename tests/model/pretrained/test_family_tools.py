@@ -13,7 +13,7 @@ from model.corpus.importance import examples_of
 from model.corpus.sentences import Line
 from model.decoding.generate import Beam, Greedy, Sampling
 from model.decoding.search import greedy_decode
-from model.probing.applying import Given
+from model.probing.applying import PatchInputs
 from model.probing.changes import HeadOff, Scope, parse
 from model.probing.head_steps import ABLATIONS, head_steps
 from model.probing.sites import attention_at
@@ -24,7 +24,7 @@ from tests.model.pretrained.folders import TEXT
 WITHIN = 2e-5
 
 
-def logits(family, line="", model=None, given=Given()):
+def logits(family, line="", model=None, given=PatchInputs()):
     model = model or family.model
     run = dataclasses.replace(family.run, changes=parse(line))
     return torch.tensor(trace(model, run, given).logits)

@@ -14,7 +14,7 @@ from model.decoding.search import greedy_decode
 from model.masks import Masks
 from model.presets import PRESETS
 from model.probing import changes
-from model.probing.applying import Given, applied
+from model.probing.applying import PatchInputs, applied
 from model.probing.changes import (
     ALL,
     PATTERNS,
@@ -26,7 +26,7 @@ from model.probing.changes import (
     Scope,
     Temperature,
     Uniform,
-    Weight,
+    WeightSet,
     look_ahead,
     parse,
     written,
@@ -57,7 +57,7 @@ def texts_of(model):
     ]
 
 
-def logits(model, line="", masks=Masks(), pad_to=0, texts=None, given=Given()):
+def logits(model, line="", masks=Masks(), pad_to=0, texts=None, given=PatchInputs()):
     """The logits of a run, in the model's own type."""
     run = Run(texts or texts_of(model), masks, pad_to)
     ids = ids_of(model, read_of(model, run))
@@ -255,7 +255,7 @@ def test_what_acts_later_leaves_nothing_of_what_acts_before(first, last):
         site.name: torch.randn(site.n_heads, model.config.d_head, generator=chance)
         for site in model.sites()
     }
-    given = Given(means, recorded(model, Run(other_texts(model))))
+    given = PatchInputs(means, recorded(model, Run(other_texts(model))))
     lines = [f"encoder.1.2={verb}" for verb in (first, last)]
     before, expected = (logits(model, line, given=given) for line in lines)
     assert (before - expected).abs().max() > 1e-5
@@ -265,7 +265,7 @@ def test_what_acts_later_leaves_nothing_of_what_acts_before(first, last):
 
 def test_a_sublayer_that_is_skipped_may_be_patched():
     model = random_model("paper")
-    given = Given(other=recorded(model, Run(other_texts(model))))
+    given = PatchInputs(other=recorded(model, Run(other_texts(model))))
     lines = "encoder_feed_forward.1=skip", "encoder_feed_forward.1=patch"
     expected = logits(model, lines[1], given=given)
     for line in ("; ".join(lines), "; ".join(lines[::-1])):
@@ -321,7 +321,7 @@ def generated(chance) -> changes.Change:
             changes.Forbidden(scope, cells),
             changes.Allowed(scope, cells),
             Temperature(scope, chance.uniform(1e-6, 1e6)),
-            Weight(scope, some(99), some(99), chance.random()),
+            WeightSet(scope, some(99), some(99), chance.random()),
             changes.HeadMean(scope),
             changes.Skipped(scope),
             changes.Patched(scope, tuple(some(900) for _ in range(some(4)))),
@@ -428,7 +428,7 @@ def test_positions_that_a_table_has_not_are_refused(preset):
 
 def test_what_is_said_of_a_head_leaves_what_has_no_heads():
     model = random_model("paper")
-    given = Given(other=recorded(model, Run(other_texts(model))))
+    given = PatchInputs(other=recorded(model, Run(other_texts(model))))
     heads = "; ".join(f"{kind}.1.1=patch" for kind in ("encoder", "decoder", "cross"))
     found = logits(model, "all.1.1=patch", given=given)
     assert torch.equal(found, logits(model, heads, given=given))
@@ -463,7 +463,7 @@ def test_a_head_at_its_mean_is_a_constant_of_the_output_projection(preset, dtype
         chance = torch.Generator().manual_seed(3)
         means = torch.randn(attention.n_heads, width, generator=chance).to(dtype)
         line = f"{site.kind}.{site.layer + 1}.{head + 1}=mean"
-        found = logits(model, line, given=Given({site.name: means}))
+        found = logits(model, line, given=PatchInputs({site.name: means}))
         expected = surgery(model, site, head, "output", 0)
         output = attention_at(expected, site).output
         rows = slice(head * width, (head + 1) * width)
@@ -482,7 +482,7 @@ def other_texts(model):
 def test_patching_every_layers_vectors_makes_the_other_run(preset, dtype):
     """What leaves the last layers decides the logits; at one position, that row of them."""
     model = random_model(preset).to(dtype)
-    given = Given(other=recorded(model, Run(other_texts(model))))
+    given = PatchInputs(other=recorded(model, Run(other_texts(model))))
     plain = logits(model)
     expected = logits(model, texts=other_texts(model))
     side = predicted_side(model)
@@ -499,7 +499,7 @@ def test_a_patched_head_gives_what_it_gave_in_the_other_run():
     run, other = Run(texts_of(model)), Run(other_texts(model))
     site = model.sites()[-1]
     changed = replace(run, changes=parse(f"{site.kind}.{site.layer + 1}.2=patch:1,3"), other=other)
-    found = trace(model, changed, Given(other=recorded(model, other)))
+    found = trace(model, changed, PatchInputs(other=recorded(model, other)))
     plain, theirs = trace(model, run), trace(model, other)
     heads, others = (t.attention[site.kind][-1] @ t.value[site.kind][-1] for t in (plain, theirs))
     heads[1, [0, 2]] = others[1, [0, 2]]
@@ -510,7 +510,7 @@ def test_a_patched_head_gives_what_it_gave_in_the_other_run():
 
 def test_patching_a_run_with_itself_changes_nothing(preset):
     model = random_model(preset)
-    given = Given(other=recorded(model, Run(texts_of(model))))
+    given = PatchInputs(other=recorded(model, Run(texts_of(model))))
     plain = logits(model)
     for line in ("all=patch", "all=patch:2,3", f"{model.sites()[0].kind}.1.1=patch"):
         assert torch.equal(logits(model, line, given=given), plain)

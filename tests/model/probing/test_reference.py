@@ -7,7 +7,7 @@ from torch import nn
 
 from model.masks import Masks
 from model.presets import build
-from model.probing.applying import Given
+from model.probing.applying import PatchInputs
 from model.probing.capture import capture, view
 from model.probing.changes import CannotChange, parse
 from model.probing.reference import Reference, capture_reference
@@ -182,7 +182,7 @@ def test_changes_that_pytorch_can_be_given_agree(preset, line):
     texts = (encoding(torch.tensor([5, 6, 7, 8, 9, 10])), encoding(torch.tensor([11, 12, 13, 14])))
     for pad_to in (0, 9):
         run = Run(texts, pad_to=pad_to, changes=parse(line))
-        ours = trace(model, run, Given(means))
+        ours = trace(model, run, PatchInputs(means))
         theirs = Reference(model).trace(model, run, means)
         assert np.abs(ours.logits - theirs.logits).max() <= 1e-5 * max(1, np.abs(ours.logits).max())
         for kind, weights in ours.attention.items():

@@ -10,7 +10,7 @@ import torch
 from model import load
 from model.presets import PRESETS
 from model.probing import sweeps
-from model.probing.applying import Given
+from model.probing.applying import PatchInputs
 from model.probing.changes import parse
 from model.probing.patching import recorded
 from model.probing.run import Run
@@ -50,12 +50,12 @@ def score_of(model, run, given, score, best=None):
 @pytest.mark.parametrize("score", [Score(), Score(0, 1), Score(0, 1, 0)], ids=str)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_effects_are_those_of_one_pass_each(preset, score, monkeypatch):
-    monkeypatch.setattr(sweeps, "MOST_TOKENS", 100)  # several batches
+    monkeypatch.setattr(sweeps, "MAX_BATCH_TOKENS", 100)  # several batches
     monkeypatch.setattr(sweeps, "MOST_LOGITS", 20)  # of several parts
     model = random_model(preset)
     run, other = runs(model)
     run = replace(run, changes=parse(f"{model.sites()[0].kind}.1.1=temperature:2.0"))
-    given = Given(other=recorded(model, other))
+    given = PatchInputs(other=recorded(model, other))
     lengths = [side.name for side in model.sides()]
     changes = [
         *sweeps.heads_off(model),
@@ -113,7 +113,7 @@ def test_of_a_checkpoint_by_its_name():
 
 
 def test_a_sweep_that_was_left_goes_on_where_it_was(monkeypatch):
-    monkeypatch.setattr(sweeps, "MOST_TOKENS", 100)
+    monkeypatch.setattr(sweeps, "MAX_BATCH_TOKENS", 100)
     model = random_model("pre_norm")
     run, _ = runs(model)
     changes = sweeps.heads_off(model)
@@ -135,7 +135,7 @@ def test_a_large_model_takes_fewer_changes_at_once(monkeypatch):
     model = random_model("pre_norm")
     run, _ = runs(model)
     changes = sweeps.heads_off(model)
-    for work, at_once in ((10**12, sweeps.MOST_TOKENS), (1, sweeps.FEWEST_TOKENS)):
+    for work, at_once in ((10**12, sweeps.MAX_BATCH_TOKENS), (1, sweeps.FEWEST_TOKENS)):
         monkeypatch.setattr(sweeps, "MOST_WORK", work)
         first = next(sweeping(model, run, changes * 100))
         assert len(changes * 100) - first.missing == at_once // (2 * 9)

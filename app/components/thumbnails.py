@@ -1,0 +1,53 @@
+"""Each head's weights as a small PNG in a data: URL, for a table."""
+
+import base64
+import io
+from functools import cache
+
+import numpy as np
+from PIL import Image
+
+from app import theme
+from app.components.packing import shrink, to_bytes
+
+SIDE = 64  # pixels of the longer side, about; also the most cells along it
+MASKED, STRIPE = 0, 1  # indices in the palette; weights use the others
+GREY = (128, 128, 128)  # visible on white and on black
+EVERY = 6  # pixels from stripe to stripe
+
+
+def thumbnails(attention: dict[str, np.ndarray]) -> dict[str, list[list[str]]]:
+    """Kind → a picture of each head's weights, given as (layers, heads, query, key). Masked cells
+    are transparent and hatched."""
+    return {
+        kind: [[thumbnail(head) for head in layer] for layer in _shrunk(weights)]
+        for kind, weights in attention.items()
+    }
+
+
+def _shrunk(weights: np.ndarray) -> np.ndarray:
+    *_, rows, columns = weights.shape
+    every = max(1, -(-max(rows, columns) // SIDE))
+    return to_bytes(shrink(weights, every, every))
+
+
+def thumbnail(cells: np.ndarray) -> str:
+    """cells: (query, key), as `to_bytes` gives them."""
+    each = max(1, SIDE // max(cells.shape))
+    pixels = np.maximum(cells, STRIPE + 1).repeat(each, axis=0).repeat(each, axis=1)
+    masked = (cells == 0).repeat(each, axis=0).repeat(each, axis=1)
+    down, across = np.ogrid[: pixels.shape[0], : pixels.shape[1]]
+    stripes = (down + across) % EVERY == 0
+    pixels = np.where(masked, np.where(stripes, STRIPE, MASKED), pixels).astype(np.uint8)
+    image = Image.fromarray(pixels)
+    image.putpalette(_palette())
+    file = io.BytesIO()
+    image.save(file, "PNG", transparency=MASKED, compress_level=1)
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
+
+
+@cache
+def _palette() -> bytes:
+    """256 colours, three bytes each."""
+    colours = theme.ramp(theme.WEIGHTS, 256 - (STRIPE + 1))
+    return bytes([*GREY, *GREY]) + colours.tobytes()

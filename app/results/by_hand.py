@@ -1,0 +1,50 @@
+"""Arithmetic shown with as few digits as give the digits of the result."""
+
+import math
+from collections.abc import Callable, Sequence
+
+MOST_DIGITS = 8
+
+
+def multiplied_out(score: float, shift: float, total: float) -> str:
+    """A softmax by hand: from a score to its share of `total`, with just enough digits that the
+    displayed numbers give the displayed result."""
+    for decimals in range(2, MOST_DIGITS):
+        for digits in range(3, decimals + 2):
+            exponent = f"{score - shift:.{decimals}f}"
+            before = f"{score:.{decimals}f}", f"{shift:.{decimals}f}"
+            power, of = (f"{x:.{digits}g}" for x in (math.exp(score - shift), total))
+            agrees = (
+                f"{float(before[0]) - float(before[1]):.{decimals}f}" == exponent
+                and f"{math.exp(float(exponent)):.{digits}g}" == power
+                and f"{float(power) / float(of):.1%}" == f"{math.exp(score - shift) / total:.1%}"
+            )
+            if agrees:
+                break
+        if agrees:
+            break
+    less = f", minus the row's largest, {before[1]}: {exponent}" if shift else ""
+    return f"{before[0]}{less}; e^{exponent} = {power}, of {of}"
+
+
+def sum_of_products(terms: Sequence[Sequence[float]]) -> float:
+    return sum(math.prod(term) for term in terms)
+
+
+def by_hand(
+    compute: Callable, terms: Sequence[Sequence[float]], result: str = ".2f"
+) -> tuple[list[str], str]:
+    """All numbers of `terms` and the result as texts, with just enough digits that the displayed
+    numbers give the displayed result. With one term, `compute` gets its numbers; with more, the
+    list of terms."""
+    exact = format(_call(compute, [[float(x) for x in term] for term in terms]), result)
+    for digits in range(2, MOST_DIGITS + 1):
+        texts = [[f"{float(x):.{digits}f}" for x in term] for term in terms]
+        shown = _call(compute, [[float(x) for x in term] for term in texts])
+        if format(shown, result) == exact:
+            break
+    return [text for term in texts for text in term], exact
+
+
+def _call(compute: Callable, terms: Sequence[Sequence[float]]) -> float:
+    return compute(terms[0]) if len(terms) == 1 else compute(terms)

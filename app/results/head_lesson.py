@@ -1,0 +1,500 @@
+"""The eleven steps of one head as a lesson: formula, pictures, shapes, code, and one query
+followed by hand. Nothing here draws.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from torch import nn
+
+from app.components.matrices import Matrix
+from app.results.by_hand import by_hand, multiplied_out, sum_of_products
+from app.results.source_lines import code_lines
+from app.state.options import STEPS
+from app.wording import formats
+from model.probing.head_steps import HeadSteps
+from model.probing.sites import embedding_of, parts_at, sides_of, stack_of, sublayers_of
+from model.variants import FourthRootScores
+
+# larger scores are shown minus their row's maximum: their exponentials would be unreadable
+SHIFTED = 10
+
+
+@dataclass(frozen=True)
+class LessonStep:
+    """One step: formula (LaTeX), explanation, shapes, pictures, lines of Python, and the numbers of
+    the chosen query (Markdown)."""
+
+    name: str
+    formula: str
+    explanation: str
+    shapes: str
+    pictures: Sequence[Matrix]
+    code: str
+    by_hand: str
+
+
+class Lesson:
+    """The steps of one head. query, key: their tokens; row, column: the chosen query and key."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        steps: HeadSteps,
+        query: Sequence[str],
+        key: Sequence[str],
+        row: int,
+        column: int,
+        ablated: Sequence[str] = (),
+    ):
+        self.model, self.steps, self.query, self.key = model, steps, query, key
+        self.row, self.column, self.ablated = row, column, ablated
+        self.site, self.block, sides = steps.site, parts_at(model, steps.site), sides_of(model)
+        self.layer, self.attention = self.block.layer, self.block.attention
+        self.query_side, self.key_side = sides[self.site.query_side], sides[self.site.key_side]
+        self.query_title, self.key_title = self.query_side.title, self.key_side.title
+        self.width = steps.q.shape[1]
+        self.heads = steps.concatenated.shape[1] // self.width
+
+    def step(self, number: int) -> LessonStep:
+        """Step `number`, counted from 1."""
+        make = (
+            self._input, self._projections, self._scores, self._scaling, self._mask, self._softmax,
+            self._values, self._concatenation, self._output, self._residual, self._feed_forward,
+        )[number - 1]  # fmt: skip
+        return make(STEPS[number - 1])
+
+    # The eleven steps
+
+    def _input(self, name: str) -> LessonStep:
+        steps, row = self.steps, self.row
+        pictures = [self._of_query("x, for the queries", steps.residual)]
+        hand = f"**{self.token}** enters as {steps.residual.shape[1]} numbers, the first of them "
+        explanation = (
+            f"The output of layer {self.site.layer} enters layer {self.site.layer + 1}."
+            if self._is_first and self.site.layer
+            else "What comes out of the attention before it in this layer."
+        )
+        stack = stack_of(self.model, self.query_side)
+        formula, code = r"x", self._code((type(stack).forward, "x = layer("))
+        if steps.token is not None and steps.table is None:
+            formula = r"x = \mathrm{word}"
+            explanation = "Layer 1 reads the words alone: positions come in with queries and keys."
+            hand += f"**{steps.residual[row, 0]:.2f}**."
+            embedding = embedding_of(self.model, self.query_side)
+            code = self._code((type(embedding).forward, "self.token("))
+        elif steps.token is not None:
+            pictures = [
+                self._of_query("word", steps.token),
+                self._of_query("position", steps.table),
+                *pictures,
+            ]
+            formula = r"x = \mathrm{word} + \mathrm{position}"
+            explanation = "Layer 1 reads the words: to each vector its position's is added."
+            embedding = embedding_of(self.model, self.query_side)
+            code = self._code((type(embedding).forward, "self.position("))
+            parts = [steps.token[row, 0], steps.table[row, 0]]
+            texts, total = by_hand(sum, [parts])
+            hand += f"{texts[0]} + {texts[1]} = **{total}**."
+            if not math.isclose(sum(parts), steps.residual[row, 0], abs_tol=1e-4):
+                explanation += " More is added, and the sum is normed, before it enters."
+                hand += f" Normed with what else is added: **{steps.residual[row, 0]:.2f}**."
+        else:
+            hand += f"**{steps.residual[row, 0]:.2f}**."
+        if self.query_side != self.key_side:
+            read = f"the {self.key_side.stack}'s output"
+            pictures.append(self._of_key(f"{read}, for the keys", steps.key_input))
+            explanation += f" Queries come from it, keys and values from {read} in every layer."
+        if steps.pre_norm:
+            pictures.append(self._of_query("norm(x), which attention reads", steps.query_input))
+            formula += r",\quad \mathrm{norm}(x)"
+            explanation += " This layer norms it before attention reads it (pre-norm)."
+        return LessonStep(
+            name, formula, explanation, self._shape("x", "query", "d_model"), pictures, code, hand
+        )
+
+    def _projections(self, name: str) -> LessonStep:
+        steps = self.steps
+        projected = steps.q if steps.q_projected is None else steps.q_projected
+        hand = self._linear(
+            "q", self.attention.query, steps.query_input[self.row], projected[self.row]
+        )
+        formula = r"q = x W^Q + b^Q,\quad k = y W^K + b^K,\quad v = y W^V + b^V"
+        if getattr(self.attention.query, "bias", True) is None:
+            formula = r"q = x W^Q,\quad k = y W^K,\quad v = y W^V"
+        more = ""
+        if self.site.n_key_heads < self.site.n_heads:
+            more += (
+                f" {self.site.n_heads} heads of queries share {self.site.n_key_heads} of keys and "
+                f"values: this one reads the keys of head {steps.key_head + 1} of these."
+            )
+        if steps.q_projected is not None:
+            more += " Queries and keys are normed, each by itself."
+        pictures = [self._of_query("q", steps.q), self._of_key("k", steps.k)]
+        if steps.q_rotated is not None:
+            more += (
+                " Then queries and keys are turned, two numbers at a time, by an angle that grows "
+                "with their position (rotary positions): so their product depends on how far "
+                "apart they stand."
+            )
+            pictures += [
+                self._of_query("q, turned", steps.q_rotated),
+                self._of_key("k, turned", steps.k_rotated),
+            ]
+        return LessonStep(
+            name,
+            formula,
+            "Three matrices make of each vector a query (q), a key (k) and a value (v). "
+            f"Queries come from the {self.query_title}, keys and values from "
+            f"the {self.key_title}.{more}",
+            self._shape("q", "query", "d_head") + self._shape("; k and v", "key", "d_head"),
+            [*pictures, self._of_key("v", steps.v)],
+            self._code(
+                (type(self.attention).forward, "self.query(", "self.keys_values("),
+                (type(self.attention).keys_values, "self.key(", "return"),
+            ),
+            hand,
+        )
+
+    def _scores(self, name: str) -> LessonStep:
+        steps = self.steps
+        query, key = steps.compared
+        products = query[self.row].astype(float) * key[self.column]
+        order = np.argsort(-np.abs(products))[:3]
+        pairs = [[query[self.row, i], key[self.column, i]] for i in order]
+        rest = float(products.sum() - products[order].sum())
+        texts, total = by_hand(sum_of_products, [*pairs, [rest]])
+        terms = " + ".join(f"{a} · {b}" for a, b in zip(texts[0:-1:2], texts[1:-1:2], strict=True))
+        left = len(products) - len(order)
+        return LessonStep(
+            name,
+            r"s = q\,k^{\mathsf T}",
+            "How well does a query match a key? Their dot product says.",
+            self._shape("s", "query", "key"),
+            [self._weights_like("q·kᵀ", steps.scores)],
+            self._code(
+                (type(self.attention).forward, "self.scores("),
+                (type(self.attention.scores).forward, "@"),
+            ),
+            f"{self.pair}: {terms} + {texts[-1]} (the other {left}) = **{total}**.",
+        )
+
+    def _scaling(self, name: str) -> LessonStep:
+        steps = self.steps
+        before = steps.scores[self.row, self.column]
+        if "scaling" in self.ablated:
+            hand = f"{self.pair}: {before:.2f}, and stays so: scaling is left out."
+        else:
+            root = math.sqrt(self.width)
+            texts, result = by_hand(lambda s: s[0] / root, [[before]])
+            hand = f"{self.pair}: {texts[0]} ÷ √{self.width} = **{result}**."
+        explanation = (
+            "Sums of many products are large, and softmax of large numbers puts all weight on one "
+            "key. Dividing by the root of their number keeps them in size."
+        )
+        if isinstance(self.attention.scores, FourthRootScores):
+            explanation += (
+                " This model divides q and k each by the fourth root, which comes to the same."
+            )
+        spread = f"{np.std(steps.scores):.2f} before, {np.std(steps.scaled):.2f} after"
+        return LessonStep(
+            name,
+            r"s' = \frac{s}{\sqrt{d_{\mathrm{head}}}}",
+            f"{explanation} Standard deviation of all scores: {spread}.",
+            self._shape("s'", "query", "key"),
+            [self._weights_like("s ÷ √d_head", steps.scaled)],
+            self._code((type(self.attention.scores).forward, "**")),
+            hand,
+        )
+
+    def _mask(self, name: str) -> LessonStep:
+        steps = self.steps
+        masked = np.where(steps.mask, steps.scaled, np.nan)
+        may = "may" if steps.mask[self.row, self.column] else "may not"
+        hidden = int((~steps.mask).sum())
+        visible = np.flatnonzero(steps.mask[self.row])
+        only = " The only key it may attend to gets all its weight." if len(visible) == 1 else ""
+        return LessonStep(
+            name,
+            r"s'_{ij} = -\infty \;\text{ where } i \text{ may not attend to } j",
+            f"Pairs that may not attend to each other: {hidden} of {steps.mask.size}, hatched.",
+            self._shape("mask", "query", "key"),
+            [self._weights_like("masked scores", masked)],
+            self._code((type(self.attention.softmax).forward, "mask")),
+            f"{self.pair}: the query **{may}** attend to this key; of {steps.mask.shape[1]} keys "
+            f"it may attend to {len(visible)}.{only}",
+        )
+
+    def _softmax(self, name: str) -> LessonStep:
+        steps = self.steps
+        return LessonStep(
+            name,
+            r"w_{ij} = \frac{e^{s'_{ij}}}{\sum_j e^{s'_{ij}}}",
+            "Each row becomes shares of 1: e to the score, of the sum of all in the row.",
+            self._shape("w", "query", "key"),
+            [
+                self._weights_like(
+                    "weights", np.where(steps.mask, steps.weights, np.nan), weights=True
+                )
+            ],
+            self._code((type(self.attention.softmax).forward, ".softmax(")),
+            self._share(),
+        )
+
+    def _values(self, name: str) -> LessonStep:
+        steps, row = self.steps, self.row
+        weights, values = steps.weights[row].astype(float), steps.v[:, 0].astype(float)
+        order = np.argsort(-weights)[:3]
+        rest = float(weights @ values - weights[order] @ values[order])
+        texts, total = by_hand(sum_of_products, [*([weights[i], values[i]] for i in order), [rest]])
+        terms = " + ".join(
+            f"{texts[2 * n]} · {texts[2 * n + 1]} (“{formats.escaped(self.key[i])}”)"
+            for n, i in enumerate(order)
+        )
+        return LessonStep(
+            name,
+            r"h = w\,v",
+            "Each query takes from every key its value, as much as its weight says.",
+            self._shape("h", "query", "d_head"),
+            [self._of_key("v", steps.v), self._of_query("h = w·v", steps.head_output)],
+            self._code((type(self.attention).forward, "@ v")),
+            f"First number of **{self.token}**: {terms} + {texts[-1]} (all others) = **{total}**.",
+        )
+
+    def _concatenation(self, name: str) -> LessonStep:
+        steps, head = self.steps, self.steps.head
+        first = head * self.width
+        pictures = [
+            replace(
+                self._of_query("all heads, side by side", steps.concatenated),
+                bands=self.heads,
+                band=head,
+            )
+        ]
+        explanation = f"{self.heads} heads of {self.width} numbers stand side by side."
+        if steps.matrix is None:
+            explanation += (
+                " Each head has matrices of its own here, so there is no single one to cut."
+            )
+        else:
+            far = float(np.abs(steps.concatenated - steps.one_by_one).max())
+            verdict = (
+                "the same" if far <= 1e-6 * max(1, np.abs(steps.concatenated).max()) else "NOT"
+            )
+            explanation += (
+                " One matrix holds the projections of all heads, a slice for each. Each head "
+                f"computed by itself, with its slice alone, gives {verdict}: largest difference "
+                f"**{far:.0e}**."
+            )
+            pictures.append(
+                Matrix(
+                    "Wq, the query projection: a slice a head",
+                    steps.matrix,
+                    "number of q",
+                    "number of x",
+                    bands=self.heads,
+                    band=head,
+                    across=False,
+                )
+            )
+        return LessonStep(
+            name,
+            self._all_heads(),
+            explanation,
+            self._shape("concat", "query", "heads · d_head"),
+            pictures,
+            self._code(
+                (type(self.attention).split, "return"), (type(self.attention).forward, "flatten(")
+            ),
+            f"Head {head + 1}'s numbers are numbers {first + 1} to {first + self.width} of "
+            f"**{self.token}**; the first is **{steps.concatenated[self.row, first]:.2f}**.",
+        )
+
+    def _output(self, name: str) -> LessonStep:
+        steps, row = self.steps, self.row
+        return LessonStep(
+            name,
+            rf"o = {self._all_heads()}\, W^O + b^O",
+            "A last matrix mixes what the heads found, and makes it as wide as x again.",
+            self._shape("o", "query", "d_model"),
+            [self._of_query("o", steps.output)],
+            self._code((type(self.attention).forward, "self.output(")),
+            self._linear("o", self.attention.output, steps.concatenated[row], steps.output[row]),
+        )
+
+    def _residual(self, name: str) -> LessonStep:
+        steps, row = self.steps, self.row
+        sublayer, norm = self._names()
+        pictures = [self._of_query("x + o", steps.added)]
+        if "residual" in self.ablated:
+            formula, explanation = (
+                r"o",
+                "What was there before is left out: only what the heads found.",
+            )
+            hand = f"First number of **{self.token}**: **{steps.added[row, 0]:.2f}**, from o alone."
+        else:
+            formula = r"x + o"
+            explanation = "What the heads found is added to what was there, so nothing is lost."
+            texts, total = by_hand(sum, [[steps.residual[row, 0], steps.output[row, 0]]])
+            hand = f"First number of **{self.token}**: {texts[0]} + {texts[1]} = **{total}**."
+        if steps.pre_norm:
+            explanation += " The norm stands before the next sublayer here (pre-norm)."
+        else:
+            formula = rf"\mathrm{{norm}}({formula})"
+            pictures.append(self._of_query("norm", steps.after))
+            explanation += (
+                " Then each vector is brought to mean 0 and spread 1, scaled and shifted."
+            )
+            mean, spread = steps.added[row].mean(), steps.added[row].std()
+            hand += (
+                f" Mean {mean:.2f} and spread {spread:.2f} of its numbers; normed: "
+                f"**{steps.after[row, 0]:.2f}**."
+            )
+        return LessonStep(
+            name,
+            formula,
+            explanation,
+            self._shape("x", "query", "d_model"),
+            pictures,
+            self._code((type(self.layer).forward, f"self.{sublayer}(", f"self.{norm}(")),
+            hand,
+        )
+
+    def _feed_forward(self, name: str) -> LessonStep:
+        steps, row = self.steps, self.row
+        hidden = steps.hidden[row]
+        feeds_next = self.block.next_norm is sublayers_of(self.layer)[-1][2]
+        between = "" if feeds_next else " Between lies another attention."
+        activation = type(getattr(self.layer.feed_forward, "activation", nn.ReLU())).__name__
+        formula, title = r"\max(0,\, x W_1 + b_1)\, W_2 + b_2", "hidden, after the ReLU"
+        does, gate = "cut at 0", []
+        passed = (
+            f"of {len(hidden)} hidden numbers **{int((hidden > 0).sum())}** are above 0 and pass"
+        )
+        if steps.gate is not None:
+            formula = rf"(\mathrm{{{activation}}}(x W_g) \odot x W_1)\, W_2"
+            does, title = "each number times its gate", "hidden, gated"
+            gate = [self._of_query(f"gate, after the {activation}", steps.gate)]
+        elif activation != nn.ReLU.__name__:
+            formula = rf"\mathrm{{{activation}}}(x W_1 + b_1)\, W_2 + b_2"
+            does, title = "what is below 0 made small", f"hidden, after the {activation}"
+        if activation != nn.ReLU.__name__:
+            passed = f"the largest of {len(hidden)} hidden numbers is **{hidden.max():.2f}**"
+        return LessonStep(
+            name,
+            formula,
+            f"Each token by itself: widened, {does}, and brought back to the width of x; added, "
+            f"and the layer is done.{between}",
+            self._shape("hidden", "query", "d_ff"),
+            [
+                *gate,
+                self._of_query(title, steps.hidden),
+                self._of_query("feed-forward", steps.forward),
+                self._of_query("output of the layer", steps.layer_output),
+            ],
+            self._code(
+                (type(self.layer.feed_forward).forward, "return"),
+                (type(self.layer).forward, "self.feed_forward("),
+            ),
+            f"**{self.token}**: {passed}; its first number leaves the layer as "
+            f"**{steps.layer_output[row, 0]:.2f}**.",
+        )
+
+    # Helpers of the steps
+
+    @property
+    def token(self) -> str:
+        return f"“{formats.escaped(self.query[self.row])}”"
+
+    @property
+    def pair(self) -> str:
+        return f"**{self.token}** · **“{formats.escaped(self.key[self.column])}”**"
+
+    @property
+    def _is_first(self) -> bool:
+        """Whether the attention is the first sublayer of its layer."""
+        return sublayers_of(self.layer)[0][1] is self.attention
+
+    def _names(self) -> tuple[str, str]:
+        """The names of the attention and of its norm in the layer's code."""
+        sublayers = {id(sublayer): name for name, sublayer, _ in sublayers_of(self.layer)}
+        name = sublayers[id(self.attention)]
+        return name, self.layer.sublayers[name]
+
+    def _all_heads(self) -> str:
+        return rf"\mathrm{{concat}}(h_1, \dots, h_{{{self.heads}}})"
+
+    def _of_query(self, title: str, values: np.ndarray) -> Matrix:
+        return Matrix(
+            title, values, f"query ({self.query_title})", "number", self.query, follow=self.row
+        )
+
+    def _of_key(self, title: str, values: np.ndarray) -> Matrix:
+        row_title = f"key ({self.key_title})"
+        return Matrix(title, values, row_title, "number", self.key, follow=self.column)
+
+    def _weights_like(self, title: str, values: np.ndarray, weights: bool = False) -> Matrix:
+        return Matrix(
+            title,
+            values,
+            f"query ({self.query_title})",
+            f"key ({self.key_title})",
+            self.query,
+            self.key,
+            weights,
+            follow=self.row,
+        )
+
+    def _shape(self, name: str, *sides: str) -> str:
+        """As in `x: (query, d_model) = 17 × 128`."""
+        sizes = {
+            "query": len(self.query),
+            "key": len(self.key),
+            "d_model": self.steps.residual.shape[1],
+            "d_head": self.width,
+            "heads · d_head": self.heads * self.width,
+            "d_ff": self.steps.hidden.shape[1],
+        }
+        return f"{name}: ({', '.join(sides)}) = {' × '.join(str(sizes[side]) for side in sides)}"
+
+    def _code(self, *places: tuple) -> str:
+        """The lines of code behind a step, from the source of the functions that ran; each place is
+        a function and texts that select its lines."""
+        return "\n".join(code_lines(function, *marks) for function, *marks in places)
+
+    def _linear(self, name: str, linear: nn.Module, x: np.ndarray, y: np.ndarray) -> str:
+        """The first number of a projection, multiplied out: its three largest products and the
+        rest."""
+        first = self.steps.head * self.width if name == "q" else 0
+        if not isinstance(linear, nn.Linear):
+            return f"First number of {name} for **{self.token}**: **{y[0]:.2f}**."
+        weight = linear.weight[first].float().cpu().numpy().astype(float)
+        products = x.astype(float) * weight
+        order = np.argsort(-np.abs(products))[:3]
+        bias = [] if linear.bias is None else [[float(linear.bias[first])]]
+        rest = float(products.sum() - products[order].sum())
+        texts, total = by_hand(
+            sum_of_products, [*([x[i], weight[i]] for i in order), [rest], *bias]
+        )
+        terms = " + ".join(f"{texts[2 * n]} · {texts[2 * n + 1]}" for n in range(len(order)))
+        added = f" + {texts[-1]} (bias)" if bias else ""
+        return (
+            f"First number of {name} for **{self.token}**, {len(x)} products: {terms} + "
+            f"{texts[2 * len(order)]} (the other {len(x) - len(order)}){added} = **{total}**."
+        )
+
+    def _share(self) -> str:
+        """The score, its exponential, the row's sum, and the weight."""
+        steps = self.steps
+        if not steps.mask[self.row, self.column]:
+            return f"{self.pair}: masked, **{steps.weights[self.row, self.column]:.1%}**."
+        allowed = np.flatnonzero(steps.mask[self.row])
+        scaled = steps.scaled[self.row].astype(float)
+        shift = float(scaled[allowed].max()) if np.abs(scaled[allowed]).max() > SHIFTED else 0.0
+        total = float(np.exp(scaled[allowed] - shift).sum())
+        quotient = multiplied_out(float(scaled[self.column]), shift, total)
+        return (
+            f"{self.pair}: {quotient} in the row: **{steps.weights[self.row, self.column]:.1%}**."
+        )

@@ -1,0 +1,193 @@
+"""Heads: measures, changes, surveys, and one head step by step."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from app.results.memoize import (
+    SMALL_RESULT,
+    memoize,
+    memoize_pass,
+    threads,
+    token_count,
+    total_bytes,
+)
+from app.results.passes import as_trained, attention_of, donor_of, head_of, trace_of
+from app.state import catalog
+from app.state.catalog import ModelView
+from app.state.progress import told
+from app.wording import formats, head_card
+from model.analysis import head_metrics
+from model.checkpoint import SHIPPED, parameters_sha256
+from model.corpus.clearest import ClearExample, Habit, clearest
+from model.corpus.head_counts import RARE, Counts, frequencies, head_counts
+from model.corpus.importance import Example
+from model.corpus.survey import FILE, Survey
+from model.pause import pause
+from model.pretrained.weights import CannotLoad
+from model.probing.head_steps import HeadSteps, compared, head_steps
+from model.probing.run import FINAL, Run
+from model.probing.trace import read_of, trace
+from model.sites import Site
+
+
+def card_of(view: ModelView, run: Run, kind: str, layer: int, head: int) -> str:
+    """One head in words, see labels.card."""
+
+    def make():
+        return head_card.card(trace_of(view, run), kind, head_of(view, run, kind, layer, head))
+
+    return memoize_pass(view, run, ("card", kind, layer, head), make, len)
+
+
+def measured_of(view: ModelView, run: Run) -> dict[str, head_metrics.Measured]:
+    """Measures of all heads."""
+
+    traced = trace_of(view, run)
+
+    def make():
+        with told("Measuring the heads"):
+            return head_metrics.measured(traced, attention_of(view, run))
+
+    return memoize_pass(view, run, "measured", make, lambda result: SMALL_RESULT)
+
+
+def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, head_metrics.Measured]:
+    """Measures of all heads, over several runs of one model."""
+
+    def make():
+        longest = max(map(token_count, runs), default=0)
+        with (
+            threads(view.model, longest),
+            told("Measuring the heads on the example sentences"),
+        ):
+            each = []
+            for run in runs:
+                pause(len(each), len(runs))
+                each.append(head_metrics.measured(trace(view.model, run)))
+            return {
+                kind: head_metrics.over_sentences([measured[kind] for measured in each])
+                for kind in (each[0] if each else ())
+            }
+
+    key = "measured over", view.device, view.stamp, tuple(runs)
+    return memoize(key, make, lambda result: SMALL_RESULT)
+
+
+def survey_of(view: ModelView) -> tuple[Survey | None, str, bool]:
+    """The survey in the folder of a model, or None; then why there is none, as Markdown, and
+    whether that is a file's fault."""
+    folder = catalog.folders().get(view.name)
+    if folder is None:
+        return None, "Its weights are random: there is no survey of what it would learn.", False
+    if view.step != FINAL:
+        return None, f"A survey is of the final weights, not of training step {view.step}.", False
+    try:
+        changed = (folder / FILE).stat().st_mtime_ns
+    except OSError:  # missing or unreadable: `_survey` gives the reason
+        changed = 0
+    return _survey(view, view.name, folder, changed)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _survey(_view: ModelView, name: str, folder, changed: int) -> tuple[Survey | None, str, bool]:
+    """survey_of for a file last modified at `changed`."""
+    again = f"`python -m model survey {name if folder.parent == SHIPPED else folder}`"
+    try:
+        survey = Survey.load(folder)
+    except CannotLoad as error:
+        return None, f"{formats.escaped(str(error))} {again} makes another one.", True
+    except Exception as error:  # the file may hold anything
+        why = formats.escaped(" ".join(str(error).split())[:300] or type(error).__name__)
+        where = formats.escaped(str(folder / FILE))
+        return None, f"{where} cannot be read: {why}. {again} makes another one.", True
+    if survey is None:
+        return None, (
+            f"There is no survey of this model yet. {again} makes one over the validation data "
+            "of its task, or with `--file sentences.tsv` over your own: a line holds a source, "
+            "or source and target with a tab between."
+        ), False  # fmt: skip
+    same = survey.card["parameters"] == parameters_sha256(_view.model)
+    if same and survey.covers(_view.model.sites()):
+        return survey, "", False
+    of = "other heads" if same else "other weights"
+    return None, f"The survey in the folder of this model is of {of}. {again} anew.", True
+
+
+def surveyed_of(view: ModelView, run: Run, survey: Survey) -> dict[str, head_metrics.Measured]:
+    """Measures of all heads, over the sentences of a survey."""
+
+    def make():
+        return survey.measured(trace_of(view, run).sites)
+
+    return memoize_pass(view, run, ("surveyed", survey), make, lambda result: SMALL_RESULT)
+
+
+def clearest_in(
+    view: ModelView, runs: Sequence[Run], habit: Habit, kind: str, layer: int, head: int
+) -> list[ClearExample]:
+    """The runs in which a head shows most clearly what it is named for, the clearest first; `layer`
+    and `head` index a trace's arrays. Raises CannotRead."""
+    texts = [[list(text.ids) for text in read_of(view.model, run).values()] for run in runs]
+    examples = [Example(i, "", tuple(ids), None, None) for i, ids in enumerate(texts, start=1)]
+    frequency = frequencies(examples)
+
+    def counts(run: Run, example: Example) -> Counts:
+        def make():
+            # alignment takes one pass per token
+            aligned = example.number if habit.needs_alignment else 0
+            (counted,) = head_counts(view.checkpoint, [example], frequency, aligned)
+            return counted
+
+        # How rare a token is depends on all runs.
+        key = "counts", habit.needs_alignment, habit.number == RARE and tuple(runs)
+        return memoize_pass(view, run, key, make, lambda result: SMALL_RESULT)
+
+    with told("Measuring the heads on each sentence"):
+        each = [counts(*both) for both in zip(runs, examples, strict=True)]
+    return clearest(each, habit, kind, layer, head)
+
+
+def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
+    """How much masks and changes move each head, (layers, heads): the share of a row's weight that
+    moved, compared with the model as trained, mean over rows."""
+
+    now, before = (attention_of(view, version) for version in (run, as_trained(run)))
+
+    def make():
+        changed = {kind: [] for kind in now}
+        for kind, layers in changed.items():
+            for both in zip(now[kind], before[kind], strict=True):
+                pause()
+                layers.append(head_metrics.total_variation(*both))
+        return {kind: np.stack(layers) for kind, layers in changed.items()}
+
+    return memoize_pass(view, run, "change", make, total_bytes)
+
+
+def head_steps_of(
+    view: ModelView, run: Run, site: Site, head: int, ablated: Sequence[str] = ()
+) -> HeadSteps:
+    """One head step by step, optionally with steps ablated."""
+    ablated = tuple(ablated)
+
+    def make():
+        given = view.checkpoint.given(run, donor_of(view, run))
+        return head_steps(view.model, run, site, head, ablated, given)
+
+    return memoize_pass(
+        view, run, ("inside", site, head, ablated), make, lambda result: result.nbytes
+    )
+
+
+def compared_of(view: ModelView, run: Run, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Queries and keys of a kind as they enter the scores. Raises CannotChange."""
+
+    def make():
+        given = view.checkpoint.given(run, donor_of(view, run))
+        return compared(view.model, run, kind, given)
+
+    return memoize_pass(
+        view, run, ("compared", kind), make, lambda pair: sum(a.nbytes for a in pair)
+    )

@@ -1,0 +1,40 @@
+"""Layers: blocks with their shapes, the residual stream, the logit lens."""
+
+import numpy as np
+import torch
+
+from app.results.memoize import memoize_pass
+from app.results.passes import trace_of
+from app.state.catalog import ModelView
+from app.state.progress import told
+from model.analysis import architecture, residual
+from model.probing.run import Run
+from model.probing.sites import embeddings_of
+
+
+def blocks_of(view: ModelView, run: Run) -> list[architecture.Block]:
+    """The model as blocks, with their shapes for these texts."""
+    texts = trace_of(view, run).texts
+    return architecture.blocks(view.model, {side: len(text.ids) for side, text in texts.items()})
+
+
+def lens_of(
+    view: ModelView, run: Run, written: bool = False, rows: slice = residual.ALL
+) -> residual.Lens:
+    """The logit lens: predictions after each layer, for some rows of the logits; `written` as in
+    trace_of."""
+
+    traced = trace_of(view, run, written)
+
+    def make():
+        with told("Reading the residual stream"):
+            return residual.lens(view.model, traced, rows)
+
+    return memoize_pass(view, run, ("lens", written, str(rows)), make, lambda result: result.nbytes)
+
+
+def vectors_of(view: ModelView, run: Run) -> np.ndarray:
+    """The token embeddings of the first text, (length, d_model)."""
+    weight = embeddings_of(view.model)[0].token.weight
+    text, *_ = trace_of(view, run).texts.values()
+    return weight[torch.tensor(text.ids, device=weight.device)].float().cpu().numpy()

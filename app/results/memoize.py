@@ -1,0 +1,148 @@
+"""Each result is computed once, in this session's turn: queue, threads, cache."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from threading import Lock
+
+import numpy as np
+import streamlit as st
+import torch
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from app.server.fair_queue import FairQueue
+from app.state.cache import ByteBoundedCache
+from app.state.catalog import ModelView
+from app.wording import notices
+from model.pause import pause, pausing
+from model.probing.run import Run
+
+CORES = torch.get_num_threads()
+SHORT = 400  # tokens; longer texts are faster on all cores, and take much memory
+CACHE_BYTES = 512 * 2**20  # bytes of results: traces of a few long texts
+MOST_RESULTS = 256  # results of about eighty short texts
+SMALL_RESULT = 10_000  # bytes: roughly the size of a few numbers per head
+
+
+QUEUE = FairQueue(CORES)  # more sessions at once would only compete for the cores
+FILES = Lock()  # held by the one whose file is made
+LOOK = 0.2  # seconds between two looks whether who waits for it has left
+
+
+@contextmanager
+def threads(model: torch.nn.Module, tokens: int, cores: int | None = None) -> Iterator[None]:
+    """This session's turn with a model, on one core for a short text: more threads would wait for
+    each other at every small product, especially while a browser on the same machine is drawing.
+
+    Between the steps of what takes long others have their turns. A run that was stopped, by hand or
+    by a broken connection, ends at the next step. The run after it has the same model, and waits:
+    hooks of one would fire in the other.
+    """
+    if QUEUE.is_mine:
+        yield
+        return
+    is_large = tokens >= SHORT
+    taken = partial(_take_cores, cores or (CORES if is_large else 1))
+    with ExitStack() as notice:
+
+        def waits(ahead: int) -> None:
+            notice.close()
+            notice.enter_context(st.spinner(notices.queue_position(ahead)))
+
+        with QUEUE.turn(model, waits, large=is_large, taken=taken):
+            notice.close()
+            try:
+                with pausing(_give_way):
+                    yield
+            finally:  # not the earlier number: that may be another session's single core
+                torch.set_num_threads(CORES)
+
+
+def _take_cores(count: int) -> None:
+    torch.get_num_threads()  # a thread asks for the process's number once, and would forget its own
+    torch.set_num_threads(count)
+
+
+def _give_way(done: int, total: int) -> None:
+    """Between two steps: ends the work of those who have left, and lets others compute."""
+    _end_if_left()
+    QUEUE.pause(lambda ahead: _end_if_left())
+
+
+def _end_if_left() -> None:
+    """Ends a run of the script whose browser is gone, or has asked for another."""
+    if context := get_script_run_ctx(suppress_warning=True):
+        context.yield_check()
+
+
+class AskerLeft(Exception):
+    """Nobody waits any more for what is computed."""
+
+
+def made(make: Callable[[], bytes]) -> Callable[[], bytes]:
+    """`make` for a file that this session may ask for, outside of its runs: one at a time, as each
+    takes a core, and memory. Where the session is gone it ends at the next pause."""
+    session = get_script_run_ctx().session_id
+
+    def end_if_left(done: int = 0, total: int = 0) -> None:
+        if runtime.exists() and not runtime.get_instance().is_active_session(session):
+            raise AskerLeft
+
+    def once() -> bytes:
+        with suppress(AskerLeft):
+            while not FILES.acquire(timeout=LOOK):
+                end_if_left()
+            try:
+                with pausing(end_if_left):
+                    pause()
+                    return make()
+            finally:
+                FILES.release()
+        return b""
+
+    return once
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """PyTorch has no error class for the CPU's memory; only its message tells."""
+    ours = isinstance(error, (MemoryError, torch.OutOfMemoryError))
+    return ours or "can't allocate memory" in str(error)
+
+
+def token_count(run: Run) -> int:
+    """The number of tokens in all texts together."""
+    return sum(len(text.ids) for text in run.texts)
+
+
+@st.cache_resource(show_spinner=False)
+def results_cache() -> ByteBoundedCache:
+    return ByteBoundedCache(CACHE_BYTES, MOST_RESULTS)
+
+
+def memoize(key: tuple, make: Callable, size: Callable):
+    """The result of `make()` for a key, computed once; `size(result)` is its size in bytes."""
+    # Never wait while holding a turn: deadlock.
+    return results_cache().get(key, make, size, waits=not QUEUE.is_mine)
+
+
+def memoize_drawing(view: ModelView, run: Run, name, make: Callable, size: Callable):
+    """`memoize` for a run and a `name`: something drawn from results, without a forward pass."""
+    return memoize((name, view.device, view.stamp, run), make, size)
+
+
+def memoize_pass(
+    view: ModelView, run: Run, name, make: Callable, size: Callable, cores: int | None = None
+):
+    """As `memoize_drawing`, of what is computed: when this session has its turn; on so many
+    `cores`, or as the length of its texts asks for."""
+
+    def once():
+        with threads(view.model, token_count(run), cores):
+            return make()
+
+    return memoize_drawing(view, run, name, once, size)
+
+
+def total_bytes(by_kind: dict[str, np.ndarray]) -> int:
+    return sum(array.nbytes for array in by_kind.values())

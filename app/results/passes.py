@@ -1,0 +1,201 @@
+"""One forward pass of a run, and what can be read off its trace."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from app.results.memoize import SMALL_RESULT, memoize, memoize_pass, threads
+from app.state import catalog
+from app.state.catalog import ModelView
+from app.state.progress import told
+from model.analysis import finite, leak, positions
+from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
+from model.analysis.reading import LabelledWeights, Reading
+from model.checkpoint import Checkpoint
+from model.decoding.generate import Generation, How
+from model.masks import Masks
+from model.probing import long_trace
+from model.probing.long_trace import LongTrace, Weights
+from model.probing.run import Run
+from model.probing.trace import TooLarge, Trace, bytes_of_weights, read_of
+from model.tokenizer import Encoding
+
+NO_TEXT = Encoding((), (), ())
+LARGEST_TRACE = 2**30  # bytes of weights; those of a longer text are reduced during the pass
+
+
+def donor_of(view: ModelView, run: Run) -> Checkpoint | None:
+    """A view of the model that patches are taken from; None if it is the run's own model."""
+    other = run.other
+    if other is None or (other.checkpoint, other.step) == (view.name, view.step):
+        return None
+    return catalog.view_of(other.checkpoint, other.step, view.device).checkpoint
+
+
+def trace_of(view: ModelView, run: Run, written: bool = False) -> Trace | LongTrace:
+    """The trace of one pass; `written`: over a generated target, see Checkpoint.given. If the
+    weights would fill the memory, a LongTrace; `attention_of` then computes them. Raises CannotRead
+    and CannotChange."""
+
+    def make():
+        if is_whole(view, run):
+            with suppress(TooLarge):
+                return _trace(view, run, written)
+        with told("Running the model on a long text"):
+            return view.checkpoint.long_trace_run(run, donor_of(view, run), written)
+
+    return memoize_pass(view, run, ("trace", written), make, lambda result: result.nbytes)
+
+
+def _trace(view: ModelView, run: Run, written: bool) -> Trace:
+    with told("Running the model"):
+        return view.checkpoint.trace_run(run, donor_of(view, run), written)
+
+
+def is_whole(view: ModelView, run: Run) -> bool:
+    """Whether all weights of a run fit into LARGEST_TRACE. Raises CannotRead."""
+    weights = bytes_of_weights(view.model.sites(), read_of(view.model, run))
+    return weights <= LARGEST_TRACE
+
+
+def whole_trace_of(view: ModelView, run: Run, written: bool = False) -> Trace:
+    """Like trace_of, always with the weights of all heads; raises TooLarge if they do not fit."""
+    if is_whole(view, run):
+        traced = trace_of(view, run, written)
+        if isinstance(traced, Trace):
+            return traced
+    name, make = ("whole trace", written), partial(_trace, view, run, written)
+    return memoize_pass(view, run, name, make, lambda result: result.nbytes)
+
+
+def attention_of(view: ModelView, run: Run, written: bool = False) -> Mapping[str, Weights]:
+    """Kind → the weights of all its heads, (layers, heads, query, key); for a long text each layer
+    is computed on demand."""
+    return long_trace.attention_of(view.model, trace_of(view, run, written))
+
+
+def head_of(view: ModelView, run: Run, kind: str, layer: int, head: int) -> np.ndarray:
+    """The weights of one head, (query, key)."""
+    traced = trace_of(view, run)
+    if isinstance(traced, Trace):
+        return traced.attention[kind][layer, head]
+
+    def make():
+        # a copy, so that the other heads can be freed
+        return attention_of(view, run)[kind][layer][head].copy()
+
+    return memoize_pass(view, run, ("head", kind, layer, head), make, lambda result: result.nbytes)
+
+
+def picture_of(
+    view: ModelView, run: Run, kind: str, layer: int, head: int, reading: Reading
+) -> LabelledWeights:
+    """One head, or a mean over heads, as `reading` asks."""
+    traced = trace_of(view, run)
+
+    def make():
+        weights = attention_of(view, run)[kind]
+        return reading.apply(weights, layer, head, *traced.texts_of(kind))
+
+    if isinstance(traced, Trace):
+        return make()
+    name = "picture", kind, layer, head, reading
+    return memoize_pass(view, run, name, make, lambda result: result.weights.nbytes)
+
+
+def target_of(
+    view: ModelView,
+    text: str,
+    masks: Masks = Masks(),
+    pad_to: int = 0,
+    changes: str = "",
+    other: Run | None = None,
+) -> Encoding:
+    """The model's translation of a text, with patches from another run. Raises CannotRead and
+    CannotChange."""
+
+    def make():
+        donor = donor_of(view, Run((), other=other))
+        tokens = len(view.tokenizer.encode(text).ids)
+        with threads(view.model, tokens), told("Writing the target"):
+            return view.checkpoint.translate(text, masks, pad_to, changes, other, donor)
+
+    weights = view.name, view.step, view.device, view.stamp
+    key = "target", *weights, text, masks, pad_to, changes, other
+    return memoize(key, make, lambda result: SMALL_RESULT)
+
+
+def generation_of(view: ModelView, run: Run, how: How, beginning: Sequence[int] = ()) -> Generation:
+    """The model's output for the first text of a run, step by step. Raises CannotRead and
+    CannotChange."""
+    run = replace(run, texts=(run.texts[0], *(NO_TEXT for _ in run.texts[1:])))
+
+    def make():
+        with told("Writing"):
+            return view.checkpoint.generate(run, how, beginning, donor=donor_of(view, run))
+
+    key = "generated", how, tuple(beginning)
+    return memoize_pass(view, run, key, make, lambda result: result.nbytes)
+
+
+def as_trained(run: Run) -> Run:
+    """The same run with all masks on and without changes."""
+    return replace(run, masks=Masks(), changes=())
+
+
+def log_probability(view: ModelView, run: Run) -> float:
+    """The total log-probability of the predicted tokens of a run."""
+    return float(np.nansum(np.log(answers_of(view, run).wanted)))
+
+
+def is_unlike(domain: Domain, view: ModelView, run: Run) -> bool:
+    """Whether the first text of a run is unlike the training text."""
+    traced = trace_of(view, run)
+
+    def make():
+        text = view.tokenizer.decode(run.texts[0].ids)
+        measures = {SPLIT: split_share(view.tokenizer, text)}
+        if SURPRISE in domain.ranges:
+            measures[SURPRISE] = surprise(traced)
+        return domain.excludes(measures)
+
+    return memoize_pass(view, run, "unlike", make, lambda result: SMALL_RESULT)
+
+
+def not_finite_of(view: ModelView, run: Run) -> tuple[str, list[str]]:
+    """Where NaN or infinite numbers first appear in a run, in words, or ""; and the names of the
+    parameters that hold some. Raises CannotRead and CannotChange."""
+    traced = trace_of(view, run)
+    of_model = Run((), checkpoint=run.checkpoint, step=run.step)
+    name, spoilt = "not finite", partial(finite.parameters_not_finite, view.model)
+    return (
+        memoize_pass(view, run, name, lambda: finite.begins(traced), lambda result: SMALL_RESULT),
+        memoize_pass(view, of_model, name, spoilt, lambda result: SMALL_RESULT),
+    )
+
+
+def leaks_of(view: ModelView, run: Run) -> list[leak.Leak]:
+    """Attention to positions that the training masks would hide."""
+    traced = trace_of(view, run)
+    return memoize_pass(
+        view,
+        run,
+        "leaks",
+        lambda: leak.leaks(traced, attention_of(view, run)),
+        lambda result: SMALL_RESULT,
+    )
+
+
+def moved_of(view: ModelView, run: Run) -> np.ndarray:
+    """The change in log-probability of each predicted token, (row,), due to the run's changes."""
+    now, before = (answers_of(view, version).wanted for version in (run, replace(run, changes=())))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(now) - np.log(before)
+
+
+def answers_of(view: ModelView, run: Run) -> positions.Predictions:
+    """The model's predictions in this run."""
+    return positions.predictions(trace_of(view, run))

@@ -1,0 +1,88 @@
+"""Positional encodings: tables, rotations, and runs under other positions."""
+
+import numpy as np
+import streamlit as st
+import torch
+
+from app.results.memoize import SMALL_RESULT, memoize, memoize_pass, threads, total_bytes
+from app.results.passes import trace_of, whole_trace_of
+from app.state.catalog import ModelView
+from app.state.progress import told
+from model.analysis import positions
+from model.families.rotary import angles
+from model.probing.position_tables import full_table
+from model.probing.run import Run
+from model.probing.sites import embedding_of, sides_of
+from model.variants import PositionsFromOne
+
+
+def positional_table(view: ModelView, side: str) -> np.ndarray:
+    """All rows of the model's positional table for a side, (position, d_model)."""
+    embedding = embedding_of(view.model, sides_of(view.model)[side])
+    table = full_table(embedding.position, view.model.config.max_length)
+    return table.float().cpu().numpy()
+
+
+def rotation_of(view: ModelView, run: Run) -> np.ndarray:
+    """Rotation angles of rotary positions in radians, (position, pair)."""
+    config, traced = view.model.config, trace_of(view, run)
+    length = len(traced.texts[traced.predicted.name].ids)
+    return angles(config.rotary, config.d_head, length, torch.float32).numpy()
+
+
+@st.cache_resource(show_spinner=False)
+def positions_by_scale(length: int = 64, d_model: int = 128) -> dict[int, np.ndarray]:
+    """Scale N → the positional table of mr-raccoon-97/vanilla-transformer, (length, d_model)."""
+    scales = (1, 10, 100, 1000, 10000)
+    return {scale: PositionsFromOne(length, d_model, scale).table.numpy() for scale in scales}
+
+
+def effect_of(view: ModelView, run: Run, kind: str, shift: int) -> positions.PositionEffect:
+    """The effect of another kind of positions (model/analysis/positions.py)."""
+    shift, before = shift if kind == "shifted" else 0, whole_trace_of(view, run)
+
+    def make():
+        with told("Running the model under other positions"):
+            return positions.effect(view.model, before, kind, shift)
+
+    return memoize_pass(
+        view,
+        run,
+        ("positions", kind, shift),
+        make,
+        lambda result: SMALL_RESULT + total_bytes(result.moved),
+    )
+
+
+def written_under(view: ModelView, text: str, kind: str, shift: int) -> str:
+    """The model's translation of a text under another kind of positions."""
+    shift = shift if kind == "shifted" else 0
+
+    def make():
+        changes = positions.with_positions(Run(()), kind, shift).changes
+        tokens = len(view.tokenizer.encode(text).ids)
+        with threads(view.model, tokens), told("Writing the target"):
+            target = view.checkpoint.translate(text, changes=changes)
+            return view.tokenizer.target.decode(target.ids)
+
+    key = ("written", view.name, view.step, view.device, view.stamp, text, kind, shift)
+    return memoize(key, make, len)
+
+
+def reordered_of(
+    view: ModelView, run: Run, first: int, second: int, kind: str = ""
+) -> positions.Reordered:
+    """Two tokens of the first text swapped, with the model's own positions or those of a `kind`."""
+    order = positions.swap(len(run.texts[0].ids), first, second)
+
+    def make():
+        with told("Running the model on both orders"):
+            return positions.reordered(view.model, run, order, kind)
+
+    return memoize_pass(
+        view,
+        run,
+        ("reordered", order, kind),
+        make,
+        lambda result: SMALL_RESULT + 2 * result.before.nbytes,
+    )

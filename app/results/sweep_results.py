@@ -1,0 +1,57 @@
+"""Sweeps: one change at a time, and what that costs."""
+
+from app.results import memoize
+from app.results.memoize import CORES, SHORT, SMALL_RESULT, threads, token_count
+from app.results.passes import donor_of
+from app.state.catalog import ModelView
+from app.state.progress import told
+from app.wording import change_texts
+from model.probing.run import Run
+from model.probing.sweeps import Score, Sweep, changes_of
+from model.probing.trace import CannotRead, read_of
+
+# Limits of a sweep: in tokens (about ten seconds for a small model on two cores), in tokens ×
+# parameters (about a minute), and in tokens × parameters below which it is not noticeable.
+MAX_SWEEP_TOKENS, MAX_SWEEP_WORK, UNNOTICED_WORK = 500_000, 2 * 10**12, 5 * 10**10
+
+
+def is_quick(view: ModelView, run: Run) -> bool:
+    """Whether a sweep over all heads is too fast to be noticed. Raises CannotRead."""
+    work = tokens_of_sweep(view, run, "heads") * view.parameters
+    return token_count(run) < SHORT and work <= UNNOTICED_WORK
+
+
+def sweep_of(
+    view: ModelView, run: Run, name: str, score: Score = Score(), further: bool = False
+) -> Sweep:
+    """The effects of a sweep's changes (see SWEEPS in model/probing/sweeps.py) on a score of the
+    run, as far as measured: after the first pass, or with `further` after one more. Raises
+    CannotChange."""
+    key = ("sweep", name, score), view.device, view.stamp, run
+    known = memoize.results_cache().known(key)
+    if known is None or (further and known.missing):
+        # Its batches keep all cores at work.
+        with threads(view.model, token_count(run), CORES), told("One change at a time"):
+            donor = donor_of(view, run)
+            known = next(view.checkpoint.sweeping(run, name, score, donor, known))
+        memoize.results_cache().put(key, known, SMALL_RESULT + known.nbytes)
+    return known
+
+
+def most_tokens(view: ModelView) -> int:
+    """The largest number of tokens that one sweep may run through a model."""
+    return min(MAX_SWEEP_TOKENS, MAX_SWEEP_WORK // view.parameters)
+
+
+def tokens_of_sweep(view: ModelView, run: Run, name: str) -> int:
+    """The number of tokens that a sweep runs through the model. Raises CannotRead."""
+    each = sum(len(text.ids) for text in read_of(view.model, run).values())
+    return each * len(changes_of(view.model, run, name))
+
+
+def check_removals(view: ModelView, run: Run) -> None:
+    """Raises CannotRead if the text is too long to hide its tokens one by one."""
+    lengths = [len(text.ids) for text in read_of(view.model, run).values()]
+    tokens, most = lengths[0] * sum(lengths), MAX_SWEEP_WORK // view.parameters
+    if tokens > most:
+        raise CannotRead(change_texts.too_many_removals(tokens, most))

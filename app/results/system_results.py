@@ -1,0 +1,101 @@
+"""Other implementations of the same model, and torch.nn.Transformer."""
+
+import statistics
+import time
+from dataclasses import dataclass
+
+import streamlit as st
+import torch
+
+from app.results.memoize import SMALL_RESULT, memoize_pass
+from app.state.catalog import ModelView
+from app.state.progress import told
+from model.analysis import family, lineage
+from model.presets import GENERATOR
+from model.probing.reference import Reference, ReferenceTrace
+from model.probing.run import Run
+from model.probing.trace import ids_of, read_of
+
+
+@st.cache_resource(max_entries=2, show_spinner="Building one model of every system …")
+def _members(vocab_size: int, max_length: int) -> dict[str, torch.nn.Module]:
+    with GENERATOR:
+        return family.members(vocab_size, max_length)
+
+
+def family_of(view: ModelView, run: Run) -> dict:
+    """How the presets differ, measured on the texts of a run (model/analysis/family.py), with the
+    number of `tokens`. Raises CannotRead."""
+    config = view.model.config
+
+    def make():
+        src, tgt = ids_of(view.model, read_of(view.model, run))
+        models = _members(len(view.tokenizer), config.max_length)
+        with told("Measuring the differences"), torch.no_grad():
+            return family.measure(models, src, tgt) | {"tokens": src.shape[1]}
+
+    return memoize_pass(view, run, "family", make, lambda result: 10 * SMALL_RESULT)
+
+
+@st.cache_resource(max_entries=2, show_spinner="Building the models between the paper and Llama …")
+def _lineage(vocab_size: int, max_length: int) -> dict[str, torch.nn.Module]:
+    with GENERATOR:
+        return lineage.members(vocab_size, max_length)
+
+
+def lineage_of(view: ModelView, run: Run) -> dict[str, lineage.SwapEffect]:
+    """What each later part changes on the first text of a run (model/analysis/lineage.py). Raises
+    CannotRead."""
+
+    def make():
+        text, *_ = read_of(view.model, run).values()
+        models = _lineage(len(view.tokenizer), view.model.config.max_length)
+        with told("Measuring the differences"):
+            return lineage.effects(models, torch.tensor([text.ids]), text.tokens)
+
+    def size(effects):
+        return sum(effect.nbytes for effect in effects.values())
+
+    return memoize_pass(view, run, "lineage", make, size)
+
+
+@st.cache_resource(show_spinner=False)
+def three_words() -> family.ThreeWords:
+    """Van Dijck's first example."""
+    with GENERATOR:
+        return family.three_words()
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Median seconds of a forward pass without hooks."""
+
+    ours: float
+    theirs: float
+
+
+def reference_of(view: ModelView, run: Run) -> tuple[ReferenceTrace, Timing] | None:
+    """The same pass in torch.nn.Transformer; None if it cannot express the model."""
+    if view.twin is None:
+        return None
+
+    def make():
+        reference = view.reference
+        reference_trace = reference.trace(view.model, run, view.checkpoint.means)
+        return reference_trace, _time(view, reference, run)
+
+    return memoize_pass(view, run, "reference", make, lambda result: result[0].nbytes)
+
+
+@torch.no_grad()
+def _time(view: ModelView, reference: Reference, run: Run, rounds: int = 5) -> Timing:
+    ids = ids_of(view.model, read_of(view.model, run))
+    masks = run.masks.build(view.model, *ids)
+    passes = (lambda: view.model(*ids, *masks), lambda: reference(*ids, run.masks))
+    seconds = [[], []]
+    for _ in range(rounds):
+        for forward, measured in zip(passes, seconds, strict=True):
+            start = time.perf_counter()
+            forward().sum().item()  # item() waits for a GPU to finish
+            measured.append(time.perf_counter() - start)
+    return Timing(*map(statistics.median, seconds))

@@ -1,0 +1,81 @@
+"""Words: alignment between source and target, attribution of a prediction."""
+
+from app.results.memoize import CORES, SMALL_RESULT, memoize_pass
+from app.results.passes import donor_of, whole_trace_of
+from app.results.sweep_results import check_removals
+from app.state.catalog import ModelView
+from app.state.progress import told
+from model.analysis import alignment
+from model.analysis.alignment import HeadAlignment, WordWeights
+from model.analysis.attribution import Attribution, attribution
+from model.analysis.decomposition import Decomposition, decomposition
+from model.probing.run import FINAL, Run
+from model.probing.sweeps import Score
+
+REMOVALS = "Without one source token at a time"
+
+
+def word_weights_of(view: ModelView, run: Run) -> WordWeights:
+    """Attention between the words of both texts (model/analysis/alignment.py)."""
+    traced = whole_trace_of(view, run)
+    key = "word weights"
+    return memoize_pass(
+        view, run, key, lambda: alignment.of_trace(traced), lambda r: r.weights.nbytes
+    )
+
+
+def influence_of(view: ModelView, run: Run) -> WordWeights:
+    """How much log-probability each target word loses without each source word. Raises CannotRead
+    and CannotChange."""
+    check_removals(view, run)
+
+    def make():
+        with told(REMOVALS):
+            given = view.checkpoint.given(run, donor_of(view, run))
+            return alignment.of_influence(view.model, run, given)
+
+    def size(result):
+        return SMALL_RESULT + result.weights.nbytes
+
+    return memoize_pass(view, run, "influence", make, size, CORES)
+
+
+def alignment_of(view: ModelView, run: Run) -> HeadAlignment | None:
+    """The heads that align words, from the model's card or measured on this run; None if the run
+    has no words."""
+    if (known := view.checkpoint.alignment) and view.step == FINAL:
+        return known
+    both = [word_weights_of(view, run)], [influence_of(view, run)]
+    return memoize_pass(
+        view, run, "alignment", lambda: alignment.measured(*both), lambda result: SMALL_RESULT
+    )
+
+
+def decomposition_of(view: ModelView, run: Run, score: Score) -> Decomposition:
+    """A logit as a sum of terms (model/analysis/decomposition.py). Raises CannotRead and
+    CannotChange."""
+
+    def make():
+        given = view.checkpoint.given(run, donor_of(view, run))
+        return decomposition(view.model, run, score.position, score.wanted, score.against, given)
+
+    return memoize_pass(view, run, ("decomposition", score), make, lambda result: SMALL_RESULT)
+
+
+def attribution_of(
+    view: ModelView, run: Run, score: Score, head: tuple[int, int] | None
+) -> Attribution:
+    """Attribution of a predicted token to source words (model/analysis/attribution.py). Raises
+    CannotRead and CannotChange."""
+    check_removals(view, run)
+
+    def make():
+        given = view.checkpoint.given(run, donor_of(view, run))
+        with told(REMOVALS):
+            return attribution(
+                view.model, run, score.position, score.wanted, head, score.against, given
+            )
+
+    return memoize_pass(
+        view, run, ("attribution", score, head), make, lambda result: SMALL_RESULT, CORES
+    )

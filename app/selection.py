@@ -1,0 +1,223 @@
+"""The runs that the settings select, and this session's view of their models.
+
+A page asks here once for its run and view, and passes them on. What cannot be shown ends the page.
+"""
+
+from contextlib import suppress
+from dataclasses import replace
+
+import streamlit as st
+
+from app.results import passes
+from app.state import catalog, lines, settings
+from app.state.catalog import ModelView
+from app.state.messages import NothingToShow, show_message
+from app.state.options import DIFFERENCE, OTHER, TO_OTHER, WITHOUT
+from app.state.session import (
+    Origin,
+    choose,
+    context,
+    current_choices,
+    decoding_settings,
+    memo,
+    values,
+)
+from app.state.settings import MASKS
+from model.masks import Masks
+from model.probing.changes import CannotChange, Change, Patched, check, parse
+from model.probing.run import FINAL, Run
+from model.probing.trace import CannotRead, read_of
+
+MOST_LINES = 50  # typed lines that are traced where each takes a pass
+
+
+def view(run: Run | None = None, device: str = "") -> ModelView:
+    """This session's view of a run's model, or of the selected model. Ends the page if the model
+    cannot be read."""
+    if not catalog.models():
+        show_message("There is no model in assets/checkpoints. Train one: python -m model train")
+        raise NothingToShow
+    chosen = values()
+    name, step = (run.checkpoint, run.step) if run else (chosen["model"], chosen["step"])
+    return _view(name, step, device or catalog.device_of(chosen["device"]))
+
+
+def _view(name: str, step: str, device: str) -> ModelView:
+    try:
+        return catalog.view_for(memo()["session"], name, step, device)
+    except catalog.UnreadableModel as error:
+        show_message(f"{error} Choose another one above, or train it again.")
+        raise NothingToShow from error
+
+
+def text() -> str:
+    """The line that the model reads. Ends the page if there is none."""
+    if not (line := values()["line"]):
+        st.info("Type a sentence into the box above to see what the heads attend to.")
+        raise NothingToShow
+    return line
+
+
+def typed_texts() -> tuple[str, str]:
+    """Source and target of the displayed run as typed; "" for a target that the model writes."""
+    chosen = values()
+    other = chosen["other"].strip() if chosen["shows"] == OTHER else ""
+    return other or chosen["line"], chosen["target"].strip()
+
+
+def masks() -> Masks:
+    return Masks(**{name: values()[name] for name in MASKS})
+
+
+def changes() -> tuple[Change, ...]:
+    """The changes to the model. Raises CannotChange."""
+    parsed = parse(values()["changes"])
+    check(parsed, context().structure.parts)
+    return parsed
+
+
+def subtracted_run() -> Run | None:
+    """The run to subtract if a difference is shown, or else None. Raises CannotRead and
+    CannotChange."""
+    shows = values()["shows"]
+    if shows == DIFFERENCE:
+        return run(changed=False)
+    return other_run() if shows == TO_OTHER else None
+
+
+def other_run() -> Run | None:
+    """The run to compare with and to patch from: another sentence with the same target, another
+    model or training step, other masks; None if none is chosen. Raises CannotRead, also if its
+    model has other heads."""
+    if not context().has_other:
+        return None
+    chosen, plain = values(), run(changed=False)
+    texts = plain.texts
+    name = chosen["other_model"] or chosen["model"]
+    step = chosen["other_step"] or (
+        chosen["step"] if chosen["step"] in catalog.steps(name) else FINAL
+    )
+    if line := chosen["other"].strip():
+        texts = (view().checkpoint.encode(line), *texts[1:])
+    other = replace(
+        plain,
+        texts=texts,
+        masks=Masks() if chosen["other_masks"] else plain.masks,
+        checkpoint=name,
+        step=step,
+    )
+    here, there = (each_view.model.sites() for each_view in (view(), view(other)))
+    if here != there:
+        raise CannotRead(
+            f"“{name}” has other layers or heads than “{chosen['model']}”. Runs are compared where "
+            "both have the same."
+        )
+    return other
+
+
+def run(changed: bool | None = None) -> Run:
+    """The run that the settings select: with the changes, without them, or, by default, as the user
+    chose to see it. Raises CannotRead and CannotChange."""
+    chosen, model_view = values(), view()
+    if changed is None and chosen["shows"] == OTHER:
+        return other_run()
+    if changed is None:
+        changed = chosen["shows"] != WITHOUT
+    applied = changes() if changed else ()
+    patched = any(isinstance(change, Patched) for change in applied)
+    target = chosen["target"].strip()
+    return _run(
+        model_view,
+        text(),
+        target,
+        masks=masks(),
+        pad_to=chosen["pad_to"],
+        changes=applied,
+        other=other_run() if patched else None,
+    )
+
+
+def run_unchanged() -> Run:
+    """The run without changes to the model."""
+    return replace(run(), changes=(), other=None)
+
+
+def tell_unchanged() -> None:
+    """Draw a notice on pages that ignore the changes."""
+    if run().changes:
+        st.caption("The changes are left out on this page: it shows the model as it is.")
+
+
+def default_run() -> tuple[ModelView, Run]:
+    """The same texts read by the default model, with all masks, on the CPU. Raises CannotRead."""
+    model_view = _view(catalog.DEFAULT_MODEL, FINAL, "cpu")
+    return model_view, _run(model_view, text(), values()["target"].strip())
+
+
+def plain_run() -> tuple[ModelView, Run]:
+    """The selected model with its final weights, all masks, no padding, and the target that it
+    writes. Raises CannotRead."""
+    model_view = _view(values()["model"], FINAL, catalog.device_of(values()["device"]))
+    return model_view, _run(model_view, text())
+
+
+def example_runs() -> list[Run]:
+    """Runs of the selected model on its example sentences."""
+    model_view = view()
+    return [_run(model_view, line) for line in catalog.examples(model_view.name)]
+
+
+def sentence_runs() -> dict[str, Run]:
+    """Line → its run: the example sentences and the first typed lines, without those that the model
+    cannot read."""
+    model_view, runs = view(), {}
+    typed = lines.lines_of(values()["source"])[:MOST_LINES]
+    for line in dict.fromkeys([*catalog.examples(model_view.name), *typed]):
+        with suppress(CannotRead):
+            run = _run(model_view, line)
+            read_of(model_view.model, run)
+            runs[line] = run
+    return runs
+
+
+def _run(model_view: ModelView, line: str, target: str = "", **given) -> Run:
+    """The run of a model on a line. Without a typed target, the target is decoded with the masks as
+    trained, so that it stays the same while masks are switched."""
+    run = Run((model_view.checkpoint.encode(line),), **given)
+    run = replace(run, checkpoint=model_view.name, step=model_view.step)
+    if len(model_view.model.sides()) == 1:
+        return run
+    if target:
+        return replace(run, texts=(*run.texts, model_view.checkpoint.encode(target, 1)))
+    step = FINAL if values()["hold"] else model_view.step
+    written = passes.target_of(_writer(model_view, step), line)
+    masks = run.masks.over(written.ids, model_view.model.config.pad_id)
+    return replace(run, texts=(*run.texts, written), masks=masks)
+
+
+def _writer(model_view: ModelView, step: str) -> ModelView:
+    """The model that writes the targets: the model itself at a training step, or a trained one for
+    an untrained model."""
+    name = catalog.trained(model_view.name)
+    if (name, step) == (model_view.name, model_view.step):
+        return model_view
+    return _view(name, step if name == model_view.name else FINAL, model_view.device)
+
+
+def translate_under_masks() -> None:
+    """Translate under the current masks and padding, and put the result into the target box. A
+    callback."""
+    # Text typed just before the click arrives with it.
+    memo()["context"] = settings.valid(current_choices(), catalog)
+    chosen = values()
+    if not chosen["line"]:
+        return
+    try:
+        model_view = view()
+        writer = _writer(model_view, model_view.step)
+        target = passes.target_of(writer, chosen["line"], masks(), chosen["pad_to"])
+    except (NothingToShow, CannotRead, CannotChange):
+        return  # the next page shows the reason
+    text = model_view.tokenizer.target.decode(target.ids)
+    memo()["target"] = Origin(text, chosen["line"], decoding_settings())
+    choose(target=text)

@@ -1,0 +1,36 @@
+"""Whether a port is free, before Streamlit listens there: `python -m app.server.ports 8501`."""
+
+import socket
+import sys
+
+TRIED = 100
+
+
+def is_free(port: int, host: str = "") -> bool:
+    """Whether a server could listen on this port; without a host, on all addresses of this
+    machine."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except (OSError, OverflowError):
+            return False
+    return True
+
+
+def main(arguments: list[str]) -> None:
+    """Exits with a message if the port is taken or invalid."""
+    (text,) = arguments
+    if not text.isdecimal() or not 0 < int(text) < 2**16:
+        sys.exit(f"PORT={text} is no port: it is a number from 1 to 65535.")
+    port = int(text)
+    if is_free(port):
+        return
+    others = (other for other in range(port + 1, min(port + TRIED, 2**16)) if is_free(other))
+    other = next(others, None)
+    hint = f"; {other} is free: add PORT={other}." if other else "."
+    sys.exit(f"Port {port} cannot be used: another program listens there{hint}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

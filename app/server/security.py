@@ -1,0 +1,121 @@
+"""What stands between the network and Streamlit: whose pages may speak to the server, what of it is
+closed, how much may be uploaded to it, and what a page of it may load."""
+
+import re
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
+from streamlit import config, runtime
+
+from app.server.limits import LARGEST_UPLOAD, TOO_LARGE
+
+REFUSED = "A page of another site may not speak to this server."
+FULL = "Too much is being uploaded to this server at once. Please try again in a few minutes."
+MOST_UPLOADED = 2**29  # bytes over all sessions; five files of the largest size
+# Streamlit's own addresses: one runs the whole script for every caller, the other counts sessions.
+# Closed to all, because behind a proxy everybody seems to be on this machine.
+CLOSED = ("/_stcore/script-health-check", "/_stcore/metrics")
+READING = {"GET", "HEAD", "OPTIONS"}
+HOST = re.compile(r"[\w.:\[\]-]+")  # checks a Host header before it goes into the policy
+# Streamlit's page, its components and BertViz's page need inline scripts and styles, so these are
+# allowed. Nothing is loaded from or sent to other hosts, and no other site may frame the page.
+POLICY = {
+    "default-src": "'self'",
+    "script-src": "'self' 'unsafe-inline' blob:",
+    "style-src": "'self' 'unsafe-inline'",
+    "img-src": "'self' data: blob:",
+    "font-src": "'self' data:",
+    "connect-src": "'self' data: blob:",
+    "worker-src": "'self' blob:",
+    "frame-src": "'self' blob:",
+    "object-src": "'none'",
+    "base-uri": "'self'",
+    "form-action": "'self'",
+    "frame-ancestors": "'self'",
+}
+
+
+class SecurityMiddleware:
+    """Refuses requests from pages of other sites, and adds a content security policy to every
+    response.
+
+    Streamlit refuses a WebSocket from another site, too, but first asks an outside host for its own
+    address (1.67), which may be out of reach. It keeps an uploaded file as long as the session
+    lives.
+    """
+
+    def __init__(self, app: ASGIApp):
+        self.app, self.coming = app, 0  # bytes of uploads in progress
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(policies(headers.get("host", "")))
+            await send(message)
+
+        changes = scope["type"] == "websocket" or scope["method"] not in READING
+        if changes and not is_own(headers.get("origin"), headers.get("host", "")):
+            refusal = PlainTextResponse(REFUSED, 403)
+            answer = refusal if scope["type"] == "http" else WebSocketClose(1008, REFUSED)
+            await answer(scope, receive, guarded)
+            return
+        if scope["path"].endswith(CLOSED):
+            await PlainTextResponse("Not found", 404)(scope, receive, guarded)
+            return
+        if length(headers) > LARGEST_UPLOAD * 2**20:
+            await PlainTextResponse(TOO_LARGE, 413)(scope, receive, guarded)
+            return
+        coming = length(headers) if scope.get("method") == "PUT" else 0
+        if coming and uploaded() + self.coming + coming > MOST_UPLOADED:
+            await PlainTextResponse(FULL, 413)(scope, receive, guarded)
+            return
+        self.coming += coming
+        try:
+            await self.app(scope, receive, guarded)
+        finally:
+            self.coming -= coming
+
+
+def length(headers: Headers) -> int:
+    """The length of a request in bytes; if it is not given, the largest allowed upload."""
+    content_length = headers.get("content-length", "")
+    return int(content_length) if content_length.isdecimal() else LARGEST_UPLOAD * 2**20
+
+
+def uploaded() -> int:
+    """Bytes of uploaded files that Streamlit holds for all sessions."""
+    stats = runtime.get_instance().uploaded_file_mgr.get_stats() if runtime.exists() else {}
+    return sum(stat.byte_length for stats_of_group in stats.values() for stat in stats_of_group)
+
+
+def is_own(origin: str | None, host: str) -> bool:
+    """Whether a request comes from this server's pages, from an origin that Streamlit's
+    configuration allows, or from no page at all."""
+    if origin is None or not config.get_option("server.enableCORS"):
+        return True
+    return urlsplit(origin).netloc == host or origin in config.get_option(
+        "server.corsAllowedOrigins"
+    )
+
+
+def policies(host: str) -> dict[str, str]:
+    """The security headers of a response, for requests to `host`."""
+    policy = dict(POLICY)
+    if HOST.fullmatch(host):  # some browsers do not count WebSockets as 'self'
+        policy["connect-src"] += f" ws://{host} wss://{host}"
+    return {
+        "Content-Security-Policy": "; ".join(
+            f"{name} {sources}" for name, sources in policy.items()
+        ),
+        "X-Frame-Options": "SAMEORIGIN",
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",  # the address contains the user's text
+    }

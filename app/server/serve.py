@@ -1,0 +1,63 @@
+"""Serves a class: `python -m app.server.serve [--port 8501] [--replicas 4] [--models DIR]`.
+
+The app runs in several processes. Each draws its first page before it gets visitors, and one that
+dies is replaced. Several processes run behind nginx, which always sends a visitor to the same one;
+a spare process is ready to take over. However this process ends, all of them end.
+"""
+
+import argparse
+import shutil
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+
+from app.server.replicas import EVERYWHERE, CannotServe, Service
+
+
+def _check(port: int, replicas: int) -> None:
+    """Raises CannotServe."""
+    if replicas > 1 and shutil.which("nginx") is None:
+        raise CannotServe(
+            "Several processes stand behind nginx, which is not here. Please run: "
+            "apt-get install nginx"
+        )
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((EVERYWHERE, port))
+        except OSError as error:
+            raise CannotServe(
+                f"Port {port} cannot be had ({error.strerror}). Please choose another one: "
+                f"make serve PORT={port + 1}"
+            ) from None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m app.server.serve", description=__doc__)
+    parser.add_argument("--port", type=int, default=8501)
+    parser.add_argument("--replicas", type=int, default=1, help="processes; more than one: nginx")
+    args, others = parser.parse_known_args(arguments)
+    if args.replicas < 1:
+        parser.error("--replicas is 1 or more")
+    # Also when the terminal is closed: nginx would take SIGHUP as a request to reload.
+    for name in {"SIGTERM", "SIGHUP"} & set(dir(signal)):
+        signal.signal(getattr(signal, name), lambda *_: sys.exit(0))
+    print("Headlight starts …", flush=True)
+    try:
+        _check(args.port, args.replicas)
+        with Service(args.port, args.replicas, others) as service:
+            service.until_ready()
+            first, *more = service.addresses
+            print(f"Headlight is ready. Write on the board: {first}")
+            print(f"or one of these: {', '.join(more)}", flush=True)
+            service.run()
+    except CannotServe as why:
+        print(why, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

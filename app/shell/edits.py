@@ -1,0 +1,91 @@
+"""Callbacks that edit the changes: switch a head off, hide a token, paint a mask, set a weight."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+
+from app.state import session
+from app.state.options import WITH, WITHOUT
+from app.state.session import choose, context, values
+from model.probing import editing
+from model.probing.changes import CannotChange, Change, HeadOff, Scope, parse, readable, written
+from model.probing.editing import Changes
+
+
+def set_changes(changes: Iterable[Change]) -> None:
+    """Replace the changes. A callback."""
+    session.choose(changes=written(changes))
+
+
+def undo_or_redo(by: int) -> None:
+    """Undo (by = −1) or redo (by = 1) one change. A callback."""
+    session.choose(changes=session.history().go(by))
+
+
+def edit(what: str, **on) -> None:
+    """Apply an edit made on the tiles to a head, a token or a cell. A callback. Changes that cannot
+    be parsed are left as they are, and a late message from another model is ignored."""
+    with suppress(CannotChange):
+        set_changes(EDITS[what](parse(session.values()["changes"]), **on))
+        if session.values()["shows"] == WITHOUT:
+            session.choose(shows=WITH)
+
+
+def _toggle_head(now: Changes, kind: str, layer: int, head: int, scope: str = "head") -> Changes:
+    """Toggle a head, its layer or its kind of attention; `layer` counts the layers of this kind."""
+    return editing.toggled(now, HeadOff(SCOPES[scope](_scope(kind, layer, head))))
+
+
+def _hide_token(now: Changes, side: str, index: int) -> Changes:
+    """Hide a token as a key, or show it again; `side` is the title of its side."""
+    sites, sides = session.context().structure.sites, session.context().structure.sides
+    names = [candidate.name for candidate in sides if candidate.title == side]
+    kinds = dict.fromkeys(site.kind for site in sites if site.key_side in names)
+    return editing.hidden(now, kinds, index)
+
+
+def _paint_mask(
+    now: Changes, kind: str, layer: int, head: int, row: int, column: int, allow: bool, scope: str
+) -> Changes:
+    """Allow or forbid one cell of the mask: for the head, its layer or its kind of attention."""
+    whole = _scope(kind, layer, head)
+    return editing.painted(now, SCOPES[scope](whole), (row, column), allow)
+
+
+def _set_weight(
+    now: Changes, kind: str, layer: int, head: int, row: int, column: int, weight: float
+) -> Changes:
+    weight = round(min(max(float(weight), 0.0), 1.0), 3)
+    return editing.weighed(now, _scope(kind, layer, head), (row, column), weight)
+
+
+def _scope(kind: str, layer: int, head: int) -> Scope:
+    """Raises CannotChange if the current model has no such head."""
+    site = session.site_of(kind, layer)
+    if site is None or head >= site.n_heads:
+        raise CannotChange("This model has no such head.")
+    return Scope(kind, site.layer, head)
+
+
+SCOPES = {  # "head", "layer" or "kind" → the scope, given that of one head
+    "head": lambda scope: scope,
+    "layer": lambda scope: replace(scope, head=None),
+    "kind": lambda scope: Scope(scope.kind),
+}
+EDITS = {"off": _toggle_head, "hide": _hide_token, "paint": _paint_mask, "weigh": _set_weight}
+
+
+def add_change(of: str, verb: str) -> None:
+    """Add a change to the selected head, its layer or its kind of attention; `verb` as `parse`
+    reads it. A callback. A skip always concerns the whole layer."""
+    here = session.focus()
+    with suppress(CannotChange):
+        scope = SCOPES[of](_scope(**vars(here)))
+        if verb == "skip" and scope.head is not None:
+            scope = replace(scope, head=None)
+        set_changes((*parse(session.values()["changes"]), *parse(f"{scope}={verb}")))
+
+
+def keep_valid_changes() -> None:
+    """Keep only the changes that can be applied. A callback."""
+    choose(changes=written(readable(values()["changes"], context().structure.parts)))

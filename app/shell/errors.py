@@ -1,0 +1,50 @@
+"""Errors end here as a sentence for the user."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from app.results import memoize
+from app.shell.edits import keep_valid_changes
+from app.state import catalog, progress
+from app.state.messages import NothingToShow, Stopped, show_message
+from app.state.session import go_on
+from app.wording import notices
+from model.probing.changes import CannotChange
+from model.probing.trace import CannotRead
+
+
+@contextmanager
+def memory_errors_as_messages() -> Iterator[None]:
+    """Turns an out-of-memory error into a message."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not memoize.is_out_of_memory(error):
+            raise
+        show_message(
+            "This takes more memory than is free on this machine. Take a shorter text or a smaller "
+            "model; what you typed is still there."
+        )
+
+
+@contextmanager
+def errors_as_messages() -> Iterator[None]:
+    """Turns errors of a page into messages."""
+    try:
+        with memory_errors_as_messages():
+            yield
+    except Stopped:
+        progress.stopped(notices.STOPPED, "go_on", go_on)
+    except NothingToShow:
+        pass
+    except catalog.UnreadableModel as error:
+        show_message(error)
+    except CannotRead as error:
+        show_message(f"{error} Your text is still in the box.")
+    except CannotChange as error:
+        show_message(f"{error} The line stands under “What if” above.")
+        st.button(
+            "Keep the changes that can be made", on_click=keep_valid_changes, key="keep_readable"
+        )

@@ -1,0 +1,130 @@
+"""The display options of the grid of heads, from the settings and the changes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from app import selection, theme
+from app.components.packing import GridOptions, order_by
+from app.results import head_results, passes
+from app.shell import sweeps
+from app.state import session
+from app.state.catalog import ModelView
+from app.wording import notices
+from model.analysis import head_metrics
+from model.masks import Masks
+from model.probing.changes import HeadOff, Hidden, Scope
+from model.probing.run import Run
+
+
+def grid_options(model_view: ModelView, run: Run) -> GridOptions:
+    """The display options; measures that the order of heads needs are computed here."""
+    chosen, read_as = session.values(), session.reading()
+    return GridOptions(
+        focus=vars(session.focus()),
+        show=chosen["show"],
+        scale=chosen["scale"],
+        order=order_by(
+            chosen["order"],
+            lambda: head_results.measured_of(model_view, run),
+            lambda: head_results.change_of(model_view, run),
+            lambda name: sweeps.by_head(
+                model_view,
+                replace(run, other=selection.other_run()),
+                name,
+                sweeps.score(model_view, run),
+            ),
+        ),
+        average=read_as.average,
+        least=read_as.least,
+        palette=theme.DIFFERENCES if selection.subtracted_run() else theme.WEIGHTS,
+        colour=theme.FOCUS,
+        faded=_faded(model_view, run),
+        off=_off(run),
+        marked=_marked(run),
+        hidden=_hidden(run),
+        moved=_moved(model_view, run),
+        acts=not (read_as.average or read_as.words) and chosen["special"] == "show",
+        said=_leak_note(model_view, run),
+        session=session.memo()["session"],
+        heard=session.memo()["heard"],
+    )
+
+
+def _leak_note(model_view: ModelView, run: Run) -> str:
+    """A sentence on attention that leaks where a mask is off."""
+    if run.masks == Masks() and not run.changes:
+        return ""  # nothing leaks
+    trace = passes.trace_of(model_view, run)
+    return " ".join(notices.leak(trace, leak) for leak in passes.leaks_of(model_view, run))
+
+
+def _faded(model_view: ModelView, run: Run) -> dict[str, list[int]]:
+    """Kind → tiles (layer × heads + head) of heads without the chosen pattern."""
+    pattern = session.values()["pattern"]
+    if pattern == head_metrics.ANY:
+        return {}
+    measured = head_results.measured_of(model_view, run)
+    matching = head_metrics.heads_with(measured, pattern)
+    return {
+        kind: [
+            layer * shape[1] + head
+            for layer, head in np.ndindex(shape)
+            if (layer, head) not in matching[kind]
+        ]
+        for kind, shape in (
+            (kind, measures.rows["entropy"].shape) for kind, measures in measured.items()
+        )
+    }
+
+
+def _off(run: Run) -> dict[str, list[int]]:
+    """Kind → tiles of heads that are switched off."""
+    return _tiles([change.scope for change in run.changes if isinstance(change, HeadOff)])
+
+
+def _marked(run: Run) -> dict[str, list[int]]:
+    """Kind → tiles of heads with another change."""
+    changes = (change for change in run.changes if "attention" in change.parts)
+    return _tiles([change.scope for change in changes if not isinstance(change, HeadOff | Hidden)])
+
+
+def _hidden(run: Run) -> dict[str, list[int]]:
+    """Title of a side → tokens that are hidden as keys everywhere."""
+    hides = [change for change in run.changes if isinstance(change, Hidden)]
+    sites, hidden = session.context().structure.sites, {}
+    for side in session.context().structure.sides if hides else ():
+        reads = [site for site in sites if site.key_side == side.name]
+        everywhere = [
+            {token for change in hides if change.scope.head is None and change.scope.holds(site)
+             for token in change.tokens}
+            for site in reads
+        ]  # fmt: skip
+        hidden[side.title] = sorted(set.intersection(*everywhere)) if everywhere else []
+    return hidden
+
+
+def _moved(model_view: ModelView, run: Run) -> dict[str, list[float | None]]:
+    """Title of the predicted side → the change in each token's log-probability. Each row is about
+    the next token."""
+    trace = passes.trace_of(model_view, run)
+    if not run.changes or trace.predicted.predicts != "next token":
+        return {}
+    moved = passes.moved_of(model_view, run)
+    rows = [None, *(round(float(x), 3) if np.isfinite(x) else None for x in moved)]
+    return {trace.predicted.title: rows[: len(trace.texts[trace.predicted.name].ids)]}
+
+
+def _tiles(scopes: Sequence[Scope]) -> dict[str, list[int]]:
+    """Kind → tiles (layer × heads + head) covered by one of the scopes."""
+    return {
+        kind: [
+            layer * site.n_heads + head
+            for layer, site in enumerate(sites)
+            for head in range(site.n_heads)
+            if any(scope.holds(site) and scope.head in (None, head) for scope in scopes)
+        ]
+        for kind, sites in session.context().structure.kinds.items()
+        if scopes
+    }

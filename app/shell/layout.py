@@ -1,0 +1,27 @@
+"""What the regions of the bar share."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app.state import session, widgets
+from app.state.pages import EXPORT, Page
+from app.state.settings import SETTINGS
+
+
+def draw_where_open(box, keys: Sequence[str], page: Page) -> None:
+    """Settings in a popover. While it is closed, only changed ones are drawn, so that the others
+    are not sent with every click. On Export all are drawn: a file may set any, and only an existing
+    widget writes its value into the address."""
+    for key in filter(concerns, keys):
+        chosen = session.values()[key] != SETTINGS[key].default
+        if box.open or chosen or page.key == EXPORT:
+            widgets.draw(key)
+
+
+def row(key: str):
+    return st.container(horizontal=True, vertical_alignment="center", key=key, gap="small")
+
+
+def concerns(key: str) -> bool:
+    return SETTINGS[key].concerns(session.context())

@@ -1,0 +1,86 @@
+"""Chips for every setting and change that differs from the model as trained; undo, redo."""
+
+from collections.abc import Callable
+from functools import partial
+
+import streamlit as st
+
+from app import selection
+from app.shell import edits
+from app.state import catalog, session
+from model.probing.changes import CannotChange
+
+VISIBLE_BADGES = 3  # badges that are shown; further ones go into a popover
+
+
+def draw_undo() -> None:
+    for by, what, key in ((-1, "undo", "u"), (1, "redo", "y")):
+        st.button(
+            "",
+            icon=f":material/{what}:",
+            on_click=edits.undo_or_redo,
+            args=(by,),
+            disabled=not session.history().can(by),
+            help=f"{what.capitalize()} a change ({key.upper()})",
+            shortcut=key,
+            key=what,
+        )
+    st.button(
+        "",
+        icon=":material/restart_alt:",
+        on_click=session.reset,
+        args=("changes",),
+        disabled=not session.values()["changes"],
+        help="Take all changes away (X)",
+        shortcut="x",
+        key="no_changes",
+    )
+
+
+def draw_badges() -> None:
+    if message := catalog.random_weights(session.values()["model"]):
+        st.badge("Random weights", icon=":material/casino:", color="orange", help=message)
+    badges = [partial(_badge, key, label) for key, label in session.badges()]
+    badges += _badges_of_changes()
+    for badge in badges[:VISIBLE_BADGES]:
+        badge()
+    if more := badges[VISIBLE_BADGES:]:
+        with st.popover(f"+{len(more)} more"):
+            for badge in more:
+                badge()
+
+
+def _badges_of_changes() -> list[Callable]:
+    """One badge for each change, which removes it; or one for changes that cannot be parsed."""
+    try:
+        changes = selection.changes()
+    except CannotChange:
+        return [partial(_badge, "changes", "Changes that cannot be read")]
+    return [
+        partial(
+            st.button,
+            f"{change} ×",
+            on_click=edits.set_changes,
+            args=([other for other in changes if other != change],),
+            help="Take this change away",
+            key=f"change_{number}",
+            type="primary",
+            wrap=False,
+        )
+        for number, change in enumerate(changes)
+    ]
+
+
+def _badge(key: str, label: str) -> None:
+    chosen = session.values()
+    score = catalog.steps(chosen["model"]).get(chosen["step"], "") if key == "step" else ""
+    undone = "The model writes the target" if key == "target" else "As the model was trained"
+    st.button(
+        f"{label} ×",
+        on_click=session.reset,
+        args=(key,),
+        help=f"{score}  \n{undone}" if score else undone,
+        key=f"badge_{key}",
+        type="primary",
+        wrap=False,
+    )

@@ -1,0 +1,186 @@
+"""Sweeps: one change at a time, its effect on a score, drawn as heatmaps and as a table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+import streamlit as st
+
+from app import charts
+from app.results import passes, sweep_results
+from app.state import progress, session, widgets
+from app.state.catalog import ModelView
+from app.state.settings import SETTINGS
+from app.wording import change_texts, part_names
+from model.probing.changes import Change, Hidden, written
+from model.probing.run import Run
+from model.probing.sites import Part, parts_of
+from model.probing.sweeps import Score, Sweep
+from model.probing.trace import CannotRead, Pass
+
+WHOLE, FIRST = "All tokens", "The first row"
+HIDDEN = "hidden"  # label of the single row of hidden tokens
+PAUSE = 0.05  # seconds between two passes of a sweep, so that clicks are handled
+
+
+def draw_score(trace: Pass, whole: bool = True) -> None:
+    """Draw the choice of a score: the whole text, if `whole`, or one token at a row."""
+    if not SETTINGS["score_at"].concerns(session.context()):
+        return
+    rows = part_names.row_names(trace)
+    widgets.draw(
+        "score_at",
+        options=range(len(rows) + 1),
+        widget_options={
+            "width": 260,
+            "format_func": lambda row: (
+                f"{row} {rows[row - 1]}" if row else WHOLE if whole else FIRST
+            ),
+        },
+    )
+    if session.values()["score_at"]:
+        for key in ("score_token", "score_against"):
+            widgets.draw(key, widget_options={"width": 170})
+
+
+def score(view: ModelView, run: Run, whole: bool = True) -> Score:
+    """The score that the settings choose. Unless `whole`, it is that of one token, by default in
+    the first row. Raises CannotRead for a word that is not a single token."""
+    chosen, trace = session.values(), passes.trace_of(view, run)
+    if whole and not chosen["score_at"]:
+        return Score()
+    row = min(max(chosen["score_at"], 1), len(part_names.row_names(trace))) - 1
+    wanted, against = (
+        _token(view, chosen[key].strip()) for key in ("score_token", "score_against")
+    )
+    best = int(trace.most_probable(1)[0][row, 0]) if wanted is None else wanted
+    return Score(row, best, against)
+
+
+def _token(view: ModelView, text: str) -> int | None:
+    """The id of a text that is a single token, with or without a space before it."""
+    if not text:
+        return None
+    encodings = [view.tokenizer.encode(form) for form in (f" {text}", text)]
+    for encoding in encodings:
+        if len(encoding.ids) == 1:
+            return encoding.ids[0]
+    tokens = " ".join(f"“{token}”" for token in encodings[-1].tokens)
+    raise CannotRead(
+        f"“{text}” is {len(encodings[-1].ids)} tokens to this model, {tokens}; take one."
+    )
+
+
+def sweep_of(view: ModelView, run: Run, name: str, score: Score = Score()) -> Sweep:
+    """A sweep's effects as far as measured. Further passes run one by one after the page is drawn,
+    with a progress bar and a Stop button; then the page is drawn again. Raises CannotChange."""
+    this, notes = (view.device, run, name, score), session.memo()
+    swept, rounds = sweep_results.sweep_of(view, run, name, score), count()
+
+    def stop(stopped: bool) -> None:
+        notes["stopped sweep"] = this if stopped else None
+
+    def is_stopped() -> bool:
+        return notes.get("stopped sweep") == this
+
+    @st.fragment(run_every=PAUSE)
+    def going_on() -> None:
+        bar = progress.line(f"stop_{name}", stop, (True,))
+        # The first call is part of drawing the page, which must not wait.
+        further = next(rounds) > 0 and not is_stopped()
+        now = sweep_results.sweep_of(view, run, name, score, further)
+        measured = len(now.changes)
+        bar.progress(
+            measured / (measured + now.missing), change_texts.so_far(measured, now.missing)
+        )
+        if is_stopped() or not now.missing:
+            st.rerun()
+
+    if swept.missing and is_stopped():
+        so_far = change_texts.so_far(len(swept.changes), swept.missing)
+        progress.stopped(so_far, f"go_on_{name}", stop, (False,))
+    elif swept.missing:
+        going_on()
+    return swept
+
+
+def by_head(view: ModelView, run: Run, name: str, score: Score = Score()) -> dict[str, np.ndarray]:
+    """Effects of a sweep over heads: kind → (layers, heads), NaN where not measured. Raises
+    CannotChange."""
+    return sweep_of(view, run, name, score).by_head(passes.trace_of(view, run).kinds)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A heatmap of effects, (row, column); NaN where there is nothing."""
+
+    title: str
+    rows: charts.Axis
+    columns: charts.Axis
+    values: np.ndarray
+
+
+def panels(swept: Sweep, trace: Pass) -> list[Panel]:
+    """One panel for each kind of part that was changed."""
+    cells: dict[str, dict] = {}
+    parts = parts_of(trace.sites, trace.sides.values())
+    for changes, effect in zip(swept.changes, swept.effects, strict=True):
+        title, row, column = _place(changes[0], trace, parts)
+        cells.setdefault(title, {})[row, column] = effect
+    return [_panel(title, effects) for title, effects in cells.items()]
+
+
+def _place(change: Change, trace: Pass, parts: Sequence[Part]) -> tuple[str, str, str]:
+    """The panel of a change, and the labels of its row and column."""
+    scope = change.scope
+    part = next(p for p in parts if p.what in change.parts and scope.holds(p))
+    if isinstance(change, Hidden):
+        (site,) = trace.kinds[scope.kind][:1]
+        side = trace.sides[site.key_side]
+        return side.title.capitalize(), HIDDEN, token_at(trace, side.name, change.tokens)
+    name, layer = part_names.part_name(trace, part), f"layer {scope.layer + 1}"
+    if getattr(change, "positions", ()):
+        row = layer if scope.head is None else f"{scope.layer + 1}·{scope.head + 1}"
+        return name, row, token_at(trace, part.side, change.positions)
+    if scope.head is None:
+        return "Sublayers", layer, name
+    return name, layer, f"head {scope.head + 1}"
+
+
+def token_at(trace: Pass, side: str, positions: Sequence[int]) -> str:
+    (position,) = positions
+    return f"{position + 1} {trace.texts[side].tokens[position]}"
+
+
+def _panel(title: str, effects: Mapping[tuple[str, str], float]) -> Panel:
+    rows, columns = (list(dict.fromkeys(names)) for names in zip(*effects, strict=True))
+    values = np.full((len(rows), len(columns)), np.nan)
+    for (row, column), effect in effects.items():
+        values[rows.index(row), columns.index(column)] = effect
+    return Panel(title, charts.Axis("", rows), charts.Axis("", columns), values)
+
+
+def table(swept: Sweep, trace: Pass) -> list[dict]:
+    """One row per change, the most harmful first: its effect, the changed part, the change as text,
+    and the settings that select its head, if it concerns one."""
+    rows, parts = [], parts_of(trace.sites, trace.sides.values())
+    for changes, effect in zip(swept.changes, swept.effects, strict=True):
+        name, row, column = _place(changes[0], trace, parts)
+        rows.append(
+            {
+                "effect": float(effect),
+                "part": name if row == HIDDEN else f"{name}, {row}",
+                "head or token": column,
+                "changes": written(changes),
+                "head": _settings(changes[0]),
+            }
+        )
+    return sorted(rows, key=lambda row: row["effect"])
+
+
+def _settings(change: Change) -> dict | None:
+    scope = change.scope
+    if scope.head is None:
+        return None
+    return {"kind": scope.kind, "layer": scope.layer + 1, "head": scope.head + 1}

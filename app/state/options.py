@@ -1,0 +1,48 @@
+"""The options that settings offer, by the names that users read."""
+
+SHOWN = ("all", "one kind", "joint")
+SCALES = ("linear", "square root", "per row")
+ABLATION, PATCHING = "ablation", "patching"
+SWEEPS = {  # name on the page Ablation → name in probing/sweeps.py
+    "Heads off": "heads",
+    "Sublayers skipped": "sublayers",
+    "Tokens hidden": "tokens",
+    "Heads patched": "patches",
+    "Heads, by token": "patches by position",
+    "Residual stream, by token": "residual by position",
+}
+ORDERS = ("layer and head", "entropy", "distance", "change", ABLATION, PATCHING)
+AVERAGES = {"one head": "", "heads": "heads", "layers": "layers", "both": "both"}
+BASES = (*(int(f) * 10**z for z in range(4) for f in (1, 2, 5)), 10_000)
+STEPS = (
+    "Input",
+    "Projections",
+    "Scores",
+    "Scaling",
+    "Mask",
+    "Softmax",
+    "Values",
+    "Concatenation",
+    "Output",
+    "Residual, norm",
+    "Feed-forward",
+)
+LAB = ("What is added", "Wavelengths", "Distance", "Rotation", "Other positions", "Swap two words")
+GREEDY, BEAM, SAMPLING = DECODING = ("Greedy", "Beam search", "Sampling")
+BEST_HEADS, SELECTED, OF_LAYER, INFLUENCE = ALIGNED_BY = (
+    "Best heads",
+    "Selected head",
+    "Mean of its layer",
+    "Influence",
+)
+AT_ROWS = ("as measured", "is read", "is predicted")
+SYSTEMS, LINEAGE = IMPLEMENTATIONS = ("Systems", "2017 to today")
+BERTVIZ = ("head", "model", "neuron")
+DRAWN_AT_ONCE = 40  # tokens up to which BertViz draws at once
+ALL, ONE = "all heads", "selected head"
+MEASURED_ON = THIS_SENTENCE, EXAMPLES, SURVEY = "This sentence", "Example sentences", "Survey"
+TABLE, SCATTER, SENTENCES = HEADS_AS = ("Table", "Scatter", "Sentences")
+THIS, WITH, WITHOUT, DIFFERENCE = "This run", "With the changes", "Without", "Difference"
+OTHER, TO_OTHER = "Other run", "Difference to it"
+WORDS, SELECTED_HEAD = "Three words", "The selected head"
+SECOND_TOKEN, LARGEST_WEIGHT = "the second token", "largest weight"

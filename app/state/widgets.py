@@ -1,0 +1,133 @@
+"""A setting drawn as its widget: label, options, bounds and place in the address follow from its
+declaration.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+import streamlit as st
+
+from app.state.session import choose, context, memo, values
+from app.state.setting import ABSENT, Limits, Setting
+from app.state.settings import SETTINGS
+
+MAX_BUTTONS = 12  # more options than these become a list
+
+
+def draw(key: str, box=st, widget_options: Mapping = MappingProxyType({}), **limits):
+    """Draw a setting as declared and return its value (for an expander, the expander). A page can
+    override its limits: `options`, `least`, `most`, `default`. `grid_options`: further arguments of
+    the widget."""
+    setting = SETTINGS[key]
+    allowed = replace(setting.limits(context()), **limits)
+    value = _value(key, allowed)
+    must_send = (
+        memo()["tell"] or _is_renamed(key, allowed, widget_options)
+    ) and value != allowed.default
+    if must_send or value != st.session_state.get(key, allowed.default):
+        st.session_state[key] = value
+    shown = _widget(setting, allowed, box, widget_options)
+    current = shown.open if setting.widget == "expander" else shown
+    if current != value:
+        _correct(key, value)
+    return shown
+
+
+def _is_renamed(key: str, allowed: Limits, widget_options: Mapping) -> bool:
+    """Whether the labels of a select's options have changed. Streamlit identifies a value by its
+    label and would fall back to the first option."""
+    name = widget_options.get("format_func")
+    names = name and [name(option) for option in allowed.options]
+    known = memo().setdefault("names", {})
+    before, known[key] = known.get(key, names), names
+    return before != names
+
+
+def _value(key: str, allowed: Limits):
+    """A setting's value within its limits, which is also recorded."""
+    known, offered = values(), memo().setdefault("offered", {})
+    value = st.session_state.get(key, known.get(key, ABSENT))
+    if not SETTINGS[key].pages:
+        value = known[key]
+    elif value == offered.get(key, ABSENT):
+        value = ABSENT  # not chosen by the user: the default for another text or model
+    offered[key] = allowed.default
+    known[key] = allowed.default if value is ABSENT else allowed.nearest(value)
+    return known[key]
+
+
+def _correct(key: str, value) -> None:
+    """A widget drawn for the first time takes its value from the address, even if another one was
+    chosen since. Rerun with the chosen value."""
+    notes = memo()
+    if key in notes["corrections"]:
+        return
+    notes["corrected"] = {key: value}
+    st.rerun()
+
+
+def _widget(setting: Setting, allowed: Limits, box, widget_options: Mapping):
+    label, kind = setting.label, type(setting.default)
+    common = {"key": setting.key, "help": setting.help} | setting.look | widget_options
+    if setting.address:
+        common["bind"] = "query-params"
+    options, default = list(allowed.options), allowed.default
+    if kind in (int, float):
+        least, most = kind(allowed.least), kind(allowed.most)
+    form = setting.format.format
+    match setting.widget:
+        case "toggle":
+            return box.toggle(label, default, **common)
+        case "segmented" if len(options) > MAX_BUTTONS:
+            return box.selectbox(label, options, options.index(default), **common | {"width": 100})
+        case "segmented":
+            common |= {"wrap": True, "required": True}
+            return box.segmented_control(label, options, default=default, **common)
+        case "select":
+            return box.selectbox(label, options, options.index(default), **common)
+        case "steps":
+            return box.select_slider(label, options, default, form, **common)
+        case "slider":
+            return box.slider(label, least, most, default, **common)
+        case "number":
+            return box.number_input(label, least, most, default, **common)
+        case "line":
+            return box.text_input(label, default, **common)
+        case "area":
+            return box.text_area(label, default, **common)
+        case "pills":
+            return box.pills(label, options, selection_mode="multi", default=default, **common)
+        case "several":
+            return box.multiselect(label, options, default, **common)
+        case "expander":
+            del common["help"]
+            return box.expander(label, default, on_change="rerun", **common)
+    raise ValueError(f"{setting.key}: there is no widget {setting.widget!r}")
+
+
+def select_row(table: str, row: int | None) -> None:
+    """Select a row of a table, or none, before the table is drawn."""
+    rows = [] if row is None else [row]
+    before = st.session_state.get(table)
+    if before is None or list(before["selection"]["rows"]) != rows:
+        st.session_state[table] = {"selection": {"rows": rows}}
+
+
+def row_callback(table: str, rows: Sequence[Mapping]) -> Callable[[], None]:
+    """Makes a callback that applies the settings of a table's selected row. Streamlit keeps
+    callbacks for the whole session; one defined in a page would keep all its results alive."""
+
+    def choose_row() -> None:
+        for row in st.session_state[table].selection.rows:
+            choose(**rows[row])
+
+    return choose_row
+
+
+def draw_token(key: str, tokens: Sequence[str], first: str) -> int | None:
+    """Draw a select box of tokens and return the position of the chosen one; None for the extra
+    option `first`."""
+    options = [first, *(f"{i + 1} {token}" for i, token in enumerate(tokens))]
+    chosen = options.index(draw(key, options=options))
+    return chosen - 1 if chosen else None

@@ -1,0 +1,190 @@
+"""The views of the page Heads: all heads as a table or a scatter plot, or the sentences that show
+the selected head best."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from app import charts, selection
+from app.components.figure import figure
+from app.components.thumbnails import thumbnails
+from app.results import head_results, passes
+from app.state import session, widgets
+from app.state.catalog import ModelView
+from app.state.pages import HOME, PAGES
+from app.state.settings import SETTINGS
+from app.views import _head_table
+from app.wording import head_card
+from model.analysis.head_metrics import Measured
+from model.corpus.clearest import ClearExample, nearest_habit, surveyed_habit
+from model.corpus.survey import Survey
+
+TOP, ROW, MOST = 41, 44, 376  # pixels: the column headers, a row, and the whole table
+TABLE, SENTENCES, FIGURE = "heads_table", "sentences_table", "heads_figure"
+PICTURE, HEIGHT = 70, 310  # pixels: of the weights, and of the scatter plot
+N_SENTENCES = 8  # sentences shown for a head
+
+
+@dataclass(frozen=True)
+class Heads:
+    """The heads to show: rows of the table, what they were measured on, in words, and the survey,
+    if any."""
+
+    rows: Sequence[Mapping]
+    measured_on: str
+    survey: Survey | None
+
+    @property
+    def all(self) -> list[tuple]:
+        return [(row["attention"], row["layer"], row["head"]) for row in self.rows]
+
+    @property
+    def selected(self) -> int | None:
+        """The row of the selected head, if it is in the table."""
+        return self.all.index(head) if (head := _selected()) in self.all else None
+
+    def choose(self, row: int) -> None:
+        """Select a head. A callback. Ignores a head that is already selected: Streamlit repeats the
+        selection with other events."""
+        if self.all[row] != _selected():
+            session.choose(**dict(zip(("kind", "layer", "head"), self.all[row], strict=True)))
+
+
+def _selected() -> tuple:
+    chosen = session.values()
+    return chosen["kind"], chosen["layer"], chosen["head"]
+
+
+def table(heads: Heads) -> None:
+    def select() -> None:
+        for row in st.session_state[TABLE].selection.rows:
+            heads.choose(row)
+
+    widgets.select_row(TABLE, heads.selected)
+    frame = pd.DataFrame([_written(row) for row in heads.rows])
+    st.dataframe(
+        frame,
+        key=TABLE,
+        hide_index=True,
+        height=min(MOST, TOP + ROW * len(heads.rows)),
+        row_height=ROW,
+        on_select=select,
+        selection_mode="single-row",
+        column_config={name: _column(name, heads.survey is not None) for name in frame.columns},
+        alt=f"Every head in numbers: {heads.measured_on}",
+    )
+
+
+def _written(row: Mapping) -> dict:
+    """A row with its intervals as text."""
+    return {
+        name: _head_table.interval(
+            value, _head_table.digits_of(name.removesuffix(head_card.INTERVAL), True)
+        )
+        if name.endswith(head_card.INTERVAL)
+        else value
+        for name, value in row.items()
+    }
+
+
+def _column(name: str, surveyed: bool):
+    """The configuration of a column."""
+    config, digits = st.column_config, _head_table.digits_of(name, surveyed)
+    if name == "weights":
+        return config.ImageColumn(width=PICTURE, help="For the sentence above. Hatched: masked.")
+    if name in ("layer", "head"):
+        return config.Column(width=50)
+    if name.endswith(head_card.INTERVAL):
+        return config.TextColumn("95 %", help=f"of “{name.removesuffix(head_card.INTERVAL)}”")
+    if name.endswith(head_card.P):
+        return config.NumberColumn("p", format="%.3f", help="Adjusted for all heads (Holm).")
+    if name in _head_table.PERCENTAGES:
+        return config.NumberColumn(format="%.0f %%")
+    if unit := _head_table.UNITS.get(name):
+        return config.NumberColumn(f"{name} ({unit})", format=f"%.{digits}f")
+    if name.startswith(_head_table.ABLATION):
+        return config.NumberColumn(format=f"%.{digits}f", help=_head_table.ablated(name))
+    return config.Column()
+
+
+def scatter(heads: Heads, projector: bool) -> None:
+    numbers = _head_table.numbers_of(heads.rows)
+    if not numbers:
+        st.info("No head has a number here: none of their rows has a choice.")
+        return
+    look = {"width": 240, "label_visibility": "collapsed"}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        up = widgets.draw("up", options=numbers, default=numbers[0], widget_options=look)
+        st.markdown("over", width="content")
+        first = SETTINGS["across"].default
+        first = first if first in numbers else numbers[0]
+        across = widgets.draw("across", options=numbers, default=first, widget_options=look)
+
+    def select() -> None:
+        for point in st.session_state[FIGURE].selection.points:
+            heads.choose(point["customdata"])
+
+    figure(
+        charts.scatter(
+            _head_table.points(heads.rows, across, up), across, up, heads.selected, HEIGHT
+        ),
+        key=FIGURE,
+        alt=f"Every head as a point, {up} over {across}: {heads.measured_on}",
+        projector=projector,
+        on_select=select,
+    )
+
+
+def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> None:
+    """The sentences in which the selected head shows most clearly what it is named for; `measured`:
+    measures of its kind."""
+    focus, number = session.focus(), session.values()["layer"] - 1
+    kind, layer, head = focus.kind, focus.layer, focus.head
+    habit = survey and surveyed_habit(survey, kind, number, head)
+    habit = habit or nearest_habit(measured, layer, head)
+    runs, examples = selection.sentence_runs(), []
+    runs = {line: run for line, run in runs.items() if passes.is_whole(view, run)}
+    if habit and runs:
+        examples = head_results.clearest_in(view, [*runs.values()], habit, kind, layer, head)
+    if not examples:
+        st.info("No sentence here is long enough to show what this head does.")
+        return
+    lines = [*runs]
+    shown = [(lines[example.sentence], example) for example in examples[:N_SENTENCES]]
+
+    def select() -> None:
+        for row in st.session_state[SENTENCES].selection.rows:
+            if shown[row][0] != session.values()["line"]:
+                session.read_line(shown[row][0])
+
+    def row_of(line: str, example: ClearExample) -> dict:
+        weights = passes.head_of(view, runs[line], kind, layer, head)
+        ((picture,),) = thumbnails({kind: weights[None, None]})[kind]
+        scale = 100 if habit.is_share else 1
+        numbers = {habit.name: scale * example.value, "a uniform head": scale * example.uniform}
+        return {"weights": picture} | numbers | {"sentence": line}
+
+    read = [i for i, (line, _) in enumerate(shown) if line == session.values()["line"]]
+    widgets.select_row(SENTENCES, read[0] if read else None)
+    number = st.column_config.NumberColumn(format="%.0f %%" if habit.is_share else "%.1f")
+    st.dataframe(
+        pd.DataFrame([row_of(*pair) for pair in shown]),
+        key=SENTENCES,
+        hide_index=True,
+        height=min(MOST - 2 * ROW, TOP + ROW * len(shown)),
+        row_height=ROW,
+        on_select=select,
+        selection_mode="single-row",
+        column_config={"weights": st.column_config.ImageColumn(width=PICTURE)}
+        | {name: number for name in (habit.name, "a uniform head")},
+        alt=f"Sentences in which the selected head does most what it is named for, {habit.name}",
+    )
+    st.caption(_head_table.sentences_explained(habit.name, selection.MOST_LINES))
+    st.page_link(
+        PAGES[HOME].file,
+        label=f"Open {PAGES[HOME].title}",
+        icon=":material/arrow_forward:",
+        icon_position="right",
+    )

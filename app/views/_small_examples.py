@@ -1,0 +1,113 @@
+"""The small examples from the systems' own texts, computed live."""
+
+import numpy as np
+import streamlit as st
+import torch
+
+from app import charts
+from app.components.figure import figure
+from model.analysis.family import ThreeWords, look_up, plain_self_attention
+from model.masks import causal_mask
+from model.tokenizer import Encoding
+
+# Van Dijck's examples: three words, vectors in the plane, a sentence with a mask.
+THREE = ("our", "input", "sentence")
+CLAIMED = {"fun": 0.45, "exciting": 0.45, "boring": 0.1}
+VALUES = {"fun": 10.0, "exciting": 9.0, "boring": -3.0}
+KEYS = {"fun": (5.0, -3.0), "exciting": (6.0, -1.0), "boring": (-4.0, 8.0)}
+QUERY = (8.0, -5.0)  # “rollercoaster”
+CAUSAL = "I keep ice-cream in my freezer"
+
+
+def van_dijck(three: ThreeWords, projector: bool) -> None:
+    st.markdown(
+        "**“our input sentence”**: a vocabulary of 3, vectors of 3 numbers (random). Vectors, "
+        "positions, and their sum, which enters layer 1:"
+    )
+    position = charts.Axis("word", THREE)
+    largest = max(part.abs().max().item() for part in (three.token, three.embedded))
+    parts = {"embedding": three.token, "position": three.position, "sum": three.embedded}
+    figure(
+        charts.tables(
+            {name: vectors.numpy() for name, vectors in parts.items()}, position, largest, True
+        ),
+        key="three_words_figure",
+        alt="Three words of three numbers each: embedding, position, and their sum",
+        projector=projector,
+    )
+    st.markdown("One head widens each to 64 numbers, compares, divides by √64 = 8:")
+    figure(
+        charts.attention(
+            three.weights.numpy(),
+            charts.Axis("query", THREE),
+            charts.Axis("key", THREE),
+            numbers=True,
+        ),
+        key="three_weights_figure",
+        alt="Attention weights of three words",
+        projector=projector,
+    )
+
+    st.markdown("**A dictionary that answers by similarity**: what is a “rollercoaster” worth?")
+    claimed = sum(CLAIMED[word] * VALUES[word] for word in VALUES)
+    terms = " + ".join(f"{CLAIMED[word]} · ({VALUES[word]:g})" for word in VALUES)
+    st.markdown(f"With the weights that the text sets by hand: {terms} = **{claimed:.2f}**")
+    scores, weights, blended = look_up(
+        torch.tensor(QUERY), torch.tensor(list(KEYS.values())), torch.tensor(list(VALUES.values()))
+    )
+    rows = [
+        f"| {word} | {KEYS[word]} | {score:g} | {score / 2**0.5:.2f} | {weight:.4f} | "
+        f"{VALUES[word]:g} |"
+        for word, score, weight in zip(VALUES, scores.tolist(), weights.tolist(), strict=True)
+    ]
+    st.markdown(
+        f"With vectors, rollercoaster being {QUERY}:\n\n"
+        "| word | key | score q·k | ÷ √2 | weight | value |\n|---|---|---|---|---|---|\n"
+        + "\n".join(rows)
+        + f"\n\nThe blended value is **{blended.item():.2f}**: nearly all of “fun”. Two points of "
+        "score are four parts to one of weight."
+    )
+
+    st.markdown(
+        f"**The causal mask** of “{CAUSAL}”: a word attends to itself and to what came before it."
+    )
+    may = causal_mask(len(CAUSAL.split())).numpy().reshape(len(CAUSAL.split()), -1)
+    axes = (charts.Axis(name, CAUSAL.split()) for name in ("query", "key"))
+    figure(
+        charts.mask(may, *axes),
+        key="causal_figure",
+        alt="The causal mask: yes on and below the diagonal",
+        projector=projector,
+    )
+
+
+def self_attention_without_parameters(encoding: Encoding, x: np.ndarray, projector: bool) -> None:
+    """`x`: the tokens' vectors, (length, d_model)."""
+    weights, blended = plain_self_attention(torch.from_numpy(x))
+    st.markdown(
+        "**Self-attention with no parameters at all**: weights softmax(x·xᵀ) of the chosen "
+        "model's own vectors of your tokens. A token attends to what is like it, most of all to "
+        "itself; nothing is learned here but the vectors."
+    )
+    figure(
+        charts.attention(
+            weights.numpy(),
+            charts.Axis("query", encoding.tokens),
+            charts.Axis("key", encoding.tokens),
+            numbers=True,
+        ),
+        key="plain_figure",
+        alt="Attention without parameters on the sentence",
+        projector=projector,
+    )
+    st.markdown("Times x: the vectors before, and blended.")
+    position = charts.Axis("token", encoding.tokens)
+    largest = float(np.abs(x).max())
+    for name, vectors in {"x": x, "softmax(x·xᵀ)·x": blended.numpy()}.items():
+        st.caption(name)
+        figure(
+            charts.vectors(vectors, position, largest),
+            key=f"plain_{'before' if name == 'x' else 'after'}_figure",
+            alt=f"{name}: a vector a token",
+            projector=projector,
+        )

@@ -1,0 +1,56 @@
+"""Texts of the page Alignment."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from model.analysis.alignment import GOLD, HeadAlignment
+
+# by shift: a head aligns a word at the row that reads it, or that predicts it
+SHIFTS = ("is read", "is predicted")
+
+
+def alignment_note(
+    measured: HeadAlignment,
+    heads: Sequence[tuple[int, int]],
+    sites,
+    shift: int | None,
+    dashed: bool,
+) -> str:
+    """What the lines show: the given heads, each at its own shift or all at one; without heads, the
+    influence. Also what is `dashed`."""
+    if heads:
+        rows = measured.shifts if shift is None else np.full_like(measured.shifts, shift)
+        names = ", ".join(
+            f"layer {sites[layer].layer + 1} head {head + 1} "
+            f"(word that {SHIFTS[rows[layer, head]]})"
+            for layer, head in heads
+        )
+        note = f"Each target word with the source word it attends to most, in {names}."
+    else:
+        note = (
+            "Each target word with the source word without which its log-probability falls most; "
+            "thick: much of all that it loses."
+        )
+    return note + " Dashed: the run without the changes, or the other run." * dashed
+
+
+def alignment_explained(measured: HeadAlignment, sites, known: bool) -> str:
+    """How the heads were measured and chosen: if `known`, on many sentences, or else on this
+    one."""
+    heads = " and ".join(
+        f"layer {sites[layer].layer + 1} head {head + 1}" for layer, head in measured.heads
+    )
+    where = "of other sentences" if known else "of this sentence; none were chosen on others"
+    right = (
+        "one that a person linked"
+        if measured.by == GOLD
+        else "the one that the model needs most (influence: hide it, and the log-probability of "
+        "the target word falls most)"
+    )
+    return (
+        "A row of the decoder reads one token and predicts the next; which of the two a head "
+        "aligns is measured. **Agreement**: how often the source word with the largest weight is "
+        f"{right}. Best set: {heads}, which agree for {measured.together:.0%} of "
+        f"{measured.words:,} target words {where}. A click on a row shows that head."
+    )

@@ -1,0 +1,228 @@
+"""Texts of the page Architecture: shapes and parameters of blocks, and what each does."""
+
+from collections.abc import Sequence
+
+from torch import nn
+
+from app.wording.formats import percent, times
+from app.wording.output_texts import EMBEDDING
+from app.wording.part_names import BLOCKS, kind_name, token_title
+from model.analysis.architecture import EMBEDDINGS, LAYERS, OUTPUT, Block
+from model.families.bert import MaskedTokenHead, SegmentedEmbedding, TextEmbedding
+from model.families.parts import GatedFeedForward, NormedProjection, RMSNorm
+from model.families.rotary import RotaryScores
+from model.probing.sites import (
+    attention_at,
+    embedding_of,
+    final_norm_of,
+    layers_of,
+    sides_of,
+    sublayers_of,
+)
+from model.probing.trace import Trace
+from model.sites import Side
+from model.variants import LearnedPositions
+
+POOLINGS = {  # BertConfig.pooling → what it does; classifiers take the mean, too
+    "mean": "One vector for the whole text: the mean over all tokens except padding.",
+    "max": "One vector for the whole text: each number is the largest over all tokens except "
+    "padding.",
+    "cls": "One vector for the whole text: that of its first token.",
+    "last token": "One vector for the whole text: that of its last token.",
+}
+
+
+def in_numbers(trace: Trace, block: Block, depth: int) -> str:
+    """Markdown on a block: its place in a stack of `n_layers` layers, its shapes and parameters."""
+    of_text = block.stack == OUTPUT and trace.predicted.predicts == "class"
+    lines = [f"Output: **{times(block.shape)}** ({'text' if of_text else 'tokens'} × width)"]
+    if block.weights:
+        lines.append(f"Weights: **{times(block.weights)}** (head × query × key)")
+    lines.append(f"Parameters: **{f'{block.parameters:,}' if block.parameters else 'none'}**")
+    if block.shares:
+        lines[-1] += f", shared with the {block.shares}"
+    if block.layer is not None:
+        title = kind_name(trace, block.kind) if block.kind else block.stack.capitalize()
+        lines.insert(0, f"{title}, layer {block.layer + 1} of {depth}")
+    elif block.stack != OUTPUT:
+        lines.insert(0, block.stack.capitalize())
+    return "  \n".join(lines)
+
+
+def explained(model, trace: Trace, block: Block) -> str:
+    """What a block does, in a sentence or two."""
+    if block.stack == OUTPUT:
+        return _output(model.generator, trace.predicted, block.part)
+    side = next(side for side in model.sides() if side.stack == block.stack)
+    if block.kind:
+        return _attention(attention_at(model, block.site), trace, block)
+    if block.part == "embedding":
+        return _embedding(model, embedding_of(model, side))
+    if block.part == "position":
+        return _position(embedding_of(model, side).position)
+    if block.part == "feed_forward":
+        return _feed_forward(layers_of(model, side)[block.layer].feed_forward, model.config)
+    if block.part == "recurrence":
+        return (
+            "In the place of self-attention: each position keeps a share of what the one before it "
+            "held, and takes the rest from itself. No token attends to another here."
+        )
+    if block.layer is None:
+        return _norm(final_norm_of(model, side), block)
+    norms = {name: norm for name, _, norm in sublayers_of(layers_of(model, side)[block.layer])}
+    return _norm(norms[block.sublayer], block)
+
+
+def _attention(attention: nn.Module, trace: Trace, block: Block) -> str:
+    site, (_, key) = block.site, trace.sides_of(block.kind)
+    keys = {
+        "": "all from this stack",
+        LAYERS: f"queries from this stack, keys and values from the {key.stack}'s output",
+        EMBEDDINGS: f"queries from this stack, keys and values from the {key.title}'s embeddings",
+    }[block.keys]
+    sentences = [
+        "Each head compares queries with keys, and its output is the mean of the values by these "
+        f"weights: {keys}."
+    ]
+    if site.n_key_heads < site.n_heads:
+        shared = site.n_heads // site.n_key_heads
+        sentences.append(f"Each {shared} of the {site.n_heads} heads share their keys and values.")
+    if isinstance(attention.query, NormedProjection):
+        sentences.append("Queries and keys are normed first, each by itself.")
+    if isinstance(attention.scores, RotaryScores):
+        sentences.append("Queries and keys are turned by an angle that grows with the position.")
+    if "causal" in site.masks and trace.masks.causal:
+        sentences.append("No token may attend to a later one.")
+    return " ".join(sentences)
+
+
+def _embedding(model: nn.Module, embedding: nn.Module) -> str:
+    more = ""
+    if isinstance(embedding, SegmentedEmbedding):
+        more = (
+            " One for the segment of the text is added, and the sum with the positions is normed."
+        )
+    return f"{token_title(model)}: one learned vector per token.{more}"
+
+
+def _position(table: nn.Module) -> str:
+    learned = isinstance(table, LearnedPositions)
+    what = "one learned vector per position" if learned else "sines and cosines of the position"
+    return f"Added to the embeddings, for attention by itself knows no order: {what}."
+
+
+def _feed_forward(module: nn.Module, config) -> str:
+    activation = type(getattr(module, "activation", nn.ReLU())).__name__
+    narrow, wide = f"{config.d_model:,}", f"{config.d_ff:,}"
+    if isinstance(module, GatedFeedForward):
+        return (
+            f"Two linear maps {narrow} → {wide}: what the first gives, behind a {activation}, "
+            f"gates what the second gives. A third leads back to {narrow}; at each position alone."
+        )
+    return (
+        f"Two linear maps, {narrow} → {wide} → {narrow}, with a {activation} between; at each "
+        "position alone."
+    )
+
+
+def _norm(module: nn.Module, block: Block) -> str:
+    if block.part == "add_norm":
+        sentences = (
+            "The residual connection: what entered the sublayer is added to what leaves it; then "
+            "the norm (post-norm, as in the paper)."
+        )
+    elif block.sublayer:
+        sentences = (
+            "Pre-norm: the sublayer reads normed vectors; what goes around it and is added at ⊕ "
+            "is not normed."
+        )
+    else:
+        sentences = (
+            "The sum of all that the layers have added, normed once at the end, as a pre-norm "
+            "stack needs."
+        )
+    if isinstance(module, RMSNorm):
+        sentences += " The norm is an RMSNorm, which takes no mean off."
+    return sentences
+
+
+def _output(generator: nn.Module, predicted: Side, part: str) -> str:
+    if isinstance(generator, TextEmbedding):
+        return _text_embedding(generator, part)
+    each = "class" if predicted.predicts == "class" else "token of the vocabulary"
+    before = "A linear map, an activation and a norm, then a"
+    return {
+        "mean": POOLINGS["mean"],
+        "generator": f"{before if isinstance(generator, MaskedTokenHead) else 'A'} score, the "
+        f"logit, for each {each}.",
+        "softmax": "Makes probabilities of the logits, which add up to 1 in each row.",
+        "log_softmax": "Makes logarithms of probabilities of the logits.",
+    }[part]
+
+
+def _text_embedding(generator: TextEmbedding, part: str) -> str:
+    told = POOLINGS[generator.config.pooling]
+    if part == "dense":
+        told = "; ".join(
+            f"a linear map {layer.linear.in_features:,} → {layer.linear.out_features:,}"
+            + f" and a {type(layer.activation).__name__}"
+            * (not isinstance(layer.activation, nn.Identity))
+            for layer in generator.dense
+        )
+        told = f"After the pooling: {told}."
+    last = part == "dense" or not generator.dense
+    scaled = " The vector is divided by its length, which makes that 1."
+    return told + scaled * (last and generator.config.normalized)
+
+
+def most_probable(checkpoint, trace: Trace) -> tuple[str, list[str]]:
+    """The title of the predictions and their labels, row by row; empty for a model that predicts
+    nothing."""
+    if trace.predicted.predicts == EMBEDDING:
+        return "", []
+    ids, probabilities = trace.most_probable(1)
+    answers = checkpoint.outputs(ids[:, 0])
+    if trace.predicted.predicts == "class":
+        return "Class", [f"{answers[0]}, {percent(float(probabilities[0, 0]))}"]
+    return "Most probable", answers
+
+
+def link(trace: Trace, block: Block, page: str) -> str:
+    """The text of the link to a block's page."""
+    if block.layer is None:
+        return f"Open {page}"
+    if block.kind:
+        return f"Open {page} at {kind_name(trace, block.kind)}, layer {block.layer + 1}"
+    return f"Open {page} at {BLOCKS[block.part]}, {block.stack} layer {block.layer + 1}"
+
+
+def model_in_numbers(model, shown: Sequence[Block], trace: Trace) -> str:
+    """The number of layers, heads and parameters of a model, and the parameters of each part."""
+    total, sides = sum(block.parameters for block in shown), sides_of(model).values()
+    depth = " + ".join(f"{len(side.layers)} {side.stack}" for side in sides)
+
+    def recurrent(block: Block) -> bool:
+        return block.part == "recurrence"
+
+    parts = {
+        "attention": lambda block: block.kind,
+        "feed-forward": lambda block: block.part == "feed_forward",
+        **({"recurrent units": recurrent} if any(map(recurrent, shown)) else {}),
+        "embeddings and generator": lambda block: (
+            block.part in ("embedding", "position", "dense", "generator")
+        ),
+    }
+    shares = {
+        name: sum(block.parameters for block in shown if counts(block)) / total
+        for name, counts in parts.items()
+    }
+    read = " and ".join(f"{len(trace.texts[side.name].ids)} {side.title} tokens" for side in sides)
+    alone = ""
+    if len(sides) == 1:
+        other = "no decoder" if next(iter(sides)).stack == "encoder" else "no encoder"
+        alone = f" It has {other}: one of the three attentions is all there is."
+    return (
+        f"**{depth} layers** of {model.config.n_heads} heads, {total:,} parameters: "
+        + ", ".join(f"{name} {percent(share)}" for name, share in shares.items())
+        + f". Your sentence: {read}.{alone}"
+    )

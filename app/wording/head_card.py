@@ -1,0 +1,95 @@
+"""One head in words: its measures, the patterns it is nearest to, whether it was pruned."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from app.wording.formats import escaped, percent
+from model.analysis.head_metrics import (
+    Measured,
+    measure,
+    nearest_names,
+    rows_that_show,
+    tokens_of,
+    with_one_key,
+)
+from model.corpus.survey import Survey
+from model.probing.long_trace import LongTrace
+from model.probing.trace import Trace
+
+MAX_QUOTED_ROWS = 8  # rows that a sentence lists
+SHARES = {  # fields of Measured that are shares of weight → their names
+    "itself": "itself",
+    "previous": "previous",
+    "next": "next",
+    "first": "first",
+    "end": "</s>",
+    "punctuation": "punctuation",
+    "same_token": "same token",
+    "diagonal": "the diagonal",
+}
+
+
+def card(trace: Trace | LongTrace, kind: str, weights: np.ndarray) -> str:
+    """One head with weights (query, key) in Markdown: its measures, the patterns it is nearest to,
+    each with a reason and the rows that show it best, and the rows with one visible key."""
+    query, key, self_attention = tokens_of(trace, kind)
+    weights = weights[None, None]
+    measured = measure(weights, query, key, self_attention)
+    numbers = head_numbers(measured, 0, 0)
+    alone = _only_one_key(query, with_one_key(trace.allowed(kind)))
+    if "entropy" not in numbers:
+        return "\n\n".join(filter(None, ["Too few tokens to measure: no row has a choice.", alone]))
+    shares = ", ".join(
+        f"{label} {percent(numbers[name])}" for name, label in SHARES.items() if name in numbers
+    )
+    lines = [
+        f"Entropy {numbers['entropy']:.1f} bits · mean distance {numbers['distance']:.1f} tokens · "
+        f"share of weight on: {shares}\n"
+    ]
+    for match in nearest_names(measured, 0, 0):
+        line = f"- **{match.name}** {percent(match.score)}: {match.reason}"
+        rows = rows_that_show(weights, query, key, self_attention, 0, 0, match.name)
+        if rows and match.score > 0:
+            line += f"; clearest in the rows {quoted(query, rows)}"
+        lines.append(line + ".")
+    return "\n".join([*lines, *(["", alone] if alone else [])])
+
+
+PRUNED = "This head was pruned: it attends to nothing, and writes nothing."
+
+
+def is_pruned(card: Mapping, kind: str, layer: int, head: int) -> bool:
+    """Whether a head was pruned, by the model's card; `layer` of the model, from 0."""
+    return {"kind": kind, "layer": layer, "head": head} in card.get("pruned", ())
+
+
+def _only_one_key(query: Sequence[str], rows: Sequence[int]) -> str:
+    if not rows:
+        return ""
+    which = f"{quoted(query, rows[:MAX_QUOTED_ROWS])}{' …' if len(rows) > MAX_QUOTED_ROWS else ''}"
+    row, has = ("Row", "has its") if len(rows) == 1 else ("Rows", "have their")
+    return f"{row} {which} {has} whole weight, 1, on one token: only one key is visible."
+
+
+def quoted(tokens: Sequence[str], rows: Sequence[int]) -> str:
+    return ", ".join(f"“{escaped(tokens[row])}”" for row in rows)
+
+
+INTERVAL, P = ", 95 %", ", p"  # suffixes of column names: confidence interval, p-value
+
+
+def in_all_sentences(survey: Survey, kind: str, layer: int, head: int) -> str:
+    """Whether a head behaves like this in all sentences of a survey; `layer` of the model, from
+    0."""
+    return f"*Is this head always like this?* {survey.in_words(kind, layer, head)}"
+
+
+def head_numbers(measured: Measured, layer: int, head: int) -> dict[str, float]:
+    """The measures of a head that exist: a causal decoder, for example, has no next token to attend
+    to."""
+    return {
+        name: float(values[layer, head])
+        for name, values in measured.numbers.items()
+        if measured.rows[name][layer, head]
+    }

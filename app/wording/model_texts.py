@@ -1,0 +1,105 @@
+"""Sentences on how a model is built: positions, norms, queries and keys."""
+
+from collections.abc import Sequence
+
+from app.wording.formats import escaped, percent
+from model.analysis.projection import Answer, Plane
+from model.families.parts import HalvedPositions
+from model.probing.reference import without_counterpart
+from model.probing.sites import embeddings_of
+from model.probing.trace import Pass
+from model.variants import LearnedPositions, PositionsFromOne
+
+
+def in_plane(plane: Plane, answer: Answer, sides: tuple[str, str], width: int) -> str:
+    """How much of a head's queries and keys, of `width` numbers, the plane keeps, and how far that
+    misleads for one query."""
+    query_title, key_title = sides
+    whose = (
+        f"Queries and keys both come from the {query_title}"
+        if query_title == key_title
+        else f"Queries come from the **{query_title}**, keys from the **{key_title}**"
+    )
+    text = (
+        f"{whose}, {width} numbers each. The plane is a PCA of queries and keys together and "
+        f"keeps **{percent(plane.explained.sum())}** of their variance. Weights are the head's "
+        "own. "
+    )
+    off = answer.off()
+    if not off.size:
+        return f"{text}Under these masks it may attend to nothing: its weights are all zero."
+    return (
+        f"{text}Dot products in the plane are only approximate: for this query q·k ÷ √{width} is "
+        f"off by {off.mean():.2f} on average and at most {off.max():.2f}, and weights made of them "
+        f"would put **{percent(answer.total_variation())}** of the row elsewhere."
+    )
+
+
+def positions(model) -> str:
+    """The kind of positional table that a model has."""
+    position = embeddings_of(model)[0].position
+    if not all(side.table for side in model.sides()):
+        return "None: it turns queries and keys instead."
+    if isinstance(position, LearnedPositions):
+        return "It was learned, one vector a position, like the words'."
+    if isinstance(position, HalvedPositions):
+        return "All sines, then all cosines, in each half fast waves on the left."
+    text = "Sine and cosine by turns, fast waves on the left, slow ones on the right."
+    if isinstance(position, PositionsFromOne):
+        return f"{text} Its frequencies begin at k = 1, one pair later than the paper's."
+    return text
+
+
+def place_of_norm(final: bool, stack: str) -> str:
+    """Where a stack has its norms, and what that does to the length of vectors; a `final` norm
+    means pre-norm."""
+    if final:
+        return (
+            f"The norms of this {stack} come before its sublayers (pre-norm), so the sum is free "
+            "to grow, and a final norm follows the last layer."
+        )
+    return (
+        f"Each layer of this {stack} ends in a norm of its own (post-norm), which sets every "
+        "vector to about one length; no final norm follows."
+    )
+
+
+def massive_activations(tokens: Sequence[str], lengths: Sequence[float], top: float) -> str:
+    """A note on vectors longer than `top`, where the colour scale ends; `lengths`: the greatest
+    length of each token's vectors."""
+    far = [f"“{token}”" for token, length in zip(tokens, lengths, strict=True) if length > top]
+    if not far:
+        return ""
+    names = escaped(", ".join(far[:3]) + (" …" if len(far) > 3 else ""))
+    return (
+        f"The vector of {names} is up to {max(lengths):,.0f} long, and the colours end at "
+        f"{top:,.0f}: such massive activations (Sun et al. 2024) are often the first token's, and "
+        "many heads attend to them."
+    )
+
+
+POSITIONS = {  # kind of positions (model/analysis/positions.py) → what the model gets
+    "sinusoidal": "sines and cosines as in the paper, each row as long as the model's own",
+    "learned": "a table that was not its own: random vectors as long as the model's own rows, the "
+    "same every time, as a learned table is before training",
+    "none": "zeros: the words alone",
+    "shifted": "its own table from a later row on, as if other words stood before the sentence",
+}
+
+
+def compared(trace: Pass, kind: str) -> str:
+    """Sentences on how queries and keys differ from their projections when they enter the
+    scores."""
+    site, sentences = trace.kinds[kind][0], ""
+    if not trace.sides[site.query_side].table:
+        sentences += (
+            " Queries and keys are turned by their positions here, as the scores compare them."
+        )
+    if site.n_key_heads < site.n_heads:
+        sentences += f" The {site.n_heads} heads share {site.n_key_heads} heads of keys."
+    return sentences
+
+
+def parts_without_twin(model) -> str:
+    """The parts of a model without a counterpart in torch.nn.Transformer."""
+    return " and ".join(without_counterpart(model))

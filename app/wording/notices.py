@@ -1,0 +1,114 @@
+"""Notices that a reader needs before reading the pictures."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from app.charts import Axis
+from app.wording.formats import escaped, percent
+from app.wording.part_names import axes, kind_name, layer_number
+from model.analysis.leak import Leak
+from model.probing.trace import Pass, Trace
+from model.tokenizer import Encoding
+
+STOPPED = "You stopped what takes long here."
+
+
+def queue_position(people: int) -> str:
+    """How many people are ahead in the queue."""
+    if not people:
+        return "You are next …"
+    return f"{people} {'people are' if people > 1 else 'person is'} ahead of you …"
+
+
+def leak(trace: Pass, leak: Leak) -> str:
+    """How much attention goes to positions that the training masks would hide, layer by layer."""
+    layers = ", ".join(percent(share) for share in leak.shares)
+    which = "layer by layer" if len(leak.shares) > 1 else "in its layer"
+    return f"{kind_name(trace, leak.kind)}, weight on {leak.where}, {which}: {layers}."
+
+
+def notices(side: str, text: str, encoding: Encoding) -> list[str]:
+    """Notices about a typed text: invisible characters, and characters that the model hardly
+    knows."""
+    if not text:
+        return []
+    notes = []
+    control = sorted({c for c in text if unicodedata.category(c) in ("Cc", "Cf")})
+    if control:
+        names = ", ".join(f"U+{ord(c):04X}" for c in control)
+        notes.append(
+            f"The {side} holds invisible characters ({names}). The model reads them like any "
+            "other; the pictures show them by their code."
+        )
+    torn = sorted({text[start] for start, end in _spans_of_several_tokens(encoding)} - {*control})
+    if torn:
+        names = ", ".join(f"U+{ord(c):04X}" for c in torn[:8]) + (" …" if len(torn) > 8 else "")
+        notes.append(
+            f"The {side} holds characters that the model has hardly or never met in training "
+            f"({names}). It reads them byte by byte (🙂 1/4 is the first of four bytes), so do not "
+            "expect it to know them."
+        )
+    return notes
+
+
+def left_out(count: int) -> str:
+    """A notice about pasted pairs with the same source."""
+    pairs = "pair was" if count == 1 else "pairs were"
+    return (
+        f"{count:,} pasted {pairs} left out: of pairs with the same source, the last one is kept."
+    )
+
+
+def _spans_of_several_tokens(encoding: Encoding) -> set[tuple[int, int]]:
+    counts = Counter(span for span in encoding.offsets if span[1] - span[0] == 1)
+    return {span for span, count in counts.items() if count > 1}
+
+
+def empty_rows(weights: np.ndarray, query: Axis) -> str | None:
+    """A notice about rows of (query, key) that may attend to nothing."""
+    empty = [query.labels[i] for i in np.flatnonzero(~weights.any(axis=1))]
+    if not empty:
+        return None
+    which = ", ".join(f"“{escaped(token)}”" for token in empty[:8]) + (
+        " …" if len(empty) > 8 else ""
+    )
+    return (
+        f"Under these masks {len(empty)} of {len(query.labels)} rows may attend to nothing and are "
+        f"left blank: {which}. Their weights are all zero."
+    )
+
+
+def first_undefined(attention: dict[str, np.ndarray], trace: Trace) -> str | None:
+    """A sentence on where PyTorch's weights, (layers, heads, query, key), become NaN while ours
+    stay finite."""
+    for kind, weights in attention.items():
+        alone = np.isnan(weights) & ~np.isnan(trace.attention[kind])
+        undefined = alone.any(axis=(1, 3))  # (layers, query)
+        if undefined.any():
+            layer, row = np.argwhere(undefined)[0]
+            token = escaped(axes(trace, kind)[0].labels[row])
+            return (
+                f"PyTorch's weights are NaN from {trace.kinds[kind][0].title}, layer "
+                f"{layer_number(trace, kind, layer)}, row “{token}” on: that row may attend to "
+                "nothing, and softmax of nothing is undefined. Ours is zero there. Before that "
+                "layer the two can be compared."
+            )
+    return None
+
+
+def not_finite(where: str, parameters: Sequence[str]) -> str:
+    """Sentences on NaN and infinite numbers: where they first appear, and which weights contain
+    some."""
+    more = f" and {len(parameters) - 1} more" if len(parameters) > 1 else ""
+    weights = f"in the weights “{parameters[0]}”{more}" if parameters else ""
+    if not where:
+        return f"Numbers {weights} are NaN or infinite; for this sentence nothing depends on them."
+    message = (
+        f"The numbers of this model are NaN or infinite from {where} on: what follows is blank."
+    )
+    if not parameters:
+        return f"{message} Its weights are finite, but so large that their products are not."
+    return f"{message} It has such numbers {weights}."

@@ -1,0 +1,57 @@
+"""What a model's output is called, and the output as text."""
+
+from collections.abc import Callable, Mapping
+
+from app.wording.formats import escaped, percent
+from model.analysis.domain import Domain
+from model.analysis.positions import predictions
+from model.probing.long_trace import LongTrace
+from model.probing.run import Run
+from model.probing.sites import predicted_side
+from model.probing.trace import Trace
+
+EMBEDDING, MASKED_TOKEN = "embedding", "masked token"
+ANSWERS = {  # what a model predicts → its title
+    "class": "Class",
+    "next token": "Next token",
+    MASKED_TOKEN: "Most probable in each place",
+}
+LONGEST_NAME = 300  # characters shown of a text in a model's card
+
+
+def unlike_training(domain: Domain, card: Mapping) -> str:
+    """A notice about a text that is unlike the training text."""
+    language = LANGUAGES.get((card.get("direction") or [""])[-1])
+    wanted = f"good {language}" if language else "a sound verdict" if card.get("classes") else ""
+    return (
+        f"This model was trained on {escaped(domain.text[:LONGEST_NAME])}; do not expect "
+        f"{wanted or 'a good answer'} here."
+    )
+
+
+LANGUAGES = {
+    "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German",
+    "el": "Greek", "en": "English", "es": "Spanish", "et": "Estonian", "fa": "Persian",
+    "fi": "Finnish", "fr": "French", "hu": "Hungarian", "is": "Icelandic", "it": "Italian",
+    "ja": "Japanese", "ko": "Korean", "lt": "Lithuanian", "nb": "Norwegian Bokmål", "nl": "Dutch",
+    "nn": "Norwegian Nynorsk", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian",
+    "ru": "Russian", "sk": "Slovak", "sl": "Slovenian", "sv": "Swedish", "tr": "Turkish",
+    "uk": "Ukrainian", "zh": "Chinese",
+}  # fmt: skip
+
+
+def output(view, run: Run, trace: Callable[[], Trace | LongTrace]) -> tuple[str, str]:
+    """The title of a model's output, and the output as plain text; `trace()` gives the run's
+    trace."""
+    predicted = predicted_side(view.model)
+    if len(run.texts) > 1:
+        direction = view.checkpoint.card.get("direction") or ["", ""]
+        text = view.tokenizer.target.decode(run.texts[-1].ids)
+        return LANGUAGES.get(direction[-1], direction[-1]) or "Output", text
+    if predicted.predicts == EMBEDDING:
+        return "Output", f"an embedding of {view.model.config.d_embedding:,} numbers"
+    title, predicted_tokens = ANSWERS[predicted.predicts], predictions(trace())
+    if predicted.predicts == MASKED_TOKEN:  # each row predicts the token at its own position
+        return title, view.tokenizer.target.decode(predicted_tokens.best.tolist())
+    (answer,) = view.checkpoint.outputs(predicted_tokens.best[-1:].tolist())
+    return title, f"{answer}, {percent(float(predicted_tokens.probability[-1]))}"

@@ -1,0 +1,205 @@
+"""Texts of the page Implementations: how systems differ, and what each later part changed."""
+
+from collections.abc import Mapping, Sequence
+
+from app.wording.formats import escaped, percent
+from model.analysis.lineage import LINE, Swap, SwapEffect
+from model.provenance import Source
+
+
+def differences(measured: dict) -> str:
+    """A Markdown table of differences between presets: which presets, and the effect `measured` on
+    the sentence (model/analysis/family.py)."""
+    m, n_tokens = measured, measured["tokens"]
+    grows = {name: f"{m['lengths'][name][-1]:.1f}" for name in m["lengths"]}
+    ratio = {
+        name: f"{word:.1f} : {position:.1f}"
+        for name, (word, position) in m["word_to_position"].items()
+    }
+    ignored, as_words = m["padded_mean"]
+    rows = [
+        (
+            "Stacks",
+            "encoder and decoder",
+            "encoder alone: bloem; decoder alone: decoder_only",
+            "attentions in all layers: "
+            + _each({n: str(m["attentions"][n]) for n in ("paper", "bloem", "decoder_only")}),
+        ),
+        (
+            "Place of the norm",
+            "after the sum",
+            "before the sublayer, one more on each stack: pre_norm, annotated",
+            f"a vector enters layer 1 with length {m['lengths']['paper'][0]:.1f} and leaves the "
+            f"last with **{grows['paper']}**; norms moved, same weights: **{grows['pre_norm']}**",
+        ),
+        (
+            "Kind of norm",
+            "biased variance, eps 1e-5 in the root",
+            "unbiased, eps outside the root: annotated; eps 1e-12: hyunwoongko; unbiased: vanilla",
+            "same vectors, largest difference: "
+            + _each({name: f"{far:.2g}" for name, far in m["norms"].items() if name != "paper"}),
+        ),
+        (
+            "Size of embeddings",
+            "× √d_model",
+            "as they are: hyunwoongko (padding's is never trained), van_dijck, bloem",
+            "length of word : position, "
+            + _each({name: ratio[name] for name in ("paper", "annotated", "hyunwoongko", "bloem")}),
+        ),
+        (
+            "What is shared",
+            "one matrix: both embeddings and generator",
+            "nothing: annotated, hyunwoongko, van_dijck",
+            "cosine similarity of a token as source and as target: "
+            + _each(
+                {
+                    name: f"{m['sharing'][name]:.2f}"
+                    for name in ("paper", "annotated", "hyunwoongko", "van_dijck")
+                }
+            ),
+        ),
+        (
+            "Positions",
+            "sinusoids from k = 0",
+            "from k = 1: vanilla; learned: bloem",
+            f"first number at position 1: {_each(_second(m['first_waves']))}",
+        ),
+        (
+            "Masked scores",
+            "−∞",
+            "−1e9: annotated, van_dijck; −10000: hyunwoongko; −∞: vanilla, whose own code then has "
+            "NaN where nothing may be attended to (zeros here, as in paper)",
+            f"a row that may attend to none of your {n_tokens} tokens gives each "
+            + _each({name: f"{weight:.3f}" for name, weight in m["nothing_to_see"].items()}),
+        ),
+        (
+            "What a head reads",
+            "the whole vector, and makes d / h of it",
+            "a slice of it: van_dijck; the whole, and makes d: bloem",
+            "with all but the first slice of each vector erased, head 1's weights move by up to "
+            + _each({name: f"{m['reach'][name]:.2g}" for name in ("paper", "van_dijck")}),
+        ),
+        (
+            "Scaling",
+            "scores ÷ √d_head",
+            "queries and keys each ÷ ∜d_head: bloem",
+            f"the same: largest difference of the weights **{m['fourth_roots']:.0e}** "
+            f"({'within' if m['fourth_roots'] <= 1e-6 else 'NOT within'} 1e-6)",
+        ),
+        (
+            "Biases",
+            "in every projection and feed-forward",
+            "none: vanilla; none on queries, keys and values: bloem",
+            "numbers of bias: "
+            + _each({name: f"{m['biases'][name]:,}" for name in ("paper", "vanilla", "bloem")}),
+        ),
+        (
+            "Output",
+            "scores; a softmax follows",
+            "log-probabilities: annotated, bloem",
+            "e to the outputs of a row adds up to "
+            + _each(
+                {
+                    name: f"{m['total_output'][name]:,.3f}"
+                    for name in ("paper", "annotated", "bloem")
+                }
+            ),
+        ),
+        (
+            "Dropout",
+            "sublayers, sums of embeddings, weights",
+            "feed-forward alone: vanilla; none: van_dijck and bloem's notebook (our bloem can drop "
+            "weights, sublayers and whole tokens); not on weights: hyunwoongko",
+            "in training a rate of 0.1 moves the encoder's output by "
+            + _each(
+                {
+                    name: percent(m["dropout_noise"][name])
+                    for name in ("paper", "hyunwoongko", "vanilla", "van_dijck")
+                }
+            ),
+        ),
+        (
+            "Mean over positions",
+            "none: it has a decoder",
+            "bloem; its notebook counts padding too",
+            f"8 tokens of padding move a class by {ignored:.4f} here, by **{as_words:.4f}** if "
+            "they count",
+        ),
+        (
+            "First weights",
+            "Xavier uniform",
+            "Kaiming uniform: hyunwoongko; PyTorch's own: vanilla, van_dijck, bloem",
+            "how evenly heads attend before training (100 %: to all tokens alike): "
+            + _each({name: percent(share) for name, share in m["normalized_entropy"].items()}),
+        ),
+    ]
+    return _table(("What", "Paper", "Others", "On your sentence"), rows)
+
+
+def _second(waves: dict[str, list[float]]) -> dict[str, str]:
+    return {name: f"{wave[1]:.2f}" for name, wave in waves.items() if len(wave) > 1}
+
+
+def _each(values: dict[str, str]) -> str:
+    return ", ".join(f"{escaped(name)} **{value}**" for name, value in values.items())
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def disagreements(source: Source) -> str:
+    """A Markdown table: what a source's text says, what its code does, and what our preset does."""
+    rows = [(d.what, d.text, d.code, d.ours) for d in source.disagreements]
+    return _table(("What", "Its text", "Its code", "Ours"), rows)
+
+
+def repairs(source: Source) -> str:
+    """A Markdown table of what was built as intended rather than as written, and the effect."""
+    return _table(("Found", "Ours"), [(r.mistake, r.changes) for r in source.repairs])
+
+
+def swap(step: Swap) -> str:
+    """What is swapped, who introduced it, and its class here."""
+    return (
+        f"**{step.year}: {step.becomes}**, in the place of {step.was}  \n"
+        f"{step.source} · `{step.part}`"
+    )
+
+
+def effect(step: Swap, measured: SwapEffect) -> str:
+    """The effect of a swap: its finding, and the numbers that all swaps share."""
+    counted = {"parameters": measured.parameters}
+    if len({*measured.cached}) > 1:
+        counted["bytes of keys and values, a token"] = measured.cached
+    rows = [(name, *(f"{number:,}" for number in pair)) for name, pair in counted.items()]
+    first, *_, last = measured.moved
+    return (
+        f"{step.finding.format(**measured.curves.numbers)}\n\n"
+        f"{_table(('', 'before', 'after'), rows)}\n\n"
+        f"The decoder's attention weight that lies elsewhere than before: {first:.1%} in layer 1, "
+        f"{last:.1%} in layer {len(measured.moved)}."
+    )
+
+
+def _signed(number: int) -> str:
+    return f"{number:+,}".replace("-", "−") if number else "0"
+
+
+def lineage(effects: Mapping[str, SwapEffect]) -> str:
+    """A Markdown table of all swaps (model/analysis/lineage.py), one row each."""
+    rows = [
+        (
+            str(LINE[name].year),
+            f"**{LINE[name].becomes}**, in the place of {LINE[name].was}",
+            f"{LINE[name].source} · `{LINE[name].part}`",
+            LINE[name].finding.format(**measured.curves.numbers),
+            _signed(measured.parameters[1] - measured.parameters[0]),
+            f"{sum(measured.moved) / len(measured.moved):.1%}",
+        )
+        for name, measured in effects.items()
+    ]
+    head = ("Year", "Part", "Source, class here", "On your sentence", "Parameters",
+            "Attention moved")  # fmt: skip
+    return _table(head, rows)

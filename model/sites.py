@@ -1,0 +1,74 @@
+"""What a model says of itself: the texts it reads (`Side`) and where attention happens (`Site`)."""
+
+from dataclasses import dataclass
+
+from torch import nn
+
+
+@dataclass(frozen=True)
+class Side:
+    """One text that a model reads.
+
+    name      in code: "src" or "tgt"
+    title     in words
+    stack     name of the module that holds its layers: "encoder" or "decoder"
+    begins    whether <s> stands before the text
+    ends      whether </s> stands behind it
+    writes    whether the model writes this text itself, where none is given
+    predicts  what the logits tell of it: "next token" (row i scores the token at i + 1), "masked
+              token" (row i scores the token at i itself), "class" (one row for the whole text),
+              "embedding" (one row, the vector of the whole text) or nothing
+    embedding, layers, norm   names of the modules that its vectors pass: what enters layer 1, the
+              layers, and what follows the last of them
+    table     whether positions are a table that is added to its tokens
+    """
+
+    name: str
+    title: str
+    stack: str
+    embedding: str
+    layers: tuple[str, ...]
+    norm: str
+    begins: bool = False
+    ends: bool = False
+    writes: bool = False
+    predicts: str = ""
+    table: bool = True
+
+
+@dataclass(frozen=True)
+class Site:
+    """One place where attention happens.
+
+    kind        sites of one kind stand in layers above each other: "encoder", "decoder", "cross"
+    layer       the layer it stands in, from 0
+    name        of its module
+    query_side, key_side   names of the texts that queries and keys come from
+    title       its kind in words
+    masks       which switches of Masks concern it
+    n_heads     of the queries; n_key_heads: of keys and values, fewer where queries share them
+    """
+
+    kind: str
+    layer: int
+    name: str
+    query_side: str
+    key_side: str
+    title: str
+    masks: tuple[str, ...]
+    n_heads: int
+    n_key_heads: int
+
+
+def sites_of(
+    kind: str, title: str, stack: str, layers: nn.ModuleList, sides: tuple[str, str],
+    attention: str, masks: tuple[str, ...],
+) -> list[Site]:  # fmt: skip
+    """The sites of one kind: the sublayer `attention` of those of the `layers` that have it."""
+    sites = []
+    for i, layer in enumerate(layers):
+        if attention in layer.sublayers:
+            name, module = f"{stack}.layers.{i}.{attention}", layer.get_submodule(attention)
+            heads = module.n_heads, module.n_key_heads
+            sites.append(Site(kind, i, name, *sides, title, masks, *heads))
+    return sites
