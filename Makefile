@@ -11,20 +11,17 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 WORKERS := $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
 UNLIMITED := $(PYTEST) --timeout 0 -o faulthandler_timeout=0
-STREAMLIT := $(BIN)/streamlit run app/main.py --server.port $(PORT)
 # Root needs no sudo; without either, apt is left to the user.
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo -n)
 
 .PHONY: app serve test check test-long load bench lint format
 
 app: $(VENV)/app.installed
-	@$(BIN)/python -m app.server.ports $(PORT)
-	$(STREAMLIT)
+	$(BIN)/headlight --port $(PORT)
 
 # Everybody who can reach this machine can open the app: for a class, on purpose.
 serve: $(VENV)/app.installed $(if $(filter-out 1,$(REPLICAS)),nginx)
-	@$(BIN)/python -m app.server.ports $(PORT)
-	$(BIN)/python -m app.server.serve --port $(PORT) --replicas $(REPLICAS)
+	$(BIN)/headlight --serve --port $(PORT) --replicas $(REPLICAS)
 
 # What failed is tried again, alone; any other end of the first run, such as ^C, is the end.
 test: $(VENV)/test.installed lint chromium
@@ -35,7 +32,7 @@ check: $(VENV)/test.installed lint
 	$(BIN)/python -m tests.check
 
 test-long: $(VENV)/test.installed chromium
-	$(BIN)/python -m pip install -q ".[long]"
+	$(BIN)/python -m pip install -q -e ".[long]"
 	HEADLIGHT_DATA=$(DATA) $(UNLIMITED) -m long
 	$(UNLIMITED) -m hypothesis --hypothesis-profile=long
 
@@ -63,7 +60,7 @@ mutants: $(VENV)/test.installed
 lint: $(VENV)/test.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m tests.contracts
 	$(BIN)/oxlint --deny-warnings app
 
 format: $(VENV)/test.installed
@@ -79,12 +76,13 @@ $(BIN)/python:
 	  { echo "Please run: apt-get install python3-venv"; exit 1; }; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/app.installed: requirements.txt | $(BIN)/python
+$(VENV)/app.installed: requirements.txt pyproject.toml setup.py | $(BIN)/python
 	$(BIN)/python -m pip install -q -r requirements.txt
+	$(BIN)/python -m pip install -q -e .
 	@touch $@
 
 $(VENV)/test.installed: pyproject.toml $(VENV)/app.installed
-	$(BIN)/python -m pip install -q ".[test]"
+	$(BIN)/python -m pip install -q -e ".[test]"
 	@touch $@
 
 # The browser tests drive a Chromium that is already here, or Debian's.

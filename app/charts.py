@@ -7,8 +7,8 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.theme import DIFFERENCES, FOCUS, FONT, LINES
-from app.theme import WEIGHTS as SCALE
+from headlight.app.theme import DIFFERENCES, FOCUS, FONT, LINES
+from headlight.app.theme import WEIGHTS as SCALE
 
 WEIGHTS = {"colorscale": SCALE, "cmin": 0, "cmax": 1}
 WIDTH = 500  # pixels, roughly, for tables side by side next to other content

@@ -1,5 +1,6 @@
 """The entry point: `streamlit run app/main.py`. It serves the script router.py."""
 
+import importlib.util
 import sys
 from pathlib import Path
 
@@ -7,12 +8,15 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 HERE = Path(__file__).resolve().parent
-if str(HERE.parent) not in sys.path:  # the packages are there, see router.py
-    sys.path.insert(0, str(HERE.parent))
+PACKAGE = HERE.parent / "headlight.py"
+if "headlight" not in sys.modules and PACKAGE.is_file():  # of a checkout, installed or not
+    spec = importlib.util.spec_from_file_location("headlight", PACKAGE)
+    sys.modules["headlight"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules["headlight"])
 
-from app.server.inject_style import InjectStyle  # noqa: E402
-from app.server.security import SecurityMiddleware  # noqa: E402
-from app.startup import lifespan  # noqa: E402
+from headlight.app.server.inject_style import InjectStyle  # noqa: E402
+from headlight.app.server.security import SecurityMiddleware  # noqa: E402
+from headlight.app.startup import lifespan  # noqa: E402
 
 between = [Middleware(SecurityMiddleware), Middleware(InjectStyle)]
 app = st.App(HERE / "router.py", middleware=between, lifespan=lifespan)

@@ -1,7 +1,7 @@
 """All heads of a trace in a Jupyter notebook, without a server:
 
-from model import load
-from app.notebook import show
+from headlight.model import load
+from headlight.app.notebook import show
 
 show(load("en-de").trace("A dog runs."))
 """
@@ -9,11 +9,11 @@ show(load("en-de").trace("A dog runs."))
 import html
 from dataclasses import dataclass
 
-from app.components.grid_page import grid_page
-from app.components.packing import GridOptions, pack_trace
-from app.theme import FOCUS, WEIGHTS
-from model.analysis.reading import Reading
-from model.probing.trace import Trace
+from headlight.app.components.grid_page import grid_page
+from headlight.app.components.packing import GridOptions, pack_trace
+from headlight.app.theme import FOCUS, WEIGHTS
+from headlight.model.analysis.reading import Reading
+from headlight.model.probing.trace import Trace
 
 HEIGHT = 640  # pixels, until the page in the frame reports its height
 

@@ -6,22 +6,19 @@ from pathlib import Path
 
 import streamlit as st
 
-# The packages are in the folder above. All sessions share sys.path, so it is changed in single
-# steps: a thread that copies it while another inserts and removes may lose an entry for good.
-# Streamlit does that in every run, unless it finds this folder at the end.
+# All sessions share sys.path. Streamlit inserts this folder in every run and removes it again,
+# unless it finds it at the end; a thread that copies the path meanwhile may lose an entry for good.
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
 if sys.path[-1] != str(HERE):
     sys.path.append(str(HERE))
 
-from app import startup, theme  # noqa: E402
-from app.server import garbage  # noqa: E402
-from app.shell import errors  # noqa: E402
-from app.shell.top_bar import top_bar  # noqa: E402
-from app.state import session  # noqa: E402
-from app.state.pages import HOME, PAGES  # noqa: E402
+from headlight.app import startup, theme  # noqa: E402
+from headlight.app.server import garbage  # noqa: E402
+from headlight.app.shell import errors  # noqa: E402
+from headlight.app.shell.top_bar import top_bar  # noqa: E402
+from headlight.app.state import session  # noqa: E402
+from headlight.app.state.pages import HOME, PAGES  # noqa: E402
 
 ICON = ROOT / "assets" / "icon.svg"  # our own file: a named icon would be loaded from a font server
 st.set_page_config(page_title="Headlight", page_icon=str(ICON), layout="wide")

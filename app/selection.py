@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app.results import passes
-from app.state import catalog, lines, settings
-from app.state.catalog import ModelView
-from app.state.messages import NothingToShow, show_message
-from app.state.options import DIFFERENCE, OTHER, TO_OTHER, WITHOUT
-from app.state.session import (
+from headlight.app.results import passes
+from headlight.app.state import catalog, lines, settings
+from headlight.app.state.catalog import ModelView
+from headlight.app.state.messages import NothingToShow, show_message
+from headlight.app.state.options import DIFFERENCE, OTHER, TO_OTHER, WITHOUT
+from headlight.app.state.session import (
     Origin,
     choose,
     context,
@@ -22,11 +22,11 @@ from app.state.session import (
     memo,
     values,
 )
-from app.state.settings import MASKS
-from model.masks import Masks
-from model.probing.changes import CannotChange, Change, Patched, check, parse
-from model.probing.run import FINAL, Run
-from model.probing.trace import CannotRead, read_of
+from headlight.app.state.settings import MASKS
+from headlight.model.masks import Masks
+from headlight.model.probing.changes import CannotChange, Change, Patched, check, parse
+from headlight.model.probing.run import FINAL, Run
+from headlight.model.probing.trace import CannotRead, read_of
 
 MOST_LINES = 50  # typed lines that are traced where each takes a pass
 
@@ -35,7 +35,7 @@ def view(run: Run | None = None, device: str = "") -> ModelView:
     """This session's view of a run's model, or of the selected model. Ends the page if the model
     cannot be read."""
     if not catalog.models():
-        show_message("There is no model in assets/checkpoints. Train one: python -m model train")
+        show_message("There is no model in assets/checkpoints. Train one: headlight train")
         raise NothingToShow
     chosen = values()
     name, step = (run.checkpoint, run.step) if run else (chosen["model"], chosen["step"])

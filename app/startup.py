@@ -10,8 +10,8 @@ import streamlit as st
 from streamlit import config, runtime
 from streamlit.web.server.server_util import get_display_address, get_url
 
-from app.server import lan
-from app.state import catalog
+from headlight.app.server import lan
+from headlight.app.state import catalog
 
 
 @asynccontextmanager
@@ -47,10 +47,10 @@ def import_ahead() -> None:
     import pandas  # noqa: F401
     import pyarrow.dataset  # noqa: F401
 
-    import app.shell.grid_display
-    import app.shell.top_bar  # noqa: F401
-    from app.state.catalog import DEFAULT_MODEL
-    from model.checkpoint import load
+    import headlight.app.shell.grid_display
+    import headlight.app.shell.top_bar  # noqa: F401
+    from headlight.app.state.catalog import DEFAULT_MODEL
+    from headlight.model.checkpoint import load
 
     with suppress(Exception):  # errors are reported when the model is chosen
         load(DEFAULT_MODEL)

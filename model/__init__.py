@@ -1,14 +1,14 @@
 """Headlight's Transformer and the tools to look inside it: the public names."""
 
-from model.checkpoint import load
-from model.decoding.generate import Beam, Greedy, Sampling
-from model.masks import Masks
-from model.presets import build
-from model.pretrained.state_dicts import load_foreign
-from model.probing.capture import capture, view
-from model.probing.run import Run
-from model.probing.trace import Trace, trace
-from model.transformer import Config, Transformer
+from headlight.model.checkpoint import load
+from headlight.model.decoding.generate import Beam, Greedy, Sampling
+from headlight.model.masks import Masks
+from headlight.model.presets import build
+from headlight.model.pretrained.state_dicts import load_foreign
+from headlight.model.probing.capture import capture, view
+from headlight.model.probing.run import Run
+from headlight.model.probing.trace import Trace, trace
+from headlight.model.transformer import Config, Transformer
 
 __all__ = [
     "Beam",

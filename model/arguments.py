@@ -4,11 +4,11 @@ import argparse
 
 
 def parser_of(command: str, doc: str) -> argparse.ArgumentParser:
-    """A parser for `python -m model COMMAND`, whose module docstring is the help text: `--help`
+    """A parser for `headlight COMMAND`, whose module docstring is the help text: `--help`
     begins with the first paragraph of `doc` and ends with the others."""
     about, _, more = doc.partition("\n\n")
     return argparse.ArgumentParser(
-        prog=f"python -m model {command}",
+        prog=f"headlight {command}",
         description=about,
         epilog=more,
         formatter_class=argparse.RawDescriptionHelpFormatter,

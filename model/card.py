@@ -13,7 +13,7 @@ import io
 
 from torch import nn
 
-from model.transformer import Transformer
+from headlight.model.transformer import Transformer
 
 MEASURES = {"bleu_lc": "BLEU, lowercased", "bleu": "BLEU", "chrf": "chrF",
             "accuracy": "% accuracy", "exact": "% exact", "perplexity": "perplexity"}  # fmt: skip

@@ -16,36 +16,36 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 
-from model import presets
-from model.analysis import alignment
-from model.analysis.alignment import HeadAlignment, WordWeights
-from model.analysis.attribution import Attribution
-from model.analysis.attribution import attribution as attributed
-from model.analysis.decomposition import Decomposition
-from model.analysis.decomposition import decomposition as decomposed
-from model.card import markdown
-from model.checks import check_card, check_means, check_sizes
-from model.decoding.generate import Generation, Greedy, How, generated
-from model.decoding.search import first_token, greedy_decode
-from model.files import read_within, replace_file
-from model.masks import Masks
-from model.pretrained.contents import check_memory
-from model.pretrained.folder import config_of, is_ours, layout_of, note, read
-from model.pretrained.sandbox import try_tokenizer
-from model.pretrained.tokenizers import check_vocabulary
-from model.pretrained.weights import CannotLoad, Progress
-from model.probing import sweeps
-from model.probing.applying import PatchInputs, applied
-from model.probing.changes import Change, look_ahead, parse
-from model.probing.long_trace import LongTrace, long_trace
-from model.probing.patching import check_fits, recorded
-from model.probing.run import FINAL, Run
-from model.probing.sites import attention_at
-from model.probing.sweeps import Score, Sweep
-from model.probing.trace import Trace, check_length, ids_of, read_of, trace
-from model.tokenizer import LARGEST, Encoding, Tokenizer
-from model.transformer import Transformer
-from model.variants import PrunedSoftmax
+from headlight.model import presets
+from headlight.model.analysis import alignment
+from headlight.model.analysis.alignment import HeadAlignment, WordWeights
+from headlight.model.analysis.attribution import Attribution
+from headlight.model.analysis.attribution import attribution as attributed
+from headlight.model.analysis.decomposition import Decomposition
+from headlight.model.analysis.decomposition import decomposition as decomposed
+from headlight.model.card import markdown
+from headlight.model.checks import check_card, check_means, check_sizes
+from headlight.model.decoding.generate import Generation, Greedy, How, generated
+from headlight.model.decoding.search import first_token, greedy_decode
+from headlight.model.files import read_within, replace_file
+from headlight.model.masks import Masks
+from headlight.model.pretrained.contents import check_memory
+from headlight.model.pretrained.folder import config_of, is_ours, layout_of, note, read
+from headlight.model.pretrained.sandbox import try_tokenizer
+from headlight.model.pretrained.tokenizers import check_vocabulary
+from headlight.model.pretrained.weights import CannotLoad, Progress
+from headlight.model.probing import sweeps
+from headlight.model.probing.applying import PatchInputs, applied
+from headlight.model.probing.changes import Change, look_ahead, parse
+from headlight.model.probing.long_trace import LongTrace, long_trace
+from headlight.model.probing.patching import check_fits, recorded
+from headlight.model.probing.run import FINAL, Run
+from headlight.model.probing.sites import attention_at
+from headlight.model.probing.sweeps import Score, Sweep
+from headlight.model.probing.trace import Trace, check_length, ids_of, read_of, trace
+from headlight.model.tokenizer import LARGEST, Encoding, Tokenizer
+from headlight.model.transformer import Transformer
+from headlight.model.variants import PrunedSoftmax
 
 MEANS = "means.safetensors"
 SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "checkpoints"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from torch import nn
 
-from model.pretrained.weights import CannotLoad
-from model.probing.sites import attention_at
+from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.probing.sites import attention_at
 
 LONGEST = 2**16  # tokens; a longer table of positions is a mistake, or meant to fill the memory
 

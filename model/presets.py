@@ -1,7 +1,7 @@
 """Known systems by name: the paper's model with the parts that they do differently.
 
-python -m model presets         a table of all of them
-python -m model presets NAME    parameter names and shapes of one, at the sizes it is shown at
+headlight presets         a table of all of them
+headlight presets NAME    parameter names and shapes of one, at the sizes it is shown at
 """
 
 import argparse
@@ -13,13 +13,13 @@ from threading import RLock
 import torch
 from torch import Tensor, nn
 
-from model.card import parameter_count
-from model.families.bert import Bert, BertConfig
-from model.families.gpt2 import GPT2Config, gpt2
-from model.families.llama import LlamaConfig, llama
-from model.families.marian import MarianConfig, marian, marian_ssru
-from model.sites import Side
-from model.transformer import (
+from headlight.model.card import parameter_count
+from headlight.model.families.bert import Bert, BertConfig
+from headlight.model.families.gpt2 import GPT2Config, gpt2
+from headlight.model.families.llama import LlamaConfig, llama
+from headlight.model.families.marian import MarianConfig, marian, marian_ssru
+from headlight.model.sites import Side
+from headlight.model.transformer import (
     Config,
     DecoderLayer,
     Embedding,
@@ -31,7 +31,7 @@ from model.transformer import (
     Transformer,
     reset_parameters,
 )
-from model.variants import (
+from headlight.model.variants import (
     Classifier,
     ClassifierConfig,
     DecoderOnly,
@@ -383,7 +383,7 @@ def _reset_linear(model: nn.Module) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m model presets", description=__doc__)
+    parser = argparse.ArgumentParser(prog="headlight presets", description=__doc__)
     parser.add_argument("name", nargs="?", choices=[*PRESETS, *FAMILIES])
     name = parser.parse_args(arguments).name
     if not name:

@@ -4,8 +4,8 @@ language, and a vocabulary of their own that numbers what these split a text int
 from collections.abc import Iterable
 from pathlib import Path
 
-from model.files import read_json, read_within
-from model.tokenizer import LARGEST, OTHER, SPACE, Encoding, named, visible
+from headlight.model.files import read_json, read_within
+from headlight.model.tokenizer import LARGEST, OTHER, SPACE, Encoding, named, visible
 
 UNKNOWN, SPECIAL = "<unk>", ("</s>", "<pad>")
 

@@ -32,8 +32,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from model.pause import pause
-from model.sites import Side, Site, sites_of
+from headlight.model.pause import pause
+from headlight.model.sites import Side, Site, sites_of
 
 
 @dataclass(frozen=True)

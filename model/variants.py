@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from model.sites import Side, Site, sites_of
-from model.transformer import (
+from headlight.model.sites import Side, Site, sites_of
+from headlight.model.transformer import (
     Config,
     DecoderLayer,
     Embedding,

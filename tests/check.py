@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import grimp
+import pytest
 
+from tests.contracts import package_folder
 from tests.suite import DURATIONS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,7 +38,10 @@ def changed() -> list[str]:
 
 def distances(files: list[str]) -> dict[str, int]:
     """Files of tests that the changed files reach → how many imports away the nearest is."""
-    graph = grimp.build_graph("app", "model", "tests", include_external_packages=False)
+    with package_folder() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        patch.delitem(sys.modules, "headlight", raising=False)
+        graph = grimp.build_graph("headlight", "tests", include_external_packages=False)
     tests = {path_of(module): module for module in graph.modules if is_test(module)}
     nearest = {}
     for file in files:
@@ -76,7 +81,8 @@ def module_of(file: str) -> str:
     """Of a script or style sheet, the package that it lies in."""
     path = Path(file)
     parts = path.with_suffix("").parts if path.suffix == ".py" else path.parent.parts
-    return ".".join(parts).removesuffix(".__init__")
+    name = ".".join(parts).removesuffix(".__init__")
+    return name if parts[0] == "tests" else f"headlight.{name}"
 
 
 def path_of(module: str) -> str:

@@ -15,9 +15,9 @@ import hypothesis
 import pytest
 import torch
 
-from model import checkpoint, presets
-from model.tokenizer import Tokenizer
-from model.training import snapshots
+from headlight.model import checkpoint, presets
+from headlight.model.tokenizer import Tokenizer
+from headlight.model.training import snapshots
 from tests import devices
 from tests.waiting import wait_until
 

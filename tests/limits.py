@@ -25,7 +25,9 @@ IMPORTED_BY = os.getpid()  # in a call, the server where it had imported this be
 # of PyTorch's threads is copied while it is held.
 _processes = multiprocessing.get_context("forkserver")
 # PyTorch imports the last when it first builds a model without numbers, and takes a second.
-_processes.set_forkserver_preload(["model.checkpoint", "gguf", "tests.limits", "torch._dynamo"])
+_processes.set_forkserver_preload(
+    ["headlight.model.checkpoint", "gguf", "tests.limits", "torch._dynamo"]
+)
 
 
 class ExceededLimit(AssertionError):

@@ -4,9 +4,9 @@ embeddings. Whatever reads models by their sites and sides must take it as any o
 import torch
 from torch import Tensor, nn
 
-from model.presets import Preset
-from model.sites import Site, sites_of
-from model.transformer import (
+from headlight.model.presets import Preset
+from headlight.model.sites import Site, sites_of
+from headlight.model.transformer import (
     Config,
     EncoderLayer,
     MultiHeadAttention,

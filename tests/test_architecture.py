@@ -9,16 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.contracts import lint, package_folder
+
 ROOT = Path(__file__).resolve().parent.parent
 FAULTS = {  # contract → a file, and an import that breaks it alone
-    "model: from commands": ("model/masks.py", "import model.variants"),
-    "app: from pages": ("app/theme.py", "import app.state.session"),
-    "app.shell: from the bar": ("app/shell/layout.py", "import app.shell.top_bar"),
-    "app.results: from lessons": ("app/results/memoize.py", "import app.results.passes"),
-    "app.state: from widgets": ("app/state/pages.py", "import app.state.settings"),
-    "app.server: from the command": ("app/server/lan.py", "import app.server.replicas"),
-    "app.wording: from pages": ("app/wording/formats.py", "import app.wording.notices"),
-    "app.export: from the bundle": ("app/export/view.py", "import app.export.tables"),
+    "model: from commands": ("model/masks.py", "import headlight.model.variants"),
+    "app: from pages": ("app/theme.py", "import headlight.app.state.session"),
+    "app.shell: from the bar": ("app/shell/layout.py", "import headlight.app.shell.top_bar"),
+    "app.results: from lessons": ("app/results/memoize.py", "import headlight.app.results.passes"),
+    "app.state: from widgets": ("app/state/pages.py", "import headlight.app.state.settings"),
+    "app.server: from the command": ("app/server/lan.py", "import headlight.app.server.replicas"),
+    "app.wording: from pages": ("app/wording/formats.py", "import headlight.app.wording.notices"),
+    "app.export: from the bundle": ("app/export/view.py", "import headlight.app.export.tables"),
     "knows nothing of the app": ("model/card.py", "import plotly"),
     "needs PyTorch alone": ("model/transformer.py", "import numpy"),
     "needs no Streamlit": ("app/charts.py", "import streamlit"),
@@ -39,22 +41,45 @@ def imports(file):
             yield node.module
 
 
-def linted(folder):
-    command = [Path(sys.executable).parent / "lint-imports", "--no-logo", "--no-cache"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+def test_the_graph_of_the_contracts_holds_every_module():
+    code = "import grimp; print(*grimp.build_graph('headlight', cache_dir=None).modules)"
+    with package_folder() as folder:
+        run = subprocess.run(
+            [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
+        )
+    names = (
+        file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        for folder in ("app", "model")
+        for file in files(folder)
+    )
+    assert {f"headlight.{name}" for name in names} == {*run.stdout.split()} - {"headlight"}
 
 
 @pytest.mark.parametrize(("contract", "fault"), FAULTS.items(), ids=FAULTS)
 def test_a_fault_in_each_contract_is_noticed(tmp_path, contract, fault):
     file, line = fault
+    root = tmp_path / "headlight"
     for name in ("app", "model"):
         ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    (tmp_path / file).write_text(f"{line}\n")
-    done = linted(tmp_path)
+        shutil.copytree(ROOT / name, root / name, ignore=ignored)
+    shutil.copy(ROOT / "headlight.py", root / "__init__.py")
+    (root / file).write_text(f"{line}\n")
+    done = lint(tmp_path)
     broken = [text for text in done.stdout.splitlines() if "BROKEN" in text]
     assert done.returncode and any(contract in text for text in broken), done.stdout
+
+
+def test_no_public_class_is_defined_twice():
+    places = {}
+    for file in [*files("app"), *files("model")]:
+        for node in ast.parse((ROOT / file).read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(file)
+    assert not {name: found for name, found in places.items() if len(found) > 1}
+
+
+def test_few_files_stand_in_no_room_of_the_app():
+    assert len([*(ROOT / "app").glob("*.py")]) <= 8
 
 
 def test_no_file_of_the_app_is_called_like_a_package():
@@ -65,15 +90,30 @@ def test_no_file_of_the_app_is_called_like_a_package():
 
 
 def test_the_app_imports_its_own_by_their_full_names():
-    """`import session` and `from app import session` would be two modules with two caches."""
+    """`import session` and `from headlight.app.state import session` would be two modules with two
+    caches."""
     stems = {Path(file).stem for file in files("app")} | {"components", "views"}
     for file in files("app"):
         assert not {name.partition(".")[0] for name in imports(file)} & stems, file
 
 
+def test_the_packages_are_loaded_under_one_name_alone():
+    """As `app.state` beside `headlight.app.state`, a module would be two, with two caches."""
+    assert not {"app", "model"} & sys.modules.keys()
+
+
+def test_importing_the_package_imports_nothing_of_it():
+    """The app answers before PyTorch is imported."""
+    code = "import headlight, sys; print([name for name in sys.modules if 'headlight.' in name])"
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == "[]"
+
+
 def test_importing_the_model_imports_nothing_slow():
     slow = ["transformers", "bertviz", "streamlit", "plotly", "pandas"]
-    code = f"import model, sys; print([name for name in {slow} if name in sys.modules])"
+    code = f"import headlight.model, sys; print([name for name in {slow} if name in sys.modules])"
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -17,7 +17,7 @@ from tests.suite import DURATIONS
     [
         ("model/masks.py", "tests/model/test_masks.py"),
         ("model/probing/trace.py", "tests/model/probing/test_trace.py"),
-        ("app/wording/notices.py", "tests/app/test_labels.py"),
+        ("app/charts.py", "tests/app/test_charts.py"),
         ("app/components/head_grid/index.js", "tests/browser/test_head_grid.py"),
         ("tests/app/test_heads.py", "tests/app/test_heads.py"),
     ],
@@ -36,7 +36,8 @@ def test_those_that_import_it_come_before_those_that_import_these():
         nodes = ast.walk(ast.parse(text))
         imported = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
         if distance:
-            assert (distance == 1) == ("model.masks" in imported or "model/masks.py" in text), test
+            is_near = "headlight.model.masks" in imported or "model/masks.py" in text
+            assert (distance == 1) == is_near, test
 
 
 def test_of_several_files_the_nearest_counts():

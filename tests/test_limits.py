@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 import torch
 
-from model.pretrained.weights import CannotLoad
+from headlight.model.pretrained.weights import CannotLoad
 from tests import limits
 from tests.limits import ExceededLimit, refusal, under_limits
 

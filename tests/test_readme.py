@@ -4,8 +4,8 @@ import re
 
 import torch
 
-import model
-from model.presets import PRESETS
+import headlight
+from headlight.model.presets import PRESETS
 from tests.conftest import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -22,13 +22,13 @@ def test_the_examples_run():
             assert "load_foreign" in block and "src_embed" in str(error)
         else:
             assert "load_foreign" not in block
-    assert names["build"] is model.build
+    assert names["build"] is headlight.build
 
 
 def test_what_is_offered_is_there_and_is_what_the_readme_takes():
-    assert all(callable(getattr(model, name)) for name in model.__all__)
-    taken = re.findall(r"^from model import (.*)$", README, flags=re.MULTILINE)
-    assert {name.strip() for line in taken for name in line.split(",")} <= {*model.__all__}
+    assert all(callable(getattr(headlight, name)) for name in headlight.__all__)
+    taken = re.findall(r"^from headlight import (.*)$", README, flags=re.MULTILINE)
+    assert {name.strip() for line in taken for name in line.split(",")} <= {*headlight.__all__}
 
 
 def test_every_preset_and_model_that_is_named_exists():

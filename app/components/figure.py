@@ -6,7 +6,7 @@ from collections.abc import Callable
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.theme import INK, LARGER, PICTURE, PROJECTOR, ROW
+from headlight.app.theme import INK, LARGER, PICTURE, PROJECTOR, ROW
 
 
 def figure(

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from app.components.token_line import STYLE as TOKENS
-from app.components.token_line import framed
-from model.analysis.tokenization import Merge
+from headlight.app.components.token_line import STYLE as TOKENS
+from headlight.app.components.token_line import framed
+from headlight.model.analysis.tokenization import Merge
 
 MOST_SYMBOLS = 60  # of a row
 STYLE = """<style>

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from app.wording import output_texts, part_names
-from model.analysis.matching import NONE, counterparts
-from model.analysis.reading import LabelledWeights, Reading
-from model.probing.long_trace import LARGEST, LongTrace, Weights
-from model.probing.trace import Trace, without_padding
+from headlight.app.wording import output_texts, part_names
+from headlight.model.analysis.matching import NONE, counterparts
+from headlight.model.analysis.reading import LabelledWeights, Reading
+from headlight.model.probing.long_trace import LARGEST, LongTrace, Weights
+from headlight.model.probing.trace import Trace, without_padding
 
 
 @dataclass(frozen=True)

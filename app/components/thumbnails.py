@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 from PIL import Image
 
-from app import theme
-from app.components.packing import shrink, to_bytes
+from headlight.app import theme
+from headlight.app.components.packing import shrink, to_bytes
 
 SIDE = 64  # pixels of the longer side, about; also the most cells along it
 MASKED, STRIPE = 0, 1  # indices in the palette; weights use the others

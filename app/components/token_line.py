@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from app.theme import FOCUS
-from model.tokenizer import Encoding
+from headlight.app.theme import FOCUS
+from headlight.model.tokenizer import Encoding
 
 STYLE = f"""<style>
 .hl-tokens {{ display: flex; flex-wrap: wrap; gap: 0.3rem; align-items: baseline; }}

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from app.theme import INK, PAPER
-from app.wording import part_names
-from model.probing.trace import Trace
+from headlight.app.theme import INK, PAPER
+from headlight.app.wording import part_names
+from headlight.model.probing.trace import Trace
 
 HERE = Path(__file__).resolve().parent
 VENDOR = HERE.parents[1] / "assets" / "vendor"
@@ -71,7 +71,7 @@ def page(
     `layers`), with text `larger` times as large. Layers and heads count from 0 here and from 1 in
     the page. `compared`: queries and keys for the neuron view, (layers, heads, query or key,
     d_head), where scores do not compare the plain projections (see
-    model.probing.head_steps.compared). Raises CannotDraw."""
+    headlight.model.probing.head_steps.compared). Raises CannotDraw."""
     weights = trace.attention[kind][list(layers)]
     query, key = (text.tokens for text in trace.texts_of(kind))
     layer = layers.index(layer) if layer in layers else 0

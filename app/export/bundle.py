@@ -20,14 +20,14 @@ from platform import python_version
 
 import numpy as np
 
-from app.export import pictures, tables
-from app.export.view import View, permalink
-from app.state.pages import PAGES
-from app.state.settings import SETTINGS
-from app.wording.formats import size
-from app.wording.part_names import head_name, kind_name
-from model.pause import pause
-from model.probing.trace import Trace
+from headlight.app.export import pictures, tables
+from headlight.app.export.view import View, permalink
+from headlight.app.state.pages import PAGES
+from headlight.app.state.settings import SETTINGS
+from headlight.app.wording.formats import size
+from headlight.app.wording.part_names import head_name, kind_name
+from headlight.model.pause import pause
+from headlight.model.probing.trace import Trace
 
 FORMAT = "Headlight evidence pack"
 VERSION = 2

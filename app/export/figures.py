@@ -14,8 +14,8 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from app.charts import MOST_LABELS, Axis
-from app.theme import FOCUS, FONT, INK, PAPER, WEIGHTS, ramp
+from headlight.app.charts import MOST_LABELS, Axis
+from headlight.app.theme import FOCUS, FONT, INK, PAPER, WEIGHTS, ramp
 
 INK, PAPER = INK["light"], PAPER["light"]
 CORNER = 10  # pixels

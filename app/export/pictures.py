@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from app import theme
-from app.components.grid_page import grid_page
-from app.components.packing import pack_trace, shrink
-from app.export import figures
-from app.export.view import View
-from app.state import options, settings
-from app.wording import part_names
+from headlight.app import theme
+from headlight.app.components.grid_page import grid_page
+from headlight.app.components.packing import pack_trace, shrink
+from headlight.app.export import figures
+from headlight.app.export.view import View
+from headlight.app.state import options, settings
+from headlight.app.wording import part_names
 
 LEGENDS = {
     "linear": "weight",

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from app.components.packing import GridOptions
-from app.state import settings
-from app.state.pages import HOME, PAGES
-from app.wording import part_names
-from model.analysis.reading import LabelledWeights, Reading
-from model.probing.trace import Trace
+from headlight.app.components.packing import GridOptions
+from headlight.app.state import settings
+from headlight.app.state.pages import HOME, PAGES
+from headlight.app.wording import part_names
+from headlight.model.analysis.reading import LabelledWeights, Reading
+from headlight.model.probing.trace import Trace
 
 
 @dataclass(frozen=True)

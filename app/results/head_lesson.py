@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from torch import nn
 
-from app.components.matrices import Matrix
-from app.results.by_hand import by_hand, multiplied_out, sum_of_products
-from app.results.source_lines import code_lines
-from app.state.options import STEPS
-from app.wording import formats
-from model.probing.head_steps import HeadSteps
-from model.probing.sites import embedding_of, parts_at, sides_of, stack_of, sublayers_of
-from model.variants import FourthRootScores
+from headlight.app.components.matrices import Matrix
+from headlight.app.results.by_hand import by_hand, multiplied_out, sum_of_products
+from headlight.app.results.source_lines import code_lines
+from headlight.app.state.options import STEPS
+from headlight.app.wording import formats
+from headlight.model.probing.head_steps import HeadSteps
+from headlight.model.probing.sites import embedding_of, parts_at, sides_of, stack_of, sublayers_of
+from headlight.model.variants import FourthRootScores
 
 # larger scores are shown minus their row's maximum: their exponentials would be unreadable
 SHIFTED = 10

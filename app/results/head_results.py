@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from app.results.memoize import (
+from headlight.app.results.memoize import (
     SMALL_RESULT,
     memoize,
     memoize_pass,
@@ -13,23 +13,23 @@ from app.results.memoize import (
     token_count,
     total_bytes,
 )
-from app.results.passes import as_trained, attention_of, donor_of, head_of, trace_of
-from app.state import catalog
-from app.state.catalog import ModelView
-from app.state.progress import told
-from app.wording import formats, head_card
-from model.analysis import head_metrics
-from model.checkpoint import SHIPPED, parameters_sha256
-from model.corpus.clearest import ClearExample, Habit, clearest
-from model.corpus.head_counts import RARE, Counts, frequencies, head_counts
-from model.corpus.importance import Example
-from model.corpus.survey import FILE, Survey
-from model.pause import pause
-from model.pretrained.weights import CannotLoad
-from model.probing.head_steps import HeadSteps, compared, head_steps
-from model.probing.run import FINAL, Run
-from model.probing.trace import read_of, trace
-from model.sites import Site
+from headlight.app.results.passes import as_trained, attention_of, donor_of, head_of, trace_of
+from headlight.app.state import catalog
+from headlight.app.state.catalog import ModelView
+from headlight.app.state.progress import told
+from headlight.app.wording import formats, head_card
+from headlight.model.analysis import head_metrics
+from headlight.model.checkpoint import SHIPPED, parameters_sha256
+from headlight.model.corpus.clearest import ClearExample, Habit, clearest
+from headlight.model.corpus.head_counts import RARE, Counts, frequencies, head_counts
+from headlight.model.corpus.importance import Example
+from headlight.model.corpus.survey import FILE, Survey
+from headlight.model.pause import pause
+from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.probing.head_steps import HeadSteps, compared, head_steps
+from headlight.model.probing.run import FINAL, Run
+from headlight.model.probing.trace import read_of, trace
+from headlight.model.sites import Site
 
 
 def card_of(view: ModelView, run: Run, kind: str, layer: int, head: int) -> str:
@@ -93,7 +93,7 @@ def survey_of(view: ModelView) -> tuple[Survey | None, str, bool]:
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _survey(_view: ModelView, name: str, folder, changed: int) -> tuple[Survey | None, str, bool]:
     """survey_of for a file last modified at `changed`."""
-    again = f"`python -m model survey {name if folder.parent == SHIPPED else folder}`"
+    again = f"`headlight survey {name if folder.parent == SHIPPED else folder}`"
     try:
         survey = Survey.load(folder)
     except CannotLoad as error:

@@ -3,13 +3,13 @@
 import numpy as np
 import torch
 
-from app.results.memoize import memoize_pass
-from app.results.passes import trace_of
-from app.state.catalog import ModelView
-from app.state.progress import told
-from model.analysis import architecture, residual
-from model.probing.run import Run
-from model.probing.sites import embeddings_of
+from headlight.app.results.memoize import memoize_pass
+from headlight.app.results.passes import trace_of
+from headlight.app.state.catalog import ModelView
+from headlight.app.state.progress import told
+from headlight.model.analysis import architecture, residual
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import embeddings_of
 
 
 def blocks_of(view: ModelView, run: Run) -> list[architecture.Block]:

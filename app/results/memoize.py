@@ -11,12 +11,12 @@ import torch
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from app.server.fair_queue import FairQueue
-from app.state.cache import ByteBoundedCache
-from app.state.catalog import ModelView
-from app.wording import notices
-from model.pause import pause, pausing
-from model.probing.run import Run
+from headlight.app.server.fair_queue import FairQueue
+from headlight.app.state.cache import ByteBoundedCache
+from headlight.app.state.catalog import ModelView
+from headlight.app.wording import notices
+from headlight.model.pause import pause, pausing
+from headlight.model.probing.run import Run
 
 CORES = torch.get_num_threads()
 SHORT = 400  # tokens; longer texts are faster on all cores, and take much memory

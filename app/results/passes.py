@@ -7,21 +7,21 @@ from functools import partial
 
 import numpy as np
 
-from app.results.memoize import SMALL_RESULT, memoize, memoize_pass, threads
-from app.state import catalog
-from app.state.catalog import ModelView
-from app.state.progress import told
-from model.analysis import finite, leak, positions
-from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
-from model.analysis.reading import LabelledWeights, Reading
-from model.checkpoint import Checkpoint
-from model.decoding.generate import Generation, How
-from model.masks import Masks
-from model.probing import long_trace
-from model.probing.long_trace import LongTrace, Weights
-from model.probing.run import Run
-from model.probing.trace import TooLarge, Trace, bytes_of_weights, read_of
-from model.tokenizer import Encoding
+from headlight.app.results.memoize import SMALL_RESULT, memoize, memoize_pass, threads
+from headlight.app.state import catalog
+from headlight.app.state.catalog import ModelView
+from headlight.app.state.progress import told
+from headlight.model.analysis import finite, leak, positions
+from headlight.model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
+from headlight.model.analysis.reading import LabelledWeights, Reading
+from headlight.model.checkpoint import Checkpoint
+from headlight.model.decoding.generate import Generation, How
+from headlight.model.masks import Masks
+from headlight.model.probing import long_trace
+from headlight.model.probing.long_trace import LongTrace, Weights
+from headlight.model.probing.run import Run
+from headlight.model.probing.trace import TooLarge, Trace, bytes_of_weights, read_of
+from headlight.model.tokenizer import Encoding
 
 NO_TEXT = Encoding((), (), ())
 LARGEST_TRACE = 2**30  # bytes of weights; those of a longer text are reduced during the pass

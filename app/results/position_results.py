@@ -4,16 +4,16 @@ import numpy as np
 import streamlit as st
 import torch
 
-from app.results.memoize import SMALL_RESULT, memoize, memoize_pass, threads, total_bytes
-from app.results.passes import trace_of, whole_trace_of
-from app.state.catalog import ModelView
-from app.state.progress import told
-from model.analysis import positions
-from model.families.rotary import angles
-from model.probing.position_tables import full_table
-from model.probing.run import Run
-from model.probing.sites import embedding_of, sides_of
-from model.variants import PositionsFromOne
+from headlight.app.results.memoize import SMALL_RESULT, memoize, memoize_pass, threads, total_bytes
+from headlight.app.results.passes import trace_of, whole_trace_of
+from headlight.app.state.catalog import ModelView
+from headlight.app.state.progress import told
+from headlight.model.analysis import positions
+from headlight.model.families.rotary import angles
+from headlight.model.probing.position_tables import full_table
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import embedding_of, sides_of
+from headlight.model.variants import PositionsFromOne
 
 
 def positional_table(view: ModelView, side: str) -> np.ndarray:

@@ -1,14 +1,14 @@
 """Sweeps: one change at a time, and what that costs."""
 
-from app.results import memoize
-from app.results.memoize import CORES, SHORT, SMALL_RESULT, threads, token_count
-from app.results.passes import donor_of
-from app.state.catalog import ModelView
-from app.state.progress import told
-from app.wording import change_texts
-from model.probing.run import Run
-from model.probing.sweeps import Score, Sweep, changes_of
-from model.probing.trace import CannotRead, read_of
+from headlight.app.results import memoize
+from headlight.app.results.memoize import CORES, SHORT, SMALL_RESULT, threads, token_count
+from headlight.app.results.passes import donor_of
+from headlight.app.state.catalog import ModelView
+from headlight.app.state.progress import told
+from headlight.app.wording import change_texts
+from headlight.model.probing.run import Run
+from headlight.model.probing.sweeps import Score, Sweep, changes_of
+from headlight.model.probing.trace import CannotRead, read_of
 
 # Limits of a sweep: in tokens (about ten seconds for a small model on two cores), in tokens ×
 # parameters (about a minute), and in tokens × parameters below which it is not noticeable.

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import streamlit as st
 import torch
 
-from app.results.memoize import SMALL_RESULT, memoize_pass
-from app.state.catalog import ModelView
-from app.state.progress import told
-from model.analysis import family, lineage
-from model.presets import GENERATOR
-from model.probing.reference import Reference, ReferenceTrace
-from model.probing.run import Run
-from model.probing.trace import ids_of, read_of
+from headlight.app.results.memoize import SMALL_RESULT, memoize_pass
+from headlight.app.state.catalog import ModelView
+from headlight.app.state.progress import told
+from headlight.model.analysis import family, lineage
+from headlight.model.presets import GENERATOR
+from headlight.model.probing.reference import Reference, ReferenceTrace
+from headlight.model.probing.run import Run
+from headlight.model.probing.trace import ids_of, read_of
 
 
 @st.cache_resource(max_entries=2, show_spinner="Building one model of every system …")

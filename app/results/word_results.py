@@ -1,16 +1,16 @@
 """Words: alignment between source and target, attribution of a prediction."""
 
-from app.results.memoize import CORES, SMALL_RESULT, memoize_pass
-from app.results.passes import donor_of, whole_trace_of
-from app.results.sweep_results import check_removals
-from app.state.catalog import ModelView
-from app.state.progress import told
-from model.analysis import alignment
-from model.analysis.alignment import HeadAlignment, WordWeights
-from model.analysis.attribution import Attribution, attribution
-from model.analysis.decomposition import Decomposition, decomposition
-from model.probing.run import FINAL, Run
-from model.probing.sweeps import Score
+from headlight.app.results.memoize import CORES, SMALL_RESULT, memoize_pass
+from headlight.app.results.passes import donor_of, whole_trace_of
+from headlight.app.results.sweep_results import check_removals
+from headlight.app.state.catalog import ModelView
+from headlight.app.state.progress import told
+from headlight.model.analysis import alignment
+from headlight.model.analysis.alignment import HeadAlignment, WordWeights
+from headlight.model.analysis.attribution import Attribution, attribution
+from headlight.model.analysis.decomposition import Decomposition, decomposition
+from headlight.model.probing.run import FINAL, Run
+from headlight.model.probing.sweeps import Score
 
 REMOVALS = "Without one source token at a time"
 

@@ -4,7 +4,7 @@ A style sent as a page element is applied some 0.2 s late."""
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.theme import DOCUMENT_STYLE
+from headlight.app.theme import DOCUMENT_STYLE
 
 STYLE = f"<style>{DOCUMENT_STYLE}</style>".encode()
 # Streamlit renders into this element. Its styles, also later ones, go into the head; ours follows

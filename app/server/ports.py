@@ -1,4 +1,4 @@
-"""Whether a port is free, before Streamlit listens there: `python -m app.server.ports 8501`."""
+"""Whether a port is free, before Streamlit listens there."""
 
 import socket
 import sys
@@ -18,19 +18,13 @@ def is_free(port: int, host: str = "") -> bool:
     return True
 
 
-def main(arguments: list[str]) -> None:
+def check(port: int) -> None:
     """Exits with a message if the port is taken or invalid."""
-    (text,) = arguments
-    if not text.isdecimal() or not 0 < int(text) < 2**16:
-        sys.exit(f"PORT={text} is no port: it is a number from 1 to 65535.")
-    port = int(text)
+    if not 0 < port < 2**16:
+        sys.exit(f"{port} is no port: it is a number from 1 to 65535.")
     if is_free(port):
         return
     others = (other for other in range(port + 1, min(port + TRIED, 2**16)) if is_free(other))
     other = next(others, None)
-    hint = f"; {other} is free: add PORT={other}." if other else "."
+    hint = f"; {other} is free." if other else "."
     sys.exit(f"Port {port} cannot be used: another program listens there{hint}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

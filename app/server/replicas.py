@@ -16,7 +16,7 @@ from pathlib import Path
 from string import Template
 from threading import Thread
 
-from app.server import lan, limits
+from headlight.app.server import lan, limits
 
 HERE = Path(__file__).resolve().parent
 APP, ROOT = HERE.parent, HERE.parent.parent
@@ -95,7 +95,7 @@ class Replica:
         return self.process.poll() is None
 
     def await_first_page(self) -> None:
-        """Sets `is_ready` at the first answer, which comes after the first page: see start.py."""
+        """Sets `is_ready` at the first answer, which comes after the first page: see startup.py."""
         address = f"http://{HERE_ALONE}:{self.port}/_stcore/health"
         while self.is_alive and not self.is_ready:
             try:

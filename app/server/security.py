@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 from streamlit import config, runtime
 
-from app.server.limits import LARGEST_UPLOAD, TOO_LARGE
+from headlight.app.server.limits import LARGEST_UPLOAD, TOO_LARGE
 
 REFUSED = "A page of another site may not speak to this server."
 FULL = "Too much is being uploaded to this server at once. Please try again in a few minutes."

@@ -1,4 +1,4 @@
-"""Serves a class: `python -m app.server.serve [--port 8501] [--replicas 4] [--models DIR]`.
+"""Serves a class: `headlight --serve [--port 8501] [--replicas 4] [--models DIR]`.
 
 The app runs in several processes. Each draws its first page before it gets visitors, and one that
 dies is replaced. Several processes run behind nginx, which always sends a visitor to the same one;
@@ -12,7 +12,7 @@ import socket
 import sys
 from collections.abc import Sequence
 
-from app.server.replicas import EVERYWHERE, CannotServe, Service
+from headlight.app.server.replicas import EVERYWHERE, CannotServe, Service
 
 
 def _check(port: int, replicas: int) -> None:
@@ -28,13 +28,12 @@ def _check(port: int, replicas: int) -> None:
             probe.bind((EVERYWHERE, port))
         except OSError as error:
             raise CannotServe(
-                f"Port {port} cannot be had ({error.strerror}). Please choose another one: "
-                f"make serve PORT={port + 1}"
+                f"Port {port} cannot be used ({error.strerror}). Please choose another one."
             ) from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m app.server.serve", description=__doc__)
+    parser = argparse.ArgumentParser(prog="headlight --serve", description=__doc__)
     parser.add_argument("--port", type=int, default=8501)
     parser.add_argument("--replicas", type=int, default=1, help="processes; more than one: nginx")
     args, others = parser.parse_known_args(arguments)

@@ -2,12 +2,12 @@
 
 from contextlib import suppress
 
-from app import selection
-from app.results import passes
-from app.shell import sweeps
-from app.state import messages
-from model.probing.changes import CannotChange
-from model.probing.trace import CannotRead
+from headlight.app import selection
+from headlight.app.results import passes
+from headlight.app.shell import sweeps
+from headlight.app.state import messages
+from headlight.model.probing.changes import CannotChange
+from headlight.model.probing.trace import CannotRead
 
 READING = ("pattern", "show", "scale", "order", "average", "special", "words", "least")
 

@@ -4,12 +4,20 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 
-from app.state import session
-from app.state.options import WITH, WITHOUT
-from app.state.session import choose, context, values
-from model.probing import editing
-from model.probing.changes import CannotChange, Change, HeadOff, Scope, parse, readable, written
-from model.probing.editing import Changes
+from headlight.app.state import session
+from headlight.app.state.options import WITH, WITHOUT
+from headlight.app.state.session import choose, context, values
+from headlight.model.probing import editing
+from headlight.model.probing.changes import (
+    CannotChange,
+    Change,
+    HeadOff,
+    Scope,
+    parse,
+    readable,
+    written,
+)
+from headlight.model.probing.editing import Changes
 
 
 def set_changes(changes: Iterable[Change]) -> None:

@@ -5,14 +5,14 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from app.results import memoize
-from app.shell.edits import keep_valid_changes
-from app.state import catalog, progress
-from app.state.messages import NothingToShow, Stopped, show_message
-from app.state.session import go_on
-from app.wording import notices
-from model.probing.changes import CannotChange
-from model.probing.trace import CannotRead
+from headlight.app.results import memoize
+from headlight.app.shell.edits import keep_valid_changes
+from headlight.app.state import catalog, progress
+from headlight.app.state.messages import NothingToShow, Stopped, show_message
+from headlight.app.state.session import go_on
+from headlight.app.wording import notices
+from headlight.model.probing.changes import CannotChange
+from headlight.model.probing.trace import CannotRead
 
 
 @contextmanager

@@ -4,8 +4,8 @@ import random
 
 import streamlit as st
 
-from app.shell.layout import concerns
-from app.state import catalog, session, widgets
+from headlight.app.shell.layout import concerns
+from headlight.app.state import catalog, session, widgets
 
 
 def _take_example() -> None:

@@ -5,17 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from app import selection, theme
-from app.components.packing import GridOptions, order_by
-from app.results import head_results, passes
-from app.shell import sweeps
-from app.state import session
-from app.state.catalog import ModelView
-from app.wording import notices
-from model.analysis import head_metrics
-from model.masks import Masks
-from model.probing.changes import HeadOff, Hidden, Scope
-from model.probing.run import Run
+from headlight.app import selection, theme
+from headlight.app.components.packing import GridOptions, order_by
+from headlight.app.results import head_results, passes
+from headlight.app.shell import sweeps
+from headlight.app.state import session
+from headlight.app.state.catalog import ModelView
+from headlight.app.wording import notices
+from headlight.model.analysis import head_metrics
+from headlight.model.masks import Masks
+from headlight.model.probing.changes import HeadOff, Hidden, Scope
+from headlight.model.probing.run import Run
 
 
 def grid_options(model_view: ModelView, run: Run) -> GridOptions:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.state import session, widgets
-from app.state.pages import EXPORT, Page
-from app.state.settings import SETTINGS
+from headlight.app.state import session, widgets
+from headlight.app.state.pages import EXPORT, Page
+from headlight.app.state.settings import SETTINGS
 
 
 def draw_where_open(box, keys: Sequence[str], page: Page) -> None:

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from app.server import lan
-from app.state import catalog, widgets
-from app.wording import formats
+from headlight.app.server import lan
+from headlight.app.state import catalog, widgets
+from headlight.app.wording import formats
 
 
 def draw_more_menu() -> None:

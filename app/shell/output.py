@@ -6,18 +6,18 @@ from functools import partial
 
 import streamlit as st
 
-from app import selection
-from app.results import passes
-from app.shell.layout import concerns, row
-from app.shell.state_strip import draw_badges, draw_undo
-from app.state import messages, session, widgets
-from app.state.catalog import ModelView
-from app.state.options import DIFFERENCE, TO_OTHER
-from app.state.pages import HOME, Page
-from app.wording import change_texts, formats, notices, output_texts
-from model.probing.changes import CannotChange, written
-from model.probing.run import Run
-from model.probing.trace import CannotRead
+from headlight.app import selection
+from headlight.app.results import passes
+from headlight.app.shell.layout import concerns, row
+from headlight.app.shell.state_strip import draw_badges, draw_undo
+from headlight.app.state import messages, session, widgets
+from headlight.app.state.catalog import ModelView
+from headlight.app.state.options import DIFFERENCE, TO_OTHER
+from headlight.app.state.pages import HOME, Page
+from headlight.app.wording import change_texts, formats, notices, output_texts
+from headlight.model.probing.changes import CannotChange, written
+from headlight.model.probing.run import Run
+from headlight.model.probing.trace import CannotRead
 
 
 def draw_not_finite() -> None:

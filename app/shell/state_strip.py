@@ -5,10 +5,10 @@ from functools import partial
 
 import streamlit as st
 
-from app import selection
-from app.shell import edits
-from app.state import catalog, session
-from model.probing.changes import CannotChange
+from headlight.app import selection
+from headlight.app.shell import edits
+from headlight.app.state import catalog, session
+from headlight.model.probing.changes import CannotChange
 
 VISIBLE_BADGES = 3  # badges that are shown; further ones go into a popover
 

@@ -7,17 +7,17 @@ from itertools import count
 import numpy as np
 import streamlit as st
 
-from app import charts
-from app.results import passes, sweep_results
-from app.state import progress, session, widgets
-from app.state.catalog import ModelView
-from app.state.settings import SETTINGS
-from app.wording import change_texts, part_names
-from model.probing.changes import Change, Hidden, written
-from model.probing.run import Run
-from model.probing.sites import Part, parts_of
-from model.probing.sweeps import Score, Sweep
-from model.probing.trace import CannotRead, Pass
+from headlight.app import charts
+from headlight.app.results import passes, sweep_results
+from headlight.app.state import progress, session, widgets
+from headlight.app.state.catalog import ModelView
+from headlight.app.state.settings import SETTINGS
+from headlight.app.wording import change_texts, part_names
+from headlight.model.probing.changes import Change, Hidden, written
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import Part, parts_of
+from headlight.model.probing.sweeps import Score, Sweep
+from headlight.model.probing.trace import CannotRead, Pass
 
 WHOLE, FIRST = "All tokens", "The first row"
 HIDDEN = "hidden"  # label of the single row of hidden tokens

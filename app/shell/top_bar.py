@@ -4,21 +4,21 @@ of a page is all one needs to come back to it.
 
 import streamlit as st
 
-from app.components.browser_events import browser_events
-from app.components.copy_link import copy_link
-from app.components.player import player
-from app.shell import edits
-from app.shell.display_menu import READING, draw_score_menu
-from app.shell.examples import draw_examples
-from app.shell.layout import concerns, draw_where_open, row
-from app.shell.more_menu import draw_more_menu
-from app.shell.output import draw_not_finite, draw_output
-from app.shell.what_if import OTHER_RUN, draw_minimal_pairs, draw_ready_made
-from app.state import catalog, session, widgets
-from app.state.options import ABLATION, PATCHING
-from app.state.pages import EXPORT, PAGES, Page
-from app.state.settings import MASKS, SETTINGS
-from app.wording import change_texts, notices
+from headlight.app.components.browser_events import browser_events
+from headlight.app.components.copy_link import copy_link
+from headlight.app.components.player import player
+from headlight.app.shell import edits
+from headlight.app.shell.display_menu import READING, draw_score_menu
+from headlight.app.shell.examples import draw_examples
+from headlight.app.shell.layout import concerns, draw_where_open, row
+from headlight.app.shell.more_menu import draw_more_menu
+from headlight.app.shell.output import draw_not_finite, draw_output
+from headlight.app.shell.what_if import OTHER_RUN, draw_minimal_pairs, draw_ready_made
+from headlight.app.state import catalog, session, widgets
+from headlight.app.state.options import ABLATION, PATCHING
+from headlight.app.state.pages import EXPORT, PAGES, Page
+from headlight.app.state.settings import MASKS, SETTINGS
+from headlight.app.wording import change_texts, notices
 
 # On a narrow screen it unfolds the rest of the bar, see NARROW_STYLE in theme.py.
 FOLD = '<details class="hl-fold"><summary>Controls</summary></details>'

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from app.shell import edits
-from app.state import catalog, session
+from headlight.app.shell import edits
+from headlight.app.state import catalog, session
 
 READY_MADE = (
     "off", "mean", "uniform", "skip", "mask:none", "mask:causal", "mask:window-1", "mask:diagonal",

@@ -20,21 +20,21 @@ import streamlit as st
 import torch
 from safetensors import safe_open
 
-from app.state.cache import ByteBoundedCache
-from app.state.lines import lines_of
-from app.state.setting import Structure
-from app.wording.formats import escaped
-from model.card import headline, parameter_count
-from model.checkpoint import SHIPPED, Checkpoint, load, parameters_sha256, untrained
-from model.presets import PRESETS, parameters, sides
-from model.pretrained.contents import Contents
-from model.pretrained.folder import contents_of, is_ours, layout_of
-from model.pretrained.weights import Progress
-from model.probing.capture import view
-from model.probing.reference import Reference
-from model.probing.run import FINAL
-from model.sites import Site
-from model.training import snapshots
+from headlight.app.state.cache import ByteBoundedCache
+from headlight.app.state.lines import lines_of
+from headlight.app.state.setting import Structure
+from headlight.app.wording.formats import escaped
+from headlight.model.card import headline, parameter_count
+from headlight.model.checkpoint import SHIPPED, Checkpoint, load, parameters_sha256, untrained
+from headlight.model.presets import PRESETS, parameters, sides
+from headlight.model.pretrained.contents import Contents
+from headlight.model.pretrained.folder import contents_of, is_ours, layout_of
+from headlight.model.pretrained.weights import Progress
+from headlight.model.probing.capture import view
+from headlight.model.probing.reference import Reference
+from headlight.model.probing.run import FINAL
+from headlight.model.sites import Site
+from headlight.model.training import snapshots
 
 WRITTEN_FOR = {  # a family's preset → its file of examples
     "bert": "masked-token", "gpt2": "next-token", "llama": "next-token",
@@ -107,7 +107,7 @@ def folders() -> dict[str, Path]:
     parser.add_argument(
         "--models",
         type=Path,
-        help="a folder of folders that `python -m model train` or `pretrained add` wrote",
+        help="a folder of folders that `headlight train` or `pretrained add` wrote",
     )
     more = parser.parse_known_args(sys.argv[1:])[0].models
     parents = [SHIPPED, *([more] if more else [])]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from app.wording import formats
+from headlight.app.wording import formats
 
 
 class NothingToShow(Exception):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.state.options import (
+from headlight.app.state.options import (
     ALIGNED_BY,
     ALL,
     AT_ROWS,
@@ -27,13 +27,13 @@ from app.state.options import (
     TABLE,
     WORDS,
 )
-from app.state.pages import EXPORT, HOME
-from app.state.setting import Context, Setting
-from model.analysis import lineage
-from model.presets import PRESETS
-from model.probing import position_tables
-from model.probing.head_steps import ABLATIONS
-from model.probing.sweeps import PATCHING as NEED_ANOTHER
+from headlight.app.state.pages import EXPORT, HOME
+from headlight.app.state.setting import Context, Setting
+from headlight.model.analysis import lineage
+from headlight.model.presets import PRESETS
+from headlight.model.probing import position_tables
+from headlight.model.probing.head_steps import ABLATIONS
+from headlight.model.probing.sweeps import PATCHING as NEED_ANOTHER
 
 MAX_POSITION = 100_000
 

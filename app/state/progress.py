@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from model.pause import pausing
+from headlight.model.pause import pausing
 
 AFTER, EVERY = 0.5, 0.2  # seconds: of work that is not told of, and between two changes of the line
 

@@ -1,6 +1,7 @@
 """This session's settings as valid values, and what is remembered between runs.
 
-Only `app.state` touches st.session_state, except that a widget's callback may read its own value.
+Only `headlight.app.state` touches st.session_state, except that a widget's callback may read its
+own value.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,15 +15,15 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from app.state import catalog, lines, progress, settings
-from app.state.history import History
-from app.state.messages import Stopped
-from app.state.options import AVERAGES
-from app.state.pages import EXPORT, HOME, PAGES
-from app.state.setting import Context
-from app.state.settings import MASKS, SETTINGS
-from model.analysis.reading import Reading
-from model.sites import Site
+from headlight.app.state import catalog, lines, progress, settings
+from headlight.app.state.history import History
+from headlight.app.state.messages import Stopped
+from headlight.app.state.options import AVERAGES
+from headlight.app.state.pages import EXPORT, HOME, PAGES
+from headlight.app.state.setting import Context
+from headlight.app.state.settings import MASKS, SETTINGS
+from headlight.model.analysis.reading import Reading
+from headlight.model.sites import Site
 
 
 @dataclass(frozen=True)

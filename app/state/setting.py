@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
-from model.probing.sites import Part, kinds_of, parts_of
-from model.sites import Side, Site
+from headlight.model.probing.sites import Part, kinds_of, parts_of
+from headlight.model.sites import Side, Site
 
 LONGEST_TEXT = 100_000  # characters; more than any model reads
 MANY = 1000  # layers or heads

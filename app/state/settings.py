@@ -8,8 +8,8 @@ uses it, too.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.state.lines import lines_of
-from app.state.options import (
+from headlight.app.state.lines import lines_of
+from headlight.app.state.options import (
     AVERAGES,
     DIFFERENCE,
     ORDERS,
@@ -21,12 +21,12 @@ from app.state.options import (
     WITH,
     WITHOUT,
 )
-from app.state.page_settings import MAX_POSITION, PAGE_SETTINGS
-from app.state.setting import ABSENT, LONGEST_TEXT, MANY, Catalog, Context, Setting
-from model.analysis.head_metrics import ANY, RULES, THRESHOLD
-from model.analysis.reading import SPECIAL_TOKENS
-from model.masks import Masks
-from model.probing.run import FINAL
+from headlight.app.state.page_settings import MAX_POSITION, PAGE_SETTINGS
+from headlight.app.state.setting import ABSENT, LONGEST_TEXT, MANY, Catalog, Context, Setting
+from headlight.model.analysis.head_metrics import ANY, RULES, THRESHOLD
+from headlight.model.analysis.reading import SPECIAL_TOKENS
+from headlight.model.masks import Masks
+from headlight.model.probing.run import FINAL
 
 MAX_PADDED = 64  # enough to see padding with any one sentence
 MOST_HIDDEN = 0.5  # weights above it are always shown

@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 import streamlit as st
 
-from app.state.session import choose, context, memo, values
-from app.state.setting import ABSENT, Limits, Setting
-from app.state.settings import SETTINGS
+from headlight.app.state.session import choose, context, memo, values
+from headlight.app.state.setting import ABSENT, Limits, Setting
+from headlight.app.state.settings import SETTINGS
 
 MAX_BUTTONS = 12  # more options than these become a list
 

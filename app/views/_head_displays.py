@@ -7,19 +7,19 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from app import charts, selection
-from app.components.figure import figure
-from app.components.thumbnails import thumbnails
-from app.results import head_results, passes
-from app.state import session, widgets
-from app.state.catalog import ModelView
-from app.state.pages import HOME, PAGES
-from app.state.settings import SETTINGS
-from app.views import _head_table
-from app.wording import head_card
-from model.analysis.head_metrics import Measured
-from model.corpus.clearest import ClearExample, nearest_habit, surveyed_habit
-from model.corpus.survey import Survey
+from headlight.app import charts, selection
+from headlight.app.components.figure import figure
+from headlight.app.components.thumbnails import thumbnails
+from headlight.app.results import head_results, passes
+from headlight.app.state import session, widgets
+from headlight.app.state.catalog import ModelView
+from headlight.app.state.pages import HOME, PAGES
+from headlight.app.state.settings import SETTINGS
+from headlight.app.views import _head_table
+from headlight.app.wording import head_card
+from headlight.model.analysis.head_metrics import Measured
+from headlight.model.corpus.clearest import ClearExample, nearest_habit, surveyed_habit
+from headlight.model.corpus.survey import Survey
 
 TOP, ROW, MOST = 41, 44, 376  # pixels: the column headers, a row, and the whole table
 TABLE, SENTENCES, FIGURE = "heads_table", "sentences_table", "heads_figure"

@@ -5,18 +5,18 @@ from types import MappingProxyType
 
 import numpy as np
 
-from app.charts import Points
-from app.wording.formats import escaped
-from app.wording.head_card import INTERVAL, SHARES, P, head_numbers
-from app.wording.part_names import layer_number
-from model.analysis.head_metrics import (
+from headlight.app.charts import Points
+from headlight.app.wording.formats import escaped
+from headlight.app.wording.head_card import INTERVAL, SHARES, P, head_numbers
+from headlight.app.wording.part_names import layer_number
+from headlight.model.analysis.head_metrics import (
     ANY,
     Measured,
     heads_with,
     nearest_names,
 )
-from model.corpus.survey import ALIGNMENT, IN_WORDS, POSITIONAL, SIGNIFICANT, Survey
-from model.probing.trace import Trace
+from headlight.model.corpus.survey import ALIGNMENT, IN_WORDS, POSITIONAL, SIGNIFICANT, Survey
+from headlight.model.probing.trace import Trace
 
 SCORE = "score"  # the column for the pattern that filters the table
 RULED = {  # further shares of a survey → their names

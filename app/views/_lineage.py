@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from app import charts, selection
-from app.components.figure import panel
-from app.results import system_results
-from app.state import widgets
-from app.wording import system_texts
-from model.analysis.lineage import LINE, N_KEY_HEADS, SIZES
+from headlight.app import charts, selection
+from headlight.app.components.figure import panel
+from headlight.app.results import system_results
+from headlight.app.state import widgets
+from headlight.app.wording import system_texts
+from headlight.model.analysis.lineage import LINE, N_KEY_HEADS, SIZES
 
 
 def draw(controls, projector: bool) -> None:

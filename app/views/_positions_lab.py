@@ -11,19 +11,19 @@ import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app import charts, selection
-from app.components.figure import panel
-from app.results import passes, position_results
-from app.state import catalog, session, widgets
-from app.state.catalog import ModelView
-from app.state.options import LAB as SECTIONS
-from app.state.settings import SETTINGS
-from app.wording import formats, model_texts
-from model.analysis import positions
-from model.probing import position_tables
-from model.probing.run import Run
-from model.probing.sites import embeddings_of
-from model.probing.trace import Trace
+from headlight.app import charts, selection
+from headlight.app.components.figure import panel
+from headlight.app.results import passes, position_results
+from headlight.app.state import catalog, session, widgets
+from headlight.app.state.catalog import ModelView
+from headlight.app.state.options import LAB as SECTIONS
+from headlight.app.state.settings import SETTINGS
+from headlight.app.wording import formats, model_texts
+from headlight.model.analysis import positions
+from headlight.model.probing import position_tables
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import embeddings_of
+from headlight.model.probing.trace import Trace
 
 SHOWN = 64  # positions of a table that are drawn
 MAX_ANSWER_ROWS = 200  # of a table of answers

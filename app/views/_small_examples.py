@@ -4,11 +4,11 @@ import numpy as np
 import streamlit as st
 import torch
 
-from app import charts
-from app.components.figure import figure
-from model.analysis.family import ThreeWords, look_up, plain_self_attention
-from model.masks import causal_mask
-from model.tokenizer import Encoding
+from headlight.app import charts
+from headlight.app.components.figure import figure
+from headlight.model.analysis.family import ThreeWords, look_up, plain_self_attention
+from headlight.model.masks import causal_mask
+from headlight.model.tokenizer import Encoding
 
 # Van Dijck's examples: three words, vectors in the plane, a sentence with a mask.
 THREE = ("our", "input", "sentence")

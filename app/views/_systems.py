@@ -2,15 +2,15 @@
 
 import streamlit as st
 
-from app import charts, selection
-from app.components.figure import panel
-from app.results import layer_results, passes, system_results
-from app.state import widgets
-from app.views import _small_examples as little_examples
-from app.wording import system_texts
-from model.analysis.family import LAYERS, SIZES
-from model.presets import PRESETS, parameters
-from model.provenance import SOURCES
+from headlight.app import charts, selection
+from headlight.app.components.figure import panel
+from headlight.app.results import layer_results, passes, system_results
+from headlight.app.state import widgets
+from headlight.app.views import _small_examples as little_examples
+from headlight.app.wording import system_texts
+from headlight.model.analysis.family import LAYERS, SIZES
+from headlight.model.presets import PRESETS, parameters
+from headlight.model.provenance import SOURCES
 
 
 def draw(controls, projector: bool) -> None:

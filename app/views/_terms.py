@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from app import charts
-from app.components.figure import figure
-from app.state import session
-from app.state.catalog import ModelView
-from app.wording import part_names
-from model.analysis.decomposition import Decomposition, Term
-from model.probing.sweeps import Score
+from headlight.app import charts
+from headlight.app.components.figure import figure
+from headlight.app.state import session
+from headlight.app.state.catalog import ModelView
+from headlight.app.wording import part_names
+from headlight.model.analysis.decomposition import Decomposition, Term
+from headlight.model.probing.sweeps import Score
 
 MOST = 12  # terms with a bar of their own
 HEIGHT = 400  # pixels

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from model.sites import Side
-from model.tokenizer import Encoding
+from headlight.model.sites import Side
+from headlight.model.tokenizer import Encoding
 
 
 def no_merges(kind: str) -> str:

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from app import charts, selection
-from app.components.figure import figure
-from app.results import passes, sweep_results
-from app.shell import sweeps
-from app.state import messages, session, widgets
-from app.state.options import SWEEPS
-from app.wording import change_texts
+from headlight.app import charts, selection
+from headlight.app.components.figure import figure
+from headlight.app.results import passes, sweep_results
+from headlight.app.shell import sweeps
+from headlight.app.state import messages, session, widgets
+from headlight.app.state.options import SWEEPS
+from headlight.app.wording import change_texts
 
 HEIGHT = 400  # pixels
 TABLE = "effects_table"

@@ -3,15 +3,15 @@
 import pandas as pd
 import streamlit as st
 
-from app import selection
-from app.components.word_lines import word_lines
-from app.results import passes, word_results
-from app.state import messages, session, widgets
-from app.state.options import AT_ROWS, INFLUENCE, OF_LAYER, SELECTED
-from app.wording import alignment_texts, part_names
-from model.analysis.alignment import Links, WordWeights, aligning_kind
-from model.corpus.alignments import Aligned, csv_lines, pharaoh_lines
-from model.probing.run import Run
+from headlight.app import selection
+from headlight.app.components.word_lines import word_lines
+from headlight.app.results import passes, word_results
+from headlight.app.state import messages, session, widgets
+from headlight.app.state.options import AT_ROWS, INFLUENCE, OF_LAYER, SELECTED
+from headlight.app.wording import alignment_texts, part_names
+from headlight.model.analysis.alignment import Links, WordWeights, aligning_kind
+from headlight.model.corpus.alignments import Aligned, csv_lines, pharaoh_lines
+from headlight.model.probing.run import Run
 
 TABLE = "alignment_table"
 HEIGHT = 240  # pixels

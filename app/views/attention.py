@@ -5,18 +5,18 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from app import charts, selection
-from app.charts import Axis
-from app.components.figure import figure
-from app.components.head_grid import head_grid
-from app.components.packing import answers_of, pack_trace
-from app.results import head_results, memoize, passes
-from app.shell import edits
-from app.shell.grid_display import grid_options
-from app.state import session, widgets
-from app.wording import head_card, notices, output_texts, part_names
-from model.analysis.domain import Domain
-from model.analysis.reading import as_table
+from headlight.app import charts, selection
+from headlight.app.charts import Axis
+from headlight.app.components.figure import figure
+from headlight.app.components.head_grid import head_grid
+from headlight.app.components.packing import answers_of, pack_trace
+from headlight.app.results import head_results, memoize, passes
+from headlight.app.shell import edits
+from headlight.app.shell.grid_display import grid_options
+from headlight.app.state import session, widgets
+from headlight.app.wording import head_card, notices, output_texts, part_names
+from headlight.model.analysis.domain import Domain
+from headlight.model.analysis.reading import as_table
 
 MAX_TABLE_ROWS = 20_000  # of the table
 WINDOW = 512  # tokens along a side of the figure: 1.4 MB

@@ -4,15 +4,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import charts, selection
-from app.components.figure import figure
-from app.results import passes, word_results
-from app.shell import sweeps
-from app.state import session, widgets
-from app.views import _terms
-from app.views._terms import HEIGHT
-from app.wording import change_texts, formats, part_names
-from model.analysis.attribution import METHODS, source_kind
+from headlight.app import charts, selection
+from headlight.app.components.figure import figure
+from headlight.app.results import passes, word_results
+from headlight.app.shell import sweeps
+from headlight.app.state import session, widgets
+from headlight.app.views import _terms
+from headlight.app.views._terms import HEIGHT
+from headlight.app.wording import change_texts, formats, part_names
+from headlight.model.analysis.attribution import METHODS, source_kind
 
 TABLE = "terms_table"
 

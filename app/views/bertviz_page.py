@@ -2,14 +2,14 @@
 
 import streamlit as st
 
-from app import selection, theme
-from app.components.html_frame import html_frame
-from app.export import bertviz_html
-from app.results import head_results, passes
-from app.state import messages, session, widgets
-from app.state.options import DRAWN_AT_ONCE
-from app.state.settings import SETTINGS
-from app.wording import model_texts, part_names
+from headlight.app import selection, theme
+from headlight.app.components.html_frame import html_frame
+from headlight.app.export import bertviz_html
+from headlight.app.results import head_results, passes
+from headlight.app.state import messages, session, widgets
+from headlight.app.state.options import DRAWN_AT_ONCE
+from headlight.app.state.settings import SETTINGS
+from headlight.app.wording import model_texts, part_names
 
 MANY = 100_000  # lines and boxes; more take a browser seconds
 MOST = 1_000_000  # lines and boxes; more take too long to wait for

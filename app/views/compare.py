@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import charts, selection
-from app.components.figure import figure
-from app.results import passes, system_results
-from app.state import messages, session
-from app.wording import model_texts, notices, part_names
+from headlight.app import charts, selection
+from headlight.app.components.figure import figure
+from headlight.app.results import passes, system_results
+from headlight.app.state import messages, session
+from headlight.app.wording import model_texts, notices, part_names
 
 HEADS_WITHIN = 1e-5
 LOGITS_WITHIN = 1e-5  # times the largest logit, where that is above 1

@@ -3,9 +3,9 @@ today's models."""
 
 import streamlit as st
 
-from app.state import session, widgets
-from app.state.options import LINEAGE
-from app.views import _lineage, _systems
+from headlight.app.state import session, widgets
+from headlight.app.state.options import LINEAGE
+from headlight.app.views import _lineage, _systems
 
 projector = session.values()["projector"]
 controls = st.container(key="controls", horizontal=True, vertical_alignment="bottom", gap="large")

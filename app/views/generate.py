@@ -7,19 +7,19 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from app import selection
-from app.components.generation import GenerationStep, Rows, generation
-from app.results import layer_results, passes
-from app.state import messages, session, widgets
-from app.state.options import BEAM, SAMPLING
-from app.wording import formats, part_names
-from model.analysis.residual import Lens
-from model.checkpoint import Checkpoint
-from model.decoding.generate import Beam, Generation, Greedy, How, Sampling, no_text
-from model.probing.long_trace import Weights
-from model.probing.run import Run
-from model.probing.sites import predicted_side
-from model.probing.trace import CannotRead, Pass
+from headlight.app import selection
+from headlight.app.components.generation import GenerationStep, Rows, generation
+from headlight.app.results import layer_results, passes
+from headlight.app.state import messages, session, widgets
+from headlight.app.state.options import BEAM, SAMPLING
+from headlight.app.wording import formats, part_names
+from headlight.model.analysis.residual import Lens
+from headlight.model.checkpoint import Checkpoint
+from headlight.model.decoding.generate import Beam, Generation, Greedy, How, Sampling, no_text
+from headlight.model.probing.long_trace import Weights
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import predicted_side
+from headlight.model.probing.trace import CannotRead, Pass
 
 SHOWN = 10  # most probable tokens
 MOST_BRANCHES = 12  # branches; each is generated again

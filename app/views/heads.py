@@ -3,18 +3,18 @@ head."""
 
 import streamlit as st
 
-from app import selection
-from app.components.thumbnails import thumbnails
-from app.results import head_results, memoize, passes, sweep_results
-from app.shell import sweeps
-from app.state import catalog, session, widgets
-from app.state.options import EXAMPLES, SCATTER, SENTENCES, SURVEY, TABLE, THIS_SENTENCE
-from app.state.settings import SETTINGS
-from app.views import _head_displays as shown
-from app.views import _head_table
-from app.wording import formats, head_card, part_names
-from model.analysis.head_metrics import THRESHOLD
-from model.probing.trace import Trace
+from headlight.app import selection
+from headlight.app.components.thumbnails import thumbnails
+from headlight.app.results import head_results, memoize, passes, sweep_results
+from headlight.app.shell import sweeps
+from headlight.app.state import catalog, session, widgets
+from headlight.app.state.options import EXAMPLES, SCATTER, SENTENCES, SURVEY, TABLE, THIS_SENTENCE
+from headlight.app.state.settings import SETTINGS
+from headlight.app.views import _head_displays as shown
+from headlight.app.views import _head_table
+from headlight.app.wording import formats, head_card, part_names
+from headlight.model.analysis.head_metrics import THRESHOLD
+from headlight.model.probing.trace import Trace
 
 BYTES = 10_000  # bytes of a row with its picture, roughly
 TRY = {

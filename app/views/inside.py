@@ -4,19 +4,19 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import selection
-from app.components.matrices import matrices, on_one_scale
-from app.components.walk import walk
-from app.results import head_results, passes
-from app.results.head_lesson import Lesson, LessonStep
-from app.state import session, widgets
-from app.state.catalog import ModelView
-from app.state.options import LARGEST_WEIGHT, SECOND_TOKEN, STEPS
-from app.wording import formats
-from model.analysis.head_metrics import total_variation
-from model.probing.head_steps import HeadSteps
-from model.probing.run import Run
-from model.probing.trace import Trace
+from headlight.app import selection
+from headlight.app.components.matrices import matrices, on_one_scale
+from headlight.app.components.walk import walk
+from headlight.app.results import head_results, passes
+from headlight.app.results.head_lesson import Lesson, LessonStep
+from headlight.app.state import session, widgets
+from headlight.app.state.catalog import ModelView
+from headlight.app.state.options import LARGEST_WEIGHT, SECOND_TOKEN, STEPS
+from headlight.app.wording import formats
+from headlight.model.analysis.head_metrics import total_variation
+from headlight.model.probing.head_steps import HeadSteps
+from headlight.model.probing.run import Run
+from headlight.model.probing.trace import Trace
 
 
 def selected() -> tuple[ModelView, Run, Trace]:

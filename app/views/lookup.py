@@ -4,15 +4,15 @@ head."""
 import numpy as np
 import streamlit as st
 
-from app import selection
-from app.charts import Axis
-from app.components import plane
-from app.results import head_results, passes
-from app.state import messages, session, widgets
-from app.state.options import SECOND_TOKEN, WORDS
-from app.views._small_examples import KEYS, QUERY, VALUES
-from app.wording import model_texts, part_names
-from model.analysis.projection import answer, principal_plane
+from headlight.app import selection
+from headlight.app.charts import Axis
+from headlight.app.components import plane
+from headlight.app.results import head_results, passes
+from headlight.app.state import messages, session, widgets
+from headlight.app.state.options import SECOND_TOKEN, WORDS
+from headlight.app.views._small_examples import KEYS, QUERY, VALUES
+from headlight.app.wording import model_texts, part_names
+from headlight.model.analysis.projection import answer, principal_plane
 
 
 def words() -> None:

@@ -5,14 +5,14 @@ from functools import partial
 
 import streamlit as st
 
-from app import selection
-from app.components.model_map import model_map
-from app.results import layer_results, passes
-from app.state import session, widgets
-from app.state.pages import HOME, PAGES
-from app.wording import block_texts, part_names
-from model.analysis.architecture import Block, alike
-from model.pretrained.contents import ROUNDED
+from headlight.app import selection
+from headlight.app.components.model_map import model_map
+from headlight.app.results import layer_results, passes
+from headlight.app.state import session, widgets
+from headlight.app.state.pages import HOME, PAGES
+from headlight.app.wording import block_texts, part_names
+from headlight.model.analysis.architecture import Block, alike
+from headlight.model.pretrained.contents import ROUNDED
 
 
 def kind_at(shown: Sequence[Block], block: Block) -> str:

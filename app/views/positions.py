@@ -3,12 +3,12 @@
 import numpy as np
 import streamlit as st
 
-from app import charts, selection
-from app.components.figure import panel
-from app.results import passes, position_results
-from app.state import session, widgets
-from app.views._positions_lab import LAB, OF_ALL_SIDES, Lab
-from app.wording import model_texts, part_names
+from headlight.app import charts, selection
+from headlight.app.components.figure import panel
+from headlight.app.results import passes, position_results
+from headlight.app.state import session, widgets
+from headlight.app.views._positions_lab import LAB, OF_ALL_SIDES, Lab
+from headlight.app.wording import model_texts, part_names
 
 selection.tell_unchanged()
 run = selection.run_unchanged()

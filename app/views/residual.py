@@ -4,19 +4,19 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import charts, selection
-from app.components.figure import figure
-from app.components.token_line import token_line
-from app.results import layer_results, passes, word_results
-from app.shell import sweeps
-from app.state import messages, session, widgets
-from app.state.pages import HOME, PAGES
-from app.views import _terms
-from app.wording import change_texts, formats, model_texts, output_texts, part_names
-from model.analysis import residual
-from model.probing.changes import CannotChange
-from model.probing.sites import has_final_norm
-from model.probing.trace import CannotRead
+from headlight.app import charts, selection
+from headlight.app.components.figure import figure
+from headlight.app.components.token_line import token_line
+from headlight.app.results import layer_results, passes, word_results
+from headlight.app.shell import sweeps
+from headlight.app.state import messages, session, widgets
+from headlight.app.state.pages import HOME, PAGES
+from headlight.app.views import _terms
+from headlight.app.wording import change_texts, formats, model_texts, output_texts, part_names
+from headlight.model.analysis import residual
+from headlight.model.probing.changes import CannotChange
+from headlight.model.probing.sites import has_final_norm
+from headlight.model.probing.trace import CannotRead
 
 MAX_LENS_ROWS = 200  # rows of the lens
 

@@ -4,16 +4,16 @@ from functools import partial
 
 import streamlit as st
 
-from app import selection
-from app.export import bundle, pictures, tables
-from app.export.view import View, settings_json, stem
-from app.results import memoize, passes
-from app.shell.grid_display import grid_options
-from app.state import catalog, messages, session, widgets
-from app.state.options import ONE
-from app.state.pages import PAGES
-from app.state.settings import SETTINGS
-from app.wording import formats
+from headlight.app import selection
+from headlight.app.export import bundle, pictures, tables
+from headlight.app.export.view import View, settings_json, stem
+from headlight.app.results import memoize, passes
+from headlight.app.shell.grid_display import grid_options
+from headlight.app.state import catalog, messages, session, widgets
+from headlight.app.state.options import ONE
+from headlight.app.state.pages import PAGES
+from headlight.app.state.settings import SETTINGS
+from headlight.app.wording import formats
 
 PICTURES = {  # label → extension, media type, writer, part of the file name
     f"{what} as {ending.upper()}": (ending, kind, partial(make, ending=ending), name)
@@ -153,7 +153,7 @@ with files, st.container(key="files"):
     if max(sizes.values()) > tables.LARGEST_FILE:
         st.info(
             f"Files of more than {formats.size(tables.LARGEST_FILE)} are not made here. Take the "
-            f"{ONE} alone, or write them with `python -m model trace`."
+            f"{ONE} alone, or write them with `headlight trace`."
         )
 
     st.subheader("Evidence pack")

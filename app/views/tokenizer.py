@@ -6,16 +6,16 @@ from itertools import islice
 import pandas as pd
 import streamlit as st
 
-from app import selection
-from app.components.merge_steps import merge_steps
-from app.components.token_line import framed_lines
-from app.state import session, widgets
-from app.theme import MARKED
-from app.views import _token_table
-from model.analysis.tokenization import merges
-from model.probing.sites import sides_of
-from model.probing.trace import read_of
-from model.tokenizer import visible
+from headlight.app import selection
+from headlight.app.components.merge_steps import merge_steps
+from headlight.app.components.token_line import framed_lines
+from headlight.app.state import session, widgets
+from headlight.app.theme import MARKED
+from headlight.app.views import _token_table
+from headlight.model.analysis.tokenization import merges
+from headlight.model.probing.sites import sides_of
+from headlight.model.probing.trace import read_of
+from headlight.model.tokenizer import visible
 
 MOST_STEPS, MOST_WORDS, MOST_CHARACTERS = 30, 200, 200  # that are shown
 

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from app.wording.formats import percent, times
-from app.wording.output_texts import EMBEDDING
-from app.wording.part_names import BLOCKS, kind_name, token_title
-from model.analysis.architecture import EMBEDDINGS, LAYERS, OUTPUT, Block
-from model.families.bert import MaskedTokenHead, SegmentedEmbedding, TextEmbedding
-from model.families.parts import GatedFeedForward, NormedProjection, RMSNorm
-from model.families.rotary import RotaryScores
-from model.probing.sites import (
+from headlight.app.wording.formats import percent, times
+from headlight.app.wording.output_texts import EMBEDDING
+from headlight.app.wording.part_names import BLOCKS, kind_name, token_title
+from headlight.model.analysis.architecture import EMBEDDINGS, LAYERS, OUTPUT, Block
+from headlight.model.families.bert import MaskedTokenHead, SegmentedEmbedding, TextEmbedding
+from headlight.model.families.parts import GatedFeedForward, NormedProjection, RMSNorm
+from headlight.model.families.rotary import RotaryScores
+from headlight.model.probing.sites import (
     attention_at,
     embedding_of,
     final_norm_of,
@@ -19,9 +19,9 @@ from model.probing.sites import (
     sides_of,
     sublayers_of,
 )
-from model.probing.trace import Trace
-from model.sites import Side
-from model.variants import LearnedPositions
+from headlight.model.probing.trace import Trace
+from headlight.model.sites import Side
+from headlight.model.variants import LearnedPositions
 
 POOLINGS = {  # BertConfig.pooling → what it does; classifiers take the mean, too
     "mean": "One vector for the whole text: the mean over all tokens except padding.",

@@ -1,6 +1,6 @@
 """Texts about changes, sweeps and attribution."""
 
-from app.wording.formats import signed
+from headlight.app.wording.formats import signed
 
 NO_DIFFERENCE = "Differences are drawn on Attention; here this run is shown, with its changes."
 CHANGES = """What is changed in the model while it runs, separated by semicolons: a kind of

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from app.wording.formats import escaped, percent
-from model.analysis.head_metrics import (
+from headlight.app.wording.formats import escaped, percent
+from headlight.model.analysis.head_metrics import (
     Measured,
     measure,
     nearest_names,
@@ -13,9 +13,9 @@ from model.analysis.head_metrics import (
     tokens_of,
     with_one_key,
 )
-from model.corpus.survey import Survey
-from model.probing.long_trace import LongTrace
-from model.probing.trace import Trace
+from headlight.model.corpus.survey import Survey
+from headlight.model.probing.long_trace import LongTrace
+from headlight.model.probing.trace import Trace
 
 MAX_QUOTED_ROWS = 8  # rows that a sentence lists
 SHARES = {  # fields of Measured that are shares of weight → their names

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from app.wording.formats import escaped, percent
-from model.analysis.projection import Answer, Plane
-from model.families.parts import HalvedPositions
-from model.probing.reference import without_counterpart
-from model.probing.sites import embeddings_of
-from model.probing.trace import Pass
-from model.variants import LearnedPositions, PositionsFromOne
+from headlight.app.wording.formats import escaped, percent
+from headlight.model.analysis.projection import Answer, Plane
+from headlight.model.families.parts import HalvedPositions
+from headlight.model.probing.reference import without_counterpart
+from headlight.model.probing.sites import embeddings_of
+from headlight.model.probing.trace import Pass
+from headlight.model.variants import LearnedPositions, PositionsFromOne
 
 
 def in_plane(plane: Plane, answer: Answer, sides: tuple[str, str], width: int) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.charts import Axis
-from app.wording.formats import escaped, percent
-from app.wording.part_names import axes, kind_name, layer_number
-from model.analysis.leak import Leak
-from model.probing.trace import Pass, Trace
-from model.tokenizer import Encoding
+from headlight.app.charts import Axis
+from headlight.app.wording.formats import escaped, percent
+from headlight.app.wording.part_names import axes, kind_name, layer_number
+from headlight.model.analysis.leak import Leak
+from headlight.model.probing.trace import Pass, Trace
+from headlight.model.tokenizer import Encoding
 
 STOPPED = "You stopped what takes long here."
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping
 
-from app.wording.formats import escaped, percent
-from model.analysis.domain import Domain
-from model.analysis.positions import predictions
-from model.probing.long_trace import LongTrace
-from model.probing.run import Run
-from model.probing.sites import predicted_side
-from model.probing.trace import Trace
+from headlight.app.wording.formats import escaped, percent
+from headlight.model.analysis.domain import Domain
+from headlight.model.analysis.positions import predictions
+from headlight.model.probing.long_trace import LongTrace
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import predicted_side
+from headlight.model.probing.trace import Trace
 
 EMBEDDING, MASKED_TOKEN = "embedding", "masked token"
 ANSWERS = {  # what a model predicts → its title

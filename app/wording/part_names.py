@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from app.charts import Axis
-from model.analysis.architecture import Block
-from model.analysis.decomposition import HEAD, Term
-from model.analysis.reading import Reading
-from model.probing.sites import Part, embeddings_of
-from model.probing.trace import Pass
-from model.tokenizer import Encoding
-from model.transformer import TokenEmbedding
+from headlight.app.charts import Axis
+from headlight.model.analysis.architecture import Block
+from headlight.model.analysis.decomposition import HEAD, Term
+from headlight.model.analysis.reading import Reading
+from headlight.model.probing.sites import Part, embeddings_of
+from headlight.model.probing.trace import Pass
+from headlight.model.tokenizer import Encoding
+from headlight.model.transformer import TokenEmbedding
 
 
 def axes(trace: Pass, kind: str) -> tuple[Axis, Axis]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from app.wording.formats import escaped, percent
-from model.analysis.lineage import LINE, Swap, SwapEffect
-from model.provenance import Source
+from headlight.app.wording.formats import escaped, percent
+from headlight.model.analysis.lineage import LINE, Swap, SwapEffect
+from headlight.model.provenance import Source
 
 
 def differences(measured: dict) -> str:

@@ -13,15 +13,15 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 from torch import nn
 
-from model.analysis.reading import words
-from model.probing import sweeps
-from model.probing.applying import PatchInputs
-from model.probing.run import Run
-from model.probing.sites import kinds_of
-from model.probing.sweeps import Score
-from model.probing.trace import Trace, read_of
-from model.sites import Side, Site
-from model.tokenizer import Encoding
+from headlight.model.analysis.reading import words
+from headlight.model.probing import sweeps
+from headlight.model.probing.applying import PatchInputs
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import kinds_of
+from headlight.model.probing.sweeps import Score
+from headlight.model.probing.trace import Trace, read_of
+from headlight.model.sites import Side, Site
+from headlight.model.tokenizer import Encoding
 
 READ, PREDICTED = 0, 1
 SHIFTS = (READ, PREDICTED)

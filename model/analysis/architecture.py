@@ -7,7 +7,7 @@ from itertools import groupby
 
 from torch import nn
 
-from model.probing.sites import (
+from headlight.model.probing.sites import (
     embedding_of,
     final_norm_of,
     has_final_norm,
@@ -15,8 +15,8 @@ from model.probing.sites import (
     predicted_side,
     sublayers_of,
 )
-from model.sites import Site
-from model.variants import LogSoftmaxLinear
+from headlight.model.sites import Site
+from headlight.model.variants import LogSoftmaxLinear
 
 OUTPUT = "output"
 # outputs of a stack that other stacks attend to

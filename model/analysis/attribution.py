@@ -25,15 +25,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from model.analysis.alignment import ordinary_words
-from model.analysis.residual import row_shares
-from model.analysis.statistics import spearman
-from model.pause import pause
-from model.probing import sweeps
-from model.probing.applying import PatchInputs, applied
-from model.probing.interventions import replace_output
-from model.probing.run import Run
-from model.probing.sites import (
+from headlight.model.analysis.alignment import ordinary_words
+from headlight.model.analysis.residual import row_shares
+from headlight.model.analysis.statistics import spearman
+from headlight.model.pause import pause
+from headlight.model.probing import sweeps
+from headlight.model.probing.applying import PatchInputs, applied
+from headlight.model.probing.interventions import replace_output
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import (
     attention_at,
     device_of,
     embedding_of,
@@ -42,10 +42,10 @@ from model.probing.sites import (
     predicted_side,
     sides_of,
 )
-from model.probing.sweeps import Score
-from model.probing.trace import Trace, ids_of, read_of, trace
-from model.sites import Site
-from model.tokenizer import Encoding
+from headlight.model.probing.sweeps import Score
+from headlight.model.probing.trace import Trace, ids_of, read_of, trace
+from headlight.model.sites import Site
+from headlight.model.tokenizer import Encoding
 
 ATTENTION, HEAD, ROLLOUT, NORMS = "attention", "head", "rollout", "norms"
 GRADIENT, REMOVAL = "gradient", "removal"

@@ -19,12 +19,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from model.analysis.residual import row_shares
-from model.probing.applying import PatchInputs, applied
-from model.probing.capture import inputs_of, outputs_of
-from model.probing.changes import CannotChange, Patched, Skipped
-from model.probing.run import Run
-from model.probing.sites import (
+from headlight.model.analysis.residual import row_shares
+from headlight.model.probing.applying import PatchInputs, applied
+from headlight.model.probing.capture import inputs_of, outputs_of
+from headlight.model.probing.changes import CannotChange, Patched, Skipped
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import (
     embedding_of,
     final_norm_of,
     layers_of,
@@ -32,7 +32,7 @@ from model.probing.sites import (
     predicted_side,
     sublayers_of,
 )
-from model.probing.trace import CannotRead, ids_of, read_of
+from headlight.model.probing.trace import CannotRead, ids_of, read_of
 
 TOKEN, POSITION, HEAD, BIASES = "token", "position", "head", "biases"
 FEED_FORWARD, RECURRENCE = "feed-forward", "recurrent unit"

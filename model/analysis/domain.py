@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from model.probing.long_trace import LongTrace
-from model.probing.trace import Trace
-from model.tokenizer import Tokenizer
+from headlight.model.probing.long_trace import LongTrace
+from headlight.model.probing.trace import Trace
+from headlight.model.tokenizer import Tokenizer
 
 SPLIT, SURPRISE = "split", "surprise"
 # On a toy task the range may be zero; smaller differences are rounding.

@@ -11,11 +11,11 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor, nn
 
-from model.masks import Masks
-from model.pause import unbroken
-from model.presets import GENERATOR, PRESETS, build
-from model.probing.capture import capture, outputs_of, view
-from model.probing.sites import (
+from headlight.model.masks import Masks
+from headlight.model.pause import unbroken
+from headlight.model.presets import GENERATOR, PRESETS, build
+from headlight.model.probing.capture import capture, outputs_of, view
+from headlight.model.probing.sites import (
     attention_at,
     embedding_of,
     embeddings_of,
@@ -23,13 +23,13 @@ from model.probing.sites import (
     kinds_of,
     layers_of,
 )
-from model.transformer import (
+from headlight.model.transformer import (
     Embedding,
     FeedForward,
     MaskedSoftmax,
     MultiHeadAttention,
 )
-from model.variants import FilledSoftmax, StdNorm, UnbiasedNorm
+from headlight.model.variants import FilledSoftmax, StdNorm, UnbiasedNorm
 
 SIZES = dict(d_model=128, n_heads=8, d_ff=512, dropout=0.1)
 LAYERS, DEPTHS = 6, ("n_encoder_layers", "n_decoder_layers")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 from torch import nn
 
-from model.probing.long_trace import LongTrace
-from model.probing.trace import Trace
+from headlight.model.probing.long_trace import LongTrace
+from headlight.model.probing.trace import Trace
 
 
 def begins(trace: Trace | LongTrace) -> str:

@@ -18,10 +18,10 @@ from functools import cached_property
 
 import numpy as np
 
-from model.pause import pause
-from model.probing.long_trace import LongTrace, Weights
-from model.probing.trace import Pass, Trace
-from model.tokenizer import ROLES, SPECIAL, Encoding
+from headlight.model.pause import pause
+from headlight.model.probing.long_trace import LongTrace, Weights
+from headlight.model.probing.trace import Pass, Trace
+from headlight.model.tokenizer import ROLES, SPECIAL, Encoding
 
 NAMES = dict(zip(ROLES, SPECIAL, strict=True))
 PAD, _, END = SPECIAL  # never tokens of a text, whose punctuation and letters are kept apart

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from model.probing.long_trace import LongTrace, Weights
-from model.probing.trace import Trace
+from headlight.model.probing.long_trace import LongTrace, Weights
+from headlight.model.probing.trace import Trace
 
 
 @dataclass(frozen=True)

@@ -13,23 +13,23 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from model.analysis.head_metrics import total_variation
-from model.card import parameter_count
-from model.families.parts import (
+from headlight.model.analysis.head_metrics import total_variation
+from headlight.model.card import parameter_count
+from headlight.model.families.parts import (
     ActivatedFeedForward,
     GatedFeedForward,
     GroupedQueryAttention,
     NoPositions,
     RMSNorm,
 )
-from model.families.rotary import Rotary, RotaryScores
-from model.masks import Masks
-from model.presets import GENERATOR, build
-from model.probing.capture import inputs_of, outputs_of, view
-from model.probing.sites import attention_at, embedding_of, layers_of, predicted_side
-from model.sites import Site
-from model.transformer import FeedForward, MultiHeadAttention, Transformer
-from model.variants import (
+from headlight.model.families.rotary import Rotary, RotaryScores
+from headlight.model.masks import Masks
+from headlight.model.presets import GENERATOR, build
+from headlight.model.probing.capture import inputs_of, outputs_of, view
+from headlight.model.probing.sites import attention_at, embedding_of, layers_of, predicted_side
+from headlight.model.sites import Site
+from headlight.model.transformer import FeedForward, MultiHeadAttention, Transformer
+from headlight.model.variants import (
     DecoderOnly,
     DecoderOnlyConfig,
     LearnedPositions,
@@ -418,7 +418,7 @@ LINE = {
         "Liu et al. 2018, Radford et al. 2018",
         "encoder and decoder",
         "one stack of decoder layers without cross-attention",
-        "model.variants.DecoderOnly",
+        "headlight.model.variants.DecoderOnly",
         decoder_alone,
         read_ahead,
         "Another token in the middle: how far each last vector moves",
@@ -431,7 +431,7 @@ LINE = {
         "Radford et al. 2018, Devlin et al. 2018",
         "sinusoids",
         "a learned vector a position",
-        "model.variants.LearnedPositions",
+        "headlight.model.variants.LearnedPositions",
         learned_positions,
         near_positions,
         "How like the first position's vector the others are",
@@ -457,7 +457,7 @@ LINE = {
         "Hendrycks and Gimpel 2016, Radford et al. 2018",
         "ReLU",
         "GELU",
-        "model.families.parts.ActivatedFeedForward",
+        "headlight.model.families.parts.ActivatedFeedForward",
         gelu,
         activations,
         "What comes out of the activation in layer 1",
@@ -469,7 +469,7 @@ LINE = {
         "Radford et al. 2019, Xiong et al. 2020",
         "norm after each sum",
         "norm before each sublayer, and one behind the last",
-        "model.variants.PreNormEncoderLayer",
+        "headlight.model.variants.PreNormEncoderLayer",
         pre_norm,
         lengths,
         "How long a token's vector becomes from layer to layer",
@@ -483,7 +483,7 @@ LINE = {
         "Zhang and Sennrich 2019, Touvron et al. 2023",
         "LayerNorm",
         "RMSNorm",
-        "model.families.parts.RMSNorm",
+        "headlight.model.families.parts.RMSNorm",
         rms_norm,
         means,
         "The mean of each token's vector behind the first norm",
@@ -509,7 +509,7 @@ LINE = {
         "Shazeer 2020, Touvron et al. 2023",
         "GELU between two matrices",
         "SwiGLU: two projections multiplied, then a third matrix",
-        "model.families.parts.GatedFeedForward",
+        "headlight.model.families.parts.GatedFeedForward",
         gated,
         products,
         "How the feed-forward answers a longer input",
@@ -522,7 +522,7 @@ LINE = {
         "Su et al. 2021, Touvron et al. 2023",
         "positions added to the embeddings",
         "queries and keys turned by their positions",
-        "model.families.rotary.RotaryScores",
+        "headlight.model.families.rotary.RotaryScores",
         rotary,
         shifted_scores,
         "The same sentence at later positions: how far a score moves",
@@ -535,7 +535,7 @@ LINE = {
         "Ainslie et al. 2023, Touvron et al. 2023",
         "a key and value head for each query head",
         "groups of heads that share one",
-        "model.families.parts.GroupedQueryAttention",
+        "headlight.model.families.parts.GroupedQueryAttention",
         grouped,
         kept,
         "Keys and values to be kept while a text is written",

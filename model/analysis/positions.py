@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from model.analysis.head_metrics import total_variation
-from model.probing.changes import ALL, Positioned, Scope
-from model.probing.long_trace import LongTrace
-from model.probing.run import Run
-from model.probing.trace import Trace, trace, without_padding
-from model.transformer import PositionalEncoding
+from headlight.model.analysis.head_metrics import total_variation
+from headlight.model.probing.changes import ALL, Positioned, Scope
+from headlight.model.probing.long_trace import LongTrace
+from headlight.model.probing.run import Run
+from headlight.model.probing.trace import Trace, trace, without_padding
+from headlight.model.transformer import PositionalEncoding
 
 # Properties of a table, (position, d_model). Two neighbouring dimensions form a pair.
 

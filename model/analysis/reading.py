@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from model.probing.long_trace import Weights
-from model.tokenizer import Encoding
+from headlight.model.probing.long_trace import Weights
+from headlight.model.tokenizer import Encoding
 
 AVERAGES = ("", "heads", "layers", "both")
 SPECIAL_TOKENS = ("show", "hide", "hide and renormalise")

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from model.pause import pause
-from model.probing.long_trace import LongTrace
-from model.probing.sites import device_of, final_norm_of, predicted_side
-from model.probing.trace import Pass, Trace
+from headlight.model.pause import pause
+from headlight.model.probing.long_trace import LongTrace
+from headlight.model.probing.sites import device_of, final_norm_of, predicted_side
+from headlight.model.probing.trace import Pass, Trace
 
 ALL = slice(None)  # rows
 

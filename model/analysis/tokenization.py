@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 
-from model.tokenizer import Tokenizer
+from headlight.model.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
-"""Which words go together, out of cross-attention: `python -m model align MODEL --file PAIRS --out
+"""Which words go together, out of cross-attention: `headlight align MODEL --file PAIRS --out
 FILE`.
 
-    python -m model align en-de "A dog runs." --out links.csv
-    python -m model align en-de --file pairs.tsv --out links.txt
-    python -m model align en-de --file pairs.tsv --by 1.2 --row read --out links.txt
-    python -m model align models/enpt --gold GOLD --choose
-    python -m model align models/enpt --gold GOLD --back models/pten
+    headlight align en-de "A dog runs." --out links.csv
+    headlight align en-de --file pairs.tsv --out links.txt
+    headlight align en-de --file pairs.tsv --by 1.2 --row read --out links.txt
+    headlight align models/enpt --gold GOLD --choose
+    headlight align models/enpt --gold GOLD --back models/pten
 
 A line of PAIRS holds source and target with a tab between; without a target the model writes its
 own. FILE ends in .txt (Pharaoh format, a line a sentence: 0-0 1-2, source word and target word
@@ -30,7 +30,7 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from model.analysis.alignment import (
+from headlight.model.analysis.alignment import (
     NO_HEADS,
     PREDICTED,
     READ,
@@ -38,9 +38,9 @@ from model.analysis.alignment import (
     Links,
     aligning_kind,
 )
-from model.checkpoint import Checkpoint, add_to_card
-from model.corpus.alignments import FILES, aligned, influenced
-from model.corpus.gold_alignments import (
+from headlight.model.checkpoint import Checkpoint, add_to_card
+from headlight.model.corpus.alignments import FILES, aligned, influenced
+from headlight.model.corpus.gold_alignments import (
     Choose,
     GoldPair,
     choose_heads,
@@ -50,10 +50,10 @@ from model.corpus.gold_alignments import (
     turned,
     weights_of,
 )
-from model.corpus.sentences import Line, encode, read
-from model.corpus.trace_command import check_texts, opened, parser_of_texts
-from model.files import replacing
-from model.training.data import DataError
+from headlight.model.corpus.sentences import Line, encode, read
+from headlight.model.corpus.trace_command import check_texts, opened, parser_of_texts
+from headlight.model.files import replacing
+from headlight.model.training.data import DataError
 
 ROWS = {"read": READ, "predicted": PREDICTED}
 
@@ -124,7 +124,7 @@ def write(args: argparse.Namespace) -> None:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredLinks:
     """How a model links the pairs that it is measured on, by way of aligning, the best one first;
     and the heads that were chosen for that, None where it was not asked."""
 
@@ -136,7 +136,7 @@ class Measured:
         return next(iter(self.links.values()))
 
 
-def measured(name: str, pairs: list[GoldPair], args: argparse.Namespace) -> Measured:
+def measured(name: str, pairs: list[GoldPair], args: argparse.Namespace) -> MeasuredLinks:
     """Raises DataError."""
     checkpoint, half = opened(name, "cpu"), len(pairs) // 2 if args.choose else 0
     heads = chooser(checkpoint, args.by, args.row)
@@ -153,7 +153,7 @@ def measured(name: str, pairs: list[GoldPair], args: argparse.Namespace) -> Meas
     if heads:
         links["heads"] = [one.links(heads(one.attention)) for one in rest]
     links["influence"] = [one.links(one.influence) for one in rest]
-    return Measured(links, chosen)
+    return MeasuredLinks(links, chosen)
 
 
 def in_words(checkpoint: Checkpoint, chosen: HeadAlignment) -> str:

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from model.analysis import alignment
-from model.analysis.alignment import WordWeights, pharaoh
-from model.checkpoint import Checkpoint
-from model.corpus.sentences import Line, Sentence, attend, windows
-from model.corpus.tables import csv_text
+from headlight.model.analysis import alignment
+from headlight.model.analysis.alignment import WordWeights, pharaoh
+from headlight.model.checkpoint import Checkpoint
+from headlight.model.corpus.sentences import Line, Sentence, attend, windows
+from headlight.model.corpus.tables import csv_text
 
 COLUMNS = ("sentence", "source_word", "source", "target_word", "target", "weight")
 

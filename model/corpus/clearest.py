@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from model.analysis.head_metrics import RULES, Measured, nearest_names
-from model.corpus.head_counts import Counts, aligned, positional
-from model.corpus.survey import ALIGNMENT, POSITIONAL, Survey
+from headlight.model.analysis.head_metrics import RULES, Measured, nearest_names
+from headlight.model.corpus.head_counts import Counts, aligned, positional
+from headlight.model.corpus.survey import ALIGNMENT, POSITIONAL, Survey
 
 
 @dataclass(frozen=True)

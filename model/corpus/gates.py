@@ -16,9 +16,9 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import RelaxedBernoulli
 
-from model.checkpoint import Checkpoint
-from model.corpus.importance import Example, Unit, example_batches, gated, loss_of
-from model.probing.capture import view
+from headlight.model.checkpoint import Checkpoint
+from headlight.model.corpus.importance import Example, Unit, example_batches, gated, loss_of
+from headlight.model.probing.capture import view
 
 TEMPERATURE, LOW, HIGH = 0.33, -0.1, 1.1  # β, γ and ζ of the hard concrete distribution
 OPEN = 2.0  # log α at first

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from model.analysis import alignment
-from model.analysis.alignment import GOLD, HeadAlignment, Links, WordWeights
-from model.analysis.statistics import interval, resamples
-from model.checkpoint import Checkpoint
-from model.probing.trace import CannotRead, read_of
-from model.tokenizer import Encoding
-from model.training.data import DataError, read_lines
+from headlight.model.analysis import alignment
+from headlight.model.analysis.alignment import GOLD, HeadAlignment, Links, WordWeights
+from headlight.model.analysis.statistics import interval, resamples
+from headlight.model.checkpoint import Checkpoint
+from headlight.model.probing.trace import CannotRead, read_of
+from headlight.model.tokenizer import Encoding
+from headlight.model.training.data import DataError, read_lines
 
 SAMPLES = 10_000  # of the bootstrap
 Choose = Callable[[WordWeights], WordWeights]

@@ -19,15 +19,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from model.analysis import alignment
-from model.analysis.alignment import SHIFTS, aligning_kind
-from model.analysis.head_metrics import is_punctuation, measure, names_of
-from model.checkpoint import Checkpoint
-from model.corpus.importance import Example
-from model.corpus.sentences import Sentence, SentenceAttention, attend
-from model.probing.run import Run
-from model.probing.sites import kinds_of
-from model.tokenizer import Encoding
+from headlight.model.analysis import alignment
+from headlight.model.analysis.alignment import SHIFTS, aligning_kind
+from headlight.model.analysis.head_metrics import is_punctuation, measure, names_of
+from headlight.model.checkpoint import Checkpoint
+from headlight.model.corpus.importance import Example
+from headlight.model.corpus.sentences import Sentence, SentenceAttention, attend
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import kinds_of
+from headlight.model.tokenizer import Encoding
 
 OFFSETS = range(-3, 4)
 FEWEST_ROWS = 4  # rows that a sentence needs to show what a head does

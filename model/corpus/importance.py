@@ -11,15 +11,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from model.checkpoint import Checkpoint
-from model.corpus.sentences import Line, encode, write_targets
-from model.decoding.search import greedy_decode
-from model.masks import Masks
-from model.probing.applying import PatchInputs, applied
-from model.probing.changes import Change, HeadOff, Scope, Skipped
-from model.probing.interventions import replace_head
-from model.probing.sites import attention_at, device_of, parts_of, predicted_side
-from model.training.data import DataError, batches, pad_ids
+from headlight.model.checkpoint import Checkpoint
+from headlight.model.corpus.sentences import Line, encode, write_targets
+from headlight.model.decoding.search import greedy_decode
+from headlight.model.masks import Masks
+from headlight.model.probing.applying import PatchInputs, applied
+from headlight.model.probing.changes import Change, HeadOff, Scope, Skipped
+from headlight.model.probing.interventions import replace_head
+from headlight.model.probing.sites import attention_at, device_of, parts_of, predicted_side
+from headlight.model.training.data import DataError, batches, pad_ids
 
 TOKENS = 1024  # tokens of a batch on either side, with padding
 WRITTEN_TOKENS = 4096  # of the sources of a batch that is written: steps are few and small

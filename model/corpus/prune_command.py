@@ -1,10 +1,10 @@
-"""Prunes heads one after another and measures what is left: `python -m model prune MODEL --out
+"""Prunes heads one after another and measures what is left: `headlight prune MODEL --out
 CURVE`.
 
-    python -m model prune en-de --data DIR --out curve.parquet
-    python -m model prune en-de --kind encoder --orders "loss,random" --out curve.csv
-    python -m model prune en-de --orders "trained gates" --retrain 200 --out curve.csv
-    python -m model prune en-de --kind encoder --out curve.csv --page curve.md
+    headlight prune en-de --data DIR --out curve.parquet
+    headlight prune en-de --kind encoder --orders "loss,random" --out curve.csv
+    headlight prune en-de --orders "trained gates" --retrain 200 --out curve.csv
+    headlight prune en-de --kind encoder --out curve.csv --page curve.md
 
 Five orders: by the exact loss ("loss", the head without which it is lowest, measured anew each
 time), by its first-order estimate ("first order"), by gates that are trained while their price
@@ -25,22 +25,22 @@ from pathlib import Path
 
 import torch
 
-from model.arguments import parser_of
-from model.checkpoint import Checkpoint, folder_of, save
-from model.corpus.importance import Example, Unit, examples_of
-from model.corpus.pruning import COLUMNS, ONE_LEFT, Curve, Statistics, heads_of, orders
-from model.corpus.pruning_page import write_page
-from model.corpus.sentences import Line
-from model.corpus.survey import Survey
-from model.corpus.survey_work import one_thread
-from model.corpus.trace_command import opened, progress
-from model.files import replacing
-from model.memory import keep_freed_memory
-from model.probing.capture import view
-from model.probing.sites import attention_at
-from model.training import tasks
-from model.training.data import DataError
-from model.training.tasks import Task
+from headlight.model.arguments import parser_of
+from headlight.model.checkpoint import Checkpoint, folder_of, save
+from headlight.model.corpus.importance import Example, Unit, examples_of
+from headlight.model.corpus.pruning import COLUMNS, ONE_LEFT, Curve, Statistics, heads_of, orders
+from headlight.model.corpus.pruning_page import write_page
+from headlight.model.corpus.sentences import Line
+from headlight.model.corpus.survey import Survey
+from headlight.model.corpus.survey_work import one_thread
+from headlight.model.corpus.trace_command import opened, progress
+from headlight.model.files import replacing
+from headlight.model.memory import keep_freed_memory
+from headlight.model.probing.capture import view
+from headlight.model.probing.sites import attention_at
+from headlight.model.training import tasks
+from headlight.model.training.data import DataError
+from headlight.model.training.tasks import Task
 
 FILES = (".parquet", ".csv")
 
@@ -137,7 +137,7 @@ def run(checkpoint: Checkpoint, task: Task, args: argparse.Namespace) -> None:
 
 def further(checkpoint: Checkpoint, task: Task, steps: int) -> Callable:
     """A function that trains the checkpoint some steps further with heads off. Raises DataError."""
-    from model.corpus.retraining import retrained  # in the extra `train`
+    from headlight.model.corpus.retraining import retrained  # in the extra `train`
 
     pairs = task.encode(checkpoint.tokenizer, task.examples()["train"], checkpoint.model.config)
     # Every order ends with all heads off.

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from model.analysis.statistics import interval, p_value, resamples
-from model.checkpoint import Checkpoint
-from model.corpus.gates import by_trained_gates
-from model.corpus.head_counts import frequencies, head_counts
-from model.corpus.importance import (
+from headlight.model.analysis.statistics import interval, p_value, resamples
+from headlight.model.checkpoint import Checkpoint
+from headlight.model.corpus.gates import by_trained_gates
+from headlight.model.corpus.head_counts import frequencies, head_counts
+from headlight.model.corpus.importance import (
     Example,
     Unit,
     gate_gradients,
@@ -20,8 +20,8 @@ from model.corpus.importance import (
     score,
     units,
 )
-from model.corpus.survey_work import LOSS
-from model.probing.changes import Change
+from headlight.model.corpus.survey_work import LOSS
+from headlight.model.probing.changes import Change
 
 BY_LOSS, BY_GATES, BY_ENTROPY, AT_RANDOM = "loss", "first order", "entropy", "random"
 BY_TRAINED_GATES = "trained gates"

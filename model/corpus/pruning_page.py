@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from model.card import table
-from model.corpus.pruning import AT_RANDOM, ONE_LEFT
-from model.corpus.survey import IN_WORDS, SIGNIFICANT, Survey
-from model.files import replace_file
+from headlight.model.card import table
+from headlight.model.corpus.pruning import AT_RANDOM, ONE_LEFT
+from headlight.model.corpus.survey import IN_WORDS, SIGNIFICANT, Survey
+from headlight.model.files import replace_file
 
 NO_LOSS = 0.15  # of BLEU: what Voita et al. 2019 take for none
 Rows = Sequence[Mapping]

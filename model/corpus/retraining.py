@@ -14,13 +14,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from model.checkpoint import Checkpoint
-from model.corpus.importance import Unit
-from model.corpus.pruning import together
-from model.masks import Masks
-from model.probing.applying import applied
-from model.probing.sites import device_of, predicted_side
-from model.training.data import Pair, batches, pad_ids
+from headlight.model.checkpoint import Checkpoint
+from headlight.model.corpus.importance import Unit
+from headlight.model.corpus.pruning import together
+from headlight.model.masks import Masks
+from headlight.model.probing.applying import applied
+from headlight.model.probing.sites import device_of, predicted_side
+from headlight.model.training.data import Pair, batches, pad_ids
 
 RATE = 1.5e-3  # Adam's at first; it falls to nothing
 MAX_TOKENS = 2000  # of a batch, on the longer side

@@ -8,18 +8,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from model.checkpoint import Checkpoint
-from model.corpus.tables import together
-from model.decoding.search import greedy_decode
-from model.masks import Masks
-from model.probing.applying import PatchInputs, applied
-from model.probing.capture import outputs_of
-from model.probing.changes import Change
-from model.probing.sites import attention_at, device_of, kinds_of, sides_of
-from model.probing.trace import TooLong, check_length, with_special_tokens
-from model.sites import Side, Site
-from model.tokenizer import Encoding
-from model.training.data import DataError, batches, pad_ids, read_lines, with_special_ids
+from headlight.model.checkpoint import Checkpoint
+from headlight.model.corpus.tables import together
+from headlight.model.decoding.search import greedy_decode
+from headlight.model.masks import Masks
+from headlight.model.probing.applying import PatchInputs, applied
+from headlight.model.probing.capture import outputs_of
+from headlight.model.probing.changes import Change
+from headlight.model.probing.sites import attention_at, device_of, kinds_of, sides_of
+from headlight.model.probing.trace import TooLong, check_length, with_special_tokens
+from headlight.model.sites import Side, Site
+from headlight.model.tokenizer import Encoding
+from headlight.model.training.data import DataError, batches, pad_ids, read_lines, with_special_ids
 
 BATCH = 1024  # tokens of a batch, on either side, with padding
 WINDOW = 2**15  # weights of one head

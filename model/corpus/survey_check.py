@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterable, Mapping
 
-from model.analysis.head_metrics import EXACT
-from model.analysis.head_metrics import RULES as PATTERNS
+from headlight.model.analysis.head_metrics import EXACT
+from headlight.model.analysis.head_metrics import RULES as PATTERNS
 
 LONGEST_TEXT = 300  # characters of the card
 LARGEST = 1e6  # of any number

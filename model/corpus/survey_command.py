@@ -1,9 +1,9 @@
-"""What every head does over many sentences, and what is lost without it: `python -m model survey
+"""What every head does over many sentences, and what is lost without it: `headlight survey
 MODEL`.
 
-    python -m model survey en-de --data DIR
-    python -m model survey en-de --file pairs.tsv --out survey.parquet
-    python -m model survey en-de copy reverse sort induction reviews
+    headlight survey en-de --data DIR
+    headlight survey en-de --file pairs.tsv --out survey.parquet
+    headlight survey en-de copy reverse sort induction reviews
 
 Without --file the sentences are the validation data of the task that the model was trained on. A
 line of a file holds a source, or source and target with a tab between, for a classifier text and
@@ -17,24 +17,24 @@ of the model, so that p can be small enough after Holm's adjustment for all head
 
 What was stopped goes on where it stopped when the same command is given again. Several processes
 share the work: put `accelerate launch` in front, as in `accelerate launch --multi_gpu
---num_processes 2 -m model survey …`. The table is the same.
+--num_processes 2 -m headlight survey …`. The table is the same.
 """
 
 import argparse
 import shutil
 from pathlib import Path
 
-from model.arguments import parser_of
-from model.checkpoint import Checkpoint, folder_of, parameters_sha256
-from model.corpus.importance import ACCURACY, BLEU, EXACT, examples_of
-from model.corpus.sentences import Line, read
-from model.corpus.survey import FILE, Survey
-from model.corpus.survey_table import card_of, table
-from model.corpus.survey_work import Plan, one_thread, work
-from model.corpus.trace_command import Processes, opened, progress, stop
-from model.memory import keep_freed_memory
-from model.training import tasks
-from model.training.data import DataError
+from headlight.model.arguments import parser_of
+from headlight.model.checkpoint import Checkpoint, folder_of, parameters_sha256
+from headlight.model.corpus.importance import ACCURACY, BLEU, EXACT, examples_of
+from headlight.model.corpus.sentences import Line, read
+from headlight.model.corpus.survey import FILE, Survey
+from headlight.model.corpus.survey_table import card_of, table
+from headlight.model.corpus.survey_work import Plan, one_thread, work
+from headlight.model.corpus.trace_command import Processes, opened, progress, stop
+from headlight.model.memory import keep_freed_memory
+from headlight.model.training import tasks
+from headlight.model.training.data import DataError
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:

@@ -6,13 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from model.analysis.alignment import SHIFTS
-from model.analysis.statistics import holm, interval, randomisation_test, resamples
-from model.corpus.head_counts import FEWEST_ROWS, OFFSETS, aligned, positional
-from model.corpus.importance import Unit, score
-from model.corpus.survey import ALIGNMENT, COLUMNS, MEASURES, POSITIONAL, RULES, SIGNIFICANT
-from model.corpus.survey_work import COUNTS, GATES, LOSS, PLAIN, TRUST, Arrays, Plan
-from model.corpus.trust import PAIRS
+from headlight.model.analysis.alignment import SHIFTS
+from headlight.model.analysis.statistics import holm, interval, randomisation_test, resamples
+from headlight.model.corpus.head_counts import FEWEST_ROWS, OFFSETS, aligned, positional
+from headlight.model.corpus.importance import Unit, score
+from headlight.model.corpus.survey import (
+    ALIGNMENT,
+    COLUMNS,
+    MEASURES,
+    POSITIONAL,
+    RULES,
+    SIGNIFICANT,
+)
+from headlight.model.corpus.survey_work import COUNTS, GATES, LOSS, PLAIN, TRUST, Arrays, Plan
+from headlight.model.corpus.trust import PAIRS
 
 N_BEST = 3  # sentences that are named
 FINEST = SIGNIFICANT / 10  # to which the least p_holm goes down at least

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from model.probing.rows import (
+from headlight.model.probing.rows import (
     COLUMNS,
     MAX_ROWS_IN_MEMORY,
     HasAttention,

@@ -1,7 +1,7 @@
-"""What every head attends to, in numbers: `python -m model trace MODEL TEXT --out FILE`.
+"""What every head attends to, in numbers: `headlight trace MODEL TEXT --out FILE`.
 
-    python -m model trace en-de "A dog runs." --out weights.csv
-    python -m model trace en-de --file sentences.txt --out weights.parquet
+    headlight trace en-de "A dog runs." --out weights.csv
+    headlight trace en-de --file sentences.txt --out weights.parquet
 
 The file holds one sentence a line, or source and target with a tab between; without a target the
 model writes its own. FILE ends in .csv or .parquet (a row for each weight; a spreadsheet does not
@@ -9,7 +9,7 @@ take a token like "=" for a formula, because an apostrophe goes before it) or in
 "7/cross" … of line 7). Sentences, layers, heads and positions count from 1.
 
 Several processes, GPUs or machines share a file of sentences: put `accelerate launch` in front,
-as in `accelerate launch --multi_gpu --num_processes 2 -m model trace …` (which means processes,
+as in `accelerate launch --multi_gpu --num_processes 2 -m headlight trace …` (which means processes,
 on a machine without a GPU too).
 """
 
@@ -24,18 +24,26 @@ from pathlib import Path
 
 import torch
 
-from model.analysis.finite import parameters_not_finite
-from model.arguments import parser_of
-from model.checkpoint import Checkpoint, load
-from model.corpus.sentences import Line, Sentence, SentenceAttention, attend, encode, read, windows
-from model.corpus.tables import FILES, table
-from model.files import replacing
-from model.memory import keep_freed_memory
-from model.pretrained.weights import CannotLoad
-from model.probing import changes
-from model.probing.changes import CannotChange, Change
-from model.probing.sites import parts_of
-from model.training.data import DataError
+from headlight.model.analysis.finite import parameters_not_finite
+from headlight.model.arguments import parser_of
+from headlight.model.checkpoint import Checkpoint, load
+from headlight.model.corpus.sentences import (
+    Line,
+    Sentence,
+    SentenceAttention,
+    attend,
+    encode,
+    read,
+    windows,
+)
+from headlight.model.corpus.tables import FILES, table
+from headlight.model.files import replacing
+from headlight.model.memory import keep_freed_memory
+from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.probing import changes
+from headlight.model.probing.changes import CannotChange, Change
+from headlight.model.probing.sites import parts_of
+from headlight.model.training.data import DataError
 
 
 @dataclass(frozen=True)

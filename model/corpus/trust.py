@@ -7,12 +7,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from model.analysis.attribution import ATTENTION, GRADIENT, NORMS, REMOVAL, ROLLOUT, attribution
-from model.checkpoint import Checkpoint
-from model.corpus.importance import Example
-from model.probing.capture import view
-from model.probing.run import Run
-from model.probing.sites import predicted_side
+from headlight.model.analysis.attribution import (
+    ATTENTION,
+    GRADIENT,
+    NORMS,
+    REMOVAL,
+    ROLLOUT,
+    attribution,
+)
+from headlight.model.checkpoint import Checkpoint
+from headlight.model.corpus.importance import Example
+from headlight.model.probing.capture import view
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import predicted_side
 
 METHODS = (ATTENTION, ROLLOUT, NORMS, GRADIENT, REMOVAL)
 PAIRS = [(one, two) for i, one in enumerate(METHODS) for two in METHODS[i + 1 :]]

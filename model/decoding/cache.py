@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 
 from torch import Tensor, nn
 
-from model.families.parts import SSRU
-from model.probing.sites import attention_at, predicted_side
-from model.sites import Site
-from model.transformer import MultiHeadAttention, Transformer
+from headlight.model.families.parts import SSRU
+from headlight.model.probing.sites import attention_at, predicted_side
+from headlight.model.sites import Site
+from headlight.model.transformer import MultiHeadAttention, Transformer
 
 KeysValues = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 

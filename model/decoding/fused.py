@@ -12,10 +12,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import layer_norm, linear, scaled_dot_product_attention
 
-from model.decoding.cache import one_by_one_embedding
-from model.masks import Masks
-from model.transformer import DecoderLayer, FeedForward, MultiHeadAttention, Scores, Transformer
-from model.variants import PreNormDecoderLayer
+from headlight.model.decoding.cache import one_by_one_embedding
+from headlight.model.masks import Masks
+from headlight.model.transformer import (
+    DecoderLayer,
+    FeedForward,
+    MultiHeadAttention,
+    Scores,
+    Transformer,
+)
+from headlight.model.variants import PreNormDecoderLayer
 
 KNOWN = (DecoderLayer, PreNormDecoderLayer, MultiHeadAttention, Scores, FeedForward, nn.LayerNorm)
 

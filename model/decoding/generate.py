@@ -8,15 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from model.decoding.search import Candidate, beam_search, first_token, longest, steps_for
-from model.pause import pause
-from model.probing.applying import PatchInputs, applied
-from model.probing.changes import look_ahead
-from model.probing.run import Run
-from model.probing.sites import predicted_side
-from model.probing.trace import CannotRead, ids_of, read_of
-from model.sites import Side
-from model.tokenizer import Encoding, Tokenizer
+from headlight.model.decoding.search import Candidate, beam_search, first_token, longest, steps_for
+from headlight.model.pause import pause
+from headlight.model.probing.applying import PatchInputs, applied
+from headlight.model.probing.changes import look_ahead
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import predicted_side
+from headlight.model.probing.trace import CannotRead, ids_of, read_of
+from headlight.model.sites import Side
+from headlight.model.tokenizer import Encoding, Tokenizer
 
 CONTINUATION = 20  # tokens that a decoder alone adds to its prompt, where nobody says how many
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from model.decoding import cache, fused
-from model.masks import Masks
-from model.pause import pause
-from model.probing.sites import kinds_of
-from model.probing.trace import CannotRead
-from model.transformer import Config, Transformer
+from headlight.model.decoding import cache, fused
+from headlight.model.masks import Masks
+from headlight.model.pause import pause
+from headlight.model.probing.sites import kinds_of
+from headlight.model.probing.trace import CannotRead
+from headlight.model.transformer import Config, Transformer
 
 
 class Continuations:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from model.families.parts import ACTIVATIONS, ActivatedFeedForward
-from model.masks import padding
-from model.sites import Side, Site, sites_of
-from model.transformer import Config, Embedding, Encoder
-from model.variants import LearnedPositions
+from headlight.model.families.parts import ACTIVATIONS, ActivatedFeedForward
+from headlight.model.masks import padding
+from headlight.model.sites import Side, Site, sites_of
+from headlight.model.transformer import Config, Embedding, Encoder
+from headlight.model.variants import LearnedPositions
 
 
 @dataclass(frozen=True)

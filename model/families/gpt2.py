@@ -4,9 +4,14 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from model.families.parts import ActivatedFeedForward
-from model.transformer import Embedding
-from model.variants import DecoderOnly, DecoderOnlyConfig, LearnedPositions, PreNormEncoderLayer
+from headlight.model.families.parts import ActivatedFeedForward
+from headlight.model.transformer import Embedding
+from headlight.model.variants import (
+    DecoderOnly,
+    DecoderOnlyConfig,
+    LearnedPositions,
+    PreNormEncoderLayer,
+)
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 
 from torch import nn
 
-from model.families.gpt2 import UnscaledEmbedding
-from model.families.parts import (
+from headlight.model.families.gpt2 import UnscaledEmbedding
+from headlight.model.families.parts import (
     GatedFeedForward,
     GroupedQueryAttention,
     NoPositions,
     NormedProjection,
     RMSNorm,
 )
-from model.families.rotary import EACH_PAIR, Rotary, RotaryScores
-from model.sites import Side
-from model.variants import DecoderOnly, DecoderOnlyConfig, PreNormEncoderLayer
+from headlight.model.families.rotary import EACH_PAIR, Rotary, RotaryScores
+from headlight.model.sites import Side
+from headlight.model.variants import DecoderOnly, DecoderOnlyConfig, PreNormEncoderLayer
 
 
 @dataclass(frozen=True)

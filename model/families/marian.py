@@ -7,15 +7,20 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from model.families.parts import SSRU, ActivatedFeedForward, HalvedPositions, SpreadPositions
-from model.transformer import (
+from headlight.model.families.parts import (
+    SSRU,
+    ActivatedFeedForward,
+    HalvedPositions,
+    SpreadPositions,
+)
+from headlight.model.transformer import (
     Config,
     DecoderLayer,
     Embedding,
     TokenEmbedding,
     Transformer,
 )
-from model.variants import TwoVocabularies
+from headlight.model.variants import TwoVocabularies
 
 
 @dataclass(frozen=True)

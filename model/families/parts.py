@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from model.transformer import FeedForward, MultiHeadAttention, PositionalEncoding, Scores
+from headlight.model.transformer import FeedForward, MultiHeadAttention, PositionalEncoding, Scores
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "relu": nn.ReLU,

@@ -14,7 +14,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor, nn
 
-from model.transformer import Scores
+from headlight.model.transformer import Scores
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from model.files import open_regular
-from model.pretrained.weights import CannotLoad
+from headlight.model.files import open_regular
+from headlight.model.pretrained.weights import CannotLoad
 
 
 @dataclass(frozen=True)

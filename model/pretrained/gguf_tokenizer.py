@@ -6,9 +6,9 @@ from pathlib import Path
 import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 
-from model.pretrained.values import quoted
-from model.pretrained.weights import CannotLoad
-from model.tokenizer import Tokenizer
+from headlight.model.pretrained.values import quoted
+from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.tokenizer import Tokenizer
 
 UNKNOWN, CONTROL, USER_DEFINED = 2, 3, 4  # token types
 SPACE = "▁"

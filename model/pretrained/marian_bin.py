@@ -17,15 +17,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from model.files import read_within
-from model.pretrained.binary import Bytes, Place
-from model.pretrained.contents import Contents
-from model.pretrained.families import ACTIVATIONS, Family, Sizes
-from model.pretrained.sandbox import try_tokenizer
-from model.pretrained.values import Described, quoted
-from model.pretrained.weights import CannotLoad, Stored, WeightFile
-from model.spm_tokenizer import SentencePieceTokenizer
-from model.tokenizer import LARGEST, Tokenizer
+from headlight.model.files import read_within
+from headlight.model.pretrained.binary import Bytes, Place
+from headlight.model.pretrained.contents import Contents
+from headlight.model.pretrained.families import ACTIVATIONS, Family, Sizes
+from headlight.model.pretrained.sandbox import try_tokenizer
+from headlight.model.pretrained.values import Described, quoted
+from headlight.model.pretrained.weights import CannotLoad, Stored, WeightFile
+from headlight.model.spm_tokenizer import SentencePieceTokenizer
+from headlight.model.tokenizer import LARGEST, Tokenizer
 
 VERSION, MOST_NAMES, MOST_AXES = 1, 2**14, 4
 FLOAT32, INTGEMM8, BYTES = 0x404, 0x4101, 0x101  # types of tensors

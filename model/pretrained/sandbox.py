@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from model.pretrained.weights import CannotLoad
+from headlight.model.pretrained.weights import CannotLoad
 
 MOST_SECONDS, MOST_BYTES = 10, 2**30  # of processor time, and of memory
 PATIENCE = 60  # seconds by the clock, on a busy machine or where no other limit can be set

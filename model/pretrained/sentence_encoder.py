@@ -5,9 +5,9 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from model.pretrained.families import Family, Sizes
-from model.pretrained.values import Described, json_in, quoted, values_in
-from model.pretrained.weights import CannotLoad
+from headlight.model.pretrained.families import Family, Sizes
+from headlight.model.pretrained.values import Described, json_in, quoted, values_in
+from headlight.model.pretrained.weights import CannotLoad
 
 MODULES, POOLING = "modules.json", "1_Pooling"
 POOLINGS = {"mean": "mean", "cls": "cls", "max": "max", "lasttoken": "last token"}  # theirs → ours

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 import torch
 from torch import Tensor, nn
 
-from model.presets import PRESETS, build
+from headlight.model.presets import PRESETS, build
 
 ROUNDED = (
     "the float64 weights of {} are rounded to float32; to keep them, call "

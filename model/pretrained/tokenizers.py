@@ -6,13 +6,13 @@ from textwrap import shorten
 
 import tokenizers
 
-from model.files import read_json, read_within
-from model.pretrained.families import Sizes
-from model.pretrained.sandbox import try_tokenizer
-from model.pretrained.values import Described
-from model.pretrained.weights import CannotLoad
-from model.spm_tokenizer import SentencePieceTokenizer
-from model.tokenizer import LARGEST, CannotRead, Tokenizer
+from headlight.model.files import read_json, read_within
+from headlight.model.pretrained.families import Sizes
+from headlight.model.pretrained.sandbox import try_tokenizer
+from headlight.model.pretrained.values import Described
+from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.spm_tokenizer import SentencePieceTokenizer
+from headlight.model.tokenizer import LARGEST, CannotRead, Tokenizer
 
 MASK = "[MASK]"
 MOST_SAID = 200  # letters of what the library says of a file

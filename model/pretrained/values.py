@@ -5,8 +5,8 @@ import reprlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from model.files import read_json
-from model.pretrained.weights import CannotLoad
+from headlight.model.files import read_json
+from headlight.model.pretrained.weights import CannotLoad
 
 MOST_BYTES = 2**22  # of a file in JSON
 MOST_COUNT = 2**31 - 1  # of what is counted, and the largest id

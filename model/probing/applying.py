@@ -15,7 +15,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from model.probing.changes import (
+from headlight.model.probing.changes import (
     CannotChange,
     Change,
     HeadMean,
@@ -27,7 +27,7 @@ from model.probing.changes import (
     WeightChange,
     check,
 )
-from model.probing.interventions import (
+from headlight.model.probing.interventions import (
     replace_head,
     replace_output,
     replace_positions,
@@ -35,10 +35,10 @@ from model.probing.interventions import (
     replace_weights,
     without_rotation,
 )
-from model.probing.position_tables import table_of
-from model.probing.sites import Part, attention_at, embedding_of, parts_of, sides_of
-from model.sites import Side
-from model.transformer import MultiHeadAttention
+from headlight.model.probing.position_tables import table_of
+from headlight.model.probing.sites import Part, attention_at, embedding_of, parts_of, sides_of
+from headlight.model.sites import Side
+from headlight.model.transformer import MultiHeadAttention
 
 ALL_ROWS = slice(None)  # of a batch
 

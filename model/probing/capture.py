@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from torch import Tensor, nn
 
-from model.transformer import MaskedSoftmax
+from headlight.model.transformer import MaskedSoftmax
 
 Wanted = Callable[[str, nn.Module], bool]
 Key = TypeVar("Key", bound=Hashable)

@@ -24,9 +24,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from model.probing.position_tables import KINDS
-from model.probing.sites import Part
-from model.sites import Site
+from headlight.model.probing.position_tables import KINDS
+from headlight.model.probing.sites import Part
+from headlight.model.sites import Site
 
 ALL = "all"
 MOST_CELLS = 2**18  # that a line is read with

@@ -3,7 +3,7 @@ same twice undoes it."""
 
 from collections.abc import Iterable
 
-from model.probing.changes import Allowed, Change, Forbidden, Hidden, Scope, WeightSet
+from headlight.model.probing.changes import Allowed, Change, Forbidden, Hidden, Scope, WeightSet
 
 Changes = tuple[Change, ...]
 Cell = tuple[int, int]  # query, key

@@ -14,18 +14,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from model.families.parts import GatedFeedForward, NormedProjection
-from model.families.rotary import RotaryScores
-from model.probing.applying import PatchInputs, applied
-from model.probing.capture import inputs_of, outputs_of
-from model.probing.interventions import (
+from headlight.model.families.parts import GatedFeedForward, NormedProjection
+from headlight.model.families.rotary import RotaryScores
+from headlight.model.probing.applying import PatchInputs, applied
+from headlight.model.probing.capture import inputs_of, outputs_of
+from headlight.model.probing.interventions import (
     replace_mask,
     replace_positions,
     without_rotation,
     without_scaling,
 )
-from model.probing.run import Run
-from model.probing.sites import (
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import (
     LayerParts,
     attention_at,
     embedding_of,
@@ -34,9 +34,9 @@ from model.probing.sites import (
     sides_of,
     sublayers_of,
 )
-from model.probing.trace import ids_of, read_of, read_only
-from model.sites import Site
-from model.transformer import MultiHeadAttention
+from headlight.model.probing.trace import ids_of, read_of, read_only
+from headlight.model.sites import Site
+from headlight.model.transformer import MultiHeadAttention
 
 ABLATIONS = ("scaling", "mask", "positions", "residual")
 

@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from torch import Tensor, nn
 
-from model.families.rotary import Rotation
-from model.transformer import Embedding, MultiHeadAttention
+from headlight.model.families.rotary import Rotation
+from headlight.model.transformer import Embedding, MultiHeadAttention
 
 
 @contextmanager

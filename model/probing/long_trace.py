@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from model.pause import pause
-from model.probing.applying import PatchInputs, applied
-from model.probing.capture import inputs_of, outputs_of
-from model.probing.run import Run
-from model.probing.sites import attention_at, embeddings_of, kinds_of, sides_of
-from model.probing.trace import (
+from headlight.model.pause import pause
+from headlight.model.probing.applying import PatchInputs, applied
+from headlight.model.probing.capture import inputs_of, outputs_of
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import attention_at, embeddings_of, kinds_of, sides_of
+from headlight.model.probing.trace import (
     Pass,
     Trace,
     check_memory,
@@ -33,7 +33,7 @@ from model.probing.trace import (
     read_of,
     read_only,
 )
-from model.sites import Site
+from headlight.model.sites import Site
 
 LARGEST = 256  # cells along a side of one head's picture; more would not be visible
 MOST = 10  # of the likeliest answers that are kept of each row

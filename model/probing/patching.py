@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import nn
 
-from model.probing.applying import PatchInputs, applied
-from model.probing.capture import inputs_of, outputs_of
-from model.probing.changes import CannotChange, Change, Patched
-from model.probing.run import Run
-from model.probing.sites import parts_of, sides_of
-from model.probing.trace import ids_of, read_of
-from model.tokenizer import Encoding
+from headlight.model.probing.applying import PatchInputs, applied
+from headlight.model.probing.capture import inputs_of, outputs_of
+from headlight.model.probing.changes import CannotChange, Change, Patched
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import parts_of, sides_of
+from headlight.model.probing.trace import ids_of, read_of
+from headlight.model.tokenizer import Encoding
 
 
 @torch.no_grad()

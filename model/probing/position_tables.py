@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from model.transformer import PositionalEncoding
+from headlight.model.transformer import PositionalEncoding
 
 KINDS = ("sinusoidal", "learned", "none", "shifted")
 

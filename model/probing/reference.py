@@ -13,15 +13,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from model.masks import Masks, causal_mask
-from model.presets import GENERATOR
-from model.probing.capture import view
-from model.probing.changes import check
-from model.probing.reference_changes import under_masks, with_other_weights
-from model.probing.run import Run
-from model.probing.sites import parts_of
-from model.probing.trace import ids_of, read_of, read_only
-from model.transformer import (
+from headlight.model.masks import Masks, causal_mask
+from headlight.model.presets import GENERATOR
+from headlight.model.probing.capture import view
+from headlight.model.probing.changes import check
+from headlight.model.probing.reference_changes import under_masks, with_other_weights
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import parts_of
+from headlight.model.probing.trace import ids_of, read_of, read_only
+from headlight.model.transformer import (
     Decoder,
     DecoderLayer,
     Encoder,
@@ -32,7 +32,7 @@ from model.transformer import (
     Scores,
     Transformer,
 )
-from model.variants import (
+from headlight.model.variants import (
     DropoutFeedForward,
     FilledSoftmax,
     PreNormDecoderLayer,

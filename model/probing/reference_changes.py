@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager
 import torch
 from torch import Tensor, nn
 
-from model.masks import Masks
-from model.probing.changes import (
+from headlight.model.masks import Masks
+from headlight.model.probing.changes import (
     LEAST,
     CannotChange,
     Change,
@@ -25,10 +25,10 @@ from model.probing.changes import (
     Uniform,
     WeightSet,
 )
-from model.probing.position_tables import table_of
-from model.probing.sites import parts_of
-from model.transformer import MultiHeadAttention, Transformer
-from model.variants import LearnedPositions
+from headlight.model.probing.position_tables import table_of
+from headlight.model.probing.sites import parts_of
+from headlight.model.transformer import MultiHeadAttention, Transformer
+from headlight.model.variants import LearnedPositions
 
 
 @torch.no_grad()

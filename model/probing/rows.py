@@ -7,9 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
-from model.probing.sites import kinds_of
-from model.sites import Side, Site
-from model.tokenizer import Encoding
+from headlight.model.probing.sites import kinds_of
+from headlight.model.sites import Side, Site
+from headlight.model.tokenizer import Encoding
 
 COLUMNS = {
     "sentence": np.int32,

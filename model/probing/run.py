@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from model.masks import Masks
-from model.probing.changes import Change
-from model.tokenizer import Encoding
+from headlight.model.masks import Masks
+from headlight.model.probing.changes import Change
+from headlight.model.tokenizer import Encoding
 
 FINAL = "final"  # the training step that a checkpoint ends with
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from model.sites import Side, Site
-from model.transformer import Embedding, MultiHeadAttention
+from headlight.model.sites import Side, Site
+from headlight.model.transformer import Embedding, MultiHeadAttention
 
 
 def kinds_of(sites: Iterable[Site]) -> dict[str, tuple[Site, ...]]:

@@ -14,14 +14,22 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from model.card import parameter_count
-from model.pause import pause
-from model.probing.applying import PatchInputs, applied_by_row
-from model.probing.changes import Change, HeadOff, Hidden, Patched, Scope, Skipped, written
-from model.probing.run import Run
-from model.probing.sites import device_of, parts_of, predicted_side
-from model.probing.trace import NONE, following_of, ids_of, read_of
-from model.sites import Site
+from headlight.model.card import parameter_count
+from headlight.model.pause import pause
+from headlight.model.probing.applying import PatchInputs, applied_by_row
+from headlight.model.probing.changes import (
+    Change,
+    HeadOff,
+    Hidden,
+    Patched,
+    Scope,
+    Skipped,
+    written,
+)
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import device_of, parts_of, predicted_side
+from headlight.model.probing.trace import NONE, following_of, ids_of, read_of
+from headlight.model.sites import Site
 
 FEWEST_TOKENS, MAX_BATCH_TOKENS = 256, 4096  # that go through the model at once
 MOST_WORK = 6 * 10**10  # tokens × parameters of a pass: about a second on two cores

@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from model.masks import Masks
-from model.memory import available
-from model.probing.applying import PatchInputs, applied
-from model.probing.capture import outputs_of
-from model.probing.rows import kind_weights, rows
-from model.probing.run import Run
-from model.probing.sites import (
+from headlight.model.masks import Masks
+from headlight.model.memory import available
+from headlight.model.probing.applying import PatchInputs, applied
+from headlight.model.probing.capture import outputs_of
+from headlight.model.probing.rows import kind_weights, rows
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import (
     attention_at,
     device_of,
     embedding_of,
@@ -25,9 +25,9 @@ from model.probing.sites import (
     predicted_side,
     sides_of,
 )
-from model.sites import Side, Site
-from model.tokenizer import ROLES, CannotRead, Encoding, Tokenizer, special
-from model.transformer import Config, MultiHeadAttention
+from headlight.model.sites import Side, Site
+from headlight.model.tokenizer import ROLES, CannotRead, Encoding, Tokenizer, special
+from headlight.model.transformer import Config, MultiHeadAttention
 
 NONE = -1  # in place of an id
 SHARE = 0.5  # of the free memory that weights may take; pages make pictures and files of them

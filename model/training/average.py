@@ -1,9 +1,9 @@
 """The mean of checkpoints that were trained from one another:
-`python -m model average EARLIER LATER --shares 1 3 --out FOLDER`.
+`headlight average EARLIER LATER --shares 1 3 --out FOLDER`.
 
 Between a model and one that was trained further from it lie models that often do better than both
 (Wortsman et al. 2022, Robust fine-tuning of zero-shot models). FOLDER still has to be measured:
-`python -m model describe FOLDER` and `evaluate` write it into the card.
+`headlight describe FOLDER` and `evaluate` write it into the card.
 """
 
 import argparse
@@ -15,10 +15,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from model import checkpoint
-from model.arguments import parser_of
-from model.checkpoint import Checkpoint
-from model.training.data import DataError
+from headlight.model import checkpoint
+from headlight.model.arguments import parser_of
+from headlight.model.checkpoint import Checkpoint
+from headlight.model.training.data import DataError
 
 MEASURED = ("val_loss", "scores", "domain", "opens", "alignment")  # of other weights
 

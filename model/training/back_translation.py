@@ -1,4 +1,4 @@
-"""Back-translation: synthetic pairs to train on (Sennrich et al. 2016): `python -m model
+"""Back-translation: synthetic pairs to train on (Sennrich et al. 2016): `headlight
 back-translate CHECKPOINT --out FILE.tsv`.
 
 CHECKPOINT translates the other way round. It draws sources for the targets of its own training
@@ -16,15 +16,15 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from model.arguments import parser_of
-from model.checkpoint import Checkpoint, load
-from model.decoding.generate import Sampling, truncated
-from model.decoding.search import greedy_decode
-from model.files import replace_file
-from model.training import tasks
-from model.training.data import DataError, read_lines
-from model.training.evaluate import in_batches
-from model.training.tasks import Example
+from headlight.model.arguments import parser_of
+from headlight.model.checkpoint import Checkpoint, load
+from headlight.model.decoding.generate import Sampling, truncated
+from headlight.model.decoding.search import greedy_decode
+from headlight.model.files import replace_file
+from headlight.model.training import tasks
+from headlight.model.training.data import DataError, read_lines
+from headlight.model.training.evaluate import in_batches
+from headlight.model.training.tasks import Example
 
 AT_ONCE = 1000  # texts
 

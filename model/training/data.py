@@ -1,4 +1,4 @@
-"""Data sets: `python -m model data fetch NAME` gets one; readers of its files; batches of pairs."""
+"""Data sets: `headlight data fetch NAME` gets one; readers of its files; batches of pairs."""
 
 import argparse
 import gzip
@@ -15,9 +15,9 @@ from typing import IO
 import torch
 from torch import Tensor
 
-from model.files import replace_file
-from model.sites import Side
-from model.transformer import Config
+from headlight.model.files import replace_file
+from headlight.model.sites import Side
+from headlight.model.transformer import Config
 
 Pair = tuple[list[int], list[int]]
 
@@ -179,7 +179,7 @@ def find(name: str, folder: Path | None) -> Path:
     folder = Path(folder) if folder else cache_folder(name)
     if not folder.is_dir():
         raise DataError(
-            f"No folder {folder}. Run `python -m model data fetch {name}`, or say --data DIR."
+            f"No folder {folder}. Run `headlight data fetch {name}`, or say --data DIR."
         )
     return folder
 
@@ -300,7 +300,7 @@ def batches(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m model data", description=__doc__)
+    parser = argparse.ArgumentParser(prog="headlight data", description=__doc__)
     commands = parser.add_subparsers(required=True)
     get = commands.add_parser("fetch", help="download a data set and check it")
     get.add_argument("name", choices=DATA_SETS)

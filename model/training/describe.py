@@ -1,7 +1,7 @@
-"""Measures what the app shows about a trained model: `python -m model describe NAME --data DIR`.
+"""Measures what the app shows about a trained model: `headlight describe NAME --data DIR`.
 
-    python -m model describe en-de --data DIR
-    python -m model describe models/enpt --file sentences.txt
+    headlight describe en-de --data DIR
+    headlight describe models/enpt --file sentences.txt
 
 What the text of its training is like, by which a sentence unlike it is told, the head that it is
 opened on, which heads align words, and the mean output of each head, which is put in the place of
@@ -24,22 +24,22 @@ from types import MappingProxyType
 import torch
 from torch.nn import functional as F
 
-from model.analysis import alignment
-from model.analysis.alignment import HeadAlignment
-from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share
-from model.analysis.head_metrics import measured, most_telling, over_sentences
-from model.arguments import parser_of
-from model.checkpoint import Checkpoint, add_to_card, load, write_means
-from model.corpus.sentences import Line, read
-from model.decoding.search import greedy_decode
-from model.masks import Masks
-from model.probing.patching import recorded
-from model.probing.run import Run
-from model.probing.trace import CannotRead, TooLong, read_of, trace
-from model.training import tasks
-from model.training.data import DataError, pad
-from model.training.evaluate import in_batches
-from model.training.tasks import Task
+from headlight.model.analysis import alignment
+from headlight.model.analysis.alignment import HeadAlignment
+from headlight.model.analysis.domain import SPLIT, SURPRISE, Domain, split_share
+from headlight.model.analysis.head_metrics import measured, most_telling, over_sentences
+from headlight.model.arguments import parser_of
+from headlight.model.checkpoint import Checkpoint, add_to_card, load, write_means
+from headlight.model.corpus.sentences import Line, read
+from headlight.model.decoding.search import greedy_decode
+from headlight.model.masks import Masks
+from headlight.model.probing.patching import recorded
+from headlight.model.probing.run import Run
+from headlight.model.probing.trace import CannotRead, TooLong, read_of, trace
+from headlight.model.training import tasks
+from headlight.model.training.data import DataError, pad
+from headlight.model.training.evaluate import in_batches
+from headlight.model.training.tasks import Task
 
 SHARE = 0.98  # of the validation data that is within the limit
 MOST = 3000  # texts

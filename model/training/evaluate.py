@@ -1,4 +1,4 @@
-"""Score a checkpoint on its test sets: `python -m model evaluate NAME --data DIR --beam 5`."""
+"""Score a checkpoint on its test sets: `headlight evaluate NAME --data DIR --beam 5`."""
 
 import argparse
 import json
@@ -12,14 +12,14 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from model.card import with_scores
-from model.checkpoint import Checkpoint, load, write_card
-from model.decoding.search import beam_search, greedy_decode
-from model.masks import Masks
-from model.probing.sites import device_of
-from model.training import data, tasks
-from model.training.data import DataError, Pair
-from model.training.tasks import Example, Task
+from headlight.model.card import with_scores
+from headlight.model.checkpoint import Checkpoint, load, write_card
+from headlight.model.decoding.search import beam_search, greedy_decode
+from headlight.model.masks import Masks
+from headlight.model.probing.sites import device_of
+from headlight.model.training import data, tasks
+from headlight.model.training.data import DataError, Pair
+from headlight.model.training.tasks import Example, Task
 
 IGNORED = -100  # cross_entropy's own sign for a label that does not count
 
@@ -139,7 +139,7 @@ def evaluate(checkpoint: Checkpoint, task: Task, examples: list[Example], beam: 
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m model evaluate", description=__doc__)
+    parser = argparse.ArgumentParser(prog="headlight evaluate", description=__doc__)
     parser.add_argument("checkpoint", help="a shipped one by name, or its folder")
     parser.add_argument("--data", type=Path, metavar="DIR", help="its data (for pairs: FILE.tsv)")
     parser.add_argument("--beam", type=int, default=1, help="1 is greedy search (default)")

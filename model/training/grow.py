@@ -6,11 +6,11 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from model import presets
-from model.checkpoint import Checkpoint
-from model.tokenizer import Tokenizer
-from model.training.data import DataError
-from model.transformer import FeedForward
+from headlight.model import presets
+from headlight.model.checkpoint import Checkpoint
+from headlight.model.tokenizer import Tokenizer
+from headlight.model.training.data import DataError
+from headlight.model.transformer import FeedForward
 
 
 @torch.no_grad()

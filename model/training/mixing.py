@@ -3,8 +3,8 @@
 import random
 from collections.abc import Mapping, Sequence
 
-from model.training.data import DataError
-from model.training.tasks import Example, Recipe
+from headlight.model.training.data import DataError
+from headlight.model.training.tasks import Example, Recipe
 
 MARKS = ".!?"
 

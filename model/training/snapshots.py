@@ -1,4 +1,4 @@
-"""A model at earlier steps of its training: `python -m model snapshots FOLDER --data DIR`.
+"""A model at earlier steps of its training: `headlight snapshots FOLDER --data DIR`.
 
 Training keeps the weights of some steps in FOLDER/run. This picks six, evenly spaced in
 log(step), scores them, and writes them small: float16, and in a large model matrices in 8 bits
@@ -17,11 +17,11 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 from torch.nn import functional
 
-from model.arguments import parser_of
-from model.checkpoint import load
-from model.files import replace_file
-from model.pretrained.weights import CannotLoad
-from model.training.data import DataError
+from headlight.model.arguments import parser_of
+from headlight.model.checkpoint import load
+from headlight.model.files import replace_file
+from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.training.data import DataError
 
 MARKS = frozenset(round(2 ** (k / 2)) for k in range(60))  # steps that training keeps
 COUNT = 6
@@ -110,7 +110,7 @@ def choose(available: list[int], count: int = COUNT) -> list[int]:
 
 def make(folder: Path, task) -> None:
     """Write the snapshots of a training, with the scores of its task's first test set."""
-    from model.training import evaluate  # the app, which only reads, does without
+    from headlight.model.training import evaluate  # the app, which only reads, does without
 
     files = {_step_of(file): file for file in folder.glob("run/step-*.safetensors")}
     before = {_step_of(file): file for file in folder.glob("snapshots/step-*.safetensors")}
@@ -134,7 +134,7 @@ def make(folder: Path, task) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    from model.training import tasks
+    from headlight.model.training import tasks
 
     parser = parser_of("snapshots", __doc__)
     parser.add_argument("folder", type=Path, help="what `train` wrote")

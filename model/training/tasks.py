@@ -14,10 +14,10 @@ from pathlib import Path
 
 from torch import nn
 
-from model.tokenizer import Tokenizer
-from model.training import data
-from model.training.data import DataError, Pair
-from model.transformer import Config
+from headlight.model.tokenizer import Tokenizer
+from headlight.model.training import data
+from headlight.model.training.data import DataError, Pair
+from headlight.model.transformer import Config
 
 Example = tuple[str, str]
 SPLITS = ("train", "val")

@@ -1,7 +1,7 @@
-"""Train a model: `python -m model train TASK --out FOLDER`.
+"""Train a model: `headlight train TASK --out FOLDER`.
 
 Several processes or machines, a GPU, mixed precision: put `accelerate launch` in front, as in
-`accelerate launch --num_processes 2 -m model train TASK --out FOLDER`.
+`accelerate launch --num_processes 2 -m headlight train TASK --out FOLDER`.
 
 FOLDER becomes a checkpoint: the weights of an epoch or the mean of some epochs in a row, whichever
 had the lowest validation loss so far. FOLDER/run holds what `--resume` needs.
@@ -32,23 +32,23 @@ from torch.nn import functional as F
 from torch.nn.modules.dropout import _DropoutNd
 from tqdm import tqdm
 
-from model import checkpoint, presets
-from model.arguments import parser_of
-from model.card import curve
-from model.files import replace_file
-from model.masks import Masks
-from model.memory import keep_freed_memory
-from model.pretrained.weights import CannotLoad
-from model.tokenizer import Tokenizer
-from model.training import tasks
-from model.training.average import mean
-from model.training.data import DataError, Pair, batches, pad, pad_ids
-from model.training.describe import describe
-from model.training.grow import grown
-from model.training.mixing import check_shares, mixed
-from model.training.snapshots import MARKS
-from model.training.tasks import Example, Recipe, Task
-from model.transformer import MultiHeadAttention
+from headlight.model import checkpoint, presets
+from headlight.model.arguments import parser_of
+from headlight.model.card import curve
+from headlight.model.files import replace_file
+from headlight.model.masks import Masks
+from headlight.model.memory import keep_freed_memory
+from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.tokenizer import Tokenizer
+from headlight.model.training import tasks
+from headlight.model.training.average import mean
+from headlight.model.training.data import DataError, Pair, batches, pad, pad_ids
+from headlight.model.training.describe import describe
+from headlight.model.training.grow import grown
+from headlight.model.training.mixing import check_shares, mixed
+from headlight.model.training.snapshots import MARKS
+from headlight.model.training.tasks import Example, Recipe, Task
+from headlight.model.transformer import MultiHeadAttention
 
 COUNTS = ("epochs", "max_tokens", "warmup", "average", "patience", "save_every")
 SHARES = ("smoothing", "dropout", "attention_dropout", "bpe_dropout", "joined", "casual")

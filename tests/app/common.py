@@ -7,11 +7,11 @@ import zipfile
 
 from markdown_it import MarkdownIt
 
-from app import theme
-from app.components.packing import GridOptions
-from app.export.view import View
-from app.state.settings import SETTINGS, shared
-from model.analysis.reading import Reading
+from headlight.app import theme
+from headlight.app.components.packing import GridOptions
+from headlight.app.export.view import View
+from headlight.app.state.settings import SETTINGS, shared
+from headlight.model.analysis.reading import Reading
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 NOTHING = "\ue000"  # in the place of an empty span

@@ -7,10 +7,10 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
-from app import theme
-from app.results import memoize
-from app.state import catalog
-from model import load
+from headlight.app import theme
+from headlight.app.results import memoize
+from headlight.app.state import catalog
+from headlight.model import load
 from tests.conftest import ROOT
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.state.options import ALIGNED_BY, AT_ROWS
-from model import load
-from model.analysis.alignment import of_influence, of_trace, pharaoh
-from model.checkpoint import untrained
+from headlight.app.state.options import ALIGNED_BY, AT_ROWS
+from headlight.model import load
+from headlight.model.analysis.alignment import of_influence, of_trace, pharaoh
+from headlight.model.checkpoint import untrained
 
 TEXT = "A dog runs on the beach."
 VIEW = "alignment"

@@ -23,23 +23,23 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from app import charts
-from app.export import bertviz_html, bundle, pictures, tables
-from app.export.bundle import NUMBERS, RECORD, Unreadable
-from app.export.view import permalink
-from app.state import settings
-from app.state.pages import PAGES
-from app.state.setting import ABSENT
-from app.state.settings import SETTINGS
-from app.wording import formats, part_names
-from model.checkpoint import Checkpoint, load, save
-from model.corpus import sentences
-from model.corpus.sentences import Line, attend, encode
-from model.corpus.tables import FORMULAS, spreadsheet_safe
-from model.pretrained.weights import CannotLoad
-from model.probing.changes import CannotChange, parse, written
-from model.probing.trace import CannotRead
-from model.training.data import DataError
+from headlight.app import charts
+from headlight.app.export import bertviz_html, bundle, pictures, tables
+from headlight.app.export.bundle import NUMBERS, RECORD, Unreadable
+from headlight.app.export.view import permalink
+from headlight.app.state import settings
+from headlight.app.state.pages import PAGES
+from headlight.app.state.setting import ABSENT
+from headlight.app.state.settings import SETTINGS
+from headlight.app.wording import formats, part_names
+from headlight.model.checkpoint import Checkpoint, load, save
+from headlight.model.corpus import sentences
+from headlight.model.corpus.sentences import Line, attend, encode
+from headlight.model.corpus.tables import FORMULAS, spreadsheet_safe
+from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.probing.changes import CannotChange, parse, written
+from headlight.model.probing.trace import CannotRead
+from headlight.model.training.data import DataError
 from tests.app.common import files_of, plain_text, view_of
 from tests.app.test_settings import HERE
 from tests.conftest import ROOT

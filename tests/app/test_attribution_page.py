@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from app.wording import formats
-from model import load
-from model.analysis.attribution import attribution
-from model.analysis.decomposition import decomposition
+from headlight.app.wording import formats
+from headlight.model import load
+from headlight.model.analysis.attribution import attribution
+from headlight.model.analysis.decomposition import decomposition
 
 TEXT = "A dog runs on the beach."
 VIEW = "attribution"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.export.bertviz_html import ADAPTED
-from app.state.options import DRAWN_AT_ONCE
+from headlight.app.export.bertviz_html import ADAPTED
+from headlight.app.state.options import DRAWN_AT_ONCE
 
 PAGE = "views/bertviz_page.py"
 

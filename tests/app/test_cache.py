@@ -12,11 +12,11 @@ import pytest
 from streamlit.runtime.fragment import MemoryFragmentStorage
 from torch import Tensor
 
-from app.server import garbage
-from app.state import history as history_module
-from app.state.cache import ByteBoundedCache
-from app.state.pages import EXPORT, PAGES
-from model.probing.trace import Pass
+from headlight.app.server import garbage
+from headlight.app.state import history as history_module
+from headlight.app.state.cache import ByteBoundedCache
+from headlight.app.state.pages import EXPORT, PAGES
+from headlight.model.probing.trace import Pass
 
 
 def test_cache_holds_no_more_bytes_than_it_may():

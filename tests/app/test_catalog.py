@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
 
-from app.state import catalog
+from headlight.app.state import catalog
 from tests.app.common import plain_text
 from tests.model.pretrained.folders import write
 

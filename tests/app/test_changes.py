@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.results import memoize, sweep_results
-from app.state import catalog
-from app.state import options as options_module
-from app.state.pages import PAGES
-from app.wording import formats, head_card
-from model.checkpoint import load
-from model.probing import sweeps
-from model.probing.run import Run
+from headlight.app.results import memoize, sweep_results
+from headlight.app.state import catalog
+from headlight.app.state import options as options_module
+from headlight.app.state.pages import PAGES
+from headlight.app.wording import formats, head_card
+from headlight.model.checkpoint import load
+from headlight.model.probing import sweeps
+from headlight.model.probing.run import Run
 from tests.app.common import plain_text
 
 
@@ -64,8 +64,8 @@ def test_a_head_is_switched_off_and_on(changed, models):
 LATE = """
 import streamlit as st
 
-from app.shell import edits
-from app.state import session
+from headlight.app.shell import edits
+from headlight.app.state import session
 
 session.settle("Attention")
 for tile in [("self", 0, 0), ("cross", 9, 0), ("cross", 0, 9)]:  # of another model
@@ -287,7 +287,7 @@ def test_a_minimal_pair_is_taken(changed):
     page.selectbox(key="minimal_pair").select_index(0).run()
     assert not page.exception
     shown = page.session_state["source"], page.session_state["other"]
-    from app.state import catalog
+    from headlight.app.state import catalog
 
     assert shown == catalog.pairs("en-de")[0]
     for entry in PAGES.values():
@@ -320,7 +320,7 @@ def test_a_difference_is_merged_by_the_words_of_the_sentence_that_is_shown(chang
 
 @pytest.mark.parametrize("name", ["en-de", "en-fr"])
 def test_shipped_pairs_have_as_many_tokens(name):
-    from app.state import catalog
+    from headlight.app.state import catalog
 
     tokenizer = load(name).tokenizer
     assert len(catalog.pairs(name)) >= 6 and catalog.pairs("reverse") == []
@@ -362,7 +362,7 @@ def test_another_step_is_compared_and_patched_from(changed, models):
     """The other run may be of another training step; what is patched is what that step gave."""
     page = changed(model="en-fr", source=MAN, other_step="16", shows="Difference to it")
     assert not page.exception and not page.error
-    from app.state import catalog
+    from headlight.app.state import catalog
 
     en_fr, early = load("en-fr"), catalog.view_of("en-fr", "16", "cpu").checkpoint
     target = en_fr.tokenizer.decode(en_fr.translate(MAN).ids)

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from app import charts
-from app.charts import Axis, Points
+from headlight.app import charts
+from headlight.app.charts import Axis, Points
 
 RANDOM = np.random.default_rng(0)
 

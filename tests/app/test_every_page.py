@@ -8,13 +8,13 @@ from itertools import groupby
 import pytest
 from allpairspy import AllPairs
 
-from app.results import system_results
-from app.state.pages import PAGES
-from app.state.settings import SETTINGS
-from model import checkpoint, load
-from model.presets import PRESETS
-from model.probing.changes import VERBS
-from model.tokenizer import Tokenizer
+from headlight.app.results import system_results
+from headlight.app.state.pages import PAGES
+from headlight.app.state.settings import SETTINGS
+from headlight.model import checkpoint, load
+from headlight.model.presets import PRESETS
+from headlight.model.probing.changes import VERBS
+from headlight.model.tokenizer import Tokenizer
 from tests import odd
 from tests.app.common import plain_text
 from tests.conftest import LINES

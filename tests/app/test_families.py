@@ -9,20 +9,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app.export import bertviz_html, bundle, tables
-from app.export.bundle import Model
-from app.notebook import show
-from app.state import catalog
-from app.state.options import BERTVIZ, LAB
-from app.state.pages import PAGES
-from app.wording import block_texts, model_texts, output_texts
-from model.analysis.architecture import blocks
-from model.checkpoint import load
-from model.families.rotary import angles
-from model.pretrained.contents import ROUNDED
-from model.probing.capture import view
-from model.probing.changes import VERBS, parse
-from model.probing.head_steps import compared
+from headlight.app.export import bertviz_html, bundle, tables
+from headlight.app.export.bundle import Model
+from headlight.app.notebook import show
+from headlight.app.state import catalog
+from headlight.app.state.options import BERTVIZ, LAB
+from headlight.app.state.pages import PAGES
+from headlight.app.wording import block_texts, model_texts, output_texts
+from headlight.model.analysis.architecture import blocks
+from headlight.model.checkpoint import load
+from headlight.model.families.rotary import angles
+from headlight.model.pretrained.contents import ROUNDED
+from headlight.model.probing.capture import view
+from headlight.model.probing.changes import VERBS, parse
+from headlight.model.probing.head_steps import compared
 from tests.app.common import complete, plain_text, view_of
 from tests.app.export.test_bertviz_html import params
 from tests.model.pretrained.folders import FAMILIES, TINY, in_doubles, write
@@ -197,7 +197,7 @@ def test_a_sentence_encoder_says_how_it_makes_its_vector(page, folders, pooling)
 
 def test_queries_and_keys_are_those_that_are_compared(folders):
     """Turned ones, of the shared key head: their product over √d_head is the model's score."""
-    from model.probing.head_steps import head_steps
+    from headlight.model.probing.head_steps import head_steps
 
     checkpoint = load(folders / "llama-groups")
     run = checkpoint.run(TEXT)
@@ -329,7 +329,7 @@ def test_bertviz_draws_every_view(opened, folders, name):
 
 def test_a_text_that_does_not_fit_into_memory_is_told_on_every_page(opened, monkeypatch):
     """In a sentence with both numbers, where a page needs the weights."""
-    monkeypatch.setattr("model.probing.trace.available", lambda: 10)
+    monkeypatch.setattr("headlight.model.probing.trace.available", lambda: 10)
     page = opened("gpt2", source="A text that no other test has traced.")
     for key, entry in PAGES.items():
         page.switch_page(entry.file).run()

@@ -6,13 +6,13 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from app.state.catalog import DEFAULT_MODEL
-from app.state.options import LINEAGE
-from app.wording import system_texts
-from model import load
-from model.analysis import family, lineage
-from model.presets import PRESETS
-from model.provenance import SOURCES
+from headlight.app.state.catalog import DEFAULT_MODEL
+from headlight.app.state.options import LINEAGE
+from headlight.app.wording import system_texts
+from headlight.model import load
+from headlight.model.analysis import family, lineage
+from headlight.model.presets import PRESETS
+from headlight.model.provenance import SOURCES
 from tests.app.common import plain_text
 from tests.conftest import ROOT
 

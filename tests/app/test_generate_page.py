@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.state.options import DECODING
-from model import load
+from headlight.app.state.options import DECODING
+from headlight.model import load
 
 TEXT = "A dog runs on the beach."
 VIEW = "generate"
@@ -51,7 +51,7 @@ def test_beside_the_changes_stands_the_model_as_it_is_and_where_they_part(opened
 
 
 def test_so_many_branches_are_written_and_no_more(page, monkeypatch):
-    from app.results import passes
+    from headlight.app.results import passes
 
     written, make = set(), passes.generation_of
     monkeypatch.setattr(

@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 import torch
 
-from app.components.matrices import Matrix, on_one_scale, pack
-from app.results.by_hand import by_hand
-from app.results.head_lesson import Lesson
-from app.results.source_lines import code_lines
-from app.state.options import STEPS
-from model import load
-from model.checkpoint import SHIPPED
-from model.masks import Masks
-from model.presets import PRESETS
-from model.probing.head_steps import ABLATIONS, head_steps
-from model.probing.trace import trace
-from model.transformer import MultiHeadAttention
+from headlight.app.components.matrices import Matrix, on_one_scale, pack
+from headlight.app.results.by_hand import by_hand
+from headlight.app.results.head_lesson import Lesson
+from headlight.app.results.source_lines import code_lines
+from headlight.app.state.options import STEPS
+from headlight.model import load
+from headlight.model.checkpoint import SHIPPED
+from headlight.model.masks import Masks
+from headlight.model.presets import PRESETS
+from headlight.model.probing.head_steps import ABLATIONS, head_steps
+from headlight.model.probing.trace import trace
+from headlight.model.transformer import MultiHeadAttention
 from tests.model.common import hooks, random_model, run_of, tiny_tokenizer
 
 TEXTS = {"reviews": "a gripping story .", "en-de": "A dog runs on the beach."}

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from app.state import lines as lines_module
-from app.state.options import EXAMPLES, SCATTER, SENTENCES, SURVEY, THIS_SENTENCE
-from app.views import _head_table
-from app.wording import head_card
-from model import load
-from model.analysis.head_metrics import RULES, THRESHOLD, heads_with, measured
-from model.checkpoint import SHIPPED
-from model.corpus.survey import FILE, Survey
+from headlight.app.state import lines as lines_module
+from headlight.app.state.options import EXAMPLES, SCATTER, SENTENCES, SURVEY, THIS_SENTENCE
+from headlight.app.views import _head_table
+from headlight.app.wording import head_card
+from headlight.model import load
+from headlight.model.analysis.head_metrics import RULES, THRESHOLD, heads_with, measured
+from headlight.model.checkpoint import SHIPPED
+from headlight.model.corpus.survey import FILE, Survey
 
 SENTENCE = "A man in a blue shirt is standing on a ladder, cleaning a window."
 
@@ -160,7 +160,7 @@ def test_a_model_without_a_survey_says_how_to_make_one(page, models):
     assert page.segmented_control(key="measured_on").value == THIS_SENTENCE and len(table(page))
     page.segmented_control(key="measured_on").set_value(SURVEY).run()
     assert not page.exception and not page.dataframe
-    assert f"`python -m model survey {models / 'uneven'}`" in page.info[0].value
+    assert f"`headlight survey {models / 'uneven'}`" in page.info[0].value
     page.select_slider(key="step").set_value("10").run()
     assert "not of training step 10" in page.info[0].value
     page.selectbox(key="model").set_value("paper, untrained").run()

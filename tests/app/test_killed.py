@@ -129,7 +129,7 @@ def _command(process: psutil.Process) -> str:
 @contextmanager
 def serving(models: Path, replicas: int):
     port = free_port()
-    command = ["-m", "app.server.serve", "--port", str(port), "--replicas", str(replicas)]
+    command = ["-m", "headlight.app.server.serve", "--port", str(port), "--replicas", str(replicas)]
     with server.running([*command, "--models", str(models)], port, OMP_NUM_THREADS="1") as running:
         yield Served(running, port)
 
@@ -179,7 +179,7 @@ def test_a_process_that_is_killed_is_replaced_and_all_end_with_the_first(models,
 
 FIRST = """
 import sys
-from app.server.replicas import Child
+from headlight.app.server.replicas import Child
 print(Child(["sh", "-c", "sleep 600 & sleep 600"]).guardian.pid, flush=True)
 sys.stdin.read()
 """

@@ -9,10 +9,10 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from model import load
-from model.analysis import positions
-from model.probing import position_tables
-from model.probing.capture import view
+from headlight.model import load
+from headlight.model.analysis import positions
+from headlight.model.probing import position_tables
+from headlight.model.probing.capture import view
 from tests.app.common import plain_text
 from tests.conftest import ROOT
 from tests.model.common import CHECKPOINTS

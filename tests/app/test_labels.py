@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from app.charts import Axis
-from app.views import _head_table
-from app.wording import formats, head_card, model_texts, notices, part_names
-from model import presets
-from model.analysis.head_metrics import measure, tokens_of
-from model.analysis.reading import Reading
-from model.tokenizer import Tokenizer
+from headlight.app.charts import Axis
+from headlight.app.views import _head_table
+from headlight.app.wording import formats, head_card, model_texts, notices, part_names
+from headlight.model import presets
+from headlight.model.analysis.head_metrics import measure, tokens_of
+from headlight.model.analysis.reading import Reading
+from headlight.model.tokenizer import Tokenizer
 from tests.app.common import plain_text
 from tests.conftest import LINES
 from tests.model.common import traced

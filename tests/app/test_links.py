@@ -8,9 +8,9 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.export.view import permalink
-from app.state.pages import HOME, PAGES
-from app.state.settings import SETTINGS
+from headlight.app.export.view import permalink
+from headlight.app.state.pages import HOME, PAGES
+from headlight.app.state.settings import SETTINGS
 from tests.app.test_anything_typed import ALIVE, LETTERS, well
 from tests.conftest import ROOT
 

@@ -4,16 +4,16 @@ one that is short enough."""
 import pandas as pd
 import pytest
 
-from app.components.packing import answers_of, pack_trace
-from app.results import memoize, passes, sweep_results
-from app.state import catalog
-from app.state.pages import PAGES
-from model import load
-from model.analysis import head_metrics, leak
-from model.analysis.reading import Reading
-from model.masks import Masks
-from model.probing.long_trace import attention_of
-from model.probing.trace import bytes_of_weights, read_of
+from headlight.app.components.packing import answers_of, pack_trace
+from headlight.app.results import memoize, passes, sweep_results
+from headlight.app.state import catalog
+from headlight.app.state.pages import PAGES
+from headlight.model import load
+from headlight.model.analysis import head_metrics, leak
+from headlight.model.analysis.reading import Reading
+from headlight.model.masks import Masks
+from headlight.model.probing.long_trace import attention_of
+from headlight.model.probing.trace import bytes_of_weights, read_of
 from tests.app.common import plain_text
 from tests.model.pretrained.folders import write
 
@@ -87,7 +87,7 @@ def needed(name, folder, one_layer):
 @pytest.mark.parametrize("name", WHOLE)
 def test_what_takes_all_weights_at_once_says_so(pages, folder, name, monkeypatch):
     free = needed(name, folder, True) + needed(name, folder, False)  # of which half is taken
-    monkeypatch.setattr("model.probing.trace.available", lambda: free)
+    monkeypatch.setattr("headlight.model.probing.trace.available", lambda: free)
     for key, said in pages(name, True).items():
         told = [one for one in said if "The weights of all heads among" in one]
         assert len(told) == (key in WHOLE[name]), (key, told)

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.results import memoize
-from app.state.options import SECOND_TOKEN, SELECTED_HEAD, WORDS
-from app.views._small_examples import KEYS, QUERY, VALUES
-from app.wording import model_texts
-from model import Masks, load
-from model.analysis.projection import Answer, answer, principal_plane
-from model.checkpoint import SHIPPED
-from model.presets import PRESETS
+from headlight.app.results import memoize
+from headlight.app.state.options import SECOND_TOKEN, SELECTED_HEAD, WORDS
+from headlight.app.views._small_examples import KEYS, QUERY, VALUES
+from headlight.app.wording import model_texts
+from headlight.model import Masks, load
+from headlight.model.analysis.projection import Answer, answer, principal_plane
+from headlight.model.checkpoint import SHIPPED
+from headlight.model.presets import PRESETS
 from tests.conftest import ROOT
 
 TEXT = "Two dogs run on the beach."

@@ -6,10 +6,10 @@ import shutil
 import pytest
 from safetensors.torch import load_file, save_file
 
-from app.state.pages import PAGES
-from model.analysis import finite
-from model.checkpoint import load
-from model.corpus.trace_command import main as trace_command
+from headlight.app.state.pages import PAGES
+from headlight.model.analysis import finite
+from headlight.model.checkpoint import load
+from headlight.model.corpus.trace_command import main as trace_command
 from tests.app.common import plain_text
 
 FILE = "model.safetensors"

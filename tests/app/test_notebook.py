@@ -11,10 +11,10 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from app.components.packing import pack_trace
-from app.notebook import show
-from app.theme import PRIMARY
-from model.analysis.reading import Reading
+from headlight.app.components.packing import pack_trace
+from headlight.app.notebook import show
+from headlight.app.theme import PRIMARY
+from headlight.model.analysis.reading import Reading
 from tests.conftest import ROOT
 from tests.model.common import encoding, random_ids, random_model, traced
 
@@ -36,7 +36,7 @@ def test_the_lesson_runs_and_is_shipped_without_its_outputs():
 
 
 def test_a_notebook_needs_no_streamlit():
-    code = "import sys, app.notebook; sys.exit('streamlit' in sys.modules)"
+    code = "import sys, headlight.app.notebook; sys.exit('streamlit' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 

@@ -10,17 +10,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app.export import bertviz_html, bundle, pictures, tables
-from app.export.bundle import Model
-from app.notebook import show
-from app.results import system_results
-from app.state.options import BERTVIZ, LAB, STEPS
-from app.state.pages import PAGES
-from model import checkpoint, load, presets
-from model.corpus.trace_command import main as trace_command
-from model.presets import PRESETS
-from model.probing.head_steps import ABLATIONS
-from model.tokenizer import Tokenizer
+from headlight.app.export import bertviz_html, bundle, pictures, tables
+from headlight.app.export.bundle import Model
+from headlight.app.notebook import show
+from headlight.app.results import system_results
+from headlight.app.state.options import BERTVIZ, LAB, STEPS
+from headlight.app.state.pages import PAGES
+from headlight.model import checkpoint, load, presets
+from headlight.model.corpus.trace_command import main as trace_command
+from headlight.model.presets import PRESETS
+from headlight.model.probing.head_steps import ABLATIONS
+from headlight.model.tokenizer import Tokenizer
 from tests import odd
 from tests.app.common import complete, view_of
 from tests.conftest import LINES

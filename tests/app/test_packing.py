@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from app.components.packing import (
+from headlight.app.components.packing import (
     LARGEST,
     MOST_PROBABLE,
     GridText,
@@ -17,8 +17,8 @@ from app.components.packing import (
     shrink,
     to_bytes,
 )
-from model import load
-from model.analysis.reading import Reading
+from headlight.model import load
+from headlight.model.analysis.reading import Reading
 
 
 def rows_of_weights(*shape):

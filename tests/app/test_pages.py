@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.state.pages import PAGES
-from app.state.settings import MASKS
+from headlight.app.state.pages import PAGES
+from headlight.app.state.settings import MASKS
 from tests.conftest import ROOT
 
 VIEWS = [page.script for page in PAGES.values()]

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import pytest
 import streamlit as st
 
-from app.results import memoize, word_results
-from app.state import progress
-from app.state.cache import ByteBoundedCache
-from app.wording import notices
-from model.probing import sweeps
+from headlight.app.results import memoize, word_results
+from headlight.app.state import progress
+from headlight.app.state.cache import ByteBoundedCache
+from headlight.app.wording import notices
+from headlight.model.probing import sweeps
 
 TEXT, KEY = "A woman stops in the middle of the road.", "stop_work_0"
 

@@ -3,14 +3,14 @@
 import pytest
 import streamlit as st
 
-from app.results import passes
-from app.state import catalog
-from app.state.pages import PAGES
-from app.wording import head_card
-from model.checkpoint import load
-from model.corpus.prune_command import write_pruned
-from model.corpus.pruning import heads_of
-from model.probing.run import FINAL
+from headlight.app.results import passes
+from headlight.app.state import catalog
+from headlight.app.state.pages import PAGES
+from headlight.app.wording import head_card
+from headlight.model.checkpoint import load
+from headlight.model.corpus.prune_command import write_pruned
+from headlight.model.corpus.pruning import heads_of
+from headlight.model.probing.run import FINAL
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from app.server import lan, limits, serve
-from app.server import replicas as replicas_module
+from headlight.app.server import lan, limits, serve
+from headlight.app.server import replicas as replicas_module
 from tests.waiting import wait_until
 
 needs_nginx = pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
@@ -180,7 +180,7 @@ def test_a_port_that_is_taken_is_told_in_a_sentence(capsys):
         port = taken.getsockname()[1]
         assert serve.main(["--port", str(port)]) == 1
     said = capsys.readouterr()
-    assert f"Port {port} cannot be had" in said.err and f"PORT={port + 1}" in said.err
+    assert f"Port {port} cannot be used" in said.err
 
 
 def test_without_nginx_several_processes_are_refused(monkeypatch, capsys):

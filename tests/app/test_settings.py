@@ -8,12 +8,12 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from app.state import settings
-from app.state.lines import lines_of
-from app.state.pages import PAGES
-from app.state.setting import ABSENT, Structure
-from app.state.settings import MASKS, SETTINGS, headers
-from model.probing.run import FINAL
+from headlight.app.state import settings
+from headlight.app.state.lines import lines_of
+from headlight.app.state.pages import PAGES
+from headlight.app.state.setting import ABSENT, Structure
+from headlight.app.state.settings import MASKS, SETTINGS, headers
+from headlight.model.probing.run import FINAL
 from tests.app.common import complete
 from tests.conftest import ROOT
 from tests.model.common import random_model
@@ -211,7 +211,7 @@ def test_a_link_holds_the_pages_controls(page):
 
 
 def test_a_text_typed_just_before_the_click_is_the_one_that_is_translated(page):
-    from model import load
+    from headlight.model import load
 
     opened(page, model="en-de", source="A dog runs.")
     page.text_area(key="source").set_value("Two men sleep.")
@@ -224,7 +224,7 @@ def test_a_text_typed_just_before_the_click_is_the_one_that_is_translated(page):
 LOST = """
 import streamlit as st
 
-from app.state import session
+from headlight.app.state import session
 
 session.settle("Attention")
 session.focus_on("cross", 2, 1, 1)
@@ -249,10 +249,10 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from app import selection
-from app.results import passes
-from app.state import session
-from model.masks import Masks
+from headlight.app import selection
+from headlight.app.results import passes
+from headlight.app.state import session
+from headlight.model.masks import Masks
 
 session.settle("Attention")
 run = selection.run()
@@ -264,8 +264,8 @@ for name, one in {"run": run, "other": other, "earlier": earlier}.items():
 
 
 def test_several_runs_can_be_traced_in_one_run_of_a_page(models, monkeypatch):
-    from model import Masks, load
-    from model.training import snapshots
+    from headlight.model import Masks, load
+    from headlight.model.training import snapshots
 
     monkeypatch.setattr("sys.argv", ["main.py", "--models", str(models)])
     st.cache_resource.clear()
@@ -291,7 +291,7 @@ def test_several_runs_can_be_traced_in_one_run_of_a_page(models, monkeypatch):
 def test_the_number_of_threads_is_given_back(monkeypatch):
     import torch
 
-    from app.results import memoize
+    from headlight.app.results import memoize
 
     monkeypatch.setattr(memoize, "CORES", 2)
     torch.set_num_threads(2)

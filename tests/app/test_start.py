@@ -13,10 +13,10 @@ from streamlit import config
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from app import startup, theme
-from app.server import lan, limits, security
-from app.server.inject_style import InjectStyle
-from app.server.security import SecurityMiddleware, is_own
+from headlight.app import startup, theme
+from headlight.app.server import lan, limits, security
+from headlight.app.server.inject_style import InjectStyle
+from headlight.app.server.security import SecurityMiddleware, is_own
 from tests.conftest import ROOT, run_apart, serve
 
 UPGRADE = {
@@ -267,7 +267,7 @@ from concurrent.futures import ThreadPoolExecutor
 from streamlit.runtime.scriptrunner.exec_code import modified_sys_path
 
 file = {file!r}
-script = open(file, encoding="utf-8").read().partition("from app")[0]
+script = open(file, encoding="utf-8").read().partition("from headlight")[0]
 code, before = compile(script, file, "exec"), set(sys.path)
 sys.setswitchinterval(1e-6)
 
@@ -302,7 +302,7 @@ def test_the_app_is_shown_where_there_is_a_screen(monkeypatch, headless):
 
 IMPORTED_LATER = """
 import sys
-from app import startup
+from headlight.app import startup
 startup.import_ahead()
 before = set(sys.modules)
 from streamlit.testing.v1 import AppTest

@@ -9,15 +9,15 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from app.state.options import SURVEY, THIS_SENTENCE
-from app.views import _head_table
-from app.wording import head_card
-from model.analysis.head_metrics import measured
-from model.checkpoint import SHIPPED, load
-from model.corpus.clearest import surveyed_habit
-from model.corpus.pruning_page import head_table
-from model.corpus.survey import CARD, FILE, Survey
-from model.pretrained.weights import CannotLoad
+from headlight.app.state.options import SURVEY, THIS_SENTENCE
+from headlight.app.views import _head_table
+from headlight.app.wording import head_card
+from headlight.model.analysis.head_metrics import measured
+from headlight.model.checkpoint import SHIPPED, load
+from headlight.model.corpus.clearest import surveyed_habit
+from headlight.model.corpus.pruning_page import head_table
+from headlight.model.corpus.survey import CARD, FILE, Survey
+from headlight.model.pretrained.weights import CannotLoad
 
 MUTATIONS = 1000
 ODD = [None, True, -1, 0, 1.5, 10**9, 1e300, float("nan"), float("inf"), "", "head", "x" * 1000,

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.export import bundle
-from app.export.bundle import Model
-from app.export.view import permalink
-from app.results import memoize
-from app.state import catalog
-from app.state.settings import shared
-from model import Masks, load
-from model.checkpoint import parameters_sha256, untrained
+from headlight.app.export import bundle
+from headlight.app.export.bundle import Model
+from headlight.app.export.view import permalink
+from headlight.app.results import memoize
+from headlight.app.state import catalog
+from headlight.app.state.settings import shared
+from headlight.model import Masks, load
+from headlight.model.checkpoint import parameters_sha256, untrained
 from tests.app.common import complete, files_of, plain_text, view_of
 from tests.app.export.test_bundle import BROKEN, recorded, set_to
 from tests.conftest import ROOT
@@ -213,8 +213,8 @@ def test_a_text_too_long_leaves_a_way_back(take_away, models):
 
 
 def test_a_large_view_says_what_is_left_out(page, monkeypatch):
-    monkeypatch.setattr("app.export.tables.LARGEST_FILE", 100_000)
-    monkeypatch.setattr("app.export.bundle.LARGEST_TABLE", 100_000)
+    monkeypatch.setattr("headlight.app.export.tables.LARGEST_FILE", 100_000)
+    monkeypatch.setattr("headlight.app.export.bundle.LARGEST_TABLE", 100_000)
     page.query_params.update(model="uneven", source="the dog sees " * 8, target="ein Hund")
     page.run()
     page.switch_page(PAGE).run()

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from app.components.thumbnails import SIDE, thumbnails
-from app.export import figures
+from headlight.app.components.thumbnails import SIDE, thumbnails
+from headlight.app.export import figures
 
 
 def pixels(url) -> np.ndarray:

@@ -6,10 +6,10 @@ import shutil
 
 import pytest
 
-from app.state.pages import PAGES
-from model import checkpoint, load
-from model.probing.run import Run
-from model.probing.trace import read_of
+from headlight.app.state.pages import PAGES
+from headlight.model import checkpoint, load
+from headlight.model.probing.run import Run
+from headlight.model.probing.trace import read_of
 from tests.model.common import random_model
 from tests.model.test_tokenizer import word_piece
 

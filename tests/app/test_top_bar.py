@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.server import lan
-from app.shell.state_strip import VISIBLE_BADGES
+from headlight.app.server import lan
+from headlight.app.shell.state_strip import VISIBLE_BADGES
 
 
 @pytest.fixture

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 import torch
 
-from app.results import layer_results, memoize, sweep_results, word_results
-from app.results import passes as passes_module
-from app.server import fair_queue as queue
-from app.server.fair_queue import FairQueue
-from app.state import catalog
-from app.wording import notices
-from model.decoding.generate import Beam, Sampling
-from model.pause import pausing
-from model.probing.run import Run
-from model.probing.sweeps import Score
+from headlight.app.results import layer_results, memoize, sweep_results, word_results
+from headlight.app.results import passes as passes_module
+from headlight.app.server import fair_queue as queue
+from headlight.app.server.fair_queue import FairQueue
+from headlight.app.state import catalog
+from headlight.app.wording import notices
+from headlight.model.decoding.generate import Beam, Sampling
+from headlight.model.pause import pausing
+from headlight.model.probing.run import Run
+from headlight.model.probing.sweeps import Score
 from tests.waiting import wait_until
 
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import tests.bench
-from model.memory import keep_freed_memory
+from headlight.model.memory import keep_freed_memory
 from tests import devices
 from tests.bench.harness import Row, measure, report, table
 

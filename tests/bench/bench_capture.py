@@ -4,10 +4,10 @@ from functools import partial
 
 import torch
 
-from model.masks import Masks
-from model.probing.capture import capture, view
-from model.probing.reference import Reference
-from model.transformer import Config, Transformer
+from headlight.model.masks import Masks
+from headlight.model.probing.capture import capture, view
+from headlight.model.probing.reference import Reference
+from headlight.model.transformer import Config, Transformer
 from tests.bench.harness import Row
 from tests.devices import here
 

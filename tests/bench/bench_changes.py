@@ -5,12 +5,12 @@ from functools import partial
 
 import torch
 
-from model import load
-from model.decoding.search import greedy_decode
-from model.probing.applying import applied
-from model.probing.changes import parse
-from model.probing.sweeps import heads_off, sweep
-from model.probing.trace import ids_of, read_of
+from headlight.model import load
+from headlight.model.decoding.search import greedy_decode
+from headlight.model.probing.applying import applied
+from headlight.model.probing.changes import parse
+from headlight.model.probing.sweeps import heads_off, sweep
+from headlight.model.probing.trace import ids_of, read_of
 from tests.bench.harness import Row
 from tests.devices import here
 

@@ -4,8 +4,8 @@ from functools import partial
 
 import torch
 
-from model import presets
-from model.decoding.search import beam_search, greedy_decode
+from headlight.model import presets
+from headlight.model.decoding.search import beam_search, greedy_decode
 from tests.bench.harness import Row
 from tests.devices import here
 

@@ -3,9 +3,9 @@
 import torch
 import transformers
 
-from model import presets
-from model.masks import Masks
-from model.probing.capture import capture, view
+from headlight.model import presets
+from headlight.model.masks import Masks
+from headlight.model.probing.capture import capture, view
 from tests.bench.harness import Row
 from tests.devices import here
 

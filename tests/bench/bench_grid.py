@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from playwright.sync_api import sync_playwright
 
-from model import checkpoint, presets
+from headlight.model import checkpoint, presets
 from tests.bench.harness import Row
 from tests.browser.conftest import SETTLED, launch
 from tests.conftest import ROOT, serve

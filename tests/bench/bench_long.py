@@ -4,13 +4,13 @@ from functools import cache, partial
 
 import torch
 
-from model import presets
-from model.masks import Masks
-from model.probing.capture import view
-from model.probing.long_trace import heads_at, long_trace
-from model.probing.run import Run
-from model.probing.trace import ids_of, read_of
-from model.tokenizer import Encoding
+from headlight.model import presets
+from headlight.model.masks import Masks
+from headlight.model.probing.capture import view
+from headlight.model.probing.long_trace import heads_at, long_trace
+from headlight.model.probing.run import Run
+from headlight.model.probing.trace import ids_of, read_of
+from headlight.model.tokenizer import Encoding
 from tests.bench.harness import Row
 from tests.devices import here
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from app.components.thumbnails import thumbnails
+from headlight.app.components.thumbnails import thumbnails
 from tests.bench.bench_grid import ANSWERED, floor, text_of, typed
 from tests.bench.harness import Row
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import torch
 
-from model import checkpoint, load
-from model.corpus.sentences import BATCH, Line, encode, windows
-from model.corpus.trace_command import Processes, run
-from model.masks import Masks
-from model.training.data import batches, pad
+from headlight.model import checkpoint, load
+from headlight.model.corpus.sentences import BATCH, Line, encode, windows
+from headlight.model.corpus.trace_command import Processes, run
+from headlight.model.masks import Masks
+from headlight.model.training.data import batches, pad
 from tests.bench.harness import Row
 from tests.conftest import ROOT
 from tests.devices import current, here

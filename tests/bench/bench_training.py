@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
-from model import presets
-from model.training.train import loss_of
+from headlight.model import presets
+from headlight.model.training.train import loss_of
 from tests.bench.harness import Row
 from tests.devices import current, here
 

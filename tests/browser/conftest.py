@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
-from app import theme
-from app.state import pages
+from headlight.app import theme
+from headlight.app.state import pages
 
 expect.set_options(timeout=30_000)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -321,7 +321,7 @@ class Mounted:
         page.set_content(BLANK)
 
     def __call__(self, component: Callable, *args, **kwargs) -> "Mounted":
-        """Call a function of app.components, whose mounts come here."""
+        """Call a function of headlight.app.components, whose mounts come here."""
         module = sys.modules[component.__module__]
         with pytest.MonkeyPatch.context() as patch:
             for name, mount in vars(module).copy().items():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app.components.word_lines import word_lines
-from model import load
-from model.analysis.alignment import WordWeights, of_trace, pharaoh
+from headlight.app.components.word_lines import word_lines
+from headlight.model import load
+from headlight.model.analysis.alignment import WordWeights, of_trace, pharaoh
 
 pytestmark = pytest.mark.browser
 SENTENCE = "A dog runs on the beach."

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app import theme
-from model import Masks, load
+from headlight.app import theme
+from headlight.model import Masks, load
 from tests.browser.conftest import PAGES, Visit
 
 pytestmark = pytest.mark.browser

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app.export import bertviz_html
-from app.state.options import BERTVIZ
-from model import checkpoint, load
+from headlight.app.export import bertviz_html
+from headlight.app.state.options import BERTVIZ
+from headlight.model import checkpoint, load
 from tests.browser.conftest import Visit
 
 pytestmark = pytest.mark.browser

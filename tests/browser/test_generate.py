@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app.components.generation import GenerationStep, Rows, generation
-from model import Beam, Sampling, checkpoint
+from headlight.app.components.generation import GenerationStep, Rows, generation
+from headlight.model import Beam, Sampling, checkpoint
 
 pytestmark = pytest.mark.browser
 PAUSE = 1100  # ms, for a look at each step

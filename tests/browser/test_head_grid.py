@@ -8,10 +8,16 @@ import pytest
 from playwright.sync_api import expect
 from plotly.colors import find_intermediate_color, unlabel_rgb
 
-from app import theme
-from app.components.head_grid import head_grid
-from app.components.packing import GridOptions, GridText, PackedAttention, PackedPredictions, pack
-from model import checkpoint
+from headlight.app import theme
+from headlight.app.components.head_grid import head_grid
+from headlight.app.components.packing import (
+    GridOptions,
+    GridText,
+    PackedAttention,
+    PackedPredictions,
+    pack,
+)
+from headlight.model import checkpoint
 
 pytestmark = pytest.mark.browser
 SOURCE = ["A", "dog", "runs", "on", "the", "beach", "."]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app.state.lines import lines_of
-from model import load
-from model.analysis.head_metrics import measured
+from headlight.app.state.lines import lines_of
+from headlight.model import load
+from headlight.model.analysis.head_metrics import measured
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.browser

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app.components.matrices import Matrix, matrices
-from app.state.options import STEPS
-from model import checkpoint
+from headlight.app.components.matrices import Matrix, matrices
+from headlight.app.state.options import STEPS
+from headlight.model import checkpoint
 
 pytestmark = pytest.mark.browser
 TEXTS = "the dog sees a cat", "ein Hund sieht"  # no token twice: cells are told apart by them

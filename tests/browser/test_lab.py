@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from model import load
+from headlight.model import load
 
 pytestmark = pytest.mark.browser
 SECTIONS = ["Wavelengths", "Distance", "Rotation", "Other positions", "Swap two words"]

@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from app.state import pages
+from headlight.app.state import pages
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 MOST_CLICKS = 2

@@ -7,11 +7,11 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from app.charts import Axis
-from app.components import plane
-from app.views._small_examples import KEYS, QUERY, VALUES
-from model.analysis import family
-from model.analysis.projection import answer, principal_plane
+from headlight.app.charts import Axis
+from headlight.app.components import plane
+from headlight.app.views._small_examples import KEYS, QUERY, VALUES
+from headlight.model.analysis import family
+from headlight.model.analysis.projection import answer, principal_plane
 
 pytestmark = pytest.mark.browser
 RESTED = 400  # ms

@@ -4,10 +4,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from app.components.model_map import model_map
-from app.wording.block_texts import most_probable
-from model import Masks, checkpoint
-from model.analysis.architecture import blocks
+from headlight.app.components.model_map import model_map
+from headlight.app.wording.block_texts import most_probable
+from headlight.model import Masks, checkpoint
+from headlight.model.analysis.architecture import blocks
 
 pytestmark = pytest.mark.browser
 UNEVEN = "model?model=uneven&source=the+dog&target=ein+Hund"

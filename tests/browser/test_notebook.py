@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from app.notebook import show
-from model import load
+from headlight.app.notebook import show
+from headlight.model import load
 from tests.browser.conftest import Visit
 
 pytestmark = pytest.mark.browser

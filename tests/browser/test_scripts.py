@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from plotly.colors import find_intermediate_color, unlabel_rgb
 
-from app import theme
-from app.components import matrices, packing
-from app.components.packing import LARGEST, GridText, PackedAttention
-from app.components.scripts import HERE, script
+from headlight.app import theme
+from headlight.app.components import matrices, packing
+from headlight.app.components.packing import LARGEST, GridText, PackedAttention
+from headlight.app.components.scripts import HERE, script
 
 pytestmark = pytest.mark.browser
 SCALES = {"weights": theme.WEIGHTS, "differences": theme.DIFFERENCES}
@@ -57,7 +57,7 @@ def test_a_shared_file_is_joined_once():
 
 
 def test_another_style_of_import_is_refused(tmp_path, monkeypatch):
-    from app.components import scripts
+    from headlight.app.components import scripts
 
     monkeypatch.setattr(scripts, "HERE", tmp_path)
     for line in ('import * as all from "./b.js";', "export { a };", "export let a = 1;"):

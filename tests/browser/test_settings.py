@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from app.shell.sweeps import WHOLE
-from app.state.pages import EXPORT, HOME, PAGES
-from app.state.settings import SETTINGS
+from headlight.app.shell.sweeps import WHOLE
+from headlight.app.state.pages import EXPORT, HOME, PAGES
+from headlight.app.state.settings import SETTINGS
 from tests.browser.conftest import PAGES as PATHS
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]

@@ -4,7 +4,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from app.state.settings import SETTINGS
+from headlight.app.state.settings import SETTINGS
 from tests.app.test_shown_as_text import MARK, PAYLOADS
 
 LABEL = SETTINGS["beginning"].label

@@ -4,8 +4,8 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from model import checkpoint, presets
-from model.tokenizer import Tokenizer
+from headlight.model import checkpoint, presets
+from headlight.model.tokenizer import Tokenizer
 from tests.browser.conftest import Visit
 from tests.conftest import LINES, serve
 

@@ -11,9 +11,9 @@ from PIL import Image
 from playwright.sync_api import expect
 from pypdf import PdfReader
 
-from app.export import bundle
-from model import load
-from model.corpus.tables import spreadsheet_safe
+from headlight.app.export import bundle
+from headlight.model import load
+from headlight.model.corpus.tables import spreadsheet_safe
 from tests.app.test_serve import needs_nginx, nginx
 from tests.browser.conftest import Visit
 from tests.conftest import serve

@@ -6,7 +6,7 @@ from itertools import cycle
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 
-from app.theme import INK
+from headlight.app.theme import INK
 from tests.browser.conftest import PAGES
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]  # each test visits every page

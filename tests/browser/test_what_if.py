@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from model import Masks, load
+from headlight.model import Masks, load
 
 pytestmark = pytest.mark.browser
 SENTENCE = "A dog runs on the beach."

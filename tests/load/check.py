@@ -8,13 +8,13 @@ from functools import cache, lru_cache
 import numpy as np
 import torch
 
-from app.wording import part_names
-from model.analysis.reading import Reading
-from model.checkpoint import Checkpoint, load
-from model.probing.changes import parse
-from model.probing.run import Run
-from model.probing.sweeps import Sweep
-from model.probing.trace import Trace
+from headlight.app.wording import part_names
+from headlight.model.analysis.reading import Reading
+from headlight.model.checkpoint import Checkpoint, load
+from headlight.model.probing.changes import parse
+from headlight.model.probing.run import Run
+from headlight.model.probing.sweeps import Sweep
+from headlight.model.probing.trace import Trace
 from tests.load.student import SWEEP, Answer, Wanted
 
 A_STEP = 1 / 254  # a weight is sent as a byte

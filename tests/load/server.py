@@ -89,5 +89,5 @@ def app(replicas: int = 1):
     """As `make serve` starts it."""
     port = free_port()
     return running(
-        ["-m", "app.server.serve", "--port", str(port), "--replicas", str(replicas)], port
+        ["-m", "headlight.app.server.serve", "--port", str(port), "--replicas", str(replicas)], port
     )

@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from app.state import settings
-from model.checkpoint import SHIPPED
-from model.masks import Masks
+from headlight.app.state import settings
+from headlight.model.checkpoint import SHIPPED
+from headlight.model.masks import Masks
 from tests.load.tab import Lost, Page, Tab
 
 EXAMPLES = SHIPPED.parent / "examples"

@@ -9,14 +9,14 @@ from types import FunctionType, ModuleType
 import torch
 from torch import Tensor, nn
 
-from model import checkpoint, presets
-from model.checkpoint import SHIPPED, Checkpoint
-from model.masks import Masks
-from model.probing.capture import view
-from model.probing.run import Run
-from model.probing.trace import Trace, trace
-from model.tokenizer import Encoding, Tokenizer
-from model.transformer import Transformer
+from headlight.model import checkpoint, presets
+from headlight.model.checkpoint import SHIPPED, Checkpoint
+from headlight.model.masks import Masks
+from headlight.model.probing.capture import view
+from headlight.model.probing.run import Run
+from headlight.model.probing.trace import Trace, trace
+from headlight.model.tokenizer import Encoding, Tokenizer
+from headlight.model.transformer import Transformer
 from tests.devices import current, here, within
 
 PRESETS = ["paper", "pre_norm"]  # the encoder-decoders

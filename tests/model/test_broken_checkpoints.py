@@ -9,10 +9,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from model import __main__ as commands
-from model.checkpoint import SHIPPED, load, save, write_means
-from model.pretrained.weights import CannotLoad
-from model.training import snapshots
+from headlight.model import commands
+from headlight.model.checkpoint import SHIPPED, load, save, write_means
+from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.training import snapshots
 from tests.limits import refusal
 from tests.model.common import random_model
 

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from model.card import curve
+from headlight.model.card import curve
 
 SVG = "{http://www.w3.org/2000/svg}"
 HISTORY = [

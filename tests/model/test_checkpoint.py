@@ -4,9 +4,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from model.checkpoint import Checkpoint, load, save, write_card
-from model.masks import Masks
-from model.probing.trace import TooLong
+from headlight.model.checkpoint import Checkpoint, load, save, write_card
+from headlight.model.masks import Masks
+from headlight.model.probing.trace import TooLong
 from tests.model.common import CHECKPOINTS, PRESETS, random_model, traced
 
 

@@ -1,13 +1,16 @@
-"""python -m model: one door for every command."""
+"""headlight: one door for every command."""
 
 import pytest
 
-from model import __main__ as door
-from model.pretrained.weights import CannotLoad
+from headlight.app.server.command import main as headlight_main
+from headlight.model import commands as door
+from headlight.model.pretrained.weights import CannotLoad
 
 
 def test_it_lists_every_command(capsys):
-    door.main([])
+    with pytest.raises(SystemExit) as end:
+        headlight_main(["--help"])
+    assert end.value.code == 0
     listed = capsys.readouterr().out
     assert all(f"  {name} " in listed for name in door.COMMANDS)
 
@@ -17,7 +20,7 @@ def test_every_command_explains_itself(name, capsys):
     with pytest.raises(SystemExit) as end:
         door.main([name, "--help"])
     assert end.value.code == 0
-    assert f"usage: python -m model {name}" in capsys.readouterr().out
+    assert f"usage: headlight {name}" in capsys.readouterr().out
 
 
 FILES = {  # command → arguments that name a file or folder that is not there
@@ -68,9 +71,9 @@ def test_a_package_that_is_missing(monkeypatch):
 
 
 def test_its_arguments_are_those_of_the_command_line(monkeypatch):
-    monkeypatch.setattr("sys.argv", ["model", "tarin", "train"])
+    monkeypatch.setattr("sys.argv", ["headlight", "tarin", "train"])
     with pytest.raises(SystemExit, match="'tarin'"):
-        door.main()
+        headlight_main()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from model.files import read_within, replace_file, replacing
+from headlight.model.files import read_within, replace_file, replacing
 
 
 def permissions(path):

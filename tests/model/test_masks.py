@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from model.masks import Masks, causal_mask, padding_mask
+from headlight.model.masks import Masks, causal_mask, padding_mask
 from tests.model.common import ALL_MASKS, random_ids, random_model
 
 PAD, MODEL = 0, random_model()

@@ -1,8 +1,8 @@
 import pytest
 from torch import nn
 
-from model.presets import build
-from model.transformer import Config, DecoderLayer, EncoderLayer
+from headlight.model.presets import build
+from headlight.model.transformer import Config, DecoderLayer, EncoderLayer
 from tests.model.common import PRESETS, SIZES
 
 

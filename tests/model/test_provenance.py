@@ -2,10 +2,10 @@
 
 import torch
 
-from model import presets
-from model.masks import Masks
-from model.presets import build
-from model.provenance import SOURCES
+from headlight.model import presets
+from headlight.model.masks import Masks
+from headlight.model.presets import build
+from headlight.model.provenance import SOURCES
 from tests.devices import here
 from tests.model.common import random_ids, random_model
 

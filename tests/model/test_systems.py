@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import nn
 
-from model import presets
-from model.card import parameter_count
-from model.masks import Masks
-from model.presets import build
-from model.probing.capture import capture
-from model.variants import KeyValueAttention
+from headlight.model import presets
+from headlight.model.card import parameter_count
+from headlight.model.masks import Masks
+from headlight.model.presets import build
+from headlight.model.probing.capture import capture
+from headlight.model.variants import KeyValueAttention
 from tests.devices import here, within
 from tests.model.common import max_difference, random_ids
 

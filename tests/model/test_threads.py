@@ -7,14 +7,14 @@ from threading import local
 import numpy as np
 import torch
 
-from model.decoding.search import greedy_decode
-from model.masks import Masks
-from model.probing.capture import view
-from model.probing.changes import CannotChange, parse
-from model.probing.interventions import replace_head
-from model.probing.run import Run
-from model.probing.sweeps import heads_off, sweep
-from model.probing.trace import trace
+from headlight.model.decoding.search import greedy_decode
+from headlight.model.masks import Masks
+from headlight.model.probing.capture import view
+from headlight.model.probing.changes import CannotChange, parse
+from headlight.model.probing.interventions import replace_head
+from headlight.model.probing.run import Run
+from headlight.model.probing.sweeps import heads_off, sweep
+from headlight.model.probing.trace import trace
 from tests.model.common import attentions, encoding, hooks, random_ids, random_model
 
 THREADS, JOBS = 8, 400

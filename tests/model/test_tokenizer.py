@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from model.checkpoint import Checkpoint, load
-from model.corpus.sentences import Line, encode
-from model.probing.trace import TooLong
-from model.tokenizer import SPECIAL, Tokenizer, special
-from model.training.data import DataError
+from headlight.model.checkpoint import Checkpoint, load
+from headlight.model.corpus.sentences import Line, encode
+from headlight.model.probing.trace import TooLong
+from headlight.model.tokenizer import SPECIAL, Tokenizer, special
+from headlight.model.training.data import DataError
 from tests.model.common import random_model, tiny_tokenizer
 
 TINY = tiny_tokenizer()

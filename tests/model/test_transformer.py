@@ -5,9 +5,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from model.masks import Masks, causal_mask
-from model.presets import build
-from model.transformer import (
+from headlight.model.masks import Masks, causal_mask
+from headlight.model.presets import build
+from headlight.model.transformer import (
     Config,
     Embedding,
     EncoderLayer,

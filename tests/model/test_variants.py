@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from model import presets
-from model.masks import padding_mask
-from model.probing.capture import capture
+from headlight.model import presets
+from headlight.model.masks import padding_mask
+from headlight.model.probing.capture import capture
 from tests.devices import here, within
 
 SIZES = dict(vocab_size=50, d_model=16, n_heads=4, d_ff=64, n_encoder_layers=2, max_length=32)

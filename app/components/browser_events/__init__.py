@@ -4,7 +4,7 @@ slow."""
 
 import streamlit as st
 
-from app.components.scripts import script
+from headlight.app.components.scripts import script
 
 _mount = st.components.v2.component(
     "headlight_browser_events",

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.components.scripts import read, script
+from headlight.app.components.scripts import read, script
 
 LONGEST = 6000  # characters; some mail programs and servers cut longer ones
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from app.components.scripts import read, script
-from app.theme import FOCUS, WEIGHTS
+from headlight.app.components.scripts import read, script
+from headlight.app.theme import FOCUS, WEIGHTS
 
 _mount = st.components.v2.component(
     "headlight_generation",

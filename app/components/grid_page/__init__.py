@@ -6,9 +6,9 @@ import json
 import re
 from dataclasses import asdict
 
-from app.components.packing import GridOptions
-from app.components.scripts import read, script
-from app.theme import INK, PAPER, PRIMARY
+from headlight.app.components.packing import GridOptions
+from headlight.app.components.scripts import read, script
+from headlight.app.theme import INK, PAPER, PRIMARY
 
 THEMES = ("auto", "light", "dark")
 

@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 import streamlit as st
 
-from app.components.packing import GridOptions
-from app.components.scripts import read, script
+from headlight.app.components.packing import GridOptions
+from headlight.app.components.scripts import read, script
 
 # Seconds. The server sends from another thread every 10 ms; the browser should be drawing the grid
 # before it receives elements that take longer to draw.

@@ -5,7 +5,7 @@ st.iframe would give the scripts this page's rights, and its frame grows but nev
 
 import streamlit as st
 
-from app.components.scripts import script
+from headlight.app.components.scripts import script
 
 _mount = st.components.v2.component(
     "headlight_html_frame",

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import streamlit as st
 
-from app import theme
-from app.components.scripts import read, script
+from headlight.app import theme
+from headlight.app.components.scripts import read, script
 
 _mount = st.components.v2.component(
     "headlight_matrices",

@@ -5,11 +5,11 @@ from itertools import cycle
 
 import streamlit as st
 
-from app import theme
-from app.components.scripts import read, script
-from app.wording import formats, part_names
-from model.analysis.architecture import LAYERS, OUTPUT, Block, alike
-from model.probing.trace import Trace
+from headlight.app import theme
+from headlight.app.components.scripts import read, script
+from headlight.app.wording import formats, part_names
+from headlight.model.analysis.architecture import LAYERS, OUTPUT, Block, alike
+from headlight.model.probing.trace import Trace
 
 # colours of blocks other than attention; kinds of attention take theirs from the other end
 COLOURS = {

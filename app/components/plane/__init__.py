@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import streamlit as st
 
-from app.charts import Axis
-from app.components.scripts import read, script
-from app.theme import FOCUS
-from model.analysis.projection import Answer, Plane
+from headlight.app.charts import Axis
+from headlight.app.components.scripts import read, script
+from headlight.app.theme import FOCUS
+from headlight.model.analysis.projection import Answer, Plane
 
 _mount = st.components.v2.component(
     "headlight_plane",

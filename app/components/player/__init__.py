@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from app.components.scripts import read, script
+from headlight.app.components.scripts import read, script
 
 _mount = st.components.v2.component(
     "headlight_player",

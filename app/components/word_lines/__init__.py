@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import streamlit as st
 
-from app.components.scripts import read, script
-from app.theme import FOCUS
-from model.analysis.alignment import Links, WordWeights
+from headlight.app.components.scripts import read, script
+from headlight.app.theme import FOCUS
+from headlight.model.analysis.alignment import Links, WordWeights
 
 _mount = st.components.v2.component(
     "headlight_word_lines",

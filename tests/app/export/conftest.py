@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from model import load
-from model.tokenizer import Encoding
+from headlight.model import load
+from headlight.model.tokenizer import Encoding
 from tests.app.common import view_of
 
 HOSTILE = [

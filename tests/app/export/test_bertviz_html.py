@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 import torch
 
-from app.export import bertviz_html
-from app.export.bertviz_html import VENDOR, CannotDraw, page, size
-from app.state.options import BERTVIZ
-from model import presets
-from model.masks import Masks
-from model.probing.trace import Trace
-from model.tokenizer import Encoding, Tokenizer
+from headlight.app.export import bertviz_html
+from headlight.app.export.bertviz_html import VENDOR, CannotDraw, page, size
+from headlight.app.state.options import BERTVIZ
+from headlight.model import presets
+from headlight.model.masks import Masks
+from headlight.model.probing.trace import Trace
+from headlight.model.tokenizer import Encoding, Tokenizer
 from tests.conftest import LINES, ROOT
 from tests.model.common import encoding, random_ids, random_model, traced
 
@@ -177,8 +177,8 @@ def test_weights_that_are_not_numbers_are_refused_in_words(seen):
 def test_bertviz_itself_is_never_imported():
     code = """
 import sys
-from app.export.bertviz_html import page
-from model import load
+from headlight.app.export.bertviz_html import page
+from headlight.model import load
 trace = load("reverse").trace("a b c")
 page(trace, "head", "cross", [0], 0, 0)
 print([name for name in ("bertviz", "IPython", "streamlit") if name in sys.modules])

@@ -11,11 +11,20 @@ import numpy as np
 import pytest
 import torch
 
-from app.export import bundle as bundles
-from app.export.bundle import FILES, NUMBERS, RECORD, Model, Unreadable, compare, make, read
-from app.export.view import permalink
-from model import load
-from model.checkpoint import parameters_sha256, untrained
+from headlight.app.export import bundle as bundles
+from headlight.app.export.bundle import (
+    FILES,
+    NUMBERS,
+    RECORD,
+    Model,
+    Unreadable,
+    compare,
+    make,
+    read,
+)
+from headlight.app.export.view import permalink
+from headlight.model import load
+from headlight.model.checkpoint import parameters_sha256, untrained
 from tests.app.common import files_of, view_of
 
 MODEL = Model("en-de", "model.safetensors", "0123456789abcdef" * 4)

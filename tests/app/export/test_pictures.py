@@ -15,14 +15,14 @@ import pytest
 from PIL import Image
 from pypdf import PdfReader
 
-from app import theme
-from app.charts import Axis
-from app.components.packing import order
-from app.export import figures, pictures
-from app.wording import part_names
-from model import load
-from model.analysis.reading import Reading
-from model.masks import Masks
+from headlight.app import theme
+from headlight.app.charts import Axis
+from headlight.app.components.packing import order
+from headlight.app.export import figures, pictures
+from headlight.app.wording import part_names
+from headlight.model import load
+from headlight.model.analysis.reading import Reading
+from headlight.model.masks import Masks
 from tests.app.common import view_of
 from tests.conftest import ROOT
 
@@ -95,7 +95,7 @@ def pdf_text(pdf: bytes) -> str:
 
 def test_nobody_needs_streamlit_for_them_nor_matplotlib_before():
     slow = {"streamlit", "matplotlib"}
-    code = f"import sys, app.export.bundle; sys.exit(bool({slow} & {{*sys.modules}}))"
+    code = f"import sys, headlight.app.export.bundle; sys.exit(bool({slow} & {{*sys.modules}}))"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
@@ -104,8 +104,8 @@ def test_no_window_system_is_asked_for():
     code = """
 import sys
 import numpy as np
-from app.charts import Axis
-from app.export import figures
+from headlight.app.charts import Axis
+from headlight.app.export import figures
 for ending in ("svg", "png", "pdf"):
     axes = Axis("query", "ab"), Axis("key", "ab")
     assert figures.head(ending, "{}", "Title", [], np.eye(2), *axes)

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from pyarrow import parquet
 
-from app.export import tables
-from app.wording import formats
+from headlight.app.export import tables
+from headlight.app.wording import formats
 from tests.app.common import view_of
 
 

@@ -3,9 +3,9 @@
 import json
 from dataclasses import replace
 
-from app.export import pictures
-from app.export.view import settings_json, stem
-from model.analysis.reading import Reading
+from headlight.app.export import pictures
+from headlight.app.export.view import settings_json, stem
+from headlight.model.analysis.reading import Reading
 
 
 def test_settings_and_names(view):

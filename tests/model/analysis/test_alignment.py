@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from model import load
-from model.analysis import alignment
-from model.analysis.alignment import (
+from headlight.model import load
+from headlight.model.analysis import alignment
+from headlight.model.analysis.alignment import (
     PREDICTED,
     READ,
     SHIFTS,
@@ -19,8 +19,8 @@ from model.analysis.alignment import (
     of_influence,
     of_trace,
 )
-from model.analysis.reading import words
-from model.checkpoint import untrained
+from headlight.model.analysis.reading import words
+from headlight.model.checkpoint import untrained
 
 TEXT = "A Huntsman's dog runs on the beach."
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model import load
-from model.analysis import alignment
-from model.analysis.alignment import SHIFTS, diagonal, error_rate, of_influence, of_trace
-from model.checkpoint import Checkpoint
-from model.training import tasks
+from headlight.model import load
+from headlight.model.analysis import alignment
+from headlight.model.analysis.alignment import SHIFTS, diagonal, error_rate, of_influence, of_trace
+from headlight.model.checkpoint import Checkpoint
+from headlight.model.training import tasks
 
 DATA = os.environ.get("HEADLIGHT_DATA")
 TEST = "test_2016_flickr"  # 1,000 captions

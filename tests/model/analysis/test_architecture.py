@@ -4,12 +4,12 @@ in the order in which they run."""
 import pytest
 import torch
 
-from model.analysis.architecture import EMBEDDINGS, LAYERS, OUTPUT, alike, blocks
-from model.card import parameter_count
-from model.masks import Masks
-from model.presets import PRESETS, build
-from model.probing.capture import inputs_of, outputs_of
-from model.probing.sites import attention_at, embedding_of, final_norm_of, sides_of
+from headlight.model.analysis.architecture import EMBEDDINGS, LAYERS, OUTPUT, alike, blocks
+from headlight.model.card import parameter_count
+from headlight.model.masks import Masks
+from headlight.model.presets import PRESETS, build
+from headlight.model.probing.capture import inputs_of, outputs_of
+from headlight.model.probing.sites import attention_at, embedding_of, final_norm_of, sides_of
 from tests import odd
 from tests.model.common import (
     CHECKPOINTS,

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from model.analysis import attribution as module
-from model.analysis.attribution import Attribution, attribution, rollout, value_norms
-from model.analysis.reading import words
-from model.analysis.statistics import kendall
-from model.probing.capture import view
-from model.probing.changes import parse
-from model.probing.interventions import replace_output
-from model.probing.run import Run
-from model.probing.sites import predicted_side
-from model.probing.sweeps import Score
-from model.probing.trace import ids_of, read_of, trace
+from headlight.model.analysis import attribution as module
+from headlight.model.analysis.attribution import Attribution, attribution, rollout, value_norms
+from headlight.model.analysis.reading import words
+from headlight.model.analysis.statistics import kendall
+from headlight.model.probing.capture import view
+from headlight.model.probing.changes import parse
+from headlight.model.probing.interventions import replace_output
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import predicted_side
+from headlight.model.probing.sweeps import Score
+from headlight.model.probing.trace import ids_of, read_of, trace
 from tests.model.common import encoding, hooks, load, random_ids, random_model
 
 CHANCE = torch.Generator().manual_seed(0)

@@ -4,16 +4,23 @@ import numpy as np
 import pytest
 import torch
 
-from model.analysis.decomposition import BIASES, FEED_FORWARD, HEAD, POSITION, TOKEN, decomposition
-from model.masks import Masks
-from model.presets import PRESETS
-from model.probing.applying import PatchInputs
-from model.probing.capture import capture, view
-from model.probing.changes import CannotChange, parse
-from model.probing.patching import recorded
-from model.probing.run import Run
-from model.probing.sites import has_final_norm, predicted_side
-from model.probing.trace import CannotRead, trace
+from headlight.model.analysis.decomposition import (
+    BIASES,
+    FEED_FORWARD,
+    HEAD,
+    POSITION,
+    TOKEN,
+    decomposition,
+)
+from headlight.model.masks import Masks
+from headlight.model.presets import PRESETS
+from headlight.model.probing.applying import PatchInputs
+from headlight.model.probing.capture import capture, view
+from headlight.model.probing.changes import CannotChange, parse
+from headlight.model.probing.patching import recorded
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import has_final_norm, predicted_side
+from headlight.model.probing.trace import CannotRead, trace
 from tests.model.common import CHECKPOINTS, encoding, load, random_ids, random_model
 
 CHANCE = torch.Generator().manual_seed(0)

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model import checkpoint
-from model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
-from model.checkpoint import SHIPPED
-from model.probing.trace import trace
-from model.training import describe, tasks
+from headlight.model import checkpoint
+from headlight.model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
+from headlight.model.checkpoint import SHIPPED
+from headlight.model.probing.trace import trace
+from headlight.model.training import describe, tasks
 from tests.model.common import load, random_model
 
 DATA = os.environ.get("HEADLIGHT_DATA")

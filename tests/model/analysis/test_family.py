@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from model.analysis import family
-from model.presets import PRESETS
-from model.provenance import SOURCES
+from headlight.model.analysis import family
+from headlight.model.presets import PRESETS
+from headlight.model.provenance import SOURCES
 
 D_MODEL, LENGTH = family.SIZES["d_model"], 9
 

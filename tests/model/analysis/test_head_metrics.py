@@ -5,7 +5,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from model.analysis.head_metrics import (
+from headlight.model.analysis.head_metrics import (
     RULES,
     measure,
     most_telling,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from model import Masks, load
-from model.analysis.leak import leaks
+from headlight.model import Masks, load
+from headlight.model.analysis.leak import leaks
 
 TEXT = "A dog runs."
 

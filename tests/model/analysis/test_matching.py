@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from model.analysis.matching import NONE, counterparts
+from headlight.model.analysis.matching import NONE, counterparts
 
 
 def longest_common(one, two) -> int:

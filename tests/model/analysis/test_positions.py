@@ -5,16 +5,16 @@ import numpy as np
 import pytest
 import torch
 
-from model.analysis import positions
-from model.masks import Masks
-from model.probing import position_tables
-from model.probing.applying import applied
-from model.probing.capture import view
-from model.probing.interventions import replace_positions
-from model.probing.run import Run
-from model.probing.trace import trace
-from model.transformer import Embedding, PositionalEncoding
-from model.variants import LearnedPositions, PositionsFromOne
+from headlight.model.analysis import positions
+from headlight.model.masks import Masks
+from headlight.model.probing import position_tables
+from headlight.model.probing.applying import applied
+from headlight.model.probing.capture import view
+from headlight.model.probing.interventions import replace_positions
+from headlight.model.probing.run import Run
+from headlight.model.probing.trace import trace
+from headlight.model.transformer import Embedding, PositionalEncoding
+from headlight.model.variants import LearnedPositions, PositionsFromOne
 from tests.devices import here, within
 from tests.model.common import (
     CHECKPOINTS,
@@ -216,7 +216,7 @@ def test_so_it_is_in_every_shipped_model(path):
 
 def test_writing_under_other_positions_gets_each_its_row():
     """With a cache, one token at a time; without, all at once."""
-    from model.decoding.search import greedy_decode
+    from headlight.model.decoding.search import greedy_decode
 
     model, src = random_model(n_decoder_layers=1), random_ids(6)
     for kind in position_tables.KINDS:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from model.analysis.projection import Answer, answer, principal_plane
+from headlight.model.analysis.projection import Answer, answer, principal_plane
 from tests.model.common import load
 
 

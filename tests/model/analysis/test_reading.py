@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from model.analysis.reading import (
+from headlight.model.analysis.reading import (
     AVERAGES,
     SPECIAL_TOKENS,
     Reading,
@@ -15,7 +15,7 @@ from model.analysis.reading import (
     threshold,
     words,
 )
-from model.tokenizer import SPECIAL, Encoding, special
+from headlight.model.tokenizer import SPECIAL, Encoding, special
 from tests.model.common import load
 
 PAD, BOS, EOS = map(special, range(3))

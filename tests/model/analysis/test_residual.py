@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 import torch
 
-from model.analysis import residual
-from model.masks import Masks
-from model.presets import PRESETS
-from model.probing.capture import capture, view
-from model.probing.sites import has_final_norm
+from headlight.model.analysis import residual
+from headlight.model.masks import Masks
+from headlight.model.presets import PRESETS
+from headlight.model.probing.capture import capture, view
+from headlight.model.probing.sites import has_final_norm
 from tests.devices import here, within
 from tests.model.common import CHECKPOINTS, depths, encoding, load, random_ids, random_model, traced
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from model.analysis.statistics import kendall, ranks, spearman
+from headlight.model.analysis.statistics import kendall, ranks, spearman
 
 
 def samples():

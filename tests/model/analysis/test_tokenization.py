@@ -8,9 +8,9 @@ import pytest
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
-from model.analysis.tokenization import merges
-from model.checkpoint import SHIPPED
-from model.tokenizer import Tokenizer
+from headlight.model.analysis.tokenization import merges
+from headlight.model.checkpoint import SHIPPED
+from headlight.model.tokenizer import Tokenizer
 from tests.conftest import LINES
 from tests.model.test_tokenizer import ORDINARY, random_texts
 

@@ -1,12 +1,12 @@
-"""`python -m model align`: files of word alignments."""
+"""`headlight align`: files of word alignments."""
 
 import csv
 
 import pytest
 
-from model import load
-from model.__main__ import main
-from model.analysis.alignment import of_trace, pharaoh
+from headlight.app.server.command import main
+from headlight.model import load
+from headlight.model.analysis.alignment import of_trace, pharaoh
 
 PAIRS = ("A man sleeps.", "A dog runs on the beach.\tEin Hund rennt am Strand.", "Two girls.")
 

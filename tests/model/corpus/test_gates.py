@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from model.checkpoint import load
-from model.corpus import gates
-from model.corpus.gates import by_trained_gates, drawn, open_probability
-from model.corpus.importance import examples_of, gated, losses
-from model.corpus.pruning import heads_of, together
-from model.corpus.retraining import retrained
-from model.corpus.sentences import Line
-from model.probing.capture import view
-from model.training import tasks
+from headlight.model.checkpoint import load
+from headlight.model.corpus import gates
+from headlight.model.corpus.gates import by_trained_gates, drawn, open_probability
+from headlight.model.corpus.importance import examples_of, gated, losses
+from headlight.model.corpus.pruning import heads_of, together
+from headlight.model.corpus.retraining import retrained
+from headlight.model.corpus.sentences import Line
+from headlight.model.probing.capture import view
+from headlight.model.training import tasks
 from tests.model.common import hooks
 
 

@@ -6,11 +6,11 @@ import random
 import numpy as np
 import pytest
 
-from model.__main__ import main
-from model.analysis import alignment
-from model.analysis.alignment import GOLD, INFLUENCE, pharaoh
-from model.checkpoint import load
-from model.corpus.gold_alignments import (
+from headlight.app.server.command import main
+from headlight.model.analysis import alignment
+from headlight.model.analysis.alignment import GOLD, INFLUENCE, pharaoh
+from headlight.model.checkpoint import load
+from headlight.model.corpus.gold_alignments import (
     GoldPair,
     choose_heads,
     error_rate,
@@ -18,8 +18,8 @@ from model.corpus.gold_alignments import (
     read_gold,
     weights_of,
 )
-from model.pretrained.command import add
-from model.training.data import DataError
+from headlight.model.pretrained.command import add
+from headlight.model.training.data import DataError
 from tests.model.pretrained.folders import FAMILIES, TEXT, TINY, write
 
 WORDS = ["the", "dog", "sees", "cat", "and", "12", "cats", "it", ",", "oder", "Hund", "sieht"]

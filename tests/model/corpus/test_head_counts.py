@@ -5,9 +5,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from model.analysis import alignment
-from model.analysis.head_metrics import measured
-from model.corpus.head_counts import (
+from headlight.model.analysis import alignment
+from headlight.model.analysis.head_metrics import measured
+from headlight.model.corpus.head_counts import (
     OFFSETS,
     RARE,
     SEPARATORS,
@@ -17,9 +17,9 @@ from model.corpus.head_counts import (
     patterns,
     positional,
 )
-from model.corpus.importance import examples_of
-from model.corpus.sentences import Line
-from model.tokenizer import Encoding
+from headlight.model.corpus.importance import examples_of
+from headlight.model.corpus.sentences import Line
+from headlight.model.tokenizer import Encoding
 from tests.model.common import load
 
 KEY = Encoding((5, 9, 5, 7, 2), ("a", ",", "a", "b", "</s>"), ((0, 1),) * 4 + ((0, 0),))

@@ -7,8 +7,8 @@ import pytest
 import torch
 from sacrebleu.metrics import BLEU
 
-from model.corpus import importance
-from model.corpus.importance import (
+from headlight.model.corpus import importance
+from headlight.model.corpus.importance import (
     decided,
     examples_of,
     gate_gradients,
@@ -18,11 +18,11 @@ from model.corpus.importance import (
     units,
     written,
 )
-from model.corpus.sentences import Line
-from model.probing.capture import view
-from model.probing.interventions import replace_head, replace_output
-from model.probing.sites import attention_at
-from model.training.data import DataError
+from headlight.model.corpus.sentences import Line
+from headlight.model.probing.capture import view
+from headlight.model.probing.interventions import replace_head, replace_output
+from headlight.model.probing.sites import attention_at
+from headlight.model.training.data import DataError
 from tests.model.common import hooks, load
 
 PAIRS = [

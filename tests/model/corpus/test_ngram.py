@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from model.corpus.ngram import KneserNey
+from headlight.model.corpus.ngram import KneserNey
 
 TEXTS = [[0, 4, 5, 6, 1], [0, 4, 5, 7, 1], [0, 4, 6, 5, 1], [0, 7, 5, 6, 1], [0, 4, 5, 1]]
 VOCABULARY = 9

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from model.checkpoint import load
-from model.corpus import prune_command, pruning
-from model.corpus.importance import examples_of, losses, quality, score
-from model.corpus.pruning import (
+from headlight.model.checkpoint import load
+from headlight.model.corpus import prune_command, pruning
+from headlight.model.corpus.importance import examples_of, losses, quality, score
+from headlight.model.corpus.pruning import (
     Curve,
     Statistics,
     by_entropy,
@@ -16,8 +16,8 @@ from model.corpus.pruning import (
     heads_of,
     together,
 )
-from model.corpus.sentences import Line
-from model.probing.changes import written as line_of
+from headlight.model.corpus.sentences import Line
+from headlight.model.probing.changes import written as line_of
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from model.checkpoint import SHIPPED, load
-from model.corpus import prune_command
-from model.corpus.importance import Example, losses
-from model.corpus.pruning import ONE_LEFT, Curve, Statistics, heads_of, together
-from model.corpus.pruning_page import curves, head_table, heads_that_go, write_page
-from model.corpus.survey import Survey
-from model.training import tasks
+from headlight.model.checkpoint import SHIPPED, load
+from headlight.model.corpus import prune_command
+from headlight.model.corpus.importance import Example, losses
+from headlight.model.corpus.pruning import ONE_LEFT, Curve, Statistics, heads_of, together
+from headlight.model.corpus.pruning_page import curves, head_table, heads_that_go, write_page
+from headlight.model.corpus.survey import Survey
+from headlight.model.training import tasks
 
 
 def row(order="loss", repeat=1, retrained=0, off=0, value=40.0, p=1.0, **head):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from model.checkpoint import Checkpoint
-from model.corpus.sentences import Line, Sentence, attend, encode, read, windows
-from model.probing.capture import view
-from model.training.data import DataError
+from headlight.model.checkpoint import Checkpoint
+from headlight.model.corpus.sentences import Line, Sentence, attend, encode, read, windows
+from headlight.model.probing.capture import view
+from headlight.model.training.data import DataError
 from tests.model.common import hooks, load, random_model
 
 TEXTS = [

@@ -2,9 +2,9 @@
 
 import pytest
 
-from model.checkpoint import parameters_sha256
-from model.corpus import survey_command
-from model.corpus.survey import FILE, Survey
+from headlight.model.checkpoint import parameters_sha256
+from headlight.model.corpus import survey_command
+from headlight.model.corpus.survey import FILE, Survey
 from tests.model.common import CHECKPOINTS, load
 
 

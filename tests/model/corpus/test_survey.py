@@ -14,11 +14,11 @@ import pytest
 from pyarrow import parquet
 from sacrebleu.metrics import BLEU
 
-from model.analysis import head_metrics
-from model.analysis.statistics import holm, p_value, randomisation_test, resamples
-from model.checkpoint import SHIPPED, save
-from model.corpus import survey_command, survey_work
-from model.corpus.importance import (
+from headlight.model.analysis import head_metrics
+from headlight.model.analysis.statistics import holm, p_value, randomisation_test, resamples
+from headlight.model.checkpoint import SHIPPED, save
+from headlight.model.corpus import survey_command, survey_work
+from headlight.model.corpus.importance import (
     Example,
     Unit,
     decided,
@@ -28,11 +28,11 @@ from model.corpus.importance import (
     score,
     units,
 )
-from model.corpus.sentences import Line
-from model.corpus.survey import COLUMNS, RULES, Survey
-from model.corpus.survey_table import changes, exchanges, importance_rows, row
-from model.presets import build
-from model.probing.changes import parse
+from headlight.model.corpus.sentences import Line
+from headlight.model.corpus.survey import COLUMNS, RULES, Survey
+from headlight.model.corpus.survey_table import changes, exchanges, importance_rows, row
+from headlight.model.presets import build
+from headlight.model.probing.changes import parse
 from tests.conftest import ROOT
 from tests.model.corpus.test_trace_command import LAUNCH, python
 from tests.waiting import wait_until
@@ -272,7 +272,7 @@ def test_what_was_stopped_goes_on(copy_survey, some, tmp_path, monkeypatch, caps
 @pytest.mark.long
 def test_two_processes_give_the_same_table(copy_survey, some, tmp_path):
     out = tmp_path / "two.parquet"
-    done = python(*LAUNCH, "-m", "model", "survey", *some, "--out", out)
+    done = python(*LAUNCH, "-m", "headlight", "survey", *some, "--out", out)
     assert done.returncode == 0, done.stderr
     assert out.read_bytes() == copy_survey.read_bytes()
 
@@ -280,7 +280,7 @@ def test_two_processes_give_the_same_table(copy_survey, some, tmp_path):
 @pytest.mark.long
 def test_what_was_killed_goes_on(copy_survey, some, tmp_path):
     out = tmp_path / "killed.parquet"
-    command = [sys.executable, "-m", "model", "survey", *some, "--out", str(out)]
+    command = [sys.executable, "-m", "headlight", "survey", *some, "--out", str(out)]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
     wait_until(
         lambda: process.poll() is not None or len(list(tmp_path.glob(".*/*.npz"))) >= 5,
@@ -289,7 +289,7 @@ def test_what_was_killed_goes_on(copy_survey, some, tmp_path):
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert 5 <= len(list(tmp_path.glob(".*/*.npz"))) < PARTS and not out.exists()
-    done = python("-m", "model", "survey", *some, "--out", out)
+    done = python("-m", "headlight", "survey", *some, "--out", out)
     assert done.returncode == 0, done.stderr
     assert out.read_bytes() == copy_survey.read_bytes()
     assert list(tmp_path.iterdir()) == [out]
@@ -428,7 +428,7 @@ def test_numbers_that_are_none_are_missing():
 
 def test_a_survey_that_is_too_large_is_not_unpacked(copy_survey, monkeypatch):
     assert Survey.load(copy_survey)
-    monkeypatch.setattr("model.corpus.survey.MAX_SURVEY_ROWS", 10)
+    monkeypatch.setattr("headlight.model.corpus.survey.MAX_SURVEY_ROWS", 10)
     monkeypatch.setattr("pyarrow.parquet.read_table", None)
     with pytest.raises(ValueError, match="too large for a survey"):
         Survey.load(copy_survey)

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from model.corpus import tables
-from model.corpus.tables import FILES, spreadsheet_safe, together
-from model.probing import rows as row_module
-from model.probing.rows import COLUMNS, kind_weights, rows
-from model.tokenizer import Encoding
+from headlight.model.corpus import tables
+from headlight.model.corpus.tables import FILES, spreadsheet_safe, together
+from headlight.model.probing import rows as row_module
+from headlight.model.probing.rows import COLUMNS, kind_weights, rows
+from headlight.model.tokenizer import Encoding
 from tests.model.common import encoding, random_ids, random_model, traced
 
 TEXT = ["attention", "query_token", "key_token"]

@@ -1,4 +1,4 @@
-"""python -m model trace"""
+"""headlight trace"""
 
 import random
 import signal
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from model.corpus import trace_command as command
+from headlight.model.corpus import trace_command as command
 from tests.conftest import ROOT
 from tests.model.common import load
 from tests.waiting import wait_until
@@ -42,7 +42,7 @@ def sentences(tmp_path):
 def test_a_sentence_as_one_types_it(tmp_path):
     """Quietly: Python used to warn that the package had imported the module already."""
     out = tmp_path / "weights.csv"
-    done = python("-W", "error", "-m", "model", "trace", "en-de", "A dog, a cat.", "--out", out)
+    done = python("-W", "error", "-m", "headlight", "trace", "en-de", "A dog, a cat.", "--out", out)
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
     read = pd.read_csv(out, keep_default_na=False)
     expected = load("en-de").trace("A dog, a cat.").to_dataframe()
@@ -55,12 +55,14 @@ def test_what_the_package_offers_is_its_own():
     code = """
 import sys
 for first in (
-    "import model.probing.trace", "from model.probing.trace import Trace", "import model",
+    "import headlight.model.probing.trace",
+    "from headlight.model.probing.trace import Trace",
+    "import headlight.model",
 ):
-    for name in [name for name in sys.modules if name.partition(".")[0] == "model"]:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "headlight"]:
         del sys.modules[name]
     exec(first)
-    from model import Config, Masks, Transformer, capture, load, trace
+    from headlight import Config, Masks, Transformer, capture, load, trace
     assert callable(trace) and callable(capture), first
 """
     done = python("-c", code)
@@ -70,7 +72,7 @@ for first in (
 def test_two_processes_write_what_one_writes(sentences, tmp_path):
     files = [tmp_path / f"{name}.parquet" for name in ("one", "two")]
     command.main(arguments_of(sentences, files[0]))
-    done = python(*LAUNCH, "-m", "model", "trace", *arguments_of(sentences, files[1]))
+    done = python(*LAUNCH, "-m", "headlight", "trace", *arguments_of(sentences, files[1]))
     assert done.returncode == 0, done.stderr
     one, two = map(pd.read_parquet, files)
     assert one.drop(columns="weight").equals(two.drop(columns="weight"))
@@ -204,7 +206,7 @@ def test_a_signal_leaves_the_old_file_and_nothing_else(tmp_path, number):
     file.write_text("\n".join([f"{' '.join(WORDS * 5)}\tein Hund"] * 3000))
     out.write_text("old")
     process = subprocess.Popen(
-        [sys.executable, "-m", "model", "trace", *arguments_of(file, out)],
+        [sys.executable, "-m", "headlight", "trace", *arguments_of(file, out)],
         cwd=ROOT,
         stderr=subprocess.PIPE,
         # What a shell starts in the background inherits a SIGINT that is ignored.

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from model.analysis.attribution import attribution
-from model.analysis.statistics import spearman
-from model.corpus.importance import examples_of
-from model.corpus.sentences import Line
-from model.corpus.trust import PAIRS, correlations
-from model.probing.capture import view
+from headlight.model.analysis.attribution import attribution
+from headlight.model.analysis.statistics import spearman
+from headlight.model.corpus.importance import examples_of
+from headlight.model.corpus.sentences import Line
+from headlight.model.corpus.trust import PAIRS, correlations
+from headlight.model.probing.capture import view
 from tests.model.common import load
 
 

@@ -8,16 +8,16 @@ import pytest
 import torch
 from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from model import load
-from model.checkpoint import SHIPPED
-from model.decoding import generate
-from model.decoding.generate import Beam, Greedy, Sampling, truncated
-from model.decoding.search import beam_search, length_penalty
-from model.masks import Masks
-from model.probing.changes import parse
-from model.probing.run import Run
-from model.probing.trace import CannotRead, ids_of, read_of
-from model.tokenizer import Encoding
+from headlight.model import load
+from headlight.model.checkpoint import SHIPPED
+from headlight.model.decoding import generate
+from headlight.model.decoding.generate import Beam, Greedy, Sampling, truncated
+from headlight.model.decoding.search import beam_search, length_penalty
+from headlight.model.masks import Masks
+from headlight.model.probing.changes import parse
+from headlight.model.probing.run import Run
+from headlight.model.probing.trace import CannotRead, ids_of, read_of
+from headlight.model.tokenizer import Encoding
 
 TEXT = {"en-de": "A young boy in a red shirt runs on the beach."}
 WRITERS = [
@@ -123,7 +123,7 @@ def test_masks_padding_and_changes_are_those_of_translate():
 
 
 def test_a_decoder_alone_goes_on_from_its_prompt():
-    from model.checkpoint import untrained
+    from headlight.model.checkpoint import untrained
 
     alone = untrained("decoder_only", load("en-de"))
     prompt = alone.tokenizer.encode("A dog")

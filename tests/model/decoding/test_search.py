@@ -6,11 +6,11 @@ import weakref
 import pytest
 import torch
 
-from model import presets
-from model.decoding import cache, fused
-from model.decoding.cache import OneByOne
-from model.decoding.fused import FusedSteps
-from model.decoding.search import (
+from headlight.model import presets
+from headlight.model.decoding import cache, fused
+from headlight.model.decoding.cache import OneByOne
+from headlight.model.decoding.fused import FusedSteps
+from headlight.model.decoding.search import (
     Steps,
     beam_search,
     first_token,
@@ -19,10 +19,10 @@ from model.decoding.search import (
     longest,
     steps_for,
 )
-from model.masks import Masks
-from model.probing.capture import capture, view
-from model.probing.interventions import replace_head
-from model.transformer import MultiHeadAttention
+from headlight.model.masks import Masks
+from headlight.model.probing.capture import capture, view
+from headlight.model.probing.interventions import replace_head
+from headlight.model.transformer import MultiHeadAttention
 from tests.devices import here, within
 from tests.model.common import random_ids, random_model
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from model.checkpoint import load
-from model.pretrained.command import CannotAdd, from_pypi
+from headlight.model.checkpoint import load
+from headlight.model.pretrained.command import CannotAdd, from_pypi
 from tests.model.pretrained.folders import FAMILIES, TARGET, TEXT, write
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from model.checkpoint import load
+from headlight.model.checkpoint import load
 
 
 def used(folder, source: str, target: str) -> None:

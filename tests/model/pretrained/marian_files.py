@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from model.pretrained.marian_bin import BYTES, CONFIG, FLOAT32, INTGEMM8
+from headlight.model.pretrained.marian_bin import BYTES, CONFIG, FLOAT32, INTGEMM8
 
 SIZES = {"dim-emb": 16, "transformer-heads": 4, "transformer-dim-ffn": 24, "enc-depth": 2,
          "dec-depth": 2}  # fmt: skip

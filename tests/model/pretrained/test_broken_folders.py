@@ -9,8 +9,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from model.checkpoint import load
-from model.pretrained.weights import CannotLoad, Safetensors
+from headlight.model.checkpoint import load
+from headlight.model.pretrained.weights import CannotLoad, Safetensors
 from tests.limits import refusal
 from tests.model.pretrained.folders import write
 
@@ -264,9 +264,9 @@ def test_old_names_of_norms(good, tmp_path):
 
 def test_what_does_not_fit_is_told_before_a_number_is_read(good, monkeypatch):
     """With both numbers: what it takes, and what is free."""
-    monkeypatch.setattr("model.pretrained.contents.available", lambda: 10**8)
+    monkeypatch.setattr("headlight.model.pretrained.contents.available", lambda: 10**8)
     load(good["gpt2"])
-    monkeypatch.setattr("model.pretrained.contents.available", lambda: 10**4)
+    monkeypatch.setattr("headlight.model.pretrained.contents.available", lambda: 10**4)
     monkeypatch.setattr(Safetensors, "opened", None)
     with pytest.raises(
         CannotLoad, match=r"takes 0\.0 GB of memory as float32, and 0\.0 GB are free"

@@ -11,11 +11,11 @@ from contextlib import nullcontext
 
 import pytest
 
-from model.__main__ import main as run
-from model.checkpoint import load
-from model.pretrained import command
-from model.pretrained.command import CannotAdd, add, licence_of
-from model.pretrained.contents import ROUNDED
+from headlight.app.server.command import main as run
+from headlight.model.checkpoint import load
+from headlight.model.pretrained import command
+from headlight.model.pretrained.command import CannotAdd, add, licence_of
+from headlight.model.pretrained.contents import ROUNDED
 from tests.limits import under_limits
 from tests.model.pretrained.folders import in_doubles, write
 

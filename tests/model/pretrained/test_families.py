@@ -7,11 +7,11 @@ import pytest
 import torch
 import transformers
 
-from model.checkpoint import load
-from model.masks import Masks
-from model.pretrained.folder import contents_of
-from model.probing.capture import capture, view
-from model.probing.sites import attention_at
+from headlight.model.checkpoint import load
+from headlight.model.masks import Masks
+from headlight.model.pretrained.folder import contents_of
+from headlight.model.probing.capture import capture, view
+from headlight.model.probing.sites import attention_at
 from tests.model.pretrained.folders import (
     KINDS,
     default_type,

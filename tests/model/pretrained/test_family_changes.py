@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from model.probing.applying import PatchInputs, applied
-from model.probing.capture import view
-from model.probing.changes import PATTERNS, VERBS, CannotChange, parse, written
-from model.probing.patching import recorded
-from model.probing.position_tables import KINDS, table_of
-from model.probing.sites import attention_at, embedding_of, parts_of
-from model.probing.trace import ids_of, read_of, trace
-from model.training.describe import mean_outputs
+from headlight.model.probing.applying import PatchInputs, applied
+from headlight.model.probing.capture import view
+from headlight.model.probing.changes import PATTERNS, VERBS, CannotChange, parse, written
+from headlight.model.probing.patching import recorded
+from headlight.model.probing.position_tables import KINDS, table_of
+from headlight.model.probing.sites import attention_at, embedding_of, parts_of
+from headlight.model.probing.trace import ids_of, read_of, trace
+from headlight.model.training.describe import mean_outputs
 from tests.model.common import hooks
 from tests.model.pretrained.folders import TARGET, TEXT
 from tests.model.pretrained.test_family_tools import argmax_of_whole_passes

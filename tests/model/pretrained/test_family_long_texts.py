@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from model.masks import Masks
-from model.probing.changes import parse
+from headlight.model.masks import Masks
+from headlight.model.probing.changes import parse
 from tests.conftest import ROOT
 from tests.model.probing.test_long_trace import CHANGES, assert_as_whole, small_pictures
 
@@ -23,7 +23,7 @@ def test_it_keeps_what_a_trace_has(family, line):
 
 MEASURED = """
 import resource, torch
-from model.probing.long_trace import long_trace
+from headlight.model.probing.long_trace import long_trace
 from tests.bench.bench_long import model_and_run
 
 def peak():

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 import torch
 
-from model.analysis.head_metrics import measured
-from model.corpus.head_counts import frequencies, head_counts
-from model.corpus.importance import examples_of
-from model.corpus.sentences import Line
-from model.decoding.generate import Beam, Greedy, Sampling
-from model.decoding.search import greedy_decode
-from model.probing.applying import PatchInputs
-from model.probing.changes import HeadOff, Scope, parse
-from model.probing.head_steps import ABLATIONS, head_steps
-from model.probing.sites import attention_at
-from model.probing.trace import CannotRead, ids_of, read_of, trace
+from headlight.model.analysis.head_metrics import measured
+from headlight.model.corpus.head_counts import frequencies, head_counts
+from headlight.model.corpus.importance import examples_of
+from headlight.model.corpus.sentences import Line
+from headlight.model.decoding.generate import Beam, Greedy, Sampling
+from headlight.model.decoding.search import greedy_decode
+from headlight.model.probing.applying import PatchInputs
+from headlight.model.probing.changes import HeadOff, Scope, parse
+from headlight.model.probing.head_steps import ABLATIONS, head_steps
+from headlight.model.probing.sites import attention_at
+from headlight.model.probing.trace import CannotRead, ids_of, read_of, trace
 from tests.model.common import check_view, hooks
 from tests.model.pretrained.folders import TEXT
 
@@ -142,7 +142,7 @@ def argmax_of_whole_passes(model, src, steps):
 
 @torch.no_grad()
 def trace_logits(model, ids):
-    from model.masks import Masks
+    from headlight.model.masks import Masks
 
     return model(*ids, *Masks(tgt_padding=False).build(model, *ids))[0, -1].clone()
 
@@ -208,5 +208,5 @@ def test_a_decoder_alone_writes_the_same_with_a_cache(family, how, line, monkeyp
     whole = family.checkpoint.trace_run(cached.run).logits[cached.first :]
     shares = torch.tensor(whole).double().softmax(dim=-1).numpy()[: len(cached.path)]
     assert np.abs(cached.probabilities[: len(shares)] - shares).max() <= 1e-5
-    monkeypatch.setattr("model.decoding.cache.fits", lambda model: False)
+    monkeypatch.setattr("headlight.model.decoding.cache.fits", lambda model: False)
     assert family.checkpoint.generate(run, how, max_tokens=7).path == cached.path

@@ -12,12 +12,12 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from model.checkpoint import load
-from model.masks import Masks
-from model.pretrained.command import add
-from model.pretrained.gguf_tokenizer import PRE_TOKENIZERS
-from model.pretrained.weights import CannotLoad
-from model.probing.run import Run
+from headlight.model.checkpoint import load
+from headlight.model.masks import Masks
+from headlight.model.pretrained.command import add
+from headlight.model.pretrained.gguf_tokenizer import PRE_TOKENIZERS
+from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.probing.run import Run
 from tests.limits import refusal
 from tests.model.pretrained.folders import LINES, random_batch, write
 from tests.model.pretrained.gguf_files import to_gguf

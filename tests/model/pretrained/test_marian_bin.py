@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from model.checkpoint import load
-from model.decoding.search import beam_search, greedy_decode
-from model.families.parts import SSRU, SpreadPositions
-from model.masks import Masks
-from model.pretrained.command import add
-from model.pretrained.folder import contents_of
+from headlight.model.checkpoint import load
+from headlight.model.decoding.search import beam_search, greedy_decode
+from headlight.model.families.parts import SSRU, SpreadPositions
+from headlight.model.masks import Masks
+from headlight.model.pretrained.command import add
+from headlight.model.pretrained.folder import contents_of
 from tests.model.pretrained.folders import LINES
 from tests.model.pretrained.marian_files import write_marian
 from tests.model.pretrained.test_gguf import at, cut, sentence_of

@@ -4,10 +4,10 @@ import pytest
 import torch
 import transformers
 
-from model.checkpoint import load
-from model.masks import Masks
-from model.pretrained.command import add
-from model.probing.capture import capture, view
+from headlight.model.checkpoint import load
+from headlight.model.masks import Masks
+from headlight.model.pretrained.command import add
+from headlight.model.probing.capture import capture, view
 
 SENTENCES = [
     "A man inspects the uniform of a figure in some East Asian country.",

@@ -8,8 +8,8 @@ import shutil
 
 import pytest
 
-from model.pretrained.weights import CannotLoad
-from model.tokenizer import CannotRead
+from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.tokenizer import CannotRead
 from tests.limits import under_limits
 from tests.model.pretrained.first_use import used
 from tests.model.pretrained.folders import TARGET, TEXT, write

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from model.analysis.alignment import Links, measured
-from model.checkpoint import load
-from model.corpus.gold_alignments import (
+from headlight.model.analysis.alignment import Links, measured
+from headlight.model.checkpoint import load
+from headlight.model.corpus.gold_alignments import (
     GoldPair,
     diagonals,
     error_rate,

@@ -8,12 +8,12 @@ import psutil
 import pytest
 from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
 
-from model.checkpoint import load, save
-from model.pretrained import sandbox
-from model.pretrained.command import CannotAdd, add
-from model.pretrained.sandbox import try_tokenizer
-from model.pretrained.weights import CannotLoad
-from model.tokenizer import CannotRead
+from headlight.model.checkpoint import load, save
+from headlight.model.pretrained import sandbox
+from headlight.model.pretrained.command import CannotAdd, add
+from headlight.model.pretrained.sandbox import try_tokenizer
+from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.tokenizer import CannotRead
 from tests.model.pretrained.folders import TINY, write
 
 HARMLESS = r"(☃+☃+)+y"  # on what is tried; not on thirty snowmen
@@ -127,7 +127,7 @@ def test_sentencepiece_is_tried(tmp_path, monkeypatch):
     tried = []
     for module in ("tokenizers", "marian_bin"):
         monkeypatch.setattr(
-            sys.modules[f"model.pretrained.{module}"], "try_tokenizer",
+            sys.modules[f"headlight.model.pretrained.{module}"], "try_tokenizer",
             lambda where, content, kind: tried.append((where.name, kind)),
         )  # fmt: skip
     for kind in ("marian", TINY):
@@ -177,4 +177,4 @@ def test_its_process_imports_little_and_takes_no_library_from_where_it_stands(
     lines = child.stderr.decode().splitlines()
     imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
     assert child.returncode == 0 and "tokenizers" in imported
-    assert imported.isdisjoint({"app", "model", "numpy", "torch", "transformers"})
+    assert imported.isdisjoint({"headlight", "numpy", "torch", "transformers"})

@@ -12,10 +12,10 @@ import transformers
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from model.checkpoint import load
-from model.masks import Masks
-from model.pretrained.command import add
-from model.pretrained.weights import CannotLoad
+from headlight.model.checkpoint import load
+from headlight.model.masks import Masks
+from headlight.model.pretrained.command import add
+from headlight.model.pretrained.weights import CannotLoad
 from tests.model.pretrained.folders import TEXT, random_batch, write
 
 IDENTITY, TANH = "torch.nn.modules.linear.Identity", "torch.nn.modules.activation.Tanh"

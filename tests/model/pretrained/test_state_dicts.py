@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from model.decoding.search import greedy_decode
-from model.masks import Masks
-from model.presets import build
-from model.pretrained.state_dicts import NO_TOKEN, load_foreign
+from headlight.model.decoding.search import greedy_decode
+from headlight.model.masks import Masks
+from headlight.model.presets import build
+from headlight.model.pretrained.state_dicts import NO_TOKEN, load_foreign
 from tests.model.common import encoding, max_difference, random_ids, traced
 from tests.model.pretrained.folders import default_type
 from tests.model.test_variants import notebook

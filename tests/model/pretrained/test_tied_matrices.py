@@ -11,10 +11,10 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from model.checkpoint import load
-from model.masks import Masks
-from model.pretrained.weights import CannotLoad
-from model.probing.capture import capture, view
+from headlight.model.checkpoint import load
+from headlight.model.masks import Masks
+from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.probing.capture import capture, view
 from tests.model.pretrained.folders import KINDS, random_batch, theirs, write
 
 OUTPUT = "model.embed_tokens.weight", "lm_head.weight"

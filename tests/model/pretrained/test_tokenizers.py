@@ -5,10 +5,10 @@ import sys
 import pytest
 import transformers
 
-from model.checkpoint import load
-from model.pretrained.weights import CannotLoad
-from model.probing.trace import read_of
-from model.spm_tokenizer import SentencePieceTokenizer
+from headlight.model.checkpoint import load
+from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.probing.trace import read_of
+from headlight.model.spm_tokenizer import SentencePieceTokenizer
 from tests.model.pretrained.folders import write
 
 KINDS = ("bert", "gpt2", "llama", "qwen2", "marian")

@@ -7,11 +7,11 @@ from contextlib import suppress
 
 import pytest
 
-from model.__main__ import main as run
-from model.checkpoint import load
-from model.pretrained.command import listed
-from model.pretrained.values import Described, quoted
-from model.pretrained.weights import CannotLoad
+from headlight.app.server.command import main as run
+from headlight.model.checkpoint import load
+from headlight.model.pretrained.command import listed
+from headlight.model.pretrained.values import Described, quoted
+from headlight.model.pretrained.weights import CannotLoad
 from tests.limits import refusal
 from tests.model.pretrained.folders import write
 
@@ -126,7 +126,7 @@ def test_one_broken_folder_leaves_the_others_in_the_list(good, tmp_path, capsys)
 def test_a_folder_that_may_not_be_read_is_listed_with_its_reason(good, tmp_path, monkeypatch):
     shutil.copytree(good["gpt2"], tmp_path / "a")
     shutil.copytree(good["gpt2"], tmp_path / "b")
-    from model.pretrained import command
+    from headlight.model.pretrained import command
 
     before = command.layout_of
 

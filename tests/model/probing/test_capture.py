@@ -1,10 +1,10 @@
 import pytest
 import torch
 
-from model.masks import Masks
-from model.presets import PRESETS
-from model.probing.capture import capture, view
-from model.probing.reference import Reference
+from headlight.model.masks import Masks
+from headlight.model.presets import PRESETS
+from headlight.model.probing.capture import capture, view
+from headlight.model.probing.reference import Reference
 from tests.devices import here, within
 from tests.model.common import (
     assert_close,

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from model import load
-from model.decoding.search import greedy_decode
-from model.masks import Masks
-from model.presets import PRESETS
-from model.probing import changes
-from model.probing.applying import PatchInputs, applied
-from model.probing.changes import (
+from headlight.model import load
+from headlight.model.decoding.search import greedy_decode
+from headlight.model.masks import Masks
+from headlight.model.presets import PRESETS
+from headlight.model.probing import changes
+from headlight.model.probing.applying import PatchInputs, applied
+from headlight.model.probing.changes import (
     ALL,
     PATTERNS,
     SIZED,
@@ -31,11 +31,11 @@ from model.probing.changes import (
     parse,
     written,
 )
-from model.probing.patching import recorded
-from model.probing.run import Run
-from model.probing.sites import attention_at, parts_of, predicted_side
-from model.probing.trace import ids_of, read_of, trace
-from model.variants import SlicedLinear
+from headlight.model.probing.patching import recorded
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import attention_at, parts_of, predicted_side
+from headlight.model.probing.trace import ids_of, read_of, trace
+from headlight.model.variants import SlicedLinear
 from tests.model.common import encoding, random_ids, random_model
 
 WITHIN = {torch.float32: 1e-5, torch.float64: 1e-10}

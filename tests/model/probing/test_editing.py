@@ -2,8 +2,8 @@
 
 import pytest
 
-from model.probing.changes import Scope, parse, written
-from model.probing.editing import hidden, painted, toggled, weighed
+from headlight.model.probing.changes import Scope, parse, written
+from headlight.model.probing.editing import hidden, painted, toggled, weighed
 
 HEAD = Scope("cross", 0, 1)
 

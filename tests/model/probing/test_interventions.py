@@ -3,9 +3,9 @@ import copy
 import pytest
 import torch
 
-from model.masks import causal_mask
-from model.probing.capture import capture, view
-from model.probing.interventions import replace_head, replace_mask, replace_weights
+from headlight.model.masks import causal_mask
+from headlight.model.probing.capture import capture, view
+from headlight.model.probing.interventions import replace_head, replace_mask, replace_weights
 from tests.devices import current, here, within
 from tests.model.common import hooks, max_difference, random_ids, random_model
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from model import presets
-from model.masks import Masks
-from model.probing import long_trace
-from model.probing.capture import view
-from model.probing.changes import parse
-from model.probing.long_trace import Layers, attention_of, heads_at, tile
-from model.probing.run import Run
-from model.probing.trace import TooLarge, trace
+from headlight.model import presets
+from headlight.model.masks import Masks
+from headlight.model.probing import long_trace
+from headlight.model.probing.capture import view
+from headlight.model.probing.changes import parse
+from headlight.model.probing.long_trace import Layers, attention_of, heads_at, tile
+from headlight.model.probing.run import Run
+from headlight.model.probing.trace import TooLarge, trace
 from tests.conftest import ROOT
 from tests.model.common import encoding, hooks, load, random_ids, random_model, run_of
 
@@ -127,21 +127,21 @@ def test_a_text_of_which_not_one_layer_fits_is_refused(monkeypatch):
     model = random_model("decoder_only", n_decoder_layers=3, n_heads=2)
     run = Run((encoding(random_ids(29)),))  # and <s>
     needed = 3 * 4 * 2 * 30**2
-    monkeypatch.setattr("model.probing.trace.available", lambda: 2 * needed)
+    monkeypatch.setattr("headlight.model.probing.trace.available", lambda: 2 * needed)
     long_trace.long_trace(model, run)
     with pytest.raises(TooLarge, match=r"of all heads among 30 tokens .* about 17 tokens fit\.$"):
         trace(model, run)
-    monkeypatch.setattr("model.probing.trace.available", lambda: 2 * needed - 2)
+    monkeypatch.setattr("headlight.model.probing.trace.available", lambda: 2 * needed - 2)
     with pytest.raises(TooLarge, match=r"of one layer among 30 tokens .* about 29 tokens fit\.$"):
         long_trace.long_trace(model, run)
 
 
 MEASURED = """
 import json, resource, sys, torch
-from model import presets
-from model.probing.long_trace import long_trace
-from model.probing.run import Run
-from model.tokenizer import Encoding
+from headlight.model import presets
+from headlight.model.probing.long_trace import long_trace
+from headlight.model.probing.run import Run
+from headlight.model.tokenizer import Encoding
 
 torch.manual_seed(0)
 torch.set_num_threads(1)

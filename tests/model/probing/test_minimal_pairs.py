@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from model import load
-from model.probing.run import Run
-from model.probing.sweeps import Score, heads_patched, sweep
+from headlight.model import load
+from headlight.model.probing.run import Run
+from headlight.model.probing.sweeps import Score, heads_patched, sweep
 
 pytestmark = pytest.mark.long
 SCENES = (

@@ -5,15 +5,15 @@ import pytest
 import torch
 from torch import nn
 
-from model.masks import Masks
-from model.presets import build
-from model.probing.applying import PatchInputs
-from model.probing.capture import capture, view
-from model.probing.changes import CannotChange, parse
-from model.probing.reference import Reference, capture_reference
-from model.probing.run import Run
-from model.probing.trace import trace
-from model.transformer import Transformer
+from headlight.model.masks import Masks
+from headlight.model.presets import build
+from headlight.model.probing.applying import PatchInputs
+from headlight.model.probing.capture import capture, view
+from headlight.model.probing.changes import CannotChange, parse
+from headlight.model.probing.reference import Reference, capture_reference
+from headlight.model.probing.run import Run
+from headlight.model.probing.trace import trace
+from headlight.model.transformer import Transformer
 from tests.devices import here, within
 from tests.model.common import (
     ALL_MASKS,

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from model.masks import Masks
-from model.presets import PRESETS
-from model.probing.capture import inputs_of, is_attention, outputs_of, view
-from model.probing.sites import (
+from headlight.model.masks import Masks
+from headlight.model.presets import PRESETS
+from headlight.model.probing.capture import inputs_of, is_attention, outputs_of, view
+from headlight.model.probing.sites import (
     attention_at,
     embedding_of,
     kinds_of,
@@ -16,8 +16,8 @@ from model.probing.sites import (
     predicted_side,
     sublayers_of,
 )
-from model.probing.trace import read_of, trace
-from model.transformer import Embedding
+from headlight.model.probing.trace import read_of, trace
+from headlight.model.transformer import Embedding
 from tests import odd
 from tests.devices import here
 from tests.model.common import assert_close, encoding, hooks, random_ids, random_model, run_of

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 import torch
 
-from model import load
-from model.presets import PRESETS
-from model.probing import sweeps
-from model.probing.applying import PatchInputs
-from model.probing.changes import parse
-from model.probing.patching import recorded
-from model.probing.run import Run
-from model.probing.sites import kinds_of
-from model.probing.sweeps import Score, sweep, sweeping
-from model.probing.trace import trace
+from headlight.model import load
+from headlight.model.presets import PRESETS
+from headlight.model.probing import sweeps
+from headlight.model.probing.applying import PatchInputs
+from headlight.model.probing.changes import parse
+from headlight.model.probing.patching import recorded
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import kinds_of
+from headlight.model.probing.sweeps import Score, sweep, sweeping
+from headlight.model.probing.trace import trace
 from tests.model.common import encoding, random_model
 
 SENTENCE = "A young girl in a red dress runs."

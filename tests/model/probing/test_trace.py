@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 import torch
 
-from model import presets
-from model.masks import Masks
-from model.probing.capture import view
-from model.probing.trace import TooLarge, TooLong, Trace
-from model.tokenizer import Encoding
+from headlight.model import presets
+from headlight.model.masks import Masks
+from headlight.model.probing.capture import view
+from headlight.model.probing.trace import TooLarge, TooLong, Trace
+from headlight.model.tokenizer import Encoding
 from tests.devices import here, within
 from tests.model import common
 from tests.model.common import PRESETS, attentions, encoding, hooks, random_ids, random_model
@@ -171,7 +171,8 @@ def test_too_long_is_refused_with_both_numbers_before_any_tensor_is_made(model):
     fits, over = encoding(random_ids(39)), encoding(random_ids(40))
     assert common.traced(model, fits, fits).logits.shape == (40, 53)
     with mock.patch(
-        "model.probing.trace.torch.tensor", side_effect=AssertionError("a tensor was made")
+        "headlight.model.probing.trace.torch.tensor",
+        side_effect=AssertionError("a tensor was made"),
     ):
         with pytest.raises(TooLong, match=r"The source is 41 tokens long.* at most 40\."):
             common.traced(model, over, fits)
@@ -188,10 +189,10 @@ def test_a_text_whose_weights_do_not_fit_is_told_before_a_tensor_is_made(monkeyp
     model = random_model("decoder_only", n_decoder_layers=1, n_heads=2, max_length=1300)
     text = encoding(random_ids(1199))  # and <s>
     needed = 3 * 4 * 2 * 1200**2
-    monkeypatch.setattr("model.probing.trace.available", lambda: 2 * needed)
+    monkeypatch.setattr("headlight.model.probing.trace.available", lambda: 2 * needed)
     common.traced(model, text, text)
-    monkeypatch.setattr("model.probing.trace.available", lambda: 2 * needed - 2)
-    monkeypatch.setattr("model.probing.trace.ids_of", None)
+    monkeypatch.setattr("headlight.model.probing.trace.available", lambda: 2 * needed - 2)
+    monkeypatch.setattr("headlight.model.probing.trace.ids_of", None)
     with pytest.raises(
         TooLarge, match=r"heads among 1,200 tokens take 0\.0 GB .* 1,199 tokens fit"
     ):

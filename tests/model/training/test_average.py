@@ -4,11 +4,11 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from model import checkpoint, presets
-from model.tokenizer import Tokenizer
-from model.training.average import average, main
-from model.training.data import DataError
-from model.variants import PrunedSoftmax
+from headlight.model import checkpoint, presets
+from headlight.model.tokenizer import Tokenizer
+from headlight.model.training.average import average, main
+from headlight.model.training.data import DataError
+from headlight.model.variants import PrunedSoftmax
 
 SIZES = dict(d_model=16, n_heads=2, d_ff=16, n_encoder_layers=1, n_decoder_layers=1)
 TOKENIZER = Tokenizer.train(["a dog", "ein Hund"], 300)

@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from model import checkpoint, presets
-from model.decoding.generate import Sampling
-from model.decoding.search import greedy_decode
-from model.tokenizer import Tokenizer
-from model.training import back_translation, tasks, train
-from model.training.back_translation import back_translated, drawn, main
-from model.training.data import DataError, read_tsv
+from headlight.model import checkpoint, presets
+from headlight.model.decoding.generate import Sampling
+from headlight.model.decoding.search import greedy_decode
+from headlight.model.tokenizer import Tokenizer
+from headlight.model.training import back_translation, tasks, train
+from headlight.model.training.back_translation import back_translated, drawn, main
+from headlight.model.training.data import DataError, read_tsv
 
 SIZES = dict(d_model=16, n_heads=2, d_ff=16, n_encoder_layers=1, n_decoder_layers=1)
 PAIRS = [(f"a dog {i}", f"ein Hund {i}") for i in range(40)]

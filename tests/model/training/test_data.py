@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from model.training import data
-from model.training.data import (
+from headlight.model.training import data
+from headlight.model.training.data import (
     DataError,
     DataSet,
     batches,
@@ -23,7 +23,7 @@ from model.training.data import (
     read_tatoeba,
     read_tsv,
 )
-from model.transformer import Config
+from headlight.model.transformer import Config
 
 CONTENT = bytes(range(256)) * 2000
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from model import card, checkpoint, presets
-from model.tokenizer import Tokenizer
-from model.training import evaluate, tasks
+from headlight.model import card, checkpoint, presets
+from headlight.model.tokenizer import Tokenizer
+from headlight.model.training import evaluate, tasks
 from tests.model.common import load, random_model
 
 DATA = os.environ.get("HEADLIGHT_DATA")

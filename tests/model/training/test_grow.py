@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from model.checkpoint import load
-from model.masks import Masks
-from model.tokenizer import Tokenizer
-from model.training.data import DataError
-from model.training.grow import grown
+from headlight.model.checkpoint import load
+from headlight.model.masks import Masks
+from headlight.model.tokenizer import Tokenizer
+from headlight.model.training.data import DataError
+from headlight.model.training.grow import grown
 
 TEXTS = ["A dog runs.", "Two men are talking.", "What time is it?", "Ein Hund läuft."] * 3
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from model.checkpoint import SHIPPED, load
-from model.probing.applying import applied
-from model.probing.changes import parse
-from model.training import snapshots, tasks
-from model.training.evaluate import ends_predicted
+from headlight.model.checkpoint import SHIPPED, load
+from headlight.model.probing.applying import applied
+from headlight.model.probing.changes import parse
+from headlight.model.training import snapshots, tasks
+from headlight.model.training.evaluate import ends_predicted
 
 
 @pytest.fixture(scope="module")

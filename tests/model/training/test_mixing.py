@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
-from model.training.data import DataError
-from model.training.mixing import casual, check_shares, joined, mixed
-from model.training.tasks import Recipe
+from headlight.model.training.data import DataError
+from headlight.model.training.mixing import casual, check_shares, joined, mixed
+from headlight.model.training.tasks import Recipe
 
 SETS = {
     "long": [(f"Caption {i}.", f"Bildtext {i}.") for i in range(40)],

@@ -8,9 +8,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from model import checkpoint, presets
-from model.checkpoint import SHIPPED
-from model.training import snapshots, tasks
+from headlight.model import checkpoint, presets
+from headlight.model.checkpoint import SHIPPED
+from headlight.model.training import snapshots, tasks
 from tests.model.common import load
 
 WITHIN = 0.02  # of every attention weight

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from model.tokenizer import SPECIAL
-from model.training import tasks, train
-from model.training.data import DataError
-from model.transformer import Config
+from headlight.model.tokenizer import SPECIAL
+from headlight.model.training import tasks, train
+from headlight.model.training.data import DataError
+from headlight.model.transformer import Config
 
 WORDS = ["ein", "der", "hund", "mann", "frau", "läuft", "springt", "sitzt", "rot", "blau"]
 
@@ -149,7 +149,7 @@ def test_toys(name):
 
 @pytest.mark.parametrize("name", tasks.TOYS)
 def test_toys_are_tiny_and_their_letters_whole(name):
-    from model import presets
+    from headlight.model import presets
 
     task = tasks.toy(name)
     tokenizer = task.tokenizer(task.examples()["train"])
@@ -175,7 +175,7 @@ def test_pairs_are_split_without_overlap(tmp_path):
 def test_encoding_of_examples(snippets):
     task = tasks.reviews(snippets)
     tokenizer = task.tokenizer(task.examples()["train"])
-    from model.variants import ClassifierConfig
+    from headlight.model.variants import ClassifierConfig
 
     config = ClassifierConfig(vocab_size=len(tokenizer), max_length=8)
     ((src, tgt),) = task.encode(tokenizer, [("ein hund", "positive")], config)

@@ -19,12 +19,12 @@ from accelerate import Accelerator
 from torch.nn import functional as F
 from torch.nn.modules.dropout import _DropoutNd
 
-from model import checkpoint, presets
-from model.analysis.domain import Domain
-from model.masks import Masks
-from model.training import tasks, train
-from model.training.data import DataError, pad
-from model.training.train import CannotSave, Recipe, Training, rate
+from headlight.model import checkpoint, presets
+from headlight.model.analysis.domain import Domain
+from headlight.model.masks import Masks
+from headlight.model.training import tasks, train
+from headlight.model.training.data import DataError, pad
+from headlight.model.training.train import CannotSave, Recipe, Training, rate
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -379,7 +379,7 @@ def test_killed_twenty_times(parallel_text, tmp_path):
 
     def begin(out):
         return start(
-            "-m", "model", "train", "pairs", parallel_text, "--out", out, "--cpu", "--resume",
+            "-m", "headlight", "train", "pairs", parallel_text, "--out", out, "--cpu", "--resume",
             "--epochs", 4, "--max-tokens", 400, "--save-every", 2, "--warmup", 10,
         )  # fmt: skip
 
@@ -418,8 +418,8 @@ def test_killed_twenty_times(parallel_text, tmp_path):
 STEPS = """
 import json, sys, torch
 from pathlib import Path
-from model.training import tasks
-from model.training import train
+from headlight.model.training import tasks
+from headlight.model.training import train
 torch.set_default_dtype(getattr(torch, sys.argv[3]))
 task = tasks.pairs(Path(sys.argv[1]))
 task.sizes["dropout"] = 0.0

@@ -1,0 +1,61 @@
+"""The command `headlight`: it starts the app, or runs a command such as `headlight trace`."""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
+
+
+def main(arguments: Sequence[str] | None = None) -> int | None:
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments and not arguments[0].startswith("-"):
+        from headlight.model import commands  # with PyTorch, which takes seconds
+
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl+C
+        return commands.main(arguments)
+    args = _parse(arguments)
+    models = ["--models", args.models] if args.models else []
+    if args.serve:
+        from headlight.app.server import serve
+
+        return serve.main(["--port", str(args.port), "--replicas", str(args.replicas), *models])
+    from headlight.app.server import ports
+
+    ports.check(args.port)
+    # Streamlit has no public function that starts it. -P: no file here is taken for a module.
+    command = [sys.executable, "-P", "-m", "streamlit", "run", str(SCRIPT)]
+    command += ["--server.port", str(args.port), "--", *models]
+    if os.name == "posix":  # in our place: whatever ends us ends Streamlit
+        os.execv(sys.executable, command)
+    try:
+        return subprocess.run(command, check=False).returncode
+    except KeyboardInterrupt:
+        return 0
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="headlight",
+        usage="headlight [--port PORT] [--models DIR] [--serve [--replicas N]]\n"
+        "       headlight COMMAND …",
+        description="Starts the app, or runs a command.",
+        epilog=_commands() if {"-h", "--help"} & {*arguments} else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--port", type=int, default=8501)
+    parser.add_argument("--models", metavar="DIR", help="a folder of models to offer as well")
+    parser.add_argument("--serve", action="store_true", help="for a class: open to the network")
+    parser.add_argument("--replicas", type=int, default=1, metavar="N",
+                        help="with --serve: processes; more than one need nginx")  # fmt: skip
+    return parser.parse_args(arguments)
+
+
+def _commands() -> str:
+    from headlight.model import commands
+
+    return commands.summary()

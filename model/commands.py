@@ -1,0 +1,58 @@
+"""The commands of Headlight, all but the one that starts the app: `headlight COMMAND`."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from headlight.model.pretrained.weights import CannotLoad
+
+COMMANDS = {  # name → module, help
+    "train": ("headlight.model.training.train", "train a model, or train one further"),
+    "evaluate": ("headlight.model.training.evaluate", "score a checkpoint on its test sets"),
+    "describe": (
+        "headlight.model.training.describe",
+        "measure what an app should know of a trained model",
+    ),
+    "snapshots": (
+        "headlight.model.training.snapshots",
+        "keep a model as it was at earlier training steps",
+    ),
+    "average": ("headlight.model.training.average", "the mean of models trained from one another"),
+    "back-translate": ("headlight.model.training.back_translation", "make more pairs to train on"),
+    "data": ("headlight.model.training.data", "download a data set and check it"),
+    "trace": (
+        "headlight.model.corpus.trace_command",
+        "write attention weights of many sentences to a file",
+    ),
+    "align": (
+        "headlight.model.corpus.align_command",
+        "write which words of sentence pairs go together",
+    ),
+    "survey": ("headlight.model.corpus.survey_command", "measure all heads over many sentences"),
+    "prune": ("headlight.model.corpus.prune_command", "switch heads off one after another"),
+    "pretrained": ("headlight.model.pretrained.command", "bring other people's models here"),
+    "presets": ("headlight.model.presets", "list the presets, or the parameters of one"),
+}
+
+
+def summary() -> str:
+    """One line per command."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:{width}}  {does}" for name, (_, does) in COMMANDS.items()]
+    return "\n".join(["commands:", *lines, "", "headlight COMMAND --help explains each."])
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Runs one command with the rest of the arguments."""
+    name, *rest = arguments
+    if name in COMMANDS:
+        try:
+            import_module(COMMANDS[name][0]).main(rest)
+        except ModuleNotFoundError as error:
+            sys.exit(f"{error.name} is missing here: pip install {error.name}")
+        except CannotLoad as error:
+            sys.exit(str(error))
+        except OSError as error:  # our own errors are already sentences
+            sys.exit(f"{error.filename}: {error.strerror}." if error.strerror else str(error))
+    else:
+        sys.exit(f"There is no command {name!r}; there are {', '.join(COMMANDS)}.")

@@ -1,0 +1,152 @@
+"""The wheel holds what the app needs, and works alone: beside a user's own model.py and app.py, and
+with nothing of the checkout."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import urllib.request
+import venv
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.load.server import free_port
+from tests.waiting import wait_until
+
+LARGEST = 75 * 2**20  # bytes
+SHIPPED = {  # folder → patterns of the files in it that are installed
+    "app": ("**/*.py", ".streamlit/*", "**/*.conf", "**/*.css", "**/*.html", "**/*.js"),
+    "model": ("**/*.py",),
+    "assets": ("*.svg", "checkpoints/**/*", "examples/*", "vendor/*"),
+}
+USERS_OWN = "raise SystemExit('a file of the user was imported')"
+
+
+def tracked() -> list[str]:
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    command += [*SHIPPED, "*.py", "*.toml", "*.txt", "*.md", "LICENSE"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    """Built from a copy: setuptools writes into the folder that it builds from."""
+    copy, built = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("wheel")
+    for name in tracked():
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, copy / name)
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "-w", built, copy], check=True, capture_output=True)
+    (file,) = built.glob("headlight-*.whl")
+    return file
+
+
+@pytest.fixture(scope="module")
+def python(wheel, tmp_path_factory) -> Path:
+    """An environment that holds the wheel, and shares what it depends on with ours."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=False)
+    packages = Path(
+        sysconfig.get_path("purelib", "venv", vars={"base": str(folder), "platbase": str(folder)})
+    )
+    shared = [entry for entry in sys.path if Path(entry).name == "site-packages"]
+    (packages / "shared.pth").write_text("\n".join(shared))
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(packages)
+    return folder / ("Scripts" if os.name == "nt" else "bin") / "python"
+
+
+@pytest.fixture
+def desk(tmp_path) -> Path:
+    """A folder of a user, whose files are called like our folders."""
+    for name in ("model.py", "app.py"):
+        (tmp_path / name).write_text(USERS_OWN)
+    return tmp_path
+
+
+def test_it_holds_what_the_checkout_holds(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        inside = {name for name in archive.namelist() if ".dist-info/" not in name}
+    tracked_files = {*tracked()}
+    expected = {
+        file.relative_to(ROOT).as_posix()
+        for folder, patterns in SHIPPED.items()
+        for pattern in patterns
+        for file in (ROOT / folder).glob(pattern)
+        if file.relative_to(ROOT).as_posix() in tracked_files
+    }
+    assert inside == {f"headlight/{name}" for name in expected} | {"headlight.py"}
+    assert wheel.stat().st_size <= LARGEST
+
+
+def test_it_is_imported_beside_a_users_own_files(python, desk):
+    code = (
+        "import headlight\n"
+        "from headlight import load\n"
+        "load('copy').trace('a b c')\n"
+        "print(headlight.__file__)"
+    )
+    done = subprocess.run([python, "-c", code], cwd=desk, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).is_relative_to(python.parents[1])
+
+
+def test_its_command_writes_a_file(python, desk):
+    command = [python, "-m", "headlight", "trace", "copy", "a b", "--out", "weights.csv"]
+    done = subprocess.run(command, cwd=desk, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (desk / "weights.csv").read_text().startswith("sentence,attention,layer,head")
+
+
+@pytest.mark.browser
+def test_its_command_opens_the_app(python, desk, context):
+    with _running([python, "-m", "headlight"], desk) as address:
+        _expect_first_model(context, address)
+
+
+@pytest.mark.long
+@pytest.mark.browser
+def test_installed_into_an_empty_environment_it_opens_the_app(wheel, desk, context):
+    """With everything that it depends on, as pip brings it."""
+    folder = desk / "environment"
+    venv.create(folder, with_pip=True)
+    scripts = folder / ("Scripts" if os.name == "nt" else "bin")
+    subprocess.run([scripts / "python", "-m", "pip", "install", "-q", wheel], check=True)
+    with _running([scripts / "headlight"], desk) as address:
+        _expect_first_model(context, address)
+
+
+@contextmanager
+def _running(command: list, folder: Path) -> Iterator[str]:
+    port = free_port()
+    environment = os.environ | {"STREAMLIT_SERVER_HEADLESS": "true"}
+    server = subprocess.Popen([*command, "--port", str(port)], cwd=folder, env=environment)
+    address = f"http://127.0.0.1:{port}"
+
+    def answers() -> bool:
+        assert server.poll() is None, "the app ended by itself"
+        try:
+            return bool(urllib.request.urlopen(f"{address}/_stcore/health", timeout=1))
+        except OSError:
+            return False
+
+    try:
+        wait_until(answers)
+        yield address
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _expect_first_model(context, address: str) -> None:
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_selector(".st-key-head_grid canvas", timeout=60_000)
+    page.close()
