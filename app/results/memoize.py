@@ -26,8 +26,8 @@ SMALL_RESULT = 10_000  # bytes: roughly the size of a few numbers per head
 
 
 QUEUE = FairQueue(CORES)  # more sessions at once would only compete for the cores
-FILES = Lock()  # held by the one whose file is made
-LOOK = 0.2  # seconds between two looks whether who waits for it has left
+FILE_LOCK = Lock()  # held while a file for download is made
+CHECK_INTERVAL = 0.2  # seconds between two checks that whoever waits for a file is still there
 
 
 @contextmanager
@@ -35,22 +35,22 @@ def threads(model: torch.nn.Module, tokens: int, cores: int | None = None) -> It
     """This session's turn with a model, on one core for a short text: more threads would wait for
     each other at every small product, especially while a browser on the same machine is drawing.
 
-    Between the steps of what takes long others have their turns. A run that was stopped, by hand or
-    by a broken connection, ends at the next step. The run after it has the same model, and waits:
-    hooks of one would fire in the other.
+    Between the steps of long work others take their turns. A run that was stopped, by hand or by a
+    broken connection, ends at its next step. The run that follows it uses the same model and waits
+    for that; otherwise the hooks of one would fire in the other.
     """
     if QUEUE.is_mine:
         yield
         return
     is_large = tokens >= SHORT
-    taken = partial(_take_cores, cores or (CORES if is_large else 1))
+    on_turn = partial(_take_cores, cores or (CORES if is_large else 1))
     with ExitStack() as notice:
 
         def waits(ahead: int) -> None:
             notice.close()
             notice.enter_context(st.spinner(notices.queue_position(ahead)))
 
-        with QUEUE.turn(model, waits, large=is_large, taken=taken):
+        with QUEUE.turn(model, waits, large=is_large, on_turn=on_turn):
             notice.close()
             try:
                 with pausing(_give_way):
@@ -60,48 +60,51 @@ def threads(model: torch.nn.Module, tokens: int, cores: int | None = None) -> It
 
 
 def _take_cores(count: int) -> None:
-    torch.get_num_threads()  # a thread asks for the process's number once, and would forget its own
+    # A thread's first use of PyTorch takes over the number of the process. Asking brings that about
+    # now, so that it does not undo the next line.
+    torch.get_num_threads()
     torch.set_num_threads(count)
 
 
 def _give_way(done: int, total: int) -> None:
-    """Between two steps: ends the work of those who have left, and lets others compute."""
+    """Between two steps: end work whose user has left, and let others compute."""
     _end_if_left()
     QUEUE.pause(lambda ahead: _end_if_left())
 
 
 def _end_if_left() -> None:
-    """Ends a run of the script whose browser is gone, or has asked for another."""
+    """Ends a run whose browser has gone, or has asked for another run."""
     if context := get_script_run_ctx(suppress_warning=True):
         context.yield_check()
 
 
-class AskerLeft(Exception):
-    """Nobody waits any more for what is computed."""
+class SessionEnded(Exception):
+    """The session that asked for a file has ended."""
 
 
-def made(make: Callable[[], bytes]) -> Callable[[], bytes]:
-    """`make` for a file that this session may ask for, outside of its runs: one at a time, as each
-    takes a core, and memory. Where the session is gone it ends at the next pause."""
+def one_at_a_time(make: Callable[[], bytes]) -> Callable[[], bytes]:
+    """`make` for a file that this session may download, outside of a script run. Files of all
+    sessions are made one after another, since each takes a core and memory; one whose session has
+    ended is given up at its next pause."""
     session = get_script_run_ctx().session_id
 
     def end_if_left(done: int = 0, total: int = 0) -> None:
         if runtime.exists() and not runtime.get_instance().is_active_session(session):
-            raise AskerLeft
+            raise SessionEnded
 
-    def once() -> bytes:
-        with suppress(AskerLeft):
-            while not FILES.acquire(timeout=LOOK):
+    def make_in_turn() -> bytes:
+        with suppress(SessionEnded):
+            while not FILE_LOCK.acquire(timeout=CHECK_INTERVAL):
                 end_if_left()
             try:
                 with pausing(end_if_left):
                     pause()
                     return make()
             finally:
-                FILES.release()
+                FILE_LOCK.release()
         return b""
 
-    return once
+    return make_in_turn
 
 
 def is_out_of_memory(error: Exception) -> bool:

@@ -1,5 +1,5 @@
-"""A fair queue for forward passes: first come, first served, a few at a time. Long work gives its
-turn up between its steps, and short work goes before it."""
+"""A fair queue for forward passes: first come, first served, a few at a time. Long work gives up
+its turn between steps, and short work goes first."""
 
 import time
 from collections.abc import Callable, Hashable
@@ -7,26 +7,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Condition, get_ident
 
-LONG = 0.2  # seconds; work that takes longer gives way
-PATIENCE = 2.0  # seconds for which it does, before it comes first itself
+LONG = 0.2  # seconds; longer work gives way to others
+PATIENCE = 2.0  # seconds that long work gives way, before it goes first itself
 
 
 @dataclass(eq=False)
 class Work:
-    """What a thread has its turn for, or waits for.
+    """One computation, in its turn or waiting for one.
 
-    thing  what it computes with
-    large  whether it takes much memory
-    taken  called in its thread each time its turn has come
-    rank   the time at which it asked, later for long work: who has the least comes first
-    since  when its turn came
-    begun  whether it has had a turn: then it holds its thing, and its memory
-    long   whether it has been found to take long
+    resource  what it computes with, such as a view of a model
+    large     whether it needs much memory
+    on_turn   called in its thread whenever its turn begins
+    rank      the time at which it asked, later for long work; the lowest goes first
+    since     when its turn began
+    begun     whether it has had a turn; from then on it holds its resource and its memory
+    long      whether a turn of it has lasted longer than LONG
     """
 
-    thing: Hashable
+    resource: Hashable
     large: bool = False
-    taken: Callable[[], None] = lambda: None
+    on_turn: Callable[[], None] = lambda: None
     thread: int = field(default_factory=get_ident)
     rank: float = field(default_factory=lambda: time.monotonic())
     since: float = 0.0
@@ -35,9 +35,9 @@ class Work:
 
 
 class FairQueue:
-    """At most `at_once` threads compute, and never two with the same thing: not even while the one
-    that has begun has given its turn up. Of large works no more than `at_once` are under way. A
-    thread that has its turn may ask again inside."""
+    """At most `at_once` threads compute, and never two with the same resource, not even while the
+    first has given up its turn. No more than `at_once` large computations are under way. A thread
+    may ask again during its turn."""
 
     def __init__(self, at_once: int):
         self.at_once, self.changed = at_once, Condition()
@@ -52,19 +52,18 @@ class FairQueue:
     @contextmanager
     def turn(
         self,
-        thing: Hashable,
+        resource: Hashable,
         on_wait: Callable[[int], None] = lambda ahead: None,
         interval: float = 0.5,
         large: bool = False,
-        taken: Callable[[], None] = lambda: None,
+        on_turn: Callable[[], None] = lambda: None,
     ):
-        """The block, which computes with `thing`, runs when its turn has come, and `taken` is
-        called whenever it has. While it has not, `told` hears every so many seconds how many are
-        ahead."""
+        """Runs the block in its turn with the resource; `on_turn` is called whenever the turn
+        begins. Until then `on_wait` is called every `interval` seconds with the number ahead."""
         if self.is_mine:
             yield
             return
-        work = Work(thing, large, taken)
+        work = Work(resource, large, on_turn)
         with self.changed:
             self.waiting.append(work)
             self._admit()
@@ -74,9 +73,11 @@ class FairQueue:
         finally:
             self._end(work)
 
-    def pause(self, told: Callable[[int], None] = lambda ahead: None, every: float = 0.5) -> None:
-        """Between two steps of this thread's work: where that is long, short work goes before it,
-        and in turn others that are long. `told` as `turn` has it."""
+    def pause(
+        self, on_wait: Callable[[int], None] = lambda ahead: None, interval: float = 0.5
+    ) -> None:
+        """Called between two steps of this thread's work. If the work is long, short work goes
+        first, and long works take turns. `on_wait` and `interval` as in `turn`."""
         work, now = self.computing.get(get_ident()), time.monotonic()
         if work is None or not (work.long or now > work.since + LONG):
             return
@@ -90,7 +91,7 @@ class FairQueue:
                 self.computing[work.thread] = work
                 return
             self._admit()
-        self._wait(work, told, every)
+        self._wait(work, on_wait, interval)
 
     def _wait(self, work: Work, on_wait: Callable[[int], None], interval: float) -> None:
         while True:
@@ -100,7 +101,7 @@ class FairQueue:
                 before = [other for other in self.waiting if other.rank < work.rank]
                 ahead = len(self.computing) + len(before)
             on_wait(ahead)  # outside the lock: it may be slow, or raise to end the wait
-        work.taken()
+        work.on_turn()
 
     def _end(self, work: Work) -> None:
         with self.changed:
@@ -110,7 +111,7 @@ class FairQueue:
             self._admit()
 
     def _admit(self) -> None:
-        """Those whose turn has come compute."""
+        """Begin the turns that can begin."""
         while len(self.computing) < self.at_once and (work := self._next()):
             self.waiting.remove(work)
             self.computing[work.thread] = work
@@ -118,13 +119,13 @@ class FairQueue:
         self.changed.notify_all()
 
     def _next(self) -> Work | None:
-        """Of those who wait, who may compute next."""
-        under_way = [*self.computing.values(), *(one for one in self.waiting if one.begun)]
-        in_use = {one.thing for one in under_way}
-        is_full = sum(one.large for one in under_way) >= self.at_once
-        may = [
-            one
-            for one in self.waiting
-            if one.begun or not (one.thing in in_use or (one.large and is_full))
+        """The work whose turn is next, among those that may begin or go on."""
+        under_way = [*self.computing.values(), *(work for work in self.waiting if work.begun)]
+        in_use = {work.resource for work in under_way}
+        is_full = sum(work.large for work in under_way) >= self.at_once
+        eligible = [
+            work
+            for work in self.waiting
+            if work.begun or not (work.resource in in_use or (work.large and is_full))
         ]
-        return min(may, key=lambda one: one.rank, default=None)
+        return min(eligible, key=lambda work: work.rank, default=None)

@@ -47,7 +47,7 @@ def take_pack() -> None:
 def file_button(label: str, make, name: str, kind: str, **more) -> None:
     """A file that is made on demand."""
     st.download_button(
-        label, memoize.made(make), name, kind, key=f"take {name}", on_click="ignore",
+        label, memoize.one_at_a_time(make), name, kind, key=f"take {name}", on_click="ignore",
         icon=":material/download:", **more,
     )  # fmt: skip
 

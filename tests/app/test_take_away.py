@@ -239,7 +239,7 @@ def made(monkeypatch, session, make):
     with monkeypatch.context() as patch:
         context = SimpleNamespace(session_id=session)
         patch.setattr(memoize, "get_script_run_ctx", lambda: context)
-        return memoize.made(make)
+        return memoize.one_at_a_time(make)
 
 
 def test_files_are_made_one_at_a_time_and_who_waits_may_leave(connected, monkeypatch):

@@ -59,7 +59,7 @@ def test_two_never_compute_with_the_same_thing():
     def block(name):
         with turns.turn(name[0]):
             came.append(name)
-            together.append([work.thing for work in turns.computing.values()])
+            together.append([work.resource for work in turns.computing.values()])
             release.wait(10)
 
     with ThreadPoolExecutor(8) as pool:
@@ -157,7 +157,7 @@ def test_short_work_goes_before_long_between_its_steps(monkeypatch):
         with turns.turn(name):
             while not release.wait(0.0005):
                 with turns.changed:
-                    came.append((name, {work.thing for work in turns.waiting}))
+                    came.append((name, {work.resource for work in turns.waiting}))
                 clock.now += STEP
                 turns.pause()
 
@@ -257,12 +257,12 @@ def test_work_ends_at_a_pause_and_leaves_nothing_behind(always):
     def ends(name):
         with pytest.raises(Left), always.turn(name):
             come(always, pool, "b", waits)
-            always.pause(leaves, every=0.01)
+            always.pause(leaves, interval=0.01)
             pytest.fail("it went on")
 
     with ThreadPoolExecutor(4) as pool, releasing(release):
         pool.submit(ends, "a").result(10)
-        assert [work.thing for work in always.computing.values()] == ["b"] and not always.waiting
+        assert [work.resource for work in always.computing.values()] == ["b"] and not always.waiting
     assert not always.computing and not always.waiting
 
 
