@@ -1,49 +1,50 @@
-"""Long work in steps. Between two of them it may wait, be told of, or end.
+"""Pauses in long work: between two steps it may wait for others, report how far it is, or end.
 
-A model's layers, the batches of a sweep and the steps of decoding are such steps. What happens
-between them is up to whoever computes for many, and sets it by `pausing`; by itself nothing does.
+A model's layers, the batches of a sweep and the steps of decoding are such steps. `pause` alone
+does nothing; a program that serves many people says with `pausing` what happens there.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-Hear = Callable[[int, int], None]
+OnPause = Callable[[int, int], None]
 
 
 def _nothing(done: int, total: int) -> None:
     pass
 
 
-_heard: ContextVar[Hear] = ContextVar("heard", default=_nothing)  # each thread has its own
+_on_pause: ContextVar[OnPause] = ContextVar("on_pause", default=_nothing)  # one per thread
 
 
 def pause(done: int = 0, total: int = 0) -> None:
-    """Between two steps, `done` of `total`, where they are counted. Raises what ends the work."""
-    _heard.get()(done, total)
+    """Called between two steps, after `done` of `total` where they are counted. Raises whatever
+    ends the work."""
+    _on_pause.get()(done, total)
 
 
 @contextmanager
-def pausing(hear: Hear) -> Iterator[None]:
-    """`hear` is called at each pause in the block, before those of the blocks around it."""
-    outer = _heard.get()
+def pausing(on_pause: OnPause) -> Iterator[None]:
+    """Calls `on_pause` at each pause in the block, before those of the blocks around it."""
+    outer = _on_pause.get()
 
     def both(done: int, total: int) -> None:
-        hear(done, total)
+        on_pause(done, total)
         outer(done, total)
 
-    token = _heard.set(both)
+    token = _on_pause.set(both)
     try:
         yield
     finally:
-        _heard.reset(token)
+        _on_pause.reset(token)
 
 
 @contextmanager
 def unbroken() -> Iterator[None]:
-    """No pause in the block, which holds what others wait for."""
-    token = _heard.set(_nothing)
+    """No pauses in the block: it holds something that others wait for."""
+    token = _on_pause.set(_nothing)
     try:
         yield
     finally:
-        _heard.reset(token)
+        _on_pause.reset(token)

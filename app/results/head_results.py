@@ -16,7 +16,7 @@ from headlight.app.results.memoize import (
 from headlight.app.results.passes import as_trained, attention_of, donor_of, head_of, trace_of
 from headlight.app.state import catalog
 from headlight.app.state.catalog import ModelView
-from headlight.app.state.progress import told
+from headlight.app.state.progress import reporting
 from headlight.app.wording import formats, head_card
 from headlight.model.analysis import head_metrics
 from headlight.model.checkpoint import SHIPPED, parameters_sha256
@@ -47,7 +47,7 @@ def measured_of(view: ModelView, run: Run) -> dict[str, head_metrics.Measured]:
     traced = trace_of(view, run)
 
     def make():
-        with told("Measuring the heads"):
+        with reporting("Measuring the heads"):
             return head_metrics.measured(traced, attention_of(view, run))
 
     return memoize_pass(view, run, "measured", make, lambda result: SMALL_RESULT)
@@ -60,7 +60,7 @@ def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, head_metric
         longest = max(map(token_count, runs), default=0)
         with (
             threads(view.model, longest),
-            told("Measuring the heads on the example sentences"),
+            reporting("Measuring the heads on the example sentences"),
         ):
             each = []
             for run in runs:
@@ -144,7 +144,7 @@ def clearest_in(
         key = "counts", habit.needs_alignment, habit.number == RARE and tuple(runs)
         return memoize_pass(view, run, key, make, lambda result: SMALL_RESULT)
 
-    with told("Measuring the heads on each sentence"):
+    with reporting("Measuring the heads on each sentence"):
         each = [counts(*both) for both in zip(runs, examples, strict=True)]
     return clearest(each, habit, kind, layer, head)
 

@@ -6,7 +6,7 @@ import torch
 from headlight.app.results.memoize import memoize_pass
 from headlight.app.results.passes import trace_of
 from headlight.app.state.catalog import ModelView
-from headlight.app.state.progress import told
+from headlight.app.state.progress import reporting
 from headlight.model.analysis import architecture, residual
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import embeddings_of
@@ -27,7 +27,7 @@ def lens_of(
     traced = trace_of(view, run, written)
 
     def make():
-        with told("Reading the residual stream"):
+        with reporting("Reading the residual stream"):
             return residual.lens(view.model, traced, rows)
 
     return memoize_pass(view, run, ("lens", written, str(rows)), make, lambda result: result.nbytes)

@@ -10,7 +10,7 @@ import numpy as np
 from headlight.app.results.memoize import SMALL_RESULT, memoize, memoize_pass, threads
 from headlight.app.state import catalog
 from headlight.app.state.catalog import ModelView
-from headlight.app.state.progress import told
+from headlight.app.state.progress import reporting
 from headlight.model.analysis import finite, leak, positions
 from headlight.model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
 from headlight.model.analysis.reading import LabelledWeights, Reading
@@ -44,14 +44,14 @@ def trace_of(view: ModelView, run: Run, written: bool = False) -> Trace | LongTr
         if is_whole(view, run):
             with suppress(TooLarge):
                 return _trace(view, run, written)
-        with told("Running the model on a long text"):
+        with reporting("Running the model on a long text"):
             return view.checkpoint.long_trace_run(run, donor_of(view, run), written)
 
     return memoize_pass(view, run, ("trace", written), make, lambda result: result.nbytes)
 
 
 def _trace(view: ModelView, run: Run, written: bool) -> Trace:
-    with told("Running the model"):
+    with reporting("Running the model"):
         return view.checkpoint.trace_run(run, donor_of(view, run), written)
 
 
@@ -120,7 +120,7 @@ def target_of(
     def make():
         donor = donor_of(view, Run((), other=other))
         tokens = len(view.tokenizer.encode(text).ids)
-        with threads(view.model, tokens), told("Writing the target"):
+        with threads(view.model, tokens), reporting("Writing the target"):
             return view.checkpoint.translate(text, masks, pad_to, changes, other, donor)
 
     weights = view.name, view.step, view.device, view.stamp
@@ -134,7 +134,7 @@ def generation_of(view: ModelView, run: Run, how: How, beginning: Sequence[int] 
     run = replace(run, texts=(run.texts[0], *(NO_TEXT for _ in run.texts[1:])))
 
     def make():
-        with told("Writing"):
+        with reporting("Writing"):
             return view.checkpoint.generate(run, how, beginning, donor=donor_of(view, run))
 
     key = "generated", how, tuple(beginning)

@@ -7,7 +7,7 @@ import torch
 from headlight.app.results.memoize import SMALL_RESULT, memoize, memoize_pass, threads, total_bytes
 from headlight.app.results.passes import trace_of, whole_trace_of
 from headlight.app.state.catalog import ModelView
-from headlight.app.state.progress import told
+from headlight.app.state.progress import reporting
 from headlight.model.analysis import positions
 from headlight.model.families.rotary import angles
 from headlight.model.probing.position_tables import full_table
@@ -42,7 +42,7 @@ def effect_of(view: ModelView, run: Run, kind: str, shift: int) -> positions.Pos
     shift, before = shift if kind == "shifted" else 0, whole_trace_of(view, run)
 
     def make():
-        with told("Running the model under other positions"):
+        with reporting("Running the model under other positions"):
             return positions.effect(view.model, before, kind, shift)
 
     return memoize_pass(
@@ -61,7 +61,7 @@ def written_under(view: ModelView, text: str, kind: str, shift: int) -> str:
     def make():
         changes = positions.with_positions(Run(()), kind, shift).changes
         tokens = len(view.tokenizer.encode(text).ids)
-        with threads(view.model, tokens), told("Writing the target"):
+        with threads(view.model, tokens), reporting("Writing the target"):
             target = view.checkpoint.translate(text, changes=changes)
             return view.tokenizer.target.decode(target.ids)
 
@@ -76,7 +76,7 @@ def reordered_of(
     order = positions.swap(len(run.texts[0].ids), first, second)
 
     def make():
-        with told("Running the model on both orders"):
+        with reporting("Running the model on both orders"):
             return positions.reordered(view.model, run, order, kind)
 
     return memoize_pass(

@@ -4,7 +4,7 @@ from headlight.app.results import memoize
 from headlight.app.results.memoize import CORES, SHORT, SMALL_RESULT, threads, token_count
 from headlight.app.results.passes import donor_of
 from headlight.app.state.catalog import ModelView
-from headlight.app.state.progress import told
+from headlight.app.state.progress import reporting
 from headlight.app.wording import change_texts
 from headlight.model.probing.run import Run
 from headlight.model.probing.sweeps import Score, Sweep, changes_of
@@ -31,7 +31,7 @@ def sweep_of(
     known = memoize.results_cache().known(key)
     if known is None or (further and known.missing):
         # Its batches keep all cores at work.
-        with threads(view.model, token_count(run), CORES), told("One change at a time"):
+        with threads(view.model, token_count(run), CORES), reporting("One change at a time"):
             donor = donor_of(view, run)
             known = next(view.checkpoint.sweeping(run, name, score, donor, known))
         memoize.results_cache().put(key, known, SMALL_RESULT + known.nbytes)

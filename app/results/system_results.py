@@ -9,7 +9,7 @@ import torch
 
 from headlight.app.results.memoize import SMALL_RESULT, memoize_pass
 from headlight.app.state.catalog import ModelView
-from headlight.app.state.progress import told
+from headlight.app.state.progress import reporting
 from headlight.model.analysis import family, lineage
 from headlight.model.presets import GENERATOR
 from headlight.model.probing.reference import Reference, ReferenceTrace
@@ -31,7 +31,7 @@ def family_of(view: ModelView, run: Run) -> dict:
     def make():
         src, tgt = ids_of(view.model, read_of(view.model, run))
         models = _members(len(view.tokenizer), config.max_length)
-        with told("Measuring the differences"), torch.no_grad():
+        with reporting("Measuring the differences"), torch.no_grad():
             return family.measure(models, src, tgt) | {"tokens": src.shape[1]}
 
     return memoize_pass(view, run, "family", make, lambda result: 10 * SMALL_RESULT)
@@ -50,7 +50,7 @@ def lineage_of(view: ModelView, run: Run) -> dict[str, lineage.SwapEffect]:
     def make():
         text, *_ = read_of(view.model, run).values()
         models = _lineage(len(view.tokenizer), view.model.config.max_length)
-        with told("Measuring the differences"):
+        with reporting("Measuring the differences"):
             return lineage.effects(models, torch.tensor([text.ids]), text.tokens)
 
     def size(effects):

@@ -4,7 +4,7 @@ from headlight.app.results.memoize import CORES, SMALL_RESULT, memoize_pass
 from headlight.app.results.passes import donor_of, whole_trace_of
 from headlight.app.results.sweep_results import check_removals
 from headlight.app.state.catalog import ModelView
-from headlight.app.state.progress import told
+from headlight.app.state.progress import reporting
 from headlight.model.analysis import alignment
 from headlight.model.analysis.alignment import HeadAlignment, WordWeights
 from headlight.model.analysis.attribution import Attribution, attribution
@@ -30,7 +30,7 @@ def influence_of(view: ModelView, run: Run) -> WordWeights:
     check_removals(view, run)
 
     def make():
-        with told(REMOVALS):
+        with reporting(REMOVALS):
             given = view.checkpoint.given(run, donor_of(view, run))
             return alignment.of_influence(view.model, run, given)
 
@@ -71,7 +71,7 @@ def attribution_of(
 
     def make():
         given = view.checkpoint.given(run, donor_of(view, run))
-        with told(REMOVALS):
+        with reporting(REMOVALS):
             return attribution(
                 view.model, run, score.position, score.wanted, head, score.against, given
             )

@@ -36,7 +36,7 @@ def errors_as_messages() -> Iterator[None]:
         with memory_errors_as_messages():
             yield
     except Stopped:
-        progress.stopped(notices.STOPPED, "go_on", go_on)
+        progress.stopped_line(notices.STOPPED, "go_on", go_on)
     except NothingToShow:
         pass
     except catalog.UnreadableModel as error:

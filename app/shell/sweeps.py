@@ -86,7 +86,7 @@ def sweep_of(view: ModelView, run: Run, name: str, score: Score = Score()) -> Sw
 
     @st.fragment(run_every=PAUSE)
     def going_on() -> None:
-        bar = progress.line(f"stop_{name}", stop, (True,))
+        bar = progress.progress_line(f"stop_{name}", stop, (True,))
         # The first call is part of drawing the page, which must not wait.
         further = next(rounds) > 0 and not is_stopped()
         now = sweep_results.sweep_of(view, run, name, score, further)
@@ -99,7 +99,7 @@ def sweep_of(view: ModelView, run: Run, name: str, score: Score = Score()) -> Sw
 
     if swept.missing and is_stopped():
         so_far = change_texts.so_far(len(swept.changes), swept.missing)
-        progress.stopped(so_far, f"go_on_{name}", stop, (False,))
+        progress.stopped_line(so_far, f"go_on_{name}", stop, (False,))
     elif swept.missing:
         going_on()
     return swept

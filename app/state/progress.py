@@ -1,5 +1,4 @@
-"""How far long work is: one line that says so, with Stop. The next one, where it was stopped, goes
-on."""
+"""Progress of long work: one line with a Stop button, and afterwards a way to go on."""
 
 import itertools
 import time
@@ -12,76 +11,78 @@ import streamlit as st
 
 from headlight.model.pause import pausing
 
-AFTER, EVERY = 0.5, 0.2  # seconds: of work that is not told of, and between two changes of the line
+DELAY, INTERVAL = 0.5, 0.2  # seconds before the line appears, and between two updates of it
 
 
-def line(key: str, on_stop: Callable, args: tuple = ()):
-    """Draw it; gives what `progress(share, text)` of is called."""
+def progress_line(key: str, on_stop: Callable, args: tuple = ()):
+    """Draw the line; returns its progress bar."""
     with st.container(horizontal=True, vertical_alignment="center"):
         bar = st.progress(0.0)
         st.button("Stop", key=key, on_click=on_stop, args=args)
     return bar
 
 
-def stopped(text: str, key: str, on_go_on: Callable, args: tuple = ()) -> None:
-    """Draw what became of work that was stopped, in words, and how it goes on."""
+def stopped_line(text: str, key: str, on_go_on: Callable, args: tuple = ()) -> None:
+    """Draw a line on work that was stopped, with a button to go on."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(text, width="content")
         st.button("Go on", key=key, on_click=on_go_on, args=args)
 
 
 @dataclass
-class Asker:
-    """Who waits for what this thread computes.
+class Observer:
+    """The page that waits for what this thread computes.
 
-    stop    a callback of Stop
-    refuse  raises what ends the work, where it was stopped before
+    on_stop           callback of the Stop button
+    raise_if_stopped  ends work that the user has stopped
     """
 
-    stop: Callable[[], None]
-    refuse: Callable[[], None]
-    lines: Iterator[int] = field(default_factory=itertools.count)
+    on_stop: Callable[[], None]
+    raise_if_stopped: Callable[[], None]
+    line_numbers: Iterator[int] = field(default_factory=itertools.count)
 
 
-_asker: ContextVar[Asker | None] = ContextVar("asker", default=None)
+_observer: ContextVar[Observer | None] = ContextVar("observer", default=None)
 
 
 @contextmanager
-def asked_by(asker: Asker) -> Iterator[None]:
-    token = _asker.set(asker)
+def observed_by(observer: Observer) -> Iterator[None]:
+    token = _observer.set(observer)
     try:
         yield
     finally:
-        _asker.reset(token)
+        _observer.reset(token)
 
 
 @contextmanager
-def told(text: str) -> Iterator[None]:
-    """What the block computes, in words, is told to the asker from AFTER seconds on."""
-    work = _Work(text, _asker.get())
-    with pausing(work.hear):
+def reporting(text: str) -> Iterator[None]:
+    """Show the observer how far the block is, described by `text`, once it takes longer than
+    DELAY."""
+    report = _Report(text, _observer.get())
+    with pausing(report.update):
         try:
             yield
         finally:
-            if work.box:
-                work.box.empty()
+            if report.box:
+                report.box.empty()
 
 
-class _Work:
-    def __init__(self, text: str, asker: Asker | None):
-        self.text, self.asker, self.box, self.bar = text, asker, None, None
-        self.next, self.done, self.total = time.monotonic() + AFTER, 0, 0
+class _Report:
+    def __init__(self, text: str, observer: Observer | None):
+        self.text, self.observer, self.box, self.bar = text, observer, None, None
+        self.next_update, self.done, self.total = time.monotonic() + DELAY, 0, 0
 
-    def hear(self, done: int, total: int) -> None:
+    def update(self, done: int, total: int) -> None:
         if total:
             self.done, self.total = done, total
-        if self.asker is None or time.monotonic() < self.next:
+        if self.observer is None or time.monotonic() < self.next_update:
             return
-        self.asker.refuse()
+        self.observer.raise_if_stopped()
         if self.box is None:
             self.box = st.empty()
             with self.box.container():
-                self.bar = line(f"stop_work_{next(self.asker.lines)}", self.asker.stop)
+                key = f"stop_work_{next(self.observer.line_numbers)}"
+                self.bar = progress_line(key, self.observer.on_stop)
         text = f"{self.text} {self.done:,} of {self.total:,}" if self.total else self.text
         self.bar.progress(self.done / max(self.total, 1), text)
-        self.next = time.monotonic() + EVERY
+        self.next_update = time.monotonic() + INTERVAL

@@ -75,7 +75,7 @@ def running(page: str) -> Iterator[None]:
     token = _notes.set(notes)
     try:
         settle(page)
-        with progress.asked_by(progress.Asker(stop, _refuse)):
+        with progress.observed_by(progress.Observer(stop, _raise_if_stopped)):
             yield
         notes |= {"connection": connection, "reads": values()["model"]}
     finally:
@@ -83,21 +83,21 @@ def running(page: str) -> Iterator[None]:
 
 
 def stop() -> None:
-    """End what takes long in what is asked for by now, in a callback."""
-    memo()["stopped"] = _asked_for()
+    """A callback: stop long work on what the settings ask for now."""
+    memo()["stopped"] = _current_request()
 
 
 def go_on() -> None:
-    """Let it take long after all, in a callback."""
+    """A callback: do the work that was stopped."""
     memo().pop("stopped", None)
 
 
-def _refuse() -> None:
-    if memo().get("stopped") == _asked_for():
+def _raise_if_stopped() -> None:
+    if memo().get("stopped") == _current_request():
         raise Stopped
 
 
-def _asked_for() -> tuple:
+def _current_request() -> tuple:
     return memo()["page"], dict(values())
 
 
