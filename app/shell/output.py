@@ -8,13 +8,10 @@ import streamlit as st
 
 from headlight.app import selection
 from headlight.app.results import passes
-from headlight.app.shell.layout import concerns, row
-from headlight.app.shell.state_strip import draw_badges, draw_undo
+from headlight.app.shell.layout import concerns
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.catalog import ModelView
-from headlight.app.state.options import DIFFERENCE, TO_OTHER
-from headlight.app.state.pages import HOME, Page
-from headlight.app.wording import change_texts, formats, notices, output_texts
+from headlight.app.wording import formats, notices, output_texts
 from headlight.model.probing.changes import CannotChange, written
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import CannotRead
@@ -29,16 +26,18 @@ def draw_not_finite() -> None:
                 messages.show_message(notices.not_finite(*problems))
 
 
-def draw_output(page: Page) -> None:
-    """The model's output, and badges for what differs from the model as trained."""
-    with row("answer"):
-        title, text = _output()
-        if title:
-            st.markdown(f"**{formats.escaped(title)}**", width="content")
-        if concerns("target"):
-            widgets.draw(
-                "target", widget_options={"placeholder": text, "label_visibility": "collapsed"}
-            )
+def draw_output() -> None:
+    """The model's output; for a translation, a menu in which the target is edited."""
+    title, text = _output()
+    if not title:
+        return
+    label = f"**{formats.escaped(title)}:** {formats.escaped(text)}"
+    if not concerns("target"):
+        st.markdown(label, width="content")
+        return
+    with st.popover(label, type="tertiary", help="Edit the target, or translate again", key="output"):
+        widgets.draw("target", widget_options={"placeholder": text})
+        with st.container(horizontal=True):
             if not session.values()["target"] and text:
                 st.button(
                     "Edit",
@@ -49,34 +48,28 @@ def draw_output(page: Page) -> None:
                     key="edit_target",
                 )
             st.button(
-                "Translate again",
+                "Translate again with the current settings",
                 icon=":material/translate:",
                 on_click=selection.translate_under_masks,
-                help="Decodes with the masks as they are; the decoder reads the result.",
+                help="The decoder then reads the result.",
                 key="translate_again",
             )
-            if concerns("hold"):
-                widgets.draw("hold", widget_options={"width": "content"})
-        elif text:
-            st.markdown(formats.escaped(text), width="content")
-        draw_badges()
-        if len(session.history().lines) > 1:
-            draw_undo()
-    if concerns("shows"):
-        # The page says why.
-        with row("effect"), suppress(CannotChange, CannotRead, messages.NothingToShow):
-            shows = widgets.draw(
-                "shows", widget_options={"label_visibility": "collapsed", "width": "content"}
-            )
-            if shows in (DIFFERENCE, TO_OTHER) and page.key != HOME:
-                st.caption(change_texts.NO_DIFFERENCE, width="content")
-            if text and session.values()["changes"]:
-                _effect()
-            elif text and session.context().has_other:
-                _other()
+        if concerns("hold"):
+            widgets.draw("hold")
 
 
-def _other() -> None:
+def effect() -> str:
+    """What the changes, or the other run, do to the output, in Markdown; "" without any."""
+    with suppress(CannotChange, CannotRead, messages.NothingToShow):  # the page says why
+        if concerns("shows") and _output()[1]:
+            if session.values()["changes"]:
+                return _effect()
+            if session.context().has_other:
+                return _other()
+    return ""
+
+
+def _other() -> str:
     """The output of the other run's model for its own text. Neither run need be drawn with its own
     output as target: that may be typed, or come from another training step."""
     run = selection.other_run()
@@ -92,7 +85,7 @@ def _other() -> None:
         shown = formats.escaped(
             output_texts.output(view, run, partial(passes.trace_of, view, run))[1]
         )
-    st.markdown(f"Other run: {shown}", width="content")
+    return f"Other run: {shown}"
 
 
 def _written(view: ModelView, line: str, run: Run) -> str:
@@ -102,14 +95,14 @@ def _written(view: ModelView, line: str, run: Run) -> str:
     return view.tokenizer.target.decode(ids)
 
 
-def _effect() -> None:
+def _effect() -> str:
     """The effect of the changes on the model's output, and on the probability of the target."""
     run = selection.run(changed=True)
     view = selection.view(run)
     plain = replace(run, changes=(), other=None)
     if view.checkpoint.writes:
         texts = (_written(view, session.values()["line"], version) for version in (plain, run))
-        st.markdown(formats.with_differences(*texts), width="content")
+        shown = formats.with_differences(*texts)
     else:
         now, before = (
             formats.escaped(
@@ -117,12 +110,13 @@ def _effect() -> None:
             )
             for version in (run, plain)
         )
-        st.markdown(f"{now}, before {before}", width="content")
-    if not view.checkpoint.classes:
-        now, before = (passes.log_probability(view, version) for version in (run, plain))
-        side = passes.trace_of(view, run).predicted.title
-        text = f"log-probability of the {side} **{now:.2f}** ({now - before:+.2f})"
-        st.markdown(text.replace("-", "−").replace("log−", "log-"), width="content")
+        shown = f"{now}, before {before}"
+    if view.checkpoint.classes:
+        return shown
+    now, before = (passes.log_probability(view, version) for version in (run, plain))
+    side = passes.trace_of(view, run).predicted.title
+    text = f"log-probability of the {side} **{now:.2f}** ({now - before:+.2f})"
+    return f"{shown} · " + text.replace("-", "−").replace("log−", "log-")
 
 
 def _output() -> tuple[str, str]:

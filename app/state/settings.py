@@ -152,8 +152,8 @@ SETTINGS = {
             "Source sentence",
             "",
             "area",
-            "What the encoder reads. Ctrl+Enter, or a click elsewhere, runs the model. Several "
-            "lines are offered as a list. What stands after a tab is taken for the target.",
+            "What the encoder reads. Enter runs the model, Shift+Enter begins a line. Several lines "
+            "are offered as a list. What stands after a tab is taken for the target.",
             opens=lambda context: (context.catalog.examples(context["model"]) or [""])[0],
             name="the source",
             run=True,
@@ -424,10 +424,10 @@ SETTINGS = {
         ),
         Setting(
             "projector",
-            "Projector",
+            "Present",
             False,
             "toggle",
-            "Large letters and thick lines, to be read from the last row.",
+            "The picture alone, with letters to be read from the last row. Esc leaves it.",
         ),
         *PAGE_SETTINGS,
     )
