@@ -52,7 +52,7 @@ STYLE = f"""
 .stMainBlockContainer h4 {{ font-size: 1.15rem; padding: 0.2rem 0; }}
 
 .st-key-top_bar {{ font-size: {SMALL}; }}
-.st-key-bar, .st-key-state, .st-key-page {{ flex-wrap: nowrap; align-items: center; gap: 0.5rem; }}
+.st-key-bar, .st-key-state, .st-key-page {{ gap: 0.5rem; }}
 .st-key-bar {{ height: {BAR}px; }}
 .st-key-state {{ height: {STATE}px; }}
 .st-key-page {{ height: {ROW_OF_PAGE}px; }}
@@ -60,14 +60,9 @@ STYLE = f"""
   margin: 0 -1rem; padding: 0 1rem; width: calc(100% + 2rem); max-width: none;
   background: light-dark(#f5f6f8, #22211f);
 }}
-.st-key-menu, .st-key-views, .st-key-picker, .st-key-page_menus, .st-key-page > .st-key-controls {{
-  flex: none; width: auto; flex-wrap: nowrap; align-items: center; gap: 0.3rem;
-}}
-.st-key-page > .st-key-controls {{ flex: 0 1 auto; min-width: 0; }}
-.st-key-page_menus {{ margin-left: auto; }}
 .st-key-menu {{ gap: 0; }}
-.st-key-menu svg {{ display: block; width: 118px; height: 26px; margin-right: 0.5rem; }}
-.st-key-texts {{ flex: 1 1 0; min-width: 0; flex-wrap: nowrap; align-items: center; gap: 0.4rem; }}
+.hl-logo {{ display: block; width: 118px; height: 26px; }}
+.st-key-texts {{ gap: 0.4rem; }}
 .st-key-texts > .st-key-source {{ flex: 1 1 0; min-width: 6rem; }}
 .st-key-top_bar :is(p, label, input, button, textarea, [data-baseweb]) {{ font-size: {SMALL}; }}
 .st-key-top_bar p {{ white-space: nowrap; margin: 0; }}
@@ -82,12 +77,15 @@ STYLE = f"""
   border: 1px solid color-mix(in srgb, currentColor 22%, transparent); border-radius: 0.5rem;
   gap: 0; padding: 0 2px;
 }}
-.st-key-top_bar button, .st-key-top_bar [data-baseweb="select"] > div {{
+.st-key-top_bar :is(button, .react-aria-ComboBox, .react-aria-ComboBox > div) {{
   min-height: {CONTROL}px; height: {CONTROL}px; padding-block: 0; white-space: nowrap;
 }}
-.st-key-state button, .st-key-state [data-baseweb="select"] > div {{
+.st-key-top_bar .react-aria-ComboBox input {{ height: {CONTROL - 2}px; padding-right: 0; }}
+.st-key-state :is(button, .react-aria-ComboBox, .react-aria-ComboBox > div) {{
   min-height: {STATE - 4}px; height: {STATE - 4}px;
 }}
+.st-key-state .react-aria-ComboBox input {{ height: {STATE - 6}px; }}
+.st-key-bar label .stTooltipIcon {{ display: none; }}
 .st-key-top_bar textarea {{
   field-sizing: content; min-height: 0; height: auto !important; max-height: {CONTROL}px;
   padding-block: 0.3rem;
@@ -95,10 +93,9 @@ STYLE = f"""
 .st-key-top_bar .st-key-source:focus-within {{ z-index: 20; }}
 .st-key-top_bar textarea:focus {{ max-height: 8rem; }}
 .st-key-texts > .st-key-source {{ height: {CONTROL}px; overflow: visible; }}
-.st-key-state .stMarkdown, .st-key-state [data-testid="stCaptionContainer"] {{ white-space: nowrap; }}
+.st-key-state :is(.stMarkdown, [data-testid="stCaptionContainer"]) {{ white-space: nowrap; }}
 .st-key-output button {{ max-width: 28rem; }}
 .st-key-output button p {{ overflow: hidden; text-overflow: ellipsis; }}
-.st-key-state [data-testid="stSlider"] {{ padding: 0; }}
 
 .st-key-body {{ align-items: flex-start; }}
 .st-key-body > :has(> .st-key-content) {{ flex: 1 1 0; min-width: 0; }}
@@ -169,9 +166,10 @@ BAR_STYLE = f"""
 # The style of every page. The bar's wrapper is sticky, because the bar itself would scroll away
 # (Streamlit 1.67).
 DOCUMENT_STYLE = STYLE + STALE_STYLE + BAR_STYLE + RESERVED_STYLE + NARROW_STYLE
-# Present: state, texts, finding and picture alone; B lays the bar over the picture, P the panel (see
-# browser_events).
+# Present: state, texts, finding and picture alone. B lays the bar over the picture and P the panel,
+# see browser_events.
 PRESENT_STYLE = f"""
+:root {{ --hl-present: 1; --hl-tiles: none; }}
 html {{ font-size: 20px !important; }}
 .st-key-bar, .st-key-page, .st-key-body > :has(> .st-key-panel) {{ display: none; }}
 .st-key-top_bar, .st-key-top_bar :is(p, label, input, button, textarea, [data-baseweb]) {{
@@ -180,7 +178,9 @@ html {{ font-size: 20px !important; }}
 .st-key-state {{ height: 36px; }}
 .st-key-finding p {{ font-size: 28px; }}
 [data-bar] :is(.st-key-bar, .st-key-page) {{ display: flex; }}
-[data-bar] [data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{ position: fixed; inset: 0 0 auto; }}
+[data-bar] [data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{
+  position: fixed; inset: 0 0 auto;
+}}
 [data-panel] .st-key-body > :has(> .st-key-panel) {{
   display: block; position: fixed; right: 0; top: 36px; bottom: 0; z-index: 6; padding: 1rem;
   background: light-dark({PAPER["light"]}, {PAPER["dark"]});

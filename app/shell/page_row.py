@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app import selection
 from headlight.app.results import passes
-from headlight.app.shell import edits, sweeps
+from headlight.app.shell import sweeps
 from headlight.app.shell.layout import draw_where_open, row
 from headlight.app.shell.what_if import OTHER_RUN, draw_minimal_pairs, draw_ready_made
 from headlight.app.state import messages, session, widgets
@@ -38,11 +38,13 @@ def draw_title(page: Page) -> PageRow:
     with row("page"):
         st.title(page.group if page.view else page.title, anchor=False, width="content")
         if len(views) > 1:
-            with row("views"):
+            with row("views", "content"):
                 for view in views:
                     label = f"**{view.view}**" if view == page else view.view
                     st.page_link(view.file, label=label, help=view.help)
-        return PageRow(row("picker"), row("controls"), row("page_menus"))
+        picker, controls = row("picker", "content"), row("controls", "content")
+        st.space("stretch")
+        return PageRow(picker, controls, row("page_menus", "content"))
 
 
 def draw_picker(page: Page) -> None:

@@ -15,8 +15,8 @@ FOLD = '<details class="hl-fold"><summary>Controls</summary></details>'
 
 def draw_menu(logo: str, page: Page) -> None:
     """The pages. They come before the page itself: one can leave a page that takes long."""
-    with row("menu"):
-        st.html(logo)
+    with row("menu", "content"):
+        st.html(logo, width="content")
         for group, pages in GROUPS.items():
             st.page_link(pages[0].file, label=f"**{group}**" if group == page.group else group)
 

@@ -126,7 +126,7 @@ SETTINGS = {
             "step",
             "Training step",
             FINAL,
-            "steps",
+            "select",
             "The same sentence and head, earlier in training.",
             options=_steps,
             concerns=lambda context: len(_steps(context)) > 1,
@@ -134,6 +134,7 @@ SETTINGS = {
             run=True,
             header="step {}",
             badge="Step {}",
+            look={"format_func": lambda step: f"step: {step}"},
         ),
         Setting(
             "hold",
@@ -152,8 +153,8 @@ SETTINGS = {
             "Source sentence",
             "",
             "area",
-            "What the encoder reads. Enter runs the model, Shift+Enter begins a line. Several lines "
-            "are offered as a list. What stands after a tab is taken for the target.",
+            "What the encoder reads. Enter runs the model, Shift+Enter begins a new line. Several "
+            "lines are offered as a list. What stands after a tab is taken for the target.",
             opens=lambda context: (context.catalog.examples(context["model"]) or [""])[0],
             name="the source",
             run=True,

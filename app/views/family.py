@@ -13,7 +13,6 @@ from headlight.model.analysis.family import LAYERS, SIZES
 from headlight.model.presets import PRESETS, parameters
 from headlight.model.provenance import SOURCES
 
-
 projector = session.values()["projector"]
 controls = frame.controls()
 measured = system_results.family_of(*selection.default_run())

@@ -10,7 +10,6 @@ from headlight.app.state import session, widgets
 from headlight.app.wording import system_texts
 from headlight.model.analysis.lineage import LINE, N_KEY_HEADS, SIZES
 
-
 projector = session.values()["projector"]
 controls = frame.controls()
 effects = system_results.lineage_of(*selection.default_run())
