@@ -65,7 +65,7 @@ STYLE = f"""
 .st-key-texts {{ gap: 0.4rem; }}
 .st-key-texts > .st-key-source {{ flex: 1 1 0; min-width: 6rem; }}
 .st-key-top_bar :is(p, label, input, button, textarea, [data-baseweb]) {{ font-size: {SMALL}; }}
-.st-key-top_bar p {{ white-space: nowrap; margin: 0; }}
+.st-key-top_bar p {{ white-space: nowrap; margin: 0; line-height: 1.3; }}
 .st-key-top_bar [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
 .st-key-top_bar h1 {{ font-size: 1.25rem; padding: 0; white-space: nowrap; }}
 .st-key-top_bar a[data-testid="stPageLink-NavLink"] {{ padding: 0.1rem 0.45rem; min-height: 0; }}
@@ -93,7 +93,9 @@ STYLE = f"""
 .st-key-top_bar .st-key-source:focus-within {{ z-index: 20; }}
 .st-key-top_bar textarea:focus {{ max-height: 8rem; }}
 .st-key-texts > .st-key-source {{ height: {CONTROL}px; overflow: visible; }}
-.st-key-state :is(.stMarkdown, [data-testid="stCaptionContainer"]) {{ white-space: nowrap; }}
+.st-key-state :is(.stMarkdown, [data-testid="stCaptionContainer"]) {{
+  white-space: nowrap; margin: 0; padding: 0;
+}}
 .st-key-output button {{ max-width: 28rem; }}
 .st-key-output button p {{ overflow: hidden; text-overflow: ellipsis; }}
 
@@ -107,6 +109,7 @@ STYLE = f"""
 }}
 .st-key-panel :is(p, li, label) {{ font-size: 0.88rem; }}
 .st-key-content {{ gap: 0.3rem; }}
+.st-key-walk_row :is(p, label, input, button) {{ font-size: {SMALL}; }}
 .st-key-finding:not(:empty) {{ min-height: {FINDING}px; }}
 .st-key-finding p {{ font-size: {FINDING_LETTERS}px; line-height: 1.3; margin: 0; }}
 .st-key-block p {{ font-size: 0.87rem; line-height: 1.45; }}

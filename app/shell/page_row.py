@@ -81,4 +81,4 @@ def draw_menus(page: Page) -> None:
 def _draw_score() -> None:
     with suppress(messages.NothingToShow, CannotChange, CannotRead):  # the page says why
         run = selection.run()
-        sweeps.draw_score(passes.trace_of(selection.view(run), run))
+        sweeps.draw_score(passes.trace_of(selection.view(run), run), labels="visible")
