@@ -53,9 +53,9 @@ STYLE = f"""
 
 .st-key-top_bar {{ font-size: {SMALL}; }}
 .st-key-bar, .st-key-state, .st-key-page {{ gap: 0.5rem; }}
-.st-key-bar {{ height: {BAR}px; }}
-.st-key-state {{ height: {STATE}px; }}
-.st-key-page {{ height: {ROW_OF_PAGE}px; }}
+.stHorizontalBlock.st-key-bar {{ height: {BAR}px; }}
+.stHorizontalBlock.st-key-state {{ height: {STATE}px; }}
+.stHorizontalBlock.st-key-page {{ height: {ROW_OF_PAGE}px; }}
 .st-key-state {{
   margin: 0 -1rem; padding: 0 1rem; width: calc(100% + 2rem); max-width: none;
   background: light-dark(#f5f6f8, #22211f);
@@ -90,13 +90,16 @@ STYLE = f"""
   field-sizing: content; min-height: 0; height: auto !important; max-height: {CONTROL}px;
   padding-block: 0.3rem;
 }}
-.st-key-top_bar .st-key-source:focus-within {{ z-index: 20; }}
-.st-key-top_bar textarea:focus {{ max-height: 8rem; }}
 .st-key-texts > .st-key-source {{ height: {CONTROL}px; overflow: visible; }}
+.st-key-source [data-testid="InputInstructions"] {{ display: none; }}
+/* While one types it is as wide as the sentence needs, over its neighbours. */
+.st-key-texts > .st-key-source:focus-within {{ z-index: 20; margin-left: -7rem; }}
+.st-key-top_bar textarea:focus {{ max-height: 8rem; }}
 .st-key-state :is(.stMarkdown, [data-testid="stCaptionContainer"]) {{
   white-space: nowrap; margin: 0; padding: 0;
 }}
-.st-key-output button {{ max-width: 28rem; }}
+.st-key-state > .st-key-output {{ flex: 0 1 auto; min-width: 6rem; }}
+.st-key-output button {{ max-width: 100%; }}
 .st-key-output button p {{ overflow: hidden; text-overflow: ellipsis; }}
 
 .st-key-body {{ align-items: flex-start; }}
@@ -110,6 +113,8 @@ STYLE = f"""
 .st-key-panel :is(p, li, label) {{ font-size: 0.88rem; }}
 .st-key-content {{ gap: 0.3rem; }}
 .st-key-walk_row :is(p, label, input, button) {{ font-size: {SMALL}; }}
+.st-key-at button {{ padding: 0.1rem 0.4rem; min-height: 0; }}
+.st-key-at button p {{ font-size: 0.75rem; }}
 .st-key-finding:not(:empty) {{ min-height: {FINDING}px; }}
 .st-key-finding p {{ font-size: {FINDING_LETTERS}px; line-height: 1.3; margin: 0; }}
 .st-key-block p {{ font-size: 0.87rem; line-height: 1.45; }}
@@ -138,7 +143,9 @@ NARROW_STYLE = f"""
 @media (max-width: {NARROW}px) {{
   :has(> .stHtml > .hl-fold) {{ display: block; width: auto; flex: none; }}
   .hl-fold summary {{ cursor: pointer; padding: 0.6rem 0; white-space: nowrap; }}
-  .st-key-bar, .st-key-state, .st-key-page {{ height: auto; flex-wrap: wrap; }}
+  .stHorizontalBlock:is(.st-key-bar, .st-key-state, .st-key-page) {{
+    height: auto; flex-wrap: wrap;
+  }}
   .st-key-menu {{ flex-wrap: nowrap; overflow-x: auto; }}
   .st-key-texts {{ flex: 1 1 100%; }}
   .st-key-views {{ overflow-x: auto; }}
@@ -178,7 +185,7 @@ html {{ font-size: 20px !important; }}
 .st-key-top_bar, .st-key-top_bar :is(p, label, input, button, textarea, [data-baseweb]) {{
   font-size: 20px;
 }}
-.st-key-state {{ height: 36px; }}
+.stHorizontalBlock.st-key-state {{ height: 36px; }}
 .st-key-finding p {{ font-size: 28px; }}
 [data-bar] :is(.st-key-bar, .st-key-page) {{ display: flex; }}
 [data-bar] [data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{

@@ -48,11 +48,12 @@ def draw_present() -> None:
 def draw_share() -> None:
     with st.popover("Share", key="share"):
         copy_link()
-        st.page_link(
-            PAGES[EXPORT].file,
-            label="Pictures, numbers, a web page, a ZIP that can be checked",
-            icon=":material/download:",
-        )
+        with st.container(key="export_link"):
+            st.page_link(
+                PAGES[EXPORT].file,
+                label="Pictures, numbers, a web page, a ZIP that can be checked",
+                icon=":material/download:",
+            )
 
 
 def draw_more() -> None:

@@ -58,7 +58,8 @@ def lesson() -> None:
         st.markdown(f"#### {number}. {step.name}")
         st.latex(step.formula)
         st.markdown(f"{step.explanation}  \n`{step.shapes}`  \n{step.by_hand}")
-        st.code(step.code, language="python")
+        with st.expander("The code that computes it"):
+            st.code(step.code, language="python")
     with pictures:
         if not ablated:
             matrices(step.pictures, key="pictures")

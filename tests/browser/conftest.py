@@ -24,6 +24,7 @@ DRAWN = (  # of any page
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 BEGUN = '.st-key-texts [data-testid="stElementContainer"]'
+PICKED = "kind", "layer", "head"
 PAGES = {page.title: page.path for page in pages.PAGES.values()}
 # Notes when the page last asked the server for a run, and when the last run began and ended: fields
 # 11 of Streamlit 1.67's BackMsg and 4 and 6 of its ForwardMsg. Of 6, the value 2 means that another
@@ -180,7 +181,14 @@ class Visit:
         return self.idle()
 
     def choose(self, group: str, option: str | int) -> "Visit":
+        """Choose an option of a setting; kind, layer and head are in a menu."""
+        picker = self.page.locator(".st-key-head_picker button").first
+        if group in PICKED:
+            picker.click()
         self.page.locator(f".st-key-{group}").get_by_text(str(option), exact=True).click()
+        if group in PICKED:
+            self.idle()
+            self.page.keyboard.press("Escape")
         return self.idle()
 
     def switch(self, label: str) -> "Visit":
@@ -188,10 +196,20 @@ class Visit:
         return self.idle()
 
     def go(self, title: str) -> "Visit":
-        group = next(page.group for page in pages.PAGES.values() if page.title == title)
-        self.page.locator('[data-testid="stTopNavSection"]', has_text=group).click()
-        self.page.get_by_role("menuitem", name=title, exact=True).click()
-        expect(self.page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+        wanted = next(page for page in pages.PAGES.values() if page.title == title)
+        if wanted.group == pages.SHARE:
+            self.page.locator(".st-key-share button").first.click()
+            self.page.locator(".st-key-export_link a").click()
+        else:
+            self.page.locator(".st-key-menu").get_by_role("link", name=wanted.group).click()
+            if pages.GROUPS[wanted.group][0] != wanted:
+                views = self.page.locator(".st-key-views")
+                views.get_by_role("link", name=wanted.view, exact=True).click()
+        heading = wanted.group if wanted.view else title
+        expect(self.page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
+        if wanted.view:
+            here = self.page.locator(".st-key-views strong", has_text=wanted.view)
+            expect(here).to_be_visible()
         return self.idle()
 
     def zoom(self) -> "Visit":
