@@ -26,11 +26,10 @@ def draw_not_finite() -> None:
 def draw_output() -> None:
     """The model's output; for a translation, a menu in which the target is edited."""
     title, text = model_output()
-    if not title:
-        return
-    label = f"**{formats.escaped(title)}:** {formats.escaped(text)}"
+    label = f"**{formats.escaped(title)}:** {formats.escaped(text)}" if title else "Target"
     if not concerns("target"):
-        st.markdown(label, width="content")
+        if title:
+            st.markdown(label, width="content")
         return
     with st.popover(
         label, type="tertiary", help="Edit the target, or translate again", key="output"

@@ -54,7 +54,10 @@ def differences(before: str, after: str) -> Parts:
 
 
 def as_markdown(parts: Parts) -> str:
-    return "".join(
-        f"{MARKS[tag]}{escaped(text)}{MARKS[tag]}" if tag or text.strip() else text
-        for text, tag in parts
-    )
+    """Texts in Markdown; the spaces around each stay, which `escaped` would set fast."""
+    lines = []
+    for text, tag in parts:
+        core = text.strip(" ")
+        before, _, after = text.partition(core) if core else (text, "", "")
+        lines.append(f"{before}{MARKS[tag]}{escaped(core)}{MARKS[tag]}{after}" if core else text)
+    return "".join(lines)
