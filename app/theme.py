@@ -53,6 +53,9 @@ STYLE = f"""
 
 .st-key-top_bar {{ font-size: {SMALL}; }}
 .st-key-bar, .st-key-state, .st-key-page {{ gap: 0.5rem; }}
+.stHorizontalBlock:is(.st-key-bar, .st-key-state, .st-key-page) {{
+  flex: none; margin-block: 0; padding-block: 0; overflow: visible;
+}}
 .stHorizontalBlock.st-key-bar {{ height: {BAR}px; }}
 .stHorizontalBlock.st-key-state {{ height: {STATE}px; }}
 .stHorizontalBlock.st-key-page {{ height: {ROW_OF_PAGE}px; }}

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, Playwright, expect, sync_playwright
 
 from headlight.app import theme
 from headlight.app.state import pages
@@ -174,17 +174,29 @@ class Visit:
             self.page.evaluate(IDLE)
         return self
 
+    def menu(self, key: str) -> Locator:
+        """Open a menu of the bar, if it is not open. A button that explains itself stands in the
+        document twice, for a mouse and for a finger (Streamlit 1.67)."""
+        button = self.page.locator(f".st-key-{key} button >> visible=true").first
+        if button.get_attribute("aria-expanded") != "true":
+            button.click()
+        return button
+
     def type(self, text: str, label: str = "Source sentence") -> "Visit":
+        if label == "Target":
+            self.menu("output")
         box = self.page.get_by_label(label, exact=True)
         box.fill(text)
-        box.press("Control+Enter" if label == "Source sentence" else "Enter")
+        box.press("Enter")
+        self.idle()
+        if label == "Target":
+            self.page.keyboard.press("Escape")
         return self.idle()
 
     def choose(self, group: str, option: str | int) -> "Visit":
         """Choose an option of a setting; kind, layer and head are in a menu."""
-        picker = self.page.locator(".st-key-head_picker button").first
         if group in PICKED:
-            picker.click()
+            self.menu("head_picker")
         self.page.locator(f".st-key-{group}").get_by_text(str(option), exact=True).click()
         if group in PICKED:
             self.idle()
@@ -198,17 +210,17 @@ class Visit:
     def go(self, title: str) -> "Visit":
         wanted = next(page for page in pages.PAGES.values() if page.title == title)
         if wanted.group == pages.SHARE:
-            self.page.locator(".st-key-share button").first.click()
-            self.page.locator(".st-key-export_link a").click()
+            self.menu("share")
+            self.page.locator(".st-key-export_link a >> visible=true").click()
         else:
             self.page.locator(".st-key-menu").get_by_role("link", name=wanted.group).click()
             if pages.GROUPS[wanted.group][0] != wanted:
                 views = self.page.locator(".st-key-views")
-                views.get_by_role("link", name=wanted.view, exact=True).click()
+                views.get_by_text(wanted.view, exact=True).locator("visible=true").click()
         heading = wanted.group if wanted.view else title
         expect(self.page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
         if wanted.view:
-            here = self.page.locator(".st-key-views strong", has_text=wanted.view)
+            here = self.page.locator(".st-key-views strong >> visible=true", has_text=wanted.view)
             expect(here).to_be_visible()
         return self.idle()
 
