@@ -190,6 +190,7 @@ html {{ font-size: 20px !important; }}
 }}
 .stHorizontalBlock.st-key-state {{ height: 36px; }}
 .st-key-finding p {{ font-size: 28px; }}
+.st-key-finding:not(:empty) {{ min-height: 76px; }}
 [data-bar] :is(.st-key-bar, .st-key-page) {{ display: flex; }}
 [data-bar] [data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{
   position: fixed; inset: 0 0 auto;
