@@ -53,9 +53,9 @@ STYLE = f"""
 
 .st-key-top_bar {{ font-size: {SMALL}; }}
 .st-key-bar, .st-key-state, .st-key-page {{ gap: 0.5rem; }}
-.stHorizontalBlock:is(.st-key-bar, .st-key-state, .st-key-page) {{
-  flex: none; margin-block: 0; padding-block: 0; overflow: visible;
-}}
+.st-key-top_bar .stHorizontalBlock {{ margin-block: 0; padding-block: 0; overflow: visible; }}
+.stHorizontalBlock:is(.st-key-bar, .st-key-state, .st-key-page) {{ flex: none; }}
+.st-key-top_bar button {{ vertical-align: top; }}
 .stHorizontalBlock.st-key-bar {{ height: {BAR}px; }}
 .stHorizontalBlock.st-key-state {{ height: {STATE}px; }}
 .stHorizontalBlock.st-key-page {{ height: {ROW_OF_PAGE}px; }}
@@ -78,7 +78,7 @@ STYLE = f"""
 }}
 .st-key-views {{
   border: 1px solid color-mix(in srgb, currentColor 22%, transparent); border-radius: 0.5rem;
-  gap: 0; padding: 0 2px;
+  gap: 0; padding: 0 2px; min-height: {CONTROL - 4}px;
 }}
 .st-key-top_bar :is(button, .react-aria-ComboBox, .react-aria-ComboBox > div) {{
   min-height: {CONTROL}px; height: {CONTROL}px; padding-block: 0; white-space: nowrap;

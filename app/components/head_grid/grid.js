@@ -141,6 +141,7 @@ export class Grid {
     this.answersRoot = root;
     this.selected.moveTo(root);
     this.frame.classList.add("placed");
+    this.point();
   }
 
   part(kind) {
