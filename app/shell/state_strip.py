@@ -116,6 +116,8 @@ def _badges_of_changes() -> list[Callable]:
 
 def _badge(key: str, label: str) -> None:
     chosen = session.values()
+    if key == "pad_to" and (longest := selection.unpadded(chosen["pad_to"])):
+        label = f"{label}: nothing to pad, the text has {longest} tokens"
     score = catalog.steps(chosen["model"]).get(chosen["step"], "") if key == "step" else ""
     undone = "The model writes the target" if key == "target" else "As the model was trained"
     st.button(

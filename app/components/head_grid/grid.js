@@ -130,7 +130,7 @@ export class Grid {
     const late = look.heard < this.count && performance.now() - this.when < PATIENCE;
     if (late && before) look = { ...look, focus: before.focus };
     this.look = look;
-    const rest = (l) => JSON.stringify({ ...l, focus: null });
+    const rest = (l) => JSON.stringify({ ...l, focus: null, heard: null });
     if (this.drawn && before && rest(before) === rest(look)) this.point();
     else this.draw();
   }
