@@ -34,6 +34,15 @@ def draw(key: str, box=st, widget_options: Mapping = MappingProxyType({}), **lim
     return shown
 
 
+def stay_open(key: str, label: str) -> None:
+    """Keeps an open popover open. Streamlit identifies one by its label too (1.67): it would close
+    when that changes."""
+    names = memo().setdefault("names", {})
+    before, names[key] = names.get(key, label), label
+    if before != label and st.session_state.get(key):
+        st.session_state[key] = True
+
+
 def _is_renamed(key: str, allowed: Limits, widget_options: Mapping) -> bool:
     """Whether the labels of a select's options have changed. Streamlit identifies a value by its
     label and would fall back to the first option."""

@@ -572,9 +572,7 @@ def test_selections_reach_the_server_the_address_and_other_pages(here, uneven):
     page.locator(".target span").nth(1).click()
     visit.settle()
     before = picture(here)
-    visit.go("PyTorch")
-    heading = "Decoder self-attention, layer 3, head 2"
-    expect(page.get_by_role("heading", name=heading)).to_be_visible()
+    visit.go("PyTorch").expect_head("Decoder self-attention", 3, 2)
     visit.go("Inside a head")  # follows the query that was selected
     follows = page.get_by_test_id("stSelectbox").filter(has_text="Query").locator("[value]")
     expect(follows).to_have_attribute("value", f"2 {trace.tgt.tokens[1]}")
@@ -588,6 +586,7 @@ def test_selections_reach_the_server_the_address_and_other_pages(here, uneven):
         visit.idle()
         assert here.picture("grid.drawn.map(({ part }) => part.kind)") == kinds
     # Twenty buttons would take a line of their own.
+    visit.menu("head_picker")
     expect(page.get_by_role("combobox", name="Layer")).to_be_visible()
 
 
