@@ -47,7 +47,6 @@ STYLE = f"""
 .stMainBlockContainer {{ padding: 0 1rem 1rem; }}
 .stMainBlockContainer > .stVerticalBlock {{ gap: 0.3rem; }}
 [data-testid="stCaptionContainer"] {{ opacity: 0.85; }}
-:has(> [class*="_closed"]) {{ display: none; }}
 .st-key-browser_events {{ position: absolute; visibility: hidden; }}
 .stMainBlockContainer :is(h2, h3) {{ font-size: 1.3rem; padding: 0.3rem 0; }}
 .stMainBlockContainer h4 {{ font-size: 1.15rem; padding: 0.2rem 0; }}

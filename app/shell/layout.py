@@ -23,13 +23,10 @@ def draw_where_open(box, keys: Sequence[str], page: Page) -> None:
 
 @contextmanager
 def menu(label: str, key: str, **options) -> Iterator[DeltaGenerator]:
-    """A popover for settings. While it is closed they are drawn hidden beside it: what is drawn
-    nowhere in the browser does not hear of a new value and sends its old one with the next click
-    (Streamlit 1.67). `options`: further arguments of the popover."""
+    """A popover for settings. `options`: further arguments of it."""
     widgets.stay_open(key, label)
     popover = st.popover(label, key=key, on_change="rerun", **options)
-    closed = st.container(key=f"{key}_closed")
-    with popover if popover.open else closed:
+    with popover, widgets.in_menu(popover.open):
         yield popover
 
 

@@ -121,6 +121,10 @@ def settle(page: str) -> None:
         from_address = {
             key: st.query_params.get_all(key) for key in SETTINGS if key in st.query_params
         }
+    else:  # what a closed menu sends may be older than what was chosen elsewhere since
+        for key in notes.get("closed", set()) & values().keys() & st.session_state.keys():
+            if st.session_state[key] != values()[key]:
+                st.session_state[key] = values()[key]
     notes["corrections"] = notes.pop("corrected", {})
     for key, value in notes["corrections"].items():
         st.session_state[key] = value

@@ -2,7 +2,9 @@
 declaration.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -15,6 +17,20 @@ from headlight.app.state.settings import SETTINGS
 MAX_BUTTONS = 12  # more options than these become a list
 
 
+_is_closed: ContextVar[bool] = ContextVar("is_closed", default=False)
+
+
+@contextmanager
+def in_menu(is_open: bool) -> Iterator[None]:
+    """What is drawn here stands in a menu. While that is closed the browser does not hear of a new
+    value and sends the old one (Streamlit 1.67): `settle` of session.py passes it over."""
+    token = _is_closed.set(not is_open)
+    try:
+        yield
+    finally:
+        _is_closed.reset(token)
+
+
 def draw(key: str, box=st, widget_options: Mapping = MappingProxyType({}), **limits):
     """Draw a setting as declared and return its value (for an expander, the expander). A page can
     override its limits: `options`, `least`, `most`, `default`. `grid_options`: further arguments of
@@ -22,6 +38,8 @@ def draw(key: str, box=st, widget_options: Mapping = MappingProxyType({}), **lim
     setting = SETTINGS[key]
     allowed = replace(setting.limits(context()), **limits)
     value = _value(key, allowed)
+    closed = memo().setdefault("closed", set())
+    (closed.add if _is_closed.get() else closed.discard)(key)
     must_send = (
         memo()["tell"] or _is_renamed(key, allowed, widget_options)
     ) and value != allowed.default
