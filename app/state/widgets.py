@@ -38,8 +38,7 @@ def draw(key: str, box=st, widget_options: Mapping = MappingProxyType({}), **lim
     setting = SETTINGS[key]
     allowed = replace(setting.limits(context()), **limits)
     value = _value(key, allowed)
-    closed = memo().setdefault("closed", set())
-    (closed.add if _is_closed.get() else closed.discard)(key)
+    _note_menu(key, value)
     must_send = (
         memo()["tell"] or _is_renamed(key, allowed, widget_options)
     ) and value != allowed.default
@@ -50,6 +49,17 @@ def draw(key: str, box=st, widget_options: Mapping = MappingProxyType({}), **lim
     if current != value:
         _correct(key, value)
     return shown
+
+
+def _note_menu(key: str, value) -> None:
+    """Records the values that the browser knew when it closed a menu."""
+    notes = memo()
+    known, stale = notes.setdefault("in menus", {}), notes.setdefault("in closed menus", {})
+    if not _is_closed.get():
+        known[key] = value
+        stale.pop(key, None)
+    elif key in known:
+        stale[key] = known[key]
 
 
 def stay_open(key: str, label: str) -> None:

@@ -44,8 +44,8 @@ CONTROLS = """([groups, change]) => {
   return [...counted].map((node) => {
     const key = [...(closest(node, "[class*=st-key-]")?.classList ?? [])]
       .find((name) => name.startsWith("st-key-"))?.slice(7);
-    const said = node.ariaLabel || node.innerText || node.className?.baseVal || node.className || "";
-    return `${key ?? ""}: ${String(said).trim().replace(/\\s+/g, " ").slice(0, 40)}`;
+    const said = node.ariaLabel || node.innerText || node.tagName;
+    return `${key ?? ""}: ${said.trim().replace(/\\s+/g, " ").slice(0, 40)}`;
   });
 }"""
 
