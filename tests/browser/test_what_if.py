@@ -32,10 +32,10 @@ class WhatIf:
         """Where a cell of the selected head is, in the large picture."""
         return self.of_grid(
             f"""(() => {{
-              const {{ canvas, left, top, cell }} = grid.selected;
+              const {{ canvas, place: {{ left, top, across, down }} }} = grid.selected;
               const box = canvas.getBoundingClientRect();
-              return [box.left + left + ({column} + 0.5) * cell,
-                      box.top + top + ({row} + 0.5) * cell];
+              return [box.left + left + ({column} + 0.5) * across,
+                      box.top + top + ({row} + 0.5) * down];
             }})()"""
         )
 
