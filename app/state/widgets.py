@@ -39,8 +39,9 @@ def draw(key: str, box=st, widget_options: Mapping = MappingProxyType({}), **lim
     allowed = replace(setting.limits(context()), **limits)
     value = _value(key, allowed)
     _note_menu(key, value)
+    # After a change of page the address has lost what stands in closed menus.
     must_send = (
-        memo()["tell"] or _is_renamed(key, allowed, widget_options)
+        memo()["tell"] or _is_closed.get() or _is_renamed(key, allowed, widget_options)
     ) and value != allowed.default
     if must_send or value != st.session_state.get(key, allowed.default):
         st.session_state[key] = value

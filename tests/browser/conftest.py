@@ -196,10 +196,16 @@ class Visit:
         return self.idle()
 
     def choose(self, group: str, option: str | int) -> "Visit":
-        """Choose an option of a setting; kind, layer and head are in a menu."""
+        """Choose an option of a setting, by button or from a list; kind, layer and head are in a
+        menu."""
         if group in PICKED:
             self.menu("head_picker")
-        self.page.locator(f".st-key-{group}").get_by_text(str(option), exact=True).click()
+        widget = self.page.locator(f".st-key-{group}")
+        if (listed := widget.get_by_role("combobox")).count():
+            listed.click()
+            self.page.get_by_role("option", name=str(option), exact=True).click()
+        else:
+            widget.get_by_text(str(option), exact=True).click()
         if group in PICKED:
             self.idle()
             self.page.keyboard.press("Escape")
