@@ -48,7 +48,9 @@ STYLE = f"""
 .stMainBlockContainer {{ padding: 0 1rem 1rem; }}
 .stMainBlockContainer > .stVerticalBlock {{ gap: 0.3rem; }}
 [data-testid="stCaptionContainer"] {{ opacity: 0.85; }}
-.st-key-browser_events {{ position: absolute; visibility: hidden; }}
+.stElementContainer.st-key-browser_events {{
+  position: absolute; visibility: hidden; width: 1px; overflow: hidden;
+}}
 .stMainBlockContainer :is(h2, h3) {{ font-size: 1.3rem; padding: 0.3rem 0; }}
 .stMainBlockContainer h4 {{ font-size: 1.15rem; padding: 0.2rem 0; }}
 
@@ -150,9 +152,9 @@ NARROW_STYLE = f"""
   .stHorizontalBlock:is(.st-key-bar, .st-key-state, .st-key-page) {{
     height: auto; flex-wrap: wrap;
   }}
-  .st-key-menu {{ flex-wrap: nowrap; overflow-x: auto; }}
+  .st-key-top_bar [data-testid="stLayoutWrapper"] {{ max-width: 100%; min-width: 0; }}
+  .st-key-top_bar .stHorizontalBlock .stHorizontalBlock {{ overflow-x: auto; max-width: 100%; }}
   .st-key-texts {{ flex: 1 1 100%; flex-wrap: wrap; }}
-  .st-key-views {{ overflow-x: auto; }}
   {FOLDED} .st-key-texts > :not(.st-key-model, .st-key-source, :has(.hl-fold)) {{ display: none; }}
   {FOLDED} :is(.st-key-state, .st-key-picker, .st-key-page_menus) {{ display: none; }}
   {FOLDED}:has([class*="st-key-badge_"]) summary::after {{ content: " ●"; }}

@@ -29,9 +29,8 @@ class Frame:
 _frame: ContextVar[Frame] = ContextVar("frame")
 
 
-@contextmanager
-def framed(controls: DeltaGenerator, body: DeltaGenerator) -> Iterator[Frame]:
-    """Makes the regions of a run; the page's own controls are in the bar, all others in `body`."""
+def make(controls: DeltaGenerator, body: DeltaGenerator) -> Frame:
+    """The regions of a run; the page's own controls are in the bar, all others in `body`."""
     with body:
         content = st.container(key="content", gap="small")
         panel = st.container(key="panel", gap="small")
@@ -42,10 +41,16 @@ def framed(controls: DeltaGenerator, body: DeltaGenerator) -> Iterator[Frame]:
             st.container(key=key, gap="xsmall")
             for key in ("notices", "explain", "change", "numbers_panel")
         ]
-    frame = Frame(controls, finding, hero, *parts)
-    token = _frame.set(frame)
+    return Frame(controls, finding, hero, *parts)
+
+
+@contextmanager
+def of_page(regions: Frame) -> Iterator[None]:
+    """While the page is drawn, its regions are these."""
+    token = _frame.set(regions)
     try:
-        yield frame
+        with regions.hero:
+            yield
     finally:
         _frame.reset(token)
 

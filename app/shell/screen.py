@@ -39,17 +39,14 @@ def draw(page: Page, run: Callable[[], None]) -> None:
         state = row("state")
         line = page_row.draw_title(page)
     body = st.container(key="body", horizontal=True, wrap=False, gap="small")
+    regions = frame.make(line.controls, body)
     with session.running(page.key):
         try:
             style = theme.style(session.values()["projector"], page.idle)
             st.html(f"<style>{style}</style>")
             if session.is_new_to_browser("styled", True) and style:
                 time.sleep(theme.HEAD_START)
-            with (
-                frame.framed(line.controls, body) as regions,
-                regions.hero,
-                errors.errors_as_messages(),
-            ):
+            with frame.of_page(regions), errors.errors_as_messages():
                 run()
         finally:
             with texts, errors.memory_errors_as_messages():

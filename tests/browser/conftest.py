@@ -19,7 +19,7 @@ expect.set_options(timeout=30_000)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 DRAWN = (  # of any page
     ".st-key-head_grid, .js-plotly-plot, .stDataFrame, .st-key-pictures, .st-key-head_plane, "
-    ".st-key-files, .st-key-model_map, .st-key-generation, .st-key-word_lines"
+    ".st-key-look_up, .st-key-files, .st-key-model_map, .st-key-generation, .st-key-word_lines"
 )
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
@@ -227,7 +227,10 @@ class Visit:
             self.menu("share")
             self.page.locator(".st-key-export_link a >> visible=true").click()
         else:
-            self.page.locator(".st-key-menu").get_by_role("link", name=wanted.group).click()
+            menu = self.page.locator(".st-key-menu")
+            if not menu.is_visible():  # in Present
+                self.page.keyboard.press("b")
+            menu.get_by_role("link", name=wanted.group).click()
             if pages.GROUPS[wanted.group][0] != wanted:
                 views = self.page.locator(".st-key-views")
                 views.get_by_text(wanted.view, exact=True).locator("visible=true").click()

@@ -28,7 +28,7 @@ def test_what_was_typed_outlives_a_socket_closed_during_the_run(visit):
     visit.prepare(SOCKETS)
     visit.open("?kind=encoder&layer=2")
     box = page.get_by_label("Source sentence", exact=True)
-    heading = page.get_by_role("heading", name="Encoder self-attention, layer 2")
+    heading = page.get_by_text("Encoder self-attention · layer 2")
     for after in (0, 50, 100, 200, 300, 500):
         text = "A dog runs on the beach . " * 60 + str(after)
         box.fill(text)
@@ -48,7 +48,7 @@ def test_going_back_brings_the_view_back(visit):
     visit.open("?kind=encoder&layer=2").go("PyTorch").choose("layer", 1)
     visit.page.go_back()
     visit.settle()
-    heading = visit.page.get_by_role("heading", name="Encoder self-attention, layer 2")
+    heading = visit.page.get_by_text("Encoder self-attention · layer 2")
     expect(heading).to_be_visible()
     assert "layer=2" in visit.page.url
 
@@ -70,7 +70,7 @@ def test_a_page_outlives_its_server(models, context):
         expect(box).to_have_value("A dog runs on the beach.")
         assert "layer=2" in page.url and "causal=false" in page.url
         visit.type("A woman sleeps.")
-        expect(page.locator(".st-key-answer")).to_be_visible()
+        expect(page.locator(".st-key-output")).to_be_visible()
         assert "A+woman+sleeps." in page.url
         expect(page.get_by_test_id("stException")).to_have_count(0)
         assert visit.errors == []

@@ -113,9 +113,9 @@ def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path
 
     assert np.abs(focused() - trace.attention["cross"][2, 1].ravel()).max() <= 0.5 / 254 + 1e-6
     place = page.evaluate("""() => {
-      const { canvas, left, top, cell } = window.focused;
+      const { canvas, place: { left, top, across, down } } = window.focused;
       const box = canvas.getBoundingClientRect();
-      return [box.left + left + 0.5 * cell, box.top + top + 1.5 * cell];
+      return [box.left + left + 0.5 * across, box.top + top + 1.5 * down];
     }""")
     page.mouse.move(*place)
     said = page.locator(".message")
@@ -126,7 +126,7 @@ def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path
       window.sheets = 0;
       window.focused.paint = function (part) { window.sheets++; return paint.call(this, part); };
     }""")
-    page.mouse.move(place[0], place[1] + 20)
+    page.mouse.move(place[0], place[1] + 30)
     assert page.evaluate("window.sheets") == 0  # the pointer changes no cell
     place = page.evaluate("""() => {
       const { drawn } = window.grid;

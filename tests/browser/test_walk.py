@@ -59,7 +59,7 @@ WITHOUT_TRANSITIONS = """() => {
 INKS = """() => [...document.querySelectorAll(".js-plotly-plot")]
   .map((plot) => plot.layout.font.color)"""
 PICTURES = {  # of components, by page
-    "Attention": 1,
+    "Attention": 2,  # the grid, and its predictions in the panel
     "Generate": 1,
     "Alignment": 1,
     "Architecture": 1,
