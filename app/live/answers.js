@@ -1,0 +1,186 @@
+// Answers the page's questions: reads a text, writes the target, packs all heads for the grid.
+
+import { applied, isCausal } from "./applying.js";
+import { parse } from "./changes.js";
+import { beamSearch, greedyDecode } from "./decoding.js";
+import { TRAINED, masksFor } from "./masks.js";
+import { gridText, logSum, pack, predictions } from "./packing.js";
+import { capture, readBy, trace } from "./probing.js";
+
+const TITLES = { class: "Class", "next token": "Next token" };
+const CONTINUATION = 24; // tokens that a decoder alone writes
+
+/** Answers to one question after another about a model, {model, tokenizer, classes}. */
+export class Reader {
+  #count = 0;
+  #target = {}; // of the last source as trained: {key, written}
+  #trained = {}; // of the last texts as trained: {key, logits}
+
+  constructor({ model, tokenizer, classes }) {
+    Object.assign(this, { model, tokenizer, classes });
+    this.sides = model.sides();
+    this.kinds = [...Map.groupBy(model.sites(), ({ kind }) => kind).values()];
+  }
+
+  /** Parts of the answer to {source, target, masks, changes, padTo, beam} as they are ready, and
+   * undefined where it may pause: {grid} of the encoder alone, {grid, moved, …} of everything, and
+   * {written, again} once the text is written under the changes too. Throws with a sentence. */
+  *read({ source, target, masks, changes: line, padTo, beam }) {
+    const { model, tokenizer } = this;
+    const changes = parse(line);
+    const isTrained = !changes.length && Object.keys(TRAINED).every((name) => masks[name]);
+    const [first, second] = this.sides;
+    const unpadded = readBy(first, this.encode(source), model.config);
+    const ids = { [first.name]: this.padded(unpadded, padTo) };
+    if (second) {
+      // The target stays the same under changes, so that pictures can be compared.
+      const key = JSON.stringify([source, target, beam]);
+      if (this.#target.key !== key) {
+        yield { grid: this.pack(ids, this.encoder(ids, masks, changes), null) };
+        const written = target ? this.encode(target) : yield* this.write(unpadded, TRAINED, [], beam);
+        this.#target = { key, written };
+      }
+      ids[second.name] = this.padded(readBy(second, this.#target.written, model.config), padTo);
+      yield;
+    }
+    const { logits, weights } = trace(model, ids, masks, changes);
+    const trained = isTrained ? logits : this.trained(ids);
+    if (isTrained) this.#trained = { key: JSON.stringify(ids), logits };
+    const predicted = this.sides.find(({ predicts }) => predicts);
+    const answers = this.answers(logits, ids[predicted.name], predicted);
+    const before = this.answers(trained, ids[predicted.name], predicted);
+    yield {
+      grid: this.pack(ids, weights, answers),
+      ...this.moved(trained, logits, ids[predicted.name], predicted),
+      probability: this.probability(logits, ids[predicted.name], predicted),
+      probabilityTrained: this.probability(trained, ids[predicted.name], predicted),
+      best: answers.rows.at(answers.rows.length === 1 ? 0 : answers.last)[0],
+      bestTrained: before.rows.at(before.rows.length === 1 ? 0 : before.last)[0],
+    };
+    yield;
+    if (predicted.predicts === "class") return;
+    const most = second ? undefined : CONTINUATION;
+    const text = (written) => tokenizer.decode(written);
+    const written = second ? this.#target.written
+      : yield* this.write(unpadded, TRAINED, [], beam, most);
+    const again = isTrained ? null
+      : text(yield* this.write(second ? ids[first.name] : unpadded, masks, changes, beam, most));
+    yield { written: text(written), again };
+  }
+
+  /** Logits of the model as trained. */
+  trained(ids) {
+    const key = JSON.stringify(ids);
+    if (this.#trained.key !== key) this.#trained = { key, logits: trace(this.model, ids).logits };
+    return this.#trained.logits;
+  }
+
+  /** Ids of the target, or of a continuation, that the model writes: greedily, or with beams. */
+  *write(ids, masks, changes, beam, most) {
+    const remove = applied(this.model, changes);
+    const options = { cached: isCausal(masks, changes) };
+    if (most) options.maxLength = Math.min(most, this.model.config.max_length - ids.length);
+    try {
+      return yield* beam > 1 ? beamSearch(this.model, ids, masks, { ...options, beam })
+        : greedyDecode(this.model, ids, masks, options);
+    } finally {
+      remove();
+    }
+  }
+
+  /** The encoder's weights alone, by site. */
+  encoder(ids, masks, changes) {
+    const remove = applied(this.model, changes);
+    const { weights, remove: release } = capture(this.model);
+    try {
+      const [mask] = masksFor(this.model, { ...ids, tgt: [] }, masks);
+      this.model.encode([ids.src], mask);
+      return weights;
+    } finally {
+      release();
+      remove();
+    }
+  }
+
+  /** Ids of a text. Throws where it is longer than the model reads. */
+  encode(text) {
+    const most = this.model.config.max_length - 1; // one for <s> or </s>
+    const refuse = (length) => {
+      throw new Error(`The text is ${length} tokens long; this model reads at most ${most}.`);
+    };
+    const least = this.tokenizer.atLeast(text);
+    if (least > most) refuse(`at least ${least}`);
+    const ids = this.tokenizer.encode(text);
+    if (ids.length > most) refuse(ids.length);
+    return ids;
+  }
+
+  /** With padding at the end, up to `length` tokens. */
+  padded(ids, length) {
+    const { max_length, pad_id } = this.model.config;
+    if (length > max_length)
+      throw new Error(`A padded length of ${length} is too long; this model reads at most ${max_length}.`);
+    return [...ids, ...Array(Math.max(0, length - ids.length)).fill(pad_id)];
+  }
+
+  pack(ids, weights, answers) {
+    const title = Object.fromEntries(this.sides.map((side) => [side.name, side.title]));
+    const sides = {};
+    for (const side of this.sides)
+      sides[side.title] = gridText(side, this.tokenizer.encoding(ids[side.name] ?? []));
+    const parts = this.kinds.map((sites) => {
+      const [{ kind, title: name, query_side, key_side, n_heads }] = sites;
+      return {
+        kind, name: name[0].toUpperCase() + name.slice(1), query: title[query_side],
+        key: title[key_side], heads: n_heads, numbers: sites.map(({ layer }) => layer + 1),
+        layers: sites.flatMap((site) => weights[site.name] ?? []),
+      };
+    });
+    return pack(++this.#count, sides, parts, answers);
+  }
+
+  answers(logits, ids, { title, predicts }) {
+    const label = (id) => this.classes[id] ?? this.tokenizer.encoding([id]).tokens[0];
+    const rows = predictions(logits, label);
+    const last = Math.min(this.withoutPadding(ids), rows.length) - 1;
+    return { side: title, title: TITLES[predicts], rows, last };
+  }
+
+  withoutPadding(ids) {
+    return ids.findLastIndex((id) => id !== this.model.config.pad_id) + 1;
+  }
+
+  /** The log-probability of each token after the first, in its row. */
+  logProbabilities(logits, ids) {
+    return ids.slice(1, this.withoutPadding(ids)).map((id, i) => {
+      const row = logits.data.subarray(i * logits.width, (i + 1) * logits.width);
+      return row[id] - logSum(row);
+    });
+  }
+
+  /** How much the changes move each token's log-probability (null for the first token), and the
+   * token that they move most. */
+  moved(trained, logits, ids, { title, predicts }) {
+    if (predicts !== "next token" || trained === logits) return { moved: {} };
+    const [before, now] = [trained, logits].map((rows) => this.logProbabilities(rows, ids));
+    const by = now.map((value, i) => value - before[i]);
+    const most = by.reduce((best, value, i) => (Math.abs(value) > Math.abs(by[best]) ? i : best), 0);
+    return {
+      moved: { [title]: [null, ...by] },
+      mostMoved: by[most] ? { token: this.tokenizer.encoding(ids).tokens[most + 1],
+        before: Math.exp(before[most]), after: Math.exp(now[most]) } : null,
+    };
+  }
+
+  /** Of the whole predicted text, eos included where there is one to come. */
+  probability(logits, ids, { predicts, writes }) {
+    if (predicts !== "next token") return null;
+    const length = this.withoutPadding(ids);
+    let sum = this.logProbabilities(logits, ids).reduce((total, value) => total + value, 0);
+    if (writes) {
+      const row = logits.data.subarray((length - 1) * logits.width, length * logits.width);
+      sum += row[this.model.config.eos_id] - logSum(row);
+    }
+    return Math.exp(sum);
+  }
+}

@@ -1,0 +1,329 @@
+// The live page: what the user does becomes a state, the worker answers it, the app's own grid draws.
+
+import { Grid } from "../components/head_grid/grid.js";
+import { element, painted } from "../components/shared/dom.js";
+import { percent } from "../components/shared/numbers.js";
+import { hidden, paintedCell, parse, toggled, weighed, written, writtenEntry } from "./changes.js";
+
+const MASKS = { // switch → its name, and what it does
+  causal: ["Causal mask", "No token may attend to a later one"],
+  src_padding: ["Source padding mask", "No token may attend to source padding in the encoder"],
+  tgt_padding: ["Target padding mask", "No token may attend to target padding"],
+  memory_padding: ["Cross padding mask", "No target token may attend to source padding"],
+};
+const SCOPES = { // what an edit on the grid concerns
+  head: ({ kind, layer, head }) => ({ kind, layer, head }),
+  layer: ({ kind, layer }) => ({ kind, layer, head: null }),
+  kind: ({ kind }) => ({ kind, layer: null, head: null }),
+};
+const byId = (id) => document.getElementById(id);
+const data = JSON.parse(byId("data").textContent);
+
+// The worker
+
+const worker = new Worker(URL.createObjectURL(
+  new Blob([byId("worker").textContent], { type: "text/javascript" })));
+let newest = 0;
+let onPart = () => {};
+
+/** Asks the worker; `hear` gets the parts of the answer as they are ready, unless a newer question
+ * has been asked. */
+function ask(question, hear) {
+  onPart = hear;
+  worker.postMessage({ ...question, id: ++newest });
+}
+
+worker.onmessage = ({ data: { id, part, error, done } }) => {
+  if (id !== newest) return;
+  byId("error").textContent = error ?? "";
+  if (part) onPart(part);
+  if (done) document.documentElement.dataset.answered = id;
+};
+
+// The state, its history and the link
+
+const START = { source: data.examples[0] ?? "", target: "", off: [], pad_to: 0, beam: 1, changes: "" };
+let state = START;
+let model = null; // {sites, sides, longest}
+const past = [];
+let future = []; // undone
+
+function choose(more) {
+  const next = { ...state, ...more };
+  if (JSON.stringify(next) === JSON.stringify(state)) return;
+  past.push(state);
+  future = [];
+  state = next;
+  show();
+}
+
+function go(from, to) {
+  if (!from.length) return;
+  to.push(state);
+  state = from.pop();
+  show();
+}
+
+/** The state as a fragment, without what is as at the start. */
+function fragment() {
+  const fields = new URLSearchParams();
+  for (const [name, value] of Object.entries(state))
+    if (name === "off") for (const mask of value) fields.set(mask, "false");
+    else if (value !== START[name] || name === "source") fields.set(name, value);
+  const { kind, layer, head } = options.focus;
+  for (const [name, value] of Object.entries({ kind, layer: layer + 1, head: head + 1 }))
+    fields.set(name, value);
+  return `#${fields}`;
+}
+
+/** The state of a fragment; what is invalid in it stays as at the start. */
+function fromFragment(text) {
+  const fields = new URLSearchParams(text.slice(1));
+  const next = { ...START, off: Object.keys(MASKS).filter((mask) => fields.get(mask) === "false") };
+  for (const name of ["source", "target", "changes"]) next[name] = fields.get(name) ?? START[name];
+  next.pad_to = Math.min(whole(fields.get("pad_to")), model.longest);
+  next.beam = whole(fields.get("beam")) === 5 ? 5 : 1;
+  const site = model.sites.find(({ kind, layer }) =>
+    kind === fields.get("kind") && layer === whole(fields.get("layer")) - 1);
+  if (site) {
+    const head = Math.min(Math.max(whole(fields.get("head")) - 1, 0), site.n_heads - 1);
+    options = { ...options, focus: { kind: site.kind, layer: site.layer, head } };
+  }
+  return next;
+}
+
+const whole = (text) => (/^\d{1,6}$/.test(text ?? "") ? Number(text) : 0);
+
+const changesOf = () => {
+  try {
+    return parse(state.changes);
+  } catch {
+    return []; // the worker says what is wrong
+  }
+};
+
+// Drawing
+
+const grid = new Grid(true);
+let options = {
+  focus: null, show: "all", scale: "linear", order: {}, average: "", least: 0,
+  palette: data.palette, colour: data.colour, faded: {}, off: {}, marked: {}, hidden: {}, moved: {},
+  acts: true, said: "", session: "", heard: 0,
+};
+
+function show() {
+  performance.mark("asked");
+  history.replaceState(null, "", fragment());
+  controls();
+  options = { ...options, ...changedTiles(), moved: {} };
+  const masks = Object.fromEntries(Object.keys(MASKS).map((name) => [name, !state.off.includes(name)]));
+  const { source, target, changes, pad_to: padTo, beam } = state;
+  ask({ what: "read", source, target, masks, changes, padTo, beam }, (part) => {
+    if (part.grid) draw(part);
+    if (part.written !== undefined) write(part);
+  });
+}
+
+function draw(part) {
+  if (part.best) {
+    options = { ...options, moved: part.moved };
+    find(part);
+  }
+  grid.setWeights(part.grid);
+  grid.setLook({ ...options, heard: grid.count });
+}
+
+/** The tiles that are off or changed, and the tokens that are hidden. */
+function changedTiles() {
+  const [off, marked, hiddenTokens] = [{}, {}, {}];
+  for (const change of changesOf())
+    for (const site of model.sites) {
+      if (change.kind !== "all" && change.kind !== site.kind) continue;
+      if (change.layer !== null && change.layer !== site.layer) continue;
+      if (change.verb === "hide") {
+        const { title } = model.sides.find(({ name }) => name === site.key_side);
+        (hiddenTokens[title] ??= []).push(...change.tokens);
+        continue;
+      }
+      const tiles = (change.verb === "off" ? off : marked)[site.kind] ??= [];
+      for (let head = 0; head < site.n_heads; head++)
+        if (change.head === null || change.head === head) tiles.push(site.layer * site.n_heads + head);
+    }
+  return { off, marked, hidden: hiddenTokens };
+}
+
+/** What the changes do to the target: its probability, and the token that they move most. */
+function find({ best, bestTrained, probability, probabilityTrained, mostMoved }) {
+  const changed = state.changes || state.off.length;
+  const answer = ([label, share]) => `${label}, ${percent(share)}`;
+  const whose = state.target ? "your target" : "this translation";
+  let text = "";
+  if (model.sides.at(-1).writes) {
+    text = `Probability of ${whose}: ${percent(probabilityTrained)}`;
+    if (changed) text += ` → ${percent(probability)}`;
+    if (changed && mostMoved)
+      text += `. Most affected: “${mostMoved.token}”, ${percent(mostMoved.before)} → ${percent(mostMoved.after)}`;
+  } else text = changed ? `${answer(bestTrained)} → ${answer(best)}` : answer(best);
+  byId("finding").textContent = `${text}.`;
+  if (model.sides.at(-1).predicts === "class") byId("written").textContent = "";
+}
+
+/** The text as trained, and under the changes, with the words that differ. */
+function write({ written: text, again }) {
+  const title = model.sides.at(-1).writes ? data.output : "Continuation";
+  const label = (words) => element("b", {}, `${title}${words}: `);
+  byId("written").replaceChildren(label(again === null ? "" : " as trained"), text);
+  byId("again").replaceChildren(...(again === null ? [] : [label(" with your changes"),
+    ...(again === text ? ["the same text"] : differences(text, again))]));
+  painted("text", newest);
+}
+
+/** The words of `text` as nodes; those that are not in `before`, in its order, are marked. */
+function differences(before, text) {
+  const [a, b] = [before, text].map((one) => one.split(/\s+/).filter(Boolean));
+  const common = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
+  for (let i = a.length - 1; i >= 0; i--)
+    for (let j = b.length - 1; j >= 0; j--)
+      common[i][j] = a[i] === b[j] ? common[i + 1][j + 1] + 1
+        : Math.max(common[i + 1][j], common[i][j + 1]);
+  let i = 0;
+  const nodes = b.flatMap((word, j) => {
+    while (i < a.length && a[i] !== b[j] && common[i + 1][j] >= common[i][j + 1]) i++;
+    const isCommon = a[i] === word;
+    if (isCommon) i++;
+    return [isCommon ? word : element("mark", {}, word), " "];
+  });
+  return nodes.length ? nodes : [element("mark", {}, "no text")];
+}
+
+/** Fields, chips and buttons as the state has them. */
+function controls() {
+  for (const name of ["source", "target", "changes", "pad_to", "beam"]) byId(name).value = state[name];
+  for (const box of byId("masks").querySelectorAll("input")) box.checked = !state.off.includes(box.name);
+  byId("undo").disabled = !past.length;
+  byId("redo").disabled = !future.length;
+  const changes = changesOf();
+  const chips = [
+    ...state.off.map((name) => [`${MASKS[name][0]} off`, { off: state.off.filter((n) => n !== name) }]),
+    ...(state.pad_to ? [[`Padded to ${state.pad_to}`, { pad_to: 0 }]] : []),
+    ...(state.target ? [["Your own target", { target: "" }]] : []),
+    ...changes.map((change) => [readable(change), { changes: written(toggled(changes, change)) }]),
+  ];
+  byId("state").replaceChildren(...chips.map(([text, without]) => {
+    const chip = element("button", { type: "button", title: "Remove" }, `${text} ×`);
+    chip.onclick = () => choose(without);
+    return chip;
+  }), ...(chips.length ? [] : ["As trained"]));
+}
+
+/** A head that is off by its name; other changes as their line. */
+function readable(change) {
+  const { kind, layer, head, verb } = change;
+  if (verb !== "off" || head === null) return writtenEntry(change);
+  return `${kind[0].toUpperCase()}${kind.slice(1)} L${layer + 1} H${head + 1} off`;
+}
+
+// What the user does
+
+/** An edit on the grid: a head off, a token hidden, a cell masked or weighted. */
+function edit({ what, scope = "head", ...on }) {
+  const changes = changesOf();
+  const { row, column } = on;
+  const edits = {
+    off: () => toggled(changes, { ...SCOPES[scope](on), verb: "off" }),
+    hide: () => hidden(changes, kindsOf(on.side), on.index),
+    paint: () => paintedCell(changes, SCOPES[scope](on), [row, column], on.allow),
+    weigh: () => weighed(changes, SCOPES.head(on), [row, column], on.weight),
+  };
+  choose({ changes: written(edits[what]()) });
+}
+
+/** The kinds of attention whose keys are the tokens of a side, given by its title. */
+function kindsOf(title) {
+  const { name } = model.sides.find((side) => side.title === title);
+  return [...new Set(model.sites.filter(({ key_side }) => key_side === name).map(({ kind }) => kind))];
+}
+
+function listen() {
+  const submit = (id, field) => {
+    byId(id).onsubmit = (event) => {
+      event.preventDefault();
+      choose({ [field]: byId(field).value });
+    };
+  };
+  byId("ask").onsubmit = (event) => {
+    event.preventDefault();
+    choose({ source: byId("source").value, target: "" });
+  };
+  submit("own", "target");
+  submit("line", "changes");
+  byId("examples").onchange = ({ target }) => {
+    choose({ source: target.value, target: "" });
+    target.selectedIndex = 0;
+  };
+  byId("pad_to").onchange = ({ target }) => choose({ pad_to: whole(target.value) });
+  byId("beam").onchange = ({ target }) => choose({ beam: Number(target.value) });
+  byId("masks").onchange = ({ target: { name, checked } }) =>
+    choose({ off: checked ? state.off.filter((other) => other !== name) : [...state.off, name] });
+  byId("undo").onclick = () => go(past, future);
+  byId("redo").onclick = () => go(future, past);
+  byId("present").onclick = () => {
+    const on = document.documentElement.classList.toggle("presenting");
+    byId("present").setAttribute("aria-pressed", on);
+    grid.draw();
+  };
+  byId("theme").onclick = () => {
+    const isDark = getComputedStyle(document.documentElement).colorScheme === "dark" ||
+      (!document.documentElement.classList.contains("light") &&
+        matchMedia("(prefers-color-scheme: dark)").matches);
+    document.documentElement.classList.toggle("dark", !isDark);
+    document.documentElement.classList.toggle("light", isDark);
+  };
+  byId("link").onclick = async () => {
+    const address = location.href;
+    try {
+      await navigator.clipboard.writeText(address);
+      byId("link").textContent = "Copied";
+    } catch { // from file:// a browser may refuse
+      prompt("Copy this link:", address);
+    }
+  };
+  document.onkeydown = (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.target.matches("input")) return;
+    if (event.key === "z" && !event.shiftKey) go(past, future);
+    else if (event.key === "y" || (event.key === "z" && event.shiftKey)) go(future, past);
+    else return;
+    event.preventDefault();
+  };
+  window.onhashchange = () => choose(fromFragment(location.hash));
+}
+
+function open(loaded) {
+  model = loaded;
+  const { kind, layer } = model.sites.at(-1);
+  options.focus = { kind, layer, head: 0 };
+  const switches = new Set(model.sites.flatMap(({ masks }) => masks));
+  for (const name of Object.keys(MASKS).filter((mask) => switches.has(mask))) {
+    const [label, help] = MASKS[name];
+    byId("masks").append(element("label", { title: help },
+      element("input", { type: "checkbox", name }), ` ${label}`));
+  }
+  const writes = model.sides.at(-1).writes;
+  byId("own").hidden = !writes;
+  byId("decoding").hidden = model.sides.at(-1).predicts === "class";
+  byId("examples").append(element("option", { value: "" }, "Examples"),
+    ...data.examples.map((text) => element("option", {}, text)));
+  byId("examples").hidden = data.examples.length < 2;
+  grid.mount(byId("grid"));
+  grid.report = ({ kind: chosen, layer: at, head }) => {
+    options = { ...options, focus: { kind: chosen, layer: at, head } };
+    history.replaceState(null, "", fragment());
+  };
+  grid.act = edit;
+  listen();
+  state = fromFragment(location.hash);
+  show();
+}
+
+ask({ what: "load", weights: byId("weights").textContent, checkpoint: data.checkpoint,
+  tokenizer: data.tokenizer, classes: data.classes, characters: data.characters }, open);
