@@ -30,6 +30,7 @@ let onPart = () => {};
  * has been asked. */
 function ask(question, hear) {
   onPart = hear;
+  delete document.documentElement.dataset.idle; // for those who wait for the answer
   worker.postMessage({ ...question, id: ++newest });
 }
 
@@ -37,7 +38,7 @@ worker.onmessage = ({ data: { id, part, error, done } }) => {
   if (id !== newest) return;
   byId("error").textContent = error ?? "";
   if (part) onPart(part);
-  if (done) document.documentElement.dataset.answered = id;
+  if (done) document.documentElement.dataset.idle = id;
 };
 
 // The state, its history and the link

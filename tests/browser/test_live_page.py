@@ -1,0 +1,351 @@
+"""The live page in Chromium, from file://, without a network: its numbers against PyTorch's, its
+tokens against Hugging Face's, and what a user does with it."""
+
+import base64
+import json
+import random
+import re
+import unicodedata
+from functools import cache, partial
+
+import numpy as np
+import pytest
+import torch
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from headlight.app.command import main
+from headlight.app.components.scripts import script
+from headlight.app.live import build
+from headlight.app.live.build import CannotHold, page
+from headlight.model.checkpoint import SHIPPED, load
+from headlight.model.decoding.generate import Beam, Greedy
+from headlight.model.decoding.search import beam_search, greedy_decode
+from headlight.model.masks import Masks
+from headlight.model.probing.applying import applied
+from headlight.model.probing.changes import CannotChange, look_ahead, parse, written
+from tests.browser.conftest import ARGUMENTS, executable
+
+pytestmark = pytest.mark.browser
+CHECKPOINTS = ("copy", "reverse", "sort", "induction", "en-de", "en-fr", "reviews")
+LOGITS, WEIGHTS = 1e-4, 1e-5  # logits relative to the largest, if that is above 1
+SWITCHES = ("causal", "src_padding", "tgt_padding", "memory_padding")
+CONTINUATION = 24
+HOSTILE = "</script><img src=x onerror=document.title='ran'><!-- <script>"
+LINES = (  # for each kind of attention
+    "{k}.1.1=off; {k}.2=off",
+    "{k}.1=hide:2; {k}.2.1=temperature:0.5",
+    "{k}=mask:window-1",
+    "{k}.1.2=mask:strided-2; {k}.2.1=mask:prefix-2",
+    "{k}.1=mask:no_first; {k}.2=mask:no_diagonal",
+    "{k}.1.1=mask:diagonal; {k}.2.2=mask:none",
+    "{k}.2.1=weight:2>1:0.7",
+    "{k}.1=forbid:1-2>1,3>2; {k}.2.2=allow:1>2",
+    "{k}.1=uniform; {k}.2=mask:causal",
+    "{k}.1=skip; all.2.1=temperature:2.0",
+    "all=temperature:1e-40",
+)
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    """One that optimises scripts: here they compute."""
+    browser = chromium.browser_type.launch(executable_path=executable(), args=ARGUMENTS)
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """The page of a checkpoint as a file."""
+    folder = tmp_path_factory.mktemp("pages")
+
+    @cache
+    def built(name):
+        path = folder / f"{name}.html"
+        path.write_text(page(name), encoding="utf-8")
+        return path
+
+    return built
+
+
+class Opened:
+    """A page in a browser without a network. `requests` and `errors` hold what it did unasked."""
+
+    def __init__(self, browser, path, fragment="", **options):
+        self.context = browser.new_context(offline=True, **options)
+        self.page = self.context.new_page()
+        self.requests, self.errors = [], []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", lambda message: self.errors.append(message.text))
+        self.page.goto(path.as_uri() + fragment)
+        self.answered()
+
+    def answered(self):
+        """The newest question has been answered in full."""
+        expect(self.page.locator("html[data-idle]")).to_be_attached()
+        return self
+
+    def type(self, text):
+        self.page.get_by_label("Text", exact=True).fill(text)
+        self.page.keyboard.press("Enter")
+        return self.answered()
+
+    def text(self, id):
+        return self.page.locator(f"#{id}").inner_text()
+
+    def grid(self):
+        """The labels of each text, and the pixels of the first kind's tiles."""
+        return self.page.evaluate(
+            "[[...document.querySelectorAll('.text > div')].map((line) => "
+            "[...line.querySelectorAll('span')].map((span) => span.textContent)), "
+            "[...document.querySelectorAll('.canvases canvas:first-child')].map((c) => "
+            "c.toDataURL())]"
+        )
+
+    def close(self):
+        self.context.close()
+        assert not self.errors
+        assert not [url for url in self.requests if not url.startswith(("file:", "blob:"))]
+
+
+@pytest.fixture
+def opened(browser, file):
+    pages = []
+
+    def open_(name, fragment="", **options):
+        path = file(name) if isinstance(name, str) else name
+        pages.append(Opened(browser, path, fragment, **options))
+        return pages[-1]
+
+    yield open_
+    for one in pages:
+        one.close()
+
+
+# Numbers
+
+
+@pytest.fixture(scope="module")
+def engine(browser, file):
+    """What `live_parity.js` offers in the page of a checkpoint: ask(what, **question)."""
+    pages = {}
+
+    def of(name):
+        if name not in pages:
+            tab = Opened(browser, file(name))
+            tab.page.evaluate(f"() => {{ {script('../../tests/browser/live_parity.js')} }}")
+            pages[name] = tab
+        tab = pages[name].page
+        return lambda what, **question: tab.evaluate(f"(question) => live.{what}(question)", question)
+
+    yield of
+    for tab in pages.values():
+        tab.close()
+
+
+class Parity:
+    """The page's model beside PyTorch's float32 with the same stored weights."""
+
+    def __init__(self, name, ask):
+        self.checkpoint, self.ask = load(name), ask
+        self.logits = self.weights = 0.0
+        self.texts = self.ties = 0
+
+    def trace(self, text, off="", pad_to=0, line=""):
+        masks = Masks(**{name: name != off for name in SWITCHES})
+        checkpoint = self.checkpoint
+        target = None
+        if checkpoint.writes:
+            target = checkpoint.tokenizer.decode(checkpoint.trace(text).texts["tgt"].ids[1:])
+        refused = None
+        try:
+            trace = checkpoint.trace(text, target, masks, pad_to, line)
+        except CannotChange as error:
+            refused, trace = error, checkpoint.trace(text, target, masks, pad_to)
+        ids = {side: list(encoding.ids) for side, encoding in trace.texts.items()}
+        answer = self.ask("trace", ids=ids, masks=vars(masks), line=line)
+        if refused:
+            assert "error" in answer, (line, refused)
+            return
+        logits, *weights = (np.frombuffer(base64.b64decode(part), "<f4") for part in answer)
+        largest = max(1.0, np.abs(trace.logits).max())
+        self.logits = max(self.logits, np.abs(logits - trace.logits.ravel()).max() / largest)
+        for site, of_site in zip(checkpoint.model.sites(), weights, strict=True):
+            expected = trace.attention[site.kind][site.layer].ravel()
+            self.weights = max(self.weights, np.abs(of_site - expected).max())
+
+    def write(self, text, line="", off="", beam=1):
+        """The text that the model writes: the same tokens, but where the two best differ by less
+        than the bar."""
+        checkpoint, model = self.checkpoint, self.checkpoint.model
+        masks = Masks(**{name: name != off for name in SWITCHES})
+        changes = parse(line)
+        ids = list(checkpoint.run(text, "" if checkpoint.writes else None).texts[0].ids)
+        if checkpoint.writes:
+            ids = [*ids, model.config.eos_id]
+            cached = masks.causal and not look_ahead(changes, model.sites())
+            search = partial(beam_search, beam=beam) if beam > 1 else greedy_decode
+            with applied(model, changes):
+                (expected,) = search(model, torch.tensor([ids]), masks=masks, use_cache=cached)
+        else:
+            ids = [model.config.bos_id, *ids]
+            how = Beam(beam) if beam > 1 else Greedy()
+            run = checkpoint.run(text, None, masks, 0, line)
+            path = checkpoint.generate(run, how, max_tokens=CONTINUATION).path
+            expected = [token for token in path if token != model.config.eos_id]
+        most = None if checkpoint.writes else CONTINUATION
+        answer = self.ask("write", ids=ids, masks=vars(masks), line=line, beam=beam, most=most)
+        self.texts += 1
+        if answer == list(expected):
+            return
+        assert checkpoint.writes and self._gap(ids, answer, expected, masks, changes) < LOGITS, (
+            text, line, answer, expected,
+        )  # fmt: skip
+        self.ties += 1
+
+    def _gap(self, ids, answer, expected, masks, changes):
+        """Between the two best logits where two targets diverge."""
+        model = self.checkpoint.model
+        same = [a == b for a, b in zip(answer, expected, strict=False)]
+        at = same.index(False) if False in same else len(same)
+        src, tgt = torch.tensor([ids]), torch.tensor([[model.config.bos_id, *expected]])
+        with applied(model, changes), torch.no_grad():
+            row = model(src, tgt, *masks.build(model, src, tgt))[0, at]
+        best = row.topk(2).values
+        return float(best[0] - best[1]) / max(1.0, float(row.abs().max()))
+
+
+def sentences(name, count):
+    """The examples, then sentences of the other English examples, or random rows of letters."""
+    folder = SHIPPED.parent / "examples"
+    files = [f"{name}.txt"]
+    if name in ("en-de", "en-fr", "reviews"):
+        files += ["en-fr.txt", "en-de.txt", "translation.txt", "next-token.txt", "reviews.txt"]
+    lines = [line for f in files for line in (folder / f).read_text("utf-8").splitlines()]
+    draw = random.Random(1)
+    words = sorted({word for line in lines for word in line.split()})
+    while len(lines) < count:
+        if name in ("en-de", "en-fr", "reviews"):
+            lines.append(" ".join(draw.choices(words, k=draw.randint(3, 14))))
+        else:
+            letters = draw.choices("abcdefghijklmnopqrstuvwxyz", k=draw.randint(3, 12))
+            lines.append(" ".join(letters * (2 if name == "induction" else 1)))
+    return lines[:count]
+
+
+def compare(name, ask, count, beams):
+    parity = Parity(name, ask)
+    sites = parity.checkpoint.model.sites()
+    kinds = list(dict.fromkeys(site.kind for site in sites))
+    switches = sorted({mask for site in sites for mask in site.masks})
+    stack = parity.checkpoint.model.sides()[-1].stack
+    lines = [line.format(k=kind) for line in LINES for kind in kinds]
+    lines.append(f"{stack}_feed_forward.1=skip; all.1.2=off")
+    random.Random(0).shuffle(lines)
+    every = -(-len(lines) // count)
+    for i, text in enumerate(sentences(name, count)):
+        parity.trace(text)
+        parity.trace(text, off=switches[i % len(switches)], pad_to=18 + i % 5)
+        for j in range(every):
+            line = lines[(i * every + j) % len(lines)]
+            parity.trace(text, pad_to=(i + j) % 2 * 17, line=line)
+        if name == "reviews":
+            continue
+        parity.write(text)
+        if i < beams:
+            parity.write(text, beam=5)
+            parity.write(text, line=f"{kinds[-1]}.1=off; {kinds[0]}.2.1=hide:2")
+            parity.write(text, line=f"{kinds[0]}.1=mask:window-2; {kinds[-1]}.2=temperature:0.5")
+            parity.write(text, off="causal")
+    print(f"{name}: logits {parity.logits:.1e}, weights {parity.weights:.1e}, "
+          f"{parity.texts} texts, {parity.ties} ties")  # fmt: skip
+    assert parity.logits <= LOGITS
+    assert parity.weights <= WEIGHTS
+
+
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_numbers_and_texts_are_those_of_pytorch(engine, name):
+    compare(name, engine(name), count=3, beams=1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_200_sentences(engine, name):
+    compare(name, engine(name), count=200, beams=50)
+
+
+def test_lines_of_changes_read_and_write_alike(engine):
+    """Both ways: what Python writes, and what it refuses."""
+    lines = [line.format(k="cross") for line in LINES]
+    lines += ["", " cross.1.2=off ;; encoder=hide:3,1 ", "cross=forbid:3-4>2,1>1-3,2>1-3,1>1"]
+    lines += ["decoder.1=weight:2>1:1", "decoder.1=weight:2>1:.5", "cross=temperature:3"]
+    refused = ["cross", "cross.0=off", "cross=mask:window", "cross=mask:causal-2", "cross=hide:0",
+               "cross=hide:", "cross=weight:2>1:1.5", "cross=temperature:0", "cross=off:1",
+               "cross=forbid:2-1>1", "cross=temperature:-1", "cross=temperature:x", "x=__proto__",
+               "cross=constructor", "cross=weight:1>1:nan", "cross=mask:toString",
+               "cross=forbid:1-999999>1-999999", ";".join(["a=off"] * 301)]  # fmt: skip
+    for line in refused:
+        with pytest.raises(CannotChange):
+            parse(line)
+    answers = engine("copy")("lines", lines=lines + refused)
+    assert answers[: len(lines)] == [written(parse(line)) for line in lines]
+    assert all("error" in answer for answer in answers[len(lines) :])
+
+
+# Tokens
+
+
+def strings(count):
+    """Random strings of assigned code points, plain text, emoji, white space, controls and pieces
+    of text that tokenizers treat in ways of their own."""
+    draw = random.Random(2)
+    points = [chr(i) for i in range(0x110000)]
+    assigned = [c for c in points if unicodedata.category(c) not in ("Cn", "Cs", "Co")]
+    emoji = [c for c in assigned if 0x1F300 <= ord(c) < 0x1FB00] + ["\u200d", "\ufe0f", "🇩", "🏽"]
+    spaces = [c for c in assigned if c.isspace()] + ["\ufeff", "\u200b", "\u180e", "\u0085"]
+    controls = [c for c in assigned if unicodedata.category(c) in ("Cc", "Cf")]
+    plain = list("abcdefghijklmnopqrstuvwxyzABCXYZ    0123456789.,;:!?'’-\"()ßäöüéñ")
+    pieces = ["'s", "'ll", "don't", "the", " and", "</s>", "<pad>", "Ġ", "\r\n", "  ", "ein"]
+    pools = [assigned, emoji, spaces, controls, plain, pieces]
+    mixed = lambda: draw.choice(draw.choice(pools))  # noqa: E731
+    return [
+        "".join(mixed() if pool is None else draw.choice(pool) for _ in range(draw.randint(0, 24)))
+        for pool in draw.choices([*pools, None, None], k=count)
+    ]
+
+
+def check_tokens(name, ask, texts):
+    tokenizer = load(name).tokenizer
+    for start in range(0, len(texts), 500):
+        some = texts[start : start + 500]
+        expected = [tokenizer.encode(text) for text in some]
+        assert ask("encode", texts=some) == [list(encoding.ids) for encoding in expected]
+        decoded, offsets, _ = zip(*ask("encoding", texts=some), strict=True)
+        assert list(decoded) == [tokenizer.decode(encoding.ids) for encoding in expected]
+        assert [[tuple(span) for span in spans] for spans in offsets] == [
+            list(encoding.offsets) for encoding in expected
+        ]
+
+
+@pytest.mark.parametrize("name", ["en-de", "reviews"])
+def test_tokens_are_those_of_hugging_face(engine, name):
+    check_tokens(name, engine(name), [*sentences(name, 40), *strings(400)])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_tokens_of_20000_strings(engine, name):
+    check_tokens(name, engine(name), [*sentences(name, 200), *strings(20_000)])
+
+
+def test_letters_and_spaces_are_those_of_the_library():
+    """Where Python's Unicode assigns a code point, the ranges agree with it."""
+    for name, categories in (("L", "L"), ("N", "N")):
+        ranges = re.findall(r"\\u\{(\w+)\}-\\u\{(\w+)\}", build._characters()[name])
+        inside = {point for a, b in ranges for point in range(int(a, 16), int(b, 16) + 1)}
+        for point in range(0x110000):
+            category = unicodedata.category(chr(point))
+            if category not in ("Cn", "Cs"):
+                assert (point in inside) == (category[0] in categories), hex(point)
