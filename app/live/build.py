@@ -20,7 +20,7 @@ import torch
 from tokenizers import Regex, pre_tokenizers
 
 from headlight.app.components.scripts import HERE, read, script
-from headlight.app.theme import DIFFERENCES, FOCUS, INK, PAPER, PRIMARY, WEIGHTS
+from headlight.app.theme import FOCUS, INK, PAPER, PRIMARY, WEIGHTS
 from headlight.app.wording.output_texts import LANGUAGES
 from headlight.model.arguments import parser_of
 from headlight.model.checkpoint import SHIPPED, folder_of, load
@@ -54,13 +54,13 @@ def page(name: str | Path, most: float = MOST) -> str:
             "sizes": vars(checkpoint.model.config),
             "layout": layout,
         },
+        "opens": checkpoint.card.get("opens"),
         "classes": checkpoint.classes,
         "output": LANGUAGES.get((checkpoint.card.get("direction") or [""])[-1], "Output"),
         "tokenizer": json.loads(read_within(folder / "tokenizer.json", LARGEST)),
         "characters": _characters(),
         "examples": _examples(folder),
         "palette": WEIGHTS,
-        "differences": DIFFERENCES,
         "colour": FOCUS,
     }
     colours = {

@@ -12,7 +12,7 @@ const MASKS = { // switch → its name, and what it does
   memory_padding: ["Cross padding mask", "No target token may attend to source padding"],
 };
 const SCOPES = { // what an edit on the grid concerns
-  head: ({ kind, layer, head }) => ({ kind, layer, head }),
+  head: (on) => ({ kind: on.kind, layer: on.layer, head: on.head }),
   layer: ({ kind, layer }) => ({ kind, layer, head: null }),
   kind: ({ kind }) => ({ kind, layer: null, head: null }),
 };
@@ -71,9 +71,9 @@ function fragment() {
   for (const [name, value] of Object.entries(state))
     if (name === "off") for (const mask of value) fields.set(mask, "false");
     else if (value !== START[name] || name === "source") fields.set(name, value);
-  const { kind, layer, head } = options.focus;
-  for (const [name, value] of Object.entries({ kind, layer: layer + 1, head: head + 1 }))
-    fields.set(name, value);
+  const { focus } = options;
+  fields.set("kind", focus.kind);
+  for (const name of ["layer", "head"]) fields.set(name, focus[name] + 1);
   return `#${fields}`;
 }
 
@@ -84,13 +84,16 @@ function fromFragment(text) {
   for (const name of ["source", "target", "changes"]) next[name] = fields.get(name) ?? START[name];
   next.pad_to = Math.min(whole(fields.get("pad_to")), model.longest);
   next.beam = whole(fields.get("beam")) === 5 ? 5 : 1;
-  const site = model.sites.find(({ kind, layer }) =>
-    kind === fields.get("kind") && layer === whole(fields.get("layer")) - 1);
-  if (site) {
-    const head = Math.min(Math.max(whole(fields.get("head")) - 1, 0), site.n_heads - 1);
-    options = { ...options, focus: { kind: site.kind, layer: site.layer, head } };
-  }
+  const [layer, at] = ["layer", "head"].map((name) => whole(fields.get(name)) - 1);
+  options.focus = head({ kind: fields.get("kind"), layer, head: at }) ?? options.focus;
   return next;
+}
+
+/** A head, if the model has it. */
+function head(place) {
+  const isThere = model.sites.some(({ kind, layer, n_heads }) =>
+    kind === place?.kind && layer === place.layer && place.head >= 0 && place.head < n_heads);
+  return isThere ? { kind: place.kind, layer: place.layer, head: place.head } : null;
 }
 
 const whole = (text) => (/^\d{1,6}$/.test(text ?? "") ? Number(text) : 0);
@@ -147,8 +150,8 @@ function changedTiles() {
         continue;
       }
       const tiles = (change.verb === "off" ? off : marked)[site.kind] ??= [];
-      for (let head = 0; head < site.n_heads; head++)
-        if (change.head === null || change.head === head) tiles.push(site.layer * site.n_heads + head);
+      for (let at = 0; at < site.n_heads; at++)
+        if (change.head === null || change.head === at) tiles.push(site.layer * site.n_heads + at);
     }
   return { off, marked, hidden: hiddenTokens };
 }
@@ -219,9 +222,9 @@ function controls() {
 
 /** A head that is off by its name; other changes as their line. */
 function readable(change) {
-  const { kind, layer, head, verb } = change;
-  if (verb !== "off" || head === null) return writtenEntry(change);
-  return `${kind[0].toUpperCase()}${kind.slice(1)} L${layer + 1} H${head + 1} off`;
+  const { kind, layer, head: at, verb } = change;
+  if (verb !== "off" || at === null) return writtenEntry(change);
+  return `${kind[0].toUpperCase()}${kind.slice(1)} L${layer + 1} H${at + 1} off`;
 }
 
 // What the user does
@@ -302,7 +305,7 @@ function listen() {
 function open(loaded) {
   model = loaded;
   const { kind, layer } = model.sites.at(-1);
-  options.focus = { kind, layer, head: 0 };
+  options.focus = head(data.opens) ?? { kind, layer, head: 0 };
   const switches = new Set(model.sites.flatMap(({ masks }) => masks));
   for (const name of Object.keys(MASKS).filter((mask) => switches.has(mask))) {
     const [label, help] = MASKS[name];
@@ -316,8 +319,8 @@ function open(loaded) {
     ...data.examples.map((text) => element("option", {}, text)));
   byId("examples").hidden = data.examples.length < 2;
   grid.mount(byId("grid"));
-  grid.report = ({ kind: chosen, layer: at, head }) => {
-    options = { ...options, focus: { kind: chosen, layer: at, head } };
+  grid.report = (tile) => {
+    options = { ...options, focus: head(tile) };
     history.replaceState(null, "", fragment());
   };
   grid.act = edit;

@@ -320,10 +320,11 @@ def check_tokens(name, ask, texts):
     tokenizer = load(name).tokenizer
     for start in range(0, len(texts), 500):
         some = texts[start : start + 500]
-        expected = [tokenizer.encode(text) for text in some]
-        assert ask("encode", texts=some) == [list(encoding.ids) for encoding in expected]
+        ids = [tokenizer.encode(text).ids for text in some]
+        assert ask("encode", texts=some) == [*map(list, ids)]
+        expected = [tokenizer.encoding(of_text) for of_text in ids]  # offsets in the decoded text
         decoded, offsets, _ = zip(*ask("encoding", texts=some), strict=True)
-        assert list(decoded) == [tokenizer.decode(encoding.ids) for encoding in expected]
+        assert list(decoded) == [tokenizer.decode(of_text) for of_text in ids]
         assert [[tuple(span) for span in spans] for spans in offsets] == [
             list(encoding.offsets) for encoding in expected
         ]
