@@ -38,7 +38,7 @@ worker.onmessage = ({ data: { id, part, error, done } }) => {
   if (id !== newest) return;
   byId("error").textContent = error ?? "";
   if (part) onPart(part);
-  if (done) document.documentElement.dataset.idle = id;
+  if (done && id === newest) document.documentElement.dataset.idle = id; // else `part` led to another
 };
 
 // The state, its history and the link
@@ -159,14 +159,15 @@ function changedTiles() {
 /** What the changes do to the target: its probability, and the token that they move most. */
 function find({ best, bestTrained, probability, probabilityTrained, mostMoved }) {
   const changed = state.changes || state.off.length;
-  const answer = ([label, share]) => `${label}, ${percent(share)}`;
+  const shown = (share) => (share > 0 && share < 0.005 ? "under 1 %" : percent(share));
+  const answer = ([label, share]) => `${label}, ${shown(share)}`;
   const whose = state.target ? "your target" : "this translation";
   let text = "";
   if (model.sides.at(-1).writes) {
-    text = `Probability of ${whose}: ${percent(probabilityTrained)}`;
-    if (changed) text += ` → ${percent(probability)}`;
+    text = `Probability of ${whose}: ${shown(probabilityTrained)}`;
+    if (changed) text += ` → ${shown(probability)}`;
     if (changed && mostMoved)
-      text += `. Most affected: “${mostMoved.token}”, ${percent(mostMoved.before)} → ${percent(mostMoved.after)}`;
+      text += `. Most affected: “${mostMoved.token}”, ${shown(mostMoved.before)} → ${shown(mostMoved.after)}`;
   } else text = changed ? `${answer(bestTrained)} → ${answer(best)}` : answer(best);
   byId("finding").textContent = `${text}.`;
   if (model.sides.at(-1).predicts === "class") byId("written").textContent = "";
@@ -176,34 +177,46 @@ function find({ best, bestTrained, probability, probabilityTrained, mostMoved })
 function write({ written: text, again }) {
   const title = model.sides.at(-1).writes ? data.output : "Continuation";
   const label = (words) => element("b", {}, `${title}${words}: `);
-  byId("written").replaceChildren(label(again === null ? "" : " as trained"), text);
-  byId("again").replaceChildren(...(again === null ? [] : [label(" with your changes"),
-    ...(again === text ? ["the same text"] : differences(text, again))]));
+  if (again === null || again === text) {
+    byId("written").replaceChildren(label(""), text);
+    byId("again").replaceChildren(...(again === null ? [] : ["With your changes the text stays the same."]));
+  } else {
+    const [before, after] = differences(text, again);
+    byId("written").replaceChildren(label(" as trained"), ...before);
+    byId("again").replaceChildren(label(" with your changes"), ...after);
+  }
   painted("text", newest);
 }
 
-/** The words of `text` as nodes; those that are not in `before`, in its order, are marked. */
-function differences(before, text) {
-  const [a, b] = [before, text].map((one) => one.split(/\s+/).filter(Boolean));
+/** The words of two texts as nodes; those that the other does not have, in its order, are marked. */
+function differences(...texts) {
+  const [a, b] = texts.map((text) => text.split(/\s+/).filter(Boolean));
   const common = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
   for (let i = a.length - 1; i >= 0; i--)
     for (let j = b.length - 1; j >= 0; j--)
       common[i][j] = a[i] === b[j] ? common[i + 1][j + 1] + 1
         : Math.max(common[i + 1][j], common[i][j + 1]);
-  let i = 0;
-  const nodes = b.flatMap((word, j) => {
-    while (i < a.length && a[i] !== b[j] && common[i + 1][j] >= common[i][j + 1]) i++;
-    const isCommon = a[i] === word;
-    if (isCommon) i++;
-    return [isCommon ? word : element("mark", {}, word), " "];
-  });
-  return nodes.length ? nodes : [element("mark", {}, "no text")];
+  const [before, after] = [[], []];
+  const marked = (word) => [element("mark", {}, word), " "];
+  for (let i = 0, j = 0; i < a.length || j < b.length;) {
+    if (i < a.length && j < b.length && a[i] === b[j]) {
+      before.push(a[i++], " ");
+      after.push(b[j++], " ");
+    } else if (j === b.length || (i < a.length && common[i + 1][j] >= common[i][j + 1]))
+      before.push(...marked(a[i++]));
+    else after.push(...marked(b[j++]));
+  }
+  return [before, after.length ? after : marked("no text")];
 }
 
 /** Fields, chips and buttons as the state has them. */
 function controls() {
   for (const name of ["source", "target", "changes", "pad_to", "beam"]) byId(name).value = state[name];
-  for (const box of byId("masks").querySelectorAll("input")) box.checked = !state.off.includes(box.name);
+  for (const box of byId("masks").querySelectorAll("[type=checkbox]")) {
+    box.checked = !state.off.includes(box.name);
+    // Without padding a padding mask has no effect.
+    box.parentElement.hidden = box.checked && !state.pad_to && box.name !== "causal";
+  }
   byId("undo").disabled = !past.length;
   byId("redo").disabled = !future.length;
   const changes = changesOf();
@@ -268,7 +281,7 @@ function listen() {
   byId("pad_to").onchange = ({ target }) => choose({ pad_to: whole(target.value) });
   byId("beam").onchange = ({ target }) => choose({ beam: Number(target.value) });
   byId("masks").onchange = ({ target: { name, checked } }) =>
-    choose({ off: checked ? state.off.filter((other) => other !== name) : [...state.off, name] });
+    name && choose({ off: checked ? state.off.filter((other) => other !== name) : [...state.off, name] });
   byId("undo").onclick = () => go(past, future);
   byId("redo").onclick = () => go(future, past);
   byId("present").onclick = () => {
@@ -309,7 +322,7 @@ function open(loaded) {
   const switches = new Set(model.sites.flatMap(({ masks }) => masks));
   for (const name of Object.keys(MASKS).filter((mask) => switches.has(mask))) {
     const [label, help] = MASKS[name];
-    byId("masks").append(element("label", { title: help },
+    byId("pad_to").parentElement.before(element("label", { title: help },
       element("input", { type: "checkbox", name }), ` ${label}`));
   }
   const writes = model.sides.at(-1).writes;

@@ -350,3 +350,212 @@ def test_letters_and_spaces_are_those_of_the_library():
             category = unicodedata.category(chr(point))
             if category not in ("Cn", "Cs"):
                 assert (point in inside) == (category[0] in categories), hex(point)
+
+
+# The page
+
+
+def test_a_sentence_is_read_and_translated(opened):
+    tab = opened("en-de")
+    checkpoint = load("en-de")
+    for text in (sentences("en-de", 1)[0], "Two dogs are running on the beach."):
+        tab.type(text)
+        trace = checkpoint.trace(text)
+        labels, canvases = tab.grid()
+        assert labels == [list(trace.texts[side].tokens) for side in ("src", "tgt")]
+        assert len(canvases) == 3 and len(set(canvases)) == 3
+        target = checkpoint.tokenizer.decode(trace.texts["tgt"].ids[1:])
+        assert tab.text("written") == f"German: {target}"
+
+
+def test_a_head_off_changes_text_and_probability(opened):
+    tab = opened("en-de", "#source=Did you see the man who stole my bike?&kind=cross&layer=1&head=2")
+    trained, tiles = tab.text("written"), tab.grid()[1]
+    tab.page.locator(".stage").press("o")
+    tab.answered()
+    checkpoint = load("en-de")
+    line = "cross.1.2=off"
+    text = "Did you see the man who stole my bike?"
+    again = checkpoint.translate(text, changes=line)
+    assert tab.text("state") == "Cross L1 H2 off ×"
+    assert tab.text("again").startswith("German with your changes: ")
+    expected = checkpoint.tokenizer.decode(again.ids)
+    assert " ".join(tab.text("again").split()[4:]) == expected
+    assert tab.page.locator("#again mark").count() and "→" in tab.text("finding")
+    assert tab.grid()[1] != tiles
+    tab.page.get_by_role("button", name="Undo").click()
+    tab.answered()
+    assert tab.text("state") == "As trained" and tab.text("written") == trained
+    assert tab.grid()[1] == tiles and tab.text("again") == ""
+    tab.page.keyboard.press("Control+y")
+    tab.answered()
+    assert tab.text("state") == "Cross L1 H2 off ×"
+    tab.page.get_by_role("button", name="Cross L1 H2 off ×").click()
+    assert tab.answered().text("state") == "As trained"
+
+
+def test_masks_tokens_and_cells(opened):
+    tab = opened("copy", "#source=a b c")
+    page = tab.page
+    expect(page.get_by_label("Source padding mask")).to_be_hidden()  # nothing is padded
+    page.get_by_label("Pad to length").fill("9")
+    page.keyboard.press("Enter")
+    tab.answered()
+    assert tab.grid()[0][0] == ["a", "b", "c", "</s>", *["<pad>"] * 5]
+    tiles = tab.grid()[1]
+    page.get_by_label("Source padding mask").uncheck()
+    tab.answered()
+    assert [a == b for a, b in zip(tab.grid()[1], tiles, strict=True)][0] is False
+    assert "Source padding mask off ×" in tab.text("state")
+    page.locator(".text .source span", has_text="b").first.click()
+    page.keyboard.press("h")
+    tab.answered()
+    assert "encoder=hide:2 ×" in tab.text("state") and "cross=hide:2 ×" in tab.text("state")
+    assert page.locator(".text .source span.hidden").count() == 1
+    page.locator(".stage").focus()
+    for key in ("Home", "m"):
+        page.keyboard.press(key)
+    tab.answered()
+    assert "=forbid:1>1 ×" in tab.text("state")
+
+
+def test_other_models(opened):
+    tab = opened("induction", "#source=q w e r q w e")
+    assert tab.text("written").startswith("Continuation: ") and len(tab.grid()[1]) == 1
+    tab.type("a b c a b")
+    assert tab.grid()[0][0][0] == "<s>"
+    tab = opened("reviews", "#source=a wonderful film")
+    assert re.fullmatch(r"positive, \d+ %\.", tab.text("finding"))
+    assert tab.text("written") == ""
+    tab.type("a terrible film")
+    assert tab.text("finding").startswith("negative, ")
+
+
+def test_a_link_brings_everything_back(opened):
+    tab = opened("copy", "#source=a b c&causal=false&changes=cross.1.1=off&beam=5&pad_to=6&target=a")
+    again = opened("copy", "#" + tab.page.url.split("#")[1])
+    for id in ("state", "written", "again", "finding"):
+        assert again.text(id) == tab.text(id) != ""
+    assert again.grid() == tab.grid()
+    assert again.page.url == tab.page.url
+
+
+@pytest.mark.parametrize(
+    ("fragment", "sentence"),
+    [
+        ("changes=cross.9.1=off", "has no layer 9"),
+        ("changes=sideways=off", "does not apply to “sideways”"),
+        ("changes=cross=explode", "cannot do “explode”"),
+        ("changes=cross=mean", "cannot do “mean”"),
+        (f"source={'a' * 9000}", "this model reads at most 1023"),
+        ("changes=decoder.1.1=weight:1>2:0.5", "masked"),
+    ],
+)
+def test_bad_input_gets_a_sentence(opened, fragment, sentence):
+    tab = opened("copy", f"#{fragment}")
+    assert sentence in tab.text("error")
+    tab.page.goto(tab.page.url.split("#")[0] + "#source=a b")
+    tab.answered()
+    assert tab.text("error") == "" and tab.grid()[0][0] == ["a", "b", "</s>"]
+
+
+def test_the_newest_sentence_wins(opened):
+    tab = opened("en-de")
+    box = tab.page.get_by_label("Text", exact=True)
+    for text in ("A man is sleeping.", "Two women are talking.", "The dog runs."):
+        box.fill(text)
+        box.press("Enter")
+    tab.answered()
+    checkpoint = load("en-de")
+    target = checkpoint.translate("The dog runs.")
+    assert tab.text("written") == f"German: {checkpoint.tokenizer.decode(target.ids)}"
+    assert tab.grid()[0][0] == ["The", "dog", "runs", ".", "</s>"]
+
+
+# Safety
+
+
+def test_markup_is_text_everywhere(opened, tmp_path):
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    for source in (SHIPPED / "copy").iterdir():
+        if source.is_file():
+            (folder / source.name).write_bytes(source.read_bytes())
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    config["card"]["title"] = HOSTILE + "{{weights}}"
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    (folder / "examples.txt").write_text(f"{HOSTILE}{{{{data}}}}\na b\n", encoding="utf-8")
+    file = tmp_path / "page.html"
+    file.write_text(page(folder), encoding="utf-8")
+    tab = opened(file)
+    assert tab.page.get_by_label("Text", exact=True).input_value() == f"{HOSTILE}{{{{data}}}}"
+    assert tab.text("written") and tab.text("error") == ""
+    name = HOSTILE.replace(" ", "%20").replace("#", "%23")
+    tab.page.goto(f"{file.as_uri()}#source={name}&target={name}&changes={name}")
+    tab.answered()
+    assert HOSTILE[:9] in tab.text("error")
+    assert tab.page.locator("img").count() == 0
+    assert tab.page.title() == f"{HOSTILE}{{{{weights}}}} · Headlight"
+
+
+def test_the_policy_allows_no_network_and_no_eval(opened, file):
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', file("copy").read_text())[1]
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+    assert "http" not in re.sub(r"sha256-\S+", "", policy)
+    tab = opened("copy")
+    outcome = tab.page.evaluate(
+        """async () => {
+          const run = new Promise((done) => setTimeout(() => done(window.ran ?? "blocked"), 200));
+          const script = document.createElement("script");
+          script.textContent = "window.ran = 'ran'";
+          document.body.append(script);
+          return [await run, await fetch("https://example.org").catch(() => "blocked")];
+        }"""
+    )
+    assert outcome == ["blocked", "blocked"]
+    tab.errors.clear()  # what the policy says about the two
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_accessible(opened, width, scheme):
+    size = {"width": width, "height": 720}
+    tab = opened("copy", "#source=a b c&changes=cross.1.1=off", viewport=size, color_scheme=scheme)
+    tab.page.locator("#change summary").click()
+    found = Axe().run(tab.page)
+    assert found.violations_count == 0, found.generate_report()
+    wide = tab.page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= width
+
+
+# The command
+
+
+def test_the_command_writes_a_page(tmp_path, capsys):
+    out = tmp_path / "copy.html"
+    main(["page", "copy", "--out", str(out)])
+    assert str(out) in capsys.readouterr().out
+    stored = (SHIPPED / "copy" / "model.safetensors").stat().st_size
+    assert out.stat().st_size <= 1.4 * stored + 1e6
+
+
+def test_what_no_page_can_hold_is_refused(tmp_path, monkeypatch):
+    with pytest.raises(CannotHold, match=r"en-de take 5\.4 MB; a page holds at most 3 MB"):
+        page("en-de", 3)
+    with pytest.raises(SystemExit, match="a page holds at most 3 MB"):
+        main(["page", "en-de", "--out", str(tmp_path / "no.html"), "--most", "3"])
+    with pytest.raises(SystemExit, match="There is no checkpoint nothing"):
+        main(["page", "nothing", "--out", str(tmp_path / "no.html")])
+    with pytest.raises(SystemExit):
+        main(["page", "copy", "--out", str(tmp_path / "no.html"), "--most", "-1"])
+    folder = tmp_path / "other"
+    folder.mkdir()
+    config = json.loads((SHIPPED / "copy" / "config.json").read_text("utf-8"))
+    for change, message in (
+        ({"preset": "annotated"}, "other is built as annotated; a page can only compute paper"),
+        ({"card": {"pruned": {"encoder": [[0, 1]]}}}, "other has pruned heads"),
+    ):
+        (folder / "config.json").write_text(json.dumps(config | change), encoding="utf-8")
+        with pytest.raises(CannotHold, match=message):
+            page(folder)
+    assert not list(tmp_path.glob("no.html"))
