@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 from tokenizers import Regex, pre_tokenizers
 
-from headlight.app.components.scripts import HERE, read, script
+from headlight.app.components.scripts import read, script
 from headlight.app.theme import FOCUS, INK, PAPER, PRIMARY, WEIGHTS
 from headlight.app.wording.output_texts import LANGUAGES
 from headlight.model.arguments import parser_of

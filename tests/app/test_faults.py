@@ -19,8 +19,8 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from headlight.app.results import memoize, passes
 from headlight.app.command import main as command
+from headlight.app.results import memoize, passes
 from headlight.app.server.ports import check
 from headlight.app.state.pages import PAGES
 from tests.conftest import ROOT

@@ -138,7 +138,9 @@ def engine(browser, file):
             tab.page.evaluate(f"() => {{ {script('../../tests/browser/live_parity.js')} }}")
             pages[name] = tab
         tab = pages[name].page
-        return lambda what, **question: tab.evaluate(f"(question) => live.{what}(question)", question)
+        return lambda what, **question: tab.evaluate(
+            f"(question) => live.{what}(question)", question
+        )
 
     yield of
     for tab in pages.values():
@@ -369,7 +371,9 @@ def test_a_sentence_is_read_and_translated(opened):
 
 
 def test_a_head_off_changes_text_and_probability(opened):
-    tab = opened("en-de", "#source=Did you see the man who stole my bike?&kind=cross&layer=1&head=2")
+    tab = opened(
+        "en-de", "#source=Did you see the man who stole my bike?&kind=cross&layer=1&head=2"
+    )
     trained, tiles = tab.text("written"), tab.grid()[1]
     tab.page.locator(".stage").press("o")
     tab.answered()
@@ -405,7 +409,7 @@ def test_masks_tokens_and_cells(opened):
     tiles = tab.grid()[1]
     page.get_by_label("Source padding mask").uncheck()
     tab.answered()
-    assert [a == b for a, b in zip(tab.grid()[1], tiles, strict=True)][0] is False
+    assert tab.grid()[1][0] != tiles[0]  # the encoder's
     assert "Source padding mask off ×" in tab.text("state")
     page.locator(".text .source span", has_text="b").first.click()
     page.keyboard.press("h")
@@ -432,7 +436,9 @@ def test_other_models(opened):
 
 
 def test_a_link_brings_everything_back(opened):
-    tab = opened("copy", "#source=a b c&causal=false&changes=cross.1.1=off&beam=5&pad_to=6&target=a")
+    tab = opened(
+        "copy", "#source=a b c&causal=false&changes=cross.1.1=off&beam=5&pad_to=6&target=a"
+    )
     again = opened("copy", "#" + tab.page.url.split("#")[1])
     for id in ("state", "written", "again", "finding"):
         assert again.text(id) == tab.text(id) != ""
