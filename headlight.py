@@ -50,6 +50,6 @@ def __dir__() -> list[str]:
 
 
 if __name__ == "__main__":
-    from headlight.app.command import main
+    from headlight.app.server.command import main
 
     sys.exit(main())

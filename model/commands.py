@@ -1,4 +1,4 @@
-"""The commands of Headlight, all but the one that starts the app: `headlight COMMAND`."""
+"""The commands of Headlight that need only the model: `headlight COMMAND`."""
 
 import sys
 from collections.abc import Mapping, Sequence

@@ -19,8 +19,8 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from headlight.app.command import main as command
 from headlight.app.results import memoize, passes
+from headlight.app.server.command import main as command
 from headlight.app.server.ports import check
 from headlight.app.state.pages import PAGES
 from tests.conftest import ROOT
@@ -183,7 +183,7 @@ for key in ("attention", "take-away"):
     page.switch_page(PAGES[key].file).run()
     assert not page.exception and not page.error, (page.exception, page.error)
 from headlight.app.export import pictures
-from headlight.app.command import main
+from headlight.app.server.command import main
 main(["trace", "en-de", "A dog.", "--out", sys.argv[2] + "/w.csv"])
 print("fine")
 """

@@ -14,10 +14,10 @@ import torch
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from headlight.app.command import main
 from headlight.app.components.scripts import script
 from headlight.app.live import build
 from headlight.app.live.build import CannotHold, page
+from headlight.app.server.command import main
 from headlight.model.checkpoint import SHIPPED, load
 from headlight.model.decoding.generate import Beam, Greedy
 from headlight.model.decoding.search import beam_search, greedy_decode

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headlight.app.command import main as headlight_main
+from headlight.app.server.command import main as headlight_main
 from headlight.model import commands as door
 from headlight.model.pretrained.weights import CannotLoad
 

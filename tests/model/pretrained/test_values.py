@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from headlight.app.command import main as run
+from headlight.app.server.command import main as run
 from headlight.model.checkpoint import load
 from headlight.model.pretrained.command import listed
 from headlight.model.pretrained.values import Described, quoted

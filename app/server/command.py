@@ -11,10 +11,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-COMMANDS = {  # name → module, help
+# Started by name, like main.py below: both stand above the server. name → module, help
+COMMANDS = {
     "page": ("headlight.app.live.build", "write a model as one HTML file that computes by itself"),
 }
-SCRIPT = Path(__file__).resolve().parent / "main.py"
+SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
 
 
 def main(arguments: Sequence[str] | None = None) -> int | None:
