@@ -43,7 +43,7 @@ export class Reader {
       ids[second.name] = this.padded(readBy(second, this.#target.written, model.config), padTo);
       yield;
     }
-    const { logits, weights } = trace(model, ids, masks, changes);
+    const { logits, weights } = trace(model, ids, this.over(masks), changes);
     const trained = isTrained ? logits : this.trained(ids);
     if (isTrained) this.#trained = { key: JSON.stringify(ids), logits };
     const predicted = this.sides.find(({ predicts }) => predicts);
@@ -68,10 +68,16 @@ export class Reader {
     yield { written: text(written), again };
   }
 
+  /** Masks for a written target: a <pad> that the model wrote is an ordinary token. */
+  over(masks) {
+    const hasPad = this.#target.written?.includes(this.model.config.pad_id);
+    return hasPad ? { ...masks, tgt_padding: false } : masks;
+  }
+
   /** Logits of the model as trained. */
   trained(ids) {
     const key = JSON.stringify(ids);
-    if (this.#trained.key !== key) this.#trained = { key, logits: trace(this.model, ids).logits };
+    if (this.#trained.key !== key) this.#trained = { key, logits: trace(this.model, ids, this.over(TRAINED)).logits };
     return this.#trained.logits;
   }
 

@@ -74,6 +74,7 @@ function fragment() {
   const { focus } = options;
   fields.set("kind", focus.kind);
   for (const name of ["layer", "head"]) fields.set(name, focus[name] + 1);
+  if (options.show !== "all") fields.set("present", "true");
   return `#${fields}`;
 }
 
@@ -85,6 +86,7 @@ function fromFragment(text) {
   next.pad_to = Math.min(whole(fields.get("pad_to")), model.longest);
   next.beam = whole(fields.get("beam")) === 5 ? 5 : 1;
   const [layer, at] = ["layer", "head"].map((name) => whole(fields.get(name)) - 1);
+  present(fields.get("present") === "true");
   options.focus = head({ kind: fields.get("kind"), layer, head: at }) ?? options.focus;
   return next;
 }
@@ -135,6 +137,13 @@ function draw(part) {
   }
   grid.setWeights(part.grid);
   grid.setLook({ ...options, heard: grid.count });
+}
+
+/** For a projector: larger letters, and the heads of one kind, which leaves room for larger tiles. */
+function present(on) {
+  document.documentElement.classList.toggle("presenting", on);
+  byId("present").setAttribute("aria-pressed", on);
+  options = { ...options, show: on ? "one kind" : "all" };
 }
 
 /** The tiles that are off or changed, and the tokens that are hidden. */
@@ -285,9 +294,9 @@ function listen() {
   byId("undo").onclick = () => go(past, future);
   byId("redo").onclick = () => go(future, past);
   byId("present").onclick = () => {
-    const on = document.documentElement.classList.toggle("presenting");
-    byId("present").setAttribute("aria-pressed", on);
-    grid.draw();
+    present(options.show === "all");
+    history.replaceState(null, "", fragment());
+    grid.setLook({ ...options, heard: grid.count });
   };
   byId("theme").onclick = () => {
     const isDark = getComputedStyle(document.documentElement).colorScheme === "dark" ||

@@ -478,6 +478,29 @@ def test_the_newest_sentence_wins(opened):
     assert tab.grid()[0][0] == ["The", "dog", "runs", ".", "</s>"]
 
 
+def test_present_enlarges_and_survives_a_reload(opened):
+    tab = opened("copy", "#source=a b c", viewport={"width": 1280, "height": 720})
+    width = "document.querySelector('.canvases canvas').clientWidth"
+    size = "parseFloat(getComputedStyle(document.querySelector('.text > div')).fontSize)"
+    small, narrow = tab.page.evaluate(size), tab.page.evaluate(width)
+    tab.page.get_by_role("button", name="Present").click()
+    assert tab.page.evaluate(size) > max(20, small) and tab.page.evaluate(width) > narrow
+    tab.page.reload()
+    tab.answered()
+    assert tab.page.evaluate(size) > 20 and "present=true" in tab.page.url
+    expect(tab.page.locator("#change")).to_be_hidden()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_theme_is_that_of_the_system_until_it_is_chosen(opened, scheme):
+    tab = opened("copy", color_scheme=scheme)
+    colour = "getComputedStyle(document.documentElement).backgroundColor"
+    papers = {"light": "rgb(255, 255, 255)", "dark": "rgb(23, 22, 20)"}
+    assert tab.page.evaluate(colour) == papers.pop(scheme)
+    tab.page.get_by_role("button", name="Light / dark").click()
+    assert [tab.page.evaluate(colour)] == [*papers.values()]
+
+
 # Safety
 
 
