@@ -54,6 +54,7 @@ export class Reader {
       ...this.moved(trained, logits, ids[predicted.name], predicted),
       probability: this.probability(logits, ids[predicted.name], predicted),
       probabilityTrained: this.probability(trained, ids[predicted.name], predicted),
+      title: answers.title,
       best: answers.rows.at(answers.rows.length === 1 ? 0 : answers.last)[0],
       bestTrained: before.rows.at(before.rows.length === 1 ? 0 : before.last)[0],
     };
@@ -133,7 +134,8 @@ export class Reader {
     const title = Object.fromEntries(this.sides.map((side) => [side.name, side.title]));
     const sides = {};
     for (const side of this.sides)
-      sides[side.title] = gridText(side, this.tokenizer.encoding(ids[side.name] ?? []));
+      sides[side.title] = gridText(side, this.tokenizer.encoding(ids[side.name] ?? []),
+        this.tokenizer.special);
     const parts = this.kinds.map((sites) => {
       const [{ kind, title: name, query_side, key_side, n_heads }] = sites;
       return {

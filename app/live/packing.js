@@ -4,11 +4,12 @@
 const LARGEST = 256; // cells along a side; more would not be visible
 const MOST_PROBABLE = 5;
 
-/** Text for the grid: {name, labels, spaced, predicts}. */
-export function gridText({ title, predicts }, { tokens, offsets }) {
+/** Text for the grid: {name, labels, spaced, predicts}; `special`: the ids of special tokens. */
+export function gridText({ title, predicts }, { ids, tokens, offsets }, special) {
   const name = title[0].toUpperCase() + title.slice(1);
   const ends = [0, ...offsets.map(([, end]) => end)];
-  const spaced = offsets.map(([start, end], i) => (end === 0 && start === 0) || start > ends[i]);
+  const spaced = offsets.map(([start, end], i) =>
+    special.has(ids[i]) || end === 0 || start > ends[i]);
   return { name, labels: tokens, spaced, predicts: predicts === "next token" };
 }
 

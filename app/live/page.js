@@ -37,6 +37,7 @@ function ask(question, hear) {
 worker.onmessage = ({ data: { id, part, error, done } }) => {
   if (id !== newest) return;
   byId("error").textContent = error ?? "";
+  for (const shown of ["grid", "output"]) byId(shown).hidden = Boolean(error); // of an earlier question
   if (part) onPart(part);
   if (done && id === newest) document.documentElement.dataset.idle = id; // else `part` led to another
 };
@@ -146,18 +147,20 @@ function present(on) {
   options = { ...options, show: on ? "one kind" : "all" };
 }
 
-/** The tiles that are off or changed, and the tokens that are hidden. */
+/** The tiles that are off or changed, and the tokens that no head attends to because they are hidden. */
 function changedTiles() {
   const [off, marked, hiddenTokens] = [{}, {}, {}];
-  for (const change of changesOf())
+  const concerns = ({ kind, layer }, site) =>
+    (kind === "all" || kind === site.kind) && (layer === null || layer === site.layer);
+  const hides = changesOf().filter(({ verb, head: at }) => verb === "hide" && at === null);
+  for (const { name, title } of model.sides) {
+    const bySite = model.sites.filter(({ key_side }) => key_side === name).map((site) =>
+      new Set(hides.filter((change) => concerns(change, site)).flatMap(({ tokens }) => tokens)));
+    hiddenTokens[title] = [...bySite[0]].filter((token) => bySite.every((some) => some.has(token)));
+  }
+  for (const change of changesOf().filter(({ verb }) => verb !== "hide"))
     for (const site of model.sites) {
-      if (change.kind !== "all" && change.kind !== site.kind) continue;
-      if (change.layer !== null && change.layer !== site.layer) continue;
-      if (change.verb === "hide") {
-        const { title } = model.sides.find(({ name }) => name === site.key_side);
-        (hiddenTokens[title] ??= []).push(...change.tokens);
-        continue;
-      }
+      if (!concerns(change, site)) continue;
       const tiles = (change.verb === "off" ? off : marked)[site.kind] ??= [];
       for (let at = 0; at < site.n_heads; at++)
         if (change.head === null || change.head === at) tiles.push(site.layer * site.n_heads + at);
@@ -166,7 +169,7 @@ function changedTiles() {
 }
 
 /** What the changes do to the target: its probability, and the token that they move most. */
-function find({ best, bestTrained, probability, probabilityTrained, mostMoved }) {
+function find({ title, best, bestTrained, probability, probabilityTrained, mostMoved }) {
   const changed = state.changes || state.off.length;
   const shown = (share) => (share > 0 && share < 0.005 ? "under 1 %" : percent(share));
   const answer = ([label, share]) => `${label}, ${shown(share)}`;
@@ -177,7 +180,7 @@ function find({ best, bestTrained, probability, probabilityTrained, mostMoved })
     if (changed) text += ` → ${shown(probability)}`;
     if (changed && mostMoved)
       text += `. Most affected: “${mostMoved.token}”, ${shown(mostMoved.before)} → ${shown(mostMoved.after)}`;
-  } else text = changed ? `${answer(bestTrained)} → ${answer(best)}` : answer(best);
+  } else text = `${title}: ${changed ? `${answer(bestTrained)} → ` : ""}${answer(best)}`;
   byId("finding").textContent = `${text}.`;
   if (model.sides.at(-1).predicts === "class") byId("written").textContent = "";
 }
@@ -321,7 +324,10 @@ function listen() {
     else return;
     event.preventDefault();
   };
-  window.onhashchange = () => choose(fromFragment(location.hash));
+  window.onhashchange = () => {
+    choose(fromFragment(location.hash));
+    grid.setLook({ ...options, heard: grid.count });
+  };
 }
 
 function open(loaded) {

@@ -68,7 +68,7 @@ class Classifier extends Module {
   }
 
   sides() {
-    return [{ name: "src", title: "text", stack: "encoder", ends: true, predicts: "class" }];
+    return [{ name: "src", title: "source", stack: "encoder", ends: true, predicts: "class" }];
   }
 
   sites() {

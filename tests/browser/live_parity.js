@@ -42,6 +42,10 @@ globalThis.live = {
       if (done) return value;
     }
   }),
+  pack: (question) => {
+    const grid = [...reader.read(question)].findLast((part) => part?.grid).grid;
+    return base64({ data: grid });
+  },
   encode: ({ texts }) => texts.map((text) => tokenizer.encode(text)),
   encoding: ({ texts }) => texts.map((text) => {
     const { text: decoded, offsets, tokens } = tokenizer.encoding(tokenizer.encode(text));

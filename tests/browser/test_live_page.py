@@ -14,10 +14,12 @@ import torch
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from headlight.app.components.packing import answers_of, pack_trace
 from headlight.app.components.scripts import script
 from headlight.app.live import build
 from headlight.app.live.build import CannotHold, page
 from headlight.app.server.command import main
+from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import SHIPPED, load
 from headlight.model.decoding.generate import Beam, Greedy
 from headlight.model.decoding.search import beam_search, greedy_decode
@@ -155,12 +157,14 @@ class Parity:
         self.logits = self.weights = 0.0
         self.texts = self.ties = 0
 
+    @cache  # noqa: B019
+    def target(self, text):
+        return self.checkpoint.tokenizer.decode(self.checkpoint.translate(text).ids)
+
     def trace(self, text, off="", pad_to=0, line=""):
         masks = Masks(**{name: name != off for name in SWITCHES})
         checkpoint = self.checkpoint
-        target = None
-        if checkpoint.writes:
-            target = checkpoint.tokenizer.decode(checkpoint.trace(text).texts["tgt"].ids[1:])
+        target = self.target(text) if checkpoint.writes else None
         refused = None
         try:
             trace = checkpoint.trace(text, target, masks, pad_to, line)
@@ -237,7 +241,9 @@ def sentences(name, count):
     return lines[:count]
 
 
-def compare(name, ask, count, beams):
+def compare(name, ask, count, beams, changed):
+    """So many sentences, of them `beams` written in other ways too; `changed` lines of changes for
+    each sentence, other ones for each checkpoint."""
     parity = Parity(name, ask)
     sites = parity.checkpoint.model.sites()
     kinds = list(dict.fromkeys(site.kind for site in sites))
@@ -246,12 +252,12 @@ def compare(name, ask, count, beams):
     lines = [line.format(k=kind) for line in LINES for kind in kinds]
     lines.append(f"{stack}_feed_forward.1=skip; all.1.2=off")
     random.Random(0).shuffle(lines)
-    every = -(-len(lines) // count)
+    first = CHECKPOINTS.index(name) * count * changed
     for i, text in enumerate(sentences(name, count)):
         parity.trace(text)
         parity.trace(text, off=switches[i % len(switches)], pad_to=18 + i % 5)
-        for j in range(every):
-            line = lines[(i * every + j) % len(lines)]
+        for j in range(changed):
+            line = lines[(first + i * changed + j) % len(lines)]
             parity.trace(text, pad_to=(i + j) % 2 * 17, line=line)
         if name == "reviews":
             continue
@@ -269,13 +275,13 @@ def compare(name, ask, count, beams):
 
 @pytest.mark.parametrize("name", CHECKPOINTS)
 def test_numbers_and_texts_are_those_of_pytorch(engine, name):
-    compare(name, engine(name), count=3, beams=1)
+    compare(name, engine(name), count=2, beams=1, changed=5)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", CHECKPOINTS)
 def test_200_sentences(engine, name):
-    compare(name, engine(name), count=200, beams=50)
+    compare(name, engine(name), count=200, beams=50, changed=1)
 
 
 def test_lines_of_changes_read_and_write_alike(engine):
@@ -294,6 +300,35 @@ def test_lines_of_changes_read_and_write_alike(engine):
     answers = engine("copy")("lines", lines=lines + refused)
     assert answers[: len(lines)] == [written(parse(line)) for line in lines]
     assert all("error" in answer for answer in answers[len(lines) :])
+
+
+def unpacked(packed):
+    """Header and cells of what `pack` packs."""
+    length = int.from_bytes(packed[:4], "little")
+    header = json.loads(packed[4 : 4 + length])
+    del header["id"]
+    return header, np.frombuffer(packed, np.uint8, offset=4 + length)
+
+
+@pytest.mark.parametrize("name", ["en-de", "induction", "reviews"])
+def test_the_grid_gets_what_the_app_packs(engine, name):
+    """Labels, spaces, predictions and cells."""
+    checkpoint, text = load(name), sentences(name, 1)[0]
+    question = {"source": text, "target": "", "masks": vars(Masks()), "changes": "", "padTo": 30}
+    header, cells = unpacked(base64.b64decode(engine(name)("pack", **question, beam=1)))
+    trace = checkpoint.trace(text, pad_to=30)
+    packed = pack_trace(trace, Reading(), answers_of(trace, checkpoint.outputs))
+    expected, expected_cells = unpacked(packed)
+    probabilities = [
+        [one.pop(1) for row in found["answers"]["rows"] for one in row]
+        for found in (header, expected)
+    ]
+    assert np.allclose(*probabilities, atol=2e-4)
+    for part in expected["parts"]:
+        assert part.pop("weights") is None
+    assert header == expected
+    assert np.abs(cells.astype(int) - expected_cells).max() <= 1
+    assert ((cells == 0) == (expected_cells == 0)).all()
 
 
 # Tokens
@@ -334,7 +369,7 @@ def check_tokens(name, ask, texts):
 
 @pytest.mark.parametrize("name", ["en-de", "reviews"])
 def test_tokens_are_those_of_hugging_face(engine, name):
-    check_tokens(name, engine(name), [*sentences(name, 40), *strings(400)])
+    check_tokens(name, engine(name), [*sentences(name, 40), *strings(300)])
 
 
 @pytest.mark.long
@@ -429,10 +464,10 @@ def test_other_models(opened):
     tab.type("a b c a b")
     assert tab.grid()[0][0][0] == "<s>"
     tab = opened("reviews", "#source=a wonderful film")
-    assert re.fullmatch(r"positive, \d+ %\.", tab.text("finding"))
+    assert re.fullmatch(r"Class: positive, \d+ %\.", tab.text("finding"))
     assert tab.text("written") == ""
     tab.type("a terrible film")
-    assert tab.text("finding").startswith("negative, ")
+    assert tab.text("finding").startswith("Class: negative, ")
 
 
 def test_a_link_brings_everything_back(opened):
@@ -460,6 +495,7 @@ def test_a_link_brings_everything_back(opened):
 def test_bad_input_gets_a_sentence(opened, fragment, sentence):
     tab = opened("copy", f"#{fragment}")
     assert sentence in tab.text("error")
+    expect(tab.page.locator("#grid")).to_be_hidden()
     tab.page.goto(tab.page.url.split("#")[0] + "#source=a b")
     tab.answered()
     assert tab.text("error") == "" and tab.grid()[0][0] == ["a", "b", "</s>"]
