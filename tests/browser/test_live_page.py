@@ -49,6 +49,15 @@ LINES = (  # for each kind of attention
 )
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Beside a browser that computes too, PyTorch is many times slower with more."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="module")
 def browser(chromium):
     """One that optimises scripts: here they compute."""
