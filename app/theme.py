@@ -23,60 +23,109 @@ PAPER = {"light": "#ffffff", "dark": "#171614"}  # as Streamlit draws it
 PRIMARY = {"light": "#0b5cad", "dark": "#7cc0ff"}  # as in app/.streamlit/config.toml
 
 FONT = 16  # pixels
-PROJECTOR = 1.5  # factor for text and lines in projector mode
+PROJECTOR = 1.5  # factor for text and lines in Present
 PAGE = 17  # pixels of the page's own text, as in app/.streamlit/config.toml
-LARGER = 1.3  # its factor in projector mode
-HEADER = 3.75  # rem: Streamlit's header, with the logo and the menu
-# size of controls relative to the page's text, normally and in projector mode
-CONTROLS = 0.82, 0.86
-# Space reserved for elements that are drawn later, so that nothing moves.
-BAR = 10.8  # rem: the four lines of the top bar
-WIDE = 1200  # pixels; from this width on they do not wrap
+LARGER = 1.3  # factor for the text of figures in Present that fill their place
+# Pixels: the three lines of the bar (pages and sentence, state, the page's own controls), the
+# finding, and the panel. They keep their height whatever stands in them, so that nothing moves.
+BAR, STATE, ROW_OF_PAGE, FINDING, PANEL = 44, 28, 40, 52, 330
+CONTROL = 32  # pixels: the height of a control in the bar
+FINDING_LETTERS = 20  # pixels
 GRID = 560  # pixels: the grid of heads is higher with any model
-# Pixels: the height of a picture that is fully visible with its controls in a window 720 high; the
-# least height of a row.
-PICTURE, ROW = 375, 12
+# Pixels: the height of a picture that is fully visible in a window 720 high; the least height of a
+# row.
+PICTURE, ROW = 480, 12
 
 # Seconds, once per session, if a page has a style beyond the document's: the browser fetches a
 # script before it applies one, and what it has drawn by then would jump.
 HEAD_START = 0.2
 
-# A projector has few pixels; they belong to the pictures. Grey captions are unreadable on it.
+SMALL = "0.82rem"  # letters of the bar and of the panel
+# Streamlit's own header is not needed: the bar holds the menu (1.67).
 STYLE = f"""
-.stMainBlockContainer {{ padding: {HEADER}rem 1rem 2rem; }}
+[data-testid="stHeader"] {{ display: none; }}
+.stMainBlockContainer {{ padding: 0 1rem 1rem; }}
+.stMainBlockContainer > .stVerticalBlock {{ gap: 0.3rem; }}
 [data-testid="stCaptionContainer"] {{ opacity: 0.85; }}
-.st-key-top_bar {{ gap: 0.25rem; }}
-.st-key-top_bar, .st-key-controls {{ zoom: {CONTROLS[0]}; }}
-.st-key-top_bar:has([data-testid="stSkeleton"]) {{ visibility: hidden; }}
-.st-key-top_bar h1 {{ font-size: 1.4rem; padding: 0; white-space: nowrap; }}
 .st-key-browser_events {{ position: absolute; visibility: hidden; }}
-.st-key-top_bar p {{ white-space: nowrap; margin: 0; }}
-.st-key-top_bar .stMarkdown {{ display: flex; align-items: center; height: 2.5rem; }}
-.st-key-top_bar [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
-.st-key-effect .stMarkdown p {{
-  white-space: normal; line-height: 1.25rem; max-height: 2.5rem; overflow-y: auto;
-}}
-.st-key-top_bar textarea {{
-  field-sizing: content; min-height: 0; height: auto !important; max-height: 5.5rem;
-  padding-block: 0.5rem;
-}}
-.st-key-top_bar input::placeholder {{ color: inherit; opacity: 1; }}
-.st-key-top_bar .stButton button {{ white-space: nowrap; }}
-.st-key-controls {{ gap: 0.4rem; }}
 .stMainBlockContainer :is(h2, h3) {{ font-size: 1.3rem; padding: 0.3rem 0; }}
 .stMainBlockContainer h4 {{ font-size: 1.15rem; padding: 0.2rem 0; }}
+
+.st-key-top_bar {{ font-size: {SMALL}; }}
+.st-key-bar, .st-key-state, .st-key-page {{ gap: 0.5rem; }}
+.st-key-top_bar .stHorizontalBlock {{ margin-block: 0; padding-block: 0; overflow: visible; }}
+.stHorizontalBlock:is(.st-key-bar, .st-key-state, .st-key-page) {{ flex: none; }}
+.st-key-top_bar button {{ vertical-align: top; }}
+.stHorizontalBlock.st-key-bar {{ height: {BAR}px; }}
+.stHorizontalBlock.st-key-state {{ height: {STATE}px; }}
+.stHorizontalBlock.st-key-page {{ height: {ROW_OF_PAGE}px; }}
+.st-key-state {{
+  margin: 0 -1rem; padding: 0 1rem; width: calc(100% + 2rem); max-width: none;
+  background: light-dark(#f5f6f8, #22211f);
+}}
+.st-key-menu {{ gap: 0; }}
+.hl-logo {{ display: block; width: 118px; height: 26px; }}
+.st-key-texts {{ gap: 0.4rem; }}
+.st-key-texts > .st-key-source {{ flex: 1 1 0; min-width: 6rem; }}
+.st-key-top_bar :is(p, label, input, button, textarea, [data-baseweb]) {{ font-size: {SMALL}; }}
+.st-key-top_bar p {{ white-space: nowrap; margin: 0; line-height: 1.3; }}
+.st-key-top_bar [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
+.st-key-top_bar h1 {{ font-size: 1.25rem; padding: 0; white-space: nowrap; }}
+.st-key-top_bar a[data-testid="stPageLink-NavLink"] {{ padding: 0.1rem 0.45rem; min-height: 0; }}
+.st-key-top_bar a:has(strong) {{
+  background: color-mix(in srgb, var(--st-primary-color) 12%, transparent);
+  color: var(--st-primary-color);
+}}
+.st-key-views {{
+  border: 1px solid color-mix(in srgb, currentColor 22%, transparent); border-radius: 0.5rem;
+  gap: 0; padding: 0 2px; min-height: {CONTROL - 4}px;
+}}
+.st-key-top_bar :is(button, .react-aria-ComboBox, .react-aria-ComboBox > div) {{
+  min-height: {CONTROL}px; height: {CONTROL}px; padding-block: 0; white-space: nowrap;
+}}
+.st-key-top_bar .react-aria-ComboBox input {{ height: {CONTROL - 2}px; padding-right: 0; }}
+.st-key-state :is(button, .react-aria-ComboBox, .react-aria-ComboBox > div) {{
+  min-height: {STATE - 4}px; height: {STATE - 4}px;
+}}
+.st-key-state .react-aria-ComboBox input {{ height: {STATE - 6}px; }}
+.st-key-bar label .stTooltipIcon {{ display: none; }}
+.st-key-top_bar textarea {{
+  field-sizing: content; min-height: 0; height: auto !important; max-height: {CONTROL}px;
+  padding-block: 0.3rem;
+}}
+.st-key-texts > .st-key-source {{ height: {CONTROL}px; overflow: visible; }}
+.st-key-source [data-testid="InputInstructions"] {{ display: none; }}
+/* While one types it is as wide as the sentence needs, over its neighbours. */
+.st-key-texts > .st-key-source:focus-within {{ z-index: 20; margin-left: -7rem; }}
+.st-key-top_bar textarea:focus {{ max-height: 8rem; }}
+.st-key-state :is(.stMarkdown, [data-testid="stCaptionContainer"]) {{
+  white-space: nowrap; margin: 0; padding: 0;
+}}
+.st-key-state > .st-key-output {{ flex: 0 1 auto; min-width: 6rem; }}
+.st-key-output button {{ max-width: 100%; }}
+.st-key-output button p {{ overflow: hidden; text-overflow: ellipsis; }}
+
+.st-key-body {{ align-items: flex-start; }}
+.st-key-body > :has(> .st-key-content) {{ flex: 1 1 0; min-width: 0; }}
+.st-key-body > :has(> .st-key-panel) {{ flex: 0 0 {PANEL}px; max-width: {PANEL}px; }}
+.st-key-panel {{
+  font-size: 0.88rem; border-left: 1px solid color-mix(in srgb, currentColor 18%, transparent);
+  padding-left: 1rem; max-height: calc(100vh - {BAR + STATE + ROW_OF_PAGE + 12}px);
+  overflow-y: auto;
+}}
+.st-key-panel :is(p, li, label) {{ font-size: 0.88rem; }}
+.st-key-content {{ gap: 0.3rem; }}
+.st-key-walk_row :is(p, label, input, button) {{ font-size: {SMALL}; }}
+.st-key-at button {{ padding: 0.1rem 0.4rem; min-height: 0; }}
+.st-key-at button p {{ font-size: 0.75rem; }}
+.st-key-finding:not(:empty) {{ min-height: {FINDING}px; }}
+.st-key-finding p {{ font-size: {FINDING_LETTERS}px; line-height: 1.3; margin: 0; }}
 .st-key-block p {{ font-size: 0.87rem; line-height: 1.45; }}
 .st-key-block a {{ height: auto; padding: 0; }}
 .st-key-block a p {{ white-space: normal; }}
 """
 RESERVED_STYLE = f"""
 .st-key-head_grid {{ min-height: {GRID}px; }}
-@media (min-width: {WIDE}px) {{
-  .st-key-top_bar {{ min-height: {BAR}rem; }}
-  .st-key-effect {{ flex-wrap: nowrap; }}
-  .st-key-effect > * {{ flex: none; }}
-  .st-key-effect > :has(.stMarkdown):not(:last-child) {{ flex: 0 1 auto; min-width: 0; }}
-}}
 """
 # In every run Streamlit starts to fade all elements of a page, visible after half a second. Most
 # runs are over by then, but each element has become a layer of its own to compose: a third of the
@@ -89,30 +138,30 @@ STALE_STYLE = """
 }
 """
 NARROW = 640  # pixels; below this width Streamlit stacks its columns, too
-# The bar is folded into one line. When opened it scrolls with the page, because it is half as high
-# as a phone. The title moves into Streamlit's header. A figure keeps a width at which its labels do
-# not overlap, and scrolls.
+# The bar is folded into its first line. A figure keeps a width at which its labels do not overlap,
+# and scrolls.
 FOLDED = ".st-key-top_bar:not(:has(.hl-fold[open]))"
 NARROW_STYLE = f"""
 :has(> .stHtml > .hl-fold) {{ display: none; }}
 @media (max-width: {NARROW}px) {{
   :has(> .stHtml > .hl-fold) {{ display: block; width: auto; flex: none; }}
   .hl-fold summary {{ cursor: pointer; padding: 0.6rem 0; white-space: nowrap; }}
-  .st-key-top_bar .st-key-texts > .st-key-source {{ flex: 1 1 8rem; width: auto; min-width: 0; }}
-  {FOLDED} > :not(:has(> .st-key-texts)):not(:has(> .st-key-page)),
-  {FOLDED} .st-key-texts > :not(.st-key-model, .st-key-source, :has(.hl-fold)),
-  {FOLDED} .st-key-page > :not(:has(h1)) {{ display: none; }}
-  .st-key-top_bar h1 {{
-    position: fixed; top: 1.5rem; right: 2.6rem; font-size: 1.1rem; z-index: 1000000;
+  .stHorizontalBlock:is(.st-key-bar, .st-key-state, .st-key-page) {{
+    height: auto; flex-wrap: wrap;
   }}
-  {FOLDED} .st-key-texts {{ flex-wrap: nowrap; }}
+  .st-key-menu {{ flex-wrap: nowrap; overflow-x: auto; }}
+  .st-key-texts {{ flex: 1 1 100%; }}
+  .st-key-views {{ overflow-x: auto; }}
+  {FOLDED} .st-key-texts > :not(.st-key-model, .st-key-source, :has(.hl-fold)) {{ display: none; }}
+  {FOLDED} :is(.st-key-state, .st-key-picker, .st-key-page_menus) {{ display: none; }}
   {FOLDED}:has([class*="st-key-badge_"]) summary::after {{ content: " ●"; }}
   {FOLDED} .st-key-texts > .st-key-model {{ flex: 0 0 7rem; width: auto; min-width: 0; }}
-  {FOLDED} textarea:not(:focus) {{
-    field-sizing: fixed; height: 2.5rem !important; white-space: pre; overflow: hidden;
+  .st-key-body {{ flex-direction: column; }}
+  .st-key-body > :has(> .st-key-panel), .st-key-body > :has(> .st-key-content) {{
+    flex: none; width: 100%; max-width: 100%;
   }}
+  .st-key-panel {{ border: 0; padding: 0; max-height: none; }}
   [data-testid="stLayoutWrapper"]:has(> .st-key-top_bar .hl-fold[open]) {{ position: static; }}
-  [data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{ z-index: 999990; }}
   [class*="_figure"] {{ overflow-x: auto; }}
   [class*="_figure"] > [data-testid="stFullScreenFrame"] {{ min-width: 40rem; }}
   .st-key-comparison_figure > [data-testid="stFullScreenFrame"] {{ min-width: 60rem; }}
@@ -123,20 +172,33 @@ NARROW_STYLE = f"""
 """
 BAR_STYLE = f"""
 [data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{
-  position: sticky; top: {HEADER:.2f}rem; z-index: 5; order: -1; padding: 0.25rem 0;
+  position: sticky; top: 0; z-index: 5;
   background: light-dark({PAPER["light"]}, {PAPER["dark"]});
 }}
 """
 # The style of every page. The bar's wrapper is sticky, because the bar itself would scroll away
 # (Streamlit 1.67).
 DOCUMENT_STYLE = STYLE + STALE_STYLE + BAR_STYLE + RESERVED_STYLE + NARROW_STYLE
-PROJECTOR_STYLE = f"""
-html {{ font-size: {PAGE * LARGER:.0f}px !important; }}
-[data-testid="stHeader"] {{ zoom: {1 / LARGER:.2f}; }}
-.stMainBlockContainer {{ padding-top: {HEADER / LARGER:.2f}rem; }}
-[data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{ top: {HEADER / LARGER:.2f}rem; }}
-.st-key-top_bar, .st-key-controls {{ zoom: {CONTROLS[1] / LARGER:.2f}; }}
-.stMainBlockContainer > .stVerticalBlock, .st-key-content {{ gap: 0.5rem; }}
+# Present: state, texts, finding and picture alone. B lays the bar over the picture and P the panel,
+# see browser_events.
+PRESENT_STYLE = f"""
+:root {{ --hl-present: 1; --hl-tiles: none; }}
+html {{ font-size: 20px !important; }}
+.st-key-bar, .st-key-page, .st-key-body > :has(> .st-key-panel) {{ display: none; }}
+.st-key-top_bar, .st-key-top_bar :is(p, label, input, button, textarea, [data-baseweb]) {{
+  font-size: 20px;
+}}
+.stHorizontalBlock.st-key-state {{ height: 36px; }}
+.st-key-finding p {{ font-size: 28px; }}
+.st-key-finding:not(:empty) {{ min-height: 76px; }}
+[data-bar] :is(.st-key-bar, .st-key-page) {{ display: flex; }}
+[data-bar] [data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{
+  position: fixed; inset: 0 0 auto;
+}}
+[data-panel] .st-key-body > :has(> .st-key-panel) {{
+  display: block; position: fixed; right: 0; top: 36px; bottom: 0; z-index: 6; padding: 1rem;
+  background: light-dark({PAPER["light"]}, {PAPER["dark"]});
+}}
 """
 
 
@@ -148,12 +210,8 @@ def ramp(palette: list[str], count: int) -> np.ndarray:
     return np.rint(np.stack(channels, axis=-1)).astype(np.uint8)
 
 
-def style(projector: bool, idle: Sequence[str]) -> str:
-    """Further style of a page, or "". `idle` controls of the bar are hidden with their labels; if
-    they were not drawn at all, they would leave the address."""
-    hidden = "".join(
-        f".st-key-{key}, .st-key-top_bar .stElementContainer:has(.stMarkdown):has(+ .st-key-{key})"
-        " { display: none; }\n"
-        for key in idle
-    )
-    return hidden + PROJECTOR_STYLE * projector
+def style(present: bool, idle: Sequence[str]) -> str:
+    """Further style of a page, or "". `idle` controls are hidden; if they were not drawn at all,
+    they would leave the address."""
+    hidden = "".join(f".st-key-{key} {{ display: none; }}\n" for key in idle)
+    return hidden + PRESENT_STYLE * present

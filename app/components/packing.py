@@ -59,7 +59,8 @@ class GridOptions:
     that are switched off; `marked`: of those that are changed otherwise. `hidden`: side → tokens
     that nobody attends to. `moved`: side → for each token by how much the changes move its
     log-probability, None where it has none. `acts`: whether rows and columns are tokens, on which
-    one may act. `said`: what is said of all heads while nothing is pointed at."""
+    one may act. `said`: what is said of the run while nothing is pointed at, in parts: a text, and
+    the HTML tag that it stands in, or ""."""
 
     focus: Mapping
     show: str
@@ -75,7 +76,7 @@ class GridOptions:
     hidden: Mapping = field(default_factory=dict)
     moved: Mapping = field(default_factory=dict)
     acts: bool = False
-    said: str = ""
+    said: Sequence[tuple[str, str]] = ()
     session: str = ""
     heard: int = 0
 

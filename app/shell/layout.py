@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app.state import session, widgets
 from headlight.app.state.pages import EXPORT, Page
@@ -19,8 +20,11 @@ def draw_where_open(box, keys: Sequence[str], page: Page) -> None:
             widgets.draw(key)
 
 
-def row(key: str):
-    return st.container(horizontal=True, vertical_alignment="center", key=key, gap="small")
+def row(key: str, width: str = "stretch") -> DeltaGenerator:
+    """A line of elements, all of which stay in it."""
+    return st.container(
+        horizontal=True, wrap=False, vertical_alignment="center", key=key, gap="small", width=width
+    )
 
 
 def concerns(key: str) -> bool:

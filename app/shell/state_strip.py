@@ -1,4 +1,5 @@
-"""Chips for every setting and change that differs from the model as trained; undo, redo."""
+"""What differs from the model as trained: a chip for each difference, which of both is shown, undo
+and redo, the training step."""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,11 +7,51 @@ from functools import partial
 import streamlit as st
 
 from headlight.app import selection
+from headlight.app.components.player import player
 from headlight.app.shell import edits
-from headlight.app.state import catalog, session
+from headlight.app.shell.layout import concerns
+from headlight.app.shell.output import draw_output
+from headlight.app.state import catalog, session, widgets
+from headlight.app.state.options import DIFFERENCE, TO_OTHER
+from headlight.app.state.pages import HOME, Page
+from headlight.app.wording import change_texts
 from headlight.model.probing.changes import CannotChange
 
 VISIBLE_BADGES = 3  # badges that are shown; further ones go into a popover
+
+
+def draw_state(page: Page) -> None:
+    """The whole line. It is always there, so that no change moves the page."""
+    draw_badges()
+    if concerns("shows"):
+        shows = widgets.draw(
+            "shows", widget_options={"label_visibility": "collapsed", "width": "content"}
+        )
+        if shows in (DIFFERENCE, TO_OTHER) and page.key != HOME:
+            st.caption(change_texts.NO_DIFFERENCE, width="content")
+    st.space("stretch")
+    draw_output()
+    if len(session.history().lines) > 1:
+        draw_undo()
+    if concerns("step"):
+        _draw_steps()
+    if session.values()["projector"]:
+        st.button(
+            "",
+            icon=":material/close:",
+            on_click=session.choose,
+            kwargs={"projector": False},
+            help="Leave Present (Esc)",
+            key="leave_present",
+            type="tertiary",
+        )
+
+
+def _draw_steps() -> None:
+    chosen = session.values()
+    steps = list(catalog.steps(chosen["model"]))
+    player(steps, chosen["step"], on_step=lambda step: session.choose(step=step))
+    widgets.draw("step", widget_options={"width": 150, "label_visibility": "collapsed"})
 
 
 def draw_undo() -> None:
@@ -38,10 +79,12 @@ def draw_undo() -> None:
 
 
 def draw_badges() -> None:
-    if message := catalog.random_weights(session.values()["model"]):
-        st.badge("Random weights", icon=":material/casino:", color="orange", help=message)
     badges = [partial(_badge, key, label) for key, label in session.badges()]
     badges += _badges_of_changes()
+    if message := catalog.random_weights(session.values()["model"]):
+        st.badge("Random weights", icon=":material/casino:", color="orange", help=message)
+    elif not badges:
+        st.caption("As trained", width="content")
     for badge in badges[:VISIBLE_BADGES]:
         badge()
     if more := badges[VISIBLE_BADGES:]:
@@ -73,6 +116,8 @@ def _badges_of_changes() -> list[Callable]:
 
 def _badge(key: str, label: str) -> None:
     chosen = session.values()
+    if key == "pad_to" and (longest := selection.unpadded(chosen["pad_to"])):
+        label = f"{label}: nothing to pad, the text has {longest} tokens"
     score = catalog.steps(chosen["model"]).get(chosen["step"], "") if key == "step" else ""
     undone = "The model writes the target" if key == "target" else "As the model was trained"
     st.button(

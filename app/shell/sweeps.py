@@ -24,8 +24,9 @@ HIDDEN = "hidden"  # label of the single row of hidden tokens
 PAUSE = 0.05  # seconds between two passes of a sweep, so that clicks are handled
 
 
-def draw_score(trace: Pass, whole: bool = True) -> None:
-    """Draw the choice of a score: the whole text, if `whole`, or one token at a row."""
+def draw_score(trace: Pass, whole: bool = True, labels: str = "collapsed") -> None:
+    """Draw the choice of a score: the whole text, if `whole`, or one token at a row. `labels`: the
+    visibility of the widgets' labels."""
     if not SETTINGS["score_at"].concerns(session.context()):
         return
     rows = part_names.row_names(trace)
@@ -33,7 +34,8 @@ def draw_score(trace: Pass, whole: bool = True) -> None:
         "score_at",
         options=range(len(rows) + 1),
         widget_options={
-            "width": 260,
+            "width": 190,
+            "label_visibility": labels,
             "format_func": lambda row: (
                 f"{row} {rows[row - 1]}" if row else WHOLE if whole else FIRST
             ),
@@ -41,7 +43,7 @@ def draw_score(trace: Pass, whole: bool = True) -> None:
     )
     if session.values()["score_at"]:
         for key in ("score_token", "score_against"):
-            widgets.draw(key, widget_options={"width": 170})
+            widgets.draw(key, widget_options={"width": 130, "label_visibility": labels})
 
 
 def score(view: ModelView, run: Run, whole: bool = True) -> Score:

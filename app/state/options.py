@@ -36,7 +36,6 @@ BEST_HEADS, SELECTED, OF_LAYER, INFLUENCE = ALIGNED_BY = (
     "Influence",
 )
 AT_ROWS = ("as measured", "is read", "is predicted")
-SYSTEMS, LINEAGE = IMPLEMENTATIONS = ("Systems", "2017 to today")
 BERTVIZ = ("head", "model", "neuron")
 DRAWN_AT_ONCE = 40  # tokens up to which BertViz draws at once
 ALL, ONE = "all heads", "selected head"

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Page:
-    """A page. `path`: its path in the address; `script`: its file in views/; `group`: its group in
-    the menu; `help`: one sentence. `head`: it shows the selected head; `reading`: the display
-    options apply; `idle`: other controls of the bar without effect there."""
+    """A page. `path`: its path in the address; `script`: its file in views/; `group`: its entry in
+    the menu, of which it is a view; `view`: its name among the group's views, "" where it is the
+    only one; `help`: one sentence. `head`: it shows the selected head; `reading`: the display
+    options apply; `idle`: other controls without effect there."""
 
     title: str
     group: str
+    view: str
     script: str
     path: str
     help: str
@@ -32,13 +34,15 @@ class Page:
 HOME, EXPORT = "attention", "take-away"
 PADDING_MASKS = "src_padding", "tgt_padding", "memory_padding"
 CHANGES = "what_if", "shows"
-SEE, UNDERSTAND, CHECK, SHARE = "See", "Understand", "Check", "Share"
+ATTENTION, GENERATE, INSIDE = "Attention", "Generate", "Inside a head"
+EXPERIMENTS, MODEL, CHECK, SHARE = "Experiments", "Model", "Check", "Share"
 PAGES = {
     page.key: page
     for page in (
         Page(
             "Attention",
-            SEE,
+            ATTENTION,
+            "Matrix",
             "attention",
             "",
             "What every head of every layer attends to, for your sentence.",
@@ -46,8 +50,27 @@ PAGES = {
             reading=True,
         ),
         Page(
+            "Alignment",
+            ATTENTION,
+            "Alignment",
+            "alignment",
+            "alignment",
+            "Which words of source and target go together, as lines between them.",
+            head=True,
+        ),
+        Page(
+            "Heads",
+            ATTENTION,
+            "Find a head",
+            "heads",
+            "heads",
+            "Every head in numbers, and the patterns it is nearest to.",
+            head=True,
+        ),
+        Page(
             "Generate",
-            SEE,
+            GENERATE,
+            "",
             "generate",
             "generate",
             "How the output comes about, token by token: the probabilities of each next token, and "
@@ -56,33 +79,9 @@ PAGES = {
             idle=("hold",),
         ),
         Page(
-            "Alignment",
-            SEE,
-            "alignment",
-            "alignment",
-            "Which words of source and target go together, as lines between them.",
-            head=True,
-        ),
-        Page(
-            "Heads",
-            SEE,
-            "heads",
-            "heads",
-            "Every head in numbers, and the patterns it is nearest to.",
-            head=True,
-        ),
-        Page(
-            "Architecture",
-            UNDERSTAND,
-            "model_page",
-            "model",
-            "The paper's figure 1 of this model, with the shapes and parameters of its blocks.",
-            head=True,
-            idle=("head", "switch_head", *PADDING_MASKS),
-        ),
-        Page(
             "Inside a head",
-            UNDERSTAND,
+            INSIDE,
+            "By hand",
             "inside",
             "inside",
             "One head step by step: formula, numbers and code.",
@@ -90,7 +89,8 @@ PAGES = {
         ),
         Page(
             "Query–key–value",
-            UNDERSTAND,
+            INSIDE,
+            "Query, key, value",
             "lookup",
             "lookup",
             "Attention as a dictionary that answers by similarity: vectors to drag, then the "
@@ -98,23 +98,9 @@ PAGES = {
             head=True,
         ),
         Page(
-            "Positional encoding",
-            UNDERSTAND,
-            "positions",
-            "positions",
-            "How the model knows the order of words: the positional encodings it adds.",
-            idle=CHANGES,
-        ),
-        Page(
-            "Residual stream",
-            UNDERSTAND,
-            "residual",
-            "residual",
-            "Each token's vector from layer to layer, and what the model would predict there.",
-        ),
-        Page(
             "Ablation",
-            UNDERSTAND,
+            EXPERIMENTS,
+            "Without it",
             "ablation",
             "ablation",
             "What every head, sublayer and token is for: each is changed by itself, and you see "
@@ -122,7 +108,8 @@ PAGES = {
         ),
         Page(
             "Attribution",
-            UNDERSTAND,
+            EXPERIMENTS,
+            "What adds up",
             "attribution",
             "attribution",
             "Where a predicted token comes from: the parts of the model that add up to its logit, "
@@ -130,16 +117,54 @@ PAGES = {
             head=True,
         ),
         Page(
+            "Residual stream",
+            EXPERIMENTS,
+            "Residual stream",
+            "residual",
+            "residual",
+            "Each token's vector from layer to layer, and what the model would predict there.",
+        ),
+        Page(
+            "Architecture",
+            MODEL,
+            "Architecture",
+            "model_page",
+            "model",
+            "The paper's figure 1 of this model, with the shapes and parameters of its blocks.",
+            head=True,
+            idle=("head", "switch_head", *PADDING_MASKS),
+        ),
+        Page(
             "Tokenizer",
-            UNDERSTAND,
+            MODEL,
+            "Tokenizer",
             "tokenizer",
             "tokenizer",
             "From the typed text to token ids: normalisation, pre-tokens, and the merges of BPE.",
             idle=("causal", *PADDING_MASKS, *CHANGES),
         ),
         Page(
+            "Positional encoding",
+            MODEL,
+            "Positions",
+            "positions",
+            "positions",
+            "How the model knows the order of words: the positional encodings it adds.",
+            idle=CHANGES,
+        ),
+        Page(
+            "From 2017 to Llama",
+            MODEL,
+            "From 2017 to Llama",
+            "lineage",
+            "lineage",
+            "What a Llama does differently from the Transformer of 2017, one change at a time.",
+            idle=("switches", "hold", "step", "player", *CHANGES),
+        ),
+        Page(
             "PyTorch",
             CHECK,
+            "PyTorch",
             "compare",
             "compare",
             "The same weights in torch.nn.Transformer, side by side.",
@@ -148,15 +173,17 @@ PAGES = {
         Page(
             "Implementations",
             CHECK,
+            "Implementations",
             "family",
             "family",
             "Systems that describe a Transformer from scratch, and what each does its own way, "
             "measured on your sentence.",
-            idle=("causal", "pad_to", "hold", *PADDING_MASKS, *CHANGES),
+            idle=("switches", "hold", "step", "player", *CHANGES),
         ),
         Page(
             "BertViz",
             CHECK,
+            "BertViz",
             "bertviz_page",
             "bertviz",
             "BertViz's head, model and neuron view, without internet.",
@@ -165,6 +192,7 @@ PAGES = {
         Page(
             "Export",
             SHARE,
+            "",
             "take_away",
             "take-away",
             "Pictures, tables and a web page, and one ZIP that holds all of it and can be checked.",
@@ -172,4 +200,8 @@ PAGES = {
             reading=True,
         ),
     )
+}
+GROUPS = {  # entry of the menu → its views; Share is a menu of its own
+    group: [page for page in PAGES.values() if page.group == group]
+    for group in (ATTENTION, GENERATE, INSIDE, EXPERIMENTS, MODEL, CHECK)
 }

@@ -141,7 +141,8 @@ def settle(page: str) -> None:
 def current_choices() -> dict:
     """The last valid values, updated from the widgets."""
     before = values() if "context" in memo() else {}
-    return {**before, **{key: st.session_state[key] for key in SETTINGS if key in st.session_state}}
+    state = st.session_state.to_dict()  # at once: each key by itself takes locks
+    return {**before, **{key: state[key] for key in SETTINGS if key in state}}
 
 
 def _follow_the_model(chosen: dict, before: str | None) -> None:

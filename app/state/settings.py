@@ -126,7 +126,7 @@ SETTINGS = {
             "step",
             "Training step",
             FINAL,
-            "steps",
+            "select",
             "The same sentence and head, earlier in training.",
             options=_steps,
             concerns=lambda context: len(_steps(context)) > 1,
@@ -134,6 +134,7 @@ SETTINGS = {
             run=True,
             header="step {}",
             badge="Step {}",
+            look={"format_func": lambda step: f"step: {step}"},
         ),
         Setting(
             "hold",
@@ -152,7 +153,7 @@ SETTINGS = {
             "Source sentence",
             "",
             "area",
-            "What the encoder reads. Ctrl+Enter, or a click elsewhere, runs the model. Several "
+            "What the encoder reads. Enter runs the model, Shift+Enter begins a new line. Several "
             "lines are offered as a list. What stands after a tab is taken for the target.",
             opens=lambda context: (context.catalog.examples(context["model"]) or [""])[0],
             name="the source",
@@ -421,13 +422,14 @@ SETTINGS = {
             f"Only heads with a score of {THRESHOLD:.0%} or more for it; 100% is the head of the "
             "textbook.",
             options=(ANY, *RULES),
+            badge="Heads: {}",
         ),
         Setting(
             "projector",
-            "Projector",
+            "Present",
             False,
             "toggle",
-            "Large letters and thick lines, to be read from the last row.",
+            "The picture alone, with letters to be read from the last row. Esc leaves it.",
         ),
         *PAGE_SETTINGS,
     )

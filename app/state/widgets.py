@@ -125,9 +125,11 @@ def row_callback(table: str, rows: Sequence[Mapping]) -> Callable[[], None]:
     return choose_row
 
 
-def draw_token(key: str, tokens: Sequence[str], first: str) -> int | None:
+def draw_token(
+    key: str, tokens: Sequence[str], first: str, widget_options: Mapping = MappingProxyType({})
+) -> int | None:
     """Draw a select box of tokens and return the position of the chosen one; None for the extra
     option `first`."""
     options = [first, *(f"{i + 1} {token}" for i, token in enumerate(tokens))]
-    chosen = options.index(draw(key, options=options))
+    chosen = options.index(draw(key, widget_options=widget_options, options=options))
     return chosen - 1 if chosen else None

@@ -11,7 +11,7 @@ from headlight.model.analysis.decomposition import Decomposition, Term
 from headlight.model.probing.sweeps import Score
 
 MOST = 12  # terms with a bar of their own
-HEIGHT = 400  # pixels
+HEIGHT = 480  # pixels
 FIGURE = "terms_figure"
 
 

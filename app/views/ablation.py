@@ -8,19 +8,19 @@ import streamlit as st
 from headlight.app import charts, selection
 from headlight.app.components.figure import figure
 from headlight.app.results import passes, sweep_results
-from headlight.app.shell import sweeps
+from headlight.app.shell import frame, sweeps
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import SWEEPS
 from headlight.app.wording import change_texts
 
-HEIGHT = 400  # pixels
+HEIGHT = 480  # pixels
 TABLE = "effects_table"
 
 run = selection.run()
 view = selection.view(run)
 trace = passes.trace_of(view, run)
-with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-    name = SWEEPS[widgets.draw("sweep")]
+with frame.controls():
+    name = SWEEPS[widgets.draw("sweep", widget_options={"label_visibility": "collapsed"})]
     sweeps.draw_score(trace)
 run = replace(run, other=selection.other_run())
 if (tokens := sweep_results.tokens_of_sweep(view, run, name)) > (
@@ -32,22 +32,20 @@ swept = sweeps.sweep_of(view, run, name, sweeps.score(view, run))
 rows = sweeps.table(swept, trace)
 
 
-picture, table = st.columns([3, 2])
-with picture:
-    figure(
-        charts.effects(
-            {
-                panel.title: (panel.values, panel.rows, panel.columns)
-                for panel in sweeps.panels(swept, trace)
-            },
-            "effect",
-            HEIGHT,
-        ),
-        key="effects_figure",
-        alt=f"Effect of {name}",
-        projector=session.values()["projector"],
-    )
-with table:
+figure(
+    charts.effects(
+        {
+            panel.title: (panel.values, panel.rows, panel.columns)
+            for panel in sweeps.panels(swept, trace)
+        },
+        "effect",
+        HEIGHT,
+    ),
+    key="effects_figure",
+    alt=f"Effect of {name}",
+    projector=session.values()["projector"],
+)
+with frame.numbers():
     st.dataframe(
         pd.DataFrame(rows).drop(columns="head"),
         key=TABLE,
@@ -58,4 +56,4 @@ with table:
         column_config={"effect": st.column_config.NumberColumn(format="%.3f", width="small")},
         alt=f"Effect of {name}, each change a row",
     )
-st.caption(change_texts.sweep_explained(swept.score, session.context().has_other))
+frame.explain(change_texts.sweep_explained(swept.score, session.context().has_other))

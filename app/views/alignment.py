@@ -6,6 +6,7 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.components.word_lines import word_lines
 from headlight.app.results import passes, word_results
+from headlight.app.shell import frame
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import AT_ROWS, INFLUENCE, OF_LAYER, SELECTED
 from headlight.app.wording import alignment_texts, part_names
@@ -15,6 +16,7 @@ from headlight.model.probing.run import Run
 
 TABLE = "alignment_table"
 HEIGHT = 240  # pixels
+BARE = {"label_visibility": "collapsed", "width": 160}
 AGREEMENT = "where read", "where predicted"  # by shift
 
 
@@ -48,12 +50,11 @@ if measured is None:
     st.info("There are no words to align.")
     raise messages.NothingToShow
 sites, focus, shift = trace.kinds[kind], session.focus(), None
-with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-    by = widgets.draw("aligned_by")
+with frame.controls():
+    by = widgets.draw("aligned_by", widget_options=BARE)
     if by != INFLUENCE:
-        at = widgets.draw("aligned_at")
+        at = widgets.draw("aligned_at", widget_options=BARE)
         shift = None if at == AT_ROWS[0] else AT_ROWS.index(at) - 1
-    files = st.container(horizontal=True, width="content")
 if by in (SELECTED, OF_LAYER) and focus.kind != kind:
     st.info(f"Select a head of {part_names.kind_name(trace, kind)}: it aligns both texts.")
     raise messages.NothingToShow
@@ -71,6 +72,8 @@ note = alignment_texts.alignment_note(
 word_lines(words, titles, (words.links(), before), note)
 aligned = [Aligned(1, words)]
 name = f"{run.checkpoint}-alignment"
+with frame.numbers():
+    files = st.container(horizontal=True)
 for label, ending, lines in (("Pharaoh", "txt", pharaoh_lines), ("CSV", "csv", csv_lines)):
     files.download_button(
         label,
@@ -93,20 +96,18 @@ rows = [
     for head in range(site.n_heads)
 ]
 rows.sort(key=lambda row: -max(row[at] for at in AGREEMENT))
-table, explained = st.columns([3, 2])
-with table:
-    percent = st.column_config.NumberColumn(format="%.0f %%", width="small")
-    st.dataframe(
-        pd.DataFrame(rows).drop(columns="settings"),
-        key=TABLE,
-        hide_index=True,
-        height=HEIGHT,
-        on_select=widgets.row_callback(TABLE, [row["settings"] for row in rows]),
-        selection_mode="single-row",
-        column_config=dict.fromkeys(AGREEMENT, percent),
-        alt="Heads and how well they align words",
-    )
-explained.caption(
+percent = st.column_config.NumberColumn(format="%.0f %%", width="small")
+st.dataframe(
+    pd.DataFrame(rows).drop(columns="settings"),
+    key=TABLE,
+    hide_index=True,
+    height=HEIGHT,
+    on_select=widgets.row_callback(TABLE, [row["settings"] for row in rows]),
+    selection_mode="single-row",
+    column_config=dict.fromkeys(AGREEMENT, percent),
+    alt="Heads and how well they align words",
+)
+frame.explain(
     alignment_texts.alignment_explained(
         measured, sites, known=measured == view.checkpoint.alignment
     )

@@ -8,10 +8,10 @@ import streamlit as st
 from headlight.app import charts, selection
 from headlight.app.charts import Axis
 from headlight.app.components.figure import figure
-from headlight.app.components.head_grid import head_grid
+from headlight.app.components.head_grid import answers, head_grid
 from headlight.app.components.packing import answers_of, pack_trace
 from headlight.app.results import head_results, memoize, passes
-from headlight.app.shell import edits
+from headlight.app.shell import edits, frame
 from headlight.app.shell.grid_display import grid_options
 from headlight.app.state import session, widgets
 from headlight.app.wording import head_card, notices, output_texts, part_names
@@ -20,6 +20,11 @@ from headlight.model.analysis.reading import as_table
 
 MAX_TABLE_ROWS = 20_000  # of the table
 WINDOW = 512  # tokens along a side of the figure: 1.4 MB
+EXPLAINED = (
+    "Each small map is one head. In the picture a **row** is a query, a **column** a key, and the "
+    "weights of a row add up to 100%. What is hatched is masked. Point at a token: filled is what "
+    "it attends to, underlined what attends to it."
+)
 
 
 def windows(*axes: Axis) -> list[slice]:
@@ -40,15 +45,16 @@ less = selection.subtracted_run()
 # The scale of a difference needs its maximum over all weights.
 trace = (passes.whole_trace_of if less else passes.trace_of)(model, run)
 chosen, focus, reading = session.values(), session.focus(), session.reading()
-above = st.container()
 for side, typed in zip(trace.sides.values(), selection.typed_texts(), strict=False):
     for sentence in notices.notices(side.title, typed, trace.texts[side.name]):
-        st.info(sentence)
+        frame.notices().info(sentence)
 
 if chosen["order"] == "change" and not any(
     shares.any() for shares in head_results.change_of(model, run).values()
 ):
-    st.caption("Nothing changes the heads, so there is no order by change. Switch a mask off.")
+    frame.notices().caption(
+        "Nothing changes the heads, so there is no order by change. Switch a mask off."
+    )
 
 packed = memoize.memoize_pass(
     model,
@@ -71,10 +77,13 @@ head_grid(
     on_act=edits.edit,
     fresh=session.is_new_to_browser("grid", hash(packed)),
 )
+frame.explain(EXPLAINED)
+with frame.explanation():
+    answers()
 # It may take another pass; the grid need not wait for it.
 domain = Domain.of_card(model.checkpoint.card)
 if domain and passes.is_unlike(domain, *selection.plain_run()):
-    above.info(output_texts.unlike_training(domain, model.checkpoint.card))
+    frame.notices().info(output_texts.unlike_training(domain, model.checkpoint.card))
 
 head = focus.kind, focus.layer, focus.head
 picture = passes.picture_of(model, run, *head, reading)
@@ -86,20 +95,23 @@ query, key = (
 )
 name = part_names.picture_name(trace, focus.kind, focus.layer, focus.head, reading.average)
 if picture.notes:
-    st.caption(" ".join(picture.notes))
+    frame.notices().caption(" ".join(picture.notes))
 gone = head_card.is_pruned(model.checkpoint.card, focus.kind, chosen["layer"] - 1, focus.head)
 if not gone and (
     message := notices.empty_rows(
         passes.head_of(model, run, *head), part_names.axes(trace, focus.kind)[0]
     )
 ):
-    st.warning(message)
-st.subheader("The selected head in numbers")
+    frame.notices().warning(message)
 if not reading.average:
-    st.markdown(head_card.PRUNED if gone else head_results.card_of(model, run, *head))
-    survey, *_ = head_results.survey_of(model)
-    if survey:
-        st.markdown(head_card.in_all_sentences(survey, focus.kind, chosen["layer"] - 1, focus.head))
+    with frame.numbers():
+        st.markdown("**Numbers**")
+        st.markdown(head_card.PRUNED if gone else head_results.card_of(model, run, *head))
+        survey, *_ = head_results.survey_of(model)
+        if survey:
+            st.markdown(
+                head_card.in_all_sentences(survey, focus.kind, chosen["layer"] - 1, focus.head)
+            )
 table = widgets.draw("numbers")
 if table.open:
     columns, n_omitted = as_table(picture.weights, query.labels, key.labels, MAX_TABLE_ROWS)
@@ -122,8 +134,3 @@ if zoom.open:
             alt=name,
             projector=chosen["projector"],
         )
-st.caption(
-    "Each tile is one head: a **row** is a query, a **column** a key, and each row sums to 1; what "
-    "is hatched is masked. Point at a token: filled is what it attends to, underlined what attends "
-    "to it."
-)

@@ -7,7 +7,7 @@ import streamlit as st
 from headlight.app import charts, selection
 from headlight.app.components.figure import figure
 from headlight.app.results import passes, word_results
-from headlight.app.shell import sweeps
+from headlight.app.shell import frame, sweeps
 from headlight.app.state import session, widgets
 from headlight.app.views import _terms
 from headlight.app.views._terms import HEIGHT
@@ -15,11 +15,17 @@ from headlight.app.wording import change_texts, formats, part_names
 from headlight.model.analysis.attribution import METHODS, source_kind
 
 TABLE = "terms_table"
+PICTURES = PARTS, SOURCE, METHODS_COMPARED = (
+    "Parts of the model",
+    "Source words",
+    "Methods compared",
+)
 
 run = selection.run()
 view = selection.view(run)
 trace = passes.trace_of(view, run)
-with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
+with frame.controls():
+    picture = widgets.draw("picture", options=PICTURES, default=PARTS)
     sweeps.draw_score(trace, whole=False)
 score, focus = sweeps.score(view, run, whole=False), session.focus()
 wanted = _terms.wanted(view, score)
@@ -29,15 +35,29 @@ sum_of = word_results.decomposition_of(view, run, score)
 words = word_results.attribution_of(view, run, score, head)
 
 
-parts, source = st.columns([2, 3])
-with parts:
-    logit = formats.signed(sum_of.logit)
-    st.subheader(f"What adds up to the logit of {formats.escaped(wanted)}: {logit}")
+shown = [name for name in METHODS if name in words.values]
+largest = sum_of.largest()
+name = formats.escaped(wanted)
+if picture == PARTS:
+    frame.finding(f"What adds up to the logit of {name}: {formats.signed(sum_of.logit)}")
     _terms.bars(sum_of, wanted, projector)
-with source:
-    st.subheader(f"The words of the source behind {formats.escaped(wanted)}")
-    st.markdown(formats.escaped(words.in_words()))
-    shown = [name for name in METHODS if name in words.values]
+    frame.explain(change_texts.TERMS)
+    with frame.numbers():
+        st.dataframe(
+            pd.DataFrame(
+                {"adds": value, "part": part_names.term_name(term)} for term, value in largest
+            ),
+            key=TABLE,
+            hide_index=True,
+            height=HEIGHT,
+            on_select=widgets.row_callback(TABLE, [_terms.head_of(term) for term, _ in largest]),
+            selection_mode="single-row",
+            column_config={"adds": st.column_config.NumberColumn(format="%.3f", width="small")},
+            alt="Every part of the model and what it adds to the logit",
+        )
+elif picture == SOURCE:
+    frame.finding(f"The words of the source behind {name}. {formats.escaped(words.in_words())}")
+    frame.explain(change_texts.METHODS)
     if words.words:
         scaled = [words.values[name] / (np.abs(words.values[name]).max() or 1) for name in shown]
         labelled = [f"{i} {word}" for i, word in enumerate(words.words, start=1)]
@@ -45,39 +65,22 @@ with source:
             charts.effects(
                 {"": (np.array(scaled), charts.Axis("", shown), charts.Axis("", labelled))},
                 "share of the largest",
-                HEIGHT - 60,
+                HEIGHT,
             ),
             key="words_figure",
             alt=f"How much each source word has to do with {wanted}, by each method",
             projector=projector,
             compact=True,
         )
-
-table, correlations = st.columns([2, 3])
-largest = sum_of.largest()
-with table:
-    st.dataframe(
-        pd.DataFrame(
-            {"adds": value, "part": part_names.term_name(term)} for term, value in largest
-        ),
-        key=TABLE,
-        hide_index=True,
-        height=HEIGHT,
-        on_select=widgets.row_callback(TABLE, [_terms.head_of(term) for term, _ in largest]),
-        selection_mode="single-row",
-        column_config={"adds": st.column_config.NumberColumn(format="%.3f", width="small")},
-        alt="Every part of the model and what it adds to the logit",
-    )
-    st.caption(change_texts.TERMS)
-with correlations:
+else:
+    frame.finding(f"How alike the methods order the source words behind {name}")
+    frame.explain(change_texts.METHODS)
     if ranks := words.correlations():
         matrix = np.array([[ranks[one, two] for two in shown] for one in shown])
+        axis = charts.Axis("", shown)
         figure(
-            charts.matrix(
-                matrix, charts.Axis("", shown), charts.Axis("", shown), "ρ", (-1, 1), ".2f"
-            ),
+            charts.matrix(matrix, axis, axis, "ρ", (-1, 1), ".2f"),
             key="ranks_figure",
             alt="Rank correlation of every two methods",
             projector=projector,
         )
-    st.caption(change_texts.METHODS)

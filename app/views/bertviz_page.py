@@ -6,6 +6,7 @@ from headlight.app import selection, theme
 from headlight.app.components.html_frame import html_frame
 from headlight.app.export import bertviz_html
 from headlight.app.results import head_results, passes
+from headlight.app.shell import frame
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import DRAWN_AT_ONCE
 from headlight.app.state.settings import SETTINGS
@@ -29,11 +30,16 @@ focus = session.focus()
 numbers = [site.layer + 1 for site in trace.kinds[focus.kind]]
 short = max(len(text.ids) for text in trace.texts_of(focus.kind)) <= DRAWN_AT_ONCE
 
-with st.container(key="controls", horizontal=True, vertical_alignment="center"):
+with frame.controls():
     view = widgets.draw("bertviz", widget_options={"label_visibility": "collapsed"})
-    st.markdown(SETTINGS["leave_out"].label, width="content")
     excluded = widgets.draw(
-        "leave_out", widget_options={"label_visibility": "collapsed"}, options=numbers
+        "leave_out",
+        widget_options={
+            "label_visibility": "collapsed",
+            "placeholder": SETTINGS["leave_out"].label,
+            "width": 190,
+        },
+        options=numbers,
     )
     asked = short or widgets.draw("draw")
 
@@ -61,7 +67,6 @@ if not asked:
 
 shown = focus.layer if focus.layer in layers else layers[0]
 query, key = part_names.axes(trace, focus.kind)
-st.subheader(part_names.kind_name(trace, focus.kind))
 try:
     page = bertviz_html.page(
         trace,
@@ -80,13 +85,13 @@ except bertviz_html.CannotDraw as error:
 name = part_names.head_name(trace, focus.kind, shown, focus.head)
 more = model_texts.compared(trace, focus.kind) if view == "neuron" else ""
 html_frame(page, key="bertviz_frame", alt=f"BertViz, {view} view: {name}")
-st.caption(
+frame.explain(
     f"Left: {query.title}. Right: {key.title}. It opens at layer {numbers[shown]}, head "
     f"{focus.head + 1}. {ABOUT[view]}{more}"
 )
-st.markdown(
+frame.explain(
     "The views of [BertViz](https://github.com/jessevig/bertviz), for this model and sentence. "
     "A line leads from the query, on the left, to the key; the "
-    "stronger the line, the larger the weight.  \n"
-    "*Try: find a head in the model view, then see in the neuron view how it comes about.*"
+    "stronger the line, the larger the weight.",
+    "find a head in the model view, then see in the neuron view how it comes about.",
 )

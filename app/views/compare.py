@@ -7,16 +7,17 @@ import streamlit as st
 from headlight.app import charts, selection
 from headlight.app.components.figure import figure
 from headlight.app.results import passes, system_results
+from headlight.app.shell import frame
 from headlight.app.state import messages, session
 from headlight.app.wording import model_texts, notices, part_names
 
 HEADS_WITHIN = 1e-5
 LOGITS_WITHIN = 1e-5  # times the largest logit, where that is above 1
 
-st.markdown(
+frame.explain(
     "Our Transformer and PyTorch's own, with the same weights, sentence, masks and changes. The "
-    "third picture is the first minus the second.  \n"
-    "*Try: switch a mask. Both change; does the difference?*"
+    "third picture is the first minus the second.",
+    "switch a mask. Both change; does the difference?",
 )
 
 run = selection.run()
@@ -70,21 +71,21 @@ with st.container(horizontal=True, vertical_alignment="center"):
     )
 
 name = part_names.head_name(trace, focus.kind, focus.layer, focus.head)
-st.subheader(name)
 figure(
     charts.comparison(ours, theirs, query, key),
     key="comparison_figure",
     alt=f"{name}: ours, torch.nn.Transformer's, and the difference",
     projector=session.values()["projector"],
+    compact=not session.values()["projector"],
 )
 
-st.subheader("Every head and the logits")
-st.dataframe(
-    table,
-    hide_index=True,
-    column_config={
-        "max |Δ|": st.column_config.NumberColumn(format="%.2e"),
-        "tolerance": st.column_config.NumberColumn(format="%.2e"),
-    },
-    alt="Largest difference of every head and of the logits",
-)
+with frame.numbers():
+    st.dataframe(
+        table,
+        hide_index=True,
+        column_config={
+            "max |Δ|": st.column_config.NumberColumn(format="%.2e"),
+            "tolerance": st.column_config.NumberColumn(format="%.2e"),
+        },
+        alt="Largest difference of every head and of the logits",
+    )

@@ -1,13 +1,97 @@
-"""Other implementations: the systems that Headlight grew out of, and the way from the paper to
-today's models."""
+"""The systems that describe a Transformer from scratch, and how they differ."""
 
 import streamlit as st
 
+from headlight.app import charts, selection
+from headlight.app.components.figure import figure
+from headlight.app.results import layer_results, passes, system_results
+from headlight.app.shell import frame
 from headlight.app.state import session, widgets
-from headlight.app.state.options import LINEAGE
-from headlight.app.views import _lineage, _systems
+from headlight.app.views import _small_examples as little_examples
+from headlight.app.wording import system_texts
+from headlight.model.analysis.family import LAYERS, SIZES
+from headlight.model.presets import PRESETS, parameters
+from headlight.model.provenance import SOURCES
+
+LENGTHS, SYSTEM, DIFFERENCES, POSITIONS = PICTURES = (
+    "Norm before or after",
+    "One system",
+    "Differences",
+    "Positions",
+)
 
 projector = session.values()["projector"]
-controls = st.container(key="controls", horizontal=True, vertical_alignment="bottom", gap="large")
-chosen = widgets.draw("implementations", controls)
-(_lineage if chosen == LINEAGE else _systems).draw(controls, projector)
+measured = system_results.family_of(*selection.default_run())
+with frame.controls():
+    picture = widgets.draw("picture", options=PICTURES, default=LENGTHS)
+    name = widgets.draw("system") if picture == SYSTEM else ""
+
+
+def one_system(name: str) -> None:
+    preset, source = PRESETS[name], SOURCES[name]
+    st.markdown(
+        f"**{preset.system}** · {source.address} · **{parameters(name):,}** parameters at "
+        f"{preset.whose_sizes}  \nDiffers from the paper in: {preset.differs}. "
+        f"{source.completed}"
+    )
+    if source.disagreements:
+        st.markdown("**Where its text and its code disagree**")
+        st.markdown(system_texts.disagreements(source))
+    if source.repairs:
+        st.markdown("**Built as meant**")
+        st.markdown(system_texts.repairs(source))
+    if name == "van_dijck":
+        little_examples.van_dijck(system_results.three_words(), projector)
+    elif name == "bloem":
+        run = selection.run()
+        view = selection.view(run)
+        little_examples.self_attention_without_parameters(
+            next(iter(passes.trace_of(view, run).texts.values())),
+            layer_results.vectors_of(view, run),
+            projector,
+        )
+
+
+if picture == SYSTEM:
+    one_system(name)
+elif picture == DIFFERENCES:
+    frame.finding("What they do differently, and what it does to your sentence")
+    st.markdown(system_texts.differences(measured))
+elif picture == LENGTHS:
+    layers = [*("in", *(f"layer {i + 1}" for i in range(LAYERS)))]
+    frame.finding("A norm before the sublayer lets a token's vector grow from layer to layer.")
+    frame.explain(
+        "Mean length of the encoder's vectors (of decoder_only, the decoder's) as they enter "
+        "layer 1 and after each layer. A norm after the sum sets every token back to one "
+        "length, √d_model; one before the sublayer leaves the sum to grow. paper and pre_norm "
+        "have the same weights."
+    )
+    figure(
+        charts.lines(measured["lengths"], charts.Axis("after", layers), "length"),
+        key="lengths_figure",
+        alt="Mean length of the vectors through the encoder's layers, a line a system",
+        projector=projector,
+        compact=True,
+    )
+else:
+    places = [str(i) for i in range(measured["tokens"])]
+    frame.finding("The first number of each position's vector")
+    frame.explain(
+        "The paper's quickest wave turns one radian a position; vanilla's first frequency is its "
+        "second, k = 1; bloem's table is learned and random before training."
+    )
+    figure(
+        charts.lines(measured["first_waves"], charts.Axis("position", places), "value"),
+        key="waves_figure",
+        alt="The first dimension of three positional tables over the positions of the sentence",
+        projector=projector,
+        compact=True,
+    )
+frame.explain(
+    "Eight ways to build the same idea. Each can be chosen above as a model, “…, "
+    "untrained”. Here all of them read your sentence at one size "
+    f"({LAYERS} layers a stack, {SIZES['n_heads']} heads, {SIZES['d_model']} numbers a "
+    "token) with random weights, the same every time, so that what you see is how they are "
+    "built.",
+    "a longer sentence. Which numbers move, and which belong to the system?",
+)

@@ -10,6 +10,7 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.components.generation import GenerationStep, Rows, generation
 from headlight.app.results import layer_results, passes
+from headlight.app.shell import frame
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import BEAM, SAMPLING
 from headlight.app.wording import formats, part_names
@@ -173,29 +174,29 @@ def page() -> None:
         st.info(why)
         raise messages.NothingToShow
     chosen, checkpoint = session.values(), view.checkpoint
-    with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
+    if chosen["target"].strip():
+        frame.notices().caption("The typed target is not read here: the model writes its own.")
+    with frame.controls():
         how = decoding()
-        if chosen["target"].strip():
-            st.caption(
-                "The typed target is not read here: the model writes its own.", width="content"
-            )
         with st.popover("Branches", icon=":material/account_tree:", key="branches_box"):
             widgets.draw("beginning")
             widgets.draw("branches")
 
-        def write(beginning: str, run: Run = run) -> Generation:
-            ids = ids_of(beginning, len(view.tokenizer))
-            return passes.generation_of(selection.view(run), run, how, ids)
+    def write(beginning: str, run: Run = run) -> Generation:
+        ids = ids_of(beginning, len(view.tokenizer))
+        return passes.generation_of(selection.view(run), run, how, ids)
 
-        shown = write(chosen["beginning"])
-        if run.changes or session.context().has_other:
-            plain = selection.other_run() or selection.run(changed=False)
-            other = write(chosen["beginning"], plain)
-            whose = "Other run" if session.context().has_other else "Without the changes"
-            text = formats.escaped(view.tokenizer.target.decode(other.ids))
-            st.markdown(f"**{whose}**: {text} ({parting(shown, other)})")
+    shown = write(chosen["beginning"])
+    if run.changes or session.context().has_other:
+        plain = selection.other_run() or selection.run(changed=False)
+        other = write(chosen["beginning"], plain)
+        whose = "Other run" if session.context().has_other else "Without the changes"
+        text = formats.escaped(view.tokenizer.target.decode(other.ids))
+        frame.finding(f"**{whose}**: {text} ({parting(shown, other)})")
     if (count := len(branches())) > MOST_BRANCHES:
-        st.info(f"Of {count:,} branches {MOST_BRANCHES} are written, the selected one among them.")
+        frame.notices().info(
+            f"Of {count:,} branches {MOST_BRANCHES} are written, the selected one among them."
+        )
     trace = passes.trace_of(view, shown.run, written=True)
     rows = slice(shown.first, shown.first + len(shown.path))
     lens = layer_results.lens_of(view, shown.run, written=True, rows=rows)

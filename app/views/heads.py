@@ -6,10 +6,9 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.components.thumbnails import thumbnails
 from headlight.app.results import head_results, memoize, passes, sweep_results
-from headlight.app.shell import sweeps
+from headlight.app.shell import frame, sweeps
 from headlight.app.state import catalog, session, widgets
 from headlight.app.state.options import EXAMPLES, SCATTER, SENTENCES, SURVEY, TABLE, THIS_SENTENCE
-from headlight.app.state.settings import SETTINGS
 from headlight.app.views import _head_displays as shown
 from headlight.app.views import _head_table
 from headlight.app.wording import formats, head_card, part_names
@@ -28,17 +27,16 @@ view, focus = selection.view(run), session.focus()
 trace, chosen = passes.trace_of(view, run), session.values()
 survey, why_none, is_faulty = head_results.survey_of(view)
 
-with st.container(horizontal=True, vertical_alignment="center"):
+with frame.controls():
     measured_on = widgets.draw(
         "measured_on",
-        widget_options={"label_visibility": "collapsed"},
+        widget_options={"label_visibility": "collapsed", "width": 135},
         options=[THIS_SENTENCE, *([EXAMPLES] if catalog.examples(view.name) else []), SURVEY],
         default=SURVEY if survey else THIS_SENTENCE,
     )
     drawn_as = widgets.draw("heads_as", widget_options={"label_visibility": "collapsed"})
-    st.markdown(SETTINGS["pattern"].label, width="content", help=SETTINGS["pattern"].help)
     pattern = widgets.draw(
-        "pattern", widget_options={"width": 180, "label_visibility": "collapsed"}
+        "pattern", widget_options={"width": 105, "label_visibility": "collapsed"}
     )
 
 over = survey if measured_on == SURVEY else None
@@ -74,20 +72,18 @@ rows = (
 heads = shown.Heads(rows, measured_on, over)
 
 if is_faulty and measured_on != SURVEY:
+    frame.notices().info(why_none)
+if measured_on == SURVEY and not survey:
     st.info(why_none)
-left, card = st.columns([3, 2])
-with left:
-    if measured_on == SURVEY and not survey:
-        st.info(why_none)
-    elif drawn_as == SENTENCES:
-        shown.sentences(view, measured[focus.kind], over)
-    elif not rows:
-        st.info(f"No head of this model has the pattern “{pattern}” here. Choose another one.")
-    elif drawn_as == SCATTER:
-        shown.scatter(heads, chosen["projector"])
-    else:
-        shown.table(heads)
-with card:
+elif drawn_as == SENTENCES:
+    shown.sentences(view, measured[focus.kind], over)
+elif not rows:
+    st.info(f"No head of this model has the pattern “{pattern}” here. Choose another one.")
+elif drawn_as == SCATTER:
+    shown.scatter(heads, chosen["projector"])
+else:
+    shown.table(heads)
+with frame.explanation():
     st.markdown(f"#### {part_names.head_name(trace, focus.kind, focus.layer, focus.head)}")
     gone = head_card.is_pruned(view.checkpoint.card, focus.kind, chosen["layer"] - 1, focus.head)
     numbers = head_results.card_of(view, run, focus.kind, focus.layer, focus.head)

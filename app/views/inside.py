@@ -9,6 +9,7 @@ from headlight.app.components.matrices import matrices, on_one_scale
 from headlight.app.components.walk import walk
 from headlight.app.results import head_results, passes
 from headlight.app.results.head_lesson import Lesson, LessonStep
+from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import LARGEST_WEIGHT, SECOND_TOKEN, STEPS
@@ -26,20 +27,23 @@ def selected() -> tuple[ModelView, Run, Trace]:
     return view, run, passes.trace_of(view, run)
 
 
+BARE = {"label_visibility": "collapsed", "width": 150}
+
+
 @st.fragment
 def lesson() -> None:
     """A fragment is kept as long as the page, with everything it closes over."""
     (view, run, trace), focus = selected(), session.focus()
     where = trace.kinds[focus.kind][focus.layer], focus.head
     query, key = (text.tokens for text in trace.texts_of(focus.kind))
-    with st.container(key="controls"):
-        choices = st.container(horizontal=True, vertical_alignment="bottom")
+    with st.container(key="walk_row", gap="xsmall"):
+        choices = st.container(horizontal=True, vertical_alignment="center")
         at = widgets.draw("at")
     number = STEPS.index(at) + 1
     with choices:
         walk(number - 1, len(STEPS), on_step=lambda to: session.choose(at=STEPS[to]))
-        row = widgets.draw_token("follow", query, SECOND_TOKEN)
-        column = widgets.draw_token("to", key, LARGEST_WEIGHT)
+        row = widgets.draw_token("follow", query, SECOND_TOKEN, BARE)
+        column = widgets.draw_token("to", key, LARGEST_WEIGHT, BARE)
         ablated = widgets.draw("without")
     steps = head_results.head_steps_of(view, run, *where, ablated)
     row = min(1, len(query) - 1) if row is None else row
@@ -49,12 +53,13 @@ def lesson() -> None:
         return Lesson(view.model, steps, query, key, row, column, ablated).step(number)
 
     step = step_of(steps, ablated)
-    words, pictures = st.columns([2, 3], gap="medium")
+    pictures, words = st.columns([3, 2], gap="medium")
     with words:
         st.markdown(f"#### {number}. {step.name}")
         st.latex(step.formula)
         st.markdown(f"{step.explanation}  \n`{step.shapes}`  \n{step.by_hand}")
-        st.code(step.code, language="python")
+        with st.expander("The code that computes it"):
+            st.code(step.code, language="python")
     with pictures:
         if not ablated:
             matrices(step.pictures, key="pictures")
@@ -75,8 +80,8 @@ def lesson() -> None:
 selection.tell_unchanged()
 selected()  # errors are reported outside of the fragment
 lesson()
-st.caption(
+frame.explain(
     "From what enters the attention to the output of its layer: eleven steps, each with its "
-    "formula, its numbers, and the lines of code that computed them. The keys ← and → walk.  \n"
-    "*Try: at Softmax, leave the scaling out. Why is it there?*"
+    "formula, its numbers, and the lines of code that computed them. The keys ← and → walk.",
+    "at Softmax, leave the scaling out. Why is it there?",
 )

@@ -8,15 +8,18 @@ from headlight.app import selection
 from headlight.app.charts import Axis
 from headlight.app.components import plane
 from headlight.app.results import head_results, passes
+from headlight.app.shell import frame
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import SECOND_TOKEN, WORDS
 from headlight.app.views._small_examples import KEYS, QUERY, VALUES
 from headlight.app.wording import model_texts, part_names
 from headlight.model.analysis.projection import answer, principal_plane
 
+BARE = {"label_visibility": "collapsed", "width": 170}
+
 
 def words() -> None:
-    st.markdown(
+    frame.explain(
         "A Python dictionary finds “fun”, “exciting” and “boring”, and for “rollercoaster” raises "
         "a KeyError. With vectors there is always an answer: dot products say how alike two words "
         "are, softmax makes weights of them that add up to 1.  \n"
@@ -42,7 +45,7 @@ def selected_head() -> None:
     query, key = steps.compared
     texts, titles = trace.texts_of(kind), tuple(side.title for side in trace.sides_of(kind))
     with controls:
-        chosen = widgets.draw_token("follow", texts[0].tokens, SECOND_TOKEN)
+        chosen = widgets.draw_token("follow", texts[0].tokens, SECOND_TOKEN, BARE)
     chosen = min(1, len(query) - 1) if chosen is None else chosen
     if not (np.isfinite(query).all() and np.isfinite(key).all()):
         st.info("Queries and keys that are NaN or infinite have no place in a plane.")
@@ -55,8 +58,8 @@ def selected_head() -> None:
         steps.scaled[chosen],
         steps.weights[chosen],
     )
-    st.subheader(part_names.head_name(trace, kind, layer, head))
-    st.markdown(model_texts.in_plane(pca_plane, result, titles, query.shape[-1]))
+    frame.explain(f"**{part_names.head_name(trace, kind, layer, head)}**")
+    frame.explain(model_texts.in_plane(pca_plane, result, titles, query.shape[-1]))
     plane.head(
         pca_plane,
         (query, key),
@@ -67,14 +70,13 @@ def selected_head() -> None:
     )
 
 
-st.markdown(
+frame.finding(
     "Attention compares a **query** with every **key** and mixes their **values**, most of what "
     "fits best."
 )
-with st.container(key="controls"):
-    controls = st.container(horizontal=True, vertical_alignment="bottom")
+controls = frame.controls()
 with controls:
-    shown = widgets.draw("vectors")
+    shown = widgets.draw("vectors", widget_options={"label_visibility": "collapsed"})
 if shown == WORDS:
     words()
 else:

@@ -8,6 +8,7 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.components.model_map import model_map
 from headlight.app.results import layer_results, passes
+from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.wording import block_texts, part_names
@@ -65,8 +66,7 @@ def page() -> None:
     in_focus = session.values()["kind"], session.values()["layer"] - 1
     block = chosen(shown, in_focus)
     sides = {side.stack: side for side in trace.sides.values()}
-    figure, details = st.columns([5, 2], gap="small")
-    with details, st.container(key="block", gap="xsmall"):
+    with frame.explanation(), st.container(key="block", gap="xsmall"):
         repeated = any(len(run) > 1 for stack in sides for run in alike(shown, stack))
         all_layers = repeated and widgets.draw("all_layers")
         depth = len(sides[block.stack].layers) if block.stack in sides else 0
@@ -84,24 +84,24 @@ def page() -> None:
             )
         st.markdown(block_texts.in_numbers(trace, block, depth))
         st.markdown(block_texts.explained(view.model, trace, block))
-    with figure:
-        model_map(
-            shown,
-            trace,
-            block_texts.most_probable(view.checkpoint, trace),
-            block,
-            in_focus[1],
-            all_layers,
-            on_choose=partial(choose, shown),
-            on_all_layers=lambda value: session.choose(all_layers=value),
-        )
-    st.markdown(block_texts.model_in_numbers(view.model, shown, trace))
+    model_map(
+        shown,
+        trace,
+        block_texts.most_probable(view.checkpoint, trace),
+        block,
+        in_focus[1],
+        all_layers,
+        on_choose=partial(choose, shown),
+        on_all_layers=lambda value: session.choose(all_layers=value),
+    )
+    frame.numbers().markdown(block_texts.model_in_numbers(view.model, shown, trace))
     if view.checkpoint.card.get("rounded"):
-        st.info(ROUNDED)
-    st.markdown(
+        frame.notices().info(ROUNDED)
+    frame.explain(
         "Read it from the bottom: a text comes in as tokens, each becomes a vector, and every "
         "layer adds to it; at the top stands what the model expects. A block shows the shape of "
-        "its output and its parameters. *Try: count the parameters. Where are most of them?*"
+        "its output and its parameters.",
+        "count the parameters. Where are most of them?",
     )
 
 

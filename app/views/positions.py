@@ -1,23 +1,29 @@
 """How the model knows word order: the positional table, the input of layer 1, and a lab."""
 
 import numpy as np
-import streamlit as st
 
 from headlight.app import charts, selection
-from headlight.app.components.figure import panel
+from headlight.app.components.figure import figure, panel
 from headlight.app.results import passes, position_results
+from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.views._positions_lab import LAB, OF_ALL_SIDES, Lab
 from headlight.app.wording import model_texts, part_names
+
+# Section 3.5 of the paper
+FORMULA = r"""\begin{aligned}
+PE(pos, 2i) &= \sin(pos / 10000^{2i/d}) \\
+PE(pos, 2i+1) &= \cos(pos / 10000^{2i/d})
+\end{aligned}"""
 
 selection.tell_unchanged()
 run = selection.run_unchanged()
 view, projector = selection.view(run), session.values()["projector"]
 trace = passes.trace_of(view, run)
 sides = {side.title: side.name for side in trace.sides.values()}
-controls = st.container(key="controls", horizontal=True, vertical_alignment="bottom", gap="large")
+controls = frame.controls()
 unlabelled = {"label_visibility": "collapsed", "width": "content"}
-chosen = widgets.draw("lab", controls, unlabelled)
+chosen = widgets.draw("lab", controls, {"label_visibility": "collapsed", "width": 160})
 title = next(iter(sides))
 if chosen not in OF_ALL_SIDES:
     title = widgets.draw("side", controls, unlabelled, options=list(sides), default=title)
@@ -43,8 +49,8 @@ elif chosen in LAB:
 else:
     table, token, embedded = trace.table[side], trace.token[side], trace.embedded[side]
     largest = float(max(np.abs(values).max() for values in (table, token, embedded)))
-    panels = (
-        (
+    panels = {
+        "Positions": (
             "table",
             "The positional table",
             "Captured from the model for these positions; it is the same for every sentence. "
@@ -52,42 +58,44 @@ else:
             table,
             None,
         ),
-        (
+        "Words": (
             "token",
             part_names.token_title(view.model),
             "What the words bring along: the same row wherever the token stands.",
             token,
             largest,
         ),
-        (
+        "Scaled": (
             "added",
             "The table again, on the scale of the sum",
             "How much of what enters is position.",
             table,
             largest,
         ),
-        (
+        "Sum": (
             "embedded",
             "Their sum, as it enters layer 1",
             "Embedding plus table, added number by number.",
             embedded,
             largest,
         ),
+    }
+    with controls:
+        shown = widgets.draw("picture", options=list(panels), default=next(iter(panels)))
+    key, title, caption, values, scale = panels[shown]
+    frame.finding(f"{title}. {caption}")
+    figure(
+        charts.vectors(values, position, scale),
+        key=f"{key}_figure",
+        alt=f"{title}: {values.shape[0]} positions, {values.shape[1]} dimensions",
+        projector=projector,
+        compact=True,
     )
-    boxes = [*st.columns(2), *st.columns(2)]
-    for box, (key, title, caption, values, scale) in zip(boxes, panels, strict=True):
-        with box:
-            panel(
-                title,
-                charts.vectors(values, position, scale),
-                caption,
-                key=f"{key}_figure",
-                alt=f"{title}: {values.shape[0]} positions, {values.shape[1]} dimensions",
-                projector=projector,
-            )
 
-st.markdown(
+if chosen not in LAB:
+    frame.explanation().latex(FORMULA)
+frame.explain(
     "Attention by itself cannot tell “dog bites man” from “man bites dog”, so a **table** with "
-    "one row a position is added to the words: in the paper, sines and cosines.  \n"
-    "*Try: repeat a word. Its embedding rows are equal; which picture tells them apart?*"
+    "one row a position is added to the words: in the paper, sines and cosines.",
+    "repeat a word. Its embedding rows are equal; which picture tells them apart?",
 )

@@ -8,6 +8,7 @@ from headlight.app import selection
 from headlight.app.export import bundle, pictures, tables
 from headlight.app.export.view import View, settings_json, stem
 from headlight.app.results import memoize, passes
+from headlight.app.shell import frame
 from headlight.app.shell.grid_display import grid_options
 from headlight.app.state import catalog, messages, session, widgets
 from headlight.app.state.options import ONE
@@ -170,8 +171,9 @@ with files, st.container(key="files"):
             ]
         )
     )
-    st.markdown(
-        "What is on the screen, as files: the selected head, read as “Display” above says. Each is "
-        "made on demand.  \n*Try: take the evidence pack, change everything, and drop the pack "
-        "here: the view comes back, and the numbers are checked.*"
-    )
+frame.explain(
+    "What is on the screen, as files: the selected head, read as “Display” above says. Each is "
+    "made on demand.",
+    "take the evidence pack, change everything, and drop the pack here: the view comes back, and "
+    "the numbers are checked.",
+)

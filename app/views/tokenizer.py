@@ -9,6 +9,7 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.components.merge_steps import merge_steps
 from headlight.app.components.token_line import framed_lines
+from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.theme import MARKED
 from headlight.app.views import _token_table
@@ -30,9 +31,9 @@ by_title = {
     for side, text, encoding in zip(sides.values(), typed, run.texts, strict=True)
 }
 
-whole_text, one_word = st.columns(2)
-with whole_text:
+with frame.controls():
     title = widgets.draw("text", options=list(by_title), default=next(iter(by_title)))
+whole_text, one_word = st.columns([3, 2])
 side, text, encoding = by_title[title]
 words = [word for word, _ in tokenizer.pre_tokens(text)]
 names = [tokenizer.readable(word) for word in words]
@@ -87,9 +88,9 @@ with whole_text:
             "The model wrote these tokens one by one; the tokenizer would split the same text "
             "otherwise."
         )
-st.markdown(
+frame.explain(
     "Byte-pair encoding (BPE, Sennrich et al. 2016) learns which two neighbouring symbols occur "
     "together most often and merges them, again and again. A typed word starts as single bytes, "
-    "and the merges are applied in the order in which they were learned.  \n"
-    "*Try: type a word that you made up, such as “snowdogging”. Which parts of it are tokens?*"
+    "and the merges are applied in the order in which they were learned.",
+    "type a word that you made up, such as “snowdogging”. Which parts of it are tokens?",
 )

@@ -36,14 +36,28 @@ def times(shape: Sequence[int]) -> str:
     return " × ".join(f"{size:,}" for size in shape)
 
 
-def with_differences(before: str, after: str) -> str:
-    """The difference of two texts in Markdown: new words bold, deleted words struck through."""
+# Texts that follow one another, each with the HTML tag that it stands in, or "".
+Parts = list[tuple[str, str]]
+MARKS = {"": "", "b": "**", "s": "~~"}  # tag → what it is in Markdown
+
+
+def differences(before: str, after: str) -> Parts:
+    """The difference of two texts: new words bold, deleted words struck through."""
     old, new = before.split(), after.split()
     parts = []
     for tag, first, last, start, end in SequenceMatcher(None, old, new, False).get_opcodes():
-        gone, words = (escaped(" ".join(some)) for some in (old[first:last], new[start:end]))
-        if tag == "equal":
-            parts.append(words)
-        else:
-            parts += [f"~~{gone}~~"] * bool(gone) + [f"**{words}**"] * bool(words)
-    return " ".join(parts)
+        gone, words = (" ".join(some) for some in (old[first:last], new[start:end]))
+        shown = [(words, "")] if tag == "equal" else [(gone, "s"), (words, "b")]
+        for part in filter(lambda part: part[0], shown):
+            parts += [(" ", ""), part] if parts else [part]
+    return parts
+
+
+def as_markdown(parts: Parts) -> str:
+    """Texts in Markdown; the spaces around each stay, which `escaped` would set fast."""
+    lines = []
+    for text, tag in parts:
+        core = text.strip(" ")
+        before, _, after = text.partition(core) if core else (text, "", "")
+        lines.append(f"{before}{MARKS[tag]}{escaped(core)}{MARKS[tag]}{after}" if core else text)
+    return "".join(lines)

@@ -2,6 +2,7 @@
 it."""
 
 import io
+import json
 import re
 import zipfile
 
@@ -11,6 +12,7 @@ from headlight.app import theme
 from headlight.app.components.packing import GridOptions
 from headlight.app.export.view import View
 from headlight.app.state.settings import SETTINGS, shared
+from headlight.app.wording.formats import MARKS
 from headlight.model.analysis.reading import Reading
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -42,6 +44,27 @@ def view_of(trace, kind="cross", layer=2, head=1, reading=Reading(), **looks) ->
 def files_of(bundle: bytes) -> dict[str, bytes]:
     with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
+
+
+def output(page) -> str:
+    """The label of the menu that holds the model's output."""
+    blocks = [page._tree]
+    while blocks:
+        block = blocks.pop()
+        blocks += getattr(block, "children", {}).values()
+        if block.type == "popover" and block.proto.popover.help.startswith("Edit the target"):
+            return block.proto.popover.label
+    raise AssertionError("there is no output")
+
+
+def words(page) -> str:
+    """All that the page says outside of boxes, in Markdown, the finding of the grid included."""
+    texts = [text.value for text in (*page.markdown, *page.caption)]
+    for element in page.main:
+        if element.type == "bidi_component" and "grid_look" in element.proto.component_name:
+            said = json.loads(element.proto.json)["said"]
+            texts.append("".join(f"{MARKS[tag]}{text}{MARKS[tag]}" for text, tag in said))
+    return " ".join(texts)
 
 
 def plain_text(markdown: str) -> str:

@@ -6,6 +6,7 @@ from headlight.app.state.options import ALIGNED_BY, AT_ROWS
 from headlight.model import load
 from headlight.model.analysis.alignment import of_influence, of_trace, pharaoh
 from headlight.model.checkpoint import untrained
+from tests.app.common import words
 
 TEXT = "A dog runs on the beach."
 VIEW = "alignment"
@@ -48,7 +49,7 @@ def test_a_head_of_another_kind_says_what_to_select(opened):
 )
 def test_what_the_card_does_not_know_is_measured_on_the_sentence(opened, step, where):
     page = opened(model="en-fr", step=step)
-    assert any(where in text.value for text in page.caption)
+    assert where in words(page)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from headlight.app.wording import formats, head_card
 from headlight.model.checkpoint import load
 from headlight.model.probing import sweeps
 from headlight.model.probing.run import Run
-from tests.app.common import plain_text
+from tests.app.common import plain_text, words
 
 
 @pytest.fixture
@@ -32,8 +32,8 @@ def card_of(trace, kind, layer, head):
     return head_card.card(trace, kind, trace.attention[kind][layer, head])
 
 
-def said(page):
-    return " ".join(text.value for text in page.markdown)
+def with_differences(before, after):
+    return formats.as_markdown(formats.differences(before, after))
 
 
 def finished(page):
@@ -48,17 +48,18 @@ def finished(page):
 
 def test_a_head_is_switched_off_and_on(changed, models):
     page = changed(kind="cross", layer="2", head="3")
-    assert "With the changes" not in said(page)
+    assert "With the changes" not in words(page)
     page.button(key="switch_head").click().run()
     assert not page.exception and badges(page) == ["cross.2.3=off ×"]
     assert page.session_state["changes"] == "cross.2.3=off"
     uneven = load(models / "uneven")
     after = uneven.translate("the dog sees the cat", changes="cross.2.3=off")
     plain = uneven.tokenizer.decode(uneven.translate("the dog sees the cat").ids)
-    shown = formats.with_differences(plain, uneven.tokenizer.decode(after.ids))
-    assert shown in said(page)
+    parts = formats.differences(plain, uneven.tokenizer.decode(after.ids))
+    shown = "".join(f"{formats.MARKS[tag]}{text}{formats.MARKS[tag]}" for text, tag in parts)
+    assert shown in words(page)
     page.button(key="switch_head").click().run()
-    assert badges(page) == [] and "With the changes" not in said(page)
+    assert badges(page) == [] and "With the changes" not in words(page)
 
 
 LATE = """
@@ -105,7 +106,7 @@ def test_the_log_probability_is_that_of_the_two_passes(changed):
 
     now, before = total("cross=uniform"), total("")
     expected = f"**{now:.2f}** ({now - before:+.2f})".replace("-", "−")
-    assert expected in said(page)
+    assert expected in words(page)
 
 
 UNREADABLE = {  # line → a part of what is said
@@ -140,10 +141,10 @@ def test_every_page_works_with_changes(changed):
 
 
 def test_words_that_differ_are_marked():
-    assert formats.with_differences("a red dog", "a blue dog") == "a ~~red~~ **blue** dog"
-    assert formats.with_differences("a dog", "a dog") == "a dog"
-    assert formats.with_differences("a dog", "") == "~~a dog~~"
-    assert formats.with_differences("", "a *dog*") == "**a \\*dog\\***"
+    assert with_differences("a red dog", "a blue dog") == "a ~~red~~ **blue** dog"
+    assert with_differences("a dog", "a dog") == "a dog"
+    assert with_differences("a dog", "") == "~~a dog~~"
+    assert with_differences("", "a *dog*") == "**a \\*dog\\***"
 
 
 def test_changes_are_added_without_writing_them(changed):
@@ -242,8 +243,8 @@ def test_another_sentence_is_compared_and_patched_from(changed):
 def test_a_change_that_does_nothing_is_told_to_do_nothing(changed, more):
     """Beside what the model writes without it, whatever target is read."""
     page = changed("cross.2.1=temperature:1.0", **more)
-    assert not page.exception and "log-probability" in said(page)
-    assert "~~" not in said(page)
+    assert not page.exception and "log-probability" in words(page)
+    assert "~~" not in words(page)
 
 
 def test_characters_of_another_sentence_are_its_own(changed):
@@ -277,7 +278,7 @@ def test_arithmetic_is_that_of_the_model_as_it_is(changed, view):
     )
     page.switch_page(f"views/{view}.py").run()
     assert any("changes are left out" in text.value for text in page.caption)
-    assert not page.exception and "gives NOT" not in said(page)
+    assert not page.exception and "gives NOT" not in words(page)
 
 
 def test_a_minimal_pair_is_taken(changed):
@@ -350,8 +351,8 @@ def test_every_page_draws_it_or_says_why_not(changed, shows):
 
 
 def test_heads_of_a_long_text_are_not_all_tried_unasked(changed):
-    for words, tried in ((3, True), (450, False)):
-        page = changed(model="en-de", source="dog " * words, target="Hund",
+    for length, tried in ((3, True), (450, False)):
+        page = changed(model="en-de", source="dog " * length, target="Hund",
                        measured_on="This sentence")  # fmt: skip
         page.switch_page("views/heads.py").run()
         assert not page.exception and ("ablation" in page.dataframe[0].value) == tried
@@ -367,7 +368,7 @@ def test_another_step_is_compared_and_patched_from(changed, models):
     en_fr, early = load("en-fr"), catalog.view_of("en-fr", "16", "cpu").checkpoint
     target = en_fr.tokenizer.decode(en_fr.translate(MAN).ids)
     layer, head = (page.session_state[key] - 1 for key in ("layer", "head"))
-    assert "Other run: " in said(page)
+    assert "Other run: " in words(page)
     page.segmented_control(key="shows").set_value("Other run").run()
     shown = card_of(early.trace(MAN, target), "cross", layer, head)
     assert any(shown == text.value for text in page.markdown)
@@ -464,7 +465,7 @@ def test_without_another_run_nothing_can_be_patched(changed):
     page = changed(model="en-de", source=MAN)
     page.switch_page("views/ablation.py").run()
     assert page.segmented_control(key="sweep").options == list(SWEPT)[:3]
-    assert any("can be patched from it" in caption.value for caption in page.caption)
+    assert "can be patched from it" in words(page)
 
 
 def test_a_score_may_be_of_one_token_or_of_two(changed):
@@ -511,20 +512,20 @@ def test_a_long_sweep_is_made_pass_by_pass_and_can_be_stopped(changed, passes):
     assert page.get("progress") and page.get("progress")[0].proto.text.startswith(f"{passes[0]} of")
     page.button(key="stop_heads").click().run()
     assert not page.exception and len(passes) == 1 and not page.get("progress")
-    assert f"{passes[0]} of 48 measured" in said(page)
+    assert f"{passes[0]} of 48 measured" in words(page)
     page.segmented_control(key="sweep").set_value("Sublayers skipped").run()
-    assert "of 48 measured" not in said(page) and page.get("progress")
+    assert "of 48 measured" not in words(page) and page.get("progress")
     page.segmented_control(key="sweep").set_value("Heads off").run()
     for view in ("heads", "attention"):
         page.switch_page(f"views/{view}.py").run()
         if view == "heads":
-            page.segmented_control(key="measured_on").set_value(options_module.THIS_SENTENCE).run()
+            page.selectbox(key="measured_on").set_value(options_module.THIS_SENTENCE).run()
             assert page.dataframe[0].value["ablation"].count() == passes[0]
         else:
             page.selectbox(key="order").set_value("ablation").run()
-        assert not page.exception and "of 48 measured" in said(page), view
+        assert not page.exception and "of 48 measured" in words(page), view
     page.button(key="go_on_heads").click().run()
-    assert page.get("progress") and "of 48 measured" not in said(page)
+    assert page.get("progress") and "of 48 measured" not in words(page)
 
 
 def test_a_sweep_goes_on_where_it_was(changed, passes):

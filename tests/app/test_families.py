@@ -23,7 +23,7 @@ from headlight.model.pretrained.contents import ROUNDED
 from headlight.model.probing.capture import view
 from headlight.model.probing.changes import VERBS, parse
 from headlight.model.probing.head_steps import compared
-from tests.app.common import complete, plain_text, view_of
+from tests.app.common import complete, plain_text, view_of, words
 from tests.app.export.test_bertviz_html import params
 from tests.model.pretrained.folders import FAMILIES, TINY, in_doubles, write
 from tests.model.pretrained.test_sentence_encoders import DENSE, encoder
@@ -322,7 +322,7 @@ def test_bertviz_draws_every_view(opened, folders, name):
         scores = drawn["queries"] @ drawn["keys"].swapaxes(-1, -2) / root
         np.testing.assert_allclose(scores, trace.scores[kind], atol=1e-4)
     page = opened(name, "bertviz", bertviz="neuron", kind=next(iter(trace.kinds)))
-    assert well(page) and ("share 2 heads of keys" in page.caption[-1].value) == (
+    assert well(page) and ("share 2 heads of keys" in words(page)) == (
         name in ("llama-groups", "qwen3")
     )
 

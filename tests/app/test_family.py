@@ -7,7 +7,6 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from headlight.app.state.catalog import DEFAULT_MODEL
-from headlight.app.state.options import LINEAGE
 from headlight.app.wording import system_texts
 from headlight.model import load
 from headlight.model.analysis import family, lineage
@@ -65,10 +64,17 @@ def test_what_was_typed_outlives_a_change_of_model(app):
         assert app.text_area(key="source").value == TEXT
 
 
+def show(app, page, picture):
+    app.switch_page(f"views/{page}.py").run()
+    app.segmented_control(key="picture").set_value(picture).run()
+    assert not app.exception and not app.error
+    return [text.value for text in app.markdown]
+
+
 def test_the_page_shows_what_is_measured(app):
     app.switch_page("views/attention.py").run()
     app.selectbox(key="model").set_value(DEFAULT_MODEL).run()
-    app.switch_page("views/family.py").run()
+    show(app, "family", "Differences")
     table = next(text.value for text in app.markdown if text.value.startswith("| What | Paper"))
     default = load(DEFAULT_MODEL)
     source, target = default.tokenizer.encode(TEXT), default.translate(TEXT)
@@ -86,8 +92,8 @@ def test_the_page_shows_what_is_measured(app):
 
 @pytest.mark.parametrize("system", SOURCES)
 def test_each_system_is_told(app, system):
-    app.switch_page("views/family.py").run()
-    app.segmented_control(key="system").set_value(system).run()
+    show(app, "family", "One system")
+    app.selectbox(key="system").set_value(system).run()
     assert not app.exception
     shown = "\n".join(text.value for text in app.markdown)
     for told in (*SOURCES[system].disagreements, *SOURCES[system].repairs):
@@ -109,10 +115,9 @@ def test_a_text_that_cannot_be_read_is_answered(app, text):
 
 
 def of_the_line(app, swap=""):
-    app.switch_page("views/family.py").run()
-    app.segmented_control(key="implementations").set_value(LINEAGE).run()
+    show(app, "lineage", "One part")
     if swap:
-        app.segmented_control(key="swap").set_value(swap).run()
+        app.selectbox(key="swap").set_value(swap).run()
     assert not app.exception and not app.error
     return [text.value for text in app.markdown]
 
@@ -131,9 +136,10 @@ def test_each_swap_is_told_with_what_it_changes(app, effects, swap):
     app.text_area(key="source").set_value(TEXT).run()
     shown, step = of_the_line(app, swap), lineage.LINE[swap]
     assert system_texts.swap(step) in shown and system_texts.effect(step, effects[swap]) in shown
+    assert any(text.startswith(step.title) for text in shown)
     table = system_texts.lineage(effects)
+    shown = show(app, "lineage", "One part after the other")
     assert table in shown and len(table.splitlines()) == 2 + len(lineage.LINE)
-    assert step.title in [one.value for one in app.subheader]
 
 
 def test_the_line_says_what_cannot_be_read(app):

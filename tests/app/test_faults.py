@@ -163,7 +163,7 @@ def test_a_folder_that_changes_while_it_is_used(in_use, models, what):
         said = [one.value for one in page.error]
         assert len(said) == (key == "take-away"), (key, said)
     assert said[0].startswith("The files of the model “used” were changed or removed")
-    page.select_slider(key="step").set_value("10").run()
+    page.selectbox(key="step").set_value("10").run()
     assert not page.exception and "cannot be read" in page.error[0].value
     page.selectbox(key="model").set_value("en-de").run()
     assert not page.exception and not page.error

@@ -39,7 +39,7 @@ def listed(page):
 
 def test_one_table_for_the_sentence_or_the_examples(heads):
     here = table(heads)
-    heads.segmented_control(key="measured_on").set_value(EXAMPLES).run()
+    heads.selectbox(key="measured_on").set_value(EXAMPLES).run()
     over = table(heads)
     assert len(here) == len(over) == 48
     assert not here.entropy.equals(over.entropy)
@@ -92,7 +92,7 @@ def test_the_filter_stays_from_page_to_page(heads):
 def test_a_model_without_examples_has_no_choice_of_them(heads):
     heads.selectbox(key="model").set_value("uneven").run()
     assert not heads.exception
-    assert heads.segmented_control(key="measured_on").options == [THIS_SENTENCE, SURVEY]
+    assert heads.selectbox(key="measured_on").options == [THIS_SENTENCE, SURVEY]
     assert len(table(heads)) == 4 * (2 + 5 + 5)
 
 
@@ -157,11 +157,11 @@ def test_what_is_changed_is_not_in_a_survey(page):
 
 def test_a_model_without_a_survey_says_how_to_make_one(page, models):
     page = opened(page, "uneven")
-    assert page.segmented_control(key="measured_on").value == THIS_SENTENCE and len(table(page))
-    page.segmented_control(key="measured_on").set_value(SURVEY).run()
+    assert page.selectbox(key="measured_on").value == THIS_SENTENCE and len(table(page))
+    page.selectbox(key="measured_on").set_value(SURVEY).run()
     assert not page.exception and not page.dataframe
     assert f"`headlight survey {models / 'uneven'}`" in page.info[0].value
-    page.select_slider(key="step").set_value("10").run()
+    page.selectbox(key="step").set_value("10").run()
     assert "not of training step 10" in page.info[0].value
     page.selectbox(key="model").set_value("paper, untrained").run()
     assert "random" in page.info[0].value and not page.exception
@@ -188,7 +188,7 @@ def test_any_two_numbers_over_each_other(page, survey):
     assert page.selectbox(key="across").value == "entropy" and page.get("plotly_chart")
     page.selectbox(key="up").set_value("the diagonal").run()
     assert not page.exception and page.get("plotly_chart")
-    page.segmented_control(key="measured_on").set_value(THIS_SENTENCE).run()
+    page.selectbox(key="measured_on").set_value(THIS_SENTENCE).run()
     assert page.selectbox(key="up").value == "the diagonal" and not page.exception
     assert head_card.INTERVAL not in str(page.selectbox(key="up").options)
 
@@ -215,7 +215,7 @@ def test_the_sentences_that_show_a_head(page):
 def test_every_survey_is_shown_in_every_way(page, model):
     page.query_params.update(model=model)
     page.run().switch_page("views/heads.py").run()
-    assert page.segmented_control(key="measured_on").value == SURVEY
+    assert page.selectbox(key="measured_on").value == SURVEY
     assert "ablation, loss, 95 %" in table(page) and table(page)["ablation, loss, 95 %"].all()
     for way in (SCATTER, SENTENCES):
         page.segmented_control(key="heads_as").set_value(way).run()
@@ -232,7 +232,7 @@ def test_a_head_in_one_sentence_and_always(page, survey):
         assert any(said in text.value for text in page.markdown), view
     page.selectbox(key="model").set_value("en-fr").run()
     assert any("always like this" in text.value for text in page.markdown)
-    page.select_slider(key="step").set_value("256").run()
+    page.selectbox(key="step").set_value("256").run()
     assert not any("always like this" in text.value for text in page.markdown)
 
 

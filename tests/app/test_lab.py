@@ -48,7 +48,7 @@ def lab(app):
 
     def open_(section, model="en-de"):
         show(app, "positions", model)
-        app.segmented_control(key="lab").set_value(section).run()
+        app.selectbox(key="lab").set_value(section).run()
         assert not app.exception and not app.error
         return app
 
@@ -92,7 +92,7 @@ def loaded():
 def test_every_section_works_with_every_model(app, model):
     page = show(app, "positions", model)
     for section in LAB:
-        page.segmented_control(key="lab").set_value(section).run()
+        page.selectbox(key="lab").set_value(section).run()
         assert not page.exception and not page.error
         assert page.get("plotly_chart")
     page.switch_page("views/residual.py").run()
@@ -195,27 +195,33 @@ def test_swapped_words(lab):
     assert not page.exception and "first 64 of 90 tokens" in said(page)
 
 
+def picture(app, name):
+    app.segmented_control(key="picture").set_value(name).run()
+    assert not app.exception
+    return app
+
+
 def test_the_residual_page_shows_the_trace(app):
     show(app, "residual")
     en_de, model, seen = loaded()
     for name, side in seen.sides.items():
-        app.segmented_control(key="stack").set_value(side.stack).run()
+        picture(app, "Length").segmented_control(key="stack").set_value(side.stack).run()
         assert not app.exception
         x = torch.tensor(seen.stream[name], dtype=torch.float64)
         lengths = traces(app, "lengths_figure")[0]["z"]
         expected = x.norm(dim=-1).T.numpy()
         assert np.abs(lengths - expected).max() <= 1e-6 * max(1, expected.max())
         cosine = torch.nn.functional.cosine_similarity
-        turned = traces(app, "turned_figure")[0]["z"]
+        turned = traces(picture(app, "Turn"), "turned_figure")[0]["z"]
         assert np.abs(turned - cosine(x[:-1], x[1:], dim=-1).T.numpy()).max() <= 1e-6
-        alike = traces(app, "alike_figure")[0]["z"]
+        alike = traces(picture(app, "Layers alike"), "alike_figure")[0]["z"]
         assert np.abs(alike - cosine(x[:, None], x, dim=-1).mean(-1).numpy()).max() <= 1e-6
     with torch.no_grad():
         shares = model.generator(model.decoder.norm(x.float())).softmax(dim=-1).numpy()
     best = seen.logits.argmax(axis=-1)
-    final = traces(app, "final_figure")[0]["z"]
+    final = traces(picture(app, "Final answer"), "final_figure")[0]["z"]
     assert np.abs(final - shares[:, np.arange(len(best)), best].T).max() <= 1e-6
-    table = app.dataframe[0].value
+    table = picture(app, "Logit lens").dataframe[0].value
     for depth, name in enumerate(["in", *(f"layer {i}" for i in range(1, 5))]):
         expected = [
             f"{en_de.tokenizer.token(row.argmax())}  {row.max():.1%}" for row in shares[depth]
@@ -225,10 +231,11 @@ def test_the_residual_page_shows_the_trace(app):
 
 
 def test_who_writes_the_next_token_adds_up_to_its_logit(app):
-    show(app, "residual").selectbox(key="score_at").set_value(3).run()
+    picture(show(app, "residual"), "Who writes it")
+    app.selectbox(key="score_at").set_value(3).run()
     _, _, seen = loaded()
     logit = seen.logits[2].max()
-    assert f", {logit:.2f}. What writes to the residual stream" in said(app)
+    assert f", {logit:.2f}" in said(app) and "What writes to the residual stream" in said(app)
     (bars,) = traces(app, "terms_figure")
     assert len(bars["x"]) == 13 and bars["y"][-1] == "all others"
     assert np.sum(bars["x"]) == pytest.approx(logit, abs=1e-3)
@@ -238,10 +245,10 @@ def test_who_writes_the_next_token_adds_up_to_its_logit(app):
 
 
 def test_a_classifier_is_asked_for_its_verdict_at_every_layer(app):
-    show(app, "residual", "reviews")
-    assert app.segmented_control(key="stack").options == ["encoder"]
+    picture(show(app, "residual", "reviews"), "Logit lens")
     assert app.dataframe[0].value["layer 2"][0].startswith(("positive", "negative"))
     assert "there is no final norm" in said(app)
+    assert picture(app, "Length").segmented_control(key="stack").options == ["encoder"]
 
 
 @pytest.mark.parametrize("page", ["positions", "residual"])
@@ -255,7 +262,9 @@ def test_a_text_that_cannot_be_read_is_answered(app, page, text):
 
 
 def test_long_targets_are_cut_and_it_is_said(app):
-    show(app, "residual").text_input(key="target").set_value("Hund " * 250).run()
+    picture(show(app, "residual"), "Logit lens").text_input(key="target").set_value(
+        "Hund " * 250
+    ).run()
     assert not app.exception and "first 200 of 251 target positions" in said(app)
     assert len(app.dataframe[0].value) == 200
 
@@ -266,7 +275,7 @@ def test_padding_and_masks_that_are_off_are_borne(app):
     app.toggle(key="src_padding").set_value(False)
     app.toggle(key="causal").set_value(False)
     for section in LAB:
-        app.segmented_control(key="lab").set_value(section).run()
+        app.selectbox(key="lab").set_value(section).run()
         assert not app.exception and not app.error
     app.selectbox(key="first").select_index(0)
     app.selectbox(key="second").select_index(4).run()

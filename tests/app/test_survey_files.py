@@ -144,10 +144,10 @@ def test_pages_say_it_and_work_on_without(folder, page, whole, fault):
     assert not page.exception and not page.error
     page.switch_page("views/heads.py").run()
     assert not page.exception and not page.error
-    assert page.segmented_control(key="measured_on").value == THIS_SENTENCE
+    assert page.selectbox(key="measured_on").value == THIS_SENTENCE
     assert len(page.dataframe) == 1
     (info,) = page.info
     shown = info.value.replace("\\", "")
     assert why in shown and "survey" in shown and "](" not in info.value
-    page.segmented_control(key="measured_on").set_value(SURVEY).run()
+    page.selectbox(key="measured_on").set_value(SURVEY).run()
     assert not page.exception and page.info[0].value == info.value

@@ -170,7 +170,7 @@ def test_a_model_that_is_not_here_leaves_the_view_as_it_is(take_away, models):
 
 def test_other_weights_of_the_same_name_are_noticed(take_away, models):
     page = drop(take_away, set_to(files_of(packed(models)), step="10"))
-    assert "SHA" in page.warning[0].value and page.select_slider(key="step").value == "10"
+    assert "SHA" in page.warning[0].value and page.selectbox(key="step").value == "10"
 
 
 def test_untrained_weights_agree_by_their_parameters(page):

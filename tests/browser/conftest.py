@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, Playwright, expect, sync_playwright
 
 from headlight.app import theme
 from headlight.app.state import pages
@@ -24,6 +24,7 @@ DRAWN = (  # of any page
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 BEGUN = '.st-key-texts [data-testid="stElementContainer"]'
+PICKED = "kind", "layer", "head"
 PAGES = {page.title: page.path for page in pages.PAGES.values()}
 # Notes when the page last asked the server for a run, and when the last run began and ended: fields
 # 11 of Streamlit 1.67's BackMsg and 4 and 6 of its ForwardMsg. Of 6, the value 2 means that another
@@ -173,14 +174,33 @@ class Visit:
             self.page.evaluate(IDLE)
         return self
 
+    def menu(self, key: str) -> Locator:
+        """Open a menu of the bar, if it is not open. A button that explains itself stands in the
+        document twice, for a mouse and for a finger (Streamlit 1.67)."""
+        button = self.page.locator(f".st-key-{key} button >> visible=true").first
+        if button.get_attribute("aria-expanded") != "true":
+            button.click()
+        return button
+
     def type(self, text: str, label: str = "Source sentence") -> "Visit":
+        if label == "Target":
+            self.menu("output")
         box = self.page.get_by_label(label, exact=True)
         box.fill(text)
-        box.press("Control+Enter" if label == "Source sentence" else "Enter")
+        box.press("Enter")
+        self.idle()
+        if label == "Target":
+            self.page.keyboard.press("Escape")
         return self.idle()
 
     def choose(self, group: str, option: str | int) -> "Visit":
+        """Choose an option of a setting; kind, layer and head are in a menu."""
+        if group in PICKED:
+            self.menu("head_picker")
         self.page.locator(f".st-key-{group}").get_by_text(str(option), exact=True).click()
+        if group in PICKED:
+            self.idle()
+            self.page.keyboard.press("Escape")
         return self.idle()
 
     def switch(self, label: str) -> "Visit":
@@ -188,10 +208,20 @@ class Visit:
         return self.idle()
 
     def go(self, title: str) -> "Visit":
-        group = next(page.group for page in pages.PAGES.values() if page.title == title)
-        self.page.locator('[data-testid="stTopNavSection"]', has_text=group).click()
-        self.page.get_by_role("menuitem", name=title, exact=True).click()
-        expect(self.page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+        wanted = next(page for page in pages.PAGES.values() if page.title == title)
+        if wanted.group == pages.SHARE:
+            self.menu("share")
+            self.page.locator(".st-key-export_link a >> visible=true").click()
+        else:
+            self.page.locator(".st-key-menu").get_by_role("link", name=wanted.group).click()
+            if pages.GROUPS[wanted.group][0] != wanted:
+                views = self.page.locator(".st-key-views")
+                views.get_by_text(wanted.view, exact=True).locator("visible=true").click()
+        heading = wanted.group if wanted.view else title
+        expect(self.page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
+        if wanted.view:
+            here = self.page.locator(".st-key-views strong >> visible=true", has_text=wanted.view)
+            expect(here).to_be_visible()
         return self.idle()
 
     def zoom(self) -> "Visit":

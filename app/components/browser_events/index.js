@@ -1,6 +1,7 @@
 // Streamlit scrolls inside the page, where the browser keeps no place for Back. One listener serves
 // all pages and outlives each. It asks for a run when the page takes other colours, and says when
-// one is slow.
+// one is slow. And it hears keys: Enter runs the sentence; in Present, Esc leaves, B lays the bar over
+// the picture, P the panel.
 
 import { onRecolour } from "../shared/dom.js";
 
@@ -56,12 +57,41 @@ function watchRuns() {
   new MutationObserver(hear).observe(app(), { attributes: true, attributeFilter });
 }
 
+const isTyping = ({ tagName, isContentEditable }) =>
+  isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(tagName);
+
+/** Streamlit runs a text area at Ctrl+Enter. Phones have a key of their own for a new line, and while
+ * Chinese or Japanese is composed, Enter takes a candidate. */
+function runAtEnter(event) {
+  const box = event.target;
+  const isPlain = event.key === "Enter" && !event.shiftKey && !event.ctrlKey && !event.metaKey;
+  if (!isPlain || event.isComposing || event.keyCode === 229 || matchMedia("(pointer: coarse)").matches)
+    return;
+  if (box.tagName !== "TEXTAREA" || !box.closest(".st-key-source")) return;
+  event.preventDefault();
+  event.stopPropagation();
+  box.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", code: "Enter", keyCode: 13,
+    ctrlKey: true, bubbles: true, cancelable: true }));
+}
+
+function present(event) {
+  const leave = document.querySelector(".st-key-leave_present button");
+  const root = document.documentElement;
+  const { key, ctrlKey, metaKey, altKey } = event;
+  if (!leave || ctrlKey || metaKey || altKey || isTyping(event.composedPath()[0])) return;
+  if (key === "Escape") leave.click();
+  for (const [letter, name] of [["b", "bar"], ["p", "panel"]])
+    if (key === letter) root.toggleAttribute(`data-${name}`);
+}
+
 export default function ({ parentElement, setTriggerValue }) {
   const node = parentElement.querySelector("i");
   if (!node.watched) onRecolour(node, () => setTriggerValue("recoloured", true));
   node.watched = true;
   if (window.headlightKeepsPlace) return;
   window.headlightKeepsPlace = true;
+  document.addEventListener("keydown", runAtEnter, { capture: true });
+  document.addEventListener("keydown", present);
   document.addEventListener("scroll", keep, { capture: true, passive: true });
   window.addEventListener("popstate", goBack);
   watchRuns();

@@ -51,11 +51,11 @@ class Walk {
     this.lens = element("div", { class: "lens" });
     this.branches = this.tree();
     this.beams = this.search();
-    const left = element("div", { class: "left" }, this.text, this.written, this.heads, this.lens);
+    const left = element("div", { class: "left" }, this.heads, this.lens);
     const right = element("div", { class: "right" }, this.bars);
     const frame = element("div", { class: "frame", tabindex: "0", role: "application",
       "aria-label": "The text token by token: arrow keys walk, the space bar plays" },
-    controls, this.beams, element("div", { class: "both" }, left, right), this.branches);
+    controls, this.text, this.written, this.beams, element("div", { class: "both" }, left, right), this.branches);
     frame.onkeydown = (event) => this.key(event);
     const focused = this.root.activeElement ?? this.root.contains(document.activeElement);
     this.root.querySelector(".frame")?.remove();

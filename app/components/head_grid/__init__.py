@@ -19,6 +19,11 @@ _mount = st.components.v2.component(
     css=read("head_grid/style.css"),
     js=script("head_grid/index.js"),
 )
+_mount_answers = st.components.v2.component(
+    "headlight_head_grid_answers",
+    css=read("head_grid/style.css"),
+    js=script("head_grid/answers.js"),
+)
 _mount_look = st.components.v2.component("headlight_head_grid_look", js=script("head_grid/look.js"))
 
 
@@ -60,3 +65,8 @@ def head_grid(
     _mount_look(data=options, key="head_grid_look", height=1)
     if fresh:
         time.sleep(HEAD_START)
+
+
+def answers() -> None:
+    """The place of the grid's predictions and tools."""
+    _mount_answers(key="head_grid_answers")

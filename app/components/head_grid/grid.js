@@ -2,7 +2,7 @@
 
 import { pixelColours } from "../shared/colours.js";
 import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
-import { cellUnder, hatching, pixelSheet, pointIn, sized, writeTurned } from "../shared/heatmap.js";
+import { cellUnder, cross, hatching, pixelSheet, pointIn, sized, writeTurned } from "../shared/heatmap.js";
 import { minus, percent, signedPercent } from "../shared/numbers.js";
 import {
   averaged, cellOf, holds, isFaded, joint, meanWeights, neighbour, paintTiles, placeOf, placesOf, rowOf,
@@ -13,7 +13,9 @@ import { SelectedHead } from "./selected.js";
 const REST = 150; // ms without a key before the server hears of it
 const PATIENCE = 5000; // ms in which the server's answer to a selection comes, or is lost
 const LEAST_TILE = 56; // px; where they would be smaller, kinds are stacked instead
-const WIDE = 1000; // px; a narrower frame has the selected head below the tiles
+const WIDE = 700; // px; a narrower frame has the selected head below the tiles
+const LOWEST_STACKED = 8; // px of a tile, where all kinds stand above each other beside the head
+const APART = 6; // px between kinds above each other
 const LARGEST_TILE = 18; // in letters
 const HIGHEST = 0.42; // of the window, for all layers together
 const LOWEST_TILE = 44; // px; where all layers would be in view only with lower ones, they are not
@@ -23,19 +25,8 @@ const TITLE = 1.8; // of a kind of attention, in letters
 const GAP = 4;
 const CORNER = 12; // px
 const SCOPES = ["head", "layer", "kind"]; // of what is done to the selected head
+const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words
 const FADED = 0.15; // how much is left of a head that a filter leaves out
-
-/** Crosses out the tile of a head that is off. */
-function cross(context, colour, x, y, width, height) {
-  context.strokeStyle = colour;
-  context.lineWidth = 3;
-  context.beginPath();
-  context.moveTo(x, y);
-  context.lineTo(x + width, y + height);
-  context.moveTo(x + width, y);
-  context.lineTo(x, y + height);
-  context.stroke();
-}
 
 /** Marks the upper right corner of a tile whose head is changed otherwise. */
 function corner(context, colour, x, y) {
@@ -88,7 +79,7 @@ export class Grid {
     this.aside = element("div", { class: "selected" });
     const both = element("div", { class: "both" }, this.stage, this.aside);
     const saying = element("div", { class: "saying" }, this.message, this.hider);
-    this.frame = element("div", { class: "frame" }, this.text, saying, both, this.live);
+    this.frame = element("div", { class: "frame" }, saying, this.text, both, this.live);
     this.selected = this.large ? new SelectedHead(this, this.aside) : null;
     root.append(this.frame);
     this.stage.onkeydown = (event) => this.key(event);
@@ -139,9 +130,18 @@ export class Grid {
     const late = look.heard < this.count && performance.now() - this.when < PATIENCE;
     if (late && before) look = { ...look, focus: before.focus };
     this.look = look;
-    const rest = (l) => JSON.stringify({ ...l, focus: null });
+    const rest = (l) => JSON.stringify({ ...l, focus: null, heard: null });
     if (this.drawn && before && rest(before) === rest(look)) this.point();
     else this.draw();
+  }
+
+  /** Puts the predictions and the tools into another place of the page. */
+  placeAnswers(root) {
+    if (!this.selected || root === this.answersRoot) return;
+    this.answersRoot = root;
+    this.selected.moveTo(root);
+    this.frame.classList.add("placed");
+    this.point();
   }
 
   part(kind) {
@@ -171,8 +171,9 @@ export class Grid {
     this.font = parseFloat(style.fontSize);
     this.ink = style.color;
     this.family = style.fontFamily;
-    const wide = this.large && this.frameWidth >= WIDE;
-    this.frame.classList.toggle("wide", wide);
+    this.wide = this.large && this.frameWidth >= WIDE;
+    this.frame.classList.toggle("wide", this.wide);
+    this.isPresented = Boolean(style.getPropertyValue("--hl-present"));
     this.width = this.stage.clientWidth;
     this.hatching = hatching(this.ink);
     this.frame.style.setProperty("--hl-focus", this.look.colour);
@@ -183,7 +184,12 @@ export class Grid {
     this.drawn = [];
     if (!parts.length) return this.sections.replaceChildren("With this reading, nothing is left.");
     const ordered = parts.every((part) => part.kind in this.look.order);
-    const left = (ordered ? 0.2 : 1.35) * this.font;
+    const left = (ordered ? 0.2 : this.wide ? 1 : 1.35) * this.font;
+    if (this.wide) {
+      const height = this.stackedHeight(parts, ordered);
+      this.drawn = parts.map((part) => this.section(part, this.width - 2, left, height));
+      return this.show();
+    }
     const fits = (count) =>
       (this.width / count - left) / parts[0].heads - GAP >= LEAST_TILE;
     let beside = parts.length;
@@ -192,6 +198,23 @@ export class Grid {
     const next = inOneRow && parts.length > beside ? 1.5 * this.font : 0; // it shows its edge
     const room = (this.width - (beside - 1) * this.font) / beside - 1 - next;
     this.drawn = parts.map((part) => this.section(part, room, left));
+    this.show();
+  }
+
+  /** The height that all tiles have where kinds stand above each other and all are in view. */
+  stackedHeight(parts, ordered) {
+    const rows = parts.reduce((sum, { layers }) => sum + layers, 0);
+    const above = this.titled() + (ordered ? 0 : 0.95 * this.font) + APART;
+    const each = GAP + (ordered ? 1.25 * this.font : 0);
+    return Math.max(LOWEST_STACKED, (this.below - 12 - parts.length * above) / rows - each);
+  }
+
+  /** The height of the title of a kind. */
+  titled() {
+    return (this.wide ? 1.4 : TITLE) * this.font;
+  }
+
+  show() {
     this.sections.replaceChildren(...this.drawn.map((section) => section.box));
     this.reveal();
     this.point();
@@ -206,23 +229,24 @@ export class Grid {
     this.stage.scrollLeft += box.left - stage.left;
   }
 
-  section(part, room, left) {
+  /** The tiles of a kind; `stacked` is their height where all kinds stand above each other. */
+  section(part, room, left, stacked) {
     const { font } = this;
     const order = this.look.order[part.kind];
     const { layers, heads } = part;
-    const top = order ? 0 : 1.5 * font;
+    const top = order ? 0 : (stacked ? 0.95 : 1.5) * font;
     const above = order ? 1.25 * font : 0; // a line of its own over every tile
     const ratio = Math.min(1.6, Math.max(0.6, part.rows / part.columns));
-    const fitting = (rows) => (this.below - TITLE * font - top) / rows - GAP - above;
+    const fitting = (rows) => (this.below - this.titled() - top) / rows - GAP - above;
     const widest = (folds) => (room / folds - left) / heads - GAP;
-    const folds = order ? 1 : this.folds(layers, (count) =>
+    const folds = order || stacked ? 1 : this.folds(layers, (count) =>
       Math.min(widest(count), fitting(Math.ceil(layers / count)) / ratio));
     const tall = Math.ceil(layers / folds);
     const highest = Math.min(folds === 1 && fitting(tall) < LOWEST_TILE ? Infinity : fitting(tall),
       Math.max(LEAST_TILE, (HIGHEST * window.innerHeight) / tall));
     const largest = Math.min(LARGEST_TILE * font, this.large ? highest / ratio : Infinity);
-    const width = Math.min(widest(folds), largest);
-    const height = width * ratio;
+    const width = Math.min(widest(folds), stacked ? Infinity : largest);
+    const height = Math.min(width * ratio, stacked ?? Infinity);
     const section = { part, left, top: top + above, width, height, order, above, tall };
     section.stepX = width + GAP;
     section.stepY = height + GAP + above;
@@ -240,7 +264,7 @@ export class Grid {
       element("div", { class: "canvases" }, base.canvas, over.canvas));
     section.box.lastChild.style.height = `${fullHeight}px`;
     const sheet = this.sheet(part);
-    base.font = `${0.85 * font}px ${this.family}`;
+    base.font = `${(stacked ? 0.72 : 0.85) * font}px ${this.family}`;
     base.fillStyle = this.ink;
     base.imageSmoothingQuality = "high";
     base.imageSmoothingEnabled = width < part.columns || height < part.rows;
@@ -272,7 +296,7 @@ export class Grid {
         writeTurned(base, name, x - left + 0.95 * font, y + height / 2, height);
         for (let head = 0; layer % tall === 0 && head < heads; head++)
           base.fillText(head || !head1 ? head + 1 : "head 1", x + head * section.stepX + width / 2,
-            0.95 * font);
+            (stacked ? 0.7 : 0.95) * font);
       }
     }
     return section;
@@ -525,12 +549,13 @@ export class Grid {
     // A cell of other texts is none of the head in focus.
     if (this.pinned?.row && (this.pinned.row.side !== query || this.pinned.column.side !== key))
       this.pinned = null;
-    const pointed = this.pointed ?? this.pinned;
+    const chosen = this.pointed ?? this.pinned;
+    const pointed = chosen ?? (this.look.said.length ? null : this.telling());
     // Keys read cells of the head in focus, wherever it has moved to.
     if (pointed && pointed === this.pinned && pointed.tile) pointed.tile = focus;
-    this.mark(pointed);
+    this.mark(chosen);
     this.shade(pointed);
-    this.selected?.draw();
+    this.selected?.draw(pointed);
     const sentence = this.sentence(pointed);
     this.message.replaceChildren(...sentence);
     const token = this.act && this.token();
@@ -541,6 +566,30 @@ export class Grid {
     }
     clearTimeout(this.speaking);
     this.speaking = setTimeout(() => (this.live.textContent = this.message.textContent), REST);
+  }
+
+  /** The row of the selected head that is marked while nothing is pointed at: one that attends to
+   * one token far from its own place. */
+  telling() {
+    const { focus } = this.look;
+    const part = this.part(focus.kind);
+    if (!this.large || !part?.rows || !part.columns || part.signed) return null;
+    const place = JSON.stringify(focus);
+    if (this.toldOf?.[0] === this.data && this.toldOf[1] === place) return this.toldOf[2];
+    const [query, key] = [part.query, part.key].map((name) => this.data.sides[name]);
+    const isSpecial = (side, at) => SPECIAL.test(side.labels[at * side.every]);
+    let [best, most] = [null, 0];
+    for (let row = 0; row < part.rows; row++) {
+      if (isSpecial(query, row)) continue;
+      const weights = meanWeights(part, [focus.layer * part.heads + focus.head], [row], true);
+      const column = weights.indexOf(Math.max(...weights));
+      const far = Math.abs(row / part.rows - column / part.columns);
+      const tells = weights[column] * (0.1 + far) * (isSpecial(key, column) ? 0.1 : 1);
+      if (tells > most) [best, most] = [row, tells];
+    }
+    const tokens = [{ side: part.query, index: best * query.every }];
+    this.toldOf = [this.data, place, best === null ? null : { tokens, to: [] }];
+    return this.toldOf[2];
   }
 
   /** What the changes of a run do to the tokens: which nobody attends to, and how much more or less
@@ -670,7 +719,8 @@ export class Grid {
       if (this.data.signed)
         return [where, " is selected. Colours reach from ", signedPercent(-this.data.signed), " to ",
           signedPercent(this.data.signed), " of weight."];
-      if (this.look.said) return [where, " is selected. ", this.look.said];
+      if (this.look.said.length)
+        return this.look.said.map(([text, tag]) => (tag ? element(tag, {}, text) : text));
       return [where, " is selected. Point at a token or a cell; click a tile to select its head."];
     }
     if (pointed.tile) {
@@ -694,7 +744,8 @@ export class Grid {
     const over = { heads: `mean over the heads of layer ${number}`,
       layers: `mean of head ${focus.head + 1} over the layers`, both: "mean over all heads" };
     const head = average ? `${this.part(focus.kind).name}, ${over[average]}` : this.name(focus);
-    const parts = [element("b", {}, head), ": "];
+    // The picker beside the title names the head.
+    const parts = this.answersRoot && !average ? [] : [element("b", {}, head), ": "];
     pointed.tokens.forEach((token, i) => parts.push(i ? " + " : "", this.label(token)));
     let roles = 0; // it is a query, a key, or both
     for (const [asQuery, verb, changing] of [

@@ -7,6 +7,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (!data) return;
   meeting.grid ??= new Grid(true);
   meeting.grid.mount(parentElement);
+  if (meeting.answers?.isConnected) meeting.grid.placeAnswers(meeting.answers);
   meeting.grid.report = (tile) => setTriggerValue("focus", tile);
   meeting.grid.act = (what) => {
     // With the head that is selected by now: two messages in a row may come as one.

@@ -1,16 +1,20 @@
 // The selected head in full, with its tokens, and what the model predicts at the row one looks at.
 
-import { pixelColours } from "../shared/colours.js";
+import { isLight, pixelColours } from "../shared/colours.js";
 import { element, roomBelow } from "../shared/dom.js";
-import { cellUnder, pixelSheet, pointIn, sized, writeTurned } from "../shared/heatmap.js";
+import { cellUnder, cross, pixelSheet, pointIn, sized, writeAt, writeTurned } from "../shared/heatmap.js";
 import { percent } from "../shared/numbers.js";
-import { averaged, links, meanWeights, placesOf, scaled } from "./cells.js";
+import { averaged, isFaded, links, meanWeights, placesOf, scaled } from "./cells.js";
 
-const LARGEST_CELL = 34; // px
-const TALLEST = 0.32; // of the window, for all cells, where there is room
-const LEAST = 130; // px
-const LETTERS = [0.7, 0.85]; // of the page's, at least and at most
+const LARGEST = [76, 48]; // px across and down a cell
+const LOWEST = 260; // px, for all cells and their labels
+const SHORTEST = 2; // px of a cell
+const LETTERS = [0.62, 0.85]; // of the page's, at least and at most; as large as it is in Present
+const WIDEST_LABEL = 0.3; // of the picture, for the labels of rows
+const DIAGONAL = Math.SQRT1_2;
 const LONGEST_LABEL = 24; // characters
+const WRITTEN = 0.05; // smaller weights are not written into their cells
+const FADED = 0.3; // how much is left of a head that is off
 const DRAGGED = 3; // px; less is a click
 
 export class SelectedHead {
@@ -30,6 +34,13 @@ export class SelectedHead {
     this.canvas.onpointerleave = () => grid.hover(null);
     this.canvas.onclick = (event) => this.click(this.cellAt(event));
     this.canvas.onpointerdown = (event) => this.drag(event);
+  }
+
+  /** Puts tools and predictions into another place of the page. */
+  moveTo(root) {
+    const style = this.root.getRootNode().querySelector("style");
+    root.replaceChildren(...(style ? [style.cloneNode(true)] : []),
+      element("div", { class: "frame" }, this.linked, this.answers, this.tools));
   }
 
   /** What a click on a cell does, and of which heads a stroke changes the mask. */
@@ -98,8 +109,9 @@ export class SelectedHead {
   }
 
   /** The picture is drawn when what it shows has changed; the marks follow the pointer. */
-  draw() {
-    const { data, look, ink, frameWidth, below, pointed, pinned } = this.grid;
+  draw(pointed = this.told) {
+    this.told = pointed;
+    const { data, look, ink, frameWidth, below, pinned } = this.grid;
     this.link(data, pinned);
     const part = this.grid.part(look.focus.kind);
     this.root.toggleAttribute("hidden", !part?.rows || !part.columns);
@@ -113,8 +125,8 @@ export class SelectedHead {
       this.shown = shown;
       this.paint(part);
     }
-    this.mark(pointed ?? pinned);
-    this.answer(pointed ?? pinned);
+    this.mark(pointed);
+    this.answer(pointed);
   }
 
   paint(part) {
@@ -123,42 +135,67 @@ export class SelectedHead {
     this.picture.setAttribute("aria-label", this.name(part));
     const context = this.picture.getContext("2d");
     const [down, across] = [part.query, part.key].map((name) => grid.data.sides[name]);
-    const labels = [this.rowLabels(part, down), this.labels(across, part.columns)];
-    const [least, most] = LETTERS.map((share) => share * grid.font);
-    const longest = (letters) => {
-      context.font = `${letters}px ${grid.family}`;
-      return labels.map((some) => Math.max(...some.map((label) => context.measureText(label).width)));
-    };
-    const space = roomBelow(this.box) - 1.6 * most - longest(most)[1] - 10;
-    const tallest = Math.max(LEAST, Math.min(TALLEST * window.innerHeight, space));
-    const letters = Math.min(most, Math.max(least, tallest / part.rows));
-    const [widest, highest] = longest(letters);
-    const title = 1.6 * letters;
-    const [left, top] = [title + Math.min(widest, 0.4 * this.box.clientWidth) + 6,
-      title + highest + 6];
-    const cell = Math.max(2, Math.min(LARGEST_CELL,
-      Math.floor((this.box.clientWidth - left - 4) / part.columns),
-      Math.floor(tallest / part.rows)));
-    const size = [left + part.columns * cell + 4, top + part.rows * cell + 4];
-    sized(this.picture, ...size);
-    this.marks = sized(this.canvas, ...size);
-    Object.assign(this, { part, cell, left, top });
+    this.rowNames = this.rowLabels(part, down);
+    const names = this.labels(across, part.columns);
+    const place = this.layout(context, part, names);
+    const { left, top, width, height, letters, every, turned } = place;
+    sized(this.picture, ...place.size);
+    this.marks = sized(this.canvas, ...place.size);
+    Object.assign(this, { part, place });
+    const isOff = averaged(part, grid.look).every((tile) => isFaded(part, grid.look.off, tile));
     context.fillStyle = grid.hatching;
-    context.fillRect(left, top, part.columns * cell, part.rows * cell);
+    context.fillRect(left, top, width, height);
     context.imageSmoothingEnabled = false;
-    context.drawImage(this.sheet(part), left, top, part.columns * cell, part.rows * cell);
+    context.globalAlpha = isOff ? FADED : 1;
+    context.drawImage(this.sheet(part), left, top, width, height);
+    context.globalAlpha = 1;
+    if (isOff) cross(context, grid.look.colour, left, top, width, height);
     context.fillStyle = grid.ink;
-    const every = Math.ceil((1.05 * letters) / cell);
     context.font = `${letters}px ${grid.family}`;
     context.textAlign = "right";
-    labels[0].forEach((label, at) => at % every || context.fillText(
-      label, left - 6, top + (at + 0.5) * cell + 0.35 * letters, left - title - 6));
+    this.rowNames.forEach((label, at) => at % every.down || context.fillText(
+      label, left - 6, top + (at + 0.5) * place.down + 0.35 * letters, left - 1.6 * letters));
+    context.textAlign = turned ? "left" : "center";
+    names.forEach((label, at) => at % every.across || writeAt(context, label,
+      left + (at + 0.5) * place.across + (turned ? 0.35 * letters : 0), top - 6, turned));
     context.textAlign = "left";
-    labels[1].forEach((label, at) => at % every ||
-      writeTurned(context, label, left + (at + 0.5) * cell + 0.35 * letters, top - 6));
-    context.fillText(`key (${part.key})`, left, letters);
+    context.fillText(`key (${part.key})`, 0, letters);
     context.textAlign = "center";
-    writeTurned(context, `query (${part.query})`, letters, top + (part.rows * cell) / 2);
+    writeTurned(context, `query (${part.query})`, letters, top + height / 2, height);
+  }
+
+  /** Where cells and labels stand, so that they fill the room and every label is read where it
+   * can be: level, else slanting, else from below. */
+  layout(context, part, names) {
+    const { grid } = this;
+    const width = this.box.clientWidth;
+    const tall = Math.max(LOWEST, grid.wide ? roomBelow(this.box) - 12 : 0.9 * width);
+    const [least, most] = LETTERS.map((share) => (grid.isPresented ? 1 : share) * grid.font);
+    const measure = (labels) => labels.map((label) => context.measureText(label).width);
+    for (let letters = most; ; letters--) {
+      context.font = `${letters}px ${grid.family}`;
+      const rows = Math.max(...measure(this.rowNames));
+      const left = 1.6 * letters + Math.min(rows, WIDEST_LABEL * width) + 6;
+      const columns = measure(names);
+      const longest = Math.max(...columns);
+      const level = longest + 8 <= (width - left - 2) / part.columns;
+      const beyond = level ? 0 : Math.max(0, ...columns.map((size, at) =>
+        DIAGONAL * size - (part.columns - at - 0.5) * ((width - left) / part.columns)));
+      const room = (width - left - 2 - beyond) / part.columns;
+      const slanting = !level && room >= 1.3 * letters;
+      const high = level ? letters : slanting ? DIAGONAL * (longest + letters) : longest;
+      const top = Math.min(high, 0.5 * tall) + 1.6 * letters;
+      const across = Math.max(SHORTEST, Math.min(LARGEST[0], Math.floor(
+        slanting || level ? room : (width - left - 2) / part.columns)));
+      const down = Math.max(SHORTEST, Math.min(LARGEST[1], Math.floor((tall - top - 2) / part.rows)));
+      const fits = down >= 1.05 * letters && (level || across >= 1.05 * letters);
+      if (!fits && letters - 1 >= least) continue;
+      const size = [left + part.columns * across + 2 + (slanting ? beyond : 0), top + part.rows * down + 2];
+      return { left, top, across, down, letters, size, width: part.columns * across,
+        height: part.rows * down, turned: level ? 0 : slanting ? Math.PI / 4 : Math.PI / 2,
+        every: { down: Math.ceil((1.05 * letters) / down),
+          across: level ? 1 : Math.ceil((1.05 * letters) / across) } };
+    }
   }
 
   labels(side, count) {
@@ -192,15 +229,43 @@ export class SelectedHead {
   }
 
   mark(pointed) {
-    const { grid, part, cell, left, top, marks: context } = this;
+    const { grid, part, marks: context } = this;
+    const { left, top, across, down, width, height, letters } = this.place;
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
-    context.strokeStyle = grid.look.colour;
+    context.strokeStyle = context.fillStyle = grid.look.colour;
     context.lineWidth = 2;
+    context.textAlign = "right";
+    context.font = `bold ${letters}px ${grid.family}`;
     const { rows, columns } = grid.marked(pointed);
-    for (const row of placesOf(rows, part.query, grid.data.sides))
-      context.strokeRect(left, top + row * cell, part.columns * cell, cell);
+    for (const row of placesOf(rows, part.query, grid.data.sides)) {
+      context.strokeRect(left, top + row * down, width, down);
+      context.save();
+      context.fillStyle = getComputedStyle(grid.frame).getPropertyValue("--st-background-color") || "#fff";
+      context.fillRect(1.4 * letters, top + row * down, left - 1.4 * letters - 2, down);
+      context.restore();
+      context.fillText(this.rowNames[row], left - 6, top + (row + 0.5) * down + 0.35 * letters,
+        left - 1.6 * letters);
+    }
     for (const column of placesOf(columns, part.key, grid.data.sides))
-      context.strokeRect(left + column * cell, top, cell, part.rows * cell);
+      context.strokeRect(left + column * across, top, across, height);
+    if (grid.isPresented) this.writeWeights(context);
+  }
+
+  /** The weights in their cells, where they fit. */
+  writeWeights(context) {
+    const { grid, part } = this;
+    const { left, top, across, down, letters } = this.place;
+    if (across < 2.6 * letters || down < 1.1 * letters || part.signed) return;
+    const colours = pixelColours(grid.look.palette);
+    context.font = `${letters}px ${grid.family}`;
+    context.textAlign = "center";
+    this.rows(part).forEach((weights, row) => scaled(weights, grid.look, false).forEach((shown, column) => {
+      if (weights[column] < WRITTEN) return;
+      const pixel = colours[Math.round(255 * shown)];
+      context.fillStyle = isLight([pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255]) ? "#000" : "#fff";
+      context.fillText(percent(weights[column]), left + (column + 0.5) * across,
+        top + (row + 0.5) * down + 0.35 * letters);
+    }));
   }
 
   /** The most probable next tokens (or classes) at the row that is pointed at, as bars. */
@@ -251,10 +316,9 @@ export class SelectedHead {
   }
 
   cellAt(event) {
-    const { part, cell, left, top, canvas, grid } = this;
+    const { part, place, canvas, grid } = this;
     const { rows, columns } = part;
-    const under = cellUnder(...pointIn(canvas, event),
-      { left, top, across: cell, down: cell, rows, columns });
+    const under = cellUnder(...pointIn(canvas, event), { ...place, rows, columns });
     if (!under) return null;
     const { layer, head } = grid.look.focus;
     return grid.cell(part, layer * part.heads + head, ...under);

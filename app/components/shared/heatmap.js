@@ -64,13 +64,29 @@ export function pointIn(node, { clientX, clientY }) {
   return [clientX - box.left, clientY - box.top];
 }
 
-/** Text that is read from below. */
-export function writeTurned(context, text, x, y, widest) {
+/** Text turned against the clock by an angle. */
+export function writeAt(context, text, x, y, angle, widest) {
   context.save();
   context.translate(x, y);
-  context.rotate(-Math.PI / 2);
+  context.rotate(-angle);
   context.fillText(text, 0, 0, widest);
   context.restore();
+}
+
+/** Text that is read from below. */
+export const writeTurned = (context, text, x, y, widest) =>
+  writeAt(context, text, x, y, Math.PI / 2, widest);
+
+/** Crosses out a head that is off. */
+export function cross(context, colour, x, y, width, height) {
+  context.strokeStyle = colour;
+  context.lineWidth = 3;
+  context.beginPath();
+  context.moveTo(x, y);
+  context.lineTo(x + width, y + height);
+  context.moveTo(x + width, y);
+  context.lineTo(x, y + height);
+  context.stroke();
 }
 
 /** Fills what is masked: thin lines in an ink, on nothing. */

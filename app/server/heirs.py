@@ -1,0 +1,33 @@
+"""Old addresses lead to the page that took their place, with all their parameters."""
+
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+# Path and parameter of an old address → the path that shows it now; the parameter is gone.
+HEIRS = {("/family", ("implementations", "2017 to today")): "/lineage"}
+
+
+class HeirsMiddleware:
+    """Redirects old addresses. Streamlit's own switch of pages raises while widgets are bound to
+    the address, so this happens before it (1.67)."""
+
+    def __init__(self, app: ASGIApp):
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (heir := heir_of(scope["path"], scope["query_string"])):
+            await RedirectResponse(heir, status_code=302)(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+
+def heir_of(path: str, query: bytes) -> str:
+    """The address that took the place of one, or ""."""
+    pairs = parse_qsl(query.decode("ascii", "replace"), keep_blank_values=True)
+    for pair in pairs:
+        if new := HEIRS.get((path, pair)):
+            rest = urlencode([other for other in pairs if other != pair])
+            return f"{new}?{rest}" if rest else new
+    return ""

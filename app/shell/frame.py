@@ -1,0 +1,85 @@
+"""The regions of every page: its own controls, its finding, the hero picture, and beside it a panel
+that explains, changes and counts. A page draws its picture where it is called and asks here for
+the other regions."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+TRY = "**Try:** "
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The containers of one script run."""
+
+    controls: DeltaGenerator
+    finding: DeltaGenerator
+    hero: DeltaGenerator
+    notices: DeltaGenerator
+    explain: DeltaGenerator
+    change: DeltaGenerator
+    numbers: DeltaGenerator
+
+
+_frame: ContextVar[Frame] = ContextVar("frame")
+
+
+@contextmanager
+def framed(controls: DeltaGenerator, body: DeltaGenerator) -> Iterator[Frame]:
+    """Makes the regions of a run; the page's own controls are in the bar, all others in `body`."""
+    with body:
+        content = st.container(key="content", gap="small")
+        panel = st.container(key="panel", gap="small")
+    with content:
+        finding, hero = st.container(key="finding"), st.container(key="hero", gap="small")
+    with panel:
+        parts = [
+            st.container(key=key, gap="xsmall")
+            for key in ("notices", "explain", "change", "numbers_panel")
+        ]
+    frame = Frame(controls, finding, hero, *parts)
+    token = _frame.set(frame)
+    try:
+        yield frame
+    finally:
+        _frame.reset(token)
+
+
+def controls() -> DeltaGenerator:
+    """The place of a page's own controls, a row."""
+    return _frame.get().controls
+
+
+def notices() -> DeltaGenerator:
+    """The place of notices, above the panel: they move nothing."""
+    return _frame.get().notices
+
+
+def numbers() -> DeltaGenerator:
+    """The place of numbers, in the panel."""
+    return _frame.get().numbers
+
+
+def explanation() -> DeltaGenerator:
+    """The place of what explains the picture, in the panel."""
+    return _frame.get().explain
+
+
+def finding(text: str) -> None:
+    """One sentence on what the picture shows, in Markdown."""
+    _frame.get().finding.markdown(text)
+
+
+def explain(text: str, question: str = "", answer: str = "") -> None:
+    """What one sees, in the panel, and a question to try, whose answer unfolds."""
+    box = explanation()
+    box.markdown(text)
+    if question and answer:
+        box.expander(TRY + question).markdown(answer)
+    elif question:
+        box.markdown(f"*{TRY}{question}*")

@@ -1,0 +1,76 @@
+"""The menus of the bar: examples, Present, Share, and what is seldom changed."""
+
+import random
+
+import streamlit as st
+
+from headlight.app.components.copy_link import copy_link
+from headlight.app.server import lan
+from headlight.app.shell.layout import concerns
+from headlight.app.state import catalog, session, widgets
+from headlight.app.state.pages import EXPORT, PAGES
+from headlight.app.wording import formats
+
+ANY = "Another one, at random"
+
+
+def draw_examples() -> None:
+    """The example sentences of the selected model, and the typed lines to choose from."""
+    if concerns("line"):
+        widgets.draw("line", widget_options={"width": 150, "label_visibility": "collapsed"})
+    known = catalog.examples(session.values()["model"])
+    if len(known) > 1:
+        st.menu_button(
+            "",
+            [*known, ANY],
+            icon=":material/menu_book:",
+            help="Example sentences",
+            key="example",
+            on_click=_take_example,
+            args=(known,),
+            format_func=formats.escaped,
+            type="tertiary",
+        )
+
+
+def _take_example(known: list[str]) -> None:
+    chosen = st.session_state["example"]
+    if chosen == ANY:
+        chosen = random.choice([text for text in known if text != session.values()["source"]])
+    if chosen:
+        session.choose(source=chosen, target="")
+
+
+def draw_present() -> None:
+    widgets.draw("projector", widget_options={"width": "content"})
+
+
+def draw_share() -> None:
+    with st.popover("Share", key="share"):
+        copy_link()
+        with st.container(key="export_link"):
+            st.page_link(
+                PAGES[EXPORT].file,
+                label="Pictures, numbers, a web page, a ZIP that can be checked",
+                icon=":material/download:",
+            )
+
+
+def draw_more() -> None:
+    """The device, the address for a class, and what each model is."""
+    more = st.popover(
+        "",
+        icon=":material/more_vert:",
+        help="Device, all models",
+        key="more",
+        on_change="rerun",
+        type="tertiary",
+    )
+    with more:
+        widgets.draw("device")
+        if more.open and (address := lan.class_address()):
+            st.markdown(f"For the class: **{address}**")
+            st.image(lan.qr_code(address), width=260)
+        if more.open:
+            for name, card in catalog.cards().items():
+                st.markdown(f"**{formats.escaped(name)}**: {card}")

@@ -1,0 +1,84 @@
+"""The line of a page: its title and views, the picker of the selected head, its own controls, and
+the menus What if and Display."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from headlight.app import selection
+from headlight.app.results import passes
+from headlight.app.shell import sweeps
+from headlight.app.shell.layout import draw_where_open, row
+from headlight.app.shell.what_if import OTHER_RUN, draw_minimal_pairs, draw_ready_made
+from headlight.app.state import messages, session, widgets
+from headlight.app.state.options import ABLATION, PATCHING
+from headlight.app.state.pages import GROUPS, Page
+from headlight.app.wording import change_texts
+from headlight.model.probing.changes import CannotChange
+from headlight.model.probing.trace import CannotRead
+
+READING = ("pattern", "show", "scale", "order", "average", "special", "words", "least")
+
+
+@dataclass(frozen=True)
+class PageRow:
+    """The places of the line; `controls` is for the page's own."""
+
+    picker: DeltaGenerator
+    controls: DeltaGenerator
+    menus: DeltaGenerator
+
+
+def draw_title(page: Page) -> PageRow:
+    """Draws title and views, which come before the page itself: one can leave a page that takes
+    long."""
+    views = GROUPS.get(page.group, [])
+    with row("page"):
+        st.title(page.group if page.view else page.title, anchor=False, width="content")
+        if len(views) > 1:
+            with row("views", "content"):
+                for view in views:
+                    label = f"**{view.view}**" if view == page else view.view
+                    st.page_link(view.file, label=label, help=view.help)
+        picker, controls = row("picker", "content"), row("controls", "content")
+        st.space("stretch")
+        return PageRow(picker, controls, row("page_menus", "content"))
+
+
+def draw_picker(page: Page) -> None:
+    """Kind of attention, layer and head in one menu, named by what is selected."""
+    if not page.head:
+        return
+    chosen = session.values()
+    name = session.context().structure.kinds[chosen["kind"]][0].title.capitalize()
+    label = f"{name} · layer {chosen['layer']} · head {chosen['head']}"
+    with st.popover(label, key="head_picker"):
+        for key in ("kind", "layer", "head"):
+            widgets.draw(key)
+
+
+def draw_menus(page: Page) -> None:
+    what_if = st.popover("What if", icon=":material/science:", key="what_if", on_change="rerun")
+    with what_if:
+        widgets.draw("changes")
+        with st.container(horizontal=True):
+            draw_where_open(what_if, OTHER_RUN, page)
+        if what_if.open:
+            if page.head:
+                draw_ready_made()
+            draw_minimal_pairs()
+            st.markdown(change_texts.CHANGES)
+    if page.reading:
+        display = st.popover("Display", icon=":material/tune:", key="display", on_change="rerun")
+        with display:
+            draw_where_open(display, READING, page)
+            if session.values()["order"] in (ABLATION, PATCHING):
+                _draw_score()
+
+
+def _draw_score() -> None:
+    with suppress(messages.NothingToShow, CannotChange, CannotRead):  # the page says why
+        run = selection.run()
+        sweeps.draw_score(passes.trace_of(selection.view(run), run), labels="visible")

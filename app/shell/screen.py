@@ -1,0 +1,72 @@
+"""The whole screen: bar, page and panel, each drawn in its place."""
+
+import base64
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import streamlit as st
+
+from headlight.app import theme
+from headlight.app.shell import errors, frame, page_row, panel
+from headlight.app.shell.effect import effect
+from headlight.app.shell.layout import row
+from headlight.app.shell.output import draw_not_finite
+from headlight.app.shell.state_strip import draw_state
+from headlight.app.shell.top_bar import draw_menu, draw_texts
+from headlight.app.state import session
+from headlight.app.state.pages import HOME, Page
+from headlight.app.wording import formats, notices
+
+LOGO = Path(__file__).resolve().parents[2] / "assets" / "logo.svg"
+
+
+@cache
+def logo() -> str:
+    """The logo as HTML."""
+    svg = base64.b64encode(LOGO.read_bytes()).decode("ascii")
+    return f'<img class="hl-logo" alt="Headlight" src="data:image/svg+xml;base64,{svg}">'
+
+
+def draw(page: Page, run: Callable[[], None]) -> None:
+    """Draw a page, which `run` runs. Its picture is drawn before most of the bar, whose lines keep
+    their height meanwhile."""
+    with st.container(key="top_bar", gap=None):
+        with row("bar"):
+            draw_menu(logo(), page)
+            texts = row("texts")
+        state = row("state")
+        line = page_row.draw_title(page)
+    body = st.container(key="body", horizontal=True, wrap=False, gap="small")
+    with session.running(page.key):
+        try:
+            style = theme.style(session.values()["projector"], page.idle)
+            st.html(f"<style>{style}</style>")
+            if session.is_new_to_browser("styled", True) and style:
+                time.sleep(theme.HEAD_START)
+            with (
+                frame.framed(line.controls, body) as regions,
+                regions.hero,
+                errors.errors_as_messages(),
+            ):
+                run()
+        finally:
+            with texts, errors.memory_errors_as_messages():
+                draw_texts()
+            if session.context().structure is not None:  # else the page shows why
+                with errors.memory_errors_as_messages():
+                    with regions.notices:
+                        if count := session.left_out():
+                            st.info(notices.left_out(count))
+                        draw_not_finite()
+                    if page.key != HOME and (parts := effect()):
+                        regions.finding.markdown(formats.as_markdown(parts))
+                    with regions.change:
+                        panel.draw_change(page)
+                    with state:
+                        draw_state(page)
+                    with line.picker:
+                        page_row.draw_picker(page)
+                    with line.menus:
+                        page_row.draw_menus(page)
