@@ -14,7 +14,7 @@ const CONTINUATION = 24; // tokens that a decoder alone writes
 export class Reader {
   #count = 0;
   #target = {}; // of the last source as trained: {key, written}
-  #trained = {}; // of the last texts as trained: {key, logits}
+  #trained = {}; // of the last texts as trained: {key, logits, weights}
 
   constructor({ model, tokenizer, classes }) {
     Object.assign(this, { model, tokenizer, classes });
@@ -22,10 +22,11 @@ export class Reader {
     this.kinds = [...Map.groupBy(model.sites(), ({ kind }) => kind).values()];
   }
 
-  /** Parts of the answer to {source, target, masks, changes, padTo, beam} as they are ready, and
-   * undefined where it may pause: {grid} of the encoder alone, {grid, moved, …} of everything, and
-   * {written, again} once the text is written under the changes too. Throws with a sentence. */
-  *read({ source, target, masks, changes: line, padTo, beam }) {
+  /** Parts of the answer to {source, target, masks, changes, padTo, beam, shows} as they are ready,
+   * and undefined where it may pause: {grid} of the encoder alone, {grid, moved, …} of everything, and
+   * {written, again} once the text is written under the changes too. `shows`: the grid "before" the
+   * changes, "after" them, or the "difference". Throws with a sentence. */
+  *read({ source, target, masks, changes: line, padTo, beam, shows = "after" }) {
     const { model, tokenizer } = this;
     const changes = parse(line);
     const isTrained = !changes.length && Object.keys(TRAINED).every((name) => masks[name]);
@@ -36,27 +37,32 @@ export class Reader {
       // The target stays the same under changes, so that pictures can be compared.
       const key = JSON.stringify([source, target, beam]);
       if (this.#target.key !== key) {
-        yield { grid: this.pack(ids, this.encoder(ids, masks, changes), null) };
+        const [shownMasks, shown] = shows === "before" ? [TRAINED, []] : [masks, changes];
+        yield shows === "difference" ? undefined
+          : { grid: this.pack(ids, this.encoder(ids, shownMasks, shown), null) };
         const written = target ? this.encode(target) : yield* this.write(unpadded, TRAINED, [], beam);
         this.#target = { key, written };
       }
       ids[second.name] = this.padded(readBy(second, this.#target.written, model.config), padTo);
       yield;
     }
-    const { logits, weights } = trace(model, ids, this.over(masks), changes);
-    const trained = isTrained ? logits : this.trained(ids);
-    if (isTrained) this.#trained = { key: JSON.stringify(ids), logits };
+    const now = trace(model, ids, this.over(masks), changes);
+    if (isTrained) this.#trained = { key: JSON.stringify(ids), ...now };
+    const trained = isTrained ? now : this.trained(ids);
     const predicted = this.sides.find(({ predicts }) => predicts);
-    const answers = this.answers(logits, ids[predicted.name], predicted);
-    const before = this.answers(trained, ids[predicted.name], predicted);
+    const about = [ids[predicted.name], predicted];
+    const answers = this.answers(now.logits, ...about);
+    const before = this.answers(trained.logits, ...about);
+    const [shown, itsAnswers] = shows === "before" ? [trained, before] : [now, answers];
+    const best = ({ rows, last }) => rows.at(rows.length === 1 ? 0 : last)[0];
     yield {
-      grid: this.pack(ids, weights, answers),
-      ...this.moved(trained, logits, ids[predicted.name], predicted),
-      probability: this.probability(logits, ids[predicted.name], predicted),
-      probabilityTrained: this.probability(trained, ids[predicted.name], predicted),
+      grid: this.pack(ids, shown.weights, itsAnswers, shows === "difference" ? trained.weights : null),
+      ...this.moved(trained.logits, now.logits, ...about),
+      probability: this.probability(now.logits, ...about),
+      probabilityTrained: this.probability(trained.logits, ...about),
       title: answers.title,
-      best: answers.rows.at(answers.rows.length === 1 ? 0 : answers.last)[0],
-      bestTrained: before.rows.at(before.rows.length === 1 ? 0 : before.last)[0],
+      best: best(answers),
+      bestTrained: best(before),
     };
     yield;
     if (predicted.predicts === "class") return;
@@ -75,11 +81,12 @@ export class Reader {
     return hasPad ? { ...masks, tgt_padding: false } : masks;
   }
 
-  /** Logits of the model as trained. */
+  /** {logits, weights} of the model as trained. */
   trained(ids) {
     const key = JSON.stringify(ids);
-    if (this.#trained.key !== key) this.#trained = { key, logits: trace(this.model, ids, this.over(TRAINED)).logits };
-    return this.#trained.logits;
+    if (this.#trained.key !== key)
+      this.#trained = { key, ...trace(this.model, ids, this.over(TRAINED)) };
+    return this.#trained;
   }
 
   /** Ids of the target, or of a continuation, that the model writes: greedily, or with beams. */
@@ -130,7 +137,8 @@ export class Reader {
     return [...ids, ...Array(Math.max(0, length - ids.length)).fill(pad_id)];
   }
 
-  pack(ids, weights, answers) {
+  /** `less`: weights that are subtracted, or null. */
+  pack(ids, weights, answers, less = null) {
     const title = Object.fromEntries(this.sides.map((side) => [side.name, side.title]));
     const sides = {};
     for (const side of this.sides)
@@ -144,7 +152,8 @@ export class Reader {
         layers: sites.flatMap((site) => weights[site.name] ?? []),
       };
     });
-    return pack(++this.#count, sides, parts, answers);
+    const subtracted = less && this.kinds.map((kind) => kind.map((site) => less[site.name]));
+    return pack(++this.#count, sides, parts, answers, subtracted);
   }
 
   answers(logits, ids, { title, predicts }) {

@@ -20,7 +20,7 @@ import torch
 from tokenizers import Regex, pre_tokenizers
 
 from headlight.app.components.scripts import read, script
-from headlight.app.theme import FOCUS, INK, PAPER, PRIMARY, WEIGHTS
+from headlight.app.theme import DIFFERENCES, FOCUS, INK, PAPER, PRIMARY, WEIGHTS
 from headlight.app.wording.output_texts import LANGUAGES
 from headlight.model.arguments import parser_of
 from headlight.model.checkpoint import SHIPPED, folder_of, load
@@ -28,6 +28,7 @@ from headlight.model.files import read_within, replacing
 from headlight.model.pretrained.folder import config_of, contents_of, is_ours
 from headlight.model.tokenizer import LARGEST
 
+LOGO = SHIPPED.parent / "logo.svg"
 MEGABYTE = 1_000_000
 MOST = 60  # megabytes of weights
 PRESETS = ("paper", "pre_norm", "decoder_only", "bloem")  # those in variants.js
@@ -61,6 +62,7 @@ def page(name: str | Path, most: float = MOST) -> str:
         "characters": _characters(),
         "examples": _examples(folder),
         "palette": WEIGHTS,
+        "differences": DIFFERENCES,
         "colour": FOCUS,
     }
     colours = {
@@ -80,6 +82,7 @@ def page(name: str | Path, most: float = MOST) -> str:
     )
     parts = {
         "title": html.escape(title),
+        "logo": LOGO.read_text(encoding="utf-8"),
         "policy": policy,
         "style": style,
         "data": _in_script(json.dumps(data, ensure_ascii=False, separators=(",", ":"))),

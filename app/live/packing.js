@@ -40,13 +40,18 @@ export function logSum(row) {
 }
 
 /** sides: title → text for the grid. parts: [{kind, name, query, key, layers: [weights, …]}], weights
- * (1, heads, query, key), or none where they are still to come. answers as in packing.py, or null. */
-export function pack(id, sides, parts, answers) {
+ * (1, heads, query, key), or none where they are still to come. answers as in packing.py, or null. `less`: the
+ * layers of each part that are subtracted, or null. */
+export function pack(id, sides, parts, answers, less = null) {
+  const signed = less && largestDifference(parts, less);
+  if (less)
+    parts = parts.map((part, i) => ({ ...part,
+      layers: part.layers.map((layer, j) => halved(layer, less[i][j], signed)) }));
   const every = (side) => Math.ceil(sides[side].labels.length / LARGEST) || 1;
   const packed = parts.map(({ layers, query, key }) =>
     layers.map((weights) => cells(weights, every(query), every(key))));
   const header = new TextEncoder().encode(JSON.stringify({
-    id, answers, signed: 0,
+    id, answers, signed: signed ?? 0,
     sides: Object.fromEntries(Object.entries(sides).map(([title, text]) =>
       [title, { ...text, every: every(title) }])),
     parts: parts.map(({ kind, name, query, key, heads, numbers }, i) => ({
@@ -64,6 +69,22 @@ export function pack(id, sides, parts, answers) {
     end += chunk.length;
   }
   return bytes;
+}
+
+function largestDifference(parts, less) {
+  let largest = 0;
+  parts.forEach(({ layers }, i) => layers.forEach(({ data }, j) => data.forEach((weight, at) => {
+    largest = Math.max(largest, Math.abs(weight - less[i][j].data[at]));
+  })));
+  return largest || 1;
+}
+
+/** The difference of two layers mapped to 0 … 1: 0.5 where there is none, exactly 0 where both are
+ * masked. */
+function halved({ shape, data }, before, largest) {
+  const difference = (weight, at) => (weight === 0 && before.data[at] === 0 ? 0
+    : Math.max((1 + (weight - before.data[at]) / largest) / 2, 1e-6));
+  return { shape, data: data.map(difference) };
 }
 
 /** A byte per cell: 0 where masked, else 1 + 254 × weight. In a long text a cell stands for `down` ×

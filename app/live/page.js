@@ -16,6 +16,7 @@ const SCOPES = { // what an edit on the grid concerns
   layer: ({ kind, layer }) => ({ kind, layer, head: null }),
   kind: ({ kind }) => ({ kind, layer: null, head: null }),
 };
+const SHOWS = ["before", "after", "difference"];
 const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("data").textContent);
 
@@ -37,14 +38,16 @@ function ask(question, hear) {
 worker.onmessage = ({ data: { id, part, error, done } }) => {
   if (id !== newest) return;
   byId("error").textContent = error ?? "";
-  for (const shown of ["grid", "output"]) byId(shown).hidden = Boolean(error); // of an earlier question
+  for (const shown of ["grid", "answers", "written", "numbers"])
+    byId(shown).hidden = Boolean(error); // of an earlier question
   if (part) onPart(part);
   if (done && id === newest) document.documentElement.dataset.idle = id; // else `part` led to another
 };
 
 // The state, its history and the link
 
-const START = { source: data.examples[0] ?? "", target: "", off: [], pad_to: 0, beam: 1, changes: "" };
+const START = { source: data.examples[0] ?? "", target: "", off: [], pad_to: 0, beam: 1, changes: "",
+  shows: "after" };
 let state = START;
 let model = null; // {sites, sides, longest}
 const past = [];
@@ -75,7 +78,7 @@ function fragment() {
   const { focus } = options;
   fields.set("kind", focus.kind);
   for (const name of ["layer", "head"]) fields.set(name, focus[name] + 1);
-  if (options.show !== "all") fields.set("present", "true");
+  if (isPresented()) fields.set("present", "true");
   return `#${fields}`;
 }
 
@@ -86,6 +89,7 @@ function fromFragment(text) {
   for (const name of ["source", "target", "changes"]) next[name] = fields.get(name) ?? START[name];
   next.pad_to = Math.min(whole(fields.get("pad_to")), model.longest);
   next.beam = whole(fields.get("beam")) === 5 ? 5 : 1;
+  if (SHOWS.includes(fields.get("shows"))) next.shows = fields.get("shows");
   const [layer, at] = ["layer", "head"].map((name) => whole(fields.get(name)) - 1);
   present(fields.get("present") === "true");
   options.focus = head({ kind: fields.get("kind"), layer, head: at }) ?? options.focus;
@@ -115,41 +119,58 @@ const grid = new Grid(true);
 let options = {
   focus: null, show: "all", scale: "linear", order: {}, average: "", least: 0,
   palette: data.palette, colour: data.colour, faded: {}, off: {}, marked: {}, hidden: {}, moved: {},
-  acts: true, said: "", session: "", heard: 0,
+  acts: true, said: [], session: "", heard: 0,
 };
+
+const isChanged = () => Boolean(state.changes || state.off.length);
 
 function show() {
   performance.mark("asked");
   history.replaceState(null, "", fragment());
   controls();
-  options = { ...options, ...changedTiles(), moved: {} };
+  const shows = isChanged() ? state.shows : "after";
+  const look = { ...changedTiles(shows), moved: {}, said: [],
+    palette: shows === "difference" ? data.differences : data.palette };
   const masks = Object.fromEntries(Object.keys(MASKS).map((name) => [name, !state.off.includes(name)]));
   const { source, target, changes, pad_to: padTo, beam } = state;
-  ask({ what: "read", source, target, masks, changes, padTo, beam }, (part) => {
-    if (part.grid) draw(part);
-    if (part.written !== undefined) write(part);
+  let effect = [];
+  ask({ what: "read", source, target, masks, changes, padTo, beam, shows }, (part) => {
+    if (part.best) {
+      effect = find(part);
+      if (shows === "after") look.moved = part.moved;
+    }
+    if (part.grid) draw(part.grid, { ...look, said: effect });
+    if (part.written === undefined) return;
+    look.said = write(part, effect);
+    redraw({ said: look.said });
+    painted("text", newest);
   });
 }
 
-function draw(part) {
-  if (part.best) {
-    options = { ...options, moved: part.moved };
-    find(part);
-  }
-  grid.setWeights(part.grid);
-  grid.setLook({ ...options, heard: grid.count });
+function draw(bytes, look) {
+  options = { ...options, ...look };
+  grid.setWeights(bytes);
+  redraw();
 }
 
-/** For a projector: larger letters, and the heads of one kind, which leaves room for larger tiles. */
+function redraw(look = {}) {
+  options = { ...options, ...look, heard: grid.count };
+  grid.setLook(options);
+}
+
+const isPresented = () => document.documentElement.classList.contains("presenting");
+
+/** For a projector: state, texts, finding and the picture alone, and larger. */
 function present(on) {
+  if (on === isPresented()) return;
   document.documentElement.classList.toggle("presenting", on);
-  byId("present").setAttribute("aria-pressed", on);
-  options = { ...options, show: on ? "one kind" : "all" };
+  grid.draw();
 }
 
 /** The tiles that are off or changed, and the tokens that no head attends to because they are hidden. */
-function changedTiles() {
+function changedTiles(shows) {
   const [off, marked, hiddenTokens] = [{}, {}, {}];
+  if (shows === "before") return { off, marked, hidden: hiddenTokens };
   const concerns = ({ kind, layer }, site) =>
     (kind === "all" || kind === site.kind) && (layer === null || layer === site.layer);
   const hides = changesOf().filter(({ verb, head: at }) => verb === "hide" && at === null);
@@ -168,39 +189,37 @@ function changedTiles() {
   return { off, marked, hidden: hiddenTokens };
 }
 
-/** What the changes do to the target: its probability, and the token that they move most. */
+/** What the changes do to the target, its probability and the token that they move most, in parts:
+ * a text, and its tag or "". */
 function find({ title, best, bestTrained, probability, probabilityTrained, mostMoved }) {
-  const changed = state.changes || state.off.length;
   const shown = (share) => (share > 0 && share < 0.005 ? "under 1 %" : percent(share));
   const answer = ([label, share]) => `${label}, ${shown(share)}`;
   const whose = state.target ? "your target" : "this translation";
-  let text = "";
-  if (model.sides.at(-1).writes) {
-    text = `Probability of ${whose}: ${shown(probabilityTrained)}`;
-    if (changed) text += ` → ${shown(probability)}`;
-    if (changed && mostMoved)
-      text += `. Most affected: “${mostMoved.token}”, ${shown(mostMoved.before)} → ${shown(mostMoved.after)}`;
-  } else text = `${title}: ${changed ? `${answer(bestTrained)} → ` : ""}${answer(best)}`;
-  byId("finding").textContent = `${text}.`;
-  if (model.sides.at(-1).predicts === "class") byId("written").textContent = "";
+  const { writes, predicts } = model.sides.at(-1);
+  const outcome = (now) => (writes ? shown(now ? probability : probabilityTrained)
+    : answer(now ? best : bestTrained));
+  const subject = writes ? `Probability of ${whose}` : title;
+  byId("numbers").textContent = `${subject}: ${outcome(true)}`;
+  if (predicts === "class") byId("written").textContent = `${title}: ${outcome(true)}`;
+  if (!isChanged()) return [];
+  const move = outcome(true) === outcome(false) ? ", unchanged" : ` → ${outcome(true)}`;
+  return [[`${subject}: ${outcome(false)}${move}`, ""],
+    ...(mostMoved ? [[". Most affected: ", ""], [mostMoved.token, "em"],
+      [`, ${shown(mostMoved.before)} → ${shown(mostMoved.after)}`, ""]] : []), [".", ""]];
 }
 
-/** The text as trained, and under the changes, with the words that differ. */
-function write({ written: text, again }) {
+/** The text as trained, and under the changes; what is to be said of both, before the effect. */
+function write({ written: text, again }, effect) {
   const title = model.sides.at(-1).writes ? data.output : "Continuation";
-  const label = (words) => element("b", {}, `${title}${words}: `);
-  if (again === null || again === text) {
-    byId("written").replaceChildren(label(""), text);
-    byId("again").replaceChildren(...(again === null ? [] : ["With your changes the text stays the same."]));
-  } else {
-    const [before, after] = differences(text, again);
-    byId("written").replaceChildren(label(" as trained"), ...before);
-    byId("again").replaceChildren(label(" with your changes"), ...after);
-  }
-  painted("text", newest);
+  const shown = again === null || (isChanged() && state.shows === "before") ? text : again;
+  byId("written").replaceChildren(element("b", {}, `${title}: `), shown);
+  byId("written").title = shown;
+  if (again === null) return effect;
+  if (again === text) return [[`${title}: the text stays the same. `, ""], ...effect];
+  return [[`${title}: `, ""], ...differences(text, again), [" · ", ""], ...effect];
 }
 
-/** The words of two texts as nodes; those that the other does not have, in its order, are marked. */
+/** Two texts as one, in parts: words of the first alone are struck out, of the second alone bold. */
 function differences(...texts) {
   const [a, b] = texts.map((text) => text.split(/\s+/).filter(Boolean));
   const common = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
@@ -208,17 +227,19 @@ function differences(...texts) {
     for (let j = b.length - 1; j >= 0; j--)
       common[i][j] = a[i] === b[j] ? common[i + 1][j + 1] + 1
         : Math.max(common[i + 1][j], common[i][j + 1]);
-  const [before, after] = [[], []];
-  const marked = (word) => [element("mark", {}, word), " "];
+  const parts = [];
+  const add = (word, tag) => {
+    if (parts.at(-1)?.[1] === tag) parts.at(-1)[0] += ` ${word}`;
+    else parts.push(...(parts.length ? [[" ", null]] : []), [word, tag]);
+  };
   for (let i = 0, j = 0; i < a.length || j < b.length;) {
     if (i < a.length && j < b.length && a[i] === b[j]) {
-      before.push(a[i++], " ");
-      after.push(b[j++], " ");
-    } else if (j === b.length || (i < a.length && common[i + 1][j] >= common[i][j + 1]))
-      before.push(...marked(a[i++]));
-    else after.push(...marked(b[j++]));
+      add(a[i++], "");
+      j++;
+    } else if (j === b.length || (i < a.length && common[i + 1][j] >= common[i][j + 1])) add(a[i++], "s");
+    else add(b[j++], "b");
   }
-  return [before, after.length ? after : marked("no text")];
+  return parts;
 }
 
 /** Fields, chips and buttons as the state has them. */
@@ -226,11 +247,12 @@ function controls() {
   for (const name of ["source", "target", "changes", "pad_to", "beam"]) byId(name).value = state[name];
   for (const box of byId("masks").querySelectorAll("[type=checkbox]")) {
     box.checked = !state.off.includes(box.name);
-    // Without padding a padding mask has no effect.
-    box.parentElement.hidden = box.checked && !state.pad_to && box.name !== "causal";
   }
+  byId("shows").hidden = !isChanged();
+  byId("shows").querySelector(`[value=${state.shows}]`).checked = true;
   byId("undo").disabled = !past.length;
   byId("redo").disabled = !future.length;
+  byId("history").hidden = !past.length && !future.length && !isChanged();
   const changes = changesOf();
   const chips = [
     ...state.off.map((name) => [`${MASKS[name][0]} off`, { off: state.off.filter((n) => n !== name) }]),
@@ -296,11 +318,15 @@ function listen() {
     name && choose({ off: checked ? state.off.filter((other) => other !== name) : [...state.off, name] });
   byId("undo").onclick = () => go(past, future);
   byId("redo").onclick = () => go(future, past);
-  byId("present").onclick = () => {
-    present(options.show === "all");
-    history.replaceState(null, "", fragment());
-    grid.setLook({ ...options, heard: grid.count });
-  };
+  byId("reset").onclick = () => choose({ off: [], pad_to: 0, changes: "", target: "" });
+  byId("shows").onchange = ({ target }) => choose({ shows: target.value });
+  byId("off").onclick = () => edit({ what: "off", ...options.focus });
+  byId("picker").onchange = ({ target }) => focusOn(JSON.parse(target.value));
+  for (const [button, on] of [["present", true], ["leave", false]])
+    byId(button).onclick = () => {
+      present(on);
+      history.replaceState(null, "", fragment());
+    };
   byId("theme").onclick = () => {
     const isDark = getComputedStyle(document.documentElement).colorScheme === "dark" ||
       (!document.documentElement.classList.contains("light") &&
@@ -317,6 +343,9 @@ function listen() {
       prompt("Copy this link:", address);
     }
   };
+  document.addEventListener("keydown", ({ key }) => { // before the grid takes a pin away
+    if (key === "Escape" && isPresented() && !grid.pinned) byId("leave").click();
+  }, true);
   document.onkeydown = (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.target.matches("input")) return;
     if (event.key === "z" && !event.shiftKey) go(past, future);
@@ -326,8 +355,27 @@ function listen() {
   };
   window.onhashchange = () => {
     choose(fromFragment(location.hash));
-    grid.setLook({ ...options, heard: grid.count });
+    focusOn(options.focus);
   };
+}
+
+/** Selects a head. */
+function focusOn(tile) {
+  redraw({ focus: head(tile) });
+  byId("picker").value = JSON.stringify(options.focus);
+  history.replaceState(null, "", fragment());
+}
+
+/** Options for every head, by kind of attention. */
+function listHeads() {
+  for (const sites of Map.groupBy(model.sites, ({ kind }) => kind).values()) {
+    const [{ kind, title }] = sites;
+    const name = title[0].toUpperCase() + title.slice(1);
+    byId("picker").append(element("optgroup", { label: name },
+      ...sites.flatMap(({ layer, n_heads }) => Array.from({ length: n_heads }, (_, at) =>
+        element("option", { value: JSON.stringify({ kind, layer, head: at }) },
+          `${name} · layer ${layer + 1} · head ${at + 1}`)))));
+  }
 }
 
 function open(loaded) {
@@ -346,14 +394,14 @@ function open(loaded) {
   byId("examples").append(element("option", { value: "" }, "Examples"),
     ...data.examples.map((text) => element("option", {}, text)));
   byId("examples").hidden = data.examples.length < 2;
+  listHeads();
   grid.mount(byId("grid"));
-  grid.report = (tile) => {
-    options = { ...options, focus: head(tile) };
-    history.replaceState(null, "", fragment());
-  };
+  grid.placeAnswers(byId("answers"));
+  grid.report = focusOn;
   grid.act = edit;
   listen();
   state = fromFragment(location.hash);
+  byId("picker").value = JSON.stringify(options.focus);
   show();
 }
 
