@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 import torch
+from safetensors import safe_open
 from tokenizers import Regex, pre_tokenizers
 
 from headlight.app.components.scripts import read, script
@@ -43,7 +44,7 @@ def page(name: str | Path, most: float = MOST) -> str:
     """The page of a checkpoint, given by name or folder, whose weights take at most `most`
     megabytes in half precision. Raises CannotHold, and what `load` raises."""
     folder = folder_of(name)
-    _check(folder, most)
+    check(folder, most)
     checkpoint = load(folder)
     layout, weights = _halves(checkpoint.model, folder.name)
     title = str(checkpoint.card.get("title", folder.name))
@@ -93,8 +94,9 @@ def page(name: str | Path, most: float = MOST) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], read("../live/page.html"))
 
 
-def _check(folder: Path, most: float) -> None:
-    """Refuses a model by its files, before anything large is read. Raises CannotHold."""
+def check(folder: Path, most: float = MOST) -> None:
+    """Refuses a model by its files, before anything large is read. Raises CannotHold, and OSError
+    or ValueError for a folder that cannot be read."""
     known = ", ".join(PRESETS)
     if not is_ours(folder):
         family = contents_of(folder).family.preset
@@ -110,6 +112,11 @@ def _check(folder: Path, most: float) -> None:
     if size > most:
         raise CannotHold(f"The weights of {folder.name} take {size:.1f} MB; a page holds at most "
                          f"{most:g} MB (--most).")  # fmt: skip
+    with safe_open(folder / "model.safetensors", "pt") as file:
+        types = {file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+    if types != {"F16"}:
+        raise CannotHold(f"{folder.name} is stored as {', '.join(sorted(types))}; a page holds "
+                         "weights in half precision (F16).")  # fmt: skip
 
 
 def _halves(model: torch.nn.Module, name: str) -> tuple[dict[str, tuple[int, list[int]]], bytes]:
@@ -130,7 +137,7 @@ def _halves(model: torch.nn.Module, name: str) -> tuple[dict[str, tuple[int, lis
 def _characters() -> dict[str, str]:
     """Letters, numbers and white space as the tokenizers library classifies them, as ranges for a
     regular expression of JavaScript: browsers follow other versions of Unicode."""
-    points = [*range(0xD800), *range(0xE000, 0x110000)]
+    points = [*range(0xD800), *range(0xE000, 0x40000)]  # above there are no letters in Unicode
     text = "".join(map(chr, points))
     classes = {}
     for name, pattern in (("L", r"\p{L}+"), ("N", r"\p{N}+"), ("S", r"\s+")):

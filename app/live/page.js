@@ -129,20 +129,19 @@ function show() {
   history.replaceState(null, "", fragment());
   controls();
   const shows = isChanged() ? state.shows : "after";
-  const look = { ...changedTiles(shows), moved: {}, said: [],
+  const look = { ...changedTiles(shows), moved: {},
     palette: shows === "difference" ? data.differences : data.palette };
   const masks = Object.fromEntries(Object.keys(MASKS).map((name) => [name, !state.off.includes(name)]));
   const { source, target, changes, pad_to: padTo, beam } = state;
-  let effect = [];
+  let found = { effect: [], most: [] };
   ask({ what: "read", source, target, masks, changes, padTo, beam, shows }, (part) => {
     if (part.best) {
-      effect = find(part);
+      found = find(part);
       if (shows === "after") look.moved = part.moved;
     }
-    if (part.grid) draw(part.grid, { ...look, said: effect });
+    if (part.grid) draw(part.grid, { ...look, said: [...found.effect, ...found.most] });
     if (part.written === undefined) return;
-    look.said = write(part, effect);
-    redraw({ said: look.said });
+    redraw({ said: write(part, found) });
     painted("text", newest);
   });
 }
@@ -189,8 +188,8 @@ function changedTiles(shows) {
   return { off, marked, hidden: hiddenTokens };
 }
 
-/** What the changes do to the target, its probability and the token that they move most, in parts:
- * a text, and its tag or "". */
+/** What the changes do to the target: its probability and the token that they move most, each in
+ * parts, [text, tag or ""]. */
 function find({ title, best, bestTrained, probability, probabilityTrained, mostMoved }) {
   const shown = (share) => (share > 0 && share < 0.005 ? "under 1 %" : percent(share));
   const answer = ([label, share]) => `${label}, ${shown(share)}`;
@@ -201,21 +200,24 @@ function find({ title, best, bestTrained, probability, probabilityTrained, mostM
   const subject = writes ? `Probability of ${whose}` : title;
   byId("numbers").textContent = `${subject}: ${outcome(true)}`;
   if (predicts === "class") byId("written").textContent = `${title}: ${outcome(true)}`;
-  if (!isChanged()) return [];
+  if (!isChanged()) return { effect: [], most: [] };
   const move = outcome(true) === outcome(false) ? ", unchanged" : ` → ${outcome(true)}`;
-  return [[`${subject}: ${outcome(false)}${move}`, ""],
-    ...(mostMoved ? [[". Most affected: ", ""], [mostMoved.token, "em"],
-      [`, ${shown(mostMoved.before)} → ${shown(mostMoved.after)}`, ""]] : []), [".", ""]];
+  return {
+    effect: [[`${subject}: ${outcome(false)}${move}.`, ""]],
+    most: mostMoved ? [[" Most affected: ", ""], [mostMoved.token, "em"],
+      [`, ${shown(mostMoved.before)} → ${shown(mostMoved.after)}.`, ""]] : [],
+  };
 }
 
-/** The text as trained, and under the changes; what is to be said of both, before the effect. */
-function write({ written: text, again }, effect) {
+/** Shows the text; returns the finding, in parts. Where the text stays the same, the token that moves
+ * most is named too. */
+function write({ written: text, again }, { effect, most }) {
   const title = model.sides.at(-1).writes ? data.output : "Continuation";
   const shown = again === null || (isChanged() && state.shows === "before") ? text : again;
   byId("written").replaceChildren(element("b", {}, `${title}: `), shown);
   byId("written").title = shown;
   if (again === null) return effect;
-  if (again === text) return [[`${title}: the text stays the same. `, ""], ...effect];
+  if (again === text) return [[`${title}: the text stays the same. `, ""], ...effect, ...most];
   return [[`${title}: `, ""], ...differences(text, again), [" · ", ""], ...effect];
 }
 

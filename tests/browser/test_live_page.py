@@ -106,6 +106,13 @@ class Opened:
     def text(self, id):
         return self.page.locator(f"#{id}").inner_text()
 
+    def finding(self):
+        return self.page.locator(".message").inner_text()
+
+    def choose(self, label):
+        self.page.get_by_text(label, exact=True).click()
+        return self.answered()
+
     def grid(self):
         """The labels of each text, and the pixels of the first kind's tiles."""
         return self.page.evaluate(
@@ -424,17 +431,29 @@ def test_a_head_off_changes_text_and_probability(opened):
     checkpoint = load("en-de")
     line = "cross.1.2=off"
     text = "Did you see the man who stole my bike?"
-    again = checkpoint.translate(text, changes=line)
+    again = checkpoint.tokenizer.decode(checkpoint.translate(text, changes=line).ids)
     assert tab.text("state") == "Cross L1 H2 off ×"
-    assert tab.text("again").startswith("German with your changes: ")
-    expected = checkpoint.tokenizer.decode(again.ids)
-    assert " ".join(tab.text("again").split()[4:]) == expected
-    assert tab.page.locator("#again mark").count() and "→" in tab.text("finding")
+    assert tab.text("written") == f"German: {again}" != trained
+    finding = tab.finding()
+    assert finding.startswith("German: ") and "Probability of this translation: 4 % →" in finding
+    deleted, new = (tab.page.locator(f".message {tag}").all_inner_texts() for tag in "sb")
+    assert set(" ".join(deleted).split()) <= set(trained.split())
+    assert set(" ".join(new).split()) <= set(again.split()) and deleted and new
     assert tab.grid()[1] != tiles
+    changed = tab.grid()[1]
+    tab.choose("Before")
+    assert tab.grid()[1] == tiles and tab.text("written") == trained
+    tab.choose("Difference")
+    assert tab.grid()[1] not in (tiles, changed) and "shows=difference" in tab.page.url
+    tab.choose("After")
+    assert tab.grid()[1] == changed
+    for _ in range(3):
+        tab.page.get_by_role("button", name="Undo").click()
+        tab.answered()
     tab.page.get_by_role("button", name="Undo").click()
     tab.answered()
     assert tab.text("state") == "As trained" and tab.text("written") == trained
-    assert tab.grid()[1] == tiles and tab.text("again") == ""
+    assert tab.grid()[1] == tiles and "attends most to" in tab.finding()
     tab.page.keyboard.press("Control+y")
     tab.answered()
     assert tab.text("state") == "Cross L1 H2 off ×"
@@ -445,7 +464,7 @@ def test_a_head_off_changes_text_and_probability(opened):
 def test_masks_tokens_and_cells(opened):
     tab = opened("copy", "#source=a b c")
     page = tab.page
-    expect(page.get_by_label("Source padding mask")).to_be_hidden()  # nothing is padded
+    expect(page.get_by_role("checkbox")).to_have_count(4)
     page.get_by_label("Pad to length").fill("9")
     page.keyboard.press("Enter")
     tab.answered()
@@ -473,10 +492,12 @@ def test_other_models(opened):
     tab.type("a b c a b")
     assert tab.grid()[0][0][0] == "<s>"
     tab = opened("reviews", "#source=a wonderful film")
-    assert re.fullmatch(r"Class: positive, \d+ %\.", tab.text("finding"))
-    assert tab.text("written") == ""
+    assert re.fullmatch(r"Class: positive, \d+ %", tab.text("written"))
     tab.type("a terrible film")
-    assert tab.text("finding").startswith("Class: negative, ")
+    assert tab.text("written").startswith("Class: negative, ")
+    tab.page.get_by_role("button", name="Switch this head off or on").click()
+    tab.answered()
+    assert re.search(r"^Class: negative, \d+ %(, unchanged| → )", tab.finding())
 
 
 def test_a_link_brings_everything_back(opened):
@@ -484,8 +505,9 @@ def test_a_link_brings_everything_back(opened):
         "copy", "#source=a b c&causal=false&changes=cross.1.1=off&beam=5&pad_to=6&target=a"
     )
     again = opened("copy", "#" + tab.page.url.split("#")[1])
-    for id in ("state", "written", "again", "finding"):
+    for id in ("state", "written", "numbers"):
         assert again.text(id) == tab.text(id) != ""
+    assert again.finding() == tab.finding() != ""
     assert again.grid() == tab.grid()
     assert again.page.url == tab.page.url
 
@@ -525,7 +547,7 @@ def test_the_newest_sentence_wins(opened):
 
 def test_present_enlarges_and_survives_a_reload(opened):
     tab = opened("copy", "#source=a b c", viewport={"width": 1280, "height": 720})
-    width = "document.querySelector('.canvases canvas').clientWidth"
+    width = "document.querySelector('.cells canvas').clientWidth"
     size = "parseFloat(getComputedStyle(document.querySelector('.text > div')).fontSize)"
     small, narrow = tab.page.evaluate(size), tab.page.evaluate(width)
     tab.page.get_by_role("button", name="Present").click()
@@ -533,7 +555,10 @@ def test_present_enlarges_and_survives_a_reload(opened):
     tab.page.reload()
     tab.answered()
     assert tab.page.evaluate(size) > 20 and "present=true" in tab.page.url
-    expect(tab.page.locator("#change")).to_be_hidden()
+    expect(tab.page.locator("#panel")).to_be_hidden()
+    tab.page.keyboard.press("Escape")
+    expect(tab.page.locator("#panel")).to_be_visible()
+    assert tab.page.evaluate(width) == narrow
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -595,7 +620,6 @@ def test_the_policy_allows_no_network_and_no_eval(opened, file):
 def test_accessible(opened, width, scheme):
     size = {"width": width, "height": 720}
     tab = opened("copy", "#source=a b c&changes=cross.1.1=off", viewport=size, color_scheme=scheme)
-    tab.page.locator("#change summary").click()
     found = Axe().run(tab.page)
     assert found.violations_count == 0, found.generate_report()
     wide = tab.page.evaluate("document.documentElement.scrollWidth")
