@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from tokenizers import Regex, pre_tokenizers
 
 from headlight.app.components.scripts import read, script
@@ -112,8 +112,11 @@ def check(folder: Path, most: float = MOST) -> None:
     if size > most:
         raise CannotHold(f"The weights of {folder.name} take {size:.1f} MB; a page holds at most "
                          f"{most:g} MB (--most).")  # fmt: skip
-    with safe_open(folder / "model.safetensors", "pt") as file:
-        types = {file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+    try:
+        with safe_open(folder / "model.safetensors", "pt") as file:
+            types = {file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise CannotHold(f"The weights of {folder.name} cannot be read: {error}.") from error
     if types != {"F16"}:
         raise CannotHold(f"{folder.name} is stored as {', '.join(sorted(types))}; a page holds "
                          "weights in half precision (F16).")  # fmt: skip

@@ -16,7 +16,7 @@ const SCOPES = { // what an edit on the grid concerns
   layer: ({ kind, layer }) => ({ kind, layer, head: null }),
   kind: ({ kind }) => ({ kind, layer: null, head: null }),
 };
-const SHOWS = ["before", "after", "difference"];
+const SHOWS = new Set(["before", "after", "difference"]);
 const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("data").textContent);
 
@@ -89,7 +89,7 @@ function fromFragment(text) {
   for (const name of ["source", "target", "changes"]) next[name] = fields.get(name) ?? START[name];
   next.pad_to = Math.min(whole(fields.get("pad_to")), model.longest);
   next.beam = whole(fields.get("beam")) === 5 ? 5 : 1;
-  if (SHOWS.includes(fields.get("shows"))) next.shows = fields.get("shows");
+  if (SHOWS.has(fields.get("shows"))) next.shows = fields.get("shows");
   const [layer, at] = ["layer", "head"].map((name) => whole(fields.get(name)) - 1);
   present(fields.get("present") === "true");
   options.focus = head({ kind: fields.get("kind"), layer, head: at }) ?? options.focus;

@@ -66,7 +66,7 @@ def draw_share() -> None:
 def _draw_live_page(name: str) -> None:
     """The model as one HTML file, or why it cannot be one."""
     if (folder := catalog.folders().get(name)) is None:
-        st.caption(f"Live page: {formats.escaped(name)} has random weights; choose a trained model.")
+        st.caption(f"Live page: {formats.escaped(name)} has random weights; choose another.")
         return
     try:
         build.check(folder)

@@ -13,12 +13,14 @@ import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
+from safetensors.torch import save_file
 
 from headlight.app.components.packing import answers_of, pack_trace
 from headlight.app.components.scripts import script
 from headlight.app.live import build
 from headlight.app.live.build import CannotHold, page
 from headlight.app.server.command import main
+from headlight.model import checkpoint
 from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import SHIPPED, load
 from headlight.model.decoding.generate import Beam, Greedy
@@ -326,15 +328,22 @@ def unpacked(packed):
     return header, np.frombuffer(packed, np.uint8, offset=4 + length)
 
 
-@pytest.mark.parametrize("name", ["en-de", "induction", "reviews"])
-def test_the_grid_gets_what_the_app_packs(engine, name):
+@pytest.mark.parametrize(
+    ("name", "shows"), [("en-de", "difference"), ("induction", "before"), ("reviews", "after")]
+)
+def test_the_grid_gets_what_the_app_packs(engine, name, shows):
     """Labels, spaces, predictions and cells."""
     checkpoint, text = load(name), sentences(name, 1)[0]
-    question = {"source": text, "target": "", "masks": vars(Masks()), "changes": "", "padTo": 30}
-    header, cells = unpacked(base64.b64decode(engine(name)("pack", **question, beam=1)))
-    trace = checkpoint.trace(text, pad_to=30)
-    packed = pack_trace(trace, Reading(), answers_of(trace, checkpoint.outputs))
+    masks, line = Masks(src_padding=False, tgt_padding=False), "all.1.1=off; all.2.2=uniform"
+    question = {"source": text, "target": "", "masks": vars(masks), "changes": line, "padTo": 30}
+    question |= {"beam": 1, "shows": shows}
+    header, cells = unpacked(base64.b64decode(engine(name)("pack", **question)))
+    before, after = checkpoint.trace(text, pad_to=30), checkpoint.trace(text, None, masks, 30, line)
+    trace = before if shows == "before" else after
+    answers = answers_of(trace, checkpoint.outputs)
+    packed = pack_trace(trace, Reading(), answers, before if shows == "difference" else None)
     expected, expected_cells = unpacked(packed)
+    assert header.pop("signed") == pytest.approx(expected.pop("signed"), abs=1e-5)
     probabilities = [
         [one.pop(1) for row in found["answers"]["rows"] for one in row]
         for found in (header, expected)
@@ -637,6 +646,15 @@ def test_the_command_writes_a_page(tmp_path, capsys):
     assert out.stat().st_size <= 1.4 * stored + 1e6
 
 
+def test_share_gives_the_same_page(visit, tmp_path):
+    visit.open("?model=copy").menu("share")
+    with visit.page.expect_download() as download:
+        visit.page.get_by_role("button", name="Live page").click()
+    assert download.value.suggested_filename == "copy.html"
+    download.value.save_as(tmp_path / "copy.html")
+    assert (tmp_path / "copy.html").read_text("utf-8") == page("copy")
+
+
 def test_what_no_page_can_hold_is_refused(tmp_path, monkeypatch):
     with pytest.raises(CannotHold, match=r"en-de take 5\.4 MB; a page holds at most 3 MB"):
         page("en-de", 3)
@@ -656,4 +674,10 @@ def test_what_no_page_can_hold_is_refused(tmp_path, monkeypatch):
         (folder / "config.json").write_text(json.dumps(config | change), encoding="utf-8")
         with pytest.raises(CannotHold, match=message):
             page(folder)
+    model = load("copy")
+    checkpoint.save(folder, model.model, model.preset, model.tokenizer, model.card)
+    weights = {name: tensor.float() for name, tensor in model.model.named_parameters()}
+    save_file(weights, folder / "model.safetensors")
+    with pytest.raises(CannotHold, match="other is stored as F32; a page holds weights in half"):
+        page(folder)
     assert not list(tmp_path.glob("no.html"))
