@@ -1,5 +1,6 @@
 // Answers the page's questions: reads a text, writes the target, packs all heads for the grid.
 
+import { aligned } from "./alignment.js";
 import { applied, isCausal } from "./applying.js";
 import { parse } from "./changes.js";
 import { beamSearch, greedyDecode } from "./decoding.js";
@@ -10,20 +11,21 @@ import { capture, readBy, trace } from "./probing.js";
 const TITLES = { class: "Class", "next token": "Next token" };
 const CONTINUATION = 24; // tokens that a decoder alone writes
 
-/** Answers to one question after another about a model, {model, tokenizer, classes}. */
+/** Answers to one question after another about a model, {model, tokenizer, classes, alignment}; the
+ * heads that align, as in the card, or null. */
 export class Reader {
   #count = 0;
   #target = {}; // of the last source as trained: {key, written}
   #trained = {}; // of the last texts as trained: {key, logits, weights}
 
-  constructor({ model, tokenizer, classes }) {
-    Object.assign(this, { model, tokenizer, classes });
+  constructor({ model, tokenizer, classes, alignment = null }) {
+    Object.assign(this, { model, tokenizer, classes, alignment });
     this.sides = model.sides();
     this.kinds = [...Map.groupBy(model.sites(), ({ kind }) => kind).values()];
   }
 
   /** Parts of the answer to {source, target, masks, changes, padTo, beam, shows} as they are ready,
-   * and undefined where it may pause: {grid} of the encoder alone, {grid, moved, …} of everything, and
+   * and undefined where it may pause: {grid} of the encoder alone, {grid, alignment, moved, …} of everything, and
    * {written, again} once the text is written under the changes too. `shows`: the grid "before" the
    * changes, "after" them, or the "difference". Throws with a sentence. */
   *read({ source, target, masks, changes: line, padTo, beam, shows = "after" }) {
@@ -57,6 +59,7 @@ export class Reader {
     const best = ({ rows, last }) => rows.at(rows.length === 1 ? 0 : last)[0];
     yield {
       grid: this.pack(ids, shown.weights, itsAnswers, shows === "difference" ? trained.weights : null),
+      alignment: this.alignment && this.align(ids, shown.weights, shows === "before" ? null : trained.weights),
       ...this.moved(trained.logits, now.logits, ...about),
       probability: this.probability(now.logits, ...about),
       probabilityTrained: this.probability(trained.logits, ...about),
@@ -154,6 +157,18 @@ export class Reader {
     });
     const subtracted = less && this.kinds.map((kind) => kind.map((site) => less[site.name]));
     return pack(++this.#count, sides, parts, answers, subtracted);
+  }
+
+  /** The words that go together, and `before`: the links of other weights that are not among them. */
+  align(ids, weights, before) {
+    const cross = this.kinds.find(([{ query_side, key_side }]) => query_side !== key_side);
+    const [{ query_side, key_side }] = cross;
+    const texts = [query_side, key_side].map((side) => this.tokenizer.encoding(ids[side]));
+    const of = (all) => aligned(cross.map(({ name }) => all[name]), this.alignment, ...texts,
+      this.tokenizer.special);
+    const now = of(weights);
+    const links = new Set(now.links.map(String));
+    return { ...now, before: (before ? of(before).links : []).filter((link) => !links.has(String(link))) };
   }
 
   answers(logits, ids, { title, predicts }) {

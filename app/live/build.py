@@ -22,9 +22,11 @@ from tokenizers import Regex, pre_tokenizers
 
 from headlight.app.components.scripts import read, script
 from headlight.app.theme import DIFFERENCES, FOCUS, INK, PAPER, PRIMARY, WEIGHTS
+from headlight.app.wording.alignment_texts import alignment_note
 from headlight.app.wording.output_texts import LANGUAGES
+from headlight.model.analysis.alignment import aligning_kind
 from headlight.model.arguments import parser_of
-from headlight.model.checkpoint import SHIPPED, folder_of, load
+from headlight.model.checkpoint import SHIPPED, Checkpoint, folder_of, load
 from headlight.model.files import read_within, replacing
 from headlight.model.pretrained.folder import config_of, contents_of, is_ours
 from headlight.model.tokenizer import LARGEST
@@ -58,10 +60,12 @@ def page(name: str | Path, most: float = MOST) -> str:
         },
         "opens": checkpoint.card.get("opens"),
         "classes": checkpoint.classes,
+        "alignment": _alignment(checkpoint),
         "output": LANGUAGES.get((checkpoint.card.get("direction") or [""])[-1], "Output"),
         "tokenizer": json.loads(read_within(folder / "tokenizer.json", LARGEST)),
         "characters": _characters(),
         "examples": _examples(folder),
+        "lines": read("word_lines/style.css"),
         "palette": WEIGHTS,
         "differences": DIFFERENCES,
         "colour": FOCUS,
@@ -120,6 +124,17 @@ def check(folder: Path, most: float = MOST) -> None:
     if types != {"F16"}:
         raise CannotHold(f"{folder.name} is stored as {', '.join(sorted(types))}; a page holds "
                          "weights in half precision (F16).")  # fmt: skip
+
+
+def _alignment(checkpoint: Checkpoint) -> dict | None:
+    """The heads that align words, as in the card, with a note on what they show."""
+    measured, sites = checkpoint.alignment, checkpoint.model.sites()
+    kind = aligning_kind(sites, checkpoint.model.sides())
+    if measured is None or kind is None:
+        return None
+    of_kind = [site for site in sites if site.kind == kind]
+    note = alignment_note(measured, measured.heads, of_kind, None, dashed=False)
+    return measured.to_card() | {"note": note}
 
 
 def _halves(model: torch.nn.Module, name: str) -> tuple[dict[str, tuple[int, list[int]]], bytes]:

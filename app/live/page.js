@@ -3,6 +3,7 @@
 import { Grid } from "../components/head_grid/grid.js";
 import { element, painted } from "../components/shared/dom.js";
 import { percent } from "../components/shared/numbers.js";
+import { WordLines } from "../components/word_lines/lines.js";
 import { hidden, paintedCell, parse, toggled, weighed, written, writtenEntry } from "./changes.js";
 
 const MASKS = { // switch → its name, and what it does
@@ -79,6 +80,7 @@ function fragment() {
   fields.set("kind", focus.kind);
   for (const name of ["layer", "head"]) fields.set(name, focus[name] + 1);
   if (isPresented()) fields.set("present", "true");
+  if (isAligned()) fields.set("view", "alignment");
   return `#${fields}`;
 }
 
@@ -92,6 +94,7 @@ function fromFragment(text) {
   if (SHOWS.has(fields.get("shows"))) next.shows = fields.get("shows");
   const [layer, at] = ["layer", "head"].map((name) => whole(fields.get(name)) - 1);
   present(fields.get("present") === "true");
+  align(fields.get("view") === "alignment");
   options.focus = head({ kind: fields.get("kind"), layer, head: at }) ?? options.focus;
   return next;
 }
@@ -140,10 +143,24 @@ function show() {
       if (shows === "after") look.moved = part.moved;
     }
     if (part.grid) draw(part.grid, { ...look, said: [...found.effect, ...found.most] });
+    if (part.alignment) drawLines(part.alignment);
     if (part.written === undefined) return;
     redraw({ said: write(part, found) });
     painted("text", newest);
   });
+}
+
+/** The words that go together, in a shadow root, whose style is the app's own. */
+function drawLines({ words, weights, links, before }) {
+  const lines = byId("lines");
+  if (!lines.shadowRoot) {
+    const style = new CSSStyleSheet();
+    style.replaceSync(data.lines);
+    lines.attachShadow({ mode: "open" }).adoptedStyleSheets = [style];
+  }
+  const dashed = before.length ? " Dashed: as trained." : "";
+  new WordLines(lines.shadowRoot, { colour: data.colour, titles: ["Source", "Target"], words, weights,
+    links, before, note: data.alignment.note + dashed }).point(null);
 }
 
 function draw(bytes, look) {
@@ -155,9 +172,19 @@ function draw(bytes, look) {
 function redraw(look = {}) {
   options = { ...options, ...look, heard: grid.count };
   grid.setLook(options);
+  byId("finding").replaceChildren(...options.said.map(([text, tag]) =>
+    (tag ? element(tag, {}, text) : text)));
 }
 
 const isPresented = () => document.documentElement.classList.contains("presenting");
+
+const isAligned = () => document.documentElement.classList.contains("aligned");
+
+/** Shows the alignment of words, if the model aligns any, or the heads. */
+function align(on) {
+  document.documentElement.classList.toggle("aligned", Boolean(on && data.alignment));
+  byId("views").querySelector(`[value=${isAligned() ? "alignment" : "attention"}]`).checked = true;
+}
 
 /** For a projector: state, texts, finding and the picture alone, and larger. */
 function present(on) {
@@ -321,6 +348,10 @@ function listen() {
   byId("undo").onclick = () => go(past, future);
   byId("redo").onclick = () => go(future, past);
   byId("reset").onclick = () => choose({ off: [], pad_to: 0, changes: "", target: "" });
+  byId("views").onchange = ({ target }) => {
+    align(target.value === "alignment");
+    history.replaceState(null, "", fragment());
+  };
   byId("shows").onchange = ({ target }) => choose({ shows: target.value });
   byId("off").onclick = () => edit({ what: "off", ...options.focus });
   byId("picker").onchange = ({ target }) => focusOn(JSON.parse(target.value));
@@ -397,6 +428,14 @@ function open(loaded) {
     ...data.examples.map((text) => element("option", {}, text)));
   byId("examples").hidden = data.examples.length < 2;
   listHeads();
+  byId("views").hidden = !data.alignment;
+  if (data.alignment) {
+    const { heads, together, words } = data.alignment;
+    const names = heads.map(([layer, at]) => `layer ${layer + 1} head ${at + 1}`).join(" and ");
+    byId("aligning").textContent = "The heads of cross-attention that align words best, on other " +
+      `sentences: ${names}. Their links agree with the word that the model needs most for ` +
+      `${percent(together)} of ${words} target words. Thicker: more attention.`;
+  }
   grid.mount(byId("grid"));
   grid.placeAnswers(byId("answers"));
   grid.report = focusOn;
@@ -408,4 +447,4 @@ function open(loaded) {
 }
 
 ask({ what: "load", weights: byId("weights").textContent, checkpoint: data.checkpoint,
-  tokenizer: data.tokenizer, classes: data.classes, characters: data.characters }, open);
+  tokenizer: data.tokenizer, classes: data.classes, alignment: data.alignment, characters: data.characters }, open);

@@ -1,6 +1,7 @@
 // The live page's own modules under names that test_live_page.py calls, in the page that holds the
 // checkpoint. Arrays of numbers go back as base64.
 
+import { ordinaryWords } from "../../app/live/alignment.js";
 import { Reader } from "../../app/live/answers.js";
 import { parse, written } from "../../app/live/changes.js";
 import { halvesOf, modelOf } from "../../app/live/checkpoint.js";
@@ -11,7 +12,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const weights = halvesOf(document.getElementById("weights").textContent);
 const model = modelOf(data.checkpoint, data.checkpoint.layout, weights);
 const tokenizer = new Tokenizer(data.tokenizer, data.characters);
-const reader = new Reader({ model, tokenizer, classes: data.classes });
+const reader = new Reader({ model, tokenizer, classes: data.classes, alignment: data.alignment });
 
 function base64({ data: numbers }) {
   const bytes = new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
@@ -46,6 +47,10 @@ globalThis.live = {
     const grid = [...reader.read(question)].findLast((part) => part?.grid).grid;
     return base64({ data: grid });
   },
+  align: (question) => [...reader.read(question)].findLast((part) => part?.alignment).alignment,
+  words: ({ texts }) => texts.map((text) =>
+    ordinaryWords(tokenizer.encoding(tokenizer.encode(text)), tokenizer.special)
+      .map(({ start, stop, word }) => [[start, stop], word])),
   encode: ({ texts }) => texts.map((text) => tokenizer.encode(text)),
   encoding: ({ texts }) => texts.map((text) => {
     const { text: decoded, offsets, tokens } = tokenizer.encoding(tokenizer.encode(text));

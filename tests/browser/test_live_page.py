@@ -21,6 +21,7 @@ from headlight.app.live import build
 from headlight.app.live.build import CannotHold, page
 from headlight.app.server.command import main
 from headlight.model import checkpoint
+from headlight.model.analysis.alignment import of_trace, ordinary_words
 from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import SHIPPED, load
 from headlight.model.decoding.generate import Beam, Greedy
@@ -356,6 +357,24 @@ def test_the_grid_gets_what_the_app_packs(engine, name, shows):
     assert ((cells == 0) == (expected_cells == 0)).all()
 
 
+@pytest.mark.parametrize("name", ["en-de", "reverse"])
+def test_words_are_aligned_as_in_the_app(engine, name):
+    checkpoint, ask = load(name), engine(name)
+    question = {"target": "", "masks": vars(Masks()), "padTo": 0, "beam": 1}
+    for text in sentences(name, 3):
+        line = f"cross.{checkpoint.alignment.heads[0][0] + 1}=mask:window-1"
+        answer = ask("align", source=text, changes=line, **question)
+        after, before = (
+            checkpoint.alignment.of(of_trace(trace))
+            for trace in (checkpoint.trace(text, changes=line), checkpoint.trace(text))
+        )
+        assert answer["words"] == [list(after.source), list(after.target)]
+        assert np.allclose(answer["weights"], after.weights, atol=WEIGHTS)
+        links = {tuple(link) for link in answer["links"]}
+        assert links == after.links()
+        assert {tuple(link) for link in answer["before"]} == before.links() - links != set()
+
+
 # Tokens
 
 
@@ -401,6 +420,21 @@ def test_tokens_are_those_of_hugging_face(engine, name):
 @pytest.mark.parametrize("name", CHECKPOINTS)
 def test_tokens_of_20000_strings(engine, name):
     check_tokens(name, engine(name), [*sentences(name, 200), *strings(20_000)])
+
+
+def test_words_are_those_of_the_app(engine):
+    """Of real text: apostrophes, numbers, accents, emoji, spaces."""
+    tokenizer = load("en-de").tokenizer
+    draw, pieces = random.Random(3), list("aéßZ19  .,'’-!?\u0301🙂שкी中")
+    texts = [
+        *sentences("en-de", 40),
+        "Don't pay 3.14, it's Anna’s 1,000th café – e\u0301té…",
+        *("".join(draw.choices(pieces, k=draw.randint(1, 12))) for _ in range(300)),
+    ]
+    expected = [ordinary_words(tokenizer.encoding(tokenizer.encode(text).ids)) for text in texts]
+    answers = engine("en-de")("words", texts=texts)
+    for text, words, answer in zip(texts, expected, answers, strict=True):
+        assert [(tuple(span), word) for span, word in answer] == words, text
 
 
 def test_letters_and_spaces_are_those_of_the_library():
@@ -507,6 +541,23 @@ def test_other_models(opened):
     tab.page.get_by_role("button", name="Switch this head off or on").click()
     tab.answered()
     assert re.search(r"^Class: negative, \d+ %(, unchanged| → )", tab.finding())
+
+
+def test_alignment_lines(opened):
+    tab = opened("en-de", "#source=A man is sleeping.")
+    tab.choose("Alignment")
+    lines = tab.page.locator("#lines")
+    target = load("en-de").trace("A man is sleeping.").texts["tgt"]
+    expect(lines.locator("path.now")).to_have_count(len(ordinary_words(target)))
+    expect(tab.page.locator("#grid")).to_be_hidden()
+    lines.locator(".frame").press("ArrowRight")
+    expect(lines.locator(".status")).to_contain_text("Ein: man ")
+    tab.page.reload()
+    tab.answered()
+    expect(lines).to_be_visible()
+    tab.choose("Attention")
+    expect(tab.page.locator(".cells canvas").first).to_be_visible()
+    expect(opened("induction").page.locator("#views")).to_be_hidden()
 
 
 def test_a_link_brings_everything_back(opened):
@@ -629,10 +680,12 @@ def test_the_policy_allows_no_network_and_no_eval(opened, file):
 def test_accessible(opened, width, scheme):
     size = {"width": width, "height": 720}
     tab = opened("copy", "#source=a b c&changes=cross.1.1=off", viewport=size, color_scheme=scheme)
-    found = Axe().run(tab.page)
-    assert found.violations_count == 0, found.generate_report()
-    wide = tab.page.evaluate("document.documentElement.scrollWidth")
-    assert wide <= width
+    for view in ("Attention", "Alignment")[: 1 + (scheme == "dark")]:
+        tab.choose(view)
+        found = Axe().run(tab.page)
+        assert found.violations_count == 0, found.generate_report()
+        wide = tab.page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= width
 
 
 # The command
