@@ -156,7 +156,8 @@ class Visit:
     def open(self, path: str = "") -> "Visit":
         """Go to an address of the app, in a session of its own."""
         self.page.goto(f"{self.address}/{path}")
-        self.page.wait_for_selector(BEGUN, timeout=60_000)  # before its first run a page is idle
+        # Before its first run a page is idle. In Present the bar is there, but hidden.
+        self.page.wait_for_selector(BEGUN, state="attached", timeout=60_000)
         return self.idle()
 
     def settle(self) -> "Visit":
@@ -180,6 +181,7 @@ class Visit:
         button = self.page.locator(f".st-key-{key} button >> visible=true").first
         if button.get_attribute("aria-expanded") != "true":
             button.click()
+            self.idle()
         return button
 
     def type(self, text: str, label: str = "Source sentence") -> "Visit":
@@ -194,14 +196,26 @@ class Visit:
         return self.idle()
 
     def choose(self, group: str, option: str | int) -> "Visit":
-        """Choose an option of a setting; kind, layer and head are in a menu."""
+        """Choose an option of a setting, by button or from a list; kind, layer and head are in a
+        menu."""
         if group in PICKED:
             self.menu("head_picker")
-        self.page.locator(f".st-key-{group}").get_by_text(str(option), exact=True).click()
+        widget = self.page.locator(f".st-key-{group}")
+        if (listed := widget.get_by_role("combobox")).count():
+            listed.click()
+            self.page.get_by_role("option", name=str(option), exact=True).click()
+        else:
+            widget.get_by_text(str(option), exact=True).click()
         if group in PICKED:
             self.idle()
             self.page.keyboard.press("Escape")
         return self.idle()
+
+    def expect_head(self, kind: str, layer: int, head: int) -> "Visit":
+        """The head that the picker names: its kind in words, layer and head from 1."""
+        picker = self.page.locator(".st-key-head_picker button >> visible=true")
+        expect(picker).to_contain_text(f"{kind} · layer {layer} · head {head}")
+        return self
 
     def switch(self, label: str) -> "Visit":
         self.page.get_by_text(label, exact=True).click()

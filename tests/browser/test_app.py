@@ -130,6 +130,27 @@ def test_depth_of_another_model_clamps_the_layer(visit):
         visit.expect_well()
 
 
+def test_a_menu_that_was_closed_brings_nothing_old_back(visit):
+    """Its widgets are nowhere in the browser, which hears of no later choice and sends the old
+    one."""
+    visit.open("?model=uneven&source=the+dog&target=ein+Hund&kind=cross&layer=2")
+    visit.choose("kind", "encoder").expect_head("Encoder self-attention", 2, 1)
+    visit.menu("what_if")
+    visit.type("cross.1=off", "Changes")
+    visit.page.keyboard.press("Escape")
+    visit.idle()
+    visit.page.locator(".stage").press("o")
+    visit.settle()
+    visit.page.locator(".stage").press("ArrowUp")
+    visit.settle().switch("Causal mask").expect_head("Encoder self-attention", 1, 1)
+    badges = visit.page.locator("[class*='st-key-change_'] button >> visible=true")
+    expect(badges).to_have_text(["cross.1=off ×", "encoder.2.1=off ×"])
+    for page in ("Attention", "PyTorch"):
+        visit.go(page).settle()
+        for part in ("changes=cross.1%3Doff%3B+encoder.2.1%3Doff", "kind=encoder"):
+            assert part in visit.page.url, page
+
+
 def test_odd_text_is_shown_as_typed(visit):
     visit.open()
     for name, text in BAD_TEXTS.items():

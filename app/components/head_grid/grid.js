@@ -550,7 +550,9 @@ export class Grid {
     if (this.pinned?.row && (this.pinned.row.side !== query || this.pinned.column.side !== key))
       this.pinned = null;
     const chosen = this.pointed ?? this.pinned;
-    const pointed = chosen ?? (this.look.said.length ? null : this.telling());
+    // A layer or a kind that was selected is named instead.
+    const isSilent = this.look.said.length || this.scope !== "head";
+    const pointed = chosen ?? (isSilent ? null : this.telling());
     // Keys read cells of the head in focus, wherever it has moved to.
     if (pointed && pointed === this.pinned && pointed.tile) pointed.tile = focus;
     this.mark(chosen);
