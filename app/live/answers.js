@@ -53,22 +53,22 @@ export class Reader {
     const trained = isTrained ? now : this.trained(ids);
     const predicted = this.sides.find(({ predicts }) => predicts);
     const about = [ids[predicted.name], predicted];
-    const answers = this.answers(now.logits, ...about);
-    const before = this.answers(trained.logits, ...about);
+    const [answers, before] = [now, trained].map(({ logits }) => this.answers(logits, ...about));
     const [shown, itsAnswers] = shows === "before" ? [trained, before] : [now, answers];
     const best = ({ rows, last }) => rows.at(rows.length === 1 ? 0 : last)[0];
+    const byClass = predicted.predicts === "class";
     yield {
       grid: this.pack(ids, shown.weights, itsAnswers, shows === "difference" ? trained.weights : null),
       alignment: this.alignment && this.align(ids, shown.weights, shows === "before" ? null : trained.weights),
-      ...this.moved(trained.logits, now.logits, ...about),
-      probability: this.probability(now.logits, ...about),
-      probabilityTrained: this.probability(trained.logits, ...about),
       title: answers.title,
       best: best(answers),
       bestTrained: best(before),
+      ...(byClass ? { classMoved: this.classMoved(trained.logits, now.logits) }
+        : this.moved(trained.logits, now.logits, ...about)),
+      peek: masks.causal ? null : this.peek(now.weights, ids),
     };
     yield;
-    if (predicted.predicts === "class") return;
+    if (byClass) return;
     const most = second ? undefined : CONTINUATION;
     const text = (written) => tokenizer.decode(written);
     const written = second ? this.#target.written
@@ -182,37 +182,60 @@ export class Reader {
     return ids.findLastIndex((id) => id !== this.model.config.pad_id) + 1;
   }
 
-  /** The log-probability of each token after the first, in its row. */
-  logProbabilities(logits, ids) {
-    return ids.slice(1, this.withoutPadding(ids)).map((id, i) => {
+  /** The log-probability of each token after the first, in its row, and of the eos that follows a text
+   * that the model writes. */
+  logProbabilities(logits, ids, { writes }) {
+    const wanted = ids.slice(1, this.withoutPadding(ids));
+    if (writes) wanted.push(this.model.config.eos_id);
+    return wanted.map((id, i) => {
       const row = logits.data.subarray(i * logits.width, (i + 1) * logits.width);
       return row[id] - logSum(row);
     });
   }
 
-  /** How much the changes move each token's log-probability (null for the first token), and the
-   * token that they move most. */
-  moved(trained, logits, ids, { title, predicts }) {
-    if (predicts !== "next token" || trained === logits) return { moved: {} };
-    const [before, now] = [trained, logits].map((rows) => this.logProbabilities(rows, ids));
-    const by = now.map((value, i) => value - before[i]);
-    const most = by.reduce((best, value, i) => (Math.abs(value) > Math.abs(by[best]) ? i : best), 0);
+  /** What the changes do to the predicted text: its probability `before` and `after`, how much they
+   * `move` each token's log-probability (null for the first token), and `most`, the row and token
+   * whose probability they move most. */
+  moved(trained, logits, ids, side) {
+    const both = [trained, logits].map((rows) => this.logProbabilities(rows, ids, side));
+    const [was, now] = both.map((row) => row.map(Math.exp));
+    const [before, after] = both.map((row) => Math.exp(row.reduce((total, value) => total + value, 0)));
+    const by = now.map((share, i) => Math.abs(share - was[i]));
+    const row = by.indexOf(Math.max(...by));
+    const { tokens } = this.tokenizer.encoding([...ids.slice(0, this.withoutPadding(ids)),
+      this.model.config.eos_id]);
     return {
-      moved: { [title]: [null, ...by] },
-      mostMoved: by[most] ? { token: this.tokenizer.encoding(ids).tokens[most + 1],
-        before: Math.exp(before[most]), after: Math.exp(now[most]) } : null,
+      before, after,
+      moved: trained === logits ? {} : { [side.title]: [null,
+        ...both[1].slice(0, this.withoutPadding(ids) - 1).map((value, i) => value - both[0][i])] },
+      most: row < 0 ? null
+        : { row: tokens[row], token: tokens[row + 1], before: was[row], after: now[row] },
     };
   }
 
-  /** Of the whole predicted text, eos included where there is one to come. */
-  probability(logits, ids, { predicts, writes }) {
-    if (predicts !== "next token") return null;
-    const length = this.withoutPadding(ids);
-    let sum = this.logProbabilities(logits, ids).reduce((total, value) => total + value, 0);
-    if (writes) {
-      const row = logits.data.subarray((length - 1) * logits.width, length * logits.width);
-      sum += row[this.model.config.eos_id] - logSum(row);
+  /** The class as trained and now, and the probability of the latter in both. */
+  classMoved(trained, logits) {
+    const share = ({ data }, id) => Math.exp(data[id] - logSum(data));
+    const [old, now] = [trained, logits].map(({ data }) => data.indexOf(Math.max(...data)));
+    return { old: this.classes[old], now: this.classes[now], before: share(trained, now),
+      after: share(logits, now) };
+  }
+
+  /** The row that attends most to the token that it is to predict; null where none can. */
+  peek(weights, ids) {
+    let most = null;
+    for (const { name, masks, query_side, key_side } of this.kinds.flat()) {
+      if (!masks.includes("causal") || query_side !== key_side) continue;
+      const { shape: [, heads, queries, keys], data } = weights[name];
+      const real = this.withoutPadding(ids[query_side]);
+      for (let head = 0; head < heads; head++)
+        for (let i = 0; i + 1 < real; i++) {
+          const weight = data[(head * queries + i) * keys + i + 1];
+          if (weight > (most?.weight ?? 0)) most = { side: query_side, i, weight };
+        }
     }
-    return Math.exp(sum);
+    if (!most) return null;
+    const { tokens } = this.tokenizer.encoding(ids[most.side]);
+    return { row: tokens[most.i], next: tokens[most.i + 1], weight: most.weight };
   }
 }

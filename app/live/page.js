@@ -5,6 +5,7 @@ import { element, painted } from "../components/shared/dom.js";
 import { percent } from "../components/shared/numbers.js";
 import { WordLines } from "../components/word_lines/lines.js";
 import { hidden, paintedCell, parse, toggled, weighed, written, writtenEntry } from "./changes.js";
+import { classMoved, moved, peeking, wholePercent } from "./findings.js";
 
 const MASKS = { // switch → its name, and what it does
   causal: ["Causal mask", "No token may attend to a later one"],
@@ -136,13 +137,13 @@ function show() {
     palette: shows === "difference" ? data.differences : data.palette };
   const masks = Object.fromEntries(Object.keys(MASKS).map((name) => [name, !state.off.includes(name)]));
   const { source, target, changes, pad_to: padTo, beam } = state;
-  let found = { effect: [], most: [] };
+  let found = { first: [], last: [] };
   ask({ what: "read", source, target, masks, changes, padTo, beam, shows }, (part) => {
     if (part.best) {
       found = find(part);
       if (shows === "after") look.moved = part.moved;
     }
-    if (part.grid) draw(part.grid, { ...look, said: [...found.effect, ...found.most] });
+    if (part.grid) draw(part.grid, { ...look, said: [...found.first, ...found.last] });
     if (part.alignment) drawLines(part.alignment);
     if (part.written === undefined) return;
     redraw({ said: write(part, found) });
@@ -215,37 +216,30 @@ function changedTiles(shows) {
   return { off, marked, hidden: hiddenTokens };
 }
 
-/** What the changes do to the target: its probability and the token that they move most, each in
- * parts, [text, tag or ""]. */
-function find({ title, best, bestTrained, probability, probabilityTrained, mostMoved }) {
-  const shown = (share) => (share > 0 && share < 0.005 ? "under 1 %" : percent(share));
-  const answer = ([label, share]) => `${label}, ${shown(share)}`;
-  const whose = state.target ? "your target" : "this translation";
+/** Says how probable the output is; returns what the changes do: what precedes the text and what
+ * follows it, each in parts, [text, tag or ""]. */
+function find({ title, best, bestTrained, before, after, peek, most, classMoved: classes }) {
   const { writes, predicts } = model.sides.at(-1);
-  const outcome = (now) => (writes ? shown(now ? probability : probabilityTrained)
-    : answer(now ? best : bestTrained));
-  const subject = writes ? `Probability of ${whose}` : title;
-  byId("numbers").textContent = `${subject}: ${outcome(true)}`;
-  if (predicts === "class") byId("written").textContent = `${title}: ${outcome(true)}`;
-  if (!isChanged()) return { effect: [], most: [] };
-  const move = outcome(true) === outcome(false) ? ", unchanged" : ` → ${outcome(true)}`;
-  return {
-    effect: [[`${subject}: ${outcome(false)}${move}.`, ""]],
-    most: mostMoved ? [[" Most affected: ", ""], [mostMoved.token, "em"],
-      [`, ${shown(mostMoved.before)} → ${shown(mostMoved.after)}.`, ""]] : [],
-  };
+  const answer = ([label, share]) => `${label}, ${wholePercent(share)}`;
+  const [was, now] = writes ? [before, after].map(wholePercent) : [bestTrained, best].map(answer);
+  const whose = state.target ? "your target" : "this translation";
+  byId("numbers").textContent = `${writes ? `Probability of ${whose}` : title}: ` +
+    (now === was ? now : `${was} → ${now}`);
+  if (predicts === "class")
+    byId("written").textContent = `${title}: ${state.shows === "before" ? was : now}`;
+  if (!isChanged()) return { first: [], last: [] };
+  return { first: peek ? peeking(peek) : [], last: classes ? classMoved(classes) : moved(most) };
 }
 
-/** Shows the text; returns the finding, in parts. Where the text stays the same, the token that moves
- * most is named too. */
-function write({ written: text, again }, { effect, most }) {
+/** Shows the text; returns the finding, in parts. */
+function write({ written: text, again }, { first, last }) {
   const title = model.sides.at(-1).writes ? data.output : "Continuation";
-  const shown = again === null || (isChanged() && state.shows === "before") ? text : again;
+  const shown = again === null || state.shows === "before" ? text : again;
   byId("written").replaceChildren(element("b", {}, `${title}: `), shown);
   byId("written").title = shown;
-  if (again === null) return effect;
-  if (again === text) return [[`${title}: the text stays the same. `, ""], ...effect, ...most];
-  return [[`${title}: `, ""], ...differences(text, again), [" · ", ""], ...effect];
+  if (again === null) return [...first, ...last];
+  const stays = model.sides.at(-1).writes ? "The translation stays. " : "The continuation stays. ";
+  return [...first, ...(again === text ? [[stays, ""]] : [...differences(text, again), [" ", ""]]), ...last];
 }
 
 /** Two texts as one, in parts: words of the first alone are struck out, of the second alone bold. */

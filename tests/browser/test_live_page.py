@@ -20,6 +20,7 @@ from headlight.app.components.scripts import script
 from headlight.app.live import build
 from headlight.app.live.build import CannotHold, page
 from headlight.app.server.command import main
+from headlight.app.wording import findings
 from headlight.model import checkpoint
 from headlight.model.analysis.alignment import of_trace, ordinary_words
 from headlight.model.analysis.reading import Reading
@@ -464,6 +465,20 @@ def test_a_sentence_is_read_and_translated(opened):
         assert tab.text("written") == f"German: {target}"
 
 
+def moved(checkpoint, text, line):
+    """What the app says of the probability that changes move most."""
+    traces = [checkpoint.trace(text, changes=changes) for changes in ("", line)]
+    (_, *ids), (*tokens,) = traces[0].texts["tgt"].ids, traces[0].texts["tgt"].tokens
+    following = [*ids, checkpoint.model.config.eos_id]
+    was, now = (
+        torch.tensor(trace.logits).softmax(-1)[range(len(following)), following].numpy()
+        for trace in traces
+    )
+    row = int(np.abs(now - was).argmax())
+    said = findings.moved(tokens[row], [*tokens, "</s>"][row + 1], was[row], now[row])
+    return "".join(part for part, _ in said)
+
+
 def test_a_head_off_changes_text_and_probability(opened):
     tab = opened(
         "en-de", "#source=Did you see the man who stole my bike?&kind=cross&layer=1&head=2"
@@ -478,7 +493,8 @@ def test_a_head_off_changes_text_and_probability(opened):
     assert tab.text("state") == "Cross L1 H2 off ×"
     assert tab.text("written") == f"German: {again}" != trained
     finding = tab.finding()
-    assert finding.startswith("German: ") and "Probability of this translation: 4 % →" in finding
+    assert finding.startswith("Hast du den ") and finding.endswith(moved(checkpoint, text, line))
+    assert tab.text("numbers") == "Probability of this translation: 4% → <1%"
     deleted, new = (tab.page.locator(f".message {tag}").all_inner_texts() for tag in "sb")
     assert set(" ".join(deleted).split()) <= set(trained.split())
     assert set(" ".join(new).split()) <= set(again.split()) and deleted and new
@@ -517,6 +533,8 @@ def test_masks_tokens_and_cells(opened):
     tab.answered()
     assert tab.grid()[1][0] != tiles[0]  # the encoder's
     assert "Source padding mask off ×" in tab.text("state")
+    page.get_by_label("Causal mask").uncheck()
+    assert tab.answered().finding().startswith("The decoder can peek: ")
     page.locator(".text .source span", has_text="b").first.click()
     page.keyboard.press("h")
     tab.answered()
@@ -535,12 +553,12 @@ def test_other_models(opened):
     tab.type("a b c a b")
     assert tab.grid()[0][0][0] == "<s>"
     tab = opened("reviews", "#source=a wonderful film")
-    assert re.fullmatch(r"Class: positive, \d+ %", tab.text("written"))
+    assert re.fullmatch(r"Class: positive, \d+%", tab.text("written"))
     tab.type("a terrible film")
     assert tab.text("written").startswith("Class: negative, ")
     tab.page.get_by_role("button", name="Switch this head off or on").click()
     tab.answered()
-    assert re.search(r"^Class: negative, \d+ %(, unchanged| → )", tab.finding())
+    assert re.fullmatch(r"The class stays negative: \d+% → \d+%\.", tab.finding())
 
 
 def test_alignment_lines(opened):
