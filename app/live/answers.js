@@ -3,7 +3,8 @@
 import { aligned } from "./alignment.js";
 import { applied, isCausal } from "./applying.js";
 import { parse } from "./changes.js";
-import { beamSearch, greedyDecode } from "./decoding.js";
+import { beamSearch, greedyDecode, longest } from "./decoding.js";
+import { beamsOf, depthsOf, rowsOf, stepsOf } from "./generation.js";
 import { TRAINED, masksFor } from "./masks.js";
 import { gridText, logSum, pack, predictions } from "./packing.js";
 import { capture, readBy, trace } from "./probing.js";
@@ -26,9 +27,10 @@ export class Reader {
 
   /** Parts of the answer to {source, target, masks, changes, padTo, beam, shows} as they are ready,
    * and undefined where it may pause: {grid} of the encoder alone, {grid, alignment, moved, …} of everything, and
-   * {written, again} once the text is written under the changes too. `shows`: the grid "before" the
+   * {written, again} once the text is written under the changes too, and of the `view` "generate"
+   * {generation}, of a text that begins with the ids `beginning`. `shows`: the grid "before" the
    * changes, "after" them, or the "difference". Throws with a sentence. */
-  *read({ source, target, masks, changes: line, padTo, beam, shows = "after" }) {
+  *read({ source, target, masks, changes: line, padTo, beam, shows = "after", view, beginning }) {
     const { model, tokenizer } = this;
     const changes = parse(line);
     const isTrained = !changes.length && Object.keys(TRAINED).every((name) => masks[name]);
@@ -76,6 +78,58 @@ export class Reader {
     const again = isTrained ? null
       : text(yield* this.write(second ? ids[first.name] : unpadded, masks, changes, beam, most));
     yield { written: text(written), again };
+    if (view !== "generate") return;
+    yield;
+    const src = second ? ids[first.name] : unpadded;
+    yield { generation: yield* shows === "before" ? this.generation(src, TRAINED, [], beam, beginning)
+      : this.generation(src, masks, changes, beam, beginning) };
+  }
+
+  /** How the model writes, step by step, as components/generation takes it, but with the rows of all
+   * `kinds` of attention. Throws where `beginning` are no ids of tokens. */
+  *generation(src, masks, changes, beam, beginning = []) {
+    const { model, tokenizer } = this;
+    const { bos_id, eos_id, pad_id, max_length, vocab_size } = model.config;
+    const side = this.sides.find(({ predicts }) => predicts);
+    const alone = this.sides.length === 1;
+    const room = alone ? Math.min(CONTINUATION, max_length - src.length) : longest(model.config, src.length);
+    if (beginning.some((id) => id >= vocab_size) || beginning.length > room)
+      throw new Error(`“${beginning.join("-")}” are no token ids of this model, or too many.`);
+    const isOver = beginning.at(-1) === eos_id;
+    const beams = [];
+    const written = isOver ? beginning.slice(0, -1)
+      : yield* this.write(src, masks, changes, beam, room, { beginning, hear: (step) => beams.push(step) });
+    const path = isOver || written.length < room ? [...written, eos_id] : written;
+    const ids = alone ? { [side.name]: [...src, ...written] }
+      : { [this.sides[0].name]: src, [side.name]: [bos_id, ...written] };
+    const { depths, remove } = depthsOf(model, side.stack);
+    const over = written.includes(pad_id) ? { ...masks, tgt_padding: false } : masks;
+    let traced;
+    try {
+      traced = trace(model, ids, over, changes);
+    } finally {
+      remove();
+    }
+    yield;
+    const { norm } = model[side.stack];
+    const labelOf = (id) => tokenizer.encoding([id]).tokens[0];
+    const tokens = Object.fromEntries(this.sides.map(({ name }) => [name, tokenizer.encoding(ids[name]).tokens]));
+    const first = alone ? src.length - 1 : 0;
+    const stopped = depths.map((x) => model.logits(norm.run(x)));
+    const [{ name, title }] = this.sides;
+    return {
+      title: title[0].toUpperCase() + title.slice(1),
+      text: alone ? tokens[name].slice(0, first + 1) : tokens[name],
+      ids: written,
+      written: [...tokens[side.name].slice(first + 1), ...(path.length > written.length ? [labelOf(eos_id)] : [])],
+      steps: stepsOf(traced.logits, stopped, first, path, labelOf),
+      kinds: this.kinds.map((sites) => rowsOf(sites, traced.weights, {
+        keys: tokens[sites[0].key_side], first, count: path.length, alone,
+        isPredicted: (text) => text === side.name,
+        name: sites[0].title[0].toUpperCase() + sites[0].title.slice(1),
+      })),
+      beams: beamsOf(beams, labelOf, (some) => tokenizer.decode(some)),
+    };
   }
 
   /** Masks for a written target: a <pad> that the model wrote is an ordinary token. */
@@ -93,10 +147,11 @@ export class Reader {
   }
 
   /** Ids of the target, or of a continuation, that the model writes: greedily, or with beams. */
-  *write(ids, masks, changes, beam, most) {
+  *write(ids, masks, changes, beam, most, more = {}) {
     const remove = applied(this.model, changes);
-    const options = { cached: isCausal(masks, changes) };
-    if (most) options.maxLength = Math.min(most, this.model.config.max_length - ids.length);
+    const options = { cached: isCausal(masks, changes), ...more };
+    if (most && !this.model.encode)
+      options.maxLength = Math.min(most, this.model.config.max_length - ids.length);
     try {
       return yield* beam > 1 ? beamSearch(this.model, ids, masks, { ...options, beam })
         : greedyDecode(this.model, ids, masks, options);

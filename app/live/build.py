@@ -65,7 +65,10 @@ def page(name: str | Path, most: float = MOST) -> str:
         "tokenizer": json.loads(read_within(folder / "tokenizer.json", LARGEST)),
         "characters": _characters(),
         "examples": _examples(folder),
-        "lines": read("word_lines/style.css"),
+        "styles": {
+            "lines": read("word_lines/style.css"),
+            "generation": read("shared/button.css") + read("generation/style.css"),
+        },
         "palette": WEIGHTS,
         "differences": DIFFERENCES,
         "colour": FOCUS,

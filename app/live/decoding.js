@@ -48,13 +48,13 @@ export function longest({ max_length }, srcLength) {
 }
 
 /** The most probable next token, again and again, until eos or `maxLength` tokens. Returns ids without
- * the start and without eos. `cached`: see Steps; it needs the causal mask. */
+ * the start and without eos, `beginning` with these. `cached`: see Steps; it needs the causal mask. */
 export function* greedyDecode(model, src, masks, {
-  cached = masks.causal, maxLength = longest(model.config, src.length),
+  cached = masks.causal, maxLength = longest(model.config, src.length), beginning = [],
 } = {}) {
   const start = startOf(model, src);
   const steps = new Steps(model, src, masks, start.length + maxLength, cached);
-  const ids = [];
+  const ids = [...beginning];
   while (ids.length < maxLength) {
     const token = argmax(steps.next([[...start, ...ids]]).data);
     if (token === model.config.eos_id) break;
@@ -71,11 +71,15 @@ export function lengthPenalty(length, alpha) {
 }
 
 /** The best of `beam` targets grown side by side (section 6.1). Ends when `beam` targets have ended
- * and none that still grows is better. */
+ * and none that still grows is better. `hear` gets the candidates of each step, best first, each with
+ * its score, the place `row` where it goes on (-1: nowhere), and whether it has `ended`. */
 export function* beamSearch(model, src, masks, {
   beam = 4, alpha = 0.6, cached = masks.causal, maxLength = longest(model.config, src.length),
+  beginning = [], hear = () => {},
 } = {}) {
-  const start = startOf(model, src);
+  const start = [...startOf(model, src), ...beginning];
+  const whole = ({ ids }) => [...beginning, ...ids];
+  maxLength -= beginning.length;
   const steps = new Steps(model, src, masks, start.length + maxLength, cached);
   let growing = [{ ids: [], total: 0 }];
   let ended = [];
@@ -89,16 +93,18 @@ export function* beamSearch(model, src, masks, {
       ended.push({ ids: growing[child.parent].ids, score: child.total / penalty });
     ended = ended.sort((a, b) => b.score - a.score).slice(0, beam);
     const children = candidates.filter((child) => !isEos(child)).slice(0, beam);
+    hear(candidates.map((child, rank) => ({ parent: child.parent, token: child.token,
+      score: child.total / penalty, row: children.indexOf(child), ended: rank < beam && isEos(child) })));
     steps.reorder(children.map(({ parent }) => parent));
     growing = children.map(({ parent, token, total }) =>
       ({ ids: [...growing[parent].ids, token], total }));
     yield;
     if (ended.length === beam && ended.at(-1).score >= growing[0].total / penalty)
-      return ended[0].ids;
+      return whole(ended[0]);
   }
   // Out of room: the best unfinished target competes too.
   const grown = { ids: growing[0].ids, score: growing[0].total / lengthPenalty(maxLength, alpha) };
-  return [...ended, grown].reduce((best, other) => (other.score > best.score ? other : best)).ids;
+  return whole([...ended, grown].reduce((best, other) => (other.score > best.score ? other : best)));
 }
 
 /** The `count` largest sums of a row's total and a log-probability in it: {parent, token, total},

@@ -1,5 +1,6 @@
 // The live page: what the user does becomes a state, the worker answers it, the app's own grid draws.
 
+import { Walk } from "../components/generation/steps.js";
 import { Grid } from "../components/head_grid/grid.js";
 import { element, painted } from "../components/shared/dom.js";
 import { percent } from "../components/shared/numbers.js";
@@ -49,11 +50,12 @@ worker.onmessage = ({ data: { id, part, error, done } }) => {
 // The state, its history and the link
 
 const START = { source: data.examples[0] ?? "", target: "", off: [], pad_to: 0, beam: 1, changes: "",
-  shows: "after" };
+  shows: "after", beginning: "" };
 let state = START;
 let model = null; // {sites, sides, longest}
 const past = [];
 let future = []; // undone
+let generation = null; // the last one that came
 
 function choose(more) {
   const next = { ...state, ...more };
@@ -81,7 +83,7 @@ function fragment() {
   fields.set("kind", focus.kind);
   for (const name of ["layer", "head"]) fields.set(name, focus[name] + 1);
   if (isPresented()) fields.set("present", "true");
-  if (isAligned()) fields.set("view", "alignment");
+  if (view() !== "attention") fields.set("view", view());
   return `#${fields}`;
 }
 
@@ -95,7 +97,9 @@ function fromFragment(text) {
   if (SHOWS.has(fields.get("shows"))) next.shows = fields.get("shows");
   const [layer, at] = ["layer", "head"].map((name) => whole(fields.get(name)) - 1);
   present(fields.get("present") === "true");
-  align(fields.get("view") === "alignment");
+  turnTo(fields.get("view") ?? "");
+  const beginning = fields.get("beginning") ?? "";
+  next.beginning = /^\d{1,7}(-\d{1,7}){0,1000}$/.test(beginning) ? beginning : "";
   options.focus = head({ kind: fields.get("kind"), layer, head: at }) ?? options.focus;
   return next;
 }
@@ -138,30 +142,52 @@ function show() {
   const masks = Object.fromEntries(Object.keys(MASKS).map((name) => [name, !state.off.includes(name)]));
   const { source, target, changes, pad_to: padTo, beam } = state;
   let found = { first: [], last: [] };
-  ask({ what: "read", source, target, masks, changes, padTo, beam, shows }, (part) => {
+  ask({ what: "read", source, target, masks, changes, padTo, beam, shows, view: view(),
+    beginning: state.beginning.split("-").filter(Boolean).map(Number) }, (part) => {
     if (part.best) {
       found = find(part);
       if (shows === "after") look.moved = part.moved;
     }
     if (part.grid) draw(part.grid, { ...look, said: [...found.first, ...found.last] });
     if (part.alignment) drawLines(part.alignment);
+    if (part.generation) {
+      generation = part.generation;
+      drawGeneration();
+    }
     if (part.written === undefined) return;
     redraw({ said: write(part, found) });
     painted("text", newest);
   });
 }
 
-/** The words that go together, in a shadow root, whose style is the app's own. */
-function drawLines({ words, weights, links, before }) {
-  const lines = byId("lines");
-  if (!lines.shadowRoot) {
+/** The shadow root of a component, with the style that it has in the app. */
+function rootOf(id) {
+  const box = byId(id);
+  if (!box.shadowRoot) {
     const style = new CSSStyleSheet();
-    style.replaceSync(data.lines);
-    lines.attachShadow({ mode: "open" }).adoptedStyleSheets = [style];
+    style.replaceSync(data.styles[id]);
+    box.attachShadow({ mode: "open" }).adoptedStyleSheets = [style];
   }
+  return box.shadowRoot;
+}
+
+/** The words that go together. */
+function drawLines({ words, weights, links, before }) {
   const dashed = before.length ? " Dashed: as trained." : "";
-  new WordLines(lines.shadowRoot, { colour: data.colour, titles: ["Source", "Target"], words, weights,
+  new WordLines(rootOf("lines"), { colour: data.colour, titles: ["Source", "Target"], words, weights,
     links, before, note: data.alignment.note + dashed }).point(null);
+}
+
+/** How the text was written, with the heads of the selected kind. */
+function drawGeneration() {
+  if (!generation) return;
+  const { kind } = options.focus;
+  const tell = (what, [a, b]) => {
+    if (what === "choose") choose({ beginning: [...generation.ids.slice(0, a), b].join("-") });
+    else focusOn({ kind, layer: a, head: b });
+  };
+  new Walk(rootOf("generation"), { ...generation, colour: data.colour, palette: data.palette,
+    rows: generation.kinds.find((rows) => rows.kind === kind), focus: options.focus, branches: [] }, tell);
 }
 
 function draw(bytes, look) {
@@ -179,12 +205,14 @@ function redraw(look = {}) {
 
 const isPresented = () => document.documentElement.classList.contains("presenting");
 
-const isAligned = () => document.documentElement.classList.contains("aligned");
+const view = () => document.documentElement.dataset.view;
 
-/** Shows the alignment of words, if the model aligns any, or the heads. */
-function align(on) {
-  document.documentElement.classList.toggle("aligned", Boolean(on && data.alignment));
-  byId("views").querySelector(`[value=${isAligned() ? "alignment" : "attention"}]`).checked = true;
+/** Shows what the heads attend to, the words that they align, or how the text is written. */
+function turnTo(name) {
+  const box = byId("views").querySelector(`[value="${CSS.escape(name)}"]`);
+  const isThere = box && !box.parentElement.hidden;
+  document.documentElement.dataset.view = isThere ? name : "attention";
+  byId("views").querySelector(`[value=${view()}]`).checked = true;
 }
 
 /** For a projector: state, texts, finding and the picture alone, and larger. */
@@ -281,6 +309,7 @@ function controls() {
     ...state.off.map((name) => [`${MASKS[name][0]} off`, { off: state.off.filter((n) => n !== name) }]),
     ...(state.pad_to ? [[`Padded to ${state.pad_to}`, { pad_to: 0 }]] : []),
     ...(state.target ? [["Your own target", { target: "" }]] : []),
+    ...(state.beginning ? [["Your own beginning", { beginning: "" }]] : []),
     ...changes.map((change) => [readable(change), { changes: written(toggled(changes, change)) }]),
   ];
   byId("state").replaceChildren(...chips.map(([text, without]) => {
@@ -327,12 +356,12 @@ function listen() {
   };
   byId("ask").onsubmit = (event) => {
     event.preventDefault();
-    choose({ source: byId("source").value, target: "" });
+    choose({ source: byId("source").value, target: "", beginning: "" });
   };
   submit("own", "target");
   submit("line", "changes");
   byId("examples").onchange = ({ target }) => {
-    choose({ source: target.value, target: "" });
+    choose({ source: target.value, target: "", beginning: "" });
     target.selectedIndex = 0;
   };
   byId("pad_to").onchange = ({ target }) => choose({ pad_to: whole(target.value) });
@@ -341,10 +370,10 @@ function listen() {
     name && choose({ off: checked ? state.off.filter((other) => other !== name) : [...state.off, name] });
   byId("undo").onclick = () => go(past, future);
   byId("redo").onclick = () => go(future, past);
-  byId("reset").onclick = () => choose({ off: [], pad_to: 0, changes: "", target: "" });
+  byId("reset").onclick = () => choose({ off: [], pad_to: 0, changes: "", target: "", beginning: "" });
   byId("views").onchange = ({ target }) => {
-    align(target.value === "alignment");
-    history.replaceState(null, "", fragment());
+    turnTo(target.value);
+    show();
   };
   byId("shows").onchange = ({ target }) => choose({ shows: target.value });
   byId("off").onclick = () => edit({ what: "off", ...options.focus });
@@ -391,6 +420,7 @@ function focusOn(tile) {
   redraw({ focus: head(tile) });
   byId("picker").value = JSON.stringify(options.focus);
   history.replaceState(null, "", fragment());
+  drawGeneration();
 }
 
 /** Options for every head, by kind of attention. */
@@ -422,7 +452,10 @@ function open(loaded) {
     ...data.examples.map((text) => element("option", {}, text)));
   byId("examples").hidden = data.examples.length < 2;
   listHeads();
-  byId("views").hidden = !data.alignment;
+  const isThere = { alignment: data.alignment, generate: model.sides.at(-1).predicts !== "class" };
+  for (const [name, there] of Object.entries(isThere))
+    byId("views").querySelector(`[value=${name}]`).parentElement.hidden = !there;
+  byId("views").hidden = !Object.values(isThere).some(Boolean);
   if (data.alignment) {
     const { heads, together, words } = data.alignment;
     const names = heads.map(([layer, at]) => `layer ${layer + 1} head ${at + 1}`).join(" and ");

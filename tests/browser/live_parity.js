@@ -48,6 +48,8 @@ globalThis.live = {
     return base64({ data: grid });
   },
   align: (question) => [...reader.read(question)].findLast((part) => part?.alignment).alignment,
+  generate: (question) => tried(() =>
+    [...reader.read({ view: "generate", ...question })].findLast((part) => part?.generation).generation),
   words: ({ texts }) => texts.map((text) =>
     ordinaryWords(tokenizer.encoding(tokenizer.encode(text)), tokenizer.special)
       .map(({ start, stop, word }) => [[start, stop], word])),

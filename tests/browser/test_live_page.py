@@ -24,6 +24,7 @@ from headlight.app.wording import findings
 from headlight.model import checkpoint
 from headlight.model.analysis.alignment import of_trace, ordinary_words
 from headlight.model.analysis.reading import Reading
+from headlight.model.analysis.residual import lens
 from headlight.model.checkpoint import SHIPPED, load
 from headlight.model.decoding.generate import Beam, Greedy
 from headlight.model.decoding.search import beam_search, greedy_decode
@@ -358,6 +359,45 @@ def test_the_grid_gets_what_the_app_packs(engine, name, shows):
     assert ((cells == 0) == (expected_cells == 0)).all()
 
 
+@pytest.mark.parametrize(
+    ("name", "how", "line"),
+    [("en-de", Beam(5), "cross.1.2=off"), ("induction", Greedy(), ""), ("copy", Greedy(), "")],
+)
+def test_a_text_is_written_as_in_the_app(engine, name, how, line):
+    """Tokens, their probabilities, those of earlier layers, what each head attends to, beams."""
+    checkpoint, text = load(name), sentences(name, 1)[0]
+    outputs, beginning = checkpoint.outputs, checkpoint.tokenizer.encode("a").ids[:1]
+    run = checkpoint.run(text, "" if checkpoint.writes else None, changes=line)
+    written = checkpoint.generate(run, how, beginning, None if checkpoint.writes else CONTINUATION)
+    question = {"source": text, "target": "", "masks": vars(Masks()), "changes": line, "padTo": 0}
+    question |= {"beam": getattr(how, "width", 1), "beginning": list(beginning)}
+    answer = engine(name)("generate", **question)
+    assert answer["ids"] == list(written.ids)
+    assert [step["chosen"] for step in answer["steps"]] == list(written.path)
+    assert answer["written"] == [*written.tokens, *outputs(written.path[len(written.tokens) :])]
+    trace = checkpoint.trace_run(written.run)
+    rows = slice(written.first, written.first + len(written.path))
+    stopped = lens(checkpoint.model, trace, rows)
+    for i, step in enumerate(answer["steps"]):
+        shares = written.probabilities[i]
+        assert step["best"][0][0] == shares.argmax()
+        assert np.allclose([share for _, _, share, _ in step["best"]],
+                           [shares[id] for id, *_ in step["best"]], atol=1e-4)  # fmt: skip
+        assert [label for label, _ in step["lens"]] == outputs(stopped.best[:, i].tolist())
+        assert np.allclose([s for _, s in step["lens"]], stopped.probability[:, i], atol=1e-4)
+    for kind in answer["kinds"]:
+        expected = trace.attention[kind["kind"]].swapaxes(0, 2).swapaxes(1, 2)[rows]
+        if kind["kind"] == "encoder":
+            assert kind["weights"] == []
+        else:
+            assert np.abs(np.array(kind["weights"]) - 255 * expected).max() <= 1
+    beams = [
+        [(outputs([c.token])[0], c.ended, c.row is None) for c in step] for step in written.beams
+    ]
+    assert beams == [[(c["label"], c["fate"] == "ended", c["fate"] != "grew") for c in step]
+                     for step in answer["beams"]]  # fmt: skip
+
+
 @pytest.mark.parametrize("name", ["en-de", "reverse"])
 def test_words_are_aligned_as_in_the_app(engine, name):
     checkpoint, ask = load(name), engine(name)
@@ -575,7 +615,27 @@ def test_alignment_lines(opened):
     expect(lines).to_be_visible()
     tab.choose("Attention")
     expect(tab.page.locator(".cells canvas").first).to_be_visible()
-    expect(opened("induction").page.locator("#views")).to_be_hidden()
+    expect(opened("reviews").page.locator("#views")).to_be_hidden()
+
+
+def test_generate(opened):
+    tab = opened("en-de", "#source=A man is sleeping.&view=generate")
+    generation = tab.page.locator("#generation")
+    assert generation.locator(".written span").all_inner_texts()[:2] == ["Ein", "Mann"]
+    generation.locator(".frame").press("ArrowRight")
+    expect(generation.get_by_role("heading", name="Next token: “Mann”")).to_be_visible()
+    generation.get_by_title("Go on with").first.click()
+    tab.answered()
+    assert generation.locator(".written span").all_inner_texts()[1] != "Mann"
+    assert "Your own beginning ×" in tab.text("state") and "beginning=" in tab.page.url
+    generation.locator(".strip").nth(4).click()
+    assert "layer=2&head=1" in tab.page.url
+    expect(generation.locator(".strip.chosen")).to_have_attribute("title", "layer 2 head 1")
+    tab.page.get_by_role("button", name="Undo").click()
+    tab.answered()
+    assert generation.locator(".written span").all_inner_texts()[1] == "Mann"
+    bad = opened("copy", "#view=generate&beginning=999999")
+    assert "are no token ids of this model" in bad.text("error")
 
 
 def test_a_link_brings_everything_back(opened):
@@ -698,7 +758,7 @@ def test_the_policy_allows_no_network_and_no_eval(opened, file):
 def test_accessible(opened, width, scheme):
     size = {"width": width, "height": 720}
     tab = opened("copy", "#source=a b c&changes=cross.1.1=off", viewport=size, color_scheme=scheme)
-    for view in ("Attention", "Alignment")[: 1 + (scheme == "dark")]:
+    for view in ("Attention", "Alignment", "Generate")[: 3 if scheme == "dark" else 1]:
         tab.choose(view)
         found = Axe().run(tab.page)
         assert found.violations_count == 0, found.generate_report()
