@@ -403,9 +403,15 @@ function listen() {
     if (key === "Escape" && isPresented() && !grid.pinned) byId("leave").click();
   }, true);
   document.onkeydown = (event) => {
-    if (!(event.ctrlKey || event.metaKey) || event.target.matches("input")) return;
-    if (event.key === "z" && !event.shiftKey) go(past, future);
-    else if (event.key === "y" || (event.key === "z" && event.shiftKey)) go(future, past);
+    if (event.target.matches("input:not([type=checkbox], [type=radio]), select")) return;
+    const { key, shiftKey, altKey } = event;
+    const isCommand = event.ctrlKey || event.metaKey;
+    const root = document.documentElement.classList;
+    const acts = isCommand ? { z: shiftKey ? "redo" : "undo", y: "redo" } : { u: "undo", y: "redo", x: "reset" };
+    if (altKey) return;
+    if (acts[key.toLowerCase()]) byId(acts[key.toLowerCase()]).click();
+    else if (isPresented() && !isCommand && key === "b") root.toggle("with-bar");
+    else if (isPresented() && !isCommand && key === "p") root.toggle("with-panel");
     else return;
     event.preventDefault();
   };

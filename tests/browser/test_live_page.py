@@ -555,6 +555,10 @@ def test_a_head_off_changes_text_and_probability(opened):
     assert tab.grid()[1] == tiles and "attends most to" in tab.finding()
     tab.page.keyboard.press("Control+y")
     tab.answered()
+    for key, state in (("u", "As trained"), ("y", "Cross L1 H2 off ×"), ("x", "As trained"),
+                       ("u", "Cross L1 H2 off ×")):  # fmt: skip
+        tab.page.keyboard.press(key)
+        assert tab.answered().text("state") == state
     assert tab.text("state") == "Cross L1 H2 off ×"
     tab.page.get_by_role("button", name="Cross L1 H2 off ×").click()
     assert tab.answered().text("state") == "As trained"
@@ -693,7 +697,12 @@ def test_present_enlarges_and_survives_a_reload(opened):
     tab.page.reload()
     tab.answered()
     assert tab.page.evaluate(size) > 20 and "present=true" in tab.page.url
-    expect(tab.page.locator("#panel")).to_be_hidden()
+    for id, key in (("panel", "p"), ("bar", "b")):
+        expect(tab.page.locator(f"#{id}")).to_be_hidden()
+        tab.page.keyboard.press(key)
+        expect(tab.page.locator(f"#{id}")).to_be_visible()
+        tab.page.keyboard.press(key)
+        expect(tab.page.locator(f"#{id}")).to_be_hidden()
     tab.page.keyboard.press("Escape")
     expect(tab.page.locator("#panel")).to_be_visible()
     assert tab.page.evaluate(width) == narrow
