@@ -149,7 +149,7 @@ function show() {
       if (shows === "after") look.moved = part.moved;
     }
     if (part.grid) draw(part.grid, { ...look, said: [...found.first, ...found.last] });
-    if (part.alignment) drawLines(part.alignment);
+    if (part.alignment && view() === "alignment") drawLines(part.alignment);
     if (part.generation) {
       generation = part.generation;
       drawGeneration();
@@ -416,7 +416,9 @@ function listen() {
     event.preventDefault();
   };
   window.onhashchange = () => {
+    const before = view();
     choose(fromFragment(location.hash));
+    if (view() !== before) show();
     focusOn(options.focus);
   };
 }

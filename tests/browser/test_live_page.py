@@ -740,6 +740,11 @@ def test_markup_is_text_everywhere(opened, tmp_path):
     tab.page.goto(f"{file.as_uri()}#source={name}&target={name}&changes={name}")
     tab.answered()
     assert HOSTILE[:9] in tab.text("error")
+    for view, words in (("alignment", "#lines .row"), ("generate", "#generation .source")):
+        tab.page.goto(f"{file.as_uri()}#source={name}&view={view}")
+        expect(tab.page.locator(words).first).to_be_visible()
+        assert "<" in tab.answered().page.locator(words).first.inner_text()
+        assert tab.text("error") == ""
     assert tab.page.locator("img").count() == 0
     assert tab.page.title() == f"{HOSTILE}{{{{weights}}}} · Headlight"
 
