@@ -1,12 +1,13 @@
-"""The commands of Headlight, all but the one that starts the app: `headlight COMMAND`."""
+"""The commands of Headlight that need only the model: `headlight COMMAND`."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 from headlight.model.pretrained.weights import CannotLoad
 
-COMMANDS = {  # name → module, help
+Commands = Mapping[str, tuple[str, str]]  # name → module, help
+COMMANDS: Commands = {
     "train": ("headlight.model.training.train", "train a model, or train one further"),
     "evaluate": ("headlight.model.training.evaluate", "score a checkpoint on its test sets"),
     "describe": (
@@ -35,19 +36,19 @@ COMMANDS = {  # name → module, help
 }
 
 
-def summary() -> str:
+def summary(commands: Commands = COMMANDS) -> str:
     """One line per command."""
-    width = max(map(len, COMMANDS))
-    lines = [f"  {name:{width}}  {does}" for name, (_, does) in COMMANDS.items()]
+    width = max(map(len, commands))
+    lines = [f"  {name:{width}}  {does}" for name, (_, does) in commands.items()]
     return "\n".join(["commands:", *lines, "", "headlight COMMAND --help explains each."])
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Runs one command with the rest of the arguments."""
+def main(arguments: Sequence[str], commands: Commands = COMMANDS) -> None:
+    """Runs one of the commands with the rest of the arguments."""
     name, *rest = arguments
-    if name in COMMANDS:
+    if name in commands:
         try:
-            import_module(COMMANDS[name][0]).main(rest)
+            import_module(commands[name][0]).main(rest)
         except ModuleNotFoundError as error:
             sys.exit(f"{error.name} is missing here: pip install {error.name}")
         except CannotLoad as error:
@@ -55,4 +56,4 @@ def main(arguments: Sequence[str]) -> None:
         except OSError as error:  # our own errors are already sentences
             sys.exit(f"{error.filename}: {error.strerror}." if error.strerror else str(error))
     else:
-        sys.exit(f"There is no command {name!r}; there are {', '.join(COMMANDS)}.")
+        sys.exit(f"There is no command {name!r}; there are {', '.join(commands)}.")

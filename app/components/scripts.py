@@ -10,7 +10,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 IMPORT = re.compile(r'^import \{([\w,\s]+)\} from "([^"]+)";$', re.MULTILINE)
-EXPORT = re.compile(r"^export (?=(?:const|class|function) (\w+))", re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:const|class|function\*?) (\w+))", re.MULTILINE)
 LEFT = re.compile(r"^(?:import\b.*|export\b(?! default).*)", re.MULTILINE)
 
 
@@ -46,4 +46,5 @@ def _without_imports(file: Path, scopes: dict[Path, str]) -> str:
 
 
 def _scope(file: Path) -> str:
-    return "$" + re.sub(r"\W", "_", file.relative_to(HERE).with_suffix("").as_posix())
+    folder = HERE if file.is_relative_to(HERE) else HERE.parent  # app/live uses components
+    return "$" + re.sub(r"\W", "_", file.relative_to(folder).with_suffix("").as_posix())

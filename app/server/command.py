@@ -1,4 +1,7 @@
-"""The command `headlight`: it starts the app, or runs a command such as `headlight trace`."""
+"""The command `headlight`: it starts the app, or runs a command such as `headlight trace`.
+
+Commands that need only the model are in headlight.model.commands; those that need the app, here.
+"""
 
 import argparse
 import os
@@ -8,6 +11,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+# Started by name, like main.py below: both stand above the server. name → module, help
+COMMANDS = {
+    "page": ("headlight.app.live.build", "write a model as one HTML file that computes by itself"),
+}
 SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
 
 
@@ -17,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
         from headlight.model import commands  # with PyTorch, which takes seconds
 
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl+C
-        return commands.main(arguments)
+        return commands.main(arguments, commands.COMMANDS | COMMANDS)
     args = _parse(arguments)
     models = ["--models", args.models] if args.models else []
     if args.serve:
@@ -58,4 +65,4 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 def _commands() -> str:
     from headlight.model import commands
 
-    return commands.summary()
+    return commands.summary(commands.COMMANDS | COMMANDS)

@@ -1,10 +1,14 @@
 """The menus of the bar: examples, Present, Share, and what is seldom changed."""
 
 import random
+from functools import partial
+from pathlib import Path
 
 import streamlit as st
 
 from headlight.app.components.copy_link import copy_link
+from headlight.app.live import build
+from headlight.app.results import memoize
 from headlight.app.server import lan
 from headlight.app.shell.layout import concerns, menu
 from headlight.app.state import catalog, session, widgets
@@ -46,7 +50,8 @@ def draw_present() -> None:
 
 
 def draw_share() -> None:
-    with st.popover("Share", key="share"):
+    share = st.popover("Share", key="share", on_change="rerun")
+    with share:
         copy_link()
         with st.container(key="export_link"):
             st.page_link(
@@ -54,6 +59,35 @@ def draw_share() -> None:
                 label="Pictures, numbers, a web page, a ZIP that can be checked",
                 icon=":material/download:",
             )
+        if share.open:
+            _draw_live_page(session.values()["model"])
+
+
+def _draw_live_page(name: str) -> None:
+    """The model as one HTML file, or why it cannot be one."""
+    if (folder := catalog.folders().get(name)) is None:
+        st.caption(f"Live page: {formats.escaped(name)} has random weights; choose another.")
+        return
+    try:
+        build.check(folder)
+    except (OSError, ValueError, LookupError) as error:
+        st.caption(f"Live page: {formats.escaped(str(error))}")
+        return
+    st.download_button(
+        "Live page",
+        memoize.one_at_a_time(partial(_live_page, folder)),
+        f"{name}.html",
+        "text/html",
+        icon=":material/public:",
+        help="The model in one HTML file, which computes in any browser, without internet and "
+        "without Headlight: mail it, or put it on a web server.",
+        key="live_page",
+        on_click="ignore",
+    )
+
+
+def _live_page(folder: Path) -> bytes:
+    return build.page(folder).encode("utf-8")
 
 
 def draw_more() -> None:

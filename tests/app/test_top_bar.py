@@ -153,3 +153,22 @@ def test_the_address_of_a_class_stands_under_more_where_one_is_served(page, monk
     (picture,) = page.image
     assert picture.value[0].startswith("data:image/svg+xml")
     assert not page.exception
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        ("uneven", None),
+        ("classifier", None),
+        ("paper, untrained", "has random weights"),
+        ("broken", "Live page: "),
+    ],
+)
+def test_share_offers_a_live_page_or_says_why_not(page, model, sentence):
+    page.query_params.update(model=model, source="the dog")
+    page.session_state["share"] = True
+    page.run()
+    labels = [button.label for button in page.download_button]
+    assert ("Live page" in labels) == (sentence is None)
+    assert any((sentence or "") in caption.value for caption in page.caption)
+    assert not page.exception

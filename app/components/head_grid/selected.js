@@ -38,7 +38,8 @@ export class SelectedHead {
 
   /** Puts tools and predictions into another place of the page. */
   moveTo(root) {
-    const style = this.root.getRootNode().querySelector("style");
+    const home = this.root.getRootNode(); // a page of its own has its style already
+    const style = home instanceof ShadowRoot && home.querySelector("style");
     root.replaceChildren(...(style ? [style.cloneNode(true)] : []),
       element("div", { class: "frame" }, this.linked, this.answers, this.tools));
   }
@@ -143,6 +144,7 @@ export class SelectedHead {
     this.marks = sized(this.canvas, ...place.size);
     Object.assign(this, { part, place });
     const isOff = averaged(part, grid.look).every((tile) => isFaded(part, grid.look.off, tile));
+    this.isOff = isOff;
     context.fillStyle = grid.hatching;
     context.fillRect(left, top, width, height);
     context.imageSmoothingEnabled = false;
@@ -262,7 +264,8 @@ export class SelectedHead {
     this.rows(part).forEach((weights, row) => scaled(weights, grid.look, false).forEach((shown, column) => {
       if (weights[column] < WRITTEN) return;
       const pixel = colours[Math.round(255 * shown)];
-      context.fillStyle = isLight([pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255]) ? "#000" : "#fff";
+      context.fillStyle = this.isOff ? grid.ink // on faded cells
+        : isLight([pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255]) ? "#000" : "#fff";
       context.fillText(percent(weights[column]), left + (column + 0.5) * across,
         top + (row + 0.5) * down + 0.35 * letters);
     }));

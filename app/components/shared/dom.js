@@ -2,7 +2,9 @@
 
 /** A node with attributes and children. */
 export function filled(node, attributes, children) {
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  for (const [name, value] of Object.entries(attributes))
+    if (name === "style") node.style.cssText = value; // a strict content policy forbids the attribute
+    else node.setAttribute(name, value);
   node.append(...children);
   return node;
 }

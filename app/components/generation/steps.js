@@ -1,0 +1,231 @@
+// A text as a model writes it, one token at a time.
+
+import { ramp } from "../shared/colours.js";
+import { element, painted } from "../shared/dom.js";
+import { percent } from "../shared/numbers.js";
+
+const PAUSE = 1100; // ms for a look at each step
+const MANY_LAYERS = 12; // more than these stand closely, so that all are in view
+
+/** What stays when the server sends other data: where one is, and whether it plays. */
+const state = { step: 0, timer: 0, of: "" };
+
+export class Walk {
+  constructor(root, data, tell) {
+    this.root = root;
+    this.data = data;
+    this.tell = tell;
+    this.colour = ramp(data.palette);
+    const of = JSON.stringify(data.text);
+    if (of !== state.of) [state.of, state.step] = [of, 0]; // of another text
+    this.build();
+    this.go(state.step);
+    if (!state.timer) return;
+    clearTimeout(state.timer); // that of the picture before, which is gone
+    state.timer = 0;
+    if (state.step < data.steps.length - 1) this.toggle();
+  }
+
+  build() {
+    const { data } = this;
+    const button = (label, title, onclick) => {
+      const made = element("button", { type: "button", title, "aria-label": title }, label);
+      made.onclick = onclick;
+      return made;
+    };
+    this.play = button("▶", "Play", () => this.toggle());
+    this.where = element("span", { role: "status" });
+    const controls = element("div", { class: "controls" },
+      button("◀", "The token before (arrow left)", () => this.walk(-1)), this.play,
+      button("▶❘", "The next token (arrow right)", () => this.walk(1)), this.where);
+    this.text = element("p", { class: "tokens source" }, element("b", {}, data.title),
+      ...data.text.map((label) => element("span", { dir: "auto" }, label)));
+    this.written = element("p", { class: "tokens written" }, element("b", {}, "Written"),
+      ...data.written.map((label, step) => {
+        const token = element("span", { dir: "auto", "data-step": step }, label);
+        token.onclick = () => this.go(step);
+        return token;
+      }));
+    this.heads = element("div", { class: "heads" });
+    this.bars = element("div", { class: "bars" });
+    this.lens = element("div", { class: "lens" });
+    this.branches = this.tree();
+    this.beams = this.search();
+    const left = element("div", { class: "left" }, this.heads, this.lens);
+    const right = element("div", { class: "right" }, this.bars);
+    const frame = element("div", { class: "frame", tabindex: "0", role: "application",
+      "aria-label": "The text token by token: arrow keys walk, the space bar plays" },
+    controls, this.text, this.written, this.beams, element("div", { class: "both" }, left, right), this.branches);
+    frame.onkeydown = (event) => this.key(event);
+    const focused = this.root.activeElement ?? this.root.contains(document.activeElement);
+    this.root.querySelector(".frame")?.remove();
+    this.root.append(frame);
+    if (focused) frame.focus({ preventScroll: true });
+    frame.style.setProperty("--hl-focus", data.colour);
+    this.frame = frame;
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest(".columns")) return; // the beams scroll by them
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (by) this.walk(by);
+    else if (event.key === "Home") this.go(0);
+    else if (event.key === "End") this.go(this.data.steps.length - 1);
+    else if (event.key === " " && event.target === this.frame) this.toggle();
+    else return;
+    event.preventDefault();
+  }
+
+  walk(by) {
+    this.pause();
+    this.go(state.step + by);
+  }
+
+  toggle() {
+    if (state.timer) return this.pause();
+    const next = () => {
+      if (!this.frame.isConnected || state.step >= this.data.steps.length - 1) return this.pause();
+      this.go(state.step + 1);
+      state.timer = setTimeout(next, PAUSE);
+    };
+    if (state.step >= this.data.steps.length - 1) this.go(0);
+    state.timer = setTimeout(next, PAUSE);
+    this.name("❚❚", "Pause");
+  }
+
+  pause() {
+    clearTimeout(state.timer);
+    state.timer = 0;
+    this.name("▶", "Play");
+  }
+
+  /** What the button that plays shows and says. */
+  name(sign, title) {
+    this.play.textContent = sign;
+    this.play.title = title;
+    this.play.setAttribute("aria-label", title);
+  }
+
+  go(step) {
+    const { steps, written } = this.data;
+    if (!steps.length) return;
+    state.step = Math.min(Math.max(step, 0), steps.length - 1);
+    this.where.textContent = `token ${state.step + 1} of ${steps.length}`;
+    [...this.written.querySelectorAll("span")].forEach((token, i) => {
+      token.classList.toggle("now", i === state.step);
+      token.classList.toggle("later", i > state.step);
+    });
+    const gone = [this.bars, this.heads].some((box) => box.matches(":focus-within"));
+    this.showBars(steps[state.step], written[state.step]);
+    this.showHeads();
+    this.showLens(steps[state.step]);
+    if (gone) this.frame.focus({ preventScroll: true }); // with the button that had the keyboard
+    requestAnimationFrame(() => painted("generate", state.step));
+  }
+
+  showBars({ best, rest, chosen }, label) {
+    const largest = Math.max(...best.map(([, , share]) => share), rest);
+    const bar = (id, text, share, drawn) => {
+      const row = element(id === null ? "div" : "button",
+        id === null ? { class: "bar rest" } : { class: "bar", type: "button" },
+        element("span", { dir: "auto" }, text),
+        element("span", { class: "length", style: `--share: ${(100 * share) / largest}%; ` +
+          `--drawn: ${drawn === share ? 0 : (100 * drawn) / Math.max(largest, drawn)}%` }),
+        element("span", {}, percent(share, share < 0.1 ? 1 : 0)));
+      row.classList.toggle("chosen", id === chosen);
+      if (id !== null && id !== chosen) {
+        row.title = `Go on with “${text}” instead`;
+        row.onclick = () => {
+          this.pause();
+          this.tell("choose", [state.step, id]);
+        };
+      }
+      return row;
+    };
+    this.bars.replaceChildren(
+      element("h3", {}, `Next token: “${label}”`),
+      ...best.map(([id, text, share, drawn]) => bar(id, text, share, drawn)),
+      bar(null, "all others", rest, rest));
+  }
+
+  showHeads() {
+    const { rows, focus } = this.data;
+    const weights = rows.weights[state.step];
+    const [text, written] = [this.text, this.written].map((box) => box.querySelectorAll("span"));
+    for (const token of [...text, ...written]) token.style.removeProperty("--attends");
+    if (!weights) {
+      this.heads.replaceChildren(element("p", {}, `${rows.name} reads the source before the first ` +
+        "token is written: it is the same at every step."));
+      return;
+    }
+    weights[focus.layer]?.[focus.head]?.forEach((byte, i) => {
+      const place = rows.places[i];
+      const token = place === null ? null : place < 0 ? written[-place - 1] : text[place];
+      token?.style.setProperty("--attends", `${Math.round(byte / 2.55)}%`);
+    });
+    const strip = (values, layer, head) => {
+      const cells = values.map((byte, i) => element("i", { title: `${rows.keys[i]} ${percent(byte / 255)}`,
+        style: `background: rgb(${this.colour(byte / 255).map(Math.round).join(" ")})` }));
+      const name = `layer ${rows.numbers[layer]} head ${head + 1}`;
+      const box = element("button", { class: "strip", type: "button", title: name, "aria-label": name },
+        ...cells);
+      box.classList.toggle("chosen", layer === focus.layer && head === focus.head);
+      box.onclick = () => this.tell("focus", [layer, head]);
+      return box;
+    };
+    this.heads.classList.toggle("many", weights.length > MANY_LAYERS);
+    this.heads.replaceChildren(
+      element("h3", {}, `${rows.name}: what each head attends to for this token`),
+      ...weights.map((heads, layer) => element("div", { class: "layer" },
+        element("span", {}, `layer ${rows.numbers[layer]}`),
+        ...heads.map((values, head) => strip(values, layer, head)))));
+  }
+
+  showLens({ lens }) {
+    this.lens.replaceChildren(
+      element("h3", {}, "If the model stopped earlier"),
+      ...lens.map(([label, share], depth) => element("div", { class: "bar" },
+        element("span", {}, depth ? `layer ${depth}` : "embedding"),
+        element("span", { class: "length", style: `--share: ${100 * share}%; --drawn: 0%` }),
+        element("span", { dir: "auto" }, `${label} ${percent(share)}`))));
+  }
+
+  /** The branches, each from where it parts from the one that is shown. */
+  tree() {
+    const { branches } = this.data;
+    const box = element("div", { class: "tree" });
+    if (branches.length < 2) return box;
+    box.append(element("h3", {}, "Branches"), ...branches.map(({ name, words, common, current }) => {
+      const row = element("button", { type: "button", class: "branch" },
+        ...words.map((word, i) => element("span", { class: i < common ? "common" : "", dir: "auto" }, word)));
+      row.classList.toggle("chosen", current);
+      row.onclick = () => this.tell("branch", [name, false]);
+      // The one that has no beginning is always there.
+      if (current || !name) return element("div", {}, row);
+      const prune = element("button", { type: "button", title: "Remove this branch" }, "×");
+      prune.setAttribute("aria-label", `Remove the branch ${words.join(" ")}`);
+      prune.onclick = () => this.tell("branch", [name, true]);
+      return element("div", {}, row, prune);
+    }));
+    return box;
+  }
+
+  /** A beam search, a column a step: what grew on, what ended, what was left out. */
+  search() {
+    const { beams } = this.data;
+    const box = element("div", { class: "beams" });
+    if (!beams.length) return box;
+    const columns = beams.map((step, i) => element("div", { class: "column" },
+      element("b", {}, i + 1),
+      ...step.map(({ label, score, fate, path, winner }) => {
+        const cell = element("span", { class: fate, title: `${path}: score ${score.toFixed(2)}, ${fate}`, dir: "auto" },
+          `${label} `, element("small", {}, score.toFixed(2)));
+        cell.classList.toggle("winner", winner);
+        return cell;
+      })));
+    box.append(element("h3", {}, "Beams: what grew on, ended, or was left out, with its score"),
+      element("div", { class: "columns", tabindex: "0", role: "region", "aria-label": "Beams" }, ...columns));
+    return box;
+  }
+}

@@ -1,0 +1,112 @@
+// Words of source and target, and lines between those that go together.
+
+import { element, painted } from "../shared/dom.js";
+import { percent } from "../shared/numbers.js";
+import { shape } from "../shared/svg.js";
+
+const SMALLEST = 0.65; // of the page's letters: longer sentences stand upright, side by side
+const NAMED = 3; // words that a sentence names, the largest weight first
+const SOURCE = 0, TARGET = 1;
+
+export class WordLines {
+  constructor(root, data) {
+    this.data = data;
+    this.at = null; // [side, word] that is pointed at
+    this.status = element("p", { class: "status", role: "status" });
+    this.rows = data.words.map((words, side) => {
+      const row = element("div", { class: "row" }, element("b", {}, data.titles[side]),
+        ...words.map((word, i) => this.word(word, side, i)));
+      return row;
+    });
+    this.lines = shape("svg", { class: "lines", "aria-hidden": "true" });
+    this.sheet = element("div", { class: "sheet" }, this.rows[SOURCE], this.lines, this.rows[TARGET]);
+    this.frame = element("div", { class: "frame", tabindex: "0", role: "application",
+      "aria-label": "Words and what they go with: arrow keys point at them" },
+    this.sheet, this.status);
+    this.frame.onkeydown = (event) => this.key(event);
+    this.frame.onmouseleave = () => this.point(null);
+    this.frame.style.setProperty("--hl-focus", data.colour);
+    const focused = root.activeElement ?? root.contains(document.activeElement);
+    root.querySelector(".frame")?.remove();
+    root.append(this.frame);
+    if (focused) this.frame.focus({ preventScroll: true });
+    const observer = new ResizeObserver(() => this.fit());
+    observer.observe(this.frame);
+    observer.observe(this.sheet); // its words grow when their font arrives
+  }
+
+  word(text, side, i) {
+    const node = element("span", { class: "word", dir: "auto" }, text);
+    node.onmouseenter = () => this.point([side, i]);
+    return node;
+  }
+
+  /** Letters as large as both rows allow, then the lines. */
+  fit() {
+    this.sheet.classList.remove("upright");
+    this.sheet.style.fontSize = "1em";
+    const widest = Math.max(...this.rows.map((row) => row.scrollWidth));
+    const share = Math.min(1, this.frame.clientWidth / widest);
+    this.upright = share < SMALLEST;
+    this.sheet.classList.toggle("upright", this.upright);
+    if (!this.upright) this.sheet.style.fontSize = `${Math.floor(100 * share) / 100}em`;
+    this.draw();
+  }
+
+  draw() {
+    const { data, upright } = this;
+    const box = this.lines.getBoundingClientRect();
+    const middles = this.rows.map((row) => [...row.querySelectorAll(".word")].map((word) => {
+      const { left, top, width, height } = word.getBoundingClientRect();
+      return upright ? top + height / 2 - box.top : left + width / 2 - box.left;
+    }));
+    const far = upright ? box.width : box.height;
+    const point = (along, across) => (upright ? `${across} ${along}` : `${along} ${across}`);
+    const line = ([source, target], kind) => {
+      const [from, to] = [middles[SOURCE][source], middles[TARGET][target]];
+      const path = shape("path", { class: kind, d: `M ${point(from, 0)} ` +
+        `C ${point(from, far / 2)}, ${point(to, far / 2)}, ${point(to, far)}` });
+      path.style.setProperty("--weight", data.weights[target][source]);
+      path.classList.toggle("pointed", this.at !== null && [source, target][this.at[0]] === this.at[1]);
+      return path;
+    };
+    this.lines.replaceChildren(...data.before.map((link) => line(link, "before")),
+      ...data.links.map((link) => line(link, "now")));
+    painted("words");
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const [side, i] = this.at ?? [TARGET, -1];
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const row = { ArrowUp: SOURCE, ArrowDown: TARGET }[event.key];
+    const within = (on, to) => Math.min(Math.max(to, 0), this.data.words[on].length - 1);
+    if (by) this.point([side, within(side, i + by)]);
+    else if (row !== undefined) this.point([row, within(row, i)]);
+    else if (event.key === "Escape") this.point(null);
+    else return;
+    event.preventDefault();
+  }
+
+  point(at) {
+    this.at = at;
+    const { words, weights, note } = this.data;
+    const partners = at === null ? [] : at[0] === TARGET
+      ? weights[at[1]] : weights.map((row) => row[at[1]]);
+    this.rows.forEach((row, side) => [...row.querySelectorAll(".word")].forEach((word, i) => {
+      word.classList.toggle("pointed", at !== null && at[0] === side && at[1] === i);
+      const share = at !== null && at[0] !== side ? partners[i] : 0;
+      word.style.setProperty("--share", `${Math.round(100 * share)}%`);
+    }));
+    this.lines.classList.toggle("dimmed", at !== null);
+    this.draw();
+    if (at === null) {
+      this.status.textContent = note;
+      return;
+    }
+    const others = words[1 - at[0]];
+    const best = partners.map((share, i) => [share, others[i]]).sort(([a], [b]) => b - a);
+    this.status.textContent = `${words[at[0]][at[1]]}: ${best.slice(0, NAMED)
+      .map(([share, word]) => `${word} ${percent(share)}`).join(", ")}`;
+  }
+}

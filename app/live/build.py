@@ -1,0 +1,218 @@
+"""A model as one HTML file that needs no installation: `headlight page MODEL --out FILE`.
+
+    headlight page en-de --out en-de.html
+
+The page holds the weights and computes by itself, in any current browser, without a network: open
+the file, mail it, or put it on any web server (python -m http.server).
+"""
+
+import argparse
+import base64
+import hashlib
+import html
+import json
+import re
+import sys
+from functools import cache
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from tokenizers import Regex, pre_tokenizers
+
+from headlight.app.components.scripts import read, script
+from headlight.app.theme import DIFFERENCES, FOCUS, INK, PAPER, PRIMARY, WEIGHTS
+from headlight.app.wording.alignment_texts import alignment_note
+from headlight.app.wording.output_texts import LANGUAGES
+from headlight.model.analysis.alignment import aligning_kind
+from headlight.model.arguments import parser_of
+from headlight.model.checkpoint import SHIPPED, Checkpoint, folder_of, load
+from headlight.model.files import read_within, replacing
+from headlight.model.pretrained.folder import config_of, contents_of, is_ours
+from headlight.model.tokenizer import LARGEST
+
+LOGO = SHIPPED.parent / "logo.svg"
+MEGABYTE = 1_000_000
+MOST = 60  # megabytes of weights
+PRESETS = ("paper", "pre_norm", "decoder_only", "bloem")  # those in variants.js
+MOST_EXAMPLES = 2**20  # bytes
+
+
+class CannotHold(ValueError):
+    """A model that no page can hold, in a sentence."""
+
+
+def page(name: str | Path, most: float = MOST) -> str:
+    """The page of a checkpoint, given by name or folder, whose weights take at most `most`
+    megabytes in half precision. Raises CannotHold, and what `load` raises."""
+    folder = folder_of(name)
+    check(folder, most)
+    checkpoint = load(folder)
+    layout, weights = _halves(checkpoint.model, folder.name)
+    title = str(checkpoint.card.get("title", folder.name))
+    data = {
+        "name": folder.name,
+        "title": title,
+        "checkpoint": {
+            "preset": checkpoint.preset,
+            "sizes": vars(checkpoint.model.config),
+            "layout": layout,
+        },
+        "opens": checkpoint.card.get("opens"),
+        "classes": checkpoint.classes,
+        "alignment": _alignment(checkpoint),
+        "output": LANGUAGES.get((checkpoint.card.get("direction") or [""])[-1], "Output"),
+        "tokenizer": json.loads(read_within(folder / "tokenizer.json", LARGEST)),
+        "characters": _characters(),
+        "examples": _examples(folder),
+        "styles": {
+            "lines": read("word_lines/style.css"),
+            "generation": read("shared/button.css") + read("generation/style.css"),
+        },
+        "palette": WEIGHTS,
+        "differences": DIFFERENCES,
+        "colour": FOCUS,
+    }
+    colours = {
+        f"{name}-{theme}": values[theme]
+        for name, values in (("paper", PAPER), ("ink", INK), ("primary", PRIMARY))
+        for theme in ("light", "dark")
+    }
+    scripts = {name: _in_script(script(f"../live/{name}.js")) for name in ("worker", "page")}
+    style = "\n".join((
+        ":root {" + "".join(f"--{name}: {colour};" for name, colour in colours.items()) + "}",
+        read("head_grid/style.css"),
+        read("../live/style.css"),
+    ))  # fmt: skip
+    policy = (
+        f"default-src 'none'; script-src '{_sha256(scripts['page'])}'; "
+        f"style-src '{_sha256(style)}'; worker-src blob:; base-uri 'none'; form-action 'none'"
+    )
+    parts = {
+        "title": html.escape(title),
+        "logo": LOGO.read_text(encoding="utf-8"),
+        "policy": policy,
+        "style": style,
+        "data": _in_script(json.dumps(data, ensure_ascii=False, separators=(",", ":"))),
+        "weights": base64.b64encode(weights).decode("ascii"),
+        **scripts,
+    }
+    # In one pass: what is filled in may itself contain {{weights}}.
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], read("../live/page.html"))
+
+
+def check(folder: Path, most: float = MOST) -> None:
+    """Refuses a model by its files, before anything large is read. Raises CannotHold, and OSError
+    or ValueError for a folder that cannot be read."""
+    known = ", ".join(PRESETS)
+    if not is_ours(folder):
+        family = contents_of(folder).family.preset
+        raise CannotHold(f"{folder.name} is a model of the family {family}; a page can only "
+                         f"compute {known}.")  # fmt: skip
+    config = config_of(folder)
+    if config["preset"] not in PRESETS:
+        raise CannotHold(f"{folder.name} is built as {config['preset']}; a page can only compute "
+                         f"{known}.")  # fmt: skip
+    if config["card"].get("pruned"):
+        raise CannotHold(f"{folder.name} has pruned heads; a page cannot compute those.")
+    size = (folder / "model.safetensors").stat().st_size / MEGABYTE
+    if size > most:
+        raise CannotHold(f"The weights of {folder.name} take {size:.1f} MB; a page holds at most "
+                         f"{most:g} MB (--most).")  # fmt: skip
+    try:
+        with safe_open(folder / "model.safetensors", "pt") as file:
+            types = {file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise CannotHold(f"The weights of {folder.name} cannot be read: {error}.") from error
+    if types != {"F16"}:
+        raise CannotHold(f"{folder.name} is stored as {', '.join(sorted(types))}; a page holds "
+                         "weights in half precision (F16).")  # fmt: skip
+
+
+def _alignment(checkpoint: Checkpoint) -> dict | None:
+    """The heads that align words, as in the card, with a note on what they show."""
+    measured, sites = checkpoint.alignment, checkpoint.model.sites()
+    kind = aligning_kind(sites, checkpoint.model.sides())
+    if measured is None or kind is None:
+        return None
+    of_kind = [site for site in sites if site.kind == kind]
+    note = alignment_note(measured, measured.heads, of_kind, None, dashed=False)
+    return measured.to_card() | {"note": note}
+
+
+def _halves(model: torch.nn.Module, name: str) -> tuple[dict[str, tuple[int, list[int]]], bytes]:
+    """The weights in half precision, one after another: name → (first number, shape), and the
+    numbers, little-endian. Raises CannotHold if half precision would change them."""
+    layout, numbers, start = {}, [], 0
+    for parameter, tensor in model.named_parameters():
+        half = tensor.detach().half()
+        if not torch.equal(half.float(), tensor.detach()) or not half.isfinite().all():
+            raise CannotHold(f"{name}: {parameter} is not stored in half precision, or not finite.")
+        layout[parameter] = start, list(tensor.shape)
+        numbers.append(half.numpy().astype("<f2").tobytes())
+        start += tensor.numel()
+    return layout, b"".join(numbers)
+
+
+@cache
+def _characters() -> dict[str, str]:
+    """Letters, numbers and white space as the tokenizers library classifies them, as ranges for a
+    regular expression of JavaScript: browsers follow other versions of Unicode."""
+    points = [*range(0xD800), *range(0xE000, 0x40000)]  # above there are no letters in Unicode
+    text = "".join(map(chr, points))
+    classes = {}
+    for name, pattern in (("L", r"\p{L}+"), ("N", r"\p{N}+"), ("S", r"\s+")):
+        split = pre_tokenizers.Split(Regex(pattern), "removed", invert=True)
+        spans = [span for _, span in split.pre_tokenize_str(text)]
+        runs = [run for first, last in spans for run in _runs(points[first:last])]
+        classes[name] = "".join(f"\\u{{{a:x}}}-\\u{{{b:x}}}" for a, b in runs)
+    return classes
+
+
+def _runs(points: list[int]) -> list[tuple[int, int]]:
+    """A run of code points without the surrogates, which may lie within."""
+    if points[0] < 0xD800 <= points[-1]:
+        return [(points[0], 0xD7FF), (0xE000, points[-1])]
+    return [(points[0], points[-1])]
+
+
+def _examples(folder: Path) -> list[str]:
+    """Example sentences: the folder's own, or those of a shipped model."""
+    for file in (folder / "examples.txt", SHIPPED.parent / "examples" / f"{folder.name}.txt"):
+        if file.is_file():
+            lines = read_within(file, MOST_EXAMPLES).decode("utf-8").splitlines()
+            return [line.strip() for line in lines if line.strip()]
+    return []
+
+
+def _sha256(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+def _in_script(text: str) -> str:
+    """JSON or a script inside a script element: no tag in it may end the element or begin a
+    comment. In strings, templates and regular expressions \\u003c is a <."""
+    return re.sub(r"<(?=/script|script|!--)", r"\\u003c", text, flags=re.IGNORECASE)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = parser_of("page", __doc__)
+    parser.add_argument("model", help="a shipped model by name, or a folder")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--most", type=_megabytes, default=MOST, metavar="MB",
+                        help=f"megabytes of weights, at most (default {MOST})")  # fmt: skip
+    args = parser.parse_args(arguments)
+    try:
+        text = page(args.model, args.most).encode("utf-8")
+    except (ValueError, LookupError) as error:
+        sys.exit(str(error))
+    with replacing(args.out) as file:
+        file.write(text)
+    print(f"{args.out}: {len(text) / MEGABYTE:.1f} MB. Open it in a browser.")
+
+
+def _megabytes(text: str) -> float:
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of megabytes")
+    return number

@@ -1,0 +1,30 @@
+// Sentences that say what a change did, in parts, [text, tag or ""] (app/wording/findings.py).
+
+const NOTHING = 0.001; // a probability that moves by no more is said not to move
+
+/** A probability as whole percent; what rounds to 0 but is none is “<1%”. */
+export const wholePercent = (share) =>
+  (share > 0 && share < 0.005 ? "<1%" : `${(100 * share).toFixed(0)}%`);
+
+const word = (token) => [token.trim() || token, "em"];
+
+/** “After *roten*, *Kleid* falls from 93% to 7%.” Of the row and token that move most, or null. */
+export function moved(most) {
+  const by = most ? Math.abs(most.after - most.before) : 0;
+  if (by <= NOTHING) return [["Nothing changes by more than 0.1 percentage points.", ""]];
+  const { row, token, before, after } = most;
+  if (Math.round(100 * after) === Math.round(100 * before))
+    return [[`No next-token probability moves by more than ${(100 * by).toFixed(1)} percentage points.`, ""]];
+  const verb = after < before ? "falls" : "rises";
+  return [["After ", ""], word(row), [", ", ""], word(token),
+    [` ${verb} from ${wholePercent(before)} to ${wholePercent(after)}.`, ""]];
+}
+
+/** The class before and now, and the probability of the latter. */
+export const classMoved = ({ old, now, before, after }) => [
+  [old === now ? "The class stays " : "The class changes to ", ""], word(now),
+  [`: ${wholePercent(before)} → ${wholePercent(after)}.`, ""]];
+
+/** What a decoder row sees without the causal mask. */
+export const peeking = ({ row, next, weight }) => [["The decoder can peek: ", ""], word(row),
+  [" attends to ", ""], word(next), [`, the token it should predict: ${wholePercent(weight)}. `, ""]];

@@ -1,0 +1,107 @@
+// The data of the head grid as bytes, as app/components/packing.py packs them: length of the header
+// (4 bytes, little-endian), header (JSON), then a byte per cell.
+
+const LARGEST = 256; // cells along a side; more would not be visible
+const MOST_PROBABLE = 5;
+
+/** Text for the grid: {name, labels, spaced, predicts}; `special`: the ids of special tokens. */
+export function gridText({ title, predicts }, { ids, tokens, offsets }, special) {
+  const name = title[0].toUpperCase() + title.slice(1);
+  const ends = [0, ...offsets.map(([, end]) => end)];
+  const spaced = offsets.map(([start, end], i) =>
+    special.has(ids[i]) || end === 0 || start > ends[i]);
+  return { name, labels: tokens, spaced, predicts: predicts === "next token" };
+}
+
+/** The most probable outputs of each row of logits, (1, row, output), with their probabilities. */
+export function predictions(logits, labelOf) {
+  const rows = [];
+  for (let start = 0; start < logits.data.length; start += logits.width) {
+    const row = logits.data.subarray(start, start + logits.width);
+    const total = logSum(row);
+    const best = [];
+    row.forEach((logit, id) => {
+      if (best.length === MOST_PROBABLE && logit <= row[best.at(-1)]) return;
+      const place = best.findIndex((other) => row[other] < logit);
+      best.splice(place < 0 ? best.length : place, 0, id);
+      best.length = Math.min(best.length, MOST_PROBABLE);
+    });
+    rows.push(best.map((id) => [labelOf(id), Math.round(1e4 * Math.exp(row[id] - total)) / 1e4]));
+  }
+  return rows;
+}
+
+/** log Σ exp of a row. */
+export function logSum(row) {
+  let largest = -Infinity, sum = 0;
+  for (const value of row) if (value > largest) largest = value;
+  for (const value of row) sum += Math.exp(value - largest);
+  return largest + Math.log(sum);
+}
+
+/** sides: title → text for the grid. parts: [{kind, name, query, key, layers: [weights, …]}], weights
+ * (1, heads, query, key), or none where they are still to come. answers as in packing.py, or null. `less`: the
+ * layers of each part that are subtracted, or null. */
+export function pack(id, sides, parts, answers, less = null) {
+  const signed = less && largestDifference(parts, less);
+  if (less)
+    parts = parts.map((part, i) => ({ ...part,
+      layers: part.layers.map((layer, j) => halved(layer, less[i][j], signed)) }));
+  const every = (side) => Math.ceil(sides[side].labels.length / LARGEST) || 1;
+  const packed = parts.map(({ layers, query, key }) =>
+    layers.map((weights) => cells(weights, every(query), every(key))));
+  const header = new TextEncoder().encode(JSON.stringify({
+    id, answers, signed: signed ?? 0,
+    sides: Object.fromEntries(Object.entries(sides).map(([title, text]) =>
+      [title, { ...text, every: every(title) }])),
+    parts: parts.map(({ kind, name, query, key, heads, numbers }, i) => ({
+      kind, name, query, key, heads, numbers, layers: numbers.length,
+      rows: packed[i][0]?.rows ?? 0, columns: packed[i][0]?.columns ?? 0,
+    })),
+  }));
+  const chunks = packed.flat().map((layer) => layer.bytes);
+  const bytes = new Uint8Array(4 + header.length + chunks.reduce((sum, { length }) => sum + length, 0));
+  new DataView(bytes.buffer).setUint32(0, header.length, true);
+  bytes.set(header, 4);
+  let end = 4 + header.length;
+  for (const chunk of chunks) {
+    bytes.set(chunk, end);
+    end += chunk.length;
+  }
+  return bytes;
+}
+
+function largestDifference(parts, less) {
+  let largest = 0;
+  parts.forEach(({ layers }, i) => layers.forEach(({ data }, j) => data.forEach((weight, at) => {
+    largest = Math.max(largest, Math.abs(weight - less[i][j].data[at]));
+  })));
+  return largest || 1;
+}
+
+/** The difference of two layers mapped to 0 … 1: 0.5 where there is none, exactly 0 where both are
+ * masked. */
+function halved({ shape, data }, before, largest) {
+  const difference = (weight, at) => (weight === 0 && before.data[at] === 0 ? 0
+    : Math.max((1 + (weight - before.data[at]) / largest) / 2, 1e-6));
+  return { shape, data: data.map(difference) };
+}
+
+/** A byte per cell: 0 where masked, else 1 + 254 × weight. In a long text a cell stands for `down` ×
+ * `across` cells and has their largest weight. */
+function cells({ shape: [, heads, queries, keys], data }, down, across) {
+  const [rows, columns] = [Math.ceil(queries / down), Math.ceil(keys / across)];
+  const bytes = new Uint8Array(heads * rows * columns);
+  let from = 0;
+  for (let head = 0; head < heads; head++)
+    for (let i = 0; i < queries; i++) {
+      const start = (head * rows + Math.floor(i / down)) * columns;
+      for (let j = 0; j < keys; j++) {
+        const weight = data[from++];
+        const byte = weight > 0 ? Math.round(weight * 254 + 1) : 0;
+        const to = start + Math.floor(j / across);
+        if (byte > bytes[to]) bytes[to] = byte;
+      }
+    }
+  return { bytes, rows, columns };
+}

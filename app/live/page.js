@@ -1,0 +1,485 @@
+// The live page: what the user does becomes a state, the worker answers it, the app's own grid draws.
+
+import { Walk } from "../components/generation/steps.js";
+import { Grid } from "../components/head_grid/grid.js";
+import { element, painted } from "../components/shared/dom.js";
+import { percent } from "../components/shared/numbers.js";
+import { WordLines } from "../components/word_lines/lines.js";
+import { hidden, paintedCell, parse, toggled, weighed, written, writtenEntry } from "./changes.js";
+import { classMoved, moved, peeking, wholePercent } from "./findings.js";
+
+const MASKS = { // switch → its name, and what it does
+  causal: ["Causal mask", "No token may attend to a later one"],
+  src_padding: ["Source padding mask", "No token may attend to source padding in the encoder"],
+  tgt_padding: ["Target padding mask", "No token may attend to target padding"],
+  memory_padding: ["Cross padding mask", "No target token may attend to source padding"],
+};
+const SCOPES = { // what an edit on the grid concerns
+  head: (on) => ({ kind: on.kind, layer: on.layer, head: on.head }),
+  layer: ({ kind, layer }) => ({ kind, layer, head: null }),
+  kind: ({ kind }) => ({ kind, layer: null, head: null }),
+};
+const SHOWS = new Set(["before", "after", "difference"]);
+const byId = (id) => document.getElementById(id);
+const data = JSON.parse(byId("data").textContent);
+
+// The worker
+
+const worker = new Worker(URL.createObjectURL(
+  new Blob([byId("worker").textContent], { type: "text/javascript" })));
+let newest = 0;
+let onPart = () => {};
+
+/** Asks the worker; `hear` gets the parts of the answer as they are ready, unless a newer question
+ * has been asked. */
+function ask(question, hear) {
+  onPart = hear;
+  delete document.documentElement.dataset.idle; // for those who wait for the answer
+  worker.postMessage({ ...question, id: ++newest });
+}
+
+worker.onmessage = ({ data: { id, part, error, done } }) => {
+  if (id !== newest) return;
+  byId("error").textContent = error ?? "";
+  for (const shown of ["grid", "answers", "written", "numbers"])
+    byId(shown).hidden = Boolean(error); // of an earlier question
+  if (part) onPart(part);
+  if (done && id === newest) document.documentElement.dataset.idle = id; // else `part` led to another
+};
+
+// The state, its history and the link
+
+const START = { source: data.examples[0] ?? "", target: "", off: [], pad_to: 0, beam: 1, changes: "",
+  shows: "after", beginning: "" };
+let state = START;
+let model = null; // {sites, sides, longest}
+const past = [];
+let future = []; // undone
+let generation = null; // the last one that came
+
+function choose(more) {
+  const next = { ...state, ...more };
+  if (JSON.stringify(next) === JSON.stringify(state)) return;
+  past.push(state);
+  future = [];
+  state = next;
+  show();
+}
+
+function go(from, to) {
+  if (!from.length) return;
+  to.push(state);
+  state = from.pop();
+  show();
+}
+
+/** The state as a fragment, without what is as at the start. */
+function fragment() {
+  const fields = new URLSearchParams();
+  for (const [name, value] of Object.entries(state))
+    if (name === "off") for (const mask of value) fields.set(mask, "false");
+    else if (value !== START[name] || name === "source") fields.set(name, value);
+  const { focus } = options;
+  fields.set("kind", focus.kind);
+  for (const name of ["layer", "head"]) fields.set(name, focus[name] + 1);
+  if (isPresented()) fields.set("present", "true");
+  if (view() !== "attention") fields.set("view", view());
+  return `#${fields}`;
+}
+
+/** The state of a fragment; what is invalid in it stays as at the start. */
+function fromFragment(text) {
+  const fields = new URLSearchParams(text.slice(1));
+  const next = { ...START, off: Object.keys(MASKS).filter((mask) => fields.get(mask) === "false") };
+  for (const name of ["source", "target", "changes"]) next[name] = fields.get(name) ?? START[name];
+  next.pad_to = Math.min(whole(fields.get("pad_to")), model.longest);
+  next.beam = whole(fields.get("beam")) === 5 ? 5 : 1;
+  if (SHOWS.has(fields.get("shows"))) next.shows = fields.get("shows");
+  const [layer, at] = ["layer", "head"].map((name) => whole(fields.get(name)) - 1);
+  present(fields.get("present") === "true");
+  turnTo(fields.get("view") ?? "");
+  const beginning = fields.get("beginning") ?? "";
+  next.beginning = /^\d{1,7}(-\d{1,7}){0,1000}$/.test(beginning) ? beginning : "";
+  options.focus = head({ kind: fields.get("kind"), layer, head: at }) ?? options.focus;
+  return next;
+}
+
+/** A head, if the model has it. */
+function head(place) {
+  const isThere = model.sites.some(({ kind, layer, n_heads }) =>
+    kind === place?.kind && layer === place.layer && place.head >= 0 && place.head < n_heads);
+  return isThere ? { kind: place.kind, layer: place.layer, head: place.head } : null;
+}
+
+const whole = (text) => (/^\d{1,6}$/.test(text ?? "") ? Number(text) : 0);
+
+const changesOf = () => {
+  try {
+    return parse(state.changes);
+  } catch {
+    return []; // the worker says what is wrong
+  }
+};
+
+// Drawing
+
+const grid = new Grid(true);
+let options = {
+  focus: null, show: "all", scale: "linear", order: {}, average: "", least: 0,
+  palette: data.palette, colour: data.colour, faded: {}, off: {}, marked: {}, hidden: {}, moved: {},
+  acts: true, said: [], session: "", heard: 0,
+};
+
+const isChanged = () => Boolean(state.changes || state.off.length);
+
+function show() {
+  performance.mark("asked");
+  history.replaceState(null, "", fragment());
+  controls();
+  const shows = isChanged() ? state.shows : "after";
+  const look = { ...changedTiles(shows), moved: {},
+    palette: shows === "difference" ? data.differences : data.palette };
+  const masks = Object.fromEntries(Object.keys(MASKS).map((name) => [name, !state.off.includes(name)]));
+  const { source, target, changes, pad_to: padTo, beam } = state;
+  let found = { first: [], last: [] };
+  ask({ what: "read", source, target, masks, changes, padTo, beam, shows, view: view(),
+    beginning: state.beginning.split("-").filter(Boolean).map(Number) }, (part) => {
+    if (part.best) {
+      found = find(part);
+      if (shows === "after") look.moved = part.moved;
+    }
+    if (part.grid) draw(part.grid, { ...look, said: [...found.first, ...found.last] });
+    if (part.alignment && view() === "alignment") drawLines(part.alignment);
+    if (part.generation) {
+      generation = part.generation;
+      drawGeneration();
+    }
+    if (part.written === undefined) return;
+    redraw({ said: write(part, found) });
+    painted("text", newest);
+  });
+}
+
+/** The shadow root of a component, with the style that it has in the app. */
+function rootOf(id) {
+  const box = byId(id);
+  if (!box.shadowRoot) {
+    const style = new CSSStyleSheet();
+    style.replaceSync(data.styles[id]);
+    box.attachShadow({ mode: "open" }).adoptedStyleSheets = [style];
+  }
+  return box.shadowRoot;
+}
+
+/** The words that go together. */
+function drawLines({ words, weights, links, before }) {
+  const dashed = before.length ? " Dashed: as trained." : "";
+  new WordLines(rootOf("lines"), { colour: data.colour, titles: ["Source", "Target"], words, weights,
+    links, before, note: data.alignment.note + dashed }).point(null);
+}
+
+/** How the text was written, with the heads of the selected kind. */
+function drawGeneration() {
+  if (!generation) return;
+  const { kind } = options.focus;
+  const tell = (what, [a, b]) => {
+    if (what === "choose") choose({ beginning: [...generation.ids.slice(0, a), b].join("-") });
+    else focusOn({ kind, layer: a, head: b });
+  };
+  new Walk(rootOf("generation"), { ...generation, colour: data.colour, palette: data.palette,
+    rows: generation.kinds.find((rows) => rows.kind === kind), focus: options.focus, branches: [] }, tell);
+}
+
+function draw(bytes, look) {
+  options = { ...options, ...look };
+  grid.setWeights(bytes);
+  redraw();
+}
+
+function redraw(look = {}) {
+  options = { ...options, ...look, heard: grid.count };
+  grid.setLook(options);
+  byId("finding").replaceChildren(...options.said.map(([text, tag]) =>
+    (tag ? element(tag, {}, text) : text)));
+}
+
+const isPresented = () => document.documentElement.classList.contains("presenting");
+
+const view = () => document.documentElement.dataset.view;
+
+/** Shows what the heads attend to, the words that they align, or how the text is written. */
+function turnTo(name) {
+  const box = byId("views").querySelector(`[value="${CSS.escape(name)}"]`);
+  const isThere = box && !box.parentElement.hidden;
+  document.documentElement.dataset.view = isThere ? name : "attention";
+  byId("views").querySelector(`[value=${view()}]`).checked = true;
+}
+
+/** For a projector: state, texts, finding and the picture alone, and larger. */
+function present(on) {
+  if (on === isPresented()) return;
+  document.documentElement.classList.toggle("presenting", on);
+  grid.draw();
+}
+
+/** The tiles that are off or changed, and the tokens that no head attends to because they are hidden. */
+function changedTiles(shows) {
+  const [off, marked, hiddenTokens] = [{}, {}, {}];
+  if (shows === "before") return { off, marked, hidden: hiddenTokens };
+  const concerns = ({ kind, layer }, site) =>
+    (kind === "all" || kind === site.kind) && (layer === null || layer === site.layer);
+  const hides = changesOf().filter(({ verb, head: at }) => verb === "hide" && at === null);
+  for (const { name, title } of model.sides) {
+    const bySite = model.sites.filter(({ key_side }) => key_side === name).map((site) =>
+      new Set(hides.filter((change) => concerns(change, site)).flatMap(({ tokens }) => tokens)));
+    hiddenTokens[title] = [...bySite[0]].filter((token) => bySite.every((some) => some.has(token)));
+  }
+  for (const change of changesOf().filter(({ verb }) => verb !== "hide"))
+    for (const site of model.sites) {
+      if (!concerns(change, site)) continue;
+      const tiles = (change.verb === "off" ? off : marked)[site.kind] ??= [];
+      for (let at = 0; at < site.n_heads; at++)
+        if (change.head === null || change.head === at) tiles.push(site.layer * site.n_heads + at);
+    }
+  return { off, marked, hidden: hiddenTokens };
+}
+
+/** Says how probable the output is; returns what the changes do: what precedes the text and what
+ * follows it, each in parts, [text, tag or ""]. */
+function find({ title, best, bestTrained, before, after, peek, most, classMoved: classes }) {
+  const { writes, predicts } = model.sides.at(-1);
+  const answer = ([label, share]) => `${label}, ${wholePercent(share)}`;
+  const [was, now] = writes ? [before, after].map(wholePercent) : [bestTrained, best].map(answer);
+  const whose = state.target ? "your target" : "this translation";
+  byId("numbers").textContent = `${writes ? `Probability of ${whose}` : title}: ` +
+    (now === was ? now : `${was} → ${now}`);
+  if (predicts === "class")
+    byId("written").textContent = `${title}: ${state.shows === "before" ? was : now}`;
+  if (!isChanged()) return { first: [], last: [] };
+  return { first: peek ? peeking(peek) : [], last: classes ? classMoved(classes) : moved(most) };
+}
+
+/** Shows the text; returns the finding, in parts. */
+function write({ written: text, again }, { first, last }) {
+  const title = model.sides.at(-1).writes ? data.output : "Continuation";
+  const shown = again === null || state.shows === "before" ? text : again;
+  byId("written").replaceChildren(element("b", {}, `${title}: `), shown);
+  byId("written").title = shown;
+  if (again === null) return [...first, ...last];
+  const stays = model.sides.at(-1).writes ? "The translation stays. " : "The continuation stays. ";
+  return [...first, ...(again === text ? [[stays, ""]] : [...differences(text, again), [" ", ""]]), ...last];
+}
+
+/** Two texts as one, in parts: words of the first alone are struck out, of the second alone bold. */
+function differences(...texts) {
+  const [a, b] = texts.map((text) => text.split(/\s+/).filter(Boolean));
+  const common = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
+  for (let i = a.length - 1; i >= 0; i--)
+    for (let j = b.length - 1; j >= 0; j--)
+      common[i][j] = a[i] === b[j] ? common[i + 1][j + 1] + 1
+        : Math.max(common[i + 1][j], common[i][j + 1]);
+  const parts = [];
+  const add = (word, tag) => {
+    if (parts.at(-1)?.[1] === tag) parts.at(-1)[0] += ` ${word}`;
+    else parts.push(...(parts.length ? [[" ", null]] : []), [word, tag]);
+  };
+  for (let i = 0, j = 0; i < a.length || j < b.length;) {
+    if (i < a.length && j < b.length && a[i] === b[j]) {
+      add(a[i++], "");
+      j++;
+    } else if (j === b.length || (i < a.length && common[i + 1][j] >= common[i][j + 1])) add(a[i++], "s");
+    else add(b[j++], "b");
+  }
+  return parts;
+}
+
+/** Fields, chips and buttons as the state has them. */
+function controls() {
+  for (const name of ["source", "target", "changes", "pad_to", "beam"]) byId(name).value = state[name];
+  for (const box of byId("masks").querySelectorAll("[type=checkbox]")) {
+    box.checked = !state.off.includes(box.name);
+  }
+  byId("shows").hidden = !isChanged();
+  byId("shows").querySelector(`[value=${state.shows}]`).checked = true;
+  byId("undo").disabled = !past.length;
+  byId("redo").disabled = !future.length;
+  byId("history").hidden = !past.length && !future.length && !isChanged();
+  const changes = changesOf();
+  const chips = [
+    ...state.off.map((name) => [`${MASKS[name][0]} off`, { off: state.off.filter((n) => n !== name) }]),
+    ...(state.pad_to ? [[`Padded to ${state.pad_to}`, { pad_to: 0 }]] : []),
+    ...(state.target ? [["Your own target", { target: "" }]] : []),
+    ...(state.beginning ? [["Your own beginning", { beginning: "" }]] : []),
+    ...changes.map((change) => [readable(change), { changes: written(toggled(changes, change)) }]),
+  ];
+  byId("state").replaceChildren(...chips.map(([text, without]) => {
+    const chip = element("button", { type: "button", title: "Remove" }, `${text} ×`);
+    chip.onclick = () => choose(without);
+    return chip;
+  }), ...(chips.length ? [] : ["As trained"]));
+}
+
+/** A head that is off by its name; other changes as their line. */
+function readable(change) {
+  const { kind, layer, head: at, verb } = change;
+  if (verb !== "off" || at === null) return writtenEntry(change);
+  return `${kind[0].toUpperCase()}${kind.slice(1)} L${layer + 1} H${at + 1} off`;
+}
+
+// What the user does
+
+/** An edit on the grid: a head off, a token hidden, a cell masked or weighted. */
+function edit({ what, scope = "head", ...on }) {
+  const changes = changesOf();
+  const { row, column } = on;
+  const edits = {
+    off: () => toggled(changes, { ...SCOPES[scope](on), verb: "off" }),
+    hide: () => hidden(changes, kindsOf(on.side), on.index),
+    paint: () => paintedCell(changes, SCOPES[scope](on), [row, column], on.allow),
+    weigh: () => weighed(changes, SCOPES.head(on), [row, column], on.weight),
+  };
+  choose({ changes: written(edits[what]()) });
+}
+
+/** The kinds of attention whose keys are the tokens of a side, given by its title. */
+function kindsOf(title) {
+  const { name } = model.sides.find((side) => side.title === title);
+  return [...new Set(model.sites.filter(({ key_side }) => key_side === name).map(({ kind }) => kind))];
+}
+
+function listen() {
+  const submit = (id, field) => {
+    byId(id).onsubmit = (event) => {
+      event.preventDefault();
+      choose({ [field]: byId(field).value });
+    };
+  };
+  byId("ask").onsubmit = (event) => {
+    event.preventDefault();
+    choose({ source: byId("source").value, target: "", beginning: "" });
+  };
+  submit("own", "target");
+  submit("line", "changes");
+  byId("examples").onchange = ({ target }) => {
+    choose({ source: target.value, target: "", beginning: "" });
+    target.selectedIndex = 0;
+  };
+  byId("pad_to").onchange = ({ target }) => choose({ pad_to: whole(target.value) });
+  byId("beam").onchange = ({ target }) => choose({ beam: Number(target.value) });
+  byId("masks").onchange = ({ target: { name, checked } }) =>
+    name && choose({ off: checked ? state.off.filter((other) => other !== name) : [...state.off, name] });
+  byId("undo").onclick = () => go(past, future);
+  byId("redo").onclick = () => go(future, past);
+  byId("reset").onclick = () => choose({ off: [], pad_to: 0, changes: "", target: "", beginning: "" });
+  byId("views").onchange = ({ target }) => {
+    turnTo(target.value);
+    show();
+  };
+  byId("shows").onchange = ({ target }) => choose({ shows: target.value });
+  byId("off").onclick = () => edit({ what: "off", ...options.focus });
+  byId("picker").onchange = ({ target }) => focusOn(JSON.parse(target.value));
+  for (const [button, on] of [["present", true], ["leave", false]])
+    byId(button).onclick = () => {
+      present(on);
+      history.replaceState(null, "", fragment());
+    };
+  byId("theme").onclick = () => {
+    const isDark = getComputedStyle(document.documentElement).colorScheme === "dark" ||
+      (!document.documentElement.classList.contains("light") &&
+        matchMedia("(prefers-color-scheme: dark)").matches);
+    document.documentElement.classList.toggle("dark", !isDark);
+    document.documentElement.classList.toggle("light", isDark);
+  };
+  byId("link").onclick = async () => {
+    const address = location.href;
+    try {
+      await navigator.clipboard.writeText(address);
+      byId("link").textContent = "Copied";
+    } catch { // from file:// a browser may refuse
+      prompt("Copy this link:", address);
+    }
+  };
+  document.addEventListener("keydown", ({ key }) => { // before the grid takes a pin away
+    if (key === "Escape" && isPresented() && !grid.pinned) byId("leave").click();
+  }, true);
+  document.onkeydown = (event) => {
+    if (event.target.matches("input:not([type=checkbox], [type=radio]), select")) return;
+    const { key, shiftKey, altKey } = event;
+    const isCommand = event.ctrlKey || event.metaKey;
+    const root = document.documentElement.classList;
+    const acts = isCommand ? { z: shiftKey ? "redo" : "undo", y: "redo" } : { u: "undo", y: "redo", x: "reset" };
+    if (altKey) return;
+    if (acts[key.toLowerCase()]) byId(acts[key.toLowerCase()]).click();
+    else if (isPresented() && !isCommand && key === "b") root.toggle("with-bar");
+    else if (isPresented() && !isCommand && key === "p") root.toggle("with-panel");
+    else return;
+    event.preventDefault();
+  };
+  window.onhashchange = () => {
+    const before = view();
+    choose(fromFragment(location.hash));
+    if (view() !== before) show();
+    focusOn(options.focus);
+  };
+}
+
+/** Selects a head. */
+function focusOn(tile) {
+  redraw({ focus: head(tile) });
+  byId("picker").value = JSON.stringify(options.focus);
+  history.replaceState(null, "", fragment());
+  drawGeneration();
+}
+
+/** Options for every head, by kind of attention. */
+function listHeads() {
+  for (const sites of Map.groupBy(model.sites, ({ kind }) => kind).values()) {
+    const [{ kind, title }] = sites;
+    const name = title[0].toUpperCase() + title.slice(1);
+    byId("picker").append(element("optgroup", { label: name },
+      ...sites.flatMap(({ layer, n_heads }) => Array.from({ length: n_heads }, (_, at) =>
+        element("option", { value: JSON.stringify({ kind, layer, head: at }) },
+          `${name} · layer ${layer + 1} · head ${at + 1}`)))));
+  }
+}
+
+function open(loaded) {
+  model = loaded;
+  const { kind, layer } = model.sites.at(-1);
+  options.focus = head(data.opens) ?? { kind, layer, head: 0 };
+  const switches = new Set(model.sites.flatMap(({ masks }) => masks));
+  for (const name of Object.keys(MASKS).filter((mask) => switches.has(mask))) {
+    const [label, help] = MASKS[name];
+    byId("pad_to").parentElement.before(element("label", { title: help },
+      element("input", { type: "checkbox", name }), ` ${label}`));
+  }
+  const writes = model.sides.at(-1).writes;
+  byId("own").hidden = !writes;
+  byId("decoding").hidden = model.sides.at(-1).predicts === "class";
+  byId("examples").append(element("option", { value: "" }, "Examples"),
+    ...data.examples.map((text) => element("option", {}, text)));
+  byId("examples").hidden = data.examples.length < 2;
+  listHeads();
+  const isThere = { alignment: data.alignment, generate: model.sides.at(-1).predicts !== "class" };
+  for (const [name, there] of Object.entries(isThere))
+    byId("views").querySelector(`[value=${name}]`).parentElement.hidden = !there;
+  byId("views").hidden = !Object.values(isThere).some(Boolean);
+  if (data.alignment) {
+    const { heads, together, words } = data.alignment;
+    const names = heads.map(([layer, at]) => `layer ${layer + 1} head ${at + 1}`).join(" and ");
+    byId("aligning").textContent = "The heads of cross-attention that align words best, on other " +
+      `sentences: ${names}. Their links agree with the word that the model needs most for ` +
+      `${percent(together)} of ${words} target words. Thicker: more attention.`;
+  }
+  grid.mount(byId("grid"));
+  grid.placeAnswers(byId("answers"));
+  grid.report = focusOn;
+  grid.act = edit;
+  listen();
+  state = fromFragment(location.hash);
+  byId("picker").value = JSON.stringify(options.focus);
+  show();
+}
+
+ask({ what: "load", weights: byId("weights").textContent, checkpoint: data.checkpoint,
+  tokenizer: data.tokenizer, classes: data.classes, alignment: data.alignment, characters: data.characters }, open);
