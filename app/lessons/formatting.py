@@ -6,6 +6,11 @@ from headlight.app.wording import formats
 
 
 def percent(share: float) -> str:
+    """Whole percents; what only rounds to all or nothing is not called so."""
+    if 1e-6 < share < 0.005:
+        return "less than 1%"
+    if 0.995 < share < 1 - 1e-6:
+        return "more than 99%"
     return formats.percent(share).replace("\u202f", "")
 
 

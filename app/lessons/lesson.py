@@ -8,6 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from headlight.app.lessons.lesson_file import (
     LessonError,
     LessonText,
@@ -17,8 +19,8 @@ from headlight.app.lessons.lesson_file import (
 )
 from headlight.app.lessons.question import DO, FIND, READ, Draw, Question
 from headlight.app.lessons.sentence_run import NamedHead, NoQuestion, SentenceRun
-from headlight.app.lessons.types import TYPES
-from headlight.app.lessons.types.attention import crossings
+from headlight.app.lessons.question_types import TYPES
+from headlight.app.lessons.question_types.attention import crossings
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Beam
 from headlight.model.pretrained.weights import CannotLoad
@@ -96,7 +98,23 @@ class Step:
                 raise NoQuestion(f"This model has no head with the name “{self._view['head']}”.")
             site = run.base.kinds[head.kind][head.layer]
             settings |= {"kind": head.kind, "layer": site.layer + 1, "head": head.head + 1}
+        if self.kind == FIND:
+            kind, layer, head = self._unfitting(run)
+            layer = run.base.kinds[kind][layer].layer
+            settings |= {"kind": kind, "layer": layer + 1, "head": head + 1}
         return settings
+
+    def _unfitting(self, run: SentenceRun) -> tuple[str, int, int]:
+        """The first head that is not to be found, so that opening the step gives nothing away."""
+        fitting, own = self._draw(run, 0).answer, self.source.keys.get("view", {})
+        return next(
+            (kind, layer, head)
+            for kind, weights in run.base.attention.items()
+            for layer, head in np.ndindex(weights.shape[:2])
+            if (kind, layer, head) not in fitting
+            and own.get("kind", kind) == kind
+            and own.get("layer", layer + 1) == layer + 1
+        )
 
     def question(self, run: SentenceRun, seed: int = 0) -> Question:
         """The question, drawn from a seed, with its texts filled; of a step to read without an
@@ -166,6 +184,20 @@ class Step:
 
             return PLACEHOLDER.sub(value, text)
 
+        if self.source.keys.get("type") == "statement":  # its choices are texts of the file
+            question = replace(
+                question,
+                answer=fill(question.answer, "options", given),
+                choices=tuple(fill(choice, "options", given) for choice in question.choices),
+                misconceptions=tuple(
+                    replace(
+                        m,
+                        name=fill(m.name, "options", given),
+                        answer=fill(m.answer, "options", given),
+                    )
+                    for m in question.misconceptions
+                ),
+            )
         parts = self.source.parts
         after = [parts[name] for name in ("Reveal",) if name in parts]
         return replace(

@@ -11,11 +11,11 @@ import yaml
 
 from headlight.app.lessons.question import DO, FIND, KINDS, READ
 from headlight.app.lessons.sentence_run import HEADS, WORDS
-from headlight.app.lessons.types import TYPES
-from headlight.app.lessons.types.acts import UNTIL
-from headlight.app.lessons.types.decoding import WithoutType
-from headlight.app.lessons.types.masks import MASKS
-from headlight.app.lessons.types.statements import ABOUT, conditions_of
+from headlight.app.lessons.question_types import TYPES
+from headlight.app.lessons.question_types.acts import UNTIL
+from headlight.app.lessons.question_types.decoding import WithoutType
+from headlight.app.lessons.question_types.masks import MASKS
+from headlight.app.lessons.question_types.statements import ABOUT, conditions_of
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.model.analysis.head_metrics import RULES
@@ -187,7 +187,7 @@ class _Reader:
             elif key == "head":
                 self.known(value, HEADS, line, "head")
             elif key == "rows":
-                self.known(value, ["read"], line, "way to label rows")
+                self.known(value, ["read", "followed"], line, "way to label rows")
             elif key in ("model", "sentence"):
                 self.is_text(value, line, f"“{key}”")
             elif key in SETTINGS and not SETTINGS[key].could_be(value):

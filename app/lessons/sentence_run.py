@@ -359,7 +359,10 @@ class Rows:
         if not (is_word(self.queries, i) and is_word(self.queries, i + 1)):
             return False
         partners = self.run.partner.get(i), self.run.partner.get(i + 1)
-        if None in partners or partners[0] == partners[1]:
+        # A word with two partners, such as an article that takes its gender from the noun, is no
+        # clear case.
+        sources = list(self.run.partner.values())
+        if any(partner is None or sources.count(partner) > 1 for partner in partners):
             return False
         heads = (self.run.head(f"aligns the word {word}") for word in ("read", "predicted"))
         return all(

@@ -6,6 +6,7 @@ An act is a mapping of settings by their key, as in a permalink: `changes`, `cau
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,9 +18,9 @@ from headlight.app.lessons.sentence_run import (
     Rows,
     SentenceRun,
 )
-from headlight.app.lessons.types.attention import row_values
-from headlight.app.lessons.types.decoding import best_clue
-from headlight.app.lessons.types.statements import (
+from headlight.app.lessons.question_types.attention import row_values
+from headlight.app.lessons.question_types.decoding import best_clue
+from headlight.app.lessons.question_types.statements import (
     SAME_LOGIT,
     ThreeWords,
     moved_by_last_word,
@@ -217,11 +218,16 @@ def _another_token(draw: Draw) -> Condition:
         raise NoQuestion("This model writes no translation.")
     greedy = run.generation()
     ranked = np.argsort(-greedy.probabilities, axis=1, kind="stable")
-    seconds = [float(greedy.probabilities[i, ranked[i, 1]]) for i in range(len(ranked) - 1)]
-    if not seconds:
-        raise NoQuestion("The model writes nothing here. Try another sentence.")
-    i = int(np.argmax(seconds))
-    beginning = (*greedy.path[:i], int(ranked[i, 1]))
+    steps = sorted(range(len(ranked) - 1), key=lambda i: -greedy.probabilities[i, ranked[i, 1]])
+    beginnings = ((*greedy.path[:i], int(ranked[i, 1])) for i in steps)
+
+    def differs(beginning):
+        return run.generation(Greedy(), beginning).tokens != greedy.tokens
+
+    # Another token can lead to the same text, cut into other pieces.
+    beginning = next(filter(differs, beginnings), None)
+    if beginning is None:
+        raise NoQuestion("The model is too sure of this sentence. Try another one.")
 
     def met(act):
         begins = beginning_of(act)
@@ -270,7 +276,7 @@ class ActType(QuestionType):
     """Something to do to the live model."""
 
     name = "act"
-    asks = {"": DO}
+    asks: ClassVar = {"": DO}
 
     def draw(self, draw: Draw) -> Question:
         condition = UNTIL[draw.keys["until"]](draw)
@@ -290,7 +296,7 @@ class ReadType(QuestionType):
     """Nothing to answer; only placeholders to fill."""
 
     name = "read"
-    asks = {"": "read"}
+    asks: ClassVar = {"": "read"}
 
     def draw(self, draw: Draw) -> Question:
         run, view = draw.run, draw.keys.get("view", {})
@@ -306,7 +312,7 @@ class ReadType(QuestionType):
             "sum in full": " + ".join(terms) + f" = {weights @ values:.2f}",
         }
         if "row" in draw.keys:
-            i, _, of_row, shown = _row_of(draw)
+            _, _, of_row, shown = _row_of(draw)
             given |= of_row | shown
         if changes := view.get("changes"):
             given["written"] = text(run.written(changes))

@@ -1,5 +1,7 @@
 """Questions about rows, columns and heads of attention."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from headlight.app.lessons.formatting import percent
@@ -60,13 +62,13 @@ class RowType(QuestionType):
     """The largest weight of a row or a column, and what a row predicts."""
 
     name = "row"
-    asks = {
+    asks: ClassVar = {
         "largest key": CHOOSE,
         "largest row": CHOOSE,
         "predicted token": CHOOSE,
         "most crossings": CHOOSE,
     }
-    sentences = {
+    sentences: ClassVar = {
         "row for column": "You read down a column. A row shows what *{row}* attends to.",
         "column for row": "You read along a row. A column shows what attends to *{column}*.",
         "next row": "That is what the next row attends to. Stay in the row of *{row}*.",
@@ -199,13 +201,13 @@ class SharesType(QuestionType):
     """A row to paint, and that a row adds up to 1."""
 
     name = "shares"
-    asks = {
+    asks: ClassVar = {
         "paint": PAINT,
         "covered weight": NUMBER,
         "weight after hiding": NUMBER,
         "only key": NUMBER,
     }
-    sentences = {
+    sentences: ClassVar = {
         "one share of all": "You shared evenly. Attention need not.",
         "half for the first": "There is no second column to share with.",
         "the rest": "That is what the others have together. The covered one is what is left.",
@@ -303,8 +305,8 @@ class NamedHeadType(QuestionType):
     """A head with a named pattern, to select, or to choose among four."""
 
     name = "named head"
-    asks = {"find": FIND, "which": CHOOSE}
-    sentences = {
+    asks: ClassVar = {"find": FIND, "which": CHOOSE}
+    sentences: ClassVar = {
         "next token": "The line lies above the diagonal: this head attends to the token *after*.",
         "previous token": "The line lies below the diagonal: this head attends to the token "
         "*before*.",

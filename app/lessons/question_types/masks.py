@@ -1,5 +1,7 @@
 """Questions about masks (section 3.2.3). True means: may attend."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from headlight.app.lessons.formatting import number
@@ -14,7 +16,7 @@ from headlight.app.lessons.question import (
     choices_of,
 )
 from headlight.app.lessons.sentence_run import NoQuestion
-from headlight.app.lessons.types.attention import row_values
+from headlight.app.lessons.question_types.attention import row_values
 
 MASKS = ("causal", "padding", "window")
 
@@ -38,13 +40,13 @@ class MaskType(QuestionType):
     """A mask to paint, or its squares to count."""
 
     name = "mask"
-    asks = {
+    asks: ClassVar = {
         "paint": PAINT,
         "allowed in a row": NUMBER,
         "allowed in all": NUMBER,
         "row as booleans": CHOOSE,
     }
-    sentences = {
+    sentences: ClassVar = {
         "True for False": "That is what is forbidden. Here True means: may attend.",
         "rows for columns": "You exchanged rows and columns. A row is the token that attends.",
         "without the diagonal": "A token may attend to itself: the diagonal is allowed.",

@@ -1,6 +1,7 @@
 """Questions about what a model writes: the next token, and the text without a part of it."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,8 +16,8 @@ from headlight.app.lessons.question import (
     choices_of,
 )
 from headlight.app.lessons.sentence_run import END, NoQuestion, SentenceRun, is_word, names_of
-from headlight.app.lessons.types.arithmetic import MOST_DRAWS, apart
-from headlight.app.lessons.types.attention import row_values
+from headlight.app.lessons.question_types.arithmetic import MOST_DRAWS, apart
+from headlight.app.lessons.question_types.attention import row_values
 from headlight.model.analysis.head_metrics import total_variation
 from headlight.model.decoding.generate import Beam
 
@@ -25,7 +26,7 @@ class NextTokenType(QuestionType):
     """Which token greedy decoding, beam search or sampling takes next (section 6.1)."""
 
     name = "next token"
-    asks = {
+    asks: ClassVar = {
         "greedy": CHOOSE,
         "greedy or beam": CHOOSE,
         "product": NUMBER,
@@ -33,7 +34,7 @@ class NextTokenType(QuestionType):
         "candidates": NUMBER,
         "kept by top p": NUMBER,
     }
-    sentences = {
+    sentences: ClassVar = {
         "one back": "That is already written.",
         "off by one": "One step too far.",
         "greedy looks ahead": "Greedy takes the best token at each step. The whole can still be "
@@ -216,11 +217,12 @@ class WithoutType(QuestionType):
     """What a model writes, and what its tokens lose, without a part of it."""
 
     name = "without"
-    asks = dict.fromkeys(("written", "still right", "most needed", "agreement"), CHOOSE)
-    sentences = {
+    asks: ClassVar = dict.fromkeys(("written", "still right", "most needed", "agreement"), CHOOSE)
+    sentences: ClassVar = {
         "attention is importance": "That word has most attention. Hiding it costs less.",
         "always agree": "Attention often names the needed word, but not for each token.",
         "a clear head is needed": "You expected the word to vanish. Other heads still pass it on.",
+        "the key is needed": "You expected the word to vanish. The rest still suggests it.",
         "nothing is needed": "You expected the word to stay. Here too much is gone.",
         "others stand in": "Often true. Here no other head does this work.",
         "same place": "You followed the position.",
@@ -291,10 +293,13 @@ class WithoutType(QuestionType):
             if other in changes
         }
         answer, as_trained = texts[name], text(run.written())
-        # What is expected wrongly: that the word vanishes, or that nothing changes.
-        vanishes = texts.get("key hidden" if name != "key hidden" else "key and clue hidden")
-        answers = {"a clear head is needed": vanishes} if answer == as_trained else {}
-        if answer != as_trained:
+        token = run.tgt[i + (head.shift if name != "key hidden" else 0)]
+        stays = token in run.written(changes[name])
+        if name == "key hidden":
+            answers = {"the key is needed": texts.get("key and clue hidden")} if stays else {}
+        else:
+            answers = {"a clear head is needed": texts.get("key hidden")} if stays else {}
+        if not stays:
             answers["nothing is needed"] = as_trained
         trace = run.trace(changes[name])
         if name == "key hidden":

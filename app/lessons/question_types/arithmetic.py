@@ -3,6 +3,8 @@
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,7 +25,7 @@ from headlight.app.lessons.question import (
     choices_of,
 )
 from headlight.app.lessons.sentence_run import NoQuestion
-from headlight.app.lessons.types.attention import row_values
+from headlight.app.lessons.question_types.attention import row_values
 
 MOST_DRAWS = 10_000
 
@@ -31,21 +33,21 @@ MOST_DRAWS = 10_000
 def apart(answers: Iterable[float], tolerance: float) -> bool:
     """Whether no two answers are within twice the tolerance of each other."""
     ordered = sorted(answers)
-    return all(y - x > 2 * tolerance + 1e-9 for x, y in zip(ordered, ordered[1:], strict=False))
+    return all(y - x > 2 * tolerance + 1e-9 for x, y in pairwise(ordered))
 
 
 class ScoreType(QuestionType):
     """Dot products and scores (section 3.2.1, equation 1)."""
 
     name = "score"
-    asks = {
+    asks: ClassVar = {
         "dot product": NUMBER,
         "scaled": NUMBER,
         "best key": CHOOSE,
         "typical size": NUMBER,
         "of the head": NUMBER,
     }
-    sentences = {
+    sentences: ClassVar = {
         "√d left out": "That is the dot product. Divide it by √d.",
         "divided by d": "You divided by d. It is the square root of d.",
         "√d_model": "You took the size of a whole token. A head's own d counts.",
@@ -180,8 +182,10 @@ class SoftmaxType(QuestionType):
     """From scores to weights, and the mixture of values (section 3.2.1)."""
 
     name = "softmax"
-    asks = dict.fromkeys(("weight", "masked", "temperature", "ratio", "mix", "table"), NUMBER)
-    sentences = {
+    asks: ClassVar = dict.fromkeys(
+        ("weight", "masked", "temperature", "ratio", "mix", "table"), NUMBER
+    )
+    sentences: ClassVar = {
         "no exponential": "You shared out the scores themselves. First raise e to each.",
         "not divided": "That is the power. Divide by the sum of all of them.",
         "over the largest": "Divide by the sum, not by the largest.",
@@ -357,12 +361,12 @@ class ShapeType(QuestionType):
     """Shapes through a block (section 3.2.2)."""
 
     name = "shape"
-    asks = {
+    asks: ClassVar = {
         "d_head": NUMBER,
         "scores of one head": CHOOSE,
         "cross-attention scores": CHOOSE,
     }
-    sentences = {
+    sentences: ClassVar = {
         "rows for columns": "Transposed: rows are queries, columns are keys.",
         "d_head for keys": "That is the shape of the queries. Their products with keys leave "
         "(query, key).",
@@ -434,8 +438,8 @@ class PositionType(QuestionType):
     """Sinusoidal positions (section 3.5)."""
 
     name = "position"
-    asks = {"entry": NUMBER, "most alike": CHOOSE}
-    sentences = {
+    asks: ClassVar = {"entry": NUMBER, "most alike": CHOOSE}
+    sentences: ClassVar = {
         "sine and cosine swapped": "Even dimensions are sine, odd ones cosine.",
         "off by one": "Positions count from 0.",
         "own wavelength": "Both dimensions of a pair share one wavelength.",

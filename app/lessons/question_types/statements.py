@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from headlight.app.lessons.question import (
     Veil,
 )
 from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun, is_word
-from headlight.app.lessons.types.attention import row_values
+from headlight.app.lessons.question_types.attention import row_values
 from headlight.model.decoding.generate import Beam
 from headlight.model.masks import Masks
 
@@ -264,7 +265,7 @@ class StatementType(QuestionType):
     """Written statements, each with the conditions that make it true."""
 
     name = "statement"
-    asks = {"": CHOOSE}
+    asks: ClassVar = {"": CHOOSE}
 
     def draw(self, draw: Draw) -> Question:
         facts, of_translation, _ = ABOUT[draw.keys.get("about", "")]
