@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from headlight.app.lessons.lesson import CannotFill, Lesson, Load, Step
+from headlight.app.lessons.lesson import CannotFill, LiveLesson, Load, Step
 from headlight.app.lessons.question import READ, Question
 from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
 from headlight.model.checkpoint import parameters_sha256
@@ -27,7 +27,7 @@ class CannotCount(ValueError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class GivenAnswer:
     """An answer to one step. `shown`: Show me was pressed, so it does not count."""
 
     step: int
@@ -67,11 +67,11 @@ def asked(question: Question) -> str:
 
 def answer_of(
     step: Step, run: SentenceRun, session: int, answer: Any, attempt: int = 1, shown: bool = False
-) -> Answer:
+) -> GivenAnswer:
     """An answer as the file keeps it."""
     question = step.question(run, seed_of(session, step.lesson.name, step.number, attempt))
     plain = answer.tolist() if isinstance(answer, np.ndarray) else answer
-    return Answer(step.number, attempt, run.name, run.sentence, asked(question), plain, shown)
+    return GivenAnswer(step.number, attempt, run.name, run.sentence, asked(question), plain, shown)
 
 
 def weights_of(run: SentenceRun) -> str:
@@ -82,9 +82,9 @@ def weights_of(run: SentenceRun) -> str:
 def to_json(
     student: str,
     session: int,
-    lesson: Lesson,
+    lesson: LiveLesson,
     weights: Mapping[str, str],
-    answers: Iterable[Answer],
+    answers: Iterable[GivenAnswer],
 ) -> str:
     """The file of answers. `weights`: model → `weights_of`."""
     content = {
@@ -154,7 +154,7 @@ def _has_types(content: Mapping) -> bool:
 class Marker:
     """Marks files of answers to some lessons. `load` gives a model by its name."""
 
-    def __init__(self, lessons: Iterable[Lesson], load: Load):
+    def __init__(self, lessons: Iterable[LiveLesson], load: Load):
         self.lessons, self.load = {lesson.name: lesson for lesson in lessons}, load
         self._runs: dict[tuple[str, str], SentenceRun] = {}
 
@@ -166,7 +166,7 @@ class Marker:
             raise CannotCount(f"There is no lesson “{content['lesson'][:60]}” here.")
         first: dict[int, tuple] = {}
         for raw in content["answers"]:
-            answer = Answer(**raw)
+            answer = GivenAnswer(**raw)
             mark = self._mark(lesson, content, answer)
             if answer.attempt == 1 and answer.step in first:
                 raise CannotCount(f"Step {answer.step} is answered twice at the first attempt.")
@@ -185,12 +185,12 @@ class Marker:
             tuple(mark.misconception for mark in marks if mark.misconception),
         )
 
-    def _mark(self, lesson: Lesson, content: Mapping, answer: Answer):
+    def _mark(self, lesson: LiveLesson, content: Mapping, answer: GivenAnswer):
         if not 1 <= answer.step <= len(lesson.steps) or answer.attempt < 1:
             raise CannotCount(f"The lesson has no step {answer.step}.")
         step = lesson.steps[answer.step - 1]
         if step.kind == READ:
-            raise CannotCount(f"Step {answer.step} asks nothing.")
+            raise CannotCount(f"Step {answer.step} is no question.")
         run = self._run(lesson, step, answer)
         if content["weights"].get(answer.model) != weights_of(run):
             raise CannotCount(f"Step {answer.step} was answered on other weights of {run.name}.")
@@ -206,7 +206,7 @@ class Marker:
         except (ValueError, TypeError) as error:
             raise CannotCount(f"Step {answer.step} holds no answer: {error}") from None
 
-    def _run(self, lesson: Lesson, step: Step, answer: Answer) -> SentenceRun:
+    def _run(self, lesson: LiveLesson, step: Step, answer: GivenAnswer) -> SentenceRun:
         key = answer.model, answer.sentence
         if key in self._runs:
             return self._runs[key]

@@ -18,9 +18,9 @@ from headlight.app.lessons.lesson_file import (
     read_lesson,
 )
 from headlight.app.lessons.question import DO, FIND, READ, Draw, Question
-from headlight.app.lessons.sentence_run import NamedHead, NoQuestion, SentenceRun
 from headlight.app.lessons.question_types import TYPES
 from headlight.app.lessons.question_types.attention import crossings
+from headlight.app.lessons.sentence_run import NamedHead, NoQuestion, SentenceRun
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Beam
 from headlight.model.pretrained.weights import CannotLoad
@@ -43,7 +43,7 @@ class CannotFill(ValueError):
 class Step:
     """One step of a lesson. `number` counts from 1."""
 
-    lesson: "Lesson"
+    lesson: "LiveLesson"
     number: int
     source: StepText
 
@@ -213,7 +213,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Lesson:
+class LiveLesson:
     """A lesson of a file."""
 
     source: LessonText
@@ -311,12 +311,12 @@ def _meets(run: SentenceRun, need: str) -> bool:
     return run.head(need.removeprefix("a head that ")) is not None
 
 
-def load_lesson(file: Path) -> Lesson:
+def load_lesson(file: Path) -> LiveLesson:
     """Raises LessonError."""
-    return Lesson(read_lesson(file))
+    return LiveLesson(read_lesson(file))
 
 
-def load_folder(folder: Path = SHIPPED) -> tuple[list[Lesson], list[LessonError]]:
+def load_folder(folder: Path = SHIPPED) -> tuple[list[LiveLesson], list[LessonError]]:
     """The lessons of a folder in the order of their names, and what is wrong with the others."""
     lessons, errors = [], []
     for file in sorted(folder.glob("*.md")):

@@ -10,12 +10,12 @@ from typing import Any
 import yaml
 
 from headlight.app.lessons.question import DO, FIND, KINDS, READ
-from headlight.app.lessons.sentence_run import HEADS, WORDS
 from headlight.app.lessons.question_types import TYPES
 from headlight.app.lessons.question_types.acts import UNTIL
 from headlight.app.lessons.question_types.decoding import WithoutType
 from headlight.app.lessons.question_types.masks import MASKS
 from headlight.app.lessons.question_types.statements import ABOUT, conditions_of
+from headlight.app.lessons.sentence_run import HEADS, WORDS
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.model.analysis.head_metrics import RULES

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from headlight.app.lessons.sentence_run import NamedHead, NoQuestion, Rows, SentenceRun
+from headlight.app.lessons.sentence_run import HeadRows, NamedHead, NoQuestion, SentenceRun
 
 CHOOSE, NUMBER, PAINT, DO, FIND, READ = "choose", "number", "paint", "do", "find", "read"
 KINDS = (READ, CHOOSE, NUMBER, PAINT, DO, FIND)
@@ -266,9 +266,9 @@ class Draw:
             raise NoQuestion("This model has no such head.")
         return self.head
 
-    def rows(self) -> Rows:
+    def rows(self) -> HeadRows:
         return self.run.once(
-            ("rows", self.of_head, self.used), lambda: Rows(self.run, self.of_head, self.used)
+            ("rows", self.of_head, self.used), lambda: HeadRows(self.run, self.of_head, self.used)
         )
 
     def row(self, fits: Callable[[int], bool] = lambda row: True) -> int:

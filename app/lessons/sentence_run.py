@@ -157,7 +157,7 @@ class SentenceRun:
             found["source language"], found["target language"] = names
         if alignment := self.checkpoint.alignment:
             found["agreement"] = f"{alignment.together:.0%}"
-            found["looking ahead"] = str(int((alignment.shifts == PREDICTED).sum()))
+            found["heads that predict"] = str(int((alignment.shifts == PREDICTED).sum()))
             found["heads in cross"] = str(alignment.shifts.size)
         return found
 
@@ -296,10 +296,10 @@ def names_of(tokens: Sequence[str]) -> list[str]:
     ]
 
 
-# Rows by what they show
+# HeadRows by what they show
 
 
-class Rows:
+class HeadRows:
     """The rows of one head, and which of them a selector such as `sharp, new` fits."""
 
     def __init__(self, run: SentenceRun, head: NamedHead, used: Collection[int] = ()):
@@ -398,19 +398,19 @@ class Rows:
 
 
 # Cheap words come first in lessons: `vital` and the like take passes.
-WORDS: dict[str, Callable[[Rows, int], bool]] = {
+WORDS: dict[str, Callable[[HeadRows, int], bool]] = {
     "any": lambda rows, i: True,
     "late": lambda rows, i: True,
     "first": lambda rows, i: i == 0,
     "word": lambda rows, i: is_word(rows.queries, i),
     "new": lambda rows, i: i not in rows.used,
-    "sharp": Rows.sharp,
-    "spread": Rows.spread,
-    "sink": Rows.sink,
-    "crossing": Rows.crossing,
-    "repeated": Rows.repeated,
-    "clearest": Rows.clearest,
-    "two words": Rows.two_words,
-    "vital": Rows.vital,
-    "written without its key": Rows.written_without_its_key,
+    "sharp": HeadRows.sharp,
+    "spread": HeadRows.spread,
+    "sink": HeadRows.sink,
+    "crossing": HeadRows.crossing,
+    "repeated": HeadRows.repeated,
+    "clearest": HeadRows.clearest,
+    "two words": HeadRows.two_words,
+    "vital": HeadRows.vital,
+    "written without its key": HeadRows.written_without_its_key,
 }

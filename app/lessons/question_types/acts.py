@@ -12,20 +12,20 @@ import numpy as np
 
 from headlight.app.lessons.formatting import change, fine_percent, text
 from headlight.app.lessons.question import DO, Draw, Question, QuestionType
-from headlight.app.lessons.sentence_run import (
-    NamedHead,
-    NoQuestion,
-    Rows,
-    SentenceRun,
-)
 from headlight.app.lessons.question_types.attention import row_values
 from headlight.app.lessons.question_types.decoding import best_clue
 from headlight.app.lessons.question_types.statements import (
     SAME_LOGIT,
-    ThreeWords,
+    ThreeVectors,
     moved_by_last_word,
     pad_length,
     softmax,
+)
+from headlight.app.lessons.sentence_run import (
+    HeadRows,
+    NamedHead,
+    NoQuestion,
+    SentenceRun,
 )
 from headlight.app.state.options import BEAM, GREEDY, SAMPLING
 from headlight.model.decoding.generate import Beam, Greedy, How, Sampling
@@ -109,18 +109,18 @@ def _hidden_in_head(draw: Draw) -> Condition:
 
 def _answer_below_0(draw: Draw) -> Condition:
     def met(act):
-        query = np.asarray(act.get("query", ThreeWords.query), dtype=np.float64)
+        query = np.asarray(act.get("query", ThreeVectors.query), dtype=np.float64)
         if query.shape != (2,) or not np.isfinite(query).all():
             return False
-        return bool(ThreeWords.weights(query) @ ThreeWords.values < 0)
+        return bool(ThreeVectors.weights(query) @ ThreeVectors.values < 0)
 
-    return Condition(met, {"query": ThreeWords.keys[2].tolist()}, {}, {})
+    return Condition(met, {"query": ThreeVectors.keys[2].tolist()}, {}, {})
 
 
 def steps_back(run: SentenceRun, head: NamedHead) -> int | None:
     """How many tokens back the first repeated row attends, if it is to the token after its earlier
     copy."""
-    rows = Rows(run, head)
+    rows = HeadRows(run, head)
     i = next((i for i in range(len(rows.queries)) if rows.repeated(i)), None)
     if i is None or rows.key(i) != rows.queries.index(rows.queries[i]) + 1:
         return None
@@ -300,14 +300,14 @@ class ReadType(QuestionType):
 
     def draw(self, draw: Draw) -> Question:
         run, view = draw.run, draw.keys.get("view", {})
-        weights = ThreeWords.weights(ThreeWords.query)
-        best, values = int(weights.argmax()), ThreeWords.values
+        weights = ThreeVectors.weights(ThreeVectors.query)
+        best, values = int(weights.argmax()), ThreeVectors.values
         terms = (f"{w:.2f} · {v:g}" if v >= 0 else f"{w:.2f} · (−{-v:g})"
                  for w, v in zip(weights, values, strict=True))  # fmt: skip
         given = {
             "query": "rollercoaster",
             "keys": "fun, exciting and boring",
-            "best key": ThreeWords.names[best],
+            "best key": ThreeVectors.names[best],
             "weight": f"{weights[best]:.0%}",
             "sum in full": " + ".join(terms) + f" = {weights @ values:.2f}",
         }

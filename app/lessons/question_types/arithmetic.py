@@ -24,8 +24,8 @@ from headlight.app.lessons.question import (
     Veil,
     choices_of,
 )
-from headlight.app.lessons.sentence_run import NoQuestion
 from headlight.app.lessons.question_types.attention import row_values
+from headlight.app.lessons.sentence_run import NoQuestion
 
 MOST_DRAWS = 10_000
 

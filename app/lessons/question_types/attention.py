@@ -73,7 +73,7 @@ class RowType(QuestionType):
         "column for row": "You read along a row. A column shows what attends to *{column}*.",
         "next row": "That is what the next row attends to. Stay in the row of *{row}*.",
         "next column": "That row attends most to the next column. Stay in that of *{column}*.",
-        "same place": "You followed the position. This head need not: look at the meaning.",
+        "same place": "You followed the position. This head need not: think of the meaning.",
         "read for predicted": "*{row}* is what this row has read. It predicts the token after it.",
         "one back": "You went back. A row predicts forward.",
     }

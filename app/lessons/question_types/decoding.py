@@ -15,9 +15,9 @@ from headlight.app.lessons.question import (
     Veil,
     choices_of,
 )
-from headlight.app.lessons.sentence_run import END, NoQuestion, SentenceRun, is_word, names_of
 from headlight.app.lessons.question_types.arithmetic import MOST_DRAWS, apart
 from headlight.app.lessons.question_types.attention import row_values
+from headlight.app.lessons.sentence_run import END, NoQuestion, SentenceRun, is_word, names_of
 from headlight.model.analysis.head_metrics import total_variation
 from headlight.model.decoding.generate import Beam
 
@@ -37,7 +37,7 @@ class NextTokenType(QuestionType):
     sentences: ClassVar = {
         "one back": "That is already written.",
         "off by one": "One step too far.",
-        "greedy looks ahead": "Greedy takes the best token at each step. The whole can still be "
+        "greedy plans ahead": "Greedy takes the best token at each step. The whole can still be "
         "worse.",
         "greedy's path": "That is greedy's text. Multiply along the other paths too.",
         "mean": "You took the mean. All three must happen: multiply.",
@@ -131,7 +131,7 @@ class NextTokenType(QuestionType):
                 "greedy total": fine_percent(math.exp(greedy.score)),
                 "beam total": fine_percent(math.exp(beam.score)),
             },
-            misconceptions=self.mistakes({"greedy looks ahead": texts[0]}, texts[1]),
+            misconceptions=self.mistakes({"greedy plans ahead": texts[0]}, texts[1]),
             veil=(Veil("decoding"),),
         )
 

@@ -15,8 +15,8 @@ from headlight.app.lessons.question import (
     Veil,
     choices_of,
 )
-from headlight.app.lessons.sentence_run import NoQuestion
 from headlight.app.lessons.question_types.attention import row_values
+from headlight.app.lessons.sentence_run import NoQuestion
 
 MASKS = ("causal", "padding", "window")
 

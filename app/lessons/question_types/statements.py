@@ -16,8 +16,8 @@ from headlight.app.lessons.question import (
     QuestionType,
     Veil,
 )
-from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun, is_word
 from headlight.app.lessons.question_types.attention import row_values
+from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun, is_word
 from headlight.model.decoding.generate import Beam
 from headlight.model.masks import Masks
 
@@ -31,7 +31,7 @@ def softmax(x: np.ndarray) -> np.ndarray:
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
-class ThreeWords:
+class ThreeVectors:
     """Attention as a dictionary of three words, as on the page Query–key–value: `rollercoaster`
     asks `fun`, `exciting` and `boring`."""
 
@@ -88,10 +88,10 @@ def _sums(draw: Draw) -> Facts:
 
 
 def _value_doubled(draw: Draw) -> Facts:
-    weights = ThreeWords.weights(ThreeWords.query)
-    best, doubled = int(weights.argmax()), ThreeWords.values.copy()
+    weights = ThreeVectors.weights(ThreeVectors.query)
+    best, doubled = int(weights.argmax()), ThreeVectors.values.copy()
     doubled[best] *= 2
-    before, after = float(weights @ ThreeWords.values), float(weights @ doubled)
+    before, after = float(weights @ ThreeVectors.values), float(weights @ doubled)
     moves = abs(after - before) > 0.01
     conditions = {
         "weights change": False,  # values do not enter the scores
@@ -100,7 +100,7 @@ def _value_doubled(draw: Draw) -> Facts:
         "answer stays": not moves,
     }
     shown = {"answer before": f"{before:.2f}", "answer after": f"{after:.2f}"}
-    return conditions, {"best key": ThreeWords.names[best]}, shown
+    return conditions, {"best key": ThreeVectors.names[best]}, shown
 
 
 def _plus_five(draw: Draw) -> Facts:
