@@ -168,7 +168,7 @@ class ScoreType(QuestionType):
             answer,
             tolerance=max(0.02 * abs(answer), 0.05),
             given=given
-            | {"key": rows.keys[rows.key(i)], "dot product": f"{dot:.1f}".replace("-", "−")},
+            | {"d_head": str(d_head), "key": rows.keys[rows.key(i)], "dot product": f"{dot:.1f}".replace("-", "−")},
             shown={"answer": f"{answer:.2f}".replace("-", "−")},
             misconceptions=self.mistakes(answers, answer),
             veil=(Veil("scores", *where),),
@@ -381,7 +381,9 @@ class ShapeType(QuestionType):
         run, config = draw.run, draw.run.checkpoint.model.config
         veil = (Veil("shapes"),)
         if draw.ask == "d_head":
-            answer = float(config.d_model // config.n_heads)
+            answer = float(next(iter(run.base.query.values())).shape[-1])
+            if answer * config.n_heads != config.d_model:
+                raise NoQuestion("The heads of this model do not divide d_model among them.")
             answers = {
                 "whole d_model": float(config.d_model),
                 "heads for size": float(config.n_heads),
