@@ -168,7 +168,11 @@ class ScoreType(QuestionType):
             answer,
             tolerance=max(0.02 * abs(answer), 0.05),
             given=given
-            | {"d_head": str(d_head), "key": rows.keys[rows.key(i)], "dot product": f"{dot:.1f}".replace("-", "−")},
+            | {
+                "d_head": str(d_head),
+                "key": rows.keys[rows.key(i)],
+                "dot product": f"{dot:.1f}".replace("-", "−"),
+            },
             shown={"answer": f"{answer:.2f}".replace("-", "−")},
             misconceptions=self.mistakes(answers, answer),
             veil=(Veil("scores", *where),),
@@ -448,7 +452,7 @@ class PositionType(QuestionType):
         "degrees": "The angle is in radians.",
         "farthest": "Alike means near: nearby positions turn by little.",
     }
-    D, D_ALIKE, TOLERANCE = 4, 32, 0.02
+    D, D_ALIKE, TOLERANCE, LEAST_LEAD = 4, 32, 0.02, 0.1
 
     def draw(self, draw: Draw) -> Question:
         return self._entry(draw) if draw.ask == "entry" else self._most_alike(draw)
@@ -480,19 +484,21 @@ class PositionType(QuestionType):
         )
 
     def _most_alike(self, draw: Draw) -> Question:
+        pairs = [(x, y) for x in range(5) for y in range(x)]
         for _ in range(MOST_DRAWS):
             positions = sorted(draw.rng.sample(range(40), 5))
-            gaps = sorted(np.diff(positions).tolist())
-            if gaps[0] < gaps[1] and gaps[0] <= 4:
+            table = np.array(
+                [[position_encoding(p, i, self.D_ALIKE) for i in range(self.D_ALIKE)]
+                 for p in positions]
+            )  # fmt: skip
+            products = {(x, y): float(table[x] @ table[y]) for x, y in pairs}
+            ranked = sorted(pairs, key=products.get, reverse=True)
+            nearest = min(pairs, key=lambda pair: positions[pair[0]] - positions[pair[1]])
+            # The fastest waves come round again, so that a pair further apart can be more alike.
+            lead = products[ranked[0]] - products[ranked[1]]
+            if ranked[0] == nearest and lead > self.LEAST_LEAD:
                 break
-        table = np.array(
-            [[position_encoding(p, i, self.D_ALIKE) for i in range(self.D_ALIKE)]
-             for p in positions]
-        )  # fmt: skip
-        pairs = [(x, y) for x in range(5) for y in range(x)]
-        products = {pair: float(table[pair[0]] @ table[pair[1]]) for pair in pairs}
         names = {(x, y): f"{positions[y]} and {positions[x]}" for x, y in pairs}
-        ranked = sorted(pairs, key=products.get, reverse=True)
         best = names[ranked[0]]
         answers = {"farthest": names[4, 0]}
         others = [names[pair] for pair in ranked[1:]]
