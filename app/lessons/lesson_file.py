@@ -278,7 +278,7 @@ class _Reader:
         for key in ("needs", "against"):
             for name in names_in(keys.get(key)):
                 names = NEEDS if key == "needs" else WithoutType.AGAINST
-                self.known(name, names, line_of(key), key)
+                self.known(name, names, line_of(key), {"needs": "need"}.get(key, key))
         if keys.get("ask") == "written" and not ("change" in keys and "against" in keys):
             raise self.error(line_of("ask"), "What is written needs “change” and “against”.")
         if "row" in keys and not (keys["row"] == "third" and keys.get("type") == "mask"):

@@ -54,15 +54,7 @@ Which is true?
 Rows do.
 """
 LINES = GOOD.splitlines()
-
-
-def line_of(text):
-    return next(i for i, line in enumerate(LINES, 1) if line.startswith(text))
-
-
-def after(text):
-    """The line of the front matter, or the step, that is wrong."""
-    return line_of(text)
+OPTIONS = "\n".join(LINES[31:37]) + "\n"
 
 
 BROKEN = [  # name, what is replaced, by what, the line that is named, a word of the sentence
@@ -91,7 +83,7 @@ BROKEN = [  # name, what is replaced, by what, the line that is named, a word of
     ("value of a setting", "{page: attention,", "{page: attention, layer: first,", 7, "layer"),
     ("unknown head", "best aligning", "best", 7, "best"),
     ("tab in YAML", "minutes: 5", "minutes:\t- 5", 3, "YAML"),
-    ("bracket left open", "best aligning}", "best aligning", 8, "YAML"),
+    ("bracket left open", "best aligning}", "best aligning", 7, "YAML"),
     ("alias", "minutes: 5", "minutes: *a", 3, "alias"),
     ("text before the steps", "# read: First", "Hello.\n\n# read: First", 10, "before"),
     ("no step", GOOD[GOOD.index("# read"):], "", 9, "no step"),
@@ -111,15 +103,16 @@ BROKEN = [  # name, what is replaced, by what, the line that is named, a word of
     ("part twice", "## Reveal\n\n*{key}*.", "## Hint\n\n*{key}*.", 26, "twice"),
     ("no reveal", "## Reveal\n\n*{key}*.", "", 15, "Reveal"),
     ("brace left open", "*{row}*", "*{row*", 20, "brace"),
-    ("one option", LINES[36] + "\n" + LINES[37] + "\n" + LINES[38] + "\n", "", 33, "2 to 5"),
-    ("no options", "options:", "about: four scores, each plus 5\noptions: none\nneeds:", 34, "list"),
-    ("option without condition", "    if: rows sum to 1\n", "", 33, "if"),
-    ("unknown condition", "if: rows sum to 1", "if: rows are long", 33, "rows are long"),
-    ("options alike", "Rows do not.\n", "Rows do.\n", 33, "same"),
-    ("no because", "    because: They do.\n", "", 33, "because"),
-    ("a step to do without until", "# choose: Second\ntype: row\nask: largest key", "# do: It\n", 15,
-     "until|text"),
-    ("a step to read that reveals", "Some **text** here.", "Some.\n\n## Reveal\n\nX", 10, "no hint"),
+    ("one option", OPTIONS[OPTIONS.index("  - say: Rows do not"):], "", 32, "2 to 5"),
+    ("no options", OPTIONS, "options: none\n", 32, "list"),
+    ("option without condition", "    if: rows sum to 1\n", "", 32, "if"),
+    ("unknown condition", "if: rows sum to 1", "if: rows are long", 32, "rows are long"),
+    ("options alike", "Rows do not.\n", "Rows do.\n", 32, "same"),
+    ("no because", "    because: They do.\n", "", 32, "because"),
+    ("a step to do without until", "# choose: Second\ntype: row\nask: largest key",
+     "# do: It\npoint: row", 15, "until"),
+    ("a step to read that reveals", "Some **text** here.", "Some.\n\n## Reveal\n\nX", 10,
+     "no hint"),
 ]  # fmt: skip
 
 
