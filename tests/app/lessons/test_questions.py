@@ -311,12 +311,15 @@ FORMS = [  # type, keys, head, kind, models, how the right answer is computed
     ("without", {"ask": "still right"}, "any", "decoder", ("induction",), still_right),
     ("without", {"ask": "most needed"}, "", "", TRANSLATORS, most_needed),
     ("next token", {"ask": "greedy"}, "", "", TRANSLATORS, next_greedy),
-    ("next token", {"ask": "greedy or beam"}, "", "", TRANSLATORS, greedy_or_beam),
+    ("next token", {"ask": "greedy or beam"}, "", "", ("en-de",), greedy_or_beam),
     ("next token", {"ask": "product"}, "", "", ALL, product),
     ("next token", {"ask": "best of a tree"}, "", "", ALL, tree),
     ("next token", {"ask": "candidates"}, "", "", ALL, candidates),
     ("next token", {"ask": "kept by top p"}, "", "", ALL, top_p),
 ]  # fmt: skip
+
+
+COSTLY = ("written", "most needed")  # many passes a question
 
 
 def verdicts(question, right):
@@ -355,6 +358,8 @@ def questions(count):
     asked, seed = 0, 0
     while asked < count:
         for form in FORMS:
+            if form[1]["ask"] in COSTLY and seed % 5:
+                continue
             asked += check(form, seed) is not None
         seed += 1
         assert seed < count
