@@ -11,7 +11,6 @@ import numpy as np
 
 from headlight.model.analysis import head_metrics
 from headlight.model.analysis.alignment import PREDICTED, READ, ordinary_words
-from headlight.model.analysis.attribution import ATTENTION, REMOVAL
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Beam, Generation, Greedy, How
 from headlight.model.masks import Masks
@@ -249,12 +248,23 @@ class SentenceRun:
     @cached_property
     def needed(self) -> list[Needed]:
         """For each token of the translation."""
-        run, found = self.checkpoint.run(self.sentence), []
-        for row, token in enumerate(run.texts[1].ids):
-            result = self.checkpoint.attribution(run, row, int(token))
-            values = result.values[ATTENTION], result.values[REMOVAL]
-            found.append(Needed(row, tuple(result.words), *values))
-        return found
+        spans = ordinary_words(self.base.src)
+        mean = self.base.attention["cross"].astype(np.float64).mean(axis=(0, 1))
+        # One pass per token gives the losses of all rows; those of a word's tokens are added, as
+        # on the page Attribution.
+        losses = np.array(
+            [
+                self.log_probabilities - self.trace(self.hide(column)).log_probabilities
+                for column in range(len(self.src))
+            ]
+        )
+        words = tuple(word for _, word in spans)
+
+        def by_word(of_tokens):
+            return np.array([of_tokens[start:stop].sum() for (start, stop), _ in spans])
+
+        rows = range(len(self.tgt) - 1) if words else ()
+        return [Needed(row, words, by_word(mean[row]), by_word(losses[:, row])) for row in rows]
 
     def right_repeats(self, changes: str = "") -> tuple[int, int]:
         """Of the tokens that an earlier copy determines: how many the model predicts, how many

@@ -351,7 +351,7 @@ class NamedHeadType(QuestionType):
                 veil=veil,
             )
         label = {h: f"{h[0]} layer {h[1] + 1} head {h[2] + 1}" for h in scores}
-        unlike = [h for h in sorted(scores) if scores[h].get(pattern, 0) <= self.CLEARLY_NOT]
+        unlike = [h for h in sorted(scores) if scores[h].get(pattern, 1) <= self.CLEARLY_NOT]
         if len(unlike) < 1:
             raise NoQuestion(f"On this sentence every head is a little like “{pattern}”.")
         right = label[draw.rng.choice(sorted(fits))]

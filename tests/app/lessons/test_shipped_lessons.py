@@ -17,6 +17,7 @@ from headlight.model.masks import Masks
 from tests.app.lessons import truth
 from tests.app.lessons.common import loaded, run_of
 from tests.app.lessons.test_lesson_files import GOOD
+from tests.conftest import ROOT
 
 LESSONS = {lesson.name: lesson for lesson in load_folder()[0]}
 STEPS = [(name, step.number) for name, lesson in LESSONS.items() for step in lesson.steps]
@@ -200,6 +201,12 @@ def test_a_placeholder_that_nothing_fills_is_refused(tmp_path):
     lesson = write(tmp_path, GOOD.replace("A hint.", "{luck}"))
     with pytest.raises(LessonError, match=r"own\.md:15: .*\{luck\} in the hint is filled by no"):
         lesson.open(loaded)
+
+
+def test_the_example_of_the_readme_works(tmp_path):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    lesson = write(tmp_path, re.search(r"```markdown\n(---\n.*?)```", readme, re.DOTALL)[1])
+    assert lesson.problem(lesson.open(loaded), loaded) is None
 
 
 def test_a_model_that_is_not_here(tmp_path):
