@@ -54,6 +54,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="headlight",
         usage="headlight [--port PORT] [--models DIR] [--serve [--replicas N]]\n"
+        "       headlight lessons check|report …\n"
         "       headlight COMMAND …",
         description="Starts the app, or runs a command.",
         epilog=_commands() if {"-h", "--help"} & {*arguments} else None,
