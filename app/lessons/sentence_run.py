@@ -19,6 +19,7 @@ from headlight.model.probing.trace import Trace
 LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
 END = "</s>"
 LEAST_AGREEMENT = 0.4  # of a head that is said to align, with the word that the model needs most
+MOST_RESULTS = 500  # of one run
 LEAST_INDUCTION = 0.5  # mean weight on the token after the earlier copy
 HEADS = (
     "any",
@@ -90,7 +91,10 @@ class SentenceRun:
 
     def once(self, key, compute: Callable):
         if key not in self._results:
-            self._results[key] = compute()
+            result = compute()
+            if len(self._results) >= MOST_RESULTS:  # the oldest makes room: acts have no end
+                self._results.pop(next(iter(self._results)))
+            self._results[key] = result
         return self._results[key]
 
     # Passes

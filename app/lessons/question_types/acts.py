@@ -231,7 +231,10 @@ def _another_token(draw: Draw) -> Condition:
 
     def met(act):
         begins = beginning_of(act)
-        return bool(begins) and begins != greedy.path[: len(begins)]
+        if not begins or begins == greedy.path[: len(begins)]:
+            return False
+        # Raises for ids that the vocabulary has not.
+        return run.generation(Greedy(), begins).path[: len(begins)] == begins
 
     shown = {"written": text(run.generation(Greedy(), beginning).tokens)}
     return Condition(met, {"beginning": "-".join(map(str, beginning))}, {}, shown)
@@ -284,7 +287,7 @@ class ActType(QuestionType):
         def done(act):
             try:
                 return condition.met(act)
-            except (TypeError, ValueError, OverflowError):
+            except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError):
                 return False  # an act that the model cannot do has done nothing
 
         return Question(

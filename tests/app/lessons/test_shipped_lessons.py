@@ -10,6 +10,7 @@ import pytest
 from headlight.app.lessons.lesson import LiveLesson, load_folder, load_lesson
 from headlight.app.lessons.lesson_file import LessonError
 from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, PAINT, READ
+from headlight.app.lessons.question_types.acts import UNTIL
 from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
@@ -158,6 +159,25 @@ def test_an_act_in_all_heads_is_no_act_in_one():
     scope, change = question.answer["changes"].split("=")
     assert not question.done({"changes": f"{scope.split('.')[0]}={change}"})
     assert question.done({"changes": f"{scope}={change}; encoder.1.1=off"})
+
+
+ACTS = (
+    {"changes": "cross.99.1=off"}, {"changes": 7}, {"pad_to": 10**9}, {"pad_to": "x"},
+    {"beginning": "999999999"}, {"beginning": "a-b"}, {"line": ""}, {"query": [1]},
+    {"query": ["a", "b"]}, {"how": "Sampling", "temperature": 0}, {"seed": None}, {"how": []},
+    {"how": "Sampling", "top_p": -1, "seed": 2**70}, {"how": "Beam search", "width": -1},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("until", sorted(UNTIL))
+def test_an_act_that_cannot_be_done_has_done_nothing(until):
+    step, run = step_of(steps_with(until=until)[0])
+    question = step.question(run)
+    for act in ACTS:
+        if until != "padded, masks on" or "pad_to" not in act:
+            assert not question.mark(act).right, act
+    with pytest.raises(ValueError, match="settings"):
+        question.mark("off")
 
 
 # Own sentences
