@@ -13,6 +13,8 @@ SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
 
 def main(arguments: Sequence[str] | None = None) -> int | None:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments[:1] == ["lessons"]:
+        return _lessons(arguments[1:])
     if arguments and not arguments[0].startswith("-"):
         from headlight.model import commands  # with PyTorch, which takes seconds
 
@@ -38,10 +40,21 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
         return 0
 
 
+def _lessons(arguments: list[str]) -> int:
+    """A program of its own, as the app is."""
+    import headlight
+
+    folders = [str(Path(headlight.__file__).parent), os.environ.get("PYTHONPATH")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
+    command = [sys.executable, "-P", "-m", "headlight.app.lessons", *arguments]
+    return subprocess.run(command, env=environment, check=False).returncode
+
+
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="headlight",
         usage="headlight [--port PORT] [--models DIR] [--serve [--replicas N]]\n"
+        "       headlight lessons check|report …\n"
         "       headlight COMMAND …",
         description="Starts the app, or runs a command.",
         epilog=_commands() if {"-h", "--help"} & {*arguments} else None,
