@@ -111,6 +111,11 @@ STYLE = f"""
   overflow-y: auto;
 }}
 .st-key-panel :is(p, li, label) {{ font-size: 0.88rem; }}
+.st-key-lesson_address {{ display: none; }}
+.st-key-lesson_region:has(.st-key-lesson_ways) {{
+  border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent);
+  padding-bottom: 0.6rem;
+}}
 .st-key-content {{ gap: 0.3rem; }}
 .st-key-walk_row :is(p, label, input, button) {{ font-size: {SMALL}; }}
 .st-key-at button {{ padding: 0.1rem 0.4rem; min-height: 0; }}

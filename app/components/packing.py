@@ -60,7 +60,8 @@ class GridOptions:
     that nobody attends to. `moved`: side → for each token by how much the changes move its
     log-probability, None where it has none. `acts`: whether rows and columns are tokens, on which
     one may act. `said`: what is said of the run while nothing is pointed at, in parts: a text, and
-    the HTML tag that it stands in, or ""."""
+    the HTML tag that it stands in, or "". `veil`: what is covered until a question is answered, as
+    lessons.question.Veil says it: rows and columns of heads, and with any the predictions."""
 
     focus: Mapping
     show: str
@@ -77,6 +78,7 @@ class GridOptions:
     moved: Mapping = field(default_factory=dict)
     acts: bool = False
     said: Sequence[tuple[str, str]] = ()
+    veil: Sequence[Mapping] = ()
     session: str = ""
     heard: int = 0
 

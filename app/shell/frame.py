@@ -20,6 +20,7 @@ class Frame:
     controls: DeltaGenerator
     finding: DeltaGenerator
     hero: DeltaGenerator
+    lesson: DeltaGenerator
     notices: DeltaGenerator
     explain: DeltaGenerator
     change: DeltaGenerator
@@ -30,11 +31,16 @@ _frame: ContextVar[Frame] = ContextVar("frame")
 
 
 @contextmanager
-def framed(controls: DeltaGenerator, body: DeltaGenerator) -> Iterator[Frame]:
-    """Makes the regions of a run; the page's own controls are in the bar, all others in `body`."""
+def framed(
+    controls: DeltaGenerator, body: DeltaGenerator, presented: bool = False
+) -> Iterator[Frame]:
+    """Makes the regions of a run; the page's own controls are in the bar, all others in `body`.
+    A lesson stands at the top of the panel, or, `presented`, where the finding is."""
     with body:
         content = st.container(key="content", gap="small")
         panel = st.container(key="panel", gap="small")
+    with content if presented else panel:
+        lesson = st.container(key="lesson_region", gap="xsmall")
     with content:
         finding, hero = st.container(key="finding"), st.container(key="hero", gap="small")
     with panel:
@@ -42,7 +48,7 @@ def framed(controls: DeltaGenerator, body: DeltaGenerator) -> Iterator[Frame]:
             st.container(key=key, gap="xsmall")
             for key in ("notices", "explain", "change", "numbers_panel")
         ]
-    frame = Frame(controls, finding, hero, *parts)
+    frame = Frame(controls, finding, hero, lesson, *parts)
     token = _frame.set(frame)
     try:
         yield frame

@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from headlight.app import theme
-from headlight.app.shell import errors, frame, page_row, panel
+from headlight.app.shell import errors, frame, lesson, page_row, panel, running_lesson
 from headlight.app.shell.effect import effect
 from headlight.app.shell.layout import row
 from headlight.app.shell.output import draw_not_finite
@@ -46,11 +46,17 @@ def draw(page: Page, run: Callable[[], None]) -> None:
             if session.is_new_to_browser("styled", True) and style:
                 time.sleep(theme.HEAD_START)
             with (
-                frame.framed(line.controls, body) as regions,
+                frame.framed(line.controls, body, session.values()["projector"]) as regions,
                 regions.hero,
                 errors.errors_as_messages(),
             ):
-                run()
+                running_lesson.settle()
+                with regions.lesson:
+                    lesson.draw(page)
+                if running_lesson.covers(page.key):
+                    st.info(lesson.covered(page), icon=":material/visibility_off:")
+                else:
+                    run()
         finally:
             with texts, errors.memory_errors_as_messages():
                 draw_texts()
@@ -60,7 +66,10 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                         if count := session.left_out():
                             st.info(notices.left_out(count))
                         draw_not_finite()
-                    if page.key != HOME and (parts := effect()):
+                        if page.key == HOME:
+                            lesson.draw_offer()
+                    veiled = bool(running_lesson.veils())
+                    if page.key != HOME and not veiled and (parts := effect()):
                         regions.finding.markdown(formats.as_markdown(parts))
                     with regions.change:
                         panel.draw_change(page)

@@ -2,10 +2,12 @@
 
 import { pixelColours } from "../shared/colours.js";
 import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
-import { cellUnder, cross, hatching, pixelSheet, pointIn, sized, writeTurned } from "../shared/heatmap.js";
+import {
+  cellUnder, cross, hatching, pixelSheet, pointIn, sized, veiled, writeTurned,
+} from "../shared/heatmap.js";
 import { minus, percent, signedPercent } from "../shared/numbers.js";
 import {
-  averaged, cellOf, holds, isFaded, joint, meanWeights, neighbour, paintTiles, placeOf, placesOf, rowOf,
+  averaged, cellOf, cover, holds, isCovered, isFaded, joint, meanWeights, neighbour, paintTiles, placeOf, placesOf, rowOf,
   select, tileAt, unpack, valueOf, visibleKeys, weightOf,
 } from "./cells.js";
 import { SelectedHead } from "./selected.js";
@@ -26,6 +28,7 @@ const GAP = 4;
 const CORNER = 12; // px
 const SCOPES = ["head", "layer", "kind"]; // of what is done to the selected head
 const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words
+const COVERED = " is covered until you have answered";
 const FADED = 0.15; // how much is left of a head that a filter leaves out
 
 /** Marks the upper right corner of a tile whose head is changed otherwise. */
@@ -166,6 +169,7 @@ export class Grid {
     if (!this.root || !this.data || !this.look) return;
     // The weights of another model come before its look, whose focus may be of a kind it lacks.
     if (!this.part(this.look.focus.kind)) return;
+    this.cover();
     const style = getComputedStyle(this.frame);
     this.font = parseFloat(style.fontSize);
     this.ink = style.color;
@@ -198,6 +202,16 @@ export class Grid {
     const room = (this.width - (beside - 1) * this.font) / beside - 1 - next;
     this.drawn = parts.map((part) => this.section(part, room, left));
     this.show();
+  }
+
+  /** Covers what a lesson asks for, before anything is drawn. */
+  cover() {
+    const veil = this.look.veil ?? [];
+    const asked = JSON.stringify(veil);
+    if (this.coveredOf?.[0] === this.data && this.coveredOf[1] === asked) return;
+    this.coveredOf = [this.data, asked];
+    cover(this.data.parts, this.data.sides, veil);
+    this.data.joint = this.toldOf = undefined; // made of the cells
   }
 
   /** The height that all tiles have where kinds stand above each other and all are in view. */
@@ -277,6 +291,9 @@ export class Grid {
       base.drawImage(sheet, head * part.columns, layer * part.rows, part.columns, part.rows,
         x, y, width, height);
       base.globalAlpha = 1;
+      for (const { tile: of, first, count } of part.veil ?? [])
+        if (of === tile) veiled(base, this.look.colour, x, y + (first * height) / part.rows, width,
+          (count * height) / part.rows);
       if (isFaded(part, this.look.off, tile)) cross(base, this.look.colour, x, y, width, height);
       if (isFaded(part, this.look.marked, tile)) corner(base, this.look.colour, x + width, y);
       if (order) {
@@ -728,6 +745,8 @@ export class Grid {
       const i = row.index / this.data.sides[row.side].every;
       const byte = this.byteAt(pointed);
       const start = [element("b", {}, this.name(tile)), ": ", this.label(row)];
+      if (isCovered(part, [tile.layer * part.heads + tile.head], i))
+        return [...start, COVERED, "."];
       if (!byte && part.signed)
         return [...start, " and ", this.label(column), ": masked, or in one of the two texts alone."];
       if (!byte) return [...start, " may not attend to ", this.label(column), "."];
@@ -753,6 +772,12 @@ export class Grid {
     ]) {
       const others = this.between(pointed.tokens, asQuery);
       if (!others) continue;
+      const of = this.part(focus.kind);
+      const places = asQuery ? placesOf(pointed.tokens, of.query, this.data.sides) : [...Array(of.rows).keys()];
+      if (places.some((row) => isCovered(of, averaged(of, this.look), row))) {
+        if (asQuery) parts.push(roles++ ? ";" : "", COVERED);
+        continue;
+      }
       const size = others.weights.map(Math.abs);
       const best = [...size.keys()].filter((i) => size[i] > 0.004)
         .sort((a, b) => size[b] - size[a]).slice(0, 3);
