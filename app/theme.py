@@ -112,6 +112,7 @@ STYLE = f"""
 }}
 .st-key-panel :is(p, li, label) {{ font-size: 0.88rem; }}
 .st-key-lesson_address {{ display: none; }}
+[class*="st-key-lesson_row"] button {{ justify-content: flex-start; }}
 .st-key-lesson_region:has(.st-key-lesson_ways) {{
   border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent);
   padding-bottom: 0.6rem;

@@ -68,6 +68,7 @@ class Question:
     tolerance  how far a number may be off; `share`: percent and fractions are read alike
     given      placeholders that the text and the hint may use; `shown`: the reveal alone
     done       of a `do`: whether an act, settings by their key, meets the condition
+    row        the row that it is about, to point at
     """
 
     kind: str
@@ -83,6 +84,7 @@ class Question:
     hint: str = ""
     reveal: str = ""
     done: Callable[[Mapping], bool] | None = None
+    row: int | None = None
 
     def mark(self, answer: Any) -> Mark:
         """Marks an answer: one of `choices`; a number or its text; a row or a mask; (kind, layer,

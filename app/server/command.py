@@ -21,17 +21,19 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl+C
         return commands.main(arguments)
     args = _parse(arguments)
-    models = ["--models", args.models] if args.models else []
+    folders = ["--models", args.models] if args.models else []
+    if args.lessons:
+        folders += ["--lessons", args.lessons]
     if args.serve:
         from headlight.app.server import serve
 
-        return serve.main(["--port", str(args.port), "--replicas", str(args.replicas), *models])
+        return serve.main(["--port", str(args.port), "--replicas", str(args.replicas), *folders])
     from headlight.app.server import ports
 
     ports.check(args.port)
     # Streamlit has no public function that starts it. -P: no file here is taken for a module.
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(SCRIPT)]
-    command += ["--server.port", str(args.port), "--", *models]
+    command += ["--server.port", str(args.port), "--", *folders]
     if os.name == "posix":  # in our place: whatever ends us ends Streamlit
         os.execv(sys.executable, command)
     try:
@@ -53,7 +55,7 @@ def _lessons(arguments: list[str]) -> int:
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="headlight",
-        usage="headlight [--port PORT] [--models DIR] [--serve [--replicas N]]\n"
+        usage="headlight [--port PORT] [--models DIR] [--lessons FOLDER] [--serve [--replicas N]]\n"
         "       headlight lessons check|report …\n"
         "       headlight COMMAND …",
         description="Starts the app, or runs a command.",
@@ -62,6 +64,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--port", type=int, default=8501)
     parser.add_argument("--models", metavar="DIR", help="a folder of models to offer as well")
+    parser.add_argument("--lessons", metavar="FOLDER", help="a folder of your own lessons")
     parser.add_argument("--serve", action="store_true", help="for a class: open to the network")
     parser.add_argument("--replicas", type=int, default=1, metavar="N",
                         help="with --serve: processes; more than one need nginx")  # fmt: skip

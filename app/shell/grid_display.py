@@ -51,9 +51,22 @@ def grid_options(model_view: ModelView, run: Run) -> GridOptions:
         acts=not (read_as.average or read_as.words) and chosen["special"] == "show",
         said=() if veils else _said(model_view, run),
         veil=[vars(veil) for veil in veils],
+        points_at=_points_at(),
         session=session.memo()["session"],
         heard=session.memo()["heard"],
     )
+
+
+def _points_at() -> dict:
+    """The query that the step of a lesson is about, if it is a row of the selected kind."""
+    row, kind = running_lesson.pointed_row(), session.focus().kind
+    if row is None or row[0] != kind:
+        return {}
+    structure = session.context().structure
+    title = {side.name: side.title for side in structure.sides}[
+        structure.kinds[kind][0].query_side
+    ]
+    return {"side": title, "index": row[1]}
 
 
 def _said(model_view: ModelView, run: Run) -> formats.Parts:

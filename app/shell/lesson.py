@@ -6,8 +6,9 @@ import streamlit as st
 from headlight.app.components.follow_link import follow_link
 from headlight.app.components.lesson_offer import lesson_offer
 from headlight.app.components.local_storage import local_storage
+from headlight.app.components.paint import paint
 from headlight.app.lessons import formatting
-from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, Mark
+from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, PAINT, Mark
 from headlight.app.shell import running_lesson
 from headlight.app.shell.running_lesson import Running
 from headlight.app.state import session, widgets
@@ -15,18 +16,18 @@ from headlight.app.state.messages import show_message
 from headlight.app.state.pages import EXPORT, PAGES, Page
 from headlight.app.wording import formats
 
+WRITTEN = CHOOSE, NUMBER, FIND  # kinds of question whose answer is said in words
 ADDRESS = "lesson", "step_of_lesson"
 COVERED = "Covered until you have answered the question of the lesson, or pressed *Show me*."
 NO_EXPORT = "Nothing can be exported while a question is open. Answer it, or press *Show me*."
 
 
 def draw(page: Page) -> None:
-    """The lesson that runs, or on the first page the offer of one."""
+    """The lesson that runs, if one does."""
     now, problem = running_lesson.running(), session.memo().get("lesson problem")
-    if session.values()["lesson"]:
-        with st.container(key="lesson_address"):  # hidden: the widgets write the address
-            for key in ADDRESS:
-                widgets.draw(key)
+    with st.container(key="lesson_address"):  # hidden; drawn always, or the address misses a start
+        for key in ADDRESS:
+            widgets.draw(key)
     if problem:
         show_message(problem, st.warning)
         st.button("Leave the lesson", on_click=running_lesson.leave, key="leave_lesson")
@@ -54,15 +55,14 @@ def draw_offer() -> None:
 def _draw_step(now: Running, page: Page) -> None:
     steps = now.lesson.steps
     st.caption(f"*{now.lesson.title}* · step {now.step.number} of {len(steps)}")
-    st.markdown(f"**{formats.escaped(now.step.title)}**")
+    if not session.values()["projector"]:
+        st.markdown(f"**{formats.escaped(now.step.title)}**")
     if now.problem:
         show_message(now.problem, st.info)
     else:
         st.markdown(now.question.text)
     _draw_place(now, page)
-    if now.is_open:
-        _draw_question(now)
-    elif now.given:
+    if now.given:
         _draw_feedback(now)
     is_over = now.step.number == len(steps) and not now.is_open
     if is_over:
@@ -70,7 +70,11 @@ def _draw_step(now: Running, page: Page) -> None:
             if text:
                 st.markdown(f"**{title}.** {text}")
         draw_download(now.lesson.name)
-    _draw_ways(now, is_over)
+    # In Present the answers stand beside one another, and the picture keeps its place.
+    with st.container(horizontal=session.values()["projector"], gap="small"):
+        if now.is_open:
+            _draw_question(now)
+        _draw_ways(now, is_over)
 
 
 def _draw_place(now: Running, page: Page) -> None:
@@ -101,6 +105,7 @@ def _draw_place(now: Running, page: Page) -> None:
 def _draw_question(now: Running) -> None:
     step = f"{now.lesson.name} {now.step.number} {now.attempt}"
     question = now.question
+    width = "content" if session.values()["projector"] else "stretch"
     if question.kind == CHOOSE:
         for i, choice in enumerate(question.choices):
             st.button(
@@ -108,7 +113,7 @@ def _draw_question(now: Running) -> None:
                 on_click=running_lesson.answer,
                 args=(choice,),
                 key=f"choice {i} {step}",
-                width="stretch",
+                width=width,
             )
     elif question.kind == NUMBER:
         box = f"number {step}"
@@ -126,10 +131,13 @@ def _draw_question(now: Running) -> None:
             on_click=running_lesson.answer,
             args=((focus.kind, focus.layer, focus.head),),
             key=f"find {step}",
-            width="stretch",
+            width=width,
         )
     elif question.kind == DO:
         st.caption("Waiting for you to do it.")
+    elif question.kind == PAINT:
+        labels, is_mask = _painted_on(now)
+        paint(f"paint {step}", labels, is_mask, on_painted=running_lesson.answer)
     if message := session.memo().pop("no answer", None):
         show_message(message, st.warning)
     with st.container(horizontal=True):
@@ -139,21 +147,42 @@ def _draw_question(now: Running) -> None:
         st.button("Show me", on_click=running_lesson.show, key="show_answer", type="tertiary")
 
 
+def _painted_on(now: Running) -> tuple[list[str], bool]:
+    """The labels of what is painted, and whether it is a mask."""
+    is_mask = now.question.answer.ndim == 2
+    if is_mask:
+        return [str(i + 1) for i in range(len(now.question.answer))], True
+    return list(now.run.keys(now.step.head(now.run))), False
+
+
 def _draw_feedback(now: Running) -> None:
     given, question = now.given, now.question
     try:
-        mark = question.mark(given.answer)
+        mark, mine = question.mark(given.answer), given.answer
     except (ValueError, TypeError):  # a browser may keep anything
-        mark = Mark(False, 0.0, "This answer cannot be read.")
+        mark, mine = Mark(False, 0.0, "This answer cannot be read."), None
+    if question.kind == PAINT:
+        labels, is_mask = _painted_on(now)
+        paint(
+            f"painted {now.step.number} {now.attempt}",
+            labels,
+            is_mask,
+            None if given.shown else mine,
+            question.answer.tolist(),
+        )
     if given.shown:
-        st.info(f"Shown: {_written(now, given.answer)}")
+        shown = f" The answer is {_written(now, question.answer)}." if question.kind in WRITTEN else ""
+        st.info(f"Shown, so it does not count.{shown}")
     elif mark.right:
         st.success(mark.sentence)
+    elif question.kind in WRITTEN:
+        why = "" if mark.sentence == "No." else f" {mark.sentence}"
+        said = f"You said {_written(now, mine)}. " if mine is not None else ""
+        st.error(f"{said}The answer is {_written(now, question.answer)}.{why}")
     else:
-        right = "" if question.kind == DO else f" The answer is {_written(now, question.answer)}."
-        st.error(f"You said {_written(now, given.answer)}. {mark.sentence}{right}")
+        st.error(mark.sentence)
     if question.reveal:
-        st.markdown(question.reveal_after(given.answer))
+        st.markdown(question.reveal_after(mine))
     if not mark.right or given.shown:
         st.button(
             "Ask me again",
@@ -178,9 +207,7 @@ def _written(now: Running, answer) -> str:
         sites = session.context().structure.kinds
         title = sites[kind][0].title if kind in sites else kind
         return f"{title}, layer {layer + 1}, head {head + 1}"
-    if question.kind == DO:
-        return ", ".join(f"{key}: {value}" for key, value in answer.items())
-    return "as below"
+    return ""
 
 
 def _draw_ways(now: Running, is_over: bool) -> None:

@@ -13,10 +13,17 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from headlight.app.lessons.answers import GivenAnswer, answer_of, seed_of, to_json, weights_of
+from headlight.app.lessons.answers import (
+    GivenAnswer,
+    answer_of,
+    read,
+    seed_of,
+    to_json,
+    weights_of,
+)
 from headlight.app.lessons.lesson import SHIPPED, LiveLesson, Step, load_folder
 from headlight.app.lessons.lesson_file import LessonError
-from headlight.app.lessons.question import DO, READ, Question, Veil
+from headlight.app.lessons.question import DO, FIND, READ, Question, Veil
 from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
 from headlight.app.state import catalog, session
 from headlight.app.state.pages import HOME, PAGES
@@ -69,6 +76,16 @@ class Running:
         return self.question is not None and self.step.kind != READ and self.given is None
 
     @property
+    def row(self) -> tuple[str, int] | None:
+        """The kind of attention and the row that the step is about."""
+        head = self.step.head(self.run)
+        if self.question is None or head is None:
+            return None
+        rows = [veil.place for veil in self.question.veil if veil.what == "row"]
+        row = rows[0] if rows else self.question.row
+        return None if row is None else (head.kind, row)
+
+    @property
     def page(self) -> str:
         return self.step.view(self.run)["page"]
 
@@ -88,7 +105,9 @@ def _loaded() -> tuple[dict[str, LiveLesson], list[LessonError]]:
     parser.add_argument("--lessons", type=Path, help="a folder of your own lessons")
     more = parser.parse_known_args(sys.argv[1:])[0].lessons
     lessons, errors = load_folder(SHIPPED)
-    if more:
+    if more and not more.is_dir():
+        errors.append(LessonError(more, 1, "There is no such folder."))
+    elif more:
         own, wrong = load_folder(more)
         lessons, errors = [*lessons, *own], [*errors, *wrong]
     return {lesson.name: lesson for lesson in lessons}, errors
@@ -208,6 +227,12 @@ def covers(page: str) -> bool:
     )
 
 
+def pointed_row() -> tuple[str, int] | None:
+    """The kind of attention and the row that the step is about, if its run is shown."""
+    now = running()
+    return now.row if now and not now.is_elsewhere else None
+
+
 def _as_in_the_step() -> dict[str, Any]:
     """The settings of the step that a run depends on."""
     now = running()
@@ -223,7 +248,21 @@ def _act() -> dict[str, Any]:
     with."""
     keys = ("changes", "pad_to", "line", *session.MASKS, *DECODED_WITH)
     values = session.values()
-    return {key: values[key] for key in keys if key in values and values[key] != _default(key)}
+    done = {key: values[key] for key in keys if key in values and values[key] != _default(key)}
+    if query := session.memo().get("query in the plane"):
+        done["query"] = query
+    return done
+
+
+def hear_query(query: list[float]) -> None:
+    """The query was dragged on the page Query, key, value. A callback."""
+    session.memo()["query in the plane"] = query
+
+
+def awaits_act() -> bool:
+    """Whether a step waits for something to be done."""
+    now = running()
+    return bool(now and now.is_open and now.step.kind == DO)
 
 
 DECODED_WITH = ("how", "width", "temperature", "top_k", "top_p", "seed", "beginning")
@@ -272,6 +311,7 @@ def show_view(step: Step, run: SentenceRun) -> None:
     notes = session.memo()
     notes["reads"] = wanted["model"]  # the sentence comes with the model
     notes.pop("target", None)
+    notes.pop("query in the plane", None)
     session.choose(**wanted)
 
 
@@ -330,9 +370,13 @@ def show() -> None:
     """Show me: the answer, which then does not count."""
     now = running()
     right = now.question.answer
-    if now.step.kind == "find":
-        right = sorted(right)[0]
+    if now.step.kind == FIND:
+        right = min(right)
     _answer(right, shown=True)
+    if now.step.kind == DO:  # see it in the picture
+        session.choose(**{key: value for key, value in right.items() if key in SETTINGS})
+        if "line" in right:
+            session.choose(source=right["line"])
 
 
 def ask_again() -> None:
@@ -418,14 +462,18 @@ def from_browser(text: str) -> None:
 
 
 def _read(state: Mapping) -> Progress:
-    answers = {str(k): [GivenAnswer(**a) for a in some] for k, some in state["answers"].items()}
-    weights = {str(k): {str(m): str(w) for m, w in s.items()} for k, s in state["weights"].items()}
+    """Raises ValueError and its like for what `to_browser` has not written."""
+    answers, weights = {}, {}
+    for name, lesson in lessons().items():
+        if given := [GivenAnswer(**answer) for answer in state["answers"].get(name, ())]:
+            content = read(to_json("", state["seed"], lesson, state["weights"][name], given))
+            answers[name], weights[name] = given, content["weights"]
     before = {
         key: value
         for key, value in state["before"].items()
         if key in SETTINGS and SETTINGS[key].address and SETTINGS[key].could_be(value)
     }
-    done = [str(name) for name in state["done"] if name in lessons()]
+    done = [name for name in lessons() if name in state["done"]]
     return Progress(int(state["seed"]), answers, weights, done, before)
 
 

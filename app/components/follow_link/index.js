@@ -1,6 +1,7 @@
-// The link may be drawn after this script has begun.
+// Not before the run has ended: what it chose must stand in the address, which the link takes along.
 
-const PATIENCE = 3000; // ms
+const PATIENCE = 10_000; // ms
+const SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]';
 
 export default function ({ data }) {
   const { key, count } = data;
@@ -9,8 +10,8 @@ export default function ({ data }) {
   const until = performance.now() + PATIENCE;
   const follow = () => {
     const link = document.querySelector(`.st-key-${key} a`);
-    if (link) link.click();
+    if (link && document.querySelector(SETTLED)) link.click();
     else if (performance.now() < until) requestAnimationFrame(follow);
   };
-  follow();
+  requestAnimationFrame(follow);
 }

@@ -587,7 +587,8 @@ export class Grid {
   /** The row of the selected head that is marked while nothing is pointed at: one that attends to
    * one token far from its own place. */
   telling() {
-    const { focus } = this.look;
+    const { focus, points_at: token } = this.look;
+    if (token) return { tokens: [token], to: [] };
     const part = this.part(focus.kind);
     if (!this.large || !part?.rows || !part.columns || part.signed) return null;
     const place = JSON.stringify(focus);

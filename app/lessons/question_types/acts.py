@@ -291,7 +291,12 @@ class ActType(QuestionType):
                 return False  # an act that the model cannot do has done nothing
 
         return Question(
-            DO, condition.example, given=condition.given, shown=condition.shown, done=done
+            DO,
+            condition.example,
+            given=condition.given,
+            shown=condition.shown,
+            done=done,
+            row=draw.chosen[0] if draw.chosen else None,
         )
 
 
@@ -324,4 +329,5 @@ class ReadType(QuestionType):
             after, _ = run.right_repeats(f"{draw.head.scope}=off")
             given |= {"repeated": str(total), "right before": str(before)}
             given["right after"] = str(after)
-        return Question("read", None, given=given)
+        row = draw.chosen[0] if draw.chosen else None
+        return Question("read", None, given=given, row=row)
