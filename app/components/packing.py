@@ -61,8 +61,8 @@ class GridOptions:
     log-probability, None where it has none. `acts`: whether rows and columns are tokens, on which
     one may act. `said`: what is said of the run while nothing is pointed at, in parts: a text, and
     the HTML tag that it stands in, or "". `veil`: what is covered until a question is answered, as
-    lessons.question.Veil says it: rows and columns of heads, and with any the predictions. `points_at`: the token {side, index}
-    that is marked while nothing else is pointed at."""
+    lessons.question.Veil says it: rows and columns of heads, and with any the predictions.
+    `points_at`: the token {side, index} that is marked while nothing else is pointed at."""
 
     focus: Mapping
     show: str

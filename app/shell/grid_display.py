@@ -63,9 +63,7 @@ def _points_at() -> dict:
     if row is None or row[0] != kind:
         return {}
     structure = session.context().structure
-    title = {side.name: side.title for side in structure.sides}[
-        structure.kinds[kind][0].query_side
-    ]
+    title = {side.name: side.title for side in structure.sides}[structure.kinds[kind][0].query_side]
     return {"side": title, "index": row[1]}
 
 

@@ -1,5 +1,5 @@
-"""The step of a lesson at the top of the panel, or in Present in the place of the finding: its text,
-its question, what was answered, and the way on."""
+"""The step of a lesson at the top of the panel, or in Present in the place of the finding: its
+text, its question, what was answered, and the way on."""
 
 import streamlit as st
 
@@ -171,7 +171,9 @@ def _draw_feedback(now: Running) -> None:
             question.answer.tolist(),
         )
     if given.shown:
-        shown = f" The answer is {_written(now, question.answer)}." if question.kind in WRITTEN else ""
+        shown = (
+            f" The answer is {_written(now, question.answer)}." if question.kind in WRITTEN else ""
+        )
         st.info(f"Shown, so it does not count.{shown}")
     elif mark.right:
         st.success(mark.sentence)
@@ -250,5 +252,3 @@ def draw_download(name: str) -> None:
             on_click="ignore",
             icon=":material/download:",
         )
-
-

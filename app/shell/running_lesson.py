@@ -35,6 +35,8 @@ from headlight.model.probing.trace import CannotRead
 
 LARGEST = 1_000_000  # characters of what a browser keeps
 UNTOUCHED = ("model", "device", "projector", "lesson", "step_of_lesson")
+DECODED_WITH = ("how", "width", "temperature", "top_k", "top_p", "seed", "beginning")
+ON_PAGES = (*DECODED_WITH, "branches", "at", "vectors")  # settings of pages that steps set
 # The page Attention can be shown while these are veiled: it does not show them, or the grid covers
 # them.
 GRID_COVERS = {"row", "column", "next tokens", "names"}
@@ -172,8 +174,9 @@ def settle() -> Running | None:
     try:
         running = _running(lesson, lesson.steps[_number(lesson) - 1])
         notes["running"] = running
-        if running.is_open and running.step.kind == DO and running.question.done(_act()):
-            _record(running, _act())
+        act = _act_now(running) if running.is_open and running.step.kind == DO else None
+        if act and running.question.done(act):
+            _record(running, act)
             notes["running"] = _running(lesson, running.step)
     except LessonError as error:
         notes["lesson problem"] = error.message
@@ -243,15 +246,20 @@ def _as_in_the_step() -> dict[str, Any]:
     }
 
 
-def _act() -> dict[str, Any]:
+def _act(values: Mapping) -> dict[str, Any]:
     """What is done, as a `do` step asks: the settings that a run depends on or a page decodes
     with."""
-    keys = ("changes", "pad_to", "line", *session.MASKS, *DECODED_WITH)
-    values = session.values()
+    keys = "changes", "pad_to", *session.MASKS, *DECODED_WITH
     done = {key: values[key] for key in keys if key in values and values[key] != _default(key)}
+    return done | {"line": values["line"]}
+
+
+def _act_now(running: Running) -> dict[str, Any] | None:
+    """What has been done since the step began; None if nothing has."""
+    act = _act(session.values())
     if query := session.memo().get("query in the plane"):
-        done["query"] = query
-    return done
+        act["query"] = query
+    return None if act == _act(_wanted(running.step, running.run)) else act
 
 
 def hear_query(query: list[float]) -> None:
@@ -265,9 +273,6 @@ def awaits_act() -> bool:
     return bool(now and now.is_open and now.step.kind == DO)
 
 
-DECODED_WITH = ("how", "width", "temperature", "top_k", "top_p", "seed", "beginning")
-
-
 def _default(key: str) -> Any:
     return SETTINGS[key].limits(session.context()).default
 
@@ -279,7 +284,7 @@ def start(name: str) -> None:
     """Begin a lesson, or go on where it was left. A callback."""
     state = progress()
     if not session.values()["lesson"]:
-        state.before = {
+        state.before = {key: SETTINGS[key].default for key in ON_PAGES} | {
             key: value for key, value in session.values().items() if SETTINGS[key].address
         }
     answered = [a.step for a in state.answers.get(name, ())]
@@ -323,6 +328,7 @@ def _wanted(step: Step, run: SentenceRun) -> dict[str, Any]:
         for key, setting in SETTINGS.items()
         if not setting.pages and not setting.opens and key not in UNTOUCHED
     }
+    plain |= {key: SETTINGS[key].default for key in ON_PAGES}
     view = step.view(run)
     view.pop("page")
     return plain | {"step": FINAL, "source": run.sentence} | view

@@ -91,6 +91,9 @@ def give(page, right=True):
         for key, value in act.items():
             page.session_state["source" if key == "line" else key] = value
         page.run()
+        if running(page).is_open:  # the step opens on such a sample: draw another one
+            page.session_state["seed"] = 1
+            page.run()
     elif question.kind == PAINT:
         answer = question.answer.tolist() if right else wrong_answer(question)
         memo(page)["lesson progress"].answers.setdefault(now.lesson.name, []).append(
@@ -239,8 +242,7 @@ def test_what_a_browser_kept_is_taken_up(page):
     give(page, right=False)
     progress = memo(page)["lesson progress"]
     kept = json.dumps(
-        vars(progress)
-        | {"answers": {k: [vars(a) for a in v] for k, v in progress.answers.items()}}
+        vars(progress) | {"answers": {k: [vars(a) for a in v] for k, v in progress.answers.items()}}
     )
     state = running_lesson._read(json.loads(kept))
     assert state == progress

@@ -20,6 +20,4 @@ _mount = st.components.v2.component(
 
 
 def lesson_offer(title: str, minutes: int, on_start: Callable[[], None]) -> None:
-    _mount(
-        data={"title": title, "minutes": minutes}, key="lesson_offer", on_start_change=on_start
-    )
+    _mount(data={"title": title, "minutes": minutes}, key="lesson_offer", on_start_change=on_start)
