@@ -1,6 +1,8 @@
 """The step of a lesson at the top of the panel, or in Present in the place of the finding: its
 text, its question, what was answered, and the way on."""
 
+from functools import partial
+
 import streamlit as st
 
 from headlight.app.components.follow_link import follow_link
@@ -245,7 +247,7 @@ def draw_download(name: str) -> None:
         student = st.text_input("Your name", key=f"student {name}", max_chars=100, width=160)
         st.download_button(
             "My answers",
-            lambda: running_lesson.file_of_answers(name, student),
+            partial(running_lesson.file_of_answers, running_lesson.progress(), name, student),
             f"{name}-answers.json",
             "application/json",
             key=f"answers {name}",

@@ -1,12 +1,15 @@
 """A lesson by clicks: from Learn over three pages to its end, a reload in the middle, and that the
 answer to an open question stands nowhere on the page."""
 
-import json
 import re
 
 import pytest
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import expect
 
+from headlight.app.lessons.answers import Marker
+from headlight.app.lessons.lesson import load_folder
+from tests.app.lessons.common import loaded
 from tests.browser.test_walk import serious
 
 pytestmark = pytest.mark.browser
@@ -27,6 +30,12 @@ COVERED = """() => {
     [...context.getImageData((place.left + (column + 0.2) * place.across) * sharp, y, 1, 1).data]
       .join());
 }"""
+# A point of that row.
+PLACE = """() => {
+  const { canvas, place } = window.headlight.grid.selected;
+  const { left, top } = canvas.getBoundingClientRect();
+  return [left + place.left + 2.5 * place.across, top + place.top + 2.5 * place.down];
+}"""
 # All text of the document and of the components' own trees, titles and labels included.
 TEXT = """() => {
   const texts = [];
@@ -34,7 +43,7 @@ TEXT = """() => {
     for (const child of node.querySelectorAll("*")) {
       if (["SCRIPT", "STYLE", "BUTTON"].includes(child.tagName)) continue;
       for (const name of ["title", "aria-label", "alt"]) texts.push(child.getAttribute(name) ?? "");
-      texts.push([...child.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data).join(" "));
+      for (const { nodeType, data } of child.childNodes) if (nodeType === 3) texts.push(data);
       if (child.shadowRoot) walk(child.shadowRoot);
     }
   };
@@ -84,8 +93,9 @@ def test_a_lesson_over_three_pages(visit):
         query = page.get_by_label("Query rollercoaster")
         if "Ask for something else" in page.locator(".st-key-lesson_region").inner_text():
             query.focus()
-            for _ in range(14):
+            for _ in range(12):
                 query.press("ArrowLeft")
+                query.press("ArrowUp")
             expect(page.get_by_text("Done.")).to_be_visible()
             visit.idle()
         else:
@@ -97,13 +107,13 @@ def test_a_lesson_over_three_pages(visit):
     assert number == 13 and set(visited) == {"Inside a head", "Attention"}
     with page.expect_download() as download:
         page.get_by_role("button", name="My answers").click()
-    file = json.loads(download.value.path().read_text())
-    assert file["lesson"] == "2-query-key-value" and len(file["answers"]) >= 9
+    grade = Marker(load_folder()[0], loaded).grade(download.value.path().read_text())
+    assert grade.lesson == "2-query-key-value" and grade.answered >= 7
     press(visit, "finish_lesson")
     expect(page.get_by_label("Source sentence", exact=True)).to_have_value("A dog runs.")
     assert "lesson" not in page.url
     visit.go("Learn")
-    expect(page.get_by_text("9 minutes")).to_contain_text("done")
+    expect(page.get_by_text("section 3.2.1, 3.2.2")).to_contain_text("done")
 
 
 def test_the_answer_stands_nowhere_until_it_is_given(visit):
@@ -114,10 +124,11 @@ def test_the_answer_stands_nowhere_until_it_is_given(visit):
     visit.open(QUESTION)
     pixels = page.evaluate(COVERED)
     assert len(pixels) == 14 and len(set(pixels)) == 1
-    page.locator("canvas").last.hover()  # the finding says what is pointed at
+    page.mouse.move(*page.evaluate(PLACE))  # the finding says what is pointed at
     text = page.evaluate(TEXT)
     assert "covered until you have answered" in text
     assert not re.search(r"Mädchen attends|girl \(\d", text) and "Next token" not in text
+    page.evaluate(AXE_SCRIPT)
     assert not serious(visit)
     press(visit, "show_answer")
     assert len(set(page.evaluate(COVERED.replace('grid.part("cross").veil', "[{ first: 2 }]")))) > 1
@@ -138,6 +149,7 @@ def test_a_reload_keeps_place_and_answer(visit):
     page.set_viewport_size({"width": 390, "height": 844})
     visit.settle()
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.evaluate(AXE_SCRIPT)
     assert not serious(visit)
     page.evaluate("localStorage.clear()")
 
