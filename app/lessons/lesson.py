@@ -116,11 +116,14 @@ class Step:
             and own.get("layer", layer + 1) == layer + 1
         )
 
-    def question(self, run: SentenceRun, seed: int = 0) -> Question:
+    def question(
+        self, run: SentenceRun, seed: int = 0, written: Callable[[str], str] = str
+    ) -> Question:
         """The question, drawn from a seed, with its texts filled; of a step to read without an
-        answer. Equal arguments give equal questions. Raises NoQuestion, with a sentence, if this
+        answer. `written` makes what is filled in, which may hold typed tokens, fit for the screen.
+        Equal arguments give equal questions. Raises NoQuestion, with a sentence, if this
         run has nothing to ask about, and CannotFill."""
-        return self._filled(self._draw(run, seed), run)
+        return self._filled(self._draw(run, seed), run, written)
 
     def _draw(self, run: SentenceRun, seed: int) -> Question:
         drawing = self._drawing(run, seed)
@@ -169,31 +172,33 @@ class Step:
                 columns.update(drawing.rows().key(row) for row in drawing.chosen)
         return rows, columns
 
-    def _filled(self, question: Question, run: SentenceRun) -> Question:
+    def _filled(
+        self, question: Question, run: SentenceRun, written: Callable[[str], str]
+    ) -> Question:
         given = {**run.common, **question.given}
         everything = {**given, **question.shown}
 
-        def fill(text: str, part: str, values: Mapping[str, str]) -> str:
+        def fill(text: str, part: str, values: Mapping[str, str], written=written) -> str:
             def value(match):
                 name = match[1]
                 if name == "distance" and part == "reveal":
                     return match[0]  # depends on what is painted
                 if name not in values:
                     raise CannotFill(name, part, name in everything)
-                return str(values[name])
+                return written(str(values[name]))
 
             return PLACEHOLDER.sub(value, text)
 
         if self.source.keys.get("type") == "statement":  # its choices are texts of the file
             question = replace(
                 question,
-                answer=fill(question.answer, "options", given),
-                choices=tuple(fill(choice, "options", given) for choice in question.choices),
+                answer=fill(question.answer, "options", given, str),
+                choices=tuple(fill(choice, "options", given, str) for choice in question.choices),
                 misconceptions=tuple(
                     replace(
                         m,
-                        name=fill(m.name, "options", given),
-                        answer=fill(m.answer, "options", given),
+                        name=fill(m.name, "options", given, str),
+                        answer=fill(m.answer, "options", given, str),
                     )
                     for m in question.misconceptions
                 ),

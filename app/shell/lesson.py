@@ -182,9 +182,9 @@ def _draw_feedback(now: Running) -> None:
     elif question.kind in WRITTEN:
         why = "" if mark.sentence == "No." else f" {mark.sentence}"
         said = f"You said {_written(now, mine)}. " if mine is not None else ""
-        st.error(f"{said}The answer is {_written(now, question.answer)}.{why}")
+        st.warning(f"{said}The answer is {_written(now, question.answer)}.{why}")
     else:
-        st.error(mark.sentence)
+        st.warning(mark.sentence)
     if question.reveal:
         st.markdown(question.reveal_after(mine))
     if not mark.right or given.shown:

@@ -28,6 +28,7 @@ from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
 from headlight.app.state import catalog, session
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import SETTINGS
+from headlight.app.wording import formats
 from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.probing.run import FINAL
@@ -44,7 +45,7 @@ NOT_IN_GRID = {"scores", "shapes", "positions", "lines", "needed words"}
 
 
 @dataclass
-class Progress:
+class StudentProgress:
     """What the browser keeps. `seed`: a number drawn once for each student, from which questions
     are drawn; `answers`, `weights`: by lesson; `before`: the user's own settings while a lesson
     runs."""
@@ -198,7 +199,7 @@ def _running(lesson: LiveLesson, step: Step) -> Running:
     attempt = given[-1].attempt if given and not again else len(answers) + 1
     seed = seed_of(progress().seed, lesson.name, step.number, attempt)
     try:
-        question = step.question(run, seed)
+        question = step.question(run, seed, formats.escaped)
     except (NoQuestion, CannotRead) as error:
         return Running(step, run, None, problem=str(error))
     return Running(step, run, question, given[-1] if given and not again else None, attempt)
@@ -427,7 +428,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def file_of_answers(state: Progress, name: str, student: str) -> str:
+def file_of_answers(state: StudentProgress, name: str, student: str) -> str:
     """The answers to a lesson, which `headlight lessons report` marks. It is called outside of a
     script run, where a session cannot be asked."""
     weights, answers = state.weights.get(name, {}), state.answers.get(name, ())
@@ -437,8 +438,8 @@ def file_of_answers(state: Progress, name: str, student: str) -> str:
 # What the browser keeps
 
 
-def progress() -> Progress:
-    return session.memo().setdefault("lesson progress", Progress())
+def progress() -> StudentProgress:
+    return session.memo().setdefault("lesson progress", StudentProgress())
 
 
 def touch() -> None:
@@ -467,7 +468,7 @@ def from_browser(text: str) -> None:
     session.memo()["lesson progress"] = state
 
 
-def _read(state: Mapping) -> Progress:
+def _read(state: Mapping) -> StudentProgress:
     """Raises ValueError and its like for what `to_browser` has not written."""
     answers, weights = {}, {}
     for name, lesson in lessons().items():
@@ -480,7 +481,7 @@ def _read(state: Mapping) -> Progress:
         if key in SETTINGS and SETTINGS[key].address and SETTINGS[key].could_be(value)
     }
     done = [name for name in lessons() if name in state["done"]]
-    return Progress(int(state["seed"]), answers, weights, done, before)
+    return StudentProgress(int(state["seed"]), answers, weights, done, before)
 
 
 def page_of_step() -> str | None:
