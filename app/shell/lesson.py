@@ -184,7 +184,7 @@ def _draw_feedback(now: Running) -> None:
         said = f"You said {_written(now, mine)}. " if mine is not None else ""
         st.warning(f"{said}The answer is {_written(now, question.answer)}.{why}")
     else:
-        st.warning(mark.sentence)
+        st.warning("That is not it." if mark.sentence == "No." else mark.sentence)
     if question.reveal:
         st.markdown(question.reveal_after(mine))
     if not mark.right or given.shown:

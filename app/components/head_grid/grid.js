@@ -69,6 +69,8 @@ export class Grid {
     this.text = element("div", { class: "text" });
     this.hider = element("button", { type: "button", class: "act" });
     this.hider.onclick = () => this.act({ what: "hide", ...this.token() });
+    this.hiderHere = element("button", { type: "button", class: "act" });
+    this.hiderHere.onclick = () => this.hideHere();
     this.message = element("p", { class: "message", "aria-hidden": "true" });
     this.live = element("p", { class: "live", role: "status" });
     this.sections = element("div", { class: "sections" });
@@ -76,12 +78,12 @@ export class Grid {
       class: "stage", tabindex: "0", role: "application",
       "aria-label": "All heads. Arrow keys select the next head, Shift and arrow keys walk from " +
         "cell to cell, Home to the first cell. O switches the selected head off and on, H hides the " +
-        "selected token, M masks the selected cell, plus and minus change its weight. L widens what " +
+        "selected token, Shift and H hides it from the selected head alone, M masks the selected cell, plus and minus change its weight. L widens what " +
         "O and M change to the layer, then to all layers. The sentence below says what is there.",
     }, this.sections);
     this.aside = element("div", { class: "selected" });
     const both = element("div", { class: "both" }, this.stage, this.aside);
-    const saying = element("div", { class: "saying" }, this.message, this.hider);
+    const saying = element("div", { class: "saying" }, this.message, this.hider, this.hiderHere);
     this.frame = element("div", { class: "frame" }, saying, this.text, both, this.live);
     this.selected = this.large ? new SelectedHead(this, this.aside) : null;
     root.append(this.frame);
@@ -490,11 +492,23 @@ export class Grid {
     if (key === "o") this.act({ what: "off", ...this.look.focus, scope: this.scope });
     else if (key === "l") this.widen(SCOPES[(SCOPES.indexOf(this.scope) + 1) % 3], this.look.focus);
     else if (key === "h" && this.token()) this.act({ what: "hide", ...this.token() });
+    else if (key === "H" && this.isKeyHere()) this.hideHere();
     else if (!this.paintable() || !this.pinned?.row) return false;
     else if (key === "m") this.paintMask(this.pinned);
     else if (key === "+" || key === "-") this.weigh(this.pinned, key === "+" ? 0.1 : -0.1);
     else return false;
     return true;
+  }
+
+  /** Hides the selected token from the selected head alone, or shows it again. */
+  hideHere() {
+    const { kind, layer, head } = this.look.focus;
+    this.act({ what: "hide", ...this.token(), head: { kind, layer, head } });
+  }
+
+  /** Whether the selected token is a key of the selected head. */
+  isKeyHere() {
+    return this.token()?.side === this.part(this.look.focus.kind)?.key;
   }
 
   /** The token that is selected alone, or the key of the selected cell. */
@@ -576,6 +590,8 @@ export class Grid {
     this.message.replaceChildren(...sentence);
     const token = this.act && this.token();
     this.hider.toggleAttribute("hidden", !token);
+    this.hiderHere.toggleAttribute("hidden", !token || !this.isKeyHere());
+    this.hiderHere.textContent = "in this head alone (Shift+H)";
     if (token) {
       const isHidden = this.look.hidden?.[token.side]?.includes(token.index);
       this.hider.replaceChildren(isHidden ? "Show " : "Hide ", this.label(token), " (H)");
