@@ -137,6 +137,16 @@ def run(changed: bool | None = None) -> Run:
     )
 
 
+def unpadded(pad_to: int) -> int:
+    """The length in tokens of the shortest text, if padding to this length adds nothing; else 0."""
+    with suppress(CannotRead, CannotChange, NothingToShow):
+        model_view, displayed = view(), run()
+        texts = read_of(model_view.model, replace(displayed, pad_to=0)).values()
+        shortest = min(len(text.ids) for text in texts)
+        return shortest if shortest >= pad_to else 0
+    return 0
+
+
 def run_unchanged() -> Run:
     """The run without changes to the model."""
     return replace(run(), changes=(), other=None)

@@ -29,6 +29,7 @@ LARGER = 1.3  # factor for the text of figures in Present that fill their place
 # Pixels: the three lines of the bar (pages and sentence, state, the page's own controls), the
 # finding, and the panel. They keep their height whatever stands in them, so that nothing moves.
 BAR, STATE, ROW_OF_PAGE, FINDING, PANEL = 44, 28, 40, 52, 330
+PRESENT_STATE = 36  # pixels: STATE in Present
 CONTROL = 32  # pixels: the height of a control in the bar
 FINDING_LETTERS = 20  # pixels
 GRID = 560  # pixels: the grid of heads is higher with any model
@@ -53,6 +54,9 @@ STYLE = f"""
 
 .st-key-top_bar {{ font-size: {SMALL}; }}
 .st-key-bar, .st-key-state, .st-key-page {{ gap: 0.5rem; }}
+.st-key-top_bar .stHorizontalBlock {{ margin-block: 0; padding-block: 0; overflow: visible; }}
+.stHorizontalBlock:is(.st-key-bar, .st-key-state, .st-key-page) {{ flex: none; }}
+.st-key-top_bar button {{ vertical-align: top; }}
 .stHorizontalBlock.st-key-bar {{ height: {BAR}px; }}
 .stHorizontalBlock.st-key-state {{ height: {STATE}px; min-height: {STATE - 4}px; }}
 .stHorizontalBlock.st-key-page {{ height: {ROW_OF_PAGE}px; }}
@@ -75,7 +79,7 @@ STYLE = f"""
 }}
 .st-key-views {{
   border: 1px solid color-mix(in srgb, currentColor 22%, transparent); border-radius: 0.5rem;
-  gap: 0; padding: 0 2px;
+  gap: 0; padding: 0 2px; min-height: {CONTROL - 4}px;
 }}
 .st-key-top_bar :is(button, .react-aria-ComboBox, .react-aria-ComboBox > div) {{
   min-height: {CONTROL}px; height: {CONTROL}px; padding-block: 0; white-space: nowrap;
@@ -153,7 +157,7 @@ NARROW_STYLE = f"""
     height: auto; flex-wrap: wrap;
   }}
   .st-key-menu {{ flex-wrap: nowrap; overflow-x: auto; }}
-  .st-key-texts {{ flex: 1 1 100%; }}
+  .st-key-texts {{ flex: 1 1 100%; flex-wrap: wrap; }}
   .st-key-views {{ overflow-x: auto; }}
   {FOLDED} .st-key-texts > :not(.st-key-model, .st-key-source, :has(.hl-fold)) {{ display: none; }}
   {FOLDED} :is(.st-key-state, .st-key-picker, .st-key-page_menus) {{ display: none; }}
@@ -191,15 +195,21 @@ html {{ font-size: 20px !important; }}
 .st-key-top_bar, .st-key-top_bar :is(p, label, input, button, textarea, [data-baseweb]) {{
   font-size: 20px;
 }}
-.stHorizontalBlock.st-key-state {{ height: 36px; }}
+.stHorizontalBlock.st-key-state {{ height: {PRESENT_STATE}px; }}
 .st-key-finding p {{ font-size: 28px; }}
+.st-key-finding:not(:empty) {{ min-height: 76px; }}
 [data-bar] :is(.st-key-bar, .st-key-page) {{ display: flex; }}
 [data-bar] [data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{
-  position: fixed; inset: 0 0 auto;
+  position: fixed; inset: 0 0 auto; padding: 0 1rem;
 }}
+[data-bar] .st-key-body {{ margin-top: calc({PRESENT_STATE}px + 0.3rem); }}
 [data-panel] .st-key-body > :has(> .st-key-panel) {{
-  display: block; position: fixed; right: 0; top: 36px; bottom: 0; z-index: 6; padding: 1rem;
+  display: block; position: fixed; right: 0; top: {PRESENT_STATE}px; bottom: 0; z-index: 6;
+  padding: 1rem;
   background: light-dark({PAPER["light"]}, {PAPER["dark"]});
+}}
+[data-bar][data-panel] .st-key-body > :has(> .st-key-panel) {{
+  top: {BAR + PRESENT_STATE + ROW_OF_PAGE}px;
 }}
 """
 

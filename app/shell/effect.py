@@ -5,11 +5,11 @@ from dataclasses import replace
 from functools import partial
 
 from headlight.app import selection
-from headlight.app.results import passes
+from headlight.app.results import consequences, passes
 from headlight.app.shell.layout import concerns
-from headlight.app.state import messages, session
+from headlight.app.state import catalog, messages, session
 from headlight.app.state.catalog import ModelView
-from headlight.app.wording import formats, output_texts
+from headlight.app.wording import findings, formats, output_texts
 from headlight.app.wording.formats import Parts
 from headlight.model.probing.changes import CannotChange, written
 from headlight.model.probing.run import Run
@@ -17,13 +17,14 @@ from headlight.model.probing.trace import CannotRead
 
 
 def effect() -> Parts:
-    """What the changes, or the other run, do to the output; empty without any."""
+    """What masks, padding and changes do to the output, compared with the model as trained over the
+    same text; or what another run writes. Empty where nothing differs."""
     with suppress(CannotChange, CannotRead, messages.NothingToShow):  # the page says why
-        if concerns("shows") and model_output()[1]:
-            if session.values()["changes"]:
-                return _effect()
-            if session.context().has_other:
-                return _other()
+        run = selection.run(changed=True)
+        if run != (plain := replace(passes.as_trained(run), pad_to=0, other=None)):
+            return _effect(plain, run)
+        if session.context().has_other and model_output()[1]:
+            return _other()
     return []
 
 
@@ -51,27 +52,32 @@ def _written(view: ModelView, line: str, run: Run) -> str:
     return view.tokenizer.target.decode(ids)
 
 
-def _effect() -> Parts:
-    """The effect of the changes on the model's output, and on the probability of the target."""
-    run = selection.run(changed=True)
+def _effect(plain: Run, run: Run) -> Parts:
+    """What the model writes now, and the probability that moved most over the same text."""
     view = selection.view(run)
-    plain = replace(run, changes=(), other=None)
-    if view.checkpoint.writes:
-        texts = (_written(view, session.values()["line"], version) for version in (plain, run))
-        shown = formats.differences(*texts)
-    else:
+    parts = []
+    if not run.masks.causal and (seen := consequences.peek(passes.whole_trace_of(view, run))):
+        parts += [*findings.peeking(**vars(seen)), (" ", "")]
+    if seen := consequences.class_moved(view, plain, run):
+        return [*parts, *findings.class_moved(seen.row, seen.token, seen.before, seen.after)]
+    writes = view.checkpoint.writes and catalog.trained(view.name) == view.name
+    if writes and not session.values()["target"]:
+        line = session.values()["line"]
+        before, after = (_written(view, line, version) for version in (plain, run))
+        if before == after:
+            parts.append(("The translation stays. ", ""))
+        else:
+            parts += [*formats.differences(before, after), (" ", "")]
+    seen = consequences.moved_most(view, plain, run)
+    if seen is None:
         now, before = (
             output_texts.output(view, version, partial(passes.trace_of, view, version))[1]
             for version in (run, plain)
         )
-        shown = [(f"{now}, before {before}", "")]
-    if view.checkpoint.classes:
-        return shown
-    now, before = (passes.log_probability(view, version) for version in (run, plain))
-    side = passes.trace_of(view, run).predicted.title
-    numbers = f"{now:.2f}", f" ({now - before:+.2f})"
-    number, moved = (text.replace("-", "−") for text in numbers)
-    return [*shown, (f" · log-probability of the {side} ", ""), (number, "b"), (moved, "")]
+        return parts or [(f"{before} → {now}" if now != before else findings.NO_CHANGE, "")]
+    if seen.by <= consequences.NOTHING:
+        return [*parts, (findings.NO_CHANGE, "")]
+    return [*parts, *findings.moved(**vars(seen))]
 
 
 def model_output() -> tuple[str, str]:

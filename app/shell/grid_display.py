@@ -12,9 +12,7 @@ from headlight.app.shell import running_lesson, sweeps
 from headlight.app.shell.effect import effect
 from headlight.app.state import session
 from headlight.app.state.catalog import ModelView
-from headlight.app.wording import formats, notices
 from headlight.model.analysis import head_metrics
-from headlight.model.masks import Masks
 from headlight.model.probing.changes import HeadOff, Hidden, Scope
 from headlight.model.probing.run import Run
 
@@ -49,7 +47,7 @@ def grid_options(model_view: ModelView, run: Run) -> GridOptions:
         hidden=_hidden(run),
         moved={} if veils else _moved(model_view, run),
         acts=not (read_as.average or read_as.words) and chosen["special"] == "show",
-        said=() if veils else _said(model_view, run),
+        said=() if veils else effect(),
         veil=[vars(veil) for veil in veils],
         points_at=_points_at(),
         session=session.memo()["session"],
@@ -65,16 +63,6 @@ def _points_at() -> dict:
     structure = session.context().structure
     title = {side.name: side.title for side in structure.sides}[structure.kinds[kind][0].query_side]
     return {"side": title, "index": row[1]}
-
-
-def _said(model_view: ModelView, run: Run) -> formats.Parts:
-    """What the changes do to the output, and how much attention leaks where a mask is off."""
-    if run.masks == Masks() and not run.changes:
-        return effect()  # nothing leaks
-    trace = passes.trace_of(model_view, run)
-    leaks = " ".join(notices.leak(trace, leak) for leak in passes.leaks_of(model_view, run))
-    done = effect()
-    return [*done, (". " * bool(done) + leaks, "")] if leaks else done
 
 
 def _faded(model_view: ModelView, run: Run) -> dict[str, list[int]]:

@@ -1,6 +1,7 @@
 """What the regions of the bar share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -18,6 +19,15 @@ def draw_where_open(box, keys: Sequence[str], page: Page) -> None:
         chosen = session.values()[key] != SETTINGS[key].default
         if box.open or chosen or page.key == EXPORT:
             widgets.draw(key)
+
+
+@contextmanager
+def menu(label: str, key: str, **options) -> Iterator[DeltaGenerator]:
+    """A popover for settings. `options`: further arguments of it."""
+    widgets.stay_open(key, label)
+    popover = st.popover(label, key=key, on_change="rerun", **options)
+    with popover, widgets.in_menu(popover.open):
+        yield popover
 
 
 def row(key: str, width: str = "stretch") -> DeltaGenerator:

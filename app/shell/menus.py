@@ -6,7 +6,7 @@ import streamlit as st
 
 from headlight.app.components.copy_link import copy_link
 from headlight.app.server import lan
-from headlight.app.shell.layout import concerns
+from headlight.app.shell.layout import concerns, menu
 from headlight.app.state import catalog, session, widgets
 from headlight.app.state.pages import EXPORT, PAGES
 from headlight.app.wording import formats
@@ -58,15 +58,8 @@ def draw_share() -> None:
 
 def draw_more() -> None:
     """The device, the address for a class, and what each model is."""
-    more = st.popover(
-        "",
-        icon=":material/more_vert:",
-        help="Device, all models",
-        key="more",
-        on_change="rerun",
-        type="tertiary",
-    )
-    with more:
+    look = {"icon": ":material/more_vert:", "help": "Device, all models", "type": "tertiary"}
+    with menu("", "more", **look) as more:
         widgets.draw("device")
         if more.open and (address := lan.class_address()):
             st.markdown(f"For the class: **{address}**")

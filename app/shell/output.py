@@ -7,7 +7,7 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.results import passes
 from headlight.app.shell.effect import model_output
-from headlight.app.shell.layout import concerns
+from headlight.app.shell.layout import concerns, menu
 from headlight.app.state import messages, session, widgets
 from headlight.app.wording import formats, notices
 from headlight.model.probing.changes import CannotChange
@@ -31,9 +31,7 @@ def draw_output() -> None:
         if title:
             st.markdown(label, width="content")
         return
-    with st.popover(
-        label, type="tertiary", help="Edit the target, or translate again", key="output"
-    ):
+    with menu(label, "output", type="tertiary", help="Edit the target, or translate again"):
         widgets.draw("target", widget_options={"placeholder": text})
         with st.container(horizontal=True):
             if not session.values()["target"] and text:

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from headlight.app import selection
 from headlight.app.results import passes
 from headlight.app.shell import sweeps
-from headlight.app.shell.layout import draw_where_open, row
+from headlight.app.shell.layout import draw_where_open, menu, row
 from headlight.app.shell.what_if import OTHER_RUN, draw_minimal_pairs, draw_ready_made
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import ABLATION, PATCHING
@@ -54,14 +54,13 @@ def draw_picker(page: Page) -> None:
     chosen = session.values()
     name = session.context().structure.kinds[chosen["kind"]][0].title.capitalize()
     label = f"{name} · layer {chosen['layer']} · head {chosen['head']}"
-    with st.popover(label, key="head_picker"):
+    with menu(label, "head_picker"):
         for key in ("kind", "layer", "head"):
             widgets.draw(key)
 
 
 def draw_menus(page: Page) -> None:
-    what_if = st.popover("What if", icon=":material/science:", key="what_if", on_change="rerun")
-    with what_if:
+    with menu("What if", "what_if", icon=":material/science:") as what_if:
         widgets.draw("changes")
         with st.container(horizontal=True):
             draw_where_open(what_if, OTHER_RUN, page)
@@ -71,8 +70,7 @@ def draw_menus(page: Page) -> None:
             draw_minimal_pairs()
             st.markdown(change_texts.CHANGES)
     if page.reading:
-        display = st.popover("Display", icon=":material/tune:", key="display", on_change="rerun")
-        with display:
+        with menu("Display", "display", icon=":material/tune:") as display:
             draw_where_open(display, READING, page)
             if session.values()["order"] in (ABLATION, PATCHING):
                 _draw_score()

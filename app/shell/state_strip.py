@@ -52,7 +52,7 @@ def _draw_steps() -> None:
     chosen = session.values()
     steps = list(catalog.steps(chosen["model"]))
     player(steps, chosen["step"], on_step=lambda step: session.choose(step=step))
-    widgets.draw("step", widget_options={"width": 130, "label_visibility": "collapsed"})
+    widgets.draw("step", widget_options={"width": 150, "label_visibility": "collapsed"})
 
 
 def draw_undo() -> None:
@@ -117,6 +117,8 @@ def _badges_of_changes() -> list[Callable]:
 
 def _badge(key: str, label: str) -> None:
     chosen = session.values()
+    if key == "pad_to" and (longest := selection.unpadded(chosen["pad_to"])):
+        label = f"{label}: nothing to pad, the text has {longest} tokens"
     score = catalog.steps(chosen["model"]).get(chosen["step"], "") if key == "step" else ""
     undone = "The model writes the target" if key == "target" else "As the model was trained"
     st.button(

@@ -207,7 +207,7 @@ PAGE_SETTINGS = (
     Setting(
         "at",
         "Step",
-        STEPS[0],
+        STEPS[2],
         "segmented",
         options=STEPS,
         pages=("inside",),
@@ -324,10 +324,10 @@ PAGE_SETTINGS = (
     Setting(
         "vectors",
         "Vectors",
-        SELECTED_HEAD,
+        WORDS,
         "segmented",
         "Three words with vectors to drag, or the queries and keys of the selected head.",
-        options=(SELECTED_HEAD, WORDS),
+        options=(WORDS, SELECTED_HEAD),
         pages=("lookup",),
     ),
     Setting(

@@ -168,7 +168,7 @@ PAGES = {
             "lineage",
             "lineage",
             "What a Llama does differently from the Transformer of 2017, one change at a time.",
-            idle=("switches", "hold", *CHANGES),
+            idle=("switches", "hold", "step", "player", *CHANGES),
         ),
         Page(
             "PyTorch",
@@ -187,7 +187,7 @@ PAGES = {
             "family",
             "Systems that describe a Transformer from scratch, and what each does its own way, "
             "measured on your sentence.",
-            idle=("switches", "hold", *CHANGES),
+            idle=("switches", "hold", "step", "player", *CHANGES),
         ),
         Page(
             "BertViz",

@@ -121,6 +121,11 @@ def settle(page: str) -> None:
         from_address = {
             key: st.query_params.get_all(key) for key in SETTINGS if key in st.query_params
         }
+    else:  # what a closed menu sends may be older than what was chosen elsewhere since
+        for key, old in notes.get("in closed menus", {}).items():
+            now = values().get(key, old)
+            if st.session_state.get(key, now) == old != now:
+                st.session_state[key] = now
     notes["corrections"] = notes.pop("corrected", {})
     for key, value in notes["corrections"].items():
         st.session_state[key] = value
@@ -141,7 +146,8 @@ def settle(page: str) -> None:
 def current_choices() -> dict:
     """The last valid values, updated from the widgets."""
     before = values() if "context" in memo() else {}
-    return {**before, **{key: st.session_state[key] for key in SETTINGS if key in st.session_state}}
+    state = st.session_state.to_dict()  # at once: each key by itself takes locks
+    return {**before, **{key: state[key] for key in SETTINGS if key in state}}
 
 
 def _follow_the_model(chosen: dict, before: str | None) -> None:

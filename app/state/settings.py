@@ -423,6 +423,7 @@ SETTINGS = {
             f"Only heads with a score of {THRESHOLD:.0%} or more for it; 100% is the head of the "
             "textbook.",
             options=(ANY, *RULES),
+            badge="Heads: {}",
         ),
         Setting(
             "projector",

@@ -2,7 +2,9 @@
 declaration.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -15,6 +17,20 @@ from headlight.app.state.settings import SETTINGS
 MAX_BUTTONS = 12  # more options than these become a list
 
 
+_is_closed: ContextVar[bool] = ContextVar("is_closed", default=False)
+
+
+@contextmanager
+def in_menu(is_open: bool) -> Iterator[None]:
+    """What is drawn here stands in a menu. While that is closed the browser does not hear of a new
+    value and sends the old one (Streamlit 1.67): `settle` of session.py passes it over."""
+    token = _is_closed.set(not is_open)
+    try:
+        yield
+    finally:
+        _is_closed.reset(token)
+
+
 def draw(key: str, box=st, widget_options: Mapping = MappingProxyType({}), **limits):
     """Draw a setting as declared and return its value (for an expander, the expander). A page can
     override its limits: `options`, `least`, `most`, `default`. `grid_options`: further arguments of
@@ -22,8 +38,10 @@ def draw(key: str, box=st, widget_options: Mapping = MappingProxyType({}), **lim
     setting = SETTINGS[key]
     allowed = replace(setting.limits(context()), **limits)
     value = _value(key, allowed)
+    _note_menu(key, value)
+    # After a change of page the address has lost what stands in closed menus.
     must_send = (
-        memo()["tell"] or _is_renamed(key, allowed, widget_options)
+        memo()["tell"] or _is_closed.get() or _is_renamed(key, allowed, widget_options)
     ) and value != allowed.default
     if must_send or value != st.session_state.get(key, allowed.default):
         st.session_state[key] = value
@@ -32,6 +50,26 @@ def draw(key: str, box=st, widget_options: Mapping = MappingProxyType({}), **lim
     if current != value:
         _correct(key, value)
     return shown
+
+
+def _note_menu(key: str, value) -> None:
+    """Records the values that the browser knew when it closed a menu."""
+    notes = memo()
+    known, stale = notes.setdefault("in menus", {}), notes.setdefault("in closed menus", {})
+    if not _is_closed.get():
+        known[key] = value
+        stale.pop(key, None)
+    elif key in known:
+        stale[key] = known[key]
+
+
+def stay_open(key: str, label: str) -> None:
+    """Keeps an open popover open. Streamlit identifies one by its label too (1.67): it would close
+    when that changes."""
+    names = memo().setdefault("names", {})
+    before, names[key] = names.get(key, label), label
+    if before != label and st.session_state.get(key):
+        st.session_state[key] = True
 
 
 def _is_renamed(key: str, allowed: Limits, widget_options: Mapping) -> bool:

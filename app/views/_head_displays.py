@@ -21,7 +21,7 @@ from headlight.model.analysis.head_metrics import Measured
 from headlight.model.corpus.clearest import ClearExample, nearest_habit, surveyed_habit
 from headlight.model.corpus.survey import Survey
 
-TOP, ROW, MOST = 41, 44, 376  # pixels: the column headers, a row, and the whole table
+TOP, ROW, MOST = 41, 44, 560  # pixels: the column headers, a row, and the whole table
 TABLE, SENTENCES, FIGURE = "heads_table", "sentences_table", "heads_figure"
 PICTURE, HEIGHT = 70, 310  # pixels: of the weights, and of the scatter plot
 N_SENTENCES = 8  # sentences shown for a head

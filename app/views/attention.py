@@ -14,7 +14,7 @@ from headlight.app.results import head_results, memoize, passes
 from headlight.app.shell import edits, frame, running_lesson
 from headlight.app.shell.grid_display import grid_options
 from headlight.app.state import messages, session, widgets
-from headlight.app.wording import head_card, notices, output_texts, part_names
+from headlight.app.wording import change_texts, head_card, notices, output_texts, part_names
 from headlight.model.analysis.domain import Domain
 from headlight.model.analysis.reading import as_table
 
@@ -106,8 +106,17 @@ if not gone and (
 ):
     frame.notices().warning(message)
 if not reading.average:
+    predicts = trace.predicted.predicts != output_texts.EMBEDDING
     with frame.numbers():
         st.markdown("**Numbers**")
+        if run.changes and not model.checkpoint.classes and predicts:
+            now, before = (
+                passes.log_probability(model, version)
+                for version in (run, replace(run, changes=()))
+            )
+            st.markdown(change_texts.log_probability(trace.predicted.title, now, before))
+        for leak in passes.leaks_of(model, run):
+            st.markdown(notices.leak(trace, leak))
         st.markdown(head_card.PRUNED if gone else head_results.card_of(model, run, *head))
         survey, *_ = head_results.survey_of(model)
         if survey:

@@ -76,7 +76,7 @@ figure(
     key="comparison_figure",
     alt=f"{name}: ours, torch.nn.Transformer's, and the difference",
     projector=session.values()["projector"],
-    compact=True,
+    compact=not session.values()["projector"],
 )
 
 with frame.numbers():

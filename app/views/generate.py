@@ -11,6 +11,7 @@ from headlight.app import selection
 from headlight.app.components.generation import GenerationStep, Rows, generation
 from headlight.app.results import layer_results, passes
 from headlight.app.shell import frame
+from headlight.app.shell.layout import menu
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import BEAM, SAMPLING
 from headlight.app.wording import formats, part_names
@@ -178,7 +179,7 @@ def page() -> None:
         frame.notices().caption("The typed target is not read here: the model writes its own.")
     with frame.controls():
         how = decoding()
-        with st.popover("Branches", icon=":material/account_tree:", key="branches_box"):
+        with menu("Branches", "branches_box", icon=":material/account_tree:"):
             widgets.draw("beginning")
             widgets.draw("branches")
 

@@ -30,13 +30,13 @@ survey, why_none, is_faulty = head_results.survey_of(view)
 with frame.controls():
     measured_on = widgets.draw(
         "measured_on",
-        widget_options={"label_visibility": "collapsed", "width": 170},
+        widget_options={"label_visibility": "collapsed", "width": 135},
         options=[THIS_SENTENCE, *([EXAMPLES] if catalog.examples(view.name) else []), SURVEY],
         default=SURVEY if survey else THIS_SENTENCE,
     )
     drawn_as = widgets.draw("heads_as", widget_options={"label_visibility": "collapsed"})
     pattern = widgets.draw(
-        "pattern", widget_options={"width": 150, "label_visibility": "collapsed"}
+        "pattern", widget_options={"width": 105, "label_visibility": "collapsed"}
     )
 
 over = survey if measured_on == SURVEY else None

@@ -24,6 +24,12 @@ with it, where both have as many tokens.
 """
 
 
+def log_probability(side: str, now: float, before: float) -> str:
+    """The log-probability of a text with the changes, and by how much they move it."""
+    moved = f"{now - before:+.2f}".replace("-", "−")
+    return f"Log-probability of the {side}: **{signed(now)}** ({moved})"
+
+
 TERMS = (
     "What writes to the residual stream adds to the logit: the token, its position, every head and "
     "every feed-forward; the biases are one part. Norms divide by a scale, which is frozen at its "

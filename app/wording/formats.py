@@ -38,7 +38,7 @@ def times(shape: Sequence[int]) -> str:
 
 # Texts that follow one another, each with the HTML tag that it stands in, or "".
 Parts = list[tuple[str, str]]
-MARKS = {"": "", "b": "**", "s": "~~"}  # tag → what it is in Markdown
+MARKS = {"": "", "b": "**", "em": "*", "s": "~~"}  # tag → what it is in Markdown
 
 
 def differences(before: str, after: str) -> Parts:

@@ -8,8 +8,9 @@ from headlight.app.results import memoize, sweep_results
 from headlight.app.state import catalog
 from headlight.app.state import options as options_module
 from headlight.app.state.pages import PAGES
-from headlight.app.wording import formats, head_card
+from headlight.app.wording import findings, formats, head_card
 from headlight.model.checkpoint import load
+from headlight.model.masks import Masks
 from headlight.model.probing import sweeps
 from headlight.model.probing.run import Run
 from tests.app.common import plain_text, words
@@ -57,7 +58,7 @@ def test_a_head_is_switched_off_and_on(changed, models):
     plain = uneven.tokenizer.decode(uneven.translate("the dog sees the cat").ids)
     parts = formats.differences(plain, uneven.tokenizer.decode(after.ids))
     shown = "".join(f"{formats.MARKS[tag]}{text}{formats.MARKS[tag]}" for text, tag in parts)
-    assert shown in words(page)
+    assert (shown if len(parts) > 1 else "The translation stays.") in words(page)
     page.button(key="switch_head").click().run()
     assert badges(page) == [] and "With the changes" not in words(page)
 
@@ -107,6 +108,43 @@ def test_the_log_probability_is_that_of_the_two_passes(changed):
     now, before = total("cross=uniform"), total("")
     expected = f"**{now:.2f}** ({now - before:+.2f})".replace("-", "−")
     assert expected in words(page)
+
+
+def test_what_moves_most_is_said(changed):
+    """Against passes of the test's own: the next-token probability that a change moves most, over
+    the translation of the model as trained."""
+    en_de = load("en-de")
+    target = en_de.translate(MAN)
+    ids = [*target.ids, en_de.model.config.eos_id]
+    page = changed(model="en-de", source=MAN)
+    for line in ("decoder.4.4=off", "cross=hide:2", "source=positions:none", "cross.3=uniform"):
+        page.text_input(key="changes").set_value(line).run()
+        shares = []
+        for changes in ("", line):
+            logits = en_de.trace(MAN, changes=changes).logits.astype(float)
+            shares.append(np.exp(logits - logits.max(axis=-1, keepdims=True)))
+            shares[-1] /= shares[-1].sum(axis=-1, keepdims=True)
+        before, after = (share[range(len(ids)), ids] for share in shares)
+        row = int(np.abs(after - before).argmax())
+        read = ("<s>", *target.tokens)[row]
+        assert f"After *{read}*, *{(*target.tokens, '</s>')[row]}* " in words(page), line
+        percents = [findings.whole_percent(share[row]) for share in (before, after)]
+        assert f"from {percents[0]} to {percents[1]}." in words(page), line
+        written = en_de.tokenizer.decode(en_de.translate(MAN, changes=line).ids)
+        stays = written == en_de.tokenizer.decode(target.ids)
+        assert ("The translation stays." in words(page)) == stays, line
+
+
+def test_without_the_causal_mask_it_is_said_what_peeks(changed):
+    en_de = load("en-de")
+    target = en_de.translate(MAN)
+    weights = en_de.trace(MAN, masks=Masks(causal=False)).attention["decoder"]
+    ahead = np.diagonal(weights, 1, axis1=-2, axis2=-1)  # (layer, head, row)
+    row = np.unravel_index(ahead.argmax(), ahead.shape)[-1]
+    tokens = ("<s>", *target.tokens)
+    page = changed(model="en-de", source=MAN, causal="false")
+    expected = f"The decoder can peek: *{tokens[row]}* attends to *{tokens[row + 1]}*"
+    assert expected in words(page) and findings.whole_percent(ahead.max()) in words(page)
 
 
 UNREADABLE = {  # line → a part of what is said
@@ -243,8 +281,9 @@ def test_another_sentence_is_compared_and_patched_from(changed):
 def test_a_change_that_does_nothing_is_told_to_do_nothing(changed, more):
     """Beside what the model writes without it, whatever target is read."""
     page = changed("cross.2.1=temperature:1.0", **more)
-    assert not page.exception and "log-probability" in words(page)
-    assert "~~" not in words(page)
+    assert not page.exception and "(+0.00)" in words(page)
+    if "target" in more:  # else the mask, or the padding, may do something
+        assert "Nothing changes by more than 0.1 percentage points." in words(page)
 
 
 def test_characters_of_another_sentence_are_its_own(changed):

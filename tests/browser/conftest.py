@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, Playwright, expect, sync_playwright
 
 from headlight.app import theme
 from headlight.app.state import pages
@@ -156,7 +156,8 @@ class Visit:
     def open(self, path: str = "") -> "Visit":
         """Go to an address of the app, in a session of its own."""
         self.page.goto(f"{self.address}/{path}")
-        self.page.wait_for_selector(BEGUN, timeout=60_000)  # before its first run a page is idle
+        # Before its first run a page is idle. In Present the bar is there, but hidden.
+        self.page.wait_for_selector(BEGUN, state="attached", timeout=60_000)
         return self.idle()
 
     def settle(self) -> "Visit":
@@ -174,22 +175,47 @@ class Visit:
             self.page.evaluate(IDLE)
         return self
 
+    def menu(self, key: str) -> Locator:
+        """Open a menu of the bar, if it is not open. A button that explains itself stands in the
+        document twice, for a mouse and for a finger (Streamlit 1.67)."""
+        button = self.page.locator(f".st-key-{key} button >> visible=true").first
+        if button.get_attribute("aria-expanded") != "true":
+            button.click()
+            self.idle()
+        return button
+
     def type(self, text: str, label: str = "Source sentence") -> "Visit":
+        if label == "Target":
+            self.menu("output")
         box = self.page.get_by_label(label, exact=True)
         box.fill(text)
-        box.press("Control+Enter" if label == "Source sentence" else "Enter")
+        box.press("Enter")
+        self.idle()
+        if label == "Target":
+            self.page.keyboard.press("Escape")
         return self.idle()
 
     def choose(self, group: str, option: str | int) -> "Visit":
-        """Choose an option of a setting; kind, layer and head are in a menu."""
-        picker = self.page.locator(".st-key-head_picker button").first
+        """Choose an option of a setting, by button or from a list; kind, layer and head are in a
+        menu."""
         if group in PICKED:
-            picker.click()
-        self.page.locator(f".st-key-{group}").get_by_text(str(option), exact=True).click()
+            self.menu("head_picker")
+        widget = self.page.locator(f".st-key-{group}")
+        if (listed := widget.get_by_role("combobox")).count():
+            listed.click()
+            self.page.get_by_role("option", name=str(option), exact=True).click()
+        else:
+            widget.get_by_text(str(option), exact=True).click()
         if group in PICKED:
             self.idle()
             self.page.keyboard.press("Escape")
         return self.idle()
+
+    def expect_head(self, kind: str, layer: int, head: int) -> "Visit":
+        """The head that the picker names: its kind in words, layer and head from 1."""
+        picker = self.page.locator(".st-key-head_picker button >> visible=true")
+        expect(picker).to_contain_text(f"{kind} · layer {layer} · head {head}")
+        return self
 
     def switch(self, label: str) -> "Visit":
         self.page.get_by_text(label, exact=True).click()
@@ -198,17 +224,17 @@ class Visit:
     def go(self, title: str) -> "Visit":
         wanted = next(page for page in pages.PAGES.values() if page.title == title)
         if wanted.group == pages.SHARE:
-            self.page.locator(".st-key-share button").first.click()
-            self.page.locator(".st-key-export_link a").click()
+            self.menu("share")
+            self.page.locator(".st-key-export_link a >> visible=true").click()
         else:
             self.page.locator(".st-key-menu").get_by_role("link", name=wanted.group).click()
             if pages.GROUPS[wanted.group][0] != wanted:
                 views = self.page.locator(".st-key-views")
-                views.get_by_role("link", name=wanted.view, exact=True).click()
+                views.get_by_text(wanted.view, exact=True).locator("visible=true").click()
         heading = wanted.group if wanted.view else title
         expect(self.page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
         if wanted.view:
-            here = self.page.locator(".st-key-views strong", has_text=wanted.view)
+            here = self.page.locator(".st-key-views strong >> visible=true", has_text=wanted.view)
             expect(here).to_be_visible()
         return self.idle()
 

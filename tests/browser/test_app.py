@@ -80,8 +80,11 @@ def test_pages_follow_the_same_settings(visit):
     visit.go("Positional encoding")
     table = np.array(visit.cells("table_figure"))
     assert table.shape[0] == 6 and np.allclose(table[0, 0::2], 0) and np.allclose(table[0, 1::2], 1)
-    embedding, added = visit.cells("token_figure"), visit.cells("added_figure")
-    assert np.allclose(np.add(embedding, added), visit.cells("embedded_figure"), atol=1e-5)
+    embedding, added, whole = (
+        visit.choose("picture", name).cells(f"{key}_figure")
+        for name, key in (("Words", "token"), ("Scaled", "added"), ("Sum", "embedded"))
+    )
+    assert np.allclose(np.add(embedding, added), whole, atol=1e-5)
     assert np.allclose(embedding[0], embedding[2])  # the … the
     visit.screenshot("positions")
     visit.go("Attention")
@@ -93,6 +96,7 @@ def test_permalink_restores_the_view(visit):
     visit.choose("kind", "decoder").choose("layer", 3).choose("head", 2).switch("Causal mask")
     visit.go("PyTorch")
     shown, address = visit.cells("comparison_figure"), visit.page.url
+    visit.menu("share")
     visit.page.get_by_role("button", name="Copy link").click()
     expect(visit.page.get_by_text("Copied.")).to_be_visible()
     assert visit.page.evaluate("navigator.clipboard.readText()") == address
@@ -117,13 +121,34 @@ def test_out_of_range_link_falls_back_and_is_written_back(visit):
 
 def test_depth_of_another_model_clamps_the_layer(visit):
     visit.open("?model=uneven&kind=decoder&layer=5&source=the+dog&target=ein+Hund")
-    expect(visit.page.get_by_role("heading", name="layer 5, head 1")).to_be_visible()
+    expect(visit.page.get_by_text("layer 5 · head 1")).to_be_visible()
     visit.choose("kind", "encoder")
-    expect(visit.page.get_by_role("heading", name="layer 2, head 1")).to_be_visible()
+    expect(visit.page.get_by_text("layer 2 · head 1")).to_be_visible()
     assert "layer=2" in visit.page.url
     for page in [*PAGES, "Attention"]:
         visit.go(page)
         visit.expect_well()
+
+
+def test_a_menu_that_was_closed_brings_nothing_old_back(visit):
+    """Its widgets are nowhere in the browser, which hears of no later choice and sends the old
+    one."""
+    visit.open("?model=uneven&source=the+dog&target=ein+Hund&kind=cross&layer=2")
+    visit.choose("kind", "encoder").expect_head("Encoder self-attention", 2, 1)
+    visit.menu("what_if")
+    visit.type("cross.1=off", "Changes")
+    visit.page.keyboard.press("Escape")
+    visit.idle()
+    visit.page.locator(".stage").press("o")
+    visit.settle()
+    visit.page.locator(".stage").press("ArrowUp")
+    visit.settle().switch("Causal mask").expect_head("Encoder self-attention", 1, 1)
+    badges = visit.page.locator("[class*='st-key-change_'] button >> visible=true")
+    expect(badges).to_have_text(["cross.1=off ×", "encoder.2.1=off ×"])
+    for page in ("Attention", "PyTorch"):
+        visit.go(page).settle()
+        for part in ("changes=cross.1%3Doff%3B+encoder.2.1%3Doff", "kind=encoder"):
+            assert part in visit.page.url, page
 
 
 def test_odd_text_is_shown_as_typed(visit):
@@ -175,38 +200,37 @@ def test_translate_again_under_masks(visit):
     en_fr = load("en-fr")
     expected = en_fr.tokenizer.decode(en_fr.translate(source, masks, pad_to=60).ids)
     assert expected != en_fr.tokenizer.decode(en_fr.translate(source).ids)
+    visit.menu("output")
     visit.page.get_by_role("button", name="Translate again").click()
     visit.settle()
     box = visit.page.get_by_label("Target", exact=True)
     assert box.input_value() == expected
+    visit.page.keyboard.press("Escape")
     visit.page.get_by_role("button", name="Translated with these settings ×").click()
     visit.settle()
+    visit.menu("output")
     assert box.input_value() == ""
 
 
 def test_back_leads_to_the_place_one_was_at(visit):
     place = "document.querySelector('.stMain').scrollTop"
-    visit.open("residual")
-    visit.page.evaluate(f"{place} = 700")
+    visit.page.set_viewport_size({"width": 1280, "height": 500})
+    visit.open("take-away")
+    visit.page.evaluate(f"{place} = 200")
     visit.settle().go("Tokenizer")
     visit.page.go_back()
-    visit.page.wait_for_function(f"() => {place} === 700")
+    visit.page.wait_for_function(f"() => {place} === 200")
 
 
 def test_what_is_reserved_is_what_bar_and_grid_take(visit):
     """Else they push the page down as they arrive, or leave a hole."""
     visit.page.set_viewport_size({"width": 1280, "height": 720})
-    for query in ("", "?model=uneven&source=dog", "?projector=true"):
+    heights = theme.BAR, theme.STATE, theme.ROW_OF_PAGE
+    for query in ("", "?model=uneven&source=dog", "?causal=false&changes=cross.1.1%3Doff"):
         visit.open(query)
-        grid, bar = (
-            visit.page.locator(f".st-key-{key}").bounding_box()["height"]
-            for key in ("head_grid", "top_bar")
-        )
-        assert grid >= theme.GRID
-        lines = visit.page.locator(".st-key-top_bar > *").evaluate_all(
-            """(all) => {
-              const boxes = all.map((line) => line.getBoundingClientRect()).filter((b) => b.height);
-              return Math.max(...boxes.map((b) => b.bottom)) - Math.min(...boxes.map((b) => b.top));
-            }"""
-        )
-        assert lines == pytest.approx(bar, abs=3)
+        boxes = [
+            visit.page.locator(f".st-key-{key}").bounding_box()
+            for key in ("bar", "state", "page", "head_grid")
+        ]
+        assert [round(box["height"]) for box in boxes[:3]] == [*heights]
+        assert boxes[3]["height"] >= theme.GRID and boxes[3]["y"] <= sum(heights) + 10

@@ -340,15 +340,18 @@ def test_a_model_without_the_kind_in_focus(grid):
     grid.show(packed(other, target=[]), LOOK)
     grid.show(packed(other, target=[]), replace(LOOK, focus=dict(kind="encoder", layer=1, head=2)))
     assert grid.picture("grid.drawn.map(({ part }) => part.kind)") == ["encoder"]
-    assert "Encoder self-attention, layer 2 head 3 is selected" in grid.said()
+    assert "Encoder self-attention, layer 2 head 3: " in grid.said()
 
 
-def test_many_layers_stand_in_columns_so_that_all_are_in_view(grid):
+@pytest.mark.parametrize("width", [1280, 660])
+def test_all_of_many_layers_are_in_view(grid, width):
+    """Beside the selected head with low tiles; above it in columns."""
+    grid.page.set_viewport_size({"width": width, "height": 900})
     few = ["the", "dog"]
     weights = attention(["encoder"], source=few, layers=20)
     focus = dict(kind="encoder", layer=0, head=0)
     grid.show(packed(weights, few, []), replace(LOOK, focus=focus, show="one kind"))
-    assert grid.picture("grid.drawn[0].tall") < 20
+    assert (grid.picture("grid.drawn[0].tall") < 20) == (width == 660)
     foot, window = grid.picture(
         "[grid.drawn[0].over.canvas.getBoundingClientRect().bottom, window.innerHeight]"
     )
@@ -408,7 +411,8 @@ def test_most_probable_answers_are_those_after_the_token_that_is_pointed_at(grid
     answers = PackedPredictions("target", "Next token", rows, last=5)
     grid.show(packed(grid.weights, answers=answers))
     heading, bars = grid.page.locator(".answers h4"), grid.page.locator(".answers .bar")
-    expect(heading).to_have_text(f"Next token after “{TARGET[5]}”")
+    telling = grid.picture("grid.telling().tokens[0].index")  # the row that is marked at first
+    expect(heading).to_have_text(f"Next token after “{TARGET[telling]}”")
     grid.page.locator(".target span").nth(2).hover()
     expect(heading).to_have_text("Next token after “Hund”")
     expect(bars).to_have_text(["word 275 %", "other25 %"])
@@ -421,9 +425,10 @@ def cell(grid, row, column):
     """Where a cell of the selected head is, in the large picture."""
     return grid.picture(
         f"""(() => {{
-          const {{ canvas, left, top, cell }} = grid.selected;
+          const {{ canvas, place: {{ left, top, across, down }} }} = grid.selected;
           const box = canvas.getBoundingClientRect();
-          return [box.left + left + ({column} + 0.5) * cell, box.top + top + ({row} + 0.5) * cell];
+          return [box.left + left + ({column} + 0.5) * across,
+                  box.top + top + ({row} + 0.5) * down];
         }})()"""
     )
 
@@ -567,9 +572,7 @@ def test_selections_reach_the_server_the_address_and_other_pages(here, uneven):
     page.locator(".target span").nth(1).click()
     visit.settle()
     before = picture(here)
-    visit.go("PyTorch")
-    heading = "Decoder self-attention, layer 3, head 2"
-    expect(page.get_by_role("heading", name=heading)).to_be_visible()
+    visit.go("PyTorch").expect_head("Decoder self-attention", 3, 2)
     visit.go("Inside a head")  # follows the query that was selected
     follows = page.get_by_test_id("stSelectbox").filter(has_text="Query").locator("[value]")
     expect(follows).to_have_attribute("value", f"2 {trace.tgt.tokens[1]}")
@@ -583,6 +586,7 @@ def test_selections_reach_the_server_the_address_and_other_pages(here, uneven):
         visit.idle()
         assert here.picture("grid.drawn.map(({ part }) => part.kind)") == kinds
     # Twenty buttons would take a line of their own.
+    visit.menu("head_picker")
     expect(page.get_by_role("combobox", name="Layer")).to_be_visible()
 
 

@@ -32,10 +32,10 @@ class WhatIf:
         """Where a cell of the selected head is, in the large picture."""
         return self.of_grid(
             f"""(() => {{
-              const {{ canvas, left, top, cell }} = grid.selected;
+              const {{ canvas, place: {{ left, top, across, down }} }} = grid.selected;
               const box = canvas.getBoundingClientRect();
-              return [box.left + left + ({column} + 0.5) * cell,
-                      box.top + top + ({row} + 0.5) * cell];
+              return [box.left + left + ({column} + 0.5) * across,
+                      box.top + top + ({row} + 0.5) * down];
             }})()"""
         )
 
@@ -151,11 +151,10 @@ def test_undo_redo_and_reset_by_key_and_a_link_that_brings_them_back(page):
 
 
 def test_what_the_changes_do_is_in_view(page):
-    """At 1280 × 720, nothing scrolled: the translation with them, its log-probability, a bar for
-    each token, tiles and the selected head, with, without and the difference."""
+    """At 1280 × 720, nothing scrolled: which probability they move most, a bar for each token,
+    tiles and the selected head, with, without and the difference."""
     page.key("o")
-    effect = page.page.locator(".st-key-effect")
-    expect(effect).to_contain_text("log-probability of the target")
+    said = page.page.locator(".message")
     moved = page.of_grid("grid.look.moved.target")
     en_fr = load("en-fr")
     target = en_fr.tokenizer.decode(en_fr.translate(SENTENCE).ids)
@@ -166,9 +165,16 @@ def test_what_the_changes_do_is_in_view(page):
         logits -= logits.max(axis=-1, keepdims=True)
         return (logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True)))[range(len(ids)), ids]
 
-    expected = shares("cross.2.3=off") - shares("")
+    now, before = shares("cross.2.3=off"), shares("")
+    most = np.abs(np.exp(now) - np.exp(before)).argmax()
+    verb = "falls" if now[most] < before[most] else "rises"
+    ends = " to ".join(f"{100 * np.exp(share[most]):.0f}%" for share in (before, now))
+    expect(said).to_contain_text(f" {verb} from {ends}.")
+    numbers = page.page.locator(".st-key-numbers_panel")
+    expect(numbers).to_contain_text("Log-probability of the target")
+    expected = now - before
     assert moved[0] is None and np.abs(np.array(moved[1:]) - expected).max() <= 2e-3
-    for box in (effect, page.page.locator(".text"), page.page.locator(".sections")):
+    for box in (said, page.page.locator(".text"), page.page.locator(".sections")):
         expect(box).to_be_in_viewport(ratio=1)
     with_changes = page.of_grid("grid.data.id")
     page.visit.choose("shows", "Without")
@@ -202,11 +208,13 @@ def test_an_edit_that_cannot_be_made_is_answered_and_undone_by_one_key(page):
 
 
 def test_weight_on_later_tokens_is_told_where_the_causal_mask_is_off(page):
-    said = page.page.locator(".message")
+    said = page.page.locator(".st-key-numbers_panel")
     expect(said).not_to_contain_text("later tokens")
     page.visit.switch("Causal mask")
+    expect(page.page.locator(".message")).to_contain_text("The decoder can peek: ")
     expect(said).to_contain_text("weight on later tokens, layer by layer: ")
-    shares = [int(share) for share in re.findall(r"(\d+)\s%", said.inner_text())]
+    (leak,) = (line for line in said.inner_text().splitlines() if "later tokens" in line)
+    shares = [int(share) for share in re.findall(r"(\d+)\s%", leak)]
     weights = load("en-fr").trace(SENTENCE, masks=Masks(causal=False)).attention["decoder"]
     expected = 100 * np.triu(weights, 1).sum(axis=-1).mean(axis=(1, 2))
     assert np.abs(np.array(shares) - expected).max() <= 0.51
@@ -217,13 +225,16 @@ def test_weight_on_later_tokens_is_told_where_the_causal_mask_is_off(page):
 def test_a_long_translation_under_changes_moves_nothing_down(visit):
     """Without cross-attention it writes the longest target that it may."""
     visit.page.set_viewport_size({"width": 1280, "height": 720})
-    bar, effect = (visit.page.locator(f".st-key-{key}") for key in ("top_bar", "effect"))
+    bar, said = visit.page.locator(".st-key-top_bar"), visit.page.locator(".message")
     heights, lengths = [], []
     for changes in ("cross.2.3=off", "decoder.3%3Doff%3B+decoder.4%3Doff%3B+cross%3Doff"):
         visit.open(f"?source={SENTENCE.replace(' ', '+')}&changes={changes}")
-        probability = effect.get_by_text("log-probability of the target")
-        expect(probability).to_be_in_viewport(ratio=1)
-        heights.append(bar.bounding_box()["height"])
-        lengths.append(len(effect.inner_text()))
+        expect(said).to_contain_text(" from ")
+        expect(said).to_be_in_viewport(ratio=1)
+        stage = visit.page.locator(".stage").bounding_box()["y"]
+        heights.append(
+            (bar.bounding_box()["height"], stage - visit.page.locator(".text").bounding_box()["y"])
+        )
+        lengths.append(len(said.inner_text()))
     assert lengths[1] > 2 * lengths[0]
     assert heights[1] == heights[0]

@@ -1,5 +1,7 @@
 // Puts the page's address on the clipboard, or shows it.
 
+const SHOWN = 2000; // ms
+
 export default function ({ data, parentElement }) {
   const button = parentElement.querySelector("button");
   const status = parentElement.querySelector("span");
@@ -13,6 +15,7 @@ export default function ({ data, parentElement }) {
     try {
       await navigator.clipboard.writeText(address);
       status.textContent = "Copied.";
+      setTimeout(() => (status.textContent = ""), SHOWN);
     } catch {  // only pages of this machine, or of https, may write to the clipboard
       status.textContent = address;
     }

@@ -135,7 +135,7 @@ export class Grid {
     const late = look.heard < this.count && performance.now() - this.when < PATIENCE;
     if (late && before) look = { ...look, focus: before.focus };
     this.look = look;
-    const rest = (l) => JSON.stringify({ ...l, focus: null });
+    const rest = (l) => JSON.stringify({ ...l, focus: null, heard: null });
     if (this.drawn && before && rest(before) === rest(look)) this.point();
     else this.draw();
   }
@@ -146,6 +146,7 @@ export class Grid {
     this.answersRoot = root;
     this.selected.moveTo(root);
     this.frame.classList.add("placed");
+    this.point();
   }
 
   part(kind) {
@@ -580,7 +581,9 @@ export class Grid {
     if (this.pinned?.row && (this.pinned.row.side !== query || this.pinned.column.side !== key))
       this.pinned = null;
     const chosen = this.pointed ?? this.pinned;
-    const pointed = chosen ?? (this.look.said.length ? null : this.telling());
+    // A layer or a kind that was selected is named instead.
+    const isSilent = this.look.said.length || this.scope !== "head";
+    const pointed = chosen ?? (isSilent ? null : this.telling());
     // Keys read cells of the head in focus, wherever it has moved to.
     if (pointed && pointed === this.pinned && pointed.tile) pointed.tile = focus;
     this.mark(chosen);

@@ -9,7 +9,7 @@ from headlight.app.components.scripts import read, script
 _mount = st.components.v2.component(
     "headlight_player",
     html='<button type="button"></button>',
-    css=read("shared/button.css"),
+    css=read("shared/button.css") + read("player/style.css"),
     js=script("player/index.js"),
 )
 

@@ -9,7 +9,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const { steps, step } = data;
   const button = parentElement.querySelector("button");
   const show = () => {
-    button.textContent = state.playing ? "❚❚" : "▶";
+    button.textContent = state.playing ? "❚❚ Pause" : "▶ Steps";
     button.title = state.playing ? "Pause" : "Play through the training steps";
     button.setAttribute("aria-label", button.title);
   };

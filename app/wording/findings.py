@@ -1,0 +1,36 @@
+"""Findings: sentences that say what a change did, in parts that the grid and Markdown both show."""
+
+from headlight.app.wording.formats import Parts
+
+NO_CHANGE = "Nothing changes by more than 0.1 percentage points."
+
+
+def whole_percent(share: float) -> str:
+    """A probability as whole percent; what rounds to 0 but is none is “<1%”."""
+    return "<1%" if 0 < share < 0.005 else f"{100 * share:.0f}%"
+
+
+def word(token: str) -> tuple[str, str]:
+    """A token of a text, as part of a sentence."""
+    return token.strip() or token, "em"
+
+
+def moved(row: str, token: str, before: float, after: float) -> Parts:
+    """“After *roten*, *Kleid* falls from 93% to 7%.”"""
+    if abs(round(100 * after) - round(100 * before)) < 1:
+        most = f"{100 * abs(after - before):.1f} percentage points"
+        return [(f"No next-token probability moves by more than {most}.", "")]
+    verb = "falls" if after < before else "rises"
+    ends = f" {verb} from {whole_percent(before)} to {whole_percent(after)}."
+    return [("After ", ""), word(row), (", ", ""), word(token), (ends, "")]
+
+
+def class_moved(old: str, new: str, before: float, after: float) -> Parts:
+    what = "The class stays " if old == new else "The class changes to "
+    return [(what, ""), word(new), (f": {whole_percent(before)} → {whole_percent(after)}.", "")]
+
+
+def peeking(row: str, next_token: str, weight: float) -> Parts:
+    """What a decoder row sees without the causal mask."""
+    parts = [("The decoder can peek: ", ""), word(row), (" attends to ", ""), word(next_token)]
+    return [*parts, (f", the token it should predict: {whole_percent(weight)}.", "")]

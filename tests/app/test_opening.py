@@ -1,0 +1,32 @@
+"""What a model opens on, and what is said of settings that do nothing."""
+
+import numpy as np
+
+from headlight.model import load
+
+
+def test_the_model_of_repeated_rows_opens_on_its_induction_head(page):
+    page.query_params.update(model="induction")
+    page.run()
+    chosen = [page.session_state["_memo"]["context"][key] for key in ("kind", "layer", "head")]
+    row = "q w e r t y u i o"
+    weights = load("induction").trace(f"{row} {row}").attention[chosen[0]][chosen[1] - 1]
+    letters = len(row.split())  # the token <s> stands before them
+    to_next = [weights[chosen[2] - 1, i, i - letters + 1] for i in range(letters + 1, 2 * letters)]
+    assert np.mean(to_next) > 0.9
+
+
+def test_padding_to_less_than_the_text_is_said_to_pad_nothing(page):
+    page.query_params.update(model="uneven", source="the dog sees the cat", pad_to="3")
+    page.run()
+    assert "nothing to pad" in page.button(key="badge_pad_to").label
+    page.number_input(key="pad_to").set_value(30).run()
+    assert page.button(key="badge_pad_to").label == "Padding 30 ×"
+
+
+def test_a_filter_of_heads_has_a_chip(page):
+    page.query_params.update(pattern="previous token")
+    page.run()
+    assert page.button(key="badge_pattern").label == "Heads: previous token ×"
+    page.button(key="badge_pattern").click().run()
+    assert page.selectbox(key="pattern").value == "any"
