@@ -38,10 +38,11 @@ LARGEST = 1_000_000  # characters of what a browser keeps
 UNTOUCHED = ("model", "device", "projector", "lesson", "step_of_lesson")
 DECODED_WITH = ("how", "width", "temperature", "top_k", "top_p", "seed", "beginning")
 ON_PAGES = (*DECODED_WITH, "branches", "at", "vectors")  # settings of pages that steps set
-# The page Attention can be shown while these are veiled: it does not show them, or the grid covers
+# The page Attention can be shown while these are veiled: its grid covers them, or does not show
 # them.
 GRID_COVERS = {"row", "column", "next tokens", "names"}
-NOT_IN_GRID = {"scores", "shapes", "positions", "lines", "needed words"}
+NOT_IN_GRID = {"change", "scores", "shapes", "positions", "lines", "needed words"}
+LEARN_PAGE = "learn"
 
 
 @dataclass
@@ -218,17 +219,14 @@ def veils() -> tuple[Veil, ...]:
 
 def covers(page: str) -> bool:
     """Whether a page as a whole would give the answer away. The page Attention is shown where its
-    grid can cover the part in question, and `change` is not yet tried out."""
+    grid can cover the part in question, as long as it shows the run and the rows of the step:
+    another text or another mask would bring the same weights to another place."""
     hidden = {veil.what for veil in veils()}
-    if not hidden or page == "learn":
+    if not hidden or page == LEARN_PAGE:
         return False
-    if page != HOME or session.reading() != Reading():
+    if page != HOME or session.reading() != Reading() or hidden - GRID_COVERS - NOT_IN_GRID:
         return True
-    if hidden - GRID_COVERS - NOT_IN_GRID - {"change"}:
-        return True
-    return "change" in hidden and any(
-        session.values().get(key) != value for key, value in _as_in_the_step().items()
-    )
+    return any(session.values().get(key) != value for key, value in _as_in_the_step().items())
 
 
 def pointed_row() -> tuple[str, int] | None:
@@ -238,12 +236,12 @@ def pointed_row() -> tuple[str, int] | None:
 
 
 def _as_in_the_step() -> dict[str, Any]:
-    """The settings of the step that a run depends on."""
+    """The settings of the step that a run depends on; of the sources the line alone."""
     now = running()
     return {
         key: value
         for key, value in _wanted(now.step, now.run).items()
-        if key in SETTINGS and SETTINGS[key].run and not SETTINGS[key].pages
+        if SETTINGS[key].run and not SETTINGS[key].pages and key != "source"
     }
 
 

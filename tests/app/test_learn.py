@@ -229,7 +229,14 @@ def test_nothing_is_given_away_while_a_question_is_open(page):
     page.run()
     assert any("Covered" in box.value for box in page.info)
     page.session_state["words"] = False
-    page.run()
+    for key, value in {"source": "Oh, a girl reads.", "target": "Ein Buch", "pad_to": 30}.items():
+        before = page.session_state[key]
+        page.session_state[key] = value  # the row would come to another place
+        page.run()
+        assert any("Covered" in box.value for box in page.info), key
+        page.session_state[key] = before
+        page.run()
+        assert not any("Covered" in box.value for box in page.info), key
     click(page, "show_answer")
     page.switch_page(PAGES["heads"].file).run()
     assert page.dataframe and not page.info[1:]
