@@ -19,6 +19,7 @@ from headlight.app.state.pages import EXPORT, PAGES, Page
 from headlight.app.wording import formats
 
 WRITTEN = CHOOSE, NUMBER, FIND  # kinds of question whose answer is said in words
+WRITES = {"decoding", "next tokens", "change", "row"}  # veils under which no translation is shown
 ADDRESS = "lesson", "step_of_lesson"
 COVERED = "Covered until you have answered the question of the lesson, or pressed *Show me*."
 NO_EXPORT = "Nothing can be exported while a question is open. Answer it, or press *Show me*."
@@ -40,9 +41,16 @@ def draw(page: Page) -> None:
     )
 
 
-def covered(page: Page) -> str:
-    """What a page says that would give the answer away."""
-    return NO_EXPORT if page.key == EXPORT else COVERED
+def draw_cover(page: Page) -> None:
+    """In place of a page that would give the answer away: why, and the texts, as far as they do
+    not."""
+    st.info(NO_EXPORT if page.key == EXPORT else COVERED, icon=":material/visibility_off:")
+    now, hidden = running_lesson.running(), {veil.what for veil in running_lesson.veils()}
+    texts = {"Source": now.run.sentence}
+    if now.run.writes and not hidden & WRITES:
+        texts["Target"] = formatting.text(now.run.tgt[1:])  # without <s>
+    for title, text in texts.items():
+        st.markdown(f"**{title}:** {formats.escaped(text)}")
 
 
 def draw_offer() -> None:

@@ -85,7 +85,7 @@ class Running:
         head = self.step.head(self.run)
         if self.question is None or head is None:
             return None
-        rows = [veil.place for veil in self.question.veil if veil.what == "row"]
+        rows = [veil.place for veil in self.question.veil if veil.what in ("row", "next tokens")]
         row = rows[0] if rows else self.question.row
         return None if row is None else (head.kind, row)
 

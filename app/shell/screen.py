@@ -54,7 +54,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                 with regions.lesson:
                     lesson.draw(page)
                 if running_lesson.covers(page.key):
-                    st.info(lesson.covered(page), icon=":material/visibility_off:")
+                    lesson.draw_cover(page)
                 else:
                     run()
         finally:

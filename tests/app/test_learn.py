@@ -242,6 +242,20 @@ def test_nothing_is_given_away_while_a_question_is_open(page):
     assert page.dataframe and not page.info[1:]
 
 
+def test_a_covered_page_shows_the_texts_that_tell_nothing(page):
+    begin(page, "5-cross-attention")
+    while not (running(page).is_open and running(page).question.veil[0].what == "lines"):
+        click(page, "step_on")
+    now = follow(page)
+    said = " ".join(text.value for text in page.markdown).replace("\\", "")
+    assert any("Covered" in box.value for box in page.info)
+    assert all(word in said for word in (now.run.src[1], now.run.tgt[2], "**Target:**"))
+    begin(page, "6-decoding")
+    click(page, "step_on")
+    said = " ".join(text.value for text in page.markdown)
+    assert "**Source:**" in said and "**Target:**" not in said
+
+
 def test_what_a_browser_kept_is_taken_up(page):
     begin(page, FIRST)
     for _ in range(2):
