@@ -13,6 +13,7 @@ from headlight.app.shell import running_lesson
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
 from tests.app.lessons.common import loaded
+from tests.app.lessons.test_lesson_files import GOOD
 
 LESSONS = {lesson.name: lesson for lesson in load_folder()[0]}
 FIRST = "1-shares"
@@ -278,3 +279,17 @@ def test_an_unknown_lesson_in_the_address(page):
     assert any("no lesson" in box.value for box in page.warning)
     click(page, "leave_lesson")
     assert not page.warning
+
+
+def test_a_folder_of_ones_own_lessons(page, monkeypatch, tmp_path):
+    (tmp_path / "own.md").write_text(GOOD, encoding="utf-8")
+    (tmp_path / "broken.md").write_text("---\n", encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["main.py", "--lessons", str(tmp_path)])
+    running_lesson._loaded.clear()
+    try:
+        begin(page, "own")
+        assert running(page).lesson.name == "own" and len(running_lesson.lessons()) == 8
+        page.switch_page("views/learn.py").run()
+        assert any("broken" in box.value.replace("\\", "") for box in page.warning)
+    finally:
+        running_lesson._loaded.clear()
