@@ -60,7 +60,7 @@ STYLE = f"""
 .stHorizontalBlock:is(.st-key-bar, .st-key-state, .st-key-page) {{ flex: none; }}
 .st-key-top_bar button {{ vertical-align: top; }}
 .stHorizontalBlock.st-key-bar {{ height: {BAR}px; }}
-.stHorizontalBlock.st-key-state {{ height: {STATE}px; }}
+.stHorizontalBlock.st-key-state {{ height: {STATE}px; min-height: {STATE - 4}px; }}
 .stHorizontalBlock.st-key-page {{ height: {ROW_OF_PAGE}px; }}
 .st-key-state {{
   margin: 0 -1rem; padding: 0 1rem; width: calc(100% + 2rem); max-width: none;
@@ -117,6 +117,12 @@ STYLE = f"""
   overflow-y: auto;
 }}
 .st-key-panel :is(p, li, label) {{ font-size: 0.88rem; }}
+.st-key-lesson_address {{ display: none; }}
+[class*="st-key-lesson_row"] button :is(div, span) {{ justify-content: flex-start; }}
+.st-key-lesson_region:has(.st-key-lesson_ways) {{
+  border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent);
+  padding-bottom: 0.6rem;
+}}
 .st-key-content {{ gap: 0.3rem; }}
 .st-key-walk_row :is(p, label, input, button) {{ font-size: {SMALL}; }}
 .st-key-at button {{ padding: 0.1rem 0.4rem; min-height: 0; }}

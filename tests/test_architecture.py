@@ -16,6 +16,10 @@ FAULTS = {  # contract → a file, and an import that breaks it alone
     "model: from commands": ("model/masks.py", "import headlight.model.variants"),
     "app: from pages": ("app/theme.py", "import headlight.app.state.session"),
     "app.shell: from the bar": ("app/shell/layout.py", "import headlight.app.shell.screen"),
+    "app.lessons: from commands": (
+        "app/lessons/formatting.py",
+        "import headlight.app.lessons.question",
+    ),
     "app.results: from lessons": ("app/results/memoize.py", "import headlight.app.results.passes"),
     "app.state: from widgets": ("app/state/pages.py", "import headlight.app.state.settings"),
     "app.server: from the command": ("app/server/lan.py", "import headlight.app.server.replicas"),

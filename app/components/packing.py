@@ -60,7 +60,9 @@ class GridOptions:
     that nobody attends to. `moved`: side → for each token by how much the changes move its
     log-probability, None where it has none. `acts`: whether rows and columns are tokens, on which
     one may act. `said`: what is said of the run while nothing is pointed at, in parts: a text, and
-    the HTML tag that it stands in, or ""."""
+    the HTML tag that it stands in, or "". `veil`: what is covered until a question is answered, as
+    lessons.question.Veil says it: rows and columns of heads, and with any the predictions.
+    `points_at`: the token {side, index} that is marked while nothing else is pointed at."""
 
     focus: Mapping
     show: str
@@ -77,6 +79,8 @@ class GridOptions:
     moved: Mapping = field(default_factory=dict)
     acts: bool = False
     said: Sequence[tuple[str, str]] = ()
+    veil: Sequence[Mapping] = ()
+    points_at: Mapping = field(default_factory=dict)
     session: str = ""
     heard: int = 0
 

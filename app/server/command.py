@@ -20,23 +20,27 @@ SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
 
 def main(arguments: Sequence[str] | None = None) -> int | None:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments[:1] == ["lessons"]:
+        return _lessons(arguments[1:])
     if arguments and not arguments[0].startswith("-"):
         from headlight.model import commands  # with PyTorch, which takes seconds
 
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl+C
         return commands.main(arguments, commands.COMMANDS | COMMANDS)
     args = _parse(arguments)
-    models = ["--models", args.models] if args.models else []
+    folders = ["--models", args.models] if args.models else []
+    if args.lessons:
+        folders += ["--lessons", args.lessons]
     if args.serve:
         from headlight.app.server import serve
 
-        return serve.main(["--port", str(args.port), "--replicas", str(args.replicas), *models])
+        return serve.main(["--port", str(args.port), "--replicas", str(args.replicas), *folders])
     from headlight.app.server import ports
 
     ports.check(args.port)
     # Streamlit has no public function that starts it. -P: no file here is taken for a module.
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(SCRIPT)]
-    command += ["--server.port", str(args.port), "--", *models]
+    command += ["--server.port", str(args.port), "--", *folders]
     if os.name == "posix":  # in our place: whatever ends us ends Streamlit
         os.execv(sys.executable, command)
     try:
@@ -45,10 +49,21 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
         return 0
 
 
+def _lessons(arguments: list[str]) -> int:
+    """A program of its own, as the app is."""
+    import headlight
+
+    folders = [str(Path(headlight.__file__).parent), os.environ.get("PYTHONPATH")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
+    command = [sys.executable, "-P", "-m", "headlight.app.lessons", *arguments]
+    return subprocess.run(command, env=environment, check=False).returncode
+
+
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="headlight",
-        usage="headlight [--port PORT] [--models DIR] [--serve [--replicas N]]\n"
+        usage="headlight [--port PORT] [--models DIR] [--lessons FOLDER] [--serve [--replicas N]]\n"
+        "       headlight lessons check|report …\n"
         "       headlight COMMAND …",
         description="Starts the app, or runs a command.",
         epilog=_commands() if {"-h", "--help"} & {*arguments} else None,
@@ -56,6 +71,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--port", type=int, default=8501)
     parser.add_argument("--models", metavar="DIR", help="a folder of models to offer as well")
+    parser.add_argument("--lessons", metavar="FOLDER", help="a folder of your own lessons")
     parser.add_argument("--serve", action="store_true", help="for a class: open to the network")
     parser.add_argument("--replicas", type=int, default=1, metavar="N",
                         help="with --serve: processes; more than one need nginx")  # fmt: skip

@@ -1,6 +1,6 @@
 """Callbacks that edit the changes: switch a head off, hide a token, paint a mask, set a weight."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -44,12 +44,15 @@ def _toggle_head(now: Changes, kind: str, layer: int, head: int, scope: str = "h
     return editing.toggled(now, HeadOff(SCOPES[scope](_scope(kind, layer, head))))
 
 
-def _hide_token(now: Changes, side: str, index: int) -> Changes:
-    """Hide a token as a key, or show it again; `side` is the title of its side."""
+def _hide_token(now: Changes, side: str, index: int, head: Mapping | None = None) -> Changes:
+    """Hide a token as a key, or show it again, everywhere or from one `head`; `side` is the title
+    of its side."""
+    if head:
+        return editing.hidden(now, [_scope(**head)], index)
     sites, sides = session.context().structure.sites, session.context().structure.sides
     names = [candidate.name for candidate in sides if candidate.title == side]
     kinds = dict.fromkeys(site.kind for site in sites if site.key_side in names)
-    return editing.hidden(now, kinds, index)
+    return editing.hidden(now, [Scope(kind) for kind in kinds], index)
 
 
 def _paint_mask(

@@ -20,6 +20,7 @@ class Frame:
     controls: DeltaGenerator
     finding: DeltaGenerator
     hero: DeltaGenerator
+    lesson: DeltaGenerator
     notices: DeltaGenerator
     explain: DeltaGenerator
     change: DeltaGenerator
@@ -29,11 +30,14 @@ class Frame:
 _frame: ContextVar[Frame] = ContextVar("frame")
 
 
-def make(controls: DeltaGenerator, body: DeltaGenerator) -> Frame:
-    """The regions of a run; the page's own controls are in the bar, all others in `body`."""
+def make(controls: DeltaGenerator, body: DeltaGenerator, presented: bool = False) -> Frame:
+    """The regions of a run; the page's own controls are in the bar, all others in `body`. A lesson
+    stands at the top of the panel, or, `presented`, where the finding is."""
     with body:
         content = st.container(key="content", gap="small")
         panel = st.container(key="panel", gap="small")
+    with content if presented else panel:
+        lesson = st.container(key="lesson_region", gap="xsmall")
     with content:
         finding, hero = st.container(key="finding"), st.container(key="hero", gap="small")
     with panel:
@@ -41,7 +45,7 @@ def make(controls: DeltaGenerator, body: DeltaGenerator) -> Frame:
             st.container(key=key, gap="xsmall")
             for key in ("notices", "explain", "change", "numbers_panel")
         ]
-    return Frame(controls, finding, hero, *parts)
+    return Frame(controls, finding, hero, lesson, *parts)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import numpy as np
 from headlight.app import selection, theme
 from headlight.app.components.packing import GridOptions, order_by
 from headlight.app.results import head_results, passes
-from headlight.app.shell import sweeps
+from headlight.app.shell import running_lesson, sweeps
 from headlight.app.shell.effect import effect
 from headlight.app.state import session
 from headlight.app.state.catalog import ModelView
@@ -19,12 +19,14 @@ from headlight.model.probing.run import Run
 
 def grid_options(model_view: ModelView, run: Run) -> GridOptions:
     """The display options; measures that the order of heads needs are computed here."""
-    chosen, read_as = session.values(), session.reading()
+    chosen, read_as, veils = session.values(), session.reading(), running_lesson.veils()
     return GridOptions(
         focus=vars(session.focus()),
         show=chosen["show"],
         scale=chosen["scale"],
-        order=order_by(
+        order={}
+        if veils  # numbers over the tiles, and what the effects of an act would tell
+        else order_by(
             chosen["order"],
             lambda: head_results.measured_of(model_view, run),
             lambda: head_results.change_of(model_view, run),
@@ -39,16 +41,28 @@ def grid_options(model_view: ModelView, run: Run) -> GridOptions:
         least=read_as.least,
         palette=theme.DIFFERENCES if selection.subtracted_run() else theme.WEIGHTS,
         colour=theme.FOCUS,
-        faded=_faded(model_view, run),
+        faded={} if veils else _faded(model_view, run),
         off=_off(run),
         marked=_marked(run),
         hidden=_hidden(run),
-        moved=_moved(model_view, run),
+        moved={} if veils else _moved(model_view, run),
         acts=not (read_as.average or read_as.words) and chosen["special"] == "show",
-        said=effect(),
+        said=() if veils else effect(),
+        veil=[vars(veil) for veil in veils],
+        points_at=_points_at(),
         session=session.memo()["session"],
         heard=session.memo()["heard"],
     )
+
+
+def _points_at() -> dict:
+    """The query that the step of a lesson is about, if it is a row of the selected kind."""
+    row, kind = running_lesson.pointed_row(), session.focus().kind
+    if row is None or row[0] != kind:
+        return {}
+    structure = session.context().structure
+    title = {side.name: side.title for side in structure.sides}[structure.kinds[kind][0].query_side]
+    return {"side": title, "index": row[1]}
 
 
 def _faded(model_view: ModelView, run: Run) -> dict[str, list[int]]:

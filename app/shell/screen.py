@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from headlight.app import theme
-from headlight.app.shell import errors, frame, page_row, panel
+from headlight.app.shell import errors, frame, lesson, page_row, panel, running_lesson
 from headlight.app.shell.effect import effect
 from headlight.app.shell.layout import row
 from headlight.app.shell.output import draw_not_finite
@@ -39,15 +39,21 @@ def draw(page: Page, run: Callable[[], None]) -> None:
         state = row("state")
         line = page_row.draw_title(page)
     body = st.container(key="body", horizontal=True, wrap=False, gap="small")
-    regions = frame.make(line.controls, body)
     with session.running(page.key):
+        regions = frame.make(line.controls, body, session.values()["projector"])
         try:
             style = theme.style(session.values()["projector"], page.idle)
             st.html(f"<style>{style}</style>")
             if session.is_new_to_browser("styled", True) and style:
                 time.sleep(theme.HEAD_START)
             with frame.of_page(regions), errors.errors_as_messages():
-                run()
+                running_lesson.settle()
+                with regions.lesson:
+                    lesson.draw(page)
+                if running_lesson.covers(page.key):
+                    lesson.draw_cover(page)
+                else:
+                    run()
         finally:
             with texts, errors.memory_errors_as_messages():
                 draw_texts()
@@ -57,7 +63,10 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                         if count := session.left_out():
                             st.info(notices.left_out(count))
                         draw_not_finite()
-                    if page.key != HOME and (parts := effect()):
+                        if page.key == HOME:
+                            lesson.draw_offer()
+                    veiled = bool(running_lesson.veils())
+                    if page.key != HOME and not veiled and (parts := effect()):
                         regions.finding.markdown(formats.as_markdown(parts))
                     with regions.change:
                         panel.draw_change(page)

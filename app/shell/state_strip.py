@@ -8,7 +8,7 @@ import streamlit as st
 
 from headlight.app import selection
 from headlight.app.components.player import player
-from headlight.app.shell import edits
+from headlight.app.shell import edits, running_lesson
 from headlight.app.shell.layout import concerns
 from headlight.app.shell.output import draw_output
 from headlight.app.state import catalog, session, widgets
@@ -30,7 +30,8 @@ def draw_state(page: Page) -> None:
         if shows in (DIFFERENCE, TO_OTHER) and page.key != HOME:
             st.caption(change_texts.NO_DIFFERENCE, width="content")
     st.space("stretch")
-    draw_output()
+    if not running_lesson.veils():
+        draw_output()
     if len(session.history().lines) > 1:
         draw_undo()
     if concerns("step"):

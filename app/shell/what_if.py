@@ -7,7 +7,8 @@ from headlight.app.state import catalog, session
 
 READY_MADE = (
     "off", "mean", "uniform", "skip", "mask:none", "mask:causal", "mask:window-1", "mask:diagonal",
-    "mask:no_diagonal", "mask:no_first", "temperature:0.5", "temperature:2.0", "patch",
+    "mask:no_diagonal", "mask:no_first", "temperature:0.5", "temperature:2.0", "temperature:4.0",
+    "patch",
 )  # fmt: skip
 OTHER_RUN = ("other", "other_model", "other_step", "other_masks")
 

@@ -34,11 +34,20 @@ class Page:
 HOME, EXPORT = "attention", "take-away"
 PADDING_MASKS = "src_padding", "tgt_padding", "memory_padding"
 CHANGES = "what_if", "shows"
-ATTENTION, GENERATE, INSIDE = "Attention", "Generate", "Inside a head"
+LEARN, ATTENTION, GENERATE, INSIDE = "Learn", "Attention", "Generate", "Inside a head"
 EXPERIMENTS, MODEL, CHECK, SHARE = "Experiments", "Model", "Check", "Share"
 PAGES = {
     page.key: page
     for page in (
+        Page(
+            "Learn",
+            LEARN,
+            "",
+            "learn",
+            "learn",
+            "Seven lessons on the live model: predict, then see.",
+            idle=("switches", "hold", *CHANGES),
+        ),
         Page(
             "Attention",
             ATTENTION,
@@ -203,5 +212,5 @@ PAGES = {
 }
 GROUPS = {  # entry of the menu → its views; Share is a menu of its own
     group: [page for page in PAGES.values() if page.group == group]
-    for group in (ATTENTION, GENERATE, INSIDE, EXPERIMENTS, MODEL, CHECK)
+    for group in (LEARN, ATTENTION, GENERATE, INSIDE, EXPERIMENTS, MODEL, CHECK)
 }

@@ -29,6 +29,7 @@ from headlight.model.masks import Masks
 from headlight.model.probing.run import FINAL
 
 MAX_PADDED = 64  # enough to see padding with any one sentence
+MOST_STEPS = 100  # of a lesson
 MOST_HIDDEN = 0.5  # weights above it are always shown
 
 
@@ -430,6 +431,16 @@ SETTINGS = {
             False,
             "toggle",
             "The picture alone, with letters to be read from the last row. Esc leaves it.",
+        ),
+        Setting("lesson", "Lesson", "", "line", "The lesson that runs."),
+        Setting(
+            "step_of_lesson",
+            "Step of the lesson",
+            1,
+            "number",
+            least=1,
+            most=MOST_STEPS,
+            concerns=lambda context: bool(context["lesson"]),
         ),
         *PAGE_SETTINGS,
     )

@@ -11,9 +11,9 @@ from headlight.app.components.figure import figure
 from headlight.app.components.head_grid import answers, head_grid
 from headlight.app.components.packing import answers_of, pack_trace
 from headlight.app.results import head_results, memoize, passes
-from headlight.app.shell import edits, frame
+from headlight.app.shell import edits, frame, running_lesson
 from headlight.app.shell.grid_display import grid_options
-from headlight.app.state import session, widgets
+from headlight.app.state import messages, session, widgets
 from headlight.app.wording import change_texts, head_card, notices, output_texts, part_names
 from headlight.model.analysis.domain import Domain
 from headlight.model.analysis.reading import as_table
@@ -84,6 +84,8 @@ with frame.explanation():
 domain = Domain.of_card(model.checkpoint.card)
 if domain and passes.is_unlike(domain, *selection.plain_run()):
     frame.notices().info(output_texts.unlike_training(domain, model.checkpoint.card))
+if running_lesson.veils():
+    raise messages.NothingToShow  # what follows are the numbers that a lesson asks for
 
 head = focus.kind, focus.layer, focus.head
 picture = passes.picture_of(model, run, *head, reading)

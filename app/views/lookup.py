@@ -8,7 +8,7 @@ from headlight.app import selection
 from headlight.app.charts import Axis
 from headlight.app.components import plane
 from headlight.app.results import head_results, passes
-from headlight.app.shell import frame
+from headlight.app.shell import frame, running_lesson
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import SECOND_TOKEN, WORDS
 from headlight.app.views._small_examples import KEYS, QUERY, VALUES
@@ -32,7 +32,12 @@ def words() -> None:
             rf"$w_i = \text{{softmax}}_i ({divided})$ $\quad \text{{answer}} = \sum_i w_i \, v_i$",
             width="content",
         )
-    plane.look_up(scaled, {"rollercoaster": QUERY} | KEYS, list(VALUES.values()))
+    plane.look_up(
+        scaled,
+        {"rollercoaster": QUERY} | KEYS,
+        list(VALUES.values()),
+        running_lesson.hear_query if running_lesson.awaits_act() else None,
+    )
 
 
 def selected_head() -> None:

@@ -17,10 +17,9 @@ def toggled(changes: Iterable[Change], change: Change) -> Changes:
     return (*changes, change)
 
 
-def hidden(changes: Iterable[Change], kinds: Iterable[str], token: int) -> Changes:
-    """With a token hidden as a key in all layers of some kinds of attention, or shown again where
-    all of them hide it."""
-    changes, scopes = tuple(changes), [Scope(kind) for kind in kinds]
+def hidden(changes: Iterable[Change], scopes: Iterable[Scope], token: int) -> Changes:
+    """With a token hidden as a key in some scopes, or shown again where all of them hide it."""
+    changes, scopes = tuple(changes), tuple(scopes)
     now = {scope: _of(changes, Hidden, scope) for scope in scopes}
     hide = not all(one and token in one.tokens for one in now.values())
     for scope, one in now.items():

@@ -16,6 +16,8 @@ OURS = [  # Streamlit answers for its own widgets
     ".st-key-word_lines",
     ".st-key-copy_link",
     ".st-key-look_up",
+    ".st-key-lesson_region",
+    ".st-key-lesson_offer",
     ".st-key-head_plane",
     ".st-key-model_map",
     ".hl-tokens",

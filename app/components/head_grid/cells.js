@@ -21,12 +21,34 @@ export function unpack(bytes) {
     const size = part.layers * part.heads * part.rows * part.columns;
     part.cells = bytes.subarray(start, start + size);
     start += size;
+    part.all = part.cells; // part.cells are those that may be seen
     part.signed = header.signed;
     part.down = { [part.query]: 0 }; // side → its first row
     part.across = { [part.key]: 0 }; // side → its first column
   }
   return header;
 }
+
+/** Covers what a question of a lesson asks for: the row of a head; or all of a head whose column is
+ * asked for, since a row adds up to 1. A covered cell has no weight, here or in any mean. */
+export function cover(parts, sides, veil) {
+  for (const part of parts) {
+    const { kind, rows, columns, heads, all } = part;
+    part.veil = veil.filter(({ what, kind: of }) => of === kind && ["row", "column"].includes(what))
+      .map(({ what, layer, head, place }) => {
+        const row = Math.floor(place / sides[part.query].every);
+        const [first, count] = what === "row" ? [row, 1] : [0, rows];
+        return { tile: layer * heads + head, first, count };
+      });
+    part.cells = part.veil.length ? all.slice() : all;
+    for (const { tile, first, count } of part.veil)
+      part.cells.fill(0, (tile * rows + first) * columns, (tile * rows + first + count) * columns);
+  }
+}
+
+/** Whether a row of one of some tiles is covered. */
+export const isCovered = ({ veil = [] }, tiles, row) => veil.some(({ tile, first, count }) =>
+  tiles.includes(tile) && row >= first && row < first + count);
 
 /** All texts in one square, along both sides: each kind of attention is a block of it, and a layer
  * of the square holds those that stand in it. Null where the kinds do not fit together. */

@@ -2,10 +2,12 @@
 
 import { pixelColours } from "../shared/colours.js";
 import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
-import { cellUnder, cross, hatching, pixelSheet, pointIn, sized, writeTurned } from "../shared/heatmap.js";
+import {
+  cellUnder, cross, hatching, pixelSheet, pointIn, sized, veiled, writeTurned,
+} from "../shared/heatmap.js";
 import { minus, percent, signedPercent } from "../shared/numbers.js";
 import {
-  averaged, cellOf, holds, isFaded, joint, meanWeights, neighbour, paintTiles, placeOf, placesOf, rowOf,
+  averaged, cellOf, cover, holds, isCovered, isFaded, joint, meanWeights, neighbour, paintTiles, placeOf, placesOf, rowOf,
   select, tileAt, unpack, valueOf, visibleKeys, weightOf,
 } from "./cells.js";
 import { SelectedHead } from "./selected.js";
@@ -26,6 +28,7 @@ const GAP = 4;
 const CORNER = 12; // px
 const SCOPES = ["head", "layer", "kind"]; // of what is done to the selected head
 const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words
+const COVERED = " is covered until you have answered";
 const FADED = 0.15; // how much is left of a head that a filter leaves out
 
 /** Marks the upper right corner of a tile whose head is changed otherwise. */
@@ -66,6 +69,8 @@ export class Grid {
     this.text = element("div", { class: "text" });
     this.hider = element("button", { type: "button", class: "act" });
     this.hider.onclick = () => this.act({ what: "hide", ...this.token() });
+    this.hiderHere = element("button", { type: "button", class: "act" });
+    this.hiderHere.onclick = () => this.hideHere();
     this.message = element("p", { class: "message", "aria-hidden": "true" });
     this.live = element("p", { class: "live", role: "status" });
     this.sections = element("div", { class: "sections" });
@@ -73,12 +78,12 @@ export class Grid {
       class: "stage", tabindex: "0", role: "application",
       "aria-label": "All heads. Arrow keys select the next head, Shift and arrow keys walk from " +
         "cell to cell, Home to the first cell. O switches the selected head off and on, H hides the " +
-        "selected token, M masks the selected cell, plus and minus change its weight. L widens what " +
+        "selected token, Shift and H hides it from the selected head alone, M masks the selected cell, plus and minus change its weight. L widens what " +
         "O and M change to the layer, then to all layers. The sentence below says what is there.",
     }, this.sections);
     this.aside = element("div", { class: "selected" });
     const both = element("div", { class: "both" }, this.stage, this.aside);
-    const saying = element("div", { class: "saying" }, this.message, this.hider);
+    const saying = element("div", { class: "saying" }, this.message, this.hider, this.hiderHere);
     this.frame = element("div", { class: "frame" }, saying, this.text, both, this.live);
     this.selected = this.large ? new SelectedHead(this, this.aside) : null;
     root.append(this.frame);
@@ -167,6 +172,7 @@ export class Grid {
     if (!this.root || !this.data || !this.look) return;
     // The weights of another model come before its look, whose focus may be of a kind it lacks.
     if (!this.part(this.look.focus.kind)) return;
+    this.cover();
     const style = getComputedStyle(this.frame);
     this.font = parseFloat(style.fontSize);
     this.ink = style.color;
@@ -199,6 +205,16 @@ export class Grid {
     const room = (this.width - (beside - 1) * this.font) / beside - 1 - next;
     this.drawn = parts.map((part) => this.section(part, room, left));
     this.show();
+  }
+
+  /** Covers what a lesson asks for, before anything is drawn. */
+  cover() {
+    const veil = this.look.veil ?? [];
+    const asked = JSON.stringify(veil);
+    if (this.coveredOf?.[0] === this.data && this.coveredOf[1] === asked) return;
+    this.coveredOf = [this.data, asked];
+    cover(this.data.parts, this.data.sides, veil);
+    this.data.joint = this.toldOf = undefined; // made of the cells
   }
 
   /** The height that all tiles have where kinds stand above each other and all are in view. */
@@ -278,6 +294,9 @@ export class Grid {
       base.drawImage(sheet, head * part.columns, layer * part.rows, part.columns, part.rows,
         x, y, width, height);
       base.globalAlpha = 1;
+      for (const { tile: of, first, count } of part.veil ?? [])
+        if (of === tile) veiled(base, this.look.colour, x, y + (first * height) / part.rows, width,
+          (count * height) / part.rows);
       if (isFaded(part, this.look.off, tile)) cross(base, this.look.colour, x, y, width, height);
       if (isFaded(part, this.look.marked, tile)) corner(base, this.look.colour, x + width, y);
       if (order) {
@@ -474,11 +493,23 @@ export class Grid {
     if (key === "o") this.act({ what: "off", ...this.look.focus, scope: this.scope });
     else if (key === "l") this.widen(SCOPES[(SCOPES.indexOf(this.scope) + 1) % 3], this.look.focus);
     else if (key === "h" && this.token()) this.act({ what: "hide", ...this.token() });
+    else if (key === "H" && this.isKeyHere()) this.hideHere();
     else if (!this.paintable() || !this.pinned?.row) return false;
     else if (key === "m") this.paintMask(this.pinned);
     else if (key === "+" || key === "-") this.weigh(this.pinned, key === "+" ? 0.1 : -0.1);
     else return false;
     return true;
+  }
+
+  /** Hides the selected token from the selected head alone, or shows it again. */
+  hideHere() {
+    const { kind, layer, head } = this.look.focus;
+    this.act({ what: "hide", ...this.token(), head: { kind, layer, head } });
+  }
+
+  /** Whether the selected token is a key of the selected head. */
+  isKeyHere() {
+    return this.token()?.side === this.part(this.look.focus.kind)?.key;
   }
 
   /** The token that is selected alone, or the key of the selected cell. */
@@ -562,6 +593,8 @@ export class Grid {
     this.message.replaceChildren(...sentence);
     const token = this.act && this.token();
     this.hider.toggleAttribute("hidden", !token);
+    this.hiderHere.toggleAttribute("hidden", !token || !this.isKeyHere());
+    this.hiderHere.textContent = "in this head alone (Shift+H)";
     if (token) {
       const isHidden = this.look.hidden?.[token.side]?.includes(token.index);
       this.hider.replaceChildren(isHidden ? "Show " : "Hide ", this.label(token), " (H)");
@@ -573,7 +606,8 @@ export class Grid {
   /** The row of the selected head that is marked while nothing is pointed at: one that attends to
    * one token far from its own place. */
   telling() {
-    const { focus } = this.look;
+    const { focus, points_at: token } = this.look;
+    if (token) return { tokens: [token], to: [] };
     const part = this.part(focus.kind);
     if (!this.large || !part?.rows || !part.columns || part.signed) return null;
     const place = JSON.stringify(focus);
@@ -731,6 +765,8 @@ export class Grid {
       const i = row.index / this.data.sides[row.side].every;
       const byte = this.byteAt(pointed);
       const start = [element("b", {}, this.name(tile)), ": ", this.label(row)];
+      if (isCovered(part, [tile.layer * part.heads + tile.head], i))
+        return [...start, COVERED, "."];
       if (!byte && part.signed)
         return [...start, " and ", this.label(column), ": masked, or in one of the two texts alone."];
       if (!byte) return [...start, " may not attend to ", this.label(column), "."];
@@ -756,6 +792,12 @@ export class Grid {
     ]) {
       const others = this.between(pointed.tokens, asQuery);
       if (!others) continue;
+      const of = this.part(focus.kind);
+      const places = asQuery ? placesOf(pointed.tokens, of.query, this.data.sides) : [...Array(of.rows).keys()];
+      if (places.some((row) => isCovered(of, averaged(of, this.look), row))) {
+        if (asQuery) parts.push(roles++ ? ";" : "", COVERED);
+        continue;
+      }
       const size = others.weights.map(Math.abs);
       const best = [...size.keys()].filter((i) => size[i] > 0.004)
         .sort((a, b) => size[b] - size[a]).slice(0, 3);

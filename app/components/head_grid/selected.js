@@ -2,7 +2,9 @@
 
 import { isLight, pixelColours } from "../shared/colours.js";
 import { element, roomBelow } from "../shared/dom.js";
-import { cellUnder, cross, pixelSheet, pointIn, sized, writeAt, writeTurned } from "../shared/heatmap.js";
+import {
+  cellUnder, cross, pixelSheet, pointIn, sized, veiled, writeAt, writeTurned,
+} from "../shared/heatmap.js";
 import { percent } from "../shared/numbers.js";
 import { averaged, isFaded, links, meanWeights, placesOf, scaled } from "./cells.js";
 
@@ -151,6 +153,10 @@ export class SelectedHead {
     context.globalAlpha = isOff ? FADED : 1;
     context.drawImage(this.sheet(part), left, top, width, height);
     context.globalAlpha = 1;
+    const tiles = averaged(part, grid.look);
+    for (const { tile, first, count } of part.veil ?? [])
+      if (tiles.includes(tile)) veiled(context, grid.look.colour, left, top + first * place.down,
+        width, count * place.down);
     if (isOff) cross(context, grid.look.colour, left, top, width, height);
     context.fillStyle = grid.ink;
     context.font = `${letters}px ${grid.family}`;
@@ -209,7 +215,9 @@ export class SelectedHead {
    * that prediction. */
   rowLabels(part, side) {
     const labels = this.labels(side, part.rows);
-    if (!side.predicts || side.every > 1) return labels;
+    const { veil = [] } = this.grid.look;
+    const isAsked = veil.some(({ what }) => what === "next tokens" || what === "decoding");
+    if (!side.predicts || side.every > 1 || isAsked) return labels;
     const { rows = [], last = labels.length - 1 } = this.grid.data.answers ?? {};
     const following = labels.slice(1, last + 1);
     following[last] = rows[last]?.[0][0] ?? "…";
@@ -274,7 +282,7 @@ export class SelectedHead {
   /** The most probable next tokens (or classes) at the row that is pointed at, as bars. */
   answer(pointed) {
     const { answers, sides } = this.grid.data;
-    if (!answers) {
+    if (!answers || this.grid.look.veil?.length) {
       this.answered = null;
       return this.answers.replaceChildren();
     }

@@ -18,9 +18,19 @@ _mount = st.components.v2.component(
 )
 
 
-def look_up(scaled: bool, vectors: Mapping[str, Sequence[float]], values: Sequence[float]) -> None:
+def look_up(
+    scaled: bool,
+    vectors: Mapping[str, Sequence[float]],
+    values: Sequence[float],
+    on_query: Callable[[list[float]], None] | None = None,
+) -> None:
     """Van Dijck's soft dictionary with draggable vectors: the query, then a key for each of the
-    `values`. The browser computes; a script run leaves the vectors where they are."""
+    `values`. The browser computes; a script run leaves the vectors where they are. `on_query`, if
+    anybody listens, gets the query once it rests."""
+
+    def query() -> None:
+        on_query(st.session_state["look_up"].query)
+
     width = len(next(iter(vectors.values())))
     _mount(
         data={
@@ -30,8 +40,10 @@ def look_up(scaled: bool, vectors: Mapping[str, Sequence[float]], values: Sequen
             "values": list(values),
             "divisor": math.sqrt(width) if scaled else 1,
             "divided": f"÷ √{width}",
+            "hears": on_query is not None,
         },
         key="look_up",
+        on_query_change=query if on_query else lambda: None,
     )
 
 

@@ -267,6 +267,9 @@ class LookUp extends Picture {
       Math.min(REACH, Math.max(-REACH, Math.round(number / STEP) / (1 / STEP))));
     this.draw();
     this.say(this.sentence());
+    clearTimeout(this.resting);
+    if (this.data.hears)
+      this.resting = setTimeout(() => this.reportQuery(this.vectors[0].at), REST);
   }
 
   draw() {
@@ -526,6 +529,7 @@ class Head extends Picture {
 export default function ({ data, parentElement, setTriggerValue }) {
   const Kind = data.picture === "head" ? Head : LookUp;
   const picture = (parentElement.picture ??= new Kind(parentElement));
+  picture.reportQuery = (query) => setTriggerValue("query", query);
   picture.report = (index) => setTriggerValue("chosen", index);
   picture.show(data);
 }

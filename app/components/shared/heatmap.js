@@ -51,6 +51,24 @@ export function drawCells(context, cells, values, colour, numbers) {
     }
 }
 
+/** Covers a rectangle: one does not know what is below. */
+export function veiled(context, colour, left, top, width, height) {
+  context.save();
+  context.fillStyle = "#8c8f94";
+  context.fillRect(left, top, width, height);
+  context.strokeStyle = colour;
+  context.lineWidth = Math.min(2, height / 4);
+  context.strokeRect(left, top, width, height);
+  const letters = Math.min(0.7 * height, 28);
+  if (letters >= 9) {
+    context.fillStyle = "#000";
+    context.font = `bold ${letters}px sans-serif`;
+    context.textAlign = "center";
+    context.fillText("?", left + width / 2, top + height / 2 + 0.35 * letters);
+  }
+  context.restore();
+}
+
 /** Which of the cells {left, top, across, down, rows, columns} a point is in: [row, column], or
  * null beside them. */
 export function cellUnder(x, y, { left, top, across, down, rows, columns }) {

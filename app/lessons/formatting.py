@@ -1,0 +1,56 @@
+"""Numbers in lessons, as texts."""
+
+from collections.abc import Sequence
+
+from headlight.app.wording import formats
+
+
+def percent(share: float) -> str:
+    """Whole percents; what only rounds to all or nothing is not called so."""
+    if 1e-6 < share < 0.005:
+        return "less than 1%"
+    if 0.995 < share < 1 - 1e-6:
+        return "more than 99%"
+    return formats.percent(share).replace("\u202f", "")
+
+
+def fine_percent(share: float) -> str:
+    """With as many decimals as a small share needs."""
+    if 0 <= share < 0.0001:
+        return "less than 0.01%"
+    decimals = 2 if share < 0.001 else 1 if share < 0.3 else 0
+    return f"{100 * share:.{decimals}f}%"
+
+
+def number(x: float, digits: int = 6) -> str:
+    return f"{x:.{digits}g}".replace("-", "−")
+
+
+def change(x: float) -> str:
+    """The size of a change that may be none at all."""
+    return "0" if x == 0 else f"{x:.0e}".replace("-", "−")
+
+
+def factor(x: float) -> str:
+    return f"({number(x)})" if x < 0 else number(x)
+
+
+def vector(entries: Sequence[float]) -> str:
+    return "(" + ", ".join(number(x) for x in entries) + ")"
+
+
+def sum_of_products(first: Sequence[float], second: Sequence[float], total: float) -> str:
+    terms = (f"{factor(x)} · {factor(y)}" for x, y in zip(first, second, strict=True))
+    return " + ".join(terms) + f" = {number(total)}"
+
+
+def shape(*sizes: int) -> str:
+    return "(" + ", ".join(map(str, sizes)) + ")"
+
+
+def text(tokens: Sequence[str]) -> str:
+    """Tokens of a model as a text. Pieces of a word are joined, punctuation follows it."""
+    joined = " ".join(tokens).replace(" ·", "")
+    for mark in ".,!?;:":
+        joined = joined.replace(f" {mark}", mark)
+    return joined

@@ -1,0 +1,264 @@
+"""The step of a lesson at the top of the panel, or in Present in the place of the finding: its
+text, its question, what was answered, and the way on."""
+
+from functools import partial
+
+import streamlit as st
+
+from headlight.app.components.follow_link import follow_link
+from headlight.app.components.lesson_offer import lesson_offer
+from headlight.app.components.local_storage import local_storage
+from headlight.app.components.paint import paint
+from headlight.app.lessons import formatting
+from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, PAINT, Mark
+from headlight.app.shell import running_lesson
+from headlight.app.shell.running_lesson import Running
+from headlight.app.state import session, widgets
+from headlight.app.state.messages import show_message
+from headlight.app.state.pages import EXPORT, PAGES, Page
+from headlight.app.wording import formats
+
+WRITTEN = CHOOSE, NUMBER, FIND  # kinds of question whose answer is said in words
+WRITES = {"decoding", "next tokens", "change", "row"}  # veils under which no translation is shown
+ADDRESS = "lesson", "step_of_lesson"
+COVERED = "Covered until you have answered the question of the lesson, or pressed *Show me*."
+NO_EXPORT = "Nothing can be exported while a question is open. Answer it, or press *Show me*."
+
+
+def draw(page: Page) -> None:
+    """The lesson that runs, if one does."""
+    now, problem = running_lesson.running(), session.memo().get("lesson problem")
+    with st.container(key="lesson_address"):  # hidden; drawn always, or the address misses a start
+        for key in ADDRESS:
+            widgets.draw(key)
+    if problem:
+        show_message(problem, st.warning)
+        st.button("Leave the lesson", on_click=running_lesson.leave, key="leave_lesson")
+    elif now:
+        _draw_step(now, page)
+    local_storage(
+        session.memo()["session"], running_lesson.to_browser(), running_lesson.from_browser
+    )
+
+
+def draw_cover(page: Page) -> None:
+    """In place of a page that would give the answer away: why, and the texts, as far as they do
+    not."""
+    st.info(NO_EXPORT if page.key == EXPORT else COVERED, icon=":material/visibility_off:")
+    now, hidden = running_lesson.running(), {veil.what for veil in running_lesson.veils()}
+    texts = {"Source": now.run.sentence}
+    if now.run.writes and not hidden & WRITES:
+        texts["Target"] = formatting.text(now.run.tgt[1:])  # without <s>
+    for title, text in texts.items():
+        st.markdown(f"**{title}:** {formats.escaped(text)}")
+
+
+def draw_offer() -> None:
+    """One line on the first page, which goes away for good once it is answered."""
+    if session.values()["lesson"]:
+        return
+    first = next(iter(running_lesson.lessons().values()), None)
+    if first:
+        lesson_offer(first.title, first.minutes, lambda: running_lesson.start(first.name))
+
+
+def _draw_step(now: Running, page: Page) -> None:
+    steps = now.lesson.steps
+    st.caption(f"*{now.lesson.title}* · step {now.step.number} of {len(steps)}")
+    if not session.values()["projector"]:
+        st.markdown(f"**{formats.escaped(now.step.title)}**")
+    if now.problem:
+        show_message(now.problem, st.info)
+    else:
+        st.markdown(now.question.text)
+    _draw_place(now, page)
+    if now.given:
+        _draw_feedback(now)
+    is_over = now.step.number == len(steps) and not now.is_open
+    if is_over:
+        for title, text in (("Remember", now.lesson.remember), ("But", now.lesson.limit)):
+            if text:
+                st.markdown(f"**{title}.** {text}")
+        draw_download(now.lesson.name)
+    # In Present the answers stand beside one another, and the picture keeps its place.
+    with st.container(horizontal=session.values()["projector"], gap="small"):
+        if now.is_open:
+            _draw_question(now)
+        _draw_ways(now, is_over)
+
+
+def _draw_place(now: Running, page: Page) -> None:
+    """The way to where the step stands, if that is elsewhere."""
+    place = running_lesson.page_of_step()
+    if place and place != page.key:
+        with st.container(key="lesson_link"):
+            st.page_link(
+                PAGES[place].file,
+                label=f"This step is on the page {PAGES[place].title}",
+                icon=":material/arrow_forward:",
+            )
+        if session.memo().get("lesson page") == place:
+            follow_link("lesson_link", session.memo()["followed"])
+    elif place:
+        session.memo().pop("lesson page", None)
+    if now.is_elsewhere and not now.step.asks_own_sentence and now.step.kind != DO:
+        st.button(
+            "Back to the sentence of this step",
+            icon=":material/undo:",
+            on_click=running_lesson.show_view,
+            args=(now.step, now.run),
+            key="show_view",
+            type="tertiary",
+        )
+
+
+def _draw_question(now: Running) -> None:
+    step = f"{now.lesson.name} {now.step.number} {now.attempt}"
+    question = now.question
+    width = "content" if session.values()["projector"] else "stretch"
+    if question.kind == CHOOSE:
+        for i, choice in enumerate(question.choices):
+            st.button(
+                formats.escaped(choice),
+                on_click=running_lesson.answer,
+                args=(choice,),
+                key=f"choice {i} {step}",
+                width=width,
+            )
+    elif question.kind == NUMBER:
+        box = f"number {step}"
+        with st.form(f"form {step}", border=False), st.container(horizontal=True):
+            st.text_input("Your answer", key=box, label_visibility="collapsed", width=120)
+            st.form_submit_button(
+                "Answer", on_click=lambda: running_lesson.answer(st.session_state[box])
+            )
+    elif question.kind == FIND:
+        focus, name = session.focus(), session.context().structure
+        title = name.kinds[focus.kind][0].title.capitalize()
+        number = session.values()["layer"]
+        st.button(
+            f"Answer: {title}, layer {number}, head {focus.head + 1}",
+            on_click=running_lesson.answer,
+            args=((focus.kind, focus.layer, focus.head),),
+            key=f"find {step}",
+            width=width,
+        )
+    elif question.kind == DO:
+        st.caption("Waiting for you to do it.")
+    elif question.kind == PAINT:
+        labels, is_mask = _painted_on(now)
+        paint(f"paint {step}", labels, is_mask, on_painted=running_lesson.answer)
+    if message := session.memo().pop("no answer", None):
+        show_message(message, st.warning)
+    with st.container(horizontal=True):
+        if question.hint:
+            with st.popover("Hint", type="tertiary", key="lesson_hint"):
+                st.markdown(question.hint)
+        st.button("Show me", on_click=running_lesson.show, key="show_answer", type="tertiary")
+
+
+def _painted_on(now: Running) -> tuple[list[str], bool]:
+    """The labels of what is painted, and whether it is a mask."""
+    is_mask = now.question.answer.ndim == 2
+    if is_mask:
+        return [str(i + 1) for i in range(len(now.question.answer))], True
+    return list(now.run.keys(now.step.head(now.run))), False
+
+
+def _draw_feedback(now: Running) -> None:
+    given, question = now.given, now.question
+    try:
+        mark, mine = question.mark(given.answer), given.answer
+    except (ValueError, TypeError):  # a browser may keep anything
+        mark, mine = Mark(False, 0.0, "This answer cannot be read."), None
+    if question.kind == PAINT:
+        labels, is_mask = _painted_on(now)
+        paint(
+            f"painted {now.step.number} {now.attempt}",
+            labels,
+            is_mask,
+            None if given.shown else mine,
+            question.answer.tolist(),
+        )
+    if given.shown:
+        shown = (
+            f" The answer is {_written(now, question.answer)}." if question.kind in WRITTEN else ""
+        )
+        st.info(f"Shown, so it does not count.{shown}")
+    elif mark.right:
+        st.success(mark.sentence)
+    elif question.kind in WRITTEN:
+        why = "" if mark.sentence == "No." else f" {mark.sentence}"
+        said = f"You said {_written(now, mine)}. " if mine is not None else ""
+        st.warning(f"{said}The answer is {_written(now, question.answer)}.{why}")
+    else:
+        st.warning("That is not it." if mark.sentence == "No." else mark.sentence)
+    if question.reveal:
+        st.markdown(question.reveal_after(mine))
+    if not mark.right or given.shown:
+        st.button(
+            "Ask me again",
+            icon=":material/replay:",
+            on_click=running_lesson.ask_again,
+            key="ask_again",
+            type="tertiary",
+        )
+
+
+def _written(now: Running, answer) -> str:
+    """An answer in words."""
+    question = now.question
+    if question.kind == CHOOSE:
+        return f"*{formats.escaped(str(answer))}*"
+    if question.kind == NUMBER:
+        if isinstance(answer, str):
+            return formats.escaped(answer)
+        return formatting.percent(answer) if question.share else formatting.number(answer, 4)
+    if question.kind == FIND:
+        kind, layer, head = min(answer) if isinstance(answer, set | frozenset) else answer
+        sites = session.context().structure.kinds
+        title = sites[kind][0].title if kind in sites else kind
+        return f"{title}, layer {layer + 1}, head {head + 1}"
+    return ""
+
+
+def _draw_ways(now: Running, is_over: bool) -> None:
+    """Back, Next, Leave."""
+    name, before, after = now.lesson.name, *map(running_lesson.neighbour, (-1, 1))
+    with st.container(horizontal=True, key="lesson_ways"):
+        if before:
+            st.button("Back", on_click=running_lesson.go_to, args=(name, before), key="step_back")
+        if after:
+            st.button(
+                "Next",
+                on_click=running_lesson.go_to,
+                args=(name, after),
+                key="step_on",
+                type="primary" if not now.is_open else "secondary",
+            )
+        elif is_over:
+            st.button(
+                "Finish",
+                on_click=running_lesson.leave,
+                kwargs={"done": True},
+                key="finish_lesson",
+                type="primary",
+            )
+        st.button("Leave", on_click=running_lesson.leave, key="leave_lesson", type="tertiary")
+
+
+def draw_download(name: str) -> None:
+    """My answers, as a file for the teacher."""
+    if not running_lesson.progress().answers.get(name):
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        student = st.text_input("Your name", key=f"student {name}", max_chars=100, width=160)
+        st.download_button(
+            "My answers",
+            partial(running_lesson.file_of_answers, running_lesson.progress(), name, student),
+            f"{name}-answers.json",
+            "application/json",
+            key=f"answers {name}",
+            on_click="ignore",
+            icon=":material/download:",
+        )

@@ -1,0 +1,488 @@
+"""The lesson that runs in this session: its step, its question, the answers so far, and what is
+veiled until the question is answered. The browser keeps the answers, see `to_browser`."""
+
+import argparse
+import json
+import secrets
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from headlight.app.lessons.answers import (
+    GivenAnswer,
+    answer_of,
+    read,
+    seed_of,
+    to_json,
+    weights_of,
+)
+from headlight.app.lessons.lesson import SHIPPED, LiveLesson, Step, load_folder
+from headlight.app.lessons.lesson_file import LessonError
+from headlight.app.lessons.question import DO, FIND, READ, Question, Veil
+from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
+from headlight.app.state import catalog, session
+from headlight.app.state.pages import HOME, PAGES
+from headlight.app.state.settings import SETTINGS
+from headlight.app.wording import formats
+from headlight.model.analysis.reading import Reading
+from headlight.model.checkpoint import Checkpoint
+from headlight.model.probing.run import FINAL
+from headlight.model.probing.trace import CannotRead
+
+LARGEST = 1_000_000  # characters of what a browser keeps
+UNTOUCHED = ("model", "device", "projector", "lesson", "step_of_lesson")
+DECODED_WITH = ("how", "width", "temperature", "top_k", "top_p", "seed", "beginning")
+ON_PAGES = (*DECODED_WITH, "branches", "at", "vectors")  # settings of pages that steps set
+# The page Attention can be shown while these are veiled: its grid covers them, or does not show
+# them.
+GRID_COVERS = {"row", "column", "next tokens", "names"}
+NOT_IN_GRID = {"change", "scores", "shapes", "positions", "lines", "needed words"}
+LEARN_PAGE = "learn"
+
+
+@dataclass
+class StudentProgress:
+    """What the browser keeps. `seed`: a number drawn once for each student, from which questions
+    are drawn; `answers`, `weights`: by lesson; `before`: the user's own settings while a lesson
+    runs."""
+
+    seed: int = field(default_factory=lambda: secrets.randbelow(2**31))
+    answers: dict[str, list[GivenAnswer]] = field(default_factory=dict)
+    weights: dict[str, dict[str, str]] = field(default_factory=dict)
+    done: list[str] = field(default_factory=list)
+    before: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Running:
+    """The step of a lesson on a run. `question` is None, and `problem` a sentence, where this
+    sentence leaves nothing to ask. `given`: the answer to this question, if there is one."""
+
+    step: Step
+    run: SentenceRun
+    question: Question | None
+    given: GivenAnswer | None = None
+    attempt: int = 1
+    problem: str = ""
+
+    @property
+    def lesson(self) -> LiveLesson:
+        return self.step.lesson
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an answer is awaited."""
+        return self.question is not None and self.step.kind != READ and self.given is None
+
+    @property
+    def row(self) -> tuple[str, int] | None:
+        """The kind of attention and the row that the step is about."""
+        head = self.step.head(self.run)
+        if self.question is None or head is None:
+            return None
+        rows = [veil.place for veil in self.question.veil if veil.what in ("row", "next tokens")]
+        row = rows[0] if rows else self.question.row
+        return None if row is None else (head.kind, row)
+
+    @property
+    def page(self) -> str:
+        return self.step.view(self.run)["page"]
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether another model or sentence is shown than the step is about."""
+        now = session.values()
+        return (now["model"], now["line"]) != (self.run.name, self.run.sentence)
+
+
+# The lessons that there are
+
+
+@st.cache_resource(show_spinner=False)
+def _loaded() -> tuple[dict[str, LiveLesson], list[LessonError]]:
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--lessons", type=Path, help="a folder of your own lessons")
+    more = parser.parse_known_args(sys.argv[1:])[0].lessons
+    lessons, errors = load_folder(SHIPPED)
+    if more and not more.is_dir():
+        errors.append(LessonError(more, 1, "There is no such folder."))
+    elif more:
+        own, wrong = load_folder(more)
+        lessons, errors = [*lessons, *own], [*errors, *wrong]
+    return {lesson.name: lesson for lesson in lessons}, errors
+
+
+def lessons() -> dict[str, LiveLesson]:
+    """The shipped lessons, then those of the folder `--lessons`, by their names."""
+    return _loaded()[0]
+
+
+def broken() -> list[LessonError]:
+    """What is wrong with the files that are no lessons."""
+    return _loaded()[1]
+
+
+def _load(name: str) -> Checkpoint:
+    """This session's view of a model. Raises FileNotFoundError."""
+    if name not in catalog.models():
+        raise FileNotFoundError(name)
+    try:
+        return catalog.view_for(session.memo()["session"], name, FINAL, "cpu").checkpoint
+    except catalog.UnreadableModel as error:
+        raise FileNotFoundError(name) from error
+
+
+@st.cache_resource(show_spinner=False, max_entries=100)
+def _fitting(name: str) -> tuple[str, str]:
+    """The model and the sentence on which a lesson works. Raises LessonError. It takes seconds,
+    once per process."""
+    run = lessons()[name].open(_load)
+    return run.name, run.sentence
+
+
+def _run_of(lesson: LiveLesson) -> SentenceRun:
+    return _run_on(*_fitting(lesson.name))
+
+
+def _run_on(model: str, sentence: str) -> SentenceRun:
+    """Its passes are those of this session; the last few are remembered."""
+    runs = session.memo().setdefault("lesson runs", {})
+    if (model, sentence) not in runs:
+        for old in list(runs)[:-2]:
+            del runs[old]
+        runs[model, sentence] = SentenceRun(_load(model), model, sentence)
+    return runs[model, sentence]
+
+
+# The step of this script run
+
+
+def settle() -> Running | None:
+    """Finds the step that the settings name, before anything is drawn, and whether what is done by
+    now answers it. None without a lesson; a lesson that cannot run leaves a sentence."""
+    notes, chosen = session.memo(), session.values()
+    notes["running"], notes["lesson problem"] = None, ""
+    if not chosen["lesson"] or session.context().structure is None:
+        return None
+    lesson = lessons().get(chosen["lesson"])
+    if lesson is None:
+        notes["lesson problem"] = f"There is no lesson “{chosen['lesson'][:60]}” here."
+        return None
+    try:
+        running = _running(lesson, lesson.steps[_number(lesson) - 1])
+        notes["running"] = running
+        act = _act_now(running) if running.is_open and running.step.kind == DO else None
+        if act and running.question.done(act):
+            _record(running, act)
+            notes["running"] = _running(lesson, running.step)
+    except LessonError as error:
+        notes["lesson problem"] = error.message
+    return notes["running"]
+
+
+def _number(lesson: LiveLesson) -> int:
+    return min(session.values()["step_of_lesson"], len(lesson.steps))
+
+
+def _running(lesson: LiveLesson, step: Step) -> Running:
+    run = step.run(_run_of(lesson), _load)
+    line = session.values()["line"]
+    if step.asks_own_sentence and line and session.values()["model"] == run.name:
+        run = _run_on(run.name, line)
+    answers = [a for a in progress().answers.get(lesson.name, ()) if a.step == step.number]
+    given = [a for a in answers if (a.model, a.sentence) == (run.name, run.sentence)]
+    again = session.memo().get("asked again") == (lesson.name, step.number, len(answers))
+    attempt = given[-1].attempt if given and not again else len(answers) + 1
+    seed = seed_of(progress().seed, lesson.name, step.number, attempt)
+    try:
+        question = step.question(run, seed, formats.escaped)
+    except (NoQuestion, CannotRead) as error:
+        return Running(step, run, None, problem=str(error))
+    return Running(step, run, question, given[-1] if given and not again else None, attempt)
+
+
+def running() -> Running | None:
+    """The step of this script run."""
+    return session.memo().get("running")
+
+
+def veils() -> tuple[Veil, ...]:
+    """What is hidden now: nothing is given away while a question is open."""
+    now = running()
+    return now.question.veil if now and now.is_open else ()
+
+
+def covers(page: str) -> bool:
+    """Whether a page as a whole would give the answer away. The page Attention is shown where its
+    grid can cover the part in question, as long as it shows the run and the rows of the step:
+    another text or another mask would bring the same weights to another place."""
+    hidden = {veil.what for veil in veils()}
+    if not hidden or page == LEARN_PAGE:
+        return False
+    if page != HOME or session.reading() != Reading() or hidden - GRID_COVERS - NOT_IN_GRID:
+        return True
+    return any(session.values().get(key) != value for key, value in _as_in_the_step().items())
+
+
+def pointed_row() -> tuple[str, int] | None:
+    """The kind of attention and the row that the step is about, if its run is shown."""
+    now = running()
+    return now.row if now and not now.is_elsewhere else None
+
+
+def _as_in_the_step() -> dict[str, Any]:
+    """The settings of the step that a run depends on; of the sources the line alone."""
+    now = running()
+    return {
+        key: value
+        for key, value in _wanted(now.step, now.run).items()
+        if SETTINGS[key].run and not SETTINGS[key].pages and key != "source"
+    }
+
+
+def _act(values: Mapping) -> dict[str, Any]:
+    """What is done, as a `do` step asks: the settings that a run depends on or a page decodes
+    with."""
+    keys = "changes", "pad_to", *session.MASKS, *DECODED_WITH
+    done = {key: values[key] for key in keys if key in values and values[key] != _default(key)}
+    return done | {"line": values["line"]}
+
+
+def _act_now(running: Running) -> dict[str, Any] | None:
+    """What has been done since the step began; None if nothing has."""
+    act = _act(session.values())
+    if query := session.memo().get("query in the plane"):
+        act["query"] = query
+    return None if act == _act(_wanted(running.step, running.run)) else act
+
+
+def hear_query(query: list[float]) -> None:
+    """The query was dragged on the page Query, key, value. A callback."""
+    session.memo()["query in the plane"] = query
+
+
+def awaits_act() -> bool:
+    """Whether a step waits for something to be done."""
+    now = running()
+    return bool(now and now.is_open and now.step.kind == DO)
+
+
+def _default(key: str) -> Any:
+    return SETTINGS[key].limits(session.context()).default
+
+
+# From step to step; callbacks
+
+
+def start(name: str) -> None:
+    """Begin a lesson, or go on where it was left. A callback."""
+    state = progress()
+    if not session.values()["lesson"]:
+        state.before = {key: SETTINGS[key].default for key in ON_PAGES} | {
+            key: value for key, value in session.values().items() if SETTINGS[key].address
+        }
+    answered = [a.step for a in state.answers.get(name, ())]
+    last = len(lessons()[name].steps)
+    go_to(name, 1 if name in state.done else min(max(answered, default=0) + 1, last))
+
+
+def go_to(name: str, number: int) -> None:
+    """Show a step as it is meant to be seen. A callback."""
+    lesson = lessons()[name]
+    notes = session.memo()
+    try:
+        run = _run_of(lesson)
+    except LessonError as error:
+        session.choose(lesson=name, step_of_lesson=number)
+        notes["lesson problem"] = error.message
+        return
+    step = lesson.steps[number - 1]
+    show_view(step, step.run(run, _load))
+    session.choose(lesson=name, step_of_lesson=number)
+    notes["lesson page"] = step.view(step.run(run, _load))["page"]
+    notes["followed"] = notes.get("followed", 0) + 1
+    touch()
+
+
+def show_view(step: Step, run: SentenceRun) -> None:
+    """Set all settings as the step asks. A callback."""
+    wanted = _wanted(step, run)
+    notes = session.memo()
+    notes["reads"] = wanted["model"]  # the sentence comes with the model
+    notes.pop("target", None)
+    notes.pop("query in the plane", None)
+    session.choose(**wanted)
+
+
+def _wanted(step: Step, run: SentenceRun) -> dict[str, Any]:
+    """The view of a step, and all other settings of a run and of its display as they are by
+    default."""
+    plain = {
+        key: setting.default
+        for key, setting in SETTINGS.items()
+        if not setting.pages and not setting.opens and key not in UNTOUCHED
+    }
+    plain |= {key: SETTINGS[key].default for key in ON_PAGES}
+    view = step.view(run)
+    view.pop("page")
+    return plain | {"step": FINAL, "source": run.sentence} | view
+
+
+def neighbour(by: int) -> int | None:
+    """The number of the next step, or with −1 of the one before, that this model has something to
+    say about; None beyond the ends."""
+    now = running()
+    steps, number = now.lesson.steps, now.step.number + by
+    run = _run_of(now.lesson)
+    while 1 <= number <= len(steps):
+        step = steps[number - 1]
+        if step.concerns(step.run(run, _load)):
+            return number
+        number += by
+    return None
+
+
+def leave(done: bool = False) -> None:
+    """End the lesson; the user's own settings return. A callback."""
+    state, name = progress(), session.values()["lesson"]
+    if done and name not in state.done:
+        state.done.append(name)
+    before = {"lesson": "", "step_of_lesson": 1} | {
+        key: value for key, value in state.before.items() if key not in ("lesson", "step_of_lesson")
+    }
+    notes = session.memo()
+    notes["reads"] = before.get("model", notes.get("reads"))
+    notes.pop("target", None)
+    notes.pop("lesson page", None)
+    session.choose(**before)
+    state.before = {}
+    touch()
+
+
+# Answers; callbacks
+
+
+def answer(value: Any) -> None:
+    _answer(value, shown=False)
+
+
+def show() -> None:
+    """Show me: the answer, which then does not count."""
+    now = running()
+    right = now.question.answer
+    if now.step.kind == FIND:
+        right = min(right)
+    _answer(right, shown=True)
+    if now.step.kind == DO:  # see it in the picture
+        session.choose(**{key: value for key, value in right.items() if key in SETTINGS})
+        if "line" in right:
+            session.choose(source=right["line"])
+
+
+def ask_again() -> None:
+    """Another question of the same step, which does not count."""
+    now = running()
+    answers = [a for a in progress().answers.get(now.lesson.name, ()) if a.step == now.step.number]
+    session.memo()["asked again"] = now.lesson.name, now.step.number, len(answers)
+
+
+def _answer(value: Any, shown: bool) -> None:
+    notes = session.memo()
+    notes.pop("no answer", None)
+    now = running()
+    if now is None or not now.is_open:
+        return
+    try:
+        now.question.mark(value)
+    except ValueError as error:
+        notes["no answer"] = str(error)
+        return
+    _record(now, value, shown)
+
+
+def _record(now: Running, value: Any, shown: bool = False) -> None:
+    state, name = progress(), now.lesson.name
+    plain = _plain(value)
+    given = answer_of(now.step, now.run, state.seed, plain, now.attempt, shown)
+    state.answers.setdefault(name, []).append(given)
+    state.weights.setdefault(name, {})[now.run.name] = weights_of(now.run)
+    session.memo().pop("asked again", None)
+    touch()
+
+
+def _plain(value: Any) -> Any:
+    """An answer as JSON has it."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def file_of_answers(state: StudentProgress, name: str, student: str) -> str:
+    """The answers to a lesson, which `headlight lessons report` marks. It is called outside of a
+    script run, where a session cannot be asked."""
+    weights, answers = state.weights.get(name, {}), state.answers.get(name, ())
+    return to_json(student, state.seed, lessons()[name], weights, answers)
+
+
+# What the browser keeps
+
+
+def progress() -> StudentProgress:
+    return session.memo().setdefault("lesson progress", StudentProgress())
+
+
+def touch() -> None:
+    """The browser is to keep what has changed."""
+    session.memo()["lesson progress changed"] = True
+
+
+def to_browser() -> str | None:
+    """The progress as text; None while nothing has changed in this session."""
+    if not session.memo().get("lesson progress changed"):
+        return None
+    state = vars(progress()) | {
+        "answers": {name: [vars(a) for a in some] for name, some in progress().answers.items()}
+    }
+    return json.dumps(state)
+
+
+def from_browser(text: str) -> None:
+    """Takes up what a browser has kept; what cannot be read is nothing. A callback."""
+    if session.memo().get("lesson progress changed") or len(text) > LARGEST:
+        return
+    try:
+        state = _read(json.loads(text))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return
+    session.memo()["lesson progress"] = state
+
+
+def _read(state: Mapping) -> StudentProgress:
+    """Raises ValueError and its like for what `to_browser` has not written."""
+    answers, weights = {}, {}
+    for name, lesson in lessons().items():
+        if given := [GivenAnswer(**answer) for answer in state["answers"].get(name, ())]:
+            content = read(to_json("", state["seed"], lesson, state["weights"][name], given))
+            answers[name], weights[name] = given, content["weights"]
+    before = {
+        key: value
+        for key, value in state["before"].items()
+        if key in SETTINGS and SETTINGS[key].address and SETTINGS[key].could_be(value)
+    }
+    done = [name for name in lessons() if name in state["done"]]
+    return StudentProgress(int(state["seed"]), answers, weights, done, before)
+
+
+def page_of_step() -> str | None:
+    """The page on which the step stands."""
+    now = running()
+    return now.page if now and now.page in PAGES else None
