@@ -124,6 +124,8 @@ STYLE = f"""
   padding-bottom: 0.6rem;
 }}
 .st-key-content {{ gap: 0.3rem; }}
+.st-key-page > :has(> .st-key-controls) {{ flex: 0 1 auto; min-width: 0; }}
+.st-key-top_bar .stHorizontalBlock.st-key-controls {{ overflow-x: auto; }}
 .st-key-walk_row :is(p, label, input, button) {{ font-size: {SMALL}; }}
 .st-key-at button {{ padding: 0.1rem 0.4rem; min-height: 0; }}
 .st-key-at button p {{ font-size: 0.75rem; }}
@@ -160,6 +162,7 @@ NARROW_STYLE = f"""
   }}
   .st-key-top_bar [data-testid="stLayoutWrapper"] {{ max-width: 100%; min-width: 0; }}
   .st-key-top_bar .stHorizontalBlock .stHorizontalBlock {{ overflow-x: auto; max-width: 100%; }}
+  .st-key-menu > * {{ flex: none; }}
   .st-key-texts {{ flex: 1 1 100%; flex-wrap: wrap; }}
   {FOLDED} .st-key-texts > :not(.st-key-model, .st-key-source, :has(.hl-fold)) {{ display: none; }}
   {FOLDED} :is(.st-key-state, .st-key-picker, .st-key-page_menus) {{ display: none; }}

@@ -100,7 +100,7 @@ def test_a_sentence_is_a_click_away(heads):
 
 
 def test_a_bar_selects_its_head(visit):
-    visit.open("residual?source=A+dog+runs.&kind=encoder")
+    visit.open("residual?source=A+dog+runs.&kind=encoder").choose("picture", "Who writes it")
     bars = visit.page.locator(".st-key-terms_figure .barlayer .point path")
     visit.page.locator(".st-key-terms_figure").scroll_into_view_if_needed()
     names = visit.page.locator(".st-key-terms_figure .ytick text").all_text_contents()[::-1]

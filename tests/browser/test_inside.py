@@ -99,7 +99,7 @@ def test_hidden_pictures_wait_for_room_and_another_ink_is_drawn(mounted):
 
 
 def test_every_step_is_drawn_by_keyboard_alone(visit, models):
-    visit.open(LINK)
+    visit.open(f"{LINK}&at=Input")
     trace = checkpoint.load(models / "uneven").trace(*TEXTS)
     seen = {}
     for number, name in enumerate(STEPS, start=1):

@@ -112,8 +112,7 @@ def test_nothing_serious_and_nothing_wider_than_the_page(visit):
 
 
 def test_nothing_is_wider_than_the_page_for_a_projector(visit):
-    visit.open("?projector=true")
-    for title in PAGES:
-        visit.go(title)
+    for title, path in PAGES.items():
+        visit.open(f"{path}?projector=true")
         visit.expect_well()
         expect_to_fit(visit, title, 1920, 1280)
