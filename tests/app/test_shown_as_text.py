@@ -110,5 +110,6 @@ def test_text_that_is_typed_is_text_on_every_page(page, name, together):
             page.session_state[key] = " ".join(payloads)
             count += quoted(page.run(), payloads)
         page.session_state[key] = before
-        if key == "beginning" or (key == "changes" and "what_if" not in PAGES[name].idle):
+        reads = "what_if" not in PAGES[name].idle and name != "lookup"  # opens on Three words
+        if key == "beginning" or (key == "changes" and reads):
             assert count >= len(tried)  # each is quoted in an error
