@@ -182,13 +182,14 @@ MATTERS = {
     },
     "compare": of_a_run(),
     "family": {
-        "model": ("system=bloem", "copy"),
+        "model": ("picture=One+system&system=bloem", "copy"),
         "source": ("", "Two dogs run."),
-        "step": ("system=bloem", "16"),
-        "system": ("", "bloem"),
-        "implementations": ("", "2017 to today"),
-        "swap": ("implementations=2017+to+today", "rotary"),
+        "step": ("picture=One+system&system=bloem", "16"),
+        "system": ("picture=One+system", "bloem"),
+        "picture": ("", "Positions"),
     },
+    "lineage": {"source": ("", "Two dogs run."), "swap": ("", "rotary")},
+    "learn": {},
     "bertviz": of_a_run(  # of a long text it shows the first rows: padding stands behind them
         bertviz=("", "model"),
         pad_to=("source=Two+dogs.", 10),
@@ -241,7 +242,8 @@ class Screen:
         """What opens to show a setting's widget, if anything has to."""
         if key in READING and self.page.locator(".st-key-display").count():
             return "display"
-        boxes = {"projector": "more", "device": "more"}
+        boxes = {"device": "more"} | dict.fromkeys(OF_A_HEAD, "head_picker")
+        boxes |= {"target": "output", "hold": "output"}
         boxes |= dict.fromkeys(("changes", *OTHER_RUN), "what_if")
         boxes |= dict.fromkeys(("beginning", "branches"), "branches_box")
         if key.startswith("score") and self.page.locator(".st-key-display").count():
