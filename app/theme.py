@@ -55,7 +55,7 @@ STYLE = f"""
 .stMainBlockContainer h4 {{ font-size: 1.15rem; padding: 0.2rem 0; }}
 
 .st-key-top_bar {{ font-size: {SMALL}; }}
-.st-key-bar, .st-key-state, .st-key-page {{ gap: 0.5rem; }}
+.st-key-bar, .st-key-state, .st-key-page {{ gap: 0.35rem; }}
 .st-key-top_bar .stHorizontalBlock {{ margin-block: 0; padding-block: 0; overflow: visible; }}
 .stHorizontalBlock:is(.st-key-bar, .st-key-state, .st-key-page) {{ flex: none; }}
 .st-key-top_bar button {{ vertical-align: top; }}
@@ -67,14 +67,14 @@ STYLE = f"""
   background: light-dark(#f5f6f8, #22211f);
 }}
 .st-key-menu {{ gap: 0; }}
-.hl-logo {{ display: block; width: 118px; height: 26px; }}
+.hl-logo {{ display: block; width: 104px; height: 24px; }}
 .st-key-texts {{ gap: 0.4rem; }}
 .st-key-texts > .st-key-source {{ flex: 1 1 0; min-width: 6rem; }}
 .st-key-top_bar :is(p, label, input, button, textarea, [data-baseweb]) {{ font-size: {SMALL}; }}
 .st-key-top_bar p {{ white-space: nowrap; margin: 0; line-height: 1.3; }}
 .st-key-top_bar [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
 .st-key-top_bar h1 {{ font-size: 1.25rem; padding: 0; white-space: nowrap; }}
-.st-key-top_bar a[data-testid="stPageLink-NavLink"] {{ padding: 0.1rem 0.45rem; min-height: 0; }}
+.st-key-top_bar a[data-testid="stPageLink-NavLink"] {{ padding: 0.1rem 0.38rem; min-height: 0; }}
 .st-key-top_bar a:has(strong) {{
   background: color-mix(in srgb, var(--st-primary-color) 12%, transparent);
   color: var(--st-primary-color);

@@ -9,8 +9,9 @@ from headlight.app.components.figure import figure
 from headlight.app.results import layer_results, passes, word_results
 from headlight.app.shell import frame, sweeps
 from headlight.app.state import session, widgets
+from headlight.app.state.pages import HOME, PAGES
 from headlight.app.views import _terms
-from headlight.app.wording import change_texts, formats, model_texts, output_texts
+from headlight.app.wording import change_texts, formats, model_texts, output_texts, part_names
 from headlight.model.analysis import residual
 from headlight.model.probing.sites import has_final_norm
 
@@ -100,6 +101,14 @@ def draw_writers() -> None:
     )
     frame.explain(change_texts.TERMS)
     _terms.bars(sum_of, wanted, projector)
+    focus = session.focus()
+    head = part_names.head_name(trace, focus.kind, focus.layer, focus.head)
+    frame.explanation().page_link(
+        PAGES[HOME].file,
+        label=f"Open {PAGES[HOME].title} at {head}",
+        icon=":material/arrow_forward:",
+        icon_position="right",
+    )
 
 
 def draw_vectors(picture: str) -> None:

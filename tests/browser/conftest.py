@@ -8,6 +8,7 @@ from base64 import b64encode
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Playwright, expect, sync_playwright
@@ -19,7 +20,8 @@ expect.set_options(timeout=30_000)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 DRAWN = (  # of any page
     ".st-key-head_grid, .js-plotly-plot, .stDataFrame, .st-key-pictures, .st-key-head_plane, "
-    ".st-key-look_up, .st-key-files, .st-key-model_map, .st-key-generation, .st-key-word_lines"
+    "[class*=st-key-lesson_row], .st-key-look_up, .st-key-files, .st-key-model_map, "
+    ".st-key-generation, .st-key-word_lines"
 )
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
@@ -240,6 +242,16 @@ class Visit:
             here = self.page.locator(".st-key-views strong >> visible=true", has_text=wanted.view)
             expect(here).to_be_visible()
         return self.idle()
+
+    def back(self, path: str) -> "Visit":
+        """Back to a page. What stands in closed menus enters the address a moment after the page
+        does, as an entry of its own in the history."""
+        for _ in range(3):
+            if urlsplit(self.page.url).path != path:
+                self.page.go_back()
+                self.settle()
+        assert urlsplit(self.page.url).path == path
+        return self
 
     def zoom(self) -> "Visit":
         """Open the selected head as a figure of Plotly's."""

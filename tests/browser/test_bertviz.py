@@ -161,7 +161,9 @@ def test_hostile_text_stays_text(visit):
     open_at(visit, BERTVIZ[0], kind="cross", source="dog", target="Hund")
     visit.type(HOSTILE).type(HOSTILE, "Target")
     visit.switch("Draw")  # a text of so many tokens is drawn on demand
+    visit.menu("output")
     assert "onerror" in visit.page.get_by_label("Target", exact=True).input_value()
+    visit.page.keyboard.press("Escape")
     for view in BERTVIZ:
         visit.choose("bertviz", view)
         seen = drawn(visit)
@@ -237,6 +239,8 @@ def test_link_and_theme_and_projector(visit):
     for scheme, projector in (("light", "false"), ("dark", "true")):
         visit.page.emulate_media(color_scheme=scheme)
         open_at(visit, "model", kind="decoder", layer=5, head=2, projector=projector)
+        if projector == "true":
+            visit.page.keyboard.press("b")
         visit.page.locator(".st-key-leave_out input").click()
         visit.page.get_by_role("option", name="3", exact=True).click()
         visit.settle()

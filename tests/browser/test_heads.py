@@ -110,4 +110,5 @@ def test_a_bar_selects_its_head(visit):
     layer, head = names[place].removeprefix("cross ").split("·")
     link = f"Open Attention at Cross-attention, layer {layer}, head {head}"
     visit.page.get_by_role("link", name=link).click()
-    card(visit, f"Cross-attention, layer {layer}, head {head}")
+    picked = visit.page.get_by_text(f"Cross-attention · layer {layer} · head {head}")
+    expect(picked).to_be_visible()

@@ -36,7 +36,7 @@ def test_sections_are_walked_and_the_address_follows(visit):
 
 
 def test_the_residual_page_follows_the_sentence(visit):
-    visit.open("residual?source=two+dogs&stack=encoder")
+    visit.open("residual?source=two+dogs&stack=encoder&picture=Length")
     seen = load("en-fr").trace("two dogs")
     lengths = np.array(visit.cells("lengths_figure"))
     assert np.allclose(lengths[:, 0], np.linalg.norm(seen.embedded["src"], axis=1), atol=1e-4)

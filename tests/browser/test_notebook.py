@@ -62,7 +62,7 @@ def background(frame) -> str:
 def test_a_file_of_its_own_answers_the_pointer(page, tmp_path, trace):
     opened(page, tmp_path, show(trace).page)
     said = page.locator(".message")
-    expect(said).to_have_text(re.compile("^Cross-attention, layer 1 head 1 is selected"))
+    expect(said).to_have_text(re.compile("^Cross-attention, layer 1 head 1(:| is selected)"))
     expect(page.locator(".source span")).to_have_text(list(trace.src.tokens))
     assert background(page) == (DARK if page.theme == "dark" else LIGHT)
     canvas = page.locator(".section").nth(0).locator("canvas").last

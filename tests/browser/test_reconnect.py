@@ -46,8 +46,7 @@ def test_what_was_typed_outlives_a_socket_closed_during_the_run(visit):
 
 def test_going_back_brings_the_view_back(visit):
     visit.open("?kind=encoder&layer=2").go("PyTorch").choose("layer", 1)
-    visit.page.go_back()
-    visit.settle()
+    visit.back("/")
     heading = visit.page.get_by_text("Encoder self-attention · layer 2")
     expect(heading).to_be_visible()
     assert "layer=2" in visit.page.url

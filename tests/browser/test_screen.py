@@ -38,7 +38,7 @@ FIRST_VIEW = """() => {
   const head = grid.selected.picture, frame = head.parentElement;
   const source = document.querySelector('[aria-label="Source sentence"]');
   const target = [...document.querySelectorAll(".st-key-output button p")]
-    .find((text) => text.clientWidth);
+    .find((text) => text.getBoundingClientRect().width);
   const logo = document.querySelector(".hl-logo");
   return {
     scrolled: document.querySelector(".stMain").scrollTop + scrollY,
@@ -165,7 +165,7 @@ def test_what_is_not_drawn_yet_fades_once_a_run_is_slow(visit):
     expect(page.locator(".source span").nth(1)).to_have_text("dog")
 
 
-@pytest.mark.parametrize("address", ["?projector=true", "?pad_to=30"])
+@pytest.mark.parametrize("address", ["?scale=per+row", "?pad_to=30"])
 def test_all_tiles_and_the_head_are_in_view_when_the_bar_has_grown(visit, address):
     """Below a line more, in which the changes stand."""
     small(visit).open(f"{address}&kind=cross&layer=1&head=2")

@@ -21,7 +21,7 @@ from tests.waiting import wait_until
 
 LARGEST = 75 * 2**20  # bytes
 SHIPPED = {  # folder → patterns of the files in it that are installed
-    "app": ("**/*.py", ".streamlit/*", "**/*.conf", "**/*.css", "**/*.html", "**/*.js"),
+    "app": ("**/*.py", ".streamlit/*", "**/*.conf", "**/*.css", "**/*.html", "**/*.js", "**/*.md"),
     "model": ("**/*.py",),
     "assets": ("*.svg", "checkpoints/**/*", "examples/*", "vendor/*"),
 }

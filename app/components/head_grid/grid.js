@@ -607,7 +607,7 @@ export class Grid {
    * one token far from its own place. */
   telling() {
     const { focus, points_at: token } = this.look;
-    if (token) return { tokens: [token], to: [] };
+    if (token?.side) return { tokens: [token], to: [] };
     const part = this.part(focus.kind);
     if (!this.large || !part?.rows || !part.columns || part.signed) return null;
     const place = JSON.stringify(focus);
