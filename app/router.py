@@ -25,7 +25,6 @@ pages = [
         HERE / entry.file,
         title=entry.title,
         url_path=entry.path,
-        help=entry.help,
         default=entry.key == HOME,
     )
     for entry in PAGES.values()

@@ -123,6 +123,8 @@ STYLE = f"""
   border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent);
   padding-bottom: 0.6rem;
 }}
+.st-key-panel .katex {{ font-size: 0.78em; }}
+.st-key-panel .katex-display {{ overflow: visible !important; }}
 .st-key-content {{ gap: 0.3rem; }}
 .st-key-page > :has(> .st-key-controls) {{ flex: 0 1 auto; min-width: 0; }}
 .st-key-top_bar .stHorizontalBlock.st-key-controls {{ overflow-x: auto; }}
@@ -176,6 +178,7 @@ NARROW_STYLE = f"""
   [data-testid="stLayoutWrapper"]:has(> .st-key-top_bar .hl-fold[open]) {{ position: static; }}
   [class*="_figure"] {{ overflow-x: auto; }}
   [class*="_figure"] > [data-testid="stFullScreenFrame"] {{ min-width: 40rem; }}
+  .st-key-swap_figure > [data-testid="stFullScreenFrame"] {{ min-width: 50rem; }}
   .st-key-comparison_figure > [data-testid="stFullScreenFrame"] {{ min-width: 60rem; }}
   .stMarkdown table {{ font-size: 0.75rem; overflow-wrap: break-word; }}
   .stMarkdown table code {{ overflow-wrap: anywhere; }}

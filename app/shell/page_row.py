@@ -41,7 +41,7 @@ def draw_title(page: Page) -> PageRow:
             with row("views", "content"):
                 for view in views:
                     label = f"**{view.view}**" if view == page else view.view
-                    st.page_link(view.file, label=label, help=view.help)
+                    st.page_link(view.file, label=label)
         picker, controls = row("picker", "content"), row("controls", "content")
         st.space("stretch")
         return PageRow(picker, controls, row("page_menus", "content"))
