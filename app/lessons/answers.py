@@ -190,7 +190,7 @@ class Marker:
             raise CannotCount(f"The lesson has no step {answer.step}.")
         step = lesson.steps[answer.step - 1]
         if step.kind == READ:
-            raise CannotCount(f"Step {answer.step} is no question.")
+            raise CannotCount(f"Step {answer.step} does not ask a question.")
         run = self._run(lesson, step, answer)
         if content["weights"].get(answer.model) != weights_of(run):
             raise CannotCount(f"Step {answer.step} was answered on other weights of {run.name}.")

@@ -304,7 +304,7 @@ class _Reader:
             for condition in conditions_of(option):
                 self.known(condition, ABOUT[keys.get("about", "")][2], line, "condition")
         if len({option["say"] for option in options}) < len(options):
-            raise self.error(line, "Two options say the same.")
+            raise self.error(line, "Two options are the same.")
         # The right one needs no sentence, and which it is, the run decides.
         if "own" not in keys and sum("because" not in option for option in options) > 1:
             raise self.error(line, "All options but the right one need “because”.")

@@ -151,7 +151,7 @@ class SentenceRun:
 
     @cached_property
     def common(self) -> dict[str, str]:
-        """Placeholders that every text may use."""
+        """Placeholders available to every text."""
         config, found = self.checkpoint.model.config, {}
         found["d_model"], found["d_head"] = str(config.d_model), str(config.d_head)
         found["heads"], found["vocabulary"] = str(config.n_heads), f"{config.vocab_size:,}"
@@ -401,7 +401,7 @@ class HeadRows:
         return bool(fall < math.log(0.7))
 
     def sharp_columns(self) -> list[int]:
-        """Columns whose largest weight is 80% or more and at least twice the second."""
+        """Columns whose largest weight is 80% or more and at least twice the second largest."""
         ranked = -np.sort(-self.weights, axis=0)
         second = ranked[1] if len(ranked) > 1 else np.zeros(ranked.shape[1])
         return [

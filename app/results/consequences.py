@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headlight.app.results import passes
+from headlight.app.results import memoize, passes
 from headlight.app.state.catalog import ModelView
 from headlight.model.probing.run import Run
-from headlight.model.probing.trace import Trace
 
 NOTHING = 0.001  # a probability that moves by no more is said not to move
 
@@ -52,8 +51,11 @@ def moved_most(view: ModelView, before: Run, after: Run) -> Moved | None:
         return None
     row = int(np.nanargmax(by))
     tokens = traces[0].texts[side.name].tokens
-    following = (*tokens[1:rows], view.checkpoint.outputs([view.model.config.eos_id])[0])
-    return Moved(tokens[row], following[row], float(was[row]), float(now[row]))
+    if row + 1 < len(tokens):
+        following = tokens[row + 1]
+    else:  # a model without eos predicts nothing there: NaN
+        (following,) = view.checkpoint.outputs([view.model.config.eos_id])
+    return Moved(tokens[row], following, float(was[row]), float(now[row]))
 
 
 def class_moved(view: ModelView, before: Run, after: Run) -> Moved | None:
@@ -66,24 +68,25 @@ def class_moved(view: ModelView, before: Run, after: Run) -> Moved | None:
     return Moved(old, new, float(was.wanted[best]), float(now.wanted[best]))
 
 
-def peek(trace: Trace) -> Peek | None:
-    """The row of a decoder that attends most to the token it is to predict, where a causal mask is
-    off; None where no row can."""
-    found = None
-    for kind, sites in trace.kinds.items():
-        query, key = trace.sides_of(kind)
-        if "causal" not in sites[0].masks or query.name != key.name:
-            continue
-        real = sum(role != "pad" for role in trace.texts[query.name].roles)
-        ahead = np.stack(
-            [
-                np.diagonal(weights, 1, axis1=-2, axis2=-1)[..., : real - 1]
-                for weights in trace.attention[kind]
-            ]
-        )  # (layer, head, row)
-        if not ahead.size or ahead.max() <= (found.weight if found else 0):
-            continue
-        row = int(np.unravel_index(ahead.argmax(), ahead.shape)[-1])
-        tokens = trace.texts[query.name].tokens
-        found = Peek(tokens[row], tokens[row + 1], float(ahead.max()))
-    return found
+def peek(view: ModelView, run: Run) -> Peek | None:
+    """The row of a decoder that attends most to the token it is to predict, without a causal mask;
+    None where no row can. Raises CannotRead and CannotChange."""
+    traced = passes.trace_of(view, run)
+    attention = passes.attention_of(view, run)  # a long text's one layer after the other
+
+    def make() -> Peek | None:
+        best = None
+        for kind, sites in traced.kinds.items():
+            query, key = traced.sides_of(kind)
+            if "causal" not in sites[0].masks or query.name != key.name:
+                continue
+            text = traced.texts[query.name]
+            real = sum(role != "pad" for role in text.roles)
+            for layer in attention[kind]:  # (head, query, key)
+                ahead = np.diagonal(layer, 1, axis1=-2, axis2=-1)[:, : real - 1]
+                if ahead.size and ahead.max() > (best.weight if best else 0):
+                    row = int(np.unravel_index(ahead.argmax(), ahead.shape)[-1])
+                    best = Peek(text.tokens[row], text.tokens[row + 1], float(ahead.max()))
+        return best
+
+    return memoize.memoize_pass(view, run, "peek", make, lambda result: memoize.SMALL_RESULT)

@@ -53,10 +53,10 @@ def _written(view: ModelView, line: str, run: Run) -> str:
 
 
 def _effect(plain: Run, run: Run) -> Parts:
-    """What the model writes now, and the probability that moved most over the same text."""
+    """What the model writes now, and the next-token probability that changed most."""
     view = selection.view(run)
     parts = []
-    if not run.masks.causal and (seen := consequences.peek(passes.whole_trace_of(view, run))):
+    if not run.masks.causal and (seen := consequences.peek(view, run)):
         parts += [*findings.peeking(**vars(seen)), (" ", "")]
     if seen := consequences.class_moved(view, plain, run):
         return [*parts, *findings.class_moved(seen.row, seen.token, seen.before, seen.after)]

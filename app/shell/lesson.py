@@ -94,7 +94,7 @@ def _draw_place(now: Running, page: Page) -> None:
         with st.container(key="lesson_link"):
             st.page_link(
                 PAGES[place].file,
-                label=f"This step is on the page {PAGES[place].title}",
+                label=f"This step continues on the page {PAGES[place].title}",
                 icon=":material/arrow_forward:",
             )
         if session.memo().get("lesson page") == place:

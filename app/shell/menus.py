@@ -79,8 +79,8 @@ def _draw_live_page(name: str) -> None:
         f"{name}.html",
         "text/html",
         icon=":material/public:",
-        help="The model in one HTML file, which computes in any browser, without internet and "
-        "without Headlight: mail it, or put it on a web server.",
+        help="The model in one HTML file that runs in any browser, without internet or "
+        "installation. Mail it, or put it on a web server.",
         key="live_page",
         on_click="ignore",
     )

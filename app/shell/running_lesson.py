@@ -100,7 +100,7 @@ class Running:
         return (now["model"], now["line"]) != (self.run.name, self.run.sentence)
 
 
-# The lessons that there are
+# Available lessons
 
 
 @st.cache_resource(show_spinner=False)
@@ -212,7 +212,7 @@ def running() -> Running | None:
 
 
 def veils() -> tuple[Veil, ...]:
-    """What is hidden now: nothing is given away while a question is open."""
+    """What is covered now, so that an open question gives nothing away."""
     now = running()
     return now.question.veil if now and now.is_open else ()
 

@@ -55,7 +55,7 @@ def one_system(name: str) -> None:
 if picture == SYSTEM:
     one_system(name)
 elif picture == DIFFERENCES:
-    frame.finding("What they do differently, and what it does to your sentence")
+    frame.finding("How they differ, and what that changes in your sentence")
     st.markdown(system_texts.differences(measured))
 elif picture == LENGTHS:
     layers = [*("in", *(f"layer {i + 1}" for i in range(LAYERS)))]
@@ -83,7 +83,7 @@ else:
     figure(
         charts.lines(measured["first_waves"], charts.Axis("position", places), "value"),
         key="waves_figure",
-        alt="The first dimension of three positional tables over the positions of the sentence",
+        alt="The first dimension of three positional tables, by position",
         projector=projector,
         compact=True,
     )

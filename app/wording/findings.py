@@ -1,5 +1,7 @@
 """Findings: sentences that say what a change did, in parts that the grid and Markdown both show."""
 
+import math
+
 from headlight.app.wording.formats import Parts
 
 NO_CHANGE = "Nothing changes by more than 0.1 percentage points."
@@ -18,7 +20,7 @@ def word(token: str) -> tuple[str, str]:
 def moved(row: str, token: str, before: float, after: float) -> Parts:
     """“After *roten*, *Kleid* falls from 93% to 7%.”"""
     if abs(round(100 * after) - round(100 * before)) < 1:
-        most = f"{100 * abs(after - before):.1f} percentage points"
+        most = f"{math.ceil(1000 * abs(after - before)) / 10:.1f} percentage points"
         return [(f"No next-token probability moves by more than {most}.", "")]
     verb = "falls" if after < before else "rises"
     ends = f" {verb} from {whole_percent(before)} to {whole_percent(after)}."

@@ -4,6 +4,7 @@ decoder alone, and one with an attention that only the tests know (tests/odd.py)
 import hashlib
 import io
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +23,7 @@ from headlight.model.presets import PRESETS
 from headlight.model.probing.head_steps import ABLATIONS
 from headlight.model.tokenizer import Tokenizer
 from tests import odd
-from tests.app.common import complete, view_of
+from tests.app.common import complete, view_of, words
 from tests.conftest import LINES
 from tests.model.common import random_model
 
@@ -227,6 +228,13 @@ def test_a_model_without_special_tokens_opens_every_page(models, page):
     assert not page.exception
     assert [error.value for error in page.error if "has no padding token" in error.value]
     assert page.text_area(key="source").value == TEXT
+
+
+def test_a_change_is_measured_on_a_model_without_special_tokens(models, page):
+    """The last row of a text predicts no token there."""
+    without_ids(models, "decoder_only", "pad_id", "bos_id", "eos_id")
+    page.query_params["changes"] = "decoder=uniform"
+    assert re.search(r"After \*|by more than", words(opened(page, "attention", "bare")))
 
 
 def test_a_model_that_cannot_write_says_so_and_reads_a_target_that_is_typed(models, page):

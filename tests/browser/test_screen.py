@@ -15,6 +15,7 @@ LEAST_TILES = 16
 FRAMES = 2
 BYTES = 26 * 1024  # of a click, both ways
 DELAY = 300  # ms that a message takes, either way together
+LEAST_SHARE, LARGER = 0.3, 1.25  # of the screen; in Present, against the same page without
 MORE_SHIFT = 0.02  # than an empty page's
 
 # Where things are, and whether a text fits its box. A placeholder has no scroll width of its own.
@@ -165,7 +166,7 @@ def test_what_is_not_drawn_yet_fades_once_a_run_is_slow(visit):
     expect(page.locator(".source span").nth(1)).to_have_text("dog")
 
 
-@pytest.mark.parametrize("address", ["?scale=per+row", "?pad_to=30"])
+@pytest.mark.parametrize("address", ["?scale=linear", "?pad_to=30"])
 def test_all_tiles_and_the_head_are_in_view_when_the_bar_has_grown(visit, address):
     """Below a line more, in which the changes stand."""
     small(visit).open(f"{address}&kind=cross&layer=1&head=2")
@@ -263,6 +264,32 @@ def test_the_first_load_moves_no_more_than_that_of_an_empty_page(visit):
         floor = shifted(empty.page)
     print("shift", sum(value for value, *_ in ours), "empty", floor, *ours, sep="\n")
     assert sum(value for value, *_ in ours) <= floor + MORE_SHIFT, ours
+
+
+def test_present_shows_a_larger_picture_and_keeps_through_pages_and_reload(visit):
+    """Without tiles, bar and panel; Esc leaves it."""
+    area = """() => {
+      const { width, height } = window.headlight.grid.selected.picture.getBoundingClientRect();
+      return width * height;
+    }"""
+    page = small(visit).open().page
+    before = page.evaluate(area)
+    assert before >= LEAST_SHARE * 1280 * 720
+    page.locator(".st-key-projector label").first.click()
+    visit.settle()
+    assert page.evaluate(area) >= LARGER * before
+    for hidden in (".st-key-bar", ".st-key-panel", ".stage"):
+        expect(page.locator(hidden)).not_to_be_visible()
+    page.keyboard.press("b")
+    page.locator(".st-key-menu").get_by_role("link", name="Generate").click()
+    visit.settle()
+    page.reload()
+    visit.settle()
+    expect(page.locator(".st-key-leave_present button >> visible=true")).to_be_visible()
+    page.keyboard.press("Escape")
+    visit.settle()
+    expect(page.locator(".st-key-bar")).to_be_visible()
+    assert "projector" not in page.url
 
 
 def test_pointing_moves_nothing(visit):

@@ -151,7 +151,7 @@ def _below_half(draw: Draw) -> Condition:
     scores = np.where(run.base.allowed(head.kind)[i], run.scores(head)[i], -np.inf)
     enough = next((t for t in TEMPERATURES if softmax(scores / t).max() < 0.5), None)
     if enough is None:
-        raise NoQuestion("This row stays sharp at every temperature. Try another sentence.")
+        raise NoQuestion("This row stays on one token at every temperature. Try another sentence.")
 
     def met(act):
         row = weights_after(run, head, act)[head.layer, head.head, i]
@@ -276,7 +276,7 @@ UNTIL: dict[str, Callable[[Draw], Condition]] = {
 
 
 class ActType(QuestionType):
-    """Something to do to the live model."""
+    """A task to carry out on the live model."""
 
     name = "act"
     asks: ClassVar = {"": DO}

@@ -208,7 +208,7 @@ class SharesType(QuestionType):
         "only key": NUMBER,
     }
     sentences: ClassVar = {
-        "one share of all": "You shared evenly. Attention need not.",
+        "one share of all": "You gave every token the same share. Attention rarely does.",
         "half for the first": "There is no second column to share with.",
         "the rest": "That is what the others have together. The covered one is what is left.",
         "column for row": "You added up the column. Only a row adds up to 100%.",

@@ -337,7 +337,9 @@ class WithoutType(QuestionType):
         needed = run.needed
         tokens = [n for n in needed if n.is_clear and is_word(run.tgt, n.row + 1) and fits(n)]
         if not tokens:
-            raise NoQuestion("No token of this translation clearly needs one word. Try another.")
+            raise NoQuestion(
+                "No token of this translation clearly depends on one word. Try another."
+            )
         if wanted == "content":
             token = max(tokens, key=lambda n: n.removal.max())
         elif wanted == "any":

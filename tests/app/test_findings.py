@@ -1,0 +1,25 @@
+"""Sentences on what a change did."""
+
+import re
+
+import numpy as np
+
+from headlight.app.wording import findings
+
+
+def text(parts) -> str:
+    return "".join(part for part, _ in parts)
+
+
+def test_a_bound_is_never_smaller_than_what_moved():
+    for before, by in np.random.default_rng(0).uniform([0.002, 0.001], [0.98, 0.012], (500, 2)):
+        said = text(findings.moved("a", "b", before, before + by))
+        if bound := re.search(r"by more than ([\d.]+) percentage points", said):
+            assert float(bound[1]) / 100 >= by, (said, by)
+        else:
+            assert said.startswith("After a, b rises from "), said
+
+
+def test_small_probabilities_are_not_said_to_be_none():
+    assert findings.whole_percent(0.0049) == "<1%" and findings.whole_percent(0) == "0%"
+    assert findings.whole_percent(0.0051) == "1%" and findings.whole_percent(0.996) == "100%"
