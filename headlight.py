@@ -12,6 +12,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+__version__ = "0.1.0"
 HERE = Path(__file__).resolve().parent
 INSTALLED = HERE / "headlight"
 __path__ = [str(INSTALLED if INSTALLED.is_dir() else HERE)]

@@ -2,12 +2,24 @@
 Everything else about the project stands in pyproject.toml."""
 
 from setuptools import find_packages, setup
+from setuptools.command.editable_wheel import editable_wheel
 
 FOLDERS = ("app", "model", "assets")
+
+
+class Editable(editable_wheel):
+    """`pip install -e .`: headlight.py alone, which finds the folders beside it. With packages
+    listed, setuptools would put an empty namespace package before it."""
+
+    def run(self) -> None:
+        self.distribution.packages = []
+        super().run()
+
 
 packages = [*find_packages(include=["app", "app.*", "model", "model.*"]), "assets"]
 setup(
     py_modules=["headlight"],
     packages=[f"headlight.{name}" for name in packages],
     package_dir={f"headlight.{name}": name for name in FOLDERS},
+    cmdclass={"editable_wheel": Editable},
 )

@@ -11,9 +11,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import headlight
+
 # Started by name, like main.py below: both stand above the server. name → module, help
 COMMANDS = {
     "page": ("headlight.app.live.build", "write a model as one HTML file that computes by itself"),
+    "doctor": ("headlight.app.server.doctor", "check that this machine has what the app needs"),
 }
 SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
 
@@ -51,8 +54,6 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
 
 def _lessons(arguments: list[str]) -> int:
     """A program of its own, as the app is."""
-    import headlight
-
     folders = [str(Path(headlight.__file__).parent), os.environ.get("PYTHONPATH")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
     command = [sys.executable, "-P", "-m", "headlight.app.lessons", *arguments]
@@ -69,6 +70,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         epilog=_commands() if {"-h", "--help"} & {*arguments} else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=headlight.__version__)
     parser.add_argument("--port", type=int, default=8501)
     parser.add_argument("--models", metavar="DIR", help="a folder of models to offer as well")
     parser.add_argument("--lessons", metavar="FOLDER", help="a folder of your own lessons")

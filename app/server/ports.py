@@ -18,13 +18,19 @@ def is_free(port: int, host: str = "") -> bool:
     return True
 
 
-def check(port: int) -> None:
-    """Exits with a message if the port is taken or invalid."""
+def problem(port: int) -> str:
+    """Why the app cannot listen on this port; "" if it can."""
     if not 0 < port < 2**16:
-        sys.exit(f"{port} is no port: it is a number from 1 to 65535.")
+        return f"{port} is not a port: choose a number from 1 to 65535."
     if is_free(port):
-        return
+        return ""
     others = (other for other in range(port + 1, min(port + TRIED, 2**16)) if is_free(other))
     other = next(others, None)
     hint = f"; {other} is free." if other else "."
-    sys.exit(f"Port {port} cannot be used: another program listens there{hint}")
+    return f"Port {port} cannot be used: another program listens there{hint}"
+
+
+def check(port: int) -> None:
+    """Exits with a message if the port is taken or invalid."""
+    if why := problem(port):
+        sys.exit(why)

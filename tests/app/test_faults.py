@@ -104,7 +104,7 @@ def test_a_port_that_is_taken(capsys):
     free = int(re.search(r"(\d+) is free", said)[1])
     check(free)
     for none in (0, 65536, -1):
-        with pytest.raises(SystemExit, match="is no port"):
+        with pytest.raises(SystemExit, match="is not a port"):
             check(none)
 
 

@@ -52,15 +52,39 @@ def wheel(tmp_path_factory) -> Path:
 def python(wheel, tmp_path_factory) -> Path:
     """An environment that holds the wheel, and shares what it depends on with ours."""
     folder = tmp_path_factory.mktemp("environment")
-    venv.create(folder, with_pip=False)
-    packages = Path(
-        sysconfig.get_path("purelib", "venv", vars={"base": str(folder), "platbase": str(folder)})
-    )
-    shared = [entry for entry in sys.path if Path(entry).name == "site-packages"]
-    (packages / "shared.pth").write_text("\n".join(shared))
+    python = _environment(folder)
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(packages)
+        archive.extractall(_packages(folder))
+    return python
+
+
+def _packages(folder: Path) -> Path:
+    bases = {"base": str(folder), "platbase": str(folder)}
+    return Path(sysconfig.get_path("purelib", "venv", vars=bases))
+
+
+def _environment(folder: Path) -> Path:
+    """Its Python. It has our dependencies, but not the checkout: a .pth file that is reached by way
+    of another one is not read."""
+    venv.create(folder, with_pip=False)
+    shared = [entry for entry in sys.path if Path(entry).name == "site-packages"]
+    (_packages(folder) / "shared.pth").write_text("\n".join(shared))
     return folder / ("Scripts" if os.name == "nt" else "bin") / "python"
+
+
+@pytest.fixture(scope="module")
+def editable(tmp_path_factory) -> Path:
+    """An environment into which a checkout is installed with `pip install -e`, which shares what it
+    depends on with ours."""
+    copy, folder = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("editable")
+    for name in tracked():
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, copy / name)
+    python = _environment(folder)
+    command = [sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps"]
+    command += ["--no-build-isolation", "-e", copy]
+    subprocess.run(command, check=True, capture_output=True)
+    return python
 
 
 @pytest.fixture
@@ -86,7 +110,9 @@ def test_it_holds_what_the_checkout_holds(wheel):
     assert wheel.stat().st_size <= LARGEST
 
 
-def test_it_is_imported_beside_a_users_own_files(python, desk):
+@pytest.mark.parametrize("installed", ["python", "editable"])
+def test_it_is_imported_beside_a_users_own_files(request, installed, desk):
+    python = request.getfixturevalue(installed)
     code = (
         "import headlight\n"
         "from headlight import load\n"
@@ -95,7 +121,8 @@ def test_it_is_imported_beside_a_users_own_files(python, desk):
     )
     done = subprocess.run([python, "-c", code], cwd=desk, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert Path(done.stdout.strip()).is_relative_to(python.parents[1])
+    file = Path(done.stdout.strip())
+    assert file.name == "headlight.py" and not file.is_relative_to(ROOT)
 
 
 def test_its_command_writes_a_file(python, desk):
