@@ -11,7 +11,6 @@ from streamlit import config, runtime
 from streamlit.web.server.server_util import get_display_address, get_url
 
 from headlight.app.server import lan
-from headlight.app.state import catalog
 
 
 @asynccontextmanager
@@ -65,6 +64,8 @@ def settle_the_process() -> None:
     browser waited.
     """
     if lan.class_address():
+        from headlight.app.state import catalog  # with PyTorch, which takes seconds
+
         catalog.read_all()
     gc.collect()
     gc.freeze()

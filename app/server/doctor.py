@@ -14,6 +14,7 @@ from headlight.app.server import ports
 
 OLDEST_PYTHON = (3, 11)
 TORCH = (2, 6), (2, 14)  # from, and below: as requirements.txt says
+PACKAGES = "streamlit", "plotly", "bertviz", "tokenizers", "pandas"
 MODEL, TEXT = "copy", "a b c"  # the smallest shipped model
 ENOUGH_MEMORY, ENOUGH_SPACE = 1.0, 0.5  # GB, for the app on the models that are shipped
 
@@ -36,14 +37,17 @@ def pytorch() -> str:
     oldest, newer = TORCH
     version = tuple(int(number) for number in found.split("+")[0].split(".")[:2])
     if not oldest <= version < newer:
-        raise Problem(f'{found} is not supported. Run: pip install "torch>=2.6,<2.14"')
+        wanted = ",".join(
+            f"{sign}{major}.{minor}"
+            for sign, (major, minor) in zip((">=", "<"), TORCH, strict=True)
+        )
+        raise Problem(f'{found} is not supported. Run: pip install "torch{wanted}"')
     return f"{found}, built for {'CUDA ' + torch.version.cuda if torch.version.cuda else 'CPU'}"
 
 
 def packages() -> str:
-    names = "streamlit", "plotly", "bertviz", "tokenizers", "pandas"
     found, missing = [], []
-    for name in names:
+    for name in PACKAGES:
         try:
             found.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
@@ -74,7 +78,9 @@ def memory() -> str:
 
     free, total = (getattr(psutil.virtual_memory(), name) / 1e9 for name in ("available", "total"))
     if free < ENOUGH_MEMORY:
-        raise Problem(f"{free:.1f} GB free. The app needs {ENOUGH_MEMORY:g} GB: close other programs.")
+        raise Problem(
+            f"{free:.1f} GB free. The app needs {ENOUGH_MEMORY:g} GB: close other programs."
+        )
     return f"{free:.1f} of {total:.1f} GB free, {os.cpu_count()} cores"
 
 
@@ -87,7 +93,7 @@ def space() -> str:
 
 def browser() -> str:
     try:
-        return f"{webbrowser.get().name or 'found'}"
+        return webbrowser.get().name or "found"
     except webbrowser.Error:
         return "none found here; open the address that the app prints in any browser"
 

@@ -134,8 +134,10 @@ def test_its_command_writes_a_file(python, desk):
 
 @pytest.mark.browser
 def test_its_command_opens_the_app(python, desk, context):
-    with _running([python, "-m", "headlight"], desk) as address:
+    with _running([python, "-m", "headlight"], desk) as (address, printed):
         _expect_first_model(context, address)
+    greeting, *more = [line.strip() for line in printed.read_text().splitlines() if line.strip()]
+    assert "Streamlit" in greeting and more == [f"URL: {address}"]
 
 
 @pytest.mark.long
@@ -146,15 +148,23 @@ def test_installed_into_an_empty_environment_it_opens_the_app(wheel, desk, conte
     venv.create(folder, with_pip=True)
     scripts = folder / ("Scripts" if os.name == "nt" else "bin")
     subprocess.run([scripts / "python", "-m", "pip", "install", "-q", wheel], check=True)
-    with _running([scripts / "headlight"], desk) as address:
+    with _running([scripts / "headlight"], desk) as (address, _):
         _expect_first_model(context, address)
 
 
 @contextmanager
-def _running(command: list, folder: Path) -> Iterator[str]:
-    port = free_port()
+def _running(command: list, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Its address, and a file of what it prints."""
+    port, printed = free_port(), folder / "printed"
     environment = os.environ | {"STREAMLIT_SERVER_HEADLESS": "true"}
-    server = subprocess.Popen([*command, "--port", str(port)], cwd=folder, env=environment)
+    with printed.open("w") as file:
+        server = subprocess.Popen(
+            [*command, "--port", str(port)],
+            cwd=folder,
+            env=environment,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
     address = f"http://127.0.0.1:{port}"
 
     def answers() -> bool:
@@ -166,7 +176,7 @@ def _running(command: list, folder: Path) -> Iterator[str]:
 
     try:
         wait_until(answers)
-        yield address
+        yield address, printed
     finally:
         server.kill()
         server.wait()

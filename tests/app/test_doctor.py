@@ -1,0 +1,98 @@
+"""`headlight doctor` finds what would keep the app from working."""
+
+import importlib.metadata
+import re
+import shutil
+import socket
+import sys
+from types import SimpleNamespace
+
+import psutil
+import pytest
+import torch
+
+from headlight.app.server import doctor
+from tests.conftest import ROOT
+
+
+def checked(capsys, *arguments: str) -> tuple[list[str], int]:
+    """Its lines, and with what it exits."""
+    status = 0
+    try:
+        doctor.main(arguments)
+    except SystemExit as end:
+        status = end.code
+    return capsys.readouterr().out.splitlines(), status
+
+
+def test_a_machine_that_runs_the_tests_is_well(capsys):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    lines, status = checked(capsys, "--port", str(port))
+    assert status == 0 and len(lines) == 10 and all(line.startswith("ok") for line in lines)
+    assert f"PyTorch    {torch.__version__}" in lines[2]
+
+
+def no_packages(monkeypatch):
+    def version(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+
+
+def no_psutil(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psutil", None)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "line", "says"),
+    [
+        (lambda m: m.setattr(sys, "version_info", (3, 10)), 1, "Python 3.11 or newer"),
+        (lambda m: m.setattr(torch, "__version__", "2.5.1+cpu"), 2, "2.5.1.*not supported"),
+        (lambda m: m.setattr(torch, "__version__", "2.14.0"), 2, "2.14.0 is not supported"),
+        (no_packages, 3, "streamlit, plotly.*missing"),
+        (
+            lambda m: m.setattr(
+                psutil, "virtual_memory", lambda: SimpleNamespace(available=3e8, total=2e9)
+            ),
+            6,
+            "0.3 GB free",
+        ),
+        (no_psutil, 6, "psutil.*pip install"),
+        (
+            lambda m: m.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1e8)),
+            7,
+            "0.1 GB free",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_and_the_rest_is_still_checked(
+    monkeypatch, capsys, spoil, line, says
+):
+    monkeypatch.setattr(doctor, "model", lambda: "not tried")
+    spoil(monkeypatch)
+    lines, status = checked(capsys)
+    assert status == 1 and len(lines) == 10
+    assert lines[line].startswith("NO") and re.search(says, lines[line]), lines[line]
+
+
+def test_a_port_that_is_taken_is_named(monkeypatch, capsys):
+    monkeypatch.setattr(doctor, "model", lambda: "not tried")
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        lines, status = checked(capsys, "--port", str(port))
+    assert status == 1 and f"Port {port} cannot be used" in lines[8]
+    assert "not a port" in checked(capsys, "--port", "70000")[0][8]
+
+
+def test_it_asks_for_what_the_requirements_ask_for():
+    requirements = (ROOT / "requirements.txt").read_text()
+    (oldest, newer) = (f"{major}.{minor}" for major, minor in doctor.TORCH)
+    assert f"torch>={oldest},<{newer}\n" in requirements
+    required = {re.split(r"[<>=]", line)[0] for line in requirements.splitlines()}
+    assert {*doctor.PACKAGES} <= required
+    oldest = ".".join(map(str, doctor.OLDEST_PYTHON))
+    assert f'requires-python = ">={oldest}"' in (ROOT / "pyproject.toml").read_text()
