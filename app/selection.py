@@ -12,7 +12,7 @@ from headlight.app.results import passes
 from headlight.app.state import catalog, lines, settings
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.messages import NothingToShow, show_message
-from headlight.app.state.options import DIFFERENCE, OTHER, TO_OTHER, WITHOUT
+from headlight.app.state.options import BEFORE, DIFFERENCE, OTHER, TO_OTHER
 from headlight.app.state.session import (
     Origin,
     choose,
@@ -102,7 +102,7 @@ def other_run() -> Run | None:
     other = replace(
         plain,
         texts=texts,
-        masks=Masks() if chosen["other_masks"] else plain.masks,
+        masks=Masks() if chosen["other_masks"] else masks(),
         checkpoint=name,
         step=step,
     )
@@ -116,13 +116,14 @@ def other_run() -> Run | None:
 
 
 def run(changed: bool | None = None) -> Run:
-    """The run that the settings select: with the changes, without them, or, by default, as the user
-    chose to see it. Raises CannotRead and CannotChange."""
+    """The run that the settings select: `changed` by the masks that are off and by the changes, or
+    with all masks and no changes, or, by default, as the user chose to see it. Raises CannotRead
+    and CannotChange."""
     chosen, model_view = values(), view()
     if changed is None and chosen["shows"] == OTHER:
         return other_run()
     if changed is None:
-        changed = chosen["shows"] != WITHOUT
+        changed = chosen["shows"] != BEFORE
     applied = changes() if changed else ()
     patched = any(isinstance(change, Patched) for change in applied)
     target = chosen["target"].strip()
@@ -130,7 +131,7 @@ def run(changed: bool | None = None) -> Run:
         model_view,
         text(),
         target,
-        masks=masks(),
+        masks=masks() if changed else Masks(),
         pad_to=chosen["pad_to"],
         changes=applied,
         other=other_run() if patched else None,

@@ -104,6 +104,7 @@ STYLE = f"""
 .st-key-state :is(.stMarkdown, [data-testid="stCaptionContainer"]) {{
   white-space: nowrap; margin: 0; padding: 0;
 }}
+.st-key-state kbd {{ display: none; }} /* their help names the keys */
 .st-key-state > .st-key-output {{ flex: 0 1 auto; min-width: 6rem; }}
 .st-key-output button {{ max-width: 100%; }}
 .st-key-output button p {{ overflow: hidden; text-overflow: ellipsis; }}
@@ -116,8 +117,18 @@ STYLE = f"""
   padding-left: 1rem; max-height: calc(100vh - {BAR + STATE + ROW_OF_PAGE + 12}px);
   overflow-y: auto;
 }}
-.st-key-panel :is(p, li, label) {{ font-size: 0.88rem; }}
+.st-key-panel :is(p, li, label) {{ font-size: 0.85rem; line-height: 1.42; }}
+.stVerticalBlock.st-key-switches {{ gap: 1px; }}
+.stElementContainer.st-key-pad_to .stNumberInput {{
+  display: flex; align-items: center; justify-content: space-between; gap: 0.5rem;
+}}
+.st-key-pad_to .stNumberInput > label {{ margin: 0; min-height: 0; }}
+.st-key-pad_to [data-testid="stNumberInputContainer"] {{ width: 8rem; height: {CONTROL - 2}px; }}
+.st-key-pad_to [data-testid="stNumberInputContainer"] * {{ min-height: 0; }}
 .st-key-lesson_address {{ display: none; }}
+:has(> .st-key-lesson_region):not(:has(.stMarkdown, .stButton, .stAlert)) {{ position: absolute; }}
+.stVerticalBlock.st-key-panel {{ gap: 0.5rem; }}
+.st-key-switch_head button {{ min-height: 0; padding-block: 0.15rem; }}
 [class*="st-key-lesson_row"] button :is(div, span) {{ justify-content: flex-start; }}
 .st-key-lesson_region:has(.st-key-lesson_ways) {{
   border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent);

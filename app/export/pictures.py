@@ -27,7 +27,7 @@ def about(view: View) -> list[str]:
     """Sentences below the title of a picture: the model and the changes."""
     model = f"Model {view.settings['model']}"
     # Differences are drawn on screen only; a file shows the run itself.
-    shows = {options.DIFFERENCE: options.WITH, options.TO_OTHER: options.THIS}
+    shows = {options.DIFFERENCE: options.AFTER, options.TO_OTHER: options.THIS}
     settings_drawn = {
         key: shows.get(v, v) if key == "shows" else v for key, v in view.settings.items()
     }

@@ -7,6 +7,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 # Path and parameter of an old address → the path that shows it now; the parameter is gone.
 HEIRS = {("/family", ("implementations", "2017 to today")): "/lineage"}
+RENAMED = {  # parameter as it was written → as it is now
+    ("shows", "With the changes"): ("shows", "After"),
+    ("shows", "Without"): ("shows", "Before"),
+}
 
 
 class HeirsMiddleware:
@@ -25,9 +29,11 @@ class HeirsMiddleware:
 
 def heir_of(path: str, query: bytes) -> str:
     """The address that took the place of one, or ""."""
-    pairs = parse_qsl(query.decode("ascii", "replace"), keep_blank_values=True)
+    old = parse_qsl(query.decode("ascii", "replace"), keep_blank_values=True)
+    new_path, pairs = path, [RENAMED.get(pair, pair) for pair in old]
     for pair in pairs:
-        if new := HEIRS.get((path, pair)):
-            rest = urlencode([other for other in pairs if other != pair])
-            return f"{new}?{rest}" if rest else new
-    return ""
+        if heir := HEIRS.get((path, pair)):
+            new_path, pairs = heir, [other for other in pairs if other != pair]
+    if (new_path, pairs) == (path, old):
+        return ""
+    return f"{new_path}?{urlencode(pairs)}" if pairs else new_path

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from headlight.app.state import session
-from headlight.app.state.options import WITH, WITHOUT
+from headlight.app.state.options import AFTER, BEFORE
 from headlight.app.state.session import choose, context, values
 from headlight.model.probing import editing
 from headlight.model.probing.changes import (
@@ -35,8 +35,8 @@ def edit(what: str, **on) -> None:
     be parsed are left as they are, and a late message from another model is ignored."""
     with suppress(CannotChange):
         set_changes(EDITS[what](parse(session.values()["changes"]), **on))
-        if session.values()["shows"] == WITHOUT:
-            session.choose(shows=WITH)
+        if session.values()["shows"] == BEFORE:
+            session.choose(shows=AFTER)
 
 
 def _toggle_head(now: Changes, kind: str, layer: int, head: int, scope: str = "head") -> Changes:

@@ -52,7 +52,7 @@ def _draw_steps() -> None:
     chosen = session.values()
     steps = list(catalog.steps(chosen["model"]))
     player(steps, chosen["step"], on_step=lambda step: session.choose(step=step))
-    widgets.draw("step", widget_options={"width": 150, "label_visibility": "collapsed"})
+    widgets.draw("step", widget_options={"width": 130, "label_visibility": "collapsed"})
 
 
 def draw_undo() -> None:

@@ -41,7 +41,7 @@ DRAWN_AT_ONCE = 40  # tokens up to which BertViz draws at once
 ALL, ONE = "all heads", "selected head"
 MEASURED_ON = THIS_SENTENCE, EXAMPLES, SURVEY = "This sentence", "Example sentences", "Survey"
 TABLE, SCATTER, SENTENCES = HEADS_AS = ("Table", "Scatter", "Sentences")
-THIS, WITH, WITHOUT, DIFFERENCE = "This run", "With the changes", "Without", "Difference"
+THIS, BEFORE, AFTER, DIFFERENCE = "This run", "Before", "After", "Difference"
 OTHER, TO_OTHER = "Other run", "Difference to it"
 WORDS, SELECTED_HEAD = "Three words", "The selected head"
 SECOND_TOKEN, LARGEST_WEIGHT = "the second token", "largest weight"

@@ -10,7 +10,9 @@ from typing import Any
 
 from headlight.app.state.lines import lines_of
 from headlight.app.state.options import (
+    AFTER,
     AVERAGES,
+    BEFORE,
     DIFFERENCE,
     ORDERS,
     OTHER,
@@ -18,8 +20,6 @@ from headlight.app.state.options import (
     SHOWN,
     THIS,
     TO_OTHER,
-    WITH,
-    WITHOUT,
 )
 from headlight.app.state.page_settings import MAX_POSITION, PAGE_SETTINGS
 from headlight.app.state.setting import ABSENT, LONGEST_TEXT, MANY, Catalog, Context, Setting
@@ -47,7 +47,8 @@ def _steps(context: Context) -> Sequence[str]:
 
 def _shown(context: Context) -> Sequence[str]:
     """The options for which weights to show."""
-    here = (WITH, WITHOUT, DIFFERENCE) if context["changes"].strip() else (THIS,)
+    differs = context["changes"].strip() or not all(context[key] for key in MASKS)
+    here = (BEFORE, AFTER, DIFFERENCE) if differs else (THIS,)
     return (*here, OTHER, TO_OTHER) if context.has_other else here
 
 
@@ -215,7 +216,7 @@ SETTINGS = {
         ),
         Setting(
             "pad_to",
-            "Pad to",
+            "Pad to length",
             0,
             "number",
             "Adds padding to source and target, so that the padding masks have something to do.",
@@ -285,10 +286,11 @@ SETTINGS = {
             "Weights",
             THIS,
             "segmented",
-            "Of the model with the changes or without, of the other run, or a difference.",
+            "Before the changes, after them, or the difference. With another run, also that one "
+            "and the difference from it.",
             options=_shown,
-            among=(THIS, WITH, WITHOUT, DIFFERENCE, OTHER, TO_OTHER),
-            opens=lambda context: _shown(context)[0],
+            among=(THIS, BEFORE, AFTER, DIFFERENCE, OTHER, TO_OTHER),
+            opens=lambda context: AFTER if AFTER in _shown(context) else THIS,
             name="which weights are shown",
             run=True,
             header="shown: {}",

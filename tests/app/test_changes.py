@@ -49,7 +49,7 @@ def finished(page):
 
 def test_a_head_is_switched_off_and_on(changed, models):
     page = changed(kind="cross", layer="2", head="3")
-    assert "With the changes" not in words(page)
+    assert "After" not in words(page)
     page.button(key="switch_head").click().run()
     assert not page.exception and badges(page) == ["cross.2.3=off ×"]
     assert page.session_state["changes"] == "cross.2.3=off"
@@ -60,7 +60,7 @@ def test_a_head_is_switched_off_and_on(changed, models):
     shown = "".join(f"{formats.MARKS[tag]}{text}{formats.MARKS[tag]}" for text, tag in parts)
     assert (shown if len(parts) > 1 else "The translation stays.") in words(page)
     page.button(key="switch_head").click().run()
-    assert badges(page) == [] and "With the changes" not in words(page)
+    assert badges(page) == [] and "After" not in words(page)
 
 
 LATE = """
@@ -227,14 +227,18 @@ def test_of_a_line_that_cannot_be_followed_the_rest_is_kept_when_the_user_agrees
     assert page.session_state["changes"] == "cross.1.1=off; encoder=hide:2"
 
 
-def test_without_the_changes_everything_is_as_it_was(changed, models):
-    page = changed("cross=uniform", shows="Without", model="en-de", source="A dog runs.")
+@pytest.mark.parametrize(
+    "what", [{"line": "decoder=uniform"}, {"causal": "false"}], ids=["a change", "a mask"]
+)
+def test_before_everything_is_as_trained(changed, what):
+    page = changed(shows="Before", model="en-de", source="A dog runs.", kind="decoder", **what)
     shown = page.segmented_control(key="shows")
-    assert shown.value == "Without" and not page.exception
+    assert shown.options == ["Before", "After", "Difference"]
+    assert shown.value == "Before" and not page.exception
     trace = load("en-de").trace("A dog runs.")
-    card = card_of(trace, "cross", 0, 1)
+    card = card_of(trace, "decoder", 0, 1)
     assert any(card == text.value for text in page.markdown)
-    shown.set_value("With the changes").run()
+    shown.set_value("After").run()
     assert not any(card == text.value for text in page.markdown)
     shown.set_value("Difference").run()
     assert not page.exception
@@ -268,7 +272,7 @@ def test_another_sentence_is_compared_and_patched_from(changed):
     page.segmented_control(key="shows").set_value("Difference to it").run()
     assert not page.exception and not page.error
     page.text_input(key="changes").set_value("cross.3.4=patch").run()
-    page.segmented_control(key="shows").set_value("With the changes").run()
+    page.segmented_control(key="shows").set_value("After").run()
     assert not page.exception and not page.error
     patched = en_de.trace(MAN, target, changes="cross.3.4=patch", other=other)
     card = card_of(patched, "cross", 3, 2)
@@ -341,7 +345,7 @@ def test_sentences_of_other_lengths_are_compared_where_both_have_the_tokens(chan
     page.segmented_control(key="shows").set_value("Other run").run()
     assert not page.error and not page.exception
     page.text_input(key="changes").set_value("encoder.1.1=patch").run()
-    page.segmented_control(key="shows").set_value("With the changes").run()
+    page.segmented_control(key="shows").set_value("After").run()
     assert any("patching needs the same number" in error.value for error in page.error)
 
 
@@ -371,8 +375,8 @@ def test_shipped_pairs_have_as_many_tokens(name):
 
 
 SHOWN = {  # with the changes, without, the difference: what a page says where it draws none
-    "With the changes": "",
-    "Without": "",
+    "After": "",
+    "Before": "",
     "Difference": "Differences are drawn on Attention",
 }
 
@@ -412,7 +416,7 @@ def test_another_step_is_compared_and_patched_from(changed, models):
     shown = card_of(early.trace(MAN, target), "cross", layer, head)
     assert any(shown == text.value for text in page.markdown)
     page.text_input(key="changes").set_value("cross.2=patch; encoder_residual.1=patch").run()
-    page.segmented_control(key="shows").set_value("With the changes").run()
+    page.segmented_control(key="shows").set_value("After").run()
     assert not page.exception and not page.error
     line = page.session_state["changes"]
     patched = en_fr.trace(MAN, target, changes=line, other=early.run(MAN, target), donor=early)

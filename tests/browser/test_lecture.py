@@ -112,7 +112,7 @@ def test_the_causal_mask(lecture):
 
 
 def test_padding(lecture):
-    lecture.click(lecture.page.get_by_label("Pad to", exact=True))
+    lecture.click(lecture.page.get_by_label("Pad to length", exact=True))
     lecture.page.keyboard.press("ControlOrMeta+A")
     lecture.page.keyboard.type("24")
     lecture.page.keyboard.press("Enter")

@@ -272,7 +272,7 @@ def test_present_shows_a_larger_picture_and_keeps_through_pages_and_reload(visit
       const { width, height } = window.headlight.grid.selected.picture.getBoundingClientRect();
       return width * height;
     }"""
-    page = small(visit).open().page
+    page = small(visit).open("?model=en-fr").page
     before = page.evaluate(area)
     assert before >= LEAST_SHARE * 1280 * 720
     page.locator(".st-key-projector label").first.click()
@@ -310,3 +310,18 @@ def test_pointing_moves_nothing(visit):
         )
     visit.page.wait_for_timeout(200)
     assert visit.page.evaluate("window.shifts") == []
+
+
+def test_all_masks_and_padding_are_in_view(visit):
+    page = small(visit).open().page
+    for key in ("causal", "src_padding", "tgt_padding", "memory_padding", "pad_to", "switch_head"):
+        box = page.locator(f".st-key-{key}").bounding_box()
+        assert box["y"] + box["height"] <= 720, key
+
+
+def test_the_line_of_chips_ends_within_the_window(visit):
+    changes = "cross.1.2%3Doff%3B+encoder%3Dhide%3A3"
+    small(visit).open(f"?causal=false&pad_to=20&changes={changes}&memory_padding=false&step=1")
+    widths = "() => [...document.querySelectorAll('.st-key-state *')].map("
+    ends = visit.page.evaluate(f"{widths} node => node.getBoundingClientRect().right)")
+    assert len(ends) > 20 and max(ends) <= 1280

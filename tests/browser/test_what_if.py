@@ -177,7 +177,7 @@ def test_what_the_changes_do_is_in_view(page):
     for box in (said, page.page.locator(".text"), page.page.locator(".sections")):
         expect(box).to_be_in_viewport(ratio=1)
     with_changes = page.of_grid("grid.data.id")
-    page.visit.choose("shows", "Without")
+    page.visit.choose("shows", "Before")
     without = page.of_grid("grid.data.id")
     page.visit.choose("shows", "Difference")
     assert page.of_grid("grid.data.signed") > 0
@@ -190,7 +190,7 @@ def test_what_the_changes_do_is_in_view(page):
         )
     )
     assert page.of_grid("grid.data.signed") == pytest.approx(largest, abs=1e-5)
-    page.visit.choose("shows", "With the changes")
+    page.visit.choose("shows", "After")
     assert page.of_grid("grid.data.id") == with_changes != without
 
 

@@ -82,9 +82,9 @@ export class Grid {
         "O and M change to the layer, then to all layers. The sentence below says what is there.",
     }, this.sections);
     this.aside = element("div", { class: "selected" });
-    const both = element("div", { class: "both" }, this.stage, this.aside);
+    this.both = element("div", { class: "both" }, this.stage, this.aside);
     const saying = element("div", { class: "saying" }, this.message, this.hider, this.hiderHere);
-    this.frame = element("div", { class: "frame" }, saying, this.text, both, this.live);
+    this.frame = element("div", { class: "frame" }, saying, this.text, this.both, this.live);
     this.selected = this.large ? new SelectedHead(this, this.aside) : null;
     root.append(this.frame);
     this.stage.onkeydown = (event) => this.key(event);
@@ -102,7 +102,7 @@ export class Grid {
     };
     this.observer?.disconnect();
     this.observer = new ResizeObserver(() => {
-      const isMoved = Math.abs(roomBelow(this.stage) - this.below) > 1; // something above has grown
+      const isMoved = Math.abs(roomBelow(this.both) - this.below) > 1; // something above has grown
       if (isMoved || Math.abs(this.frame.clientWidth - this.frameWidth) > 1) this.draw();
     });
     for (const node of outwards(this.frame)) this.observer.observe(node);
@@ -146,6 +146,7 @@ export class Grid {
     this.answersRoot = root;
     this.selected.moveTo(root);
     this.frame.classList.add("placed");
+    this.selected.shown = null; // its title is gone, so there is more room
     this.point();
   }
 
@@ -185,7 +186,7 @@ export class Grid {
     this.frame.style.setProperty("--hl-focus", this.look.colour);
     this.words();
     this.change();
-    this.below = roomBelow(this.stage);
+    this.below = roomBelow(this.both);
     const parts = this.shown();
     this.drawn = [];
     if (!parts.length) return this.sections.replaceChildren("With this reading, nothing is left.");

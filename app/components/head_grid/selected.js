@@ -9,6 +9,7 @@ import { percent } from "../shared/numbers.js";
 import { averaged, isFaded, links, meanWeights, placesOf, scaled } from "./cells.js";
 
 const LARGEST = [76, 48]; // px across and down a cell
+const PRESENTED = [160, 110]; // the same in Present
 const LOWEST = 260; // px, for all cells and their labels
 const SHORTEST = 2; // px of a cell
 const LETTERS = [0.62, 0.85]; // of the page's, at least and at most; as large as it is in Present
@@ -178,6 +179,7 @@ export class SelectedHead {
     const { grid } = this;
     const width = this.box.clientWidth;
     const tall = Math.max(LOWEST, grid.wide ? roomBelow(this.box) - 12 : 0.9 * width);
+    const largest = grid.isPresented ? PRESENTED : LARGEST;
     const [least, most] = LETTERS.map((share) => (grid.isPresented ? 1 : share) * grid.font);
     const measure = (labels) => labels.map((label) => context.measureText(label).width);
     for (let letters = most; ; letters--) {
@@ -193,9 +195,9 @@ export class SelectedHead {
       const slanting = !level && room >= 1.3 * letters;
       const high = level ? letters : slanting ? DIAGONAL * (longest + letters) : longest;
       const top = Math.min(high, 0.5 * tall) + 1.6 * letters;
-      const across = Math.max(SHORTEST, Math.min(LARGEST[0], Math.floor(
+      const across = Math.max(SHORTEST, Math.min(largest[0], Math.floor(
         slanting || level ? room : (width - left - 2) / part.columns)));
-      const down = Math.max(SHORTEST, Math.min(LARGEST[1], Math.floor((tall - top - 2) / part.rows)));
+      const down = Math.max(SHORTEST, Math.min(largest[1], Math.floor((tall - top - 2) / part.rows)));
       const fits = down >= 1.05 * letters && (level || across >= 1.05 * letters);
       if (!fits && letters - 1 >= least) continue;
       const size = [left + part.columns * across + 2 + (slanting ? beyond : 0), top + part.rows * down + 2];

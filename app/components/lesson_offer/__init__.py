@@ -10,8 +10,8 @@ _mount = st.components.v2.component(
     "headlight_lesson_offer",
     html="""
 <p hidden>
-  New to attention? <button type="button" class="start"></button>
-  <button type="button" class="no">Look around</button>
+  New to attention? <button type="button" class="no">Look around</button>
+  <button type="button" class="start"></button>
 </p>
 """,
     css=read("lesson_offer/style.css"),

@@ -12,7 +12,7 @@ function answered() {
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const line = parentElement.querySelector("p");
-  const [start, no] = line.querySelectorAll("button");
+  const [start, no] = [".start", ".no"].map((name) => line.querySelector(name));
   start.textContent = `${data.title}, ${data.minutes} minutes`;
   line.hidden = answered();
   const close = () => {
