@@ -269,12 +269,16 @@ def matrices(
 
 
 def effects(
-    named: Mapping[str, tuple[np.ndarray, Axis, Axis]], name: str, height: int
+    named: Mapping[str, tuple[np.ndarray, Axis, Axis, np.ndarray]],
+    name: str,
+    height: int,
+    selected: int | None = None,
 ) -> go.Figure:
     """Tables with axes of their own under their names, on one colour scale symmetric around zero:
-    side by side, or stacked if each has one row."""
-    flat = all(len(values) == 1 for values, _, _ in named.values())
-    alike = len({tuple(rows.labels) for _, rows, _ in named.values()}) == 1
+    side by side, or stacked if each has one row. The last array numbers the cells that can be
+    clicked, -1 elsewhere; the cell with the `selected` number is framed."""
+    flat = all(len(values) == 1 for values, *_ in named.values())
+    alike = len({tuple(rows.labels) for _, rows, *_ in named.values()}) == 1
     titles = [f"<b>{plain(title)}</b>" for title in named]
     down, across = (len(named), 1) if flat else (1, len(named))
     figure = make_subplots(
@@ -284,17 +288,33 @@ def effects(
         horizontal_spacing=0.03 if alike else 0.12,
         vertical_spacing=0.5,
     )
-    for i, (values, rows, columns) in enumerate(named.values()):
+    for i, (values, rows, columns, numbers) in enumerate(named.values()):
         place = {"row": i + 1, "col": 1} if flat else {"row": 1, "col": i + 1}
         figure.add_trace(_cells(values, rows, columns, name), **place)
-        figure.update_xaxes(tickangle=-90, **columns.layout(WIDTH // across), **place)
+        room = (height - 150) / len(rows.labels), WIDTH / across / len(columns.labels)
+        figure.add_trace(_targets(values, rows, columns, numbers, name, min(room)), **place)
+        for row, column in np.argwhere(numbers == selected) if selected is not None else ():
+            figure.add_shape(
+                type="rect",
+                x0=column - 0.5,
+                x1=column + 0.5,
+                y0=row - 0.5,
+                y1=row + 0.5,
+                line={"color": FOCUS, "width": 3},
+                **place,
+            )
+        longest = max(map(len, columns.labels))
+        angle = 0 if 0.6 * FONT * longest <= room[1] else -90
+        figure.update_xaxes(tickangle=angle, **columns.layout(WIDTH // across), **place)
         figure.update_yaxes(
             range=[len(rows.labels) - 0.5, -0.5],
             showticklabels=not flat and (i == 0 or not alike),
             **rows.layout(height - 150),
             **place,
         )
-    every = np.concatenate([values[np.isfinite(values)] for values, _, _ in named.values()])
+        if i and alike:
+            figure.update_yaxes(title_text="", **place)
+    every = np.concatenate([values[np.isfinite(values)] for values, *_ in named.values()])
     figure.update_layout(coloraxis=_scale(every, None) | {"colorbar": _colorbar(name)})
     return _finish(figure, height, top=40)
 
@@ -486,6 +506,42 @@ def _cells(
         f"<br>{name} %{{z:{digits}}}<extra></extra>",
         xgap=gap,
         ygap=gap,
+    )
+
+
+def _named(axis: Axis, at: int) -> str:
+    return f"{axis.title} {axis.labels[at]}".strip()
+
+
+def _targets(
+    values: np.ndarray,
+    rows: Axis,
+    columns: Axis,
+    numbers: np.ndarray,
+    name: str,
+    size: float,
+) -> go.Scatter:
+    """What is clicked in a heatmap, of which Plotly reports no clicks that select: an invisible
+    point in every numbered cell."""
+    down, across = np.nonzero(numbers >= 0)
+    found = numbers[down, across]
+    return go.Scatter(
+        x=across,
+        y=down,
+        mode="markers",
+        marker={
+            "symbol": "square",
+            "size": size,
+            "color": "rgba(0, 0, 0, 0)",
+        },
+        customdata=found,
+        text=[
+            f"<b>{plain(_named(rows, row))}, {plain(_named(columns, column))}</b><br>"
+            f"{name} {values[row, column]:.6f}"
+            for row, column in zip(down, across, strict=True)
+        ],
+        hovertemplate="%{text}<extra></extra>",
+        showlegend=False,
     )
 
 

@@ -28,7 +28,9 @@ def figure(
     if on_select:  # points that are not selected would fade
         as_is = {"marker": {"opacity": 1}, "textfont": {"color": ink}}
         both = {"selected": as_is, "unselected": as_is}  # Plotly needs both, or neither
-        drawn.update_traces(both, overwrite=True)  # updating traces that do not exist is slow
+        drawn.update_traces(
+            both, selector=_selects, overwrite=True
+        )  # updating traces that do not exist is slow
     if projector:
         _enlarge(drawn, LARGER if compact else PROJECTOR)
     if compact:
@@ -46,6 +48,11 @@ def figure(
             "toImageButtonOptions": {"format": "svg", "filename": key},
         },
     )
+
+
+def _selects(trace: go.Trace) -> bool:
+    """Whether Plotly knows selected points of a trace."""
+    return "selected" in trace
 
 
 def panel(title: str, drawn: go.Figure, caption: str, key: str, alt: str, projector: bool) -> None:

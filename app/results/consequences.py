@@ -9,8 +9,6 @@ from headlight.app.results import memoize, passes
 from headlight.app.state.catalog import ModelView
 from headlight.model.probing.run import Run
 
-NOTHING = 0.001  # a probability that moves by no more is said not to move
-
 
 @dataclass(frozen=True)
 class Moved:

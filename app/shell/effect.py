@@ -75,7 +75,7 @@ def _effect(plain: Run, run: Run) -> Parts:
             for version in (run, plain)
         )
         return parts or [(f"{before} → {now}" if now != before else findings.NO_CHANGE, "")]
-    if seen.by <= consequences.NOTHING:
+    if seen.by <= findings.NOTHING:
         return [*parts, (findings.NO_CHANGE, "")]
     return [*parts, *findings.moved(**vars(seen))]
 

@@ -1,6 +1,7 @@
 """Sweeps: one change at a time, its effect on a score, drawn as heatmaps and as a table."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -12,13 +13,16 @@ from headlight.app.results import passes, sweep_results
 from headlight.app.state import progress, session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.settings import SETTINGS
-from headlight.app.wording import change_texts, part_names
+from headlight.app.wording import change_texts, findings, part_names
+from headlight.app.wording.formats import Parts
+from headlight.app.wording.output_texts import EMBEDDING
 from headlight.model.probing.changes import Change, Hidden, written
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import Part, parts_of
 from headlight.model.probing.sweeps import Score, Sweep
 from headlight.model.probing.trace import CannotRead, Pass
 
+REMOVED = {"heads": "head", "sublayers": "sublayer", "tokens": "token"}  # sweep → what it removes
 WHOLE, FIRST = "All tokens", "The first row"
 HIDDEN = "hidden"  # label of the single row of hidden tokens
 PAUSE = 0.05  # seconds between two passes of a sweep, so that clicks are handled
@@ -115,21 +119,23 @@ def by_head(view: ModelView, run: Run, name: str, score: Score = Score()) -> dic
 
 @dataclass(frozen=True)
 class Panel:
-    """A heatmap of effects, (row, column); NaN where there is nothing."""
+    """A heatmap of effects, (row, column), NaN where there is nothing, and the place of each change
+    among those of the sweep, or -1."""
 
     title: str
     rows: charts.Axis
     columns: charts.Axis
     values: np.ndarray
+    numbers: np.ndarray
 
 
 def panels(swept: Sweep, trace: Pass) -> list[Panel]:
     """One panel for each kind of part that was changed."""
     cells: dict[str, dict] = {}
     parts = parts_of(trace.sites, trace.sides.values())
-    for changes, effect in zip(swept.changes, swept.effects, strict=True):
+    for number, changes in enumerate(swept.changes):
         title, row, column = _place(changes[0], trace, parts)
-        cells.setdefault(title, {})[row, column] = effect
+        cells.setdefault(title, {})[row, column] = swept.effects[number], number
     return [_panel(title, effects) for title, effects in cells.items()]
 
 
@@ -155,12 +161,56 @@ def token_at(trace: Pass, side: str, positions: Sequence[int]) -> str:
     return f"{position + 1} {trace.texts[side].tokens[position]}"
 
 
-def _panel(title: str, effects: Mapping[tuple[str, str], float]) -> Panel:
+def _panel(title: str, effects: Mapping[tuple[str, str], tuple[float, int]]) -> Panel:
     rows, columns = (list(dict.fromkeys(names)) for names in zip(*effects, strict=True))
     values = np.full((len(rows), len(columns)), np.nan)
-    for (row, column), effect in effects.items():
-        values[rows.index(row), columns.index(column)] = effect
-    return Panel(title, charts.Axis("", rows), charts.Axis("", columns), values)
+    numbers = np.full(values.shape, -1)
+    for (row, column), (effect, number) in effects.items():
+        place = rows.index(row), columns.index(column)
+        values[place], numbers[place] = effect, number
+    return Panel(title, _axis("layer", rows), _axis("head", columns), values, numbers)
+
+
+def _axis(title: str, labels: list[str]) -> charts.Axis:
+    """An axis that says once what all its labels begin with, if they do."""
+    if all(label.startswith(f"{title} ") for label in labels):
+        return charts.Axis(title, [label.removeprefix(f"{title} ") for label in labels])
+    return charts.Axis("", labels)
+
+
+def most_needed(
+    swept: Sweep,
+    trace: Pass,
+    name: str,
+    score: Score,
+    outputs: Callable[[Iterable[int]], list[str]],
+) -> Parts:
+    """The finding of a complete sweep whose score is a log-probability: which part the output needs
+    most. Empty for others."""
+    is_probability = score.against is None and trace.predicted.predicts != EMBEDDING
+    found = swept.effects[np.isfinite(swept.effects)]
+    if name not in REMOVED or swept.missing or not len(found) or not is_probability:
+        return []
+    number = int(np.nanargmin(swept.effects))
+    parts = parts_of(trace.sites, trace.sides.values())
+    title, row, column = _place(swept.changes[number][0], trace, parts)
+    part = {
+        "heads": f"{_in_sentence(title)}, {row}, {column}",
+        "sublayers": f"{_in_sentence(column)}, {row}",
+        "tokens": column.partition(" ")[2],
+    }[name]
+    what = "the output" if score.wanted is None else f"“{outputs([score.wanted])[0]}”"
+    before, after = (math.exp(swept.score + effect) for effect in (0, swept.effects[number]))
+    return findings.most_needed(part, REMOVED[name], what, before, after)
+
+
+def _in_sentence(name: str) -> str:
+    return name[:1].lower() + name[1:]
+
+
+def settings(swept: Sweep) -> list[dict]:
+    """For each change the settings that select its head; none if it is not about one head."""
+    return [_settings(changes[0]) or {} for changes in swept.changes]
 
 
 def table(swept: Sweep, trace: Pass) -> list[dict]:

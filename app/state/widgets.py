@@ -163,6 +163,16 @@ def row_callback(table: str, rows: Sequence[Mapping]) -> Callable[[], None]:
     return choose_row
 
 
+def point_callback(figure: str, numbered: Sequence[Mapping]) -> Callable[[], None]:
+    """The same for a figure whose points have numbers as their `customdata`."""
+
+    def choose_point() -> None:
+        for point in st.session_state[figure].selection.points:
+            choose(**numbered[int(point["customdata"])])
+
+    return choose_point
+
+
 def draw_token(
     key: str, tokens: Sequence[str], first: str, widget_options: Mapping = MappingProxyType({})
 ) -> int | None:

@@ -11,10 +11,10 @@ from headlight.app.results import passes, sweep_results
 from headlight.app.shell import frame, sweeps
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import SWEEPS
-from headlight.app.wording import change_texts
+from headlight.app.wording import change_texts, formats
 
 HEIGHT = 480  # pixels
-TABLE = "effects_table"
+TABLE, FIGURE = "effects_table", "effects_figure"
 
 run = selection.run()
 view = selection.view(run)
@@ -28,22 +28,27 @@ if (tokens := sweep_results.tokens_of_sweep(view, run, name)) > (
 ):
     st.info(change_texts.too_large_a_sweep(tokens, most))
     raise messages.NothingToShow
-swept = sweeps.sweep_of(view, run, name, sweeps.score(view, run))
+score = sweeps.score(view, run)
+swept = sweeps.sweep_of(view, run, name, score)
 rows = sweeps.table(swept, trace)
-
-
+if said := sweeps.most_needed(swept, trace, name, score, view.checkpoint.outputs):
+    frame.finding(formats.as_markdown(said))
+heads = sweeps.settings(swept)
+focus = {key: session.values()[key] for key in ("kind", "layer", "head")}
 figure(
     charts.effects(
         {
-            panel.title: (panel.values, panel.rows, panel.columns)
+            panel.title: (panel.values, panel.rows, panel.columns, panel.numbers)
             for panel in sweeps.panels(swept, trace)
         },
         "effect",
         HEIGHT,
+        heads.index(focus) if focus in heads else None,
     ),
-    key="effects_figure",
+    key=FIGURE,
     alt=f"Effect of {name}",
     projector=session.values()["projector"],
+    on_select=widgets.point_callback(FIGURE, heads),
 )
 with frame.numbers():
     st.dataframe(
@@ -53,6 +58,7 @@ with frame.numbers():
         height=HEIGHT,
         on_select=widgets.row_callback(TABLE, [row["head"] or {} for row in rows]),
         selection_mode="single-row",
+        column_order=("effect", "head or token", "part", "changes"),
         column_config={"effect": st.column_config.NumberColumn(format="%.3f", width="small")},
         alt=f"Effect of {name}, each change a row",
     )

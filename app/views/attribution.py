@@ -63,7 +63,14 @@ elif picture == SOURCE:
         labelled = [f"{i} {word}" for i, word in enumerate(words.words, start=1)]
         figure(
             charts.effects(
-                {"": (np.array(scaled), charts.Axis("", shown), charts.Axis("", labelled))},
+                {
+                    "": (
+                        np.array(scaled),
+                        charts.Axis("", shown),
+                        charts.Axis("", labelled),
+                        np.full((len(shown), len(labelled)), -1),
+                    )
+                },
                 "share of the largest",
                 HEIGHT,
             ),

@@ -4,6 +4,7 @@ import math
 
 from headlight.app.wording.formats import Parts
 
+NOTHING = 0.001  # a probability that moves by no more is said not to move
 NO_CHANGE = "Nothing changes by more than 0.1 percentage points."
 
 
@@ -36,3 +37,14 @@ def peeking(row: str, next_token: str, weight: float) -> Parts:
     """What a decoder row sees without the causal mask."""
     parts = [("The decoder can peek: ", ""), word(row), (" attends to ", ""), word(next_token)]
     return [*parts, (f", the token it should predict: {whole_percent(weight)}.", "")]
+
+
+def most_needed(part: str, kind: str, what: str, before: float, after: float) -> Parts:
+    """Which part of a sweep the output needs most: “Without *cross-attention, layer 4, head 3*, …”.
+    `kind`: of the parts, as in “head”; `what`: whose probability it is."""
+    if before - after <= NOTHING:
+        lost = "No probability is lost" if after >= before else "Almost nothing is lost"
+        return [(f"{lost} without any one {kind}: each can be spared by itself.", "")]
+    ends = f", the probability of {what} falls from {whole_percent(before)} to "
+    ends += f"{whole_percent(after)}, more than without any other {kind}."
+    return [("Without ", ""), (part, "em"), (ends, "")]

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from headlight.app.results import memoize, sweep_results
 from headlight.app.state import catalog
 from headlight.app.state import options as options_module
 from headlight.app.state.pages import PAGES
@@ -13,7 +12,7 @@ from headlight.model.checkpoint import load
 from headlight.model.masks import Masks
 from headlight.model.probing import sweeps
 from headlight.model.probing.run import Run
-from tests.app.common import plain_text, words
+from tests.app.common import finished, plain_text, words
 
 
 @pytest.fixture
@@ -35,16 +34,6 @@ def card_of(trace, kind, layer, head):
 
 def with_differences(before, after):
     return formats.as_markdown(formats.differences(before, after))
-
-
-def finished(page):
-    """The page after all passes of its sweep, which AppTest does not make by itself."""
-    sweeps_made = [key for key in memoize.results_cache().entries if key[0][0] == "sweep"]
-    (_, name, score), device, _, run = sweeps_made[-1]
-    view = catalog.view_of(run.checkpoint, run.step, device)
-    while sweep_results.sweep_of(view, run, name, score, further=True).missing:
-        pass
-    return page.run()
 
 
 def test_a_head_is_switched_off_and_on(changed, models):
@@ -331,7 +320,6 @@ def test_a_minimal_pair_is_taken(changed):
     page.selectbox(key="minimal_pair").select_index(0).run()
     assert not page.exception
     shown = page.session_state["source"], page.session_state["other"]
-    from headlight.app.state import catalog
 
     assert shown == catalog.pairs("en-de")[0]
     for entry in PAGES.values():
@@ -364,7 +352,6 @@ def test_a_difference_is_merged_by_the_words_of_the_sentence_that_is_shown(chang
 
 @pytest.mark.parametrize("name", ["en-de", "en-fr"])
 def test_shipped_pairs_have_as_many_tokens(name):
-    from headlight.app.state import catalog
 
     tokenizer = load(name).tokenizer
     assert len(catalog.pairs(name)) >= 6 and catalog.pairs("reverse") == []
@@ -406,7 +393,6 @@ def test_another_step_is_compared_and_patched_from(changed, models):
     """The other run may be of another training step; what is patched is what that step gave."""
     page = changed(model="en-fr", source=MAN, other_step="16", shows="Difference to it")
     assert not page.exception and not page.error
-    from headlight.app.state import catalog
 
     en_fr, early = load("en-fr"), catalog.view_of("en-fr", "16", "cpu").checkpoint
     target = en_fr.tokenizer.decode(en_fr.translate(MAN).ids)

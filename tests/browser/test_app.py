@@ -234,3 +234,18 @@ def test_what_is_reserved_is_what_bar_and_grid_take(visit):
         ]
         assert [round(box["height"]) for box in boxes[:3]] == [*heights]
         assert boxes[3]["height"] >= theme.GRID and boxes[3]["y"] <= sum(heights) + 10
+
+
+def test_a_click_on_a_cell_of_a_sweep_selects_its_head(visit):
+    visit.open("ablation?model=uneven&source=the+dog&kind=cross&layer=1&head=1")
+    at = visit.page.evaluate("""() => {
+      const figure = document.querySelector(".st-key-effects_figure .js-plotly-plot");
+      const box = figure.getBoundingClientRect();
+      const targets = figure._fullData.filter(({ type }) => type === "scatter").at(-1);
+      const [x, y] = [targets.xaxis, targets.yaxis].map((name) =>
+        figure._fullLayout[name.replace(/([xy])/, "$1axis")]);
+      return [box.x + x._offset + x.d2p(1), box.y + y._offset + y.d2p(2)];
+    }""")
+    visit.page.mouse.move(*at)
+    visit.page.mouse.click(*at)
+    visit.settle().go("Attention").expect_head("Cross-attention", 3, 2)

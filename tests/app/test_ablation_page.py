@@ -1,0 +1,66 @@
+"""The page Ablation: what is needed most, and cells that select heads."""
+
+import numpy as np
+import pytest
+
+from headlight.app.shell import sweeps
+from headlight.app.wording import findings
+from headlight.model.probing.sweeps import Score
+from tests.app.common import finished, words
+
+VIEW, TEXT = "ablation", "A dog runs."
+
+
+def probability(model, text, changes="", row=None, token=None):
+    """That of the whole target that the model writes without changes, or of one token."""
+    target = model.translate(text)
+    ids = [*target.ids, model.model.config.eos_id]
+    logits = model.trace(text, changes=changes).logits.astype(float)
+    shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    shares /= shares.sum(axis=-1, keepdims=True)
+    return shares[range(len(ids)), ids].prod() if row is None else shares[row, token]
+
+
+@pytest.mark.parametrize("row", [None, 2])
+def test_what_is_needed_most_is_that_of_passes_of_our_own(opened, en_de, row):
+    more = {} if row is None else {"score_at": str(row + 1)}
+    page = finished(opened(**more))
+    heads = [
+        (kind, site.layer, head)
+        for kind, sites in en_de.trace(TEXT).kinds.items()
+        for site in sites
+        for head in range(site.n_heads)
+    ]
+    token = None if row is None else int(en_de.trace(TEXT).logits[row].argmax())
+    left = {
+        head: probability(en_de, TEXT, f"{head[0]}.{head[1] + 1}.{head[2] + 1}=off", row, token)
+        for head in heads
+    }
+    kind, layer, head = min(left, key=left.get)
+    name = {"cross": "cross-attention"}.get(kind, f"{kind} self-attention")
+    before = findings.whole_percent(probability(en_de, TEXT, "", row, token))
+    after = findings.whole_percent(left[kind, layer, head])
+    what = "the output" if row is None else f"“{en_de.outputs([token])[0]}”"
+    expected = f"probability of {what} falls from {before} to {after}, more than without any other"
+    said = words(page).replace("\\", "")
+    assert f"Without *{name}, layer {layer + 1}, head {head + 1}*, the {expected}" in said
+
+
+def test_nothing_is_said_to_be_needed_where_nothing_is():
+    said = findings.most_needed("a", "head", "the output", 0.5, 0.4995)
+    assert said == [
+        ("Almost nothing is lost without any one head: each can be spared by itself.", "")
+    ]
+    assert findings.most_needed("a", "head", "the output", 0.5, 0.6)[0][0].startswith("No prob")
+
+
+def test_each_cell_has_the_number_of_its_change(en_de):
+    run = en_de.run(TEXT)
+    (swept,) = [*en_de.sweeping(run, "heads", Score())][-1:]
+    settings = sweeps.settings(swept)
+    for panel in sweeps.panels(swept, en_de.trace_run(run)):
+        for (row, column), number in np.ndenumerate(panel.numbers):
+            assert panel.values[row, column] == swept.effects[number]
+            chosen = settings[number]
+            assert (chosen["layer"], chosen["head"]) == (row + 1, column + 1)
+            assert chosen["kind"] in panel.title.lower()
