@@ -10,13 +10,23 @@ entry may be missing.
 """
 
 import io
+import math
+from statistics import NormalDist
 
+import yaml
 from torch import nn
 
 from headlight.model.transformer import Transformer
 
 MEASURES = {"bleu_lc": "BLEU, lowercased", "bleu": "BLEU", "chrf": "chrF",
             "accuracy": "% accuracy", "exact": "% exact", "perplexity": "perplexity"}  # fmt: skip
+MEANINGS = {  # of what is measured of a text, see analysis/domain.py
+    "split": "Split: the share of words that are several tokens.",
+    "surprise": "Surprise: mean −log p of the tokens that the model writes, in nats.",
+}
+SHARES = "accuracy", "exact"
+METRICS = {"bleu_lc": "bleu", "accuracy": "accuracy", "exact": "exact_match",
+           "perplexity": "perplexity"}  # fmt: skip  # as model hubs call them
 
 
 def with_scores(card: dict, scores: list[dict]) -> dict:
@@ -48,63 +58,160 @@ def parameter_count(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def markdown(card: dict, model: Transformer, preset: str) -> str:
-    """The text of README.md."""
-    parameters = parameter_count(model)
-    parts = [f"# {card.get('title', 'A model')}", card.get("look_for", "")]
-    parts += [f"- Data: {card['data']}" if "data" in card else ""]
-    parts[-1] += f"\n- Terms of the data: {card['terms']}" if "terms" in card else ""
-    sizes = vars(model.config)
-    parts += [
-        "## Sizes",
-        f"{parameters:,} parameters, preset `{preset}`; weights in float16.",
-        table([{"size": name, "value": value} for name, value in sizes.items()]),
+def markdown(card: dict, model: Transformer, preset: str, name: str) -> str:
+    """The text of README.md; `name` is that of the folder. Above it stands the front matter that
+    model hubs read."""
+    parts = [
+        f"---\n{yaml.safe_dump(front_matter(card, name), allow_unicode=True, sort_keys=False)}---",
+        f"# {card.get('title', 'A model')}",
+        _use(card, name),
+        f"## What it does\n\n{card['look_for']}" if "look_for" in card else "",
+        _data(card),
+        _scores(card),
+        _limits(card),
+        _heads(card, name),
+        _recipe(card, model, preset),
     ]
-    if scores := card.get("scores"):
-        rows = [
-            {"set": s["set"], "decoding": s["decode"]}
-            | {MEASURES[m]: _figure(s, m) for m in MEASURES if m in s}
-            for s in scores
-        ]
-        signatures = sorted({text for s in scores for text in s.get("signature", {}).values()})
-        parts += ["## Scores", table(rows)]
-        if any("interval" in score for score in scores):
-            parts += ["± is half the width of the 95 % interval, from 1,000 resampled test sets."]
-        parts += ["\n".join(f"- `{text}`" for text in signatures)]
-    if domain := card.get("domain"):
-        rows = [
-            {"measure": name, "mean": f"{mean:.3f}", "standard deviation": f"{deviation:.3f}"}
-            for name, (mean, deviation) in domain["ranges"].items()
-        ]
-        parts += [
-            "## The text it was trained on",
-            f"{domain['text'].capitalize()}. A sentence is called unlike them where it lies more "
-            f"than {domain['limit']:.2f} standard deviations above the means, all measures taken "
-            f"together, as at most {1 - domain['share']:.1%} of {domain['examples']:,} validation "
-            "texts do. Split: the share of words that are several tokens. Surprise: mean −log p of "
-            "the tokens that the model writes, in nats.",
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def front_matter(card: dict, name: str) -> dict:
+    """What a model hub reads: license, languages, task and scores."""
+    free = card.get("terms", "").startswith("None")
+    found: dict = {"license": "mit"} if free else {"license": "other", "license_name": "see-terms"}
+    task = "text-classification" if "classes" in card else ""
+    if "direction" in card:
+        found["language"], task = card["direction"], "translation"
+    if task:
+        found["pipeline_tag"] = task
+    found["library_name"] = "headlight"
+    found["tags"] = ["transformer", "attention", "interpretability"]
+    results = [
+        {
+            "task": {"type": task or "text-generation"},
+            "dataset": {"name": score["set"], "type": score["set"]},
+            "metrics": [
+                {"type": METRICS[measure], "value": round(score[measure], 2)}
+                for measure in METRICS
+                if measure in score
+            ],
+        }
+        for score in _best(card)
+    ]
+    return found | ({"model-index": [{"name": name, "results": results}]} if results else {})
+
+
+def _best(card: dict) -> list[dict]:
+    """The first way of decoding of every test set."""
+    found: dict[str, dict] = {}
+    for score in card.get("scores", []):
+        found.setdefault(score["set"], score)
+    return [*found.values()]
+
+
+def _use(card: dict, name: str) -> str:
+    text = "a b c"
+    if "direction" in card:
+        text = "A dog runs."
+    elif "classes" in card:
+        text = "a gripping story, told with wit"
+    lines = [
+        "from headlight import load, show",
+        f'model = load("{name}")  # or the path of a folder',
+    ]
+    if "direction" in card:
+        lines += [f'print(model.decode(model.translate("{text}")))']
+    elif "classes" in card:
+        lines += [f'print(model.classify("{text}"))']
+    lines += [f'show(model.trace("{text}"))  # every head, in a notebook']
+    return "\n".join(["```python", *lines, "```"])
+
+
+def _data(card: dict) -> str:
+    if not {"data", "terms"} & {*card}:
+        return ""
+    lines = [f"- Data: {card['data']}"] if "data" in card else []
+    lines += [f"- Terms of the data: {card['terms']}"] if "terms" in card else []
+    return "\n".join(["## Data and terms\n", *lines, "- The code is under the MIT licence."])
+
+
+def _scores(card: dict) -> str:
+    if not (scores := card.get("scores")):
+        return ""
+    rows = [
+        {"set": s["set"], "decoding": s["decode"]}
+        | {MEASURES[m]: _figure(s, m) for m in MEASURES if m in s}
+        for s in scores
+    ]
+    parts = ["## Scores", table(rows)]
+    if any("interval" in score for score in scores):
+        parts += ["± is half the width of the 95% interval, from 1,000 resampled test sets."]
+    if any(measure in score for score in scores for measure in SHARES):
+        parts += ["In brackets: Wilson's 95% interval."]
+    signatures = sorted({text for s in scores for text in s.get("signature", {}).values()})
+    parts += ["\n".join(f"- `{text}`" for text in signatures)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _limits(card: dict) -> str:
+    if not (domain := card.get("domain")):
+        return ""
+    rows = [
+        {"measure": name, "mean": f"{mean:.3f}", "standard deviation": f"{deviation:.3f}"}
+        for name, (mean, deviation) in domain["ranges"].items()
+    ]
+    return "\n\n".join(
+        [
+            "## Limits",
+            f"The model learnt from {domain['text']}. Expect nonsense for other texts. The app "
+            "warns where a sentence is unlike them: where it lies more than "
+            f"{domain['limit']:.2f} standard deviations above the means, all measures taken "
+            f"together. At most {1 - domain['share']:.1%} of {domain['examples']:,} validation "
+            "texts do.",
             table(rows),
+            " ".join(MEANINGS[measure] for measure in domain["ranges"] if measure in MEANINGS),
         ]
+    )
+
+
+def _heads(card: dict, name: str) -> str:
+    parts = []
+    if opens := card.get("opens"):
+        parts += [f"The app opens on {_link(name, **opens)}."]
     if alignment := card.get("alignment"):
         rows = [
-            {"layer": layer + 1, "head": head + 1}
-            | {name: f"{alignment['agreement'][shift][layer][head]:.0%}"
-               for shift, name in enumerate(("row that reads the word", "row that predicts it"))}
+            {"head that aligns words": _link(name, "cross", layer, head)}
+            | {title: f"{alignment['agreement'][shift][layer][head]:.0%}"
+               for shift, title in enumerate(("row that reads the word", "row that predicts it"))}
             for layer, head in alignment["heads"]
         ]  # fmt: skip
-        by_hand = alignment.get("by") == "gold links"
         against = (
             "gold alignments, which chose them."
-            if by_hand
+            if alignment.get("by") == "gold links"
             else "what the model needs: the source word without which the word's log-probability "
             "falls most. No gold alignments were used."
         )
         parts += [
-            "## The heads that align words",
-            f"Together they agree on {alignment['together']:.1%} of {alignment['words']:,} target "
-            f"words with {against}",
             table(rows),
+            f"Together the heads that align words agree on {alignment['together']:.1%} of "
+            f"{alignment['words']:,} target words with {against}",
         ]
+    return "\n\n".join(["## Heads worth seeing", *parts]) if parts else ""
+
+
+def _link(name: str, kind: str, layer: int, head: int) -> str:
+    """A head in the app, as it runs on this machine."""
+    query = f"model={name}&kind={kind}&layer={layer + 1}&head={head + 1}"
+    return f"[{kind}, layer {layer + 1}, head {head + 1}](http://localhost:8501/?{query})"
+
+
+def _recipe(card: dict, model: Transformer, preset: str) -> str:
+    sizes = [{"size": name, "value": value} for name, value in vars(model.config).items()]
+    parts = [
+        "## Recipe",
+        f"{parameter_count(model):,} parameters, preset `{preset}`; weights in float16.",
+        table(sizes),
+    ]
     if recipes := card.get("recipes"):
         names = dict.fromkeys(name for recipe in recipes for name in recipe)
         rows = [
@@ -112,16 +219,28 @@ def markdown(card: dict, model: Transformer, preset: str) -> str:
             | {f"run {i}": recipe.get(name, "") for i, recipe in enumerate(recipes, start=1)}
             for name in names
         ]
-        parts += ["## Training", f"Weights: {card['weights']} of the last run.", table(rows)]
+        parts += [f"Weights: {card['weights']} of the last run.", table(rows)]
     if "curve" in card:
         parts += [f"![Loss per token by epoch]({card['curve']})"]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n\n".join(parts)
 
 
 def _figure(score: dict, measure: str) -> str:
-    """With its interval, which lowercased BLEU alone has."""
+    """With its interval: measured for lowercased BLEU, by Wilson's formula for a share."""
+    if measure in SHARES and "examples" in score:
+        least, most = wilson(score[measure] / 100, score["examples"])
+        return f"{score[measure]:.2f} ({100 * least:.1f} to {100 * most:.1f})"
     interval = score.get("interval") if measure == "bleu_lc" else None
     return f"{score[measure]:.2f}" + ("" if interval is None else f" ± {interval:.2f}")
+
+
+def wilson(share: float, examples: int) -> tuple[float, float]:
+    """The 95% interval of a share that was measured on so many examples (Wilson 1927)."""
+    z = NormalDist().inv_cdf(0.975)
+    centre = (share + z * z / (2 * examples)) / (1 + z * z / examples)
+    half = z / (1 + z * z / examples)
+    half *= math.sqrt(share * (1 - share) / examples + z * z / (4 * examples**2))
+    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def table(rows: list[dict]) -> str:

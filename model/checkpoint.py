@@ -64,7 +64,7 @@ def save(folder: Path, model: Transformer, preset: str, tokenizer: Tokenizer, ca
 def _write_config(folder: Path, model: Transformer, preset: str, card: dict) -> None:
     config = {"preset": preset, "sizes": dataclasses.asdict(model.config), "card": card}
     text = json.dumps(config, indent=2, ensure_ascii=False)
-    replace_file(folder / "README.md", markdown(card, model, preset))
+    replace_file(folder / "README.md", markdown(card, model, preset, folder.name))
     replace_file(folder / "config.json", text + "\n")
 
 
@@ -152,6 +152,10 @@ class Checkpoint:
         """Class → its probability for `text`; for classifiers only."""
         logits = torch.tensor(self.trace(text).logits[0])
         return dict(zip(self.classes, logits.softmax(dim=-1).tolist(), strict=True))
+
+    def decode(self, written: Encoding) -> str:
+        """The text of tokens that the model wrote, without special tokens."""
+        return self.tokenizer.target.decode(written.ids)
 
     def translate(
         self,
