@@ -126,7 +126,9 @@ STYLE = f"""
 .st-key-pad_to [data-testid="stNumberInputContainer"] {{ width: 8rem; height: {CONTROL - 2}px; }}
 .st-key-pad_to [data-testid="stNumberInputContainer"] * {{ min-height: 0; }}
 .st-key-lesson_address {{ display: none; }}
-:has(> .st-key-lesson_region):not(:has(.stMarkdown, .stButton, .stAlert)) {{ position: absolute; }}
+:has(> .st-key-lesson_region):not(:has(.stMarkdown, .stButton, .stAlert)) {{
+  position: absolute; width: 1px; overflow: hidden;
+}}
 .stVerticalBlock.st-key-panel {{ gap: 0.5rem; }}
 .st-key-switch_head button {{ min-height: 0; padding-block: 0.15rem; }}
 [class*="st-key-lesson_row"] button :is(div, span) {{ justify-content: flex-start; }}

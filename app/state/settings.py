@@ -28,6 +28,7 @@ from headlight.model.analysis.reading import SPECIAL_TOKENS
 from headlight.model.masks import Masks
 from headlight.model.probing.run import FINAL
 
+RENAMED = {"With the changes": AFTER, "Without": BEFORE}  # of "shows"; addresses: server/heirs.py
 MAX_PADDED = 64  # enough to see padding with any one sentence
 MOST_STEPS = 100  # of a lesson
 MOST_HIDDEN = 0.5  # weights above it are always shown
@@ -469,6 +470,17 @@ def valid(chosen: Mapping, catalog: Catalog, address: Mapping[str, Sequence[str]
         concerns = setting.concerns(context)
         context.values[key] = limits.nearest(value) if concerns else limits.default
     return context
+
+
+def as_named_now(settings: Mapping) -> dict:
+    """The settings of a file that may be older: what a mask does had no before and after then, and
+    both had other names."""
+    shows = settings.get("shows")
+    if isinstance(shows, str):
+        shows = RENAMED.get(shows, shows)
+    if shows == THIS and not all(settings.get(key, True) for key in MASKS):
+        shows = AFTER
+    return {**settings, **({"shows": shows} if "shows" in settings else {})}
 
 
 def shared(values: Mapping, page: str) -> dict:
