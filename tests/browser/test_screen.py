@@ -325,3 +325,16 @@ def test_the_line_of_chips_ends_within_the_window(visit):
     widths = "() => [...document.querySelectorAll('.st-key-state *')].map("
     ends = visit.page.evaluate(f"{widths} node => node.getBoundingClientRect().right)")
     assert len(ends) > 20 and max(ends) <= 1280
+
+
+def test_an_act_says_what_it_did_until_something_else_is_pointed_at(visit):
+    page = small(visit).open("?model=en-fr").page
+    page.locator(".source span").nth(2).click()
+    page.keyboard.press("h")
+    visit.settle()
+    message = page.locator(".message")
+    expect(message).to_contain_text("falls from")
+    page.mouse.move(2, 700)
+    expect(message).to_contain_text("falls from")
+    page.locator(".source span").nth(5).hover()
+    expect(message).not_to_contain_text("falls from")

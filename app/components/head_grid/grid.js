@@ -51,6 +51,7 @@ export class Grid {
   pointed = null;
   pinned = null;
   rest = 0;
+  answering = false; // what an act did is said, until something else is pointed at
   scope = "head"; // or its whole "layer" or "kind", for what is done to it
   canvases = {}; // kind → what its tiles are drawn on, and above it what is pointed at
   count = 0; // of the selections made here; the server says which it has heard of
@@ -135,6 +136,8 @@ export class Grid {
     const late = look.heard < this.count && performance.now() - this.when < PATIENCE;
     if (late && before) look = { ...look, focus: before.focus };
     this.look = look;
+    const said = [look, before].map((l) => JSON.stringify(l?.said ?? []));
+    if (said[0] !== said[1]) this.answering = look.said.length > 0;
     const rest = (l) => JSON.stringify({ ...l, focus: null, heard: null });
     if (this.drawn && before && rest(before) === rest(look)) this.point();
     else this.draw();
@@ -437,6 +440,7 @@ export class Grid {
   }
 
   hover(pointed) {
+    if (pointed && JSON.stringify(pointed) !== JSON.stringify(this.pointed)) this.answering = false;
     this.pointed = pointed;
     this.point();
   }
@@ -448,6 +452,7 @@ export class Grid {
 
   /** The query that is pinned is followed on the other pages too. */
   setPin(pinned) {
+    this.answering = false;
     this.pinned = pinned;
     const query = pinned?.row ?? pinned?.tokens[0];
     if (query?.side === this.part(this.look.focus.kind).query) this.reportQuery(query.index);
@@ -590,8 +595,7 @@ export class Grid {
     this.mark(chosen);
     this.shade(pointed);
     this.selected?.draw(pointed);
-    const sentence = this.sentence(pointed);
-    this.message.replaceChildren(...sentence);
+    this.message.replaceChildren(...this.sentence(this.answering ? null : pointed));
     const token = this.act && this.token();
     this.hider.toggleAttribute("hidden", !token);
     this.hiderHere.toggleAttribute("hidden", !token || !this.isKeyHere());
