@@ -117,6 +117,7 @@ def _use(card: dict, name: str) -> str:
         text = "a gripping story, told with wit"
     lines = [
         "from headlight import load, show",
+        "",
         f'model = load("{name}")  # or the path of a folder',
     ]
     if "direction" in card:
