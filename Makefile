@@ -47,6 +47,11 @@ bench: $(VENV)/test.installed chromium
 screenshots: $(VENV)/test.installed chromium
 	$(BIN)/python -m tests.browser.screenshots
 
+# The documentation: renews what it takes out of the code, and builds the site into site/.
+.PHONY: docs
+docs: $(VENV)/test.installed
+	$(BIN)/python -m tests.documentation
+
 # Renews the table by which `make test` begins with the longest files.
 .PHONY: durations
 durations: $(VENV)/test.installed chromium

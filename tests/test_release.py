@@ -20,3 +20,12 @@ def test_the_citation_has_what_its_format_requires():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert {"cff-version", "message", "title", "authors"} <= {*cited}
     assert cited["license"] == "MIT" and (ROOT / "LICENSE").read_text().startswith("MIT License")
+
+
+def test_what_contributors_are_told_to_run_exists():
+    told = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    targets = {*re.findall(r"make ([\w-]+)", told)}
+    made = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert targets and all(
+        re.search(rf"^{target}:", made, flags=re.MULTILINE) for target in targets
+    )

@@ -1,0 +1,98 @@
+"""What the documentation says of the shipped translator, as expressions that a test evaluates."""
+
+from functools import cache
+
+import numpy as np
+
+from headlight.model import Beam, load
+from headlight.model.checkpoint import SHIPPED
+from headlight.model.training import snapshots
+
+S = "She has never seen the red car of my sister."
+B = "My brother has a red car."
+P = "People are not looking at the street musician."
+
+
+@cache
+def en_fr():
+    return load("en-fr")
+
+
+def french(sentence: str, **options) -> str:
+    return en_fr().decode(en_fr().translate(sentence, **options))
+
+
+def beam(sentence: str, width: int) -> str:
+    return en_fr().decode(en_fr().generate(sentence, Beam(width)).run.texts[1])
+
+
+def _head(sentence: str, head: str, what: str) -> tuple[np.ndarray, list[str], list[str]]:
+    """What a head, as in “cross.3.3”, has for a sentence: (query, key), with their tokens."""
+    kind, layer, number = head.split(".")
+    trace = en_fr().trace(sentence)
+    queries, keys = (text.tokens for text in trace.texts_of(kind))
+    return getattr(trace, what)[kind][int(layer) - 1][int(number) - 1], [*queries], [*keys]
+
+
+def row(sentence: str, head: str, word: str) -> dict[str, float]:
+    weights, queries, keys = _head(sentence, head, "attention")
+    return dict(zip(keys, weights[queries.index(word)].tolist(), strict=True))
+
+
+def column(sentence: str, head: str, word: str) -> float:
+    weights, _, keys = _head(sentence, head, "attention")
+    return float(weights[:, keys.index(word)].sum())
+
+
+def scores(sentence: str, head: str, word: str) -> list[float]:
+    found, queries, _ = _head(sentence, head, "scores")
+    return found[queries.index(word)].tolist()
+
+
+def unscaled(sentence: str, head: str, word: str) -> dict[str, float]:
+    """The row without the division by √d."""
+    config = en_fr().model.config
+    found, queries, keys = _head(sentence, head, "scores")
+    sharp = found[queries.index(word)] * (config.d_model // config.n_heads) ** 0.5
+    shares = np.exp(sharp - sharp.max())
+    return dict(zip(keys, (shares / shares.sum()).tolist(), strict=True))
+
+
+def probability(sentence: str, target: str | None = None, **options) -> float:
+    """Of the whole target."""
+    return float(np.exp(en_fr().trace(sentence, target, **options).log_probabilities.sum()))
+
+
+@cache
+def _at(number: int):
+    early = load("en-fr")
+    snapshots.put_into(early.model, SHIPPED / "en-fr", number)
+    return early
+
+
+def step(number: int) -> str:
+    return _at(number).decode(_at(number).translate(S))
+
+
+def step_weight(number: int) -> float:
+    trace = _at(number).trace(S, french(S))
+    query, key = trace.tgt.tokens.index("voiture"), trace.src.tokens.index("red")
+    return float(trace.attention["cross"][2, 2, query, key])
+
+
+def first_words(sentence: str, word: str) -> tuple[str, str]:
+    """The source words that attention and removal put first for a word of the translation."""
+    run = en_fr().run(sentence)
+    at = run.texts[1].tokens.index(word)
+    found = en_fr().attribution(run, at, run.texts[1].ids[at])
+    return tuple(found.words[found.values[how].argmax()] for how in ("attention", "removal"))
+
+
+class between:
+    """`x in between(a, b)`"""
+
+    def __init__(self, least: float, most: float):
+        self.least, self.most = least, most
+
+    def __contains__(self, number: float) -> bool:
+        return self.least <= number <= self.most

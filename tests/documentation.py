@@ -1,0 +1,137 @@
+"""python -m tests.documentation: writes what the documentation takes out of the code, and builds
+the site into site/.
+
+Between `<!-- begin: NAME -->` and `<!-- end -->` a page holds generated text, so that it is read in
+the repository as on the site; a test says so where it is out of date.
+"""
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import headlight
+from headlight.app.server.command import COMMANDS as OF_APP
+from headlight.model.commands import COMMANDS as OF_MODEL
+from headlight.model.probing.changes import VERBS, Change, parse
+from tests.contracts import package_folder
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PART = re.compile(r"(<!-- begin: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+EXAMPLES = (  # one for each verb, in the order of the table
+    "cross.1.2=off",
+    "cross.1.2=mean",
+    "encoder.2=uniform",
+    "encoder_feed_forward.2=skip",
+    "cross=hide:3,4",
+    "decoder=mask:window-2",
+    "decoder.1=forbid:3>1",
+    "decoder.1=allow:1>3",
+    "cross.4=temperature:0.5",
+    "encoder.1.3=weight:2>4:0.7",
+    "cross.3.4=patch",
+    "source=positions:none",
+)
+
+
+def first_sentence(text: str) -> str:
+    return " ".join(re.split(r"(?<=[.:])\s+(?=[A-Z])", text.strip())[0].split())
+
+
+def changes() -> str:
+    """The verbs of a change, out of their classes."""
+    rows = ["| change | what it does | may follow | acts |", "|---|---|---|---|"]
+    by_verb: dict[str, Change] = {
+        change.verb: change for line in EXAMPLES for change in parse(line)
+    }
+    assert by_verb.keys() == VERBS.keys()
+    orders = sorted({change.order for change in by_verb.values()})
+    for verb, change in by_verb.items():
+        parts = ", ".join(VERBS[verb].parts)
+        does = first_sentence(VERBS[verb].__doc__)
+        rows.append(f"| `{change}` | {does} | {parts} | {orders.index(change.order) + 1} |")
+    return "\n".join(rows)
+
+
+def help_of(module: str) -> str:
+    """What `--help` prints, 80 columns wide."""
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = "80"
+    try:
+        with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):
+            import_module(module).main(["--help"])
+    finally:
+        os.environ.pop("COLUMNS") if before is None else os.environ.update(COLUMNS=before)
+    return printed.getvalue().rstrip()
+
+
+def commands() -> str:
+    """Every command with what it prints for `--help`."""
+    parts = []
+    for name, (module, does) in (OF_APP | OF_MODEL).items():
+        begins = does[:1].upper() + does[1:]
+        parts += [f"## headlight {name}", f"{begins}.", f"```text\n{help_of(module)}\n```"]
+    return "\n\n".join(parts)
+
+
+def reference() -> str:
+    """An entry for every public name."""
+    modules = {name: getattr(headlight, name).__module__ for name in sorted(headlight.__all__)}
+    return "\n\n".join(f"::: {module}.{name}" for name, module in modules.items())
+
+
+GENERATED: dict[str, Callable[[], str]] = {
+    "changes": changes,
+    "commands": commands,
+    "reference": reference,
+}
+
+
+def renewed(page: str) -> str:
+    """The text of a page with its generated parts as the code has them now."""
+    return PART.sub(lambda found: f"{found[1]}\n{GENERATED[found[2]]()}\n\n{found[3]}", page)
+
+
+def pages() -> list[Path]:
+    return sorted(DOCS.rglob("*.md"))
+
+
+def build(root: Path = ROOT) -> subprocess.CompletedProcess:
+    """Builds the site of the documentation below `root`; a warning fails."""
+    with package_folder() as sources:
+        command = [Path(sys.executable).parent / "zensical", "build", "--clean", "--strict"]
+        environment = os.environ | {"HEADLIGHT_SOURCES": str(sources)}
+        return subprocess.run(
+            command, cwd=root, env=environment, capture_output=True, text=True, check=False
+        )
+
+
+def built(folder: Path) -> Path:
+    """The site, built in a copy in this folder: tests run side by side."""
+    shutil.copytree(DOCS, folder / "docs")
+    shutil.copy(ROOT / "mkdocs.yml", folder)
+    done = build(folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "site"
+
+
+def main() -> int:
+    for page in pages():
+        text = page.read_text(encoding="utf-8")
+        if (new := renewed(text)) != text:
+            page.write_text(new, encoding="utf-8")
+            print(f"renewed {page.relative_to(ROOT)}")
+    done = build()
+    print(done.stdout, done.stderr)
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

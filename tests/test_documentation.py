@@ -1,0 +1,211 @@
+"""The documentation builds, its links lead somewhere, its code runs, and what it says of a model is
+so. Its pages in a browser: tests/browser/test_documentation.py."""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+import headlight
+from headlight.app.state.pages import PAGES
+from headlight.model import Masks
+from tests import claims, documentation
+from tests.conftest import ROOT
+from tests.documentation import DOCS
+
+MARKDOWN = [ROOT / "README.md", *documentation.pages()]
+MOST_WORDS = {"README.md": 600}
+MOST_MEDIAN, LONGEST = 15, 28  # words of a sentence
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
+ABBREVIATION = re.compile(r"\b(e\.g|i\.e|et al|vs|cf|Fig)\.")
+# Commands that start a server, download, install or take long are tried elsewhere. That those of
+# ours exist, their help on the page Commands shows.
+STARTS = re.compile(
+    r"headlight( --.*)?( +#.*)?$|headlight (page|doctor|lessons|train|evaluate|survey|prune|data|"
+    r"pretrained|back-translate|average|describe|snapshots) |(pip|uvx|make|docker|accelerate|"
+    r"streamlit|python|py|python3) |\.venv"
+)
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def prose(text: str) -> list[str]:
+    """Paragraphs and items of lists, without code, tables, headings and markup."""
+    text = COMMENT.sub("", FENCE.sub("", text))
+    blocks: list[list[str]] = [[]]
+    for line in text.splitlines():
+        is_item = re.match(r"\s*([-*] |\d+\. )", line)
+        is_other = not line.strip() or re.match(r"\s*(\||#|!\[|::: |---)", line)
+        if is_item or is_other:
+            blocks.append([])
+        if not is_other:
+            blocks[-1].append(re.sub(r"^\s*([-*] |\d+\. |> )", "", line).strip())
+    return [plain(" ".join(block)) for block in blocks if block]
+
+
+def plain(block: str) -> str:
+    block = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", block)
+    block = re.sub(r"<https?://[^>]*>", "LINK", block)
+    return re.sub(r"[*_]{1,2}(?=\S)|(?<=\S)[*_]{1,2}", "", re.sub(r"`[^`]*`", "CODE", block))
+
+
+def sentences(block: str) -> list[list[str]]:
+    """Words of each sentence."""
+    block = ABBREVIATION.sub(lambda found: found[0].replace(".", "·"), block)
+    parts = re.split(r"(?<=[.!?…:])[”’\")]*\s+(?=[“‘\"(]*[A-Z0-9√])", block)
+    words = [re.findall(r"[\w√−-]+(?:['’.,·]\w+)*", part) for part in parts]
+    return [found for found in words if found]
+
+
+@pytest.mark.parametrize("page", MARKDOWN, ids=name_of)
+def test_sentences_are_short(page):
+    found = [one for block in prose(page.read_text("utf-8")) for one in sentences(block)]
+    long = [" ".join(words) for words in found if len(words) > LONGEST]
+    assert not long
+    assert statistics.median(map(len, found)) <= MOST_MEDIAN
+    assert sum(map(len, found)) <= MOST_WORDS.get(page.name, 10**6)
+
+
+def test_what_comes_out_of_the_code_is_up_to_date():
+    old = [
+        name_of(page)
+        for page in documentation.pages()
+        if documentation.renewed(text := page.read_text("utf-8")) != text
+    ]
+    assert not old, "run make docs"
+
+
+class Links(HTMLParser):
+    """Links, pictures and anchors of a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.links, self.anchors = [], set()
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.anchors |= {found.get("id"), found.get("name")} - {None}
+        self.links += [found[key] for key in ("href", "src") if found.get(key)]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    return documentation.built(tmp_path_factory.mktemp("documentation"))
+
+
+def parsed(page: Path) -> Links:
+    links = Links()
+    links.feed(page.read_text("utf-8"))
+    return links
+
+
+def test_every_link_of_the_site_leads_somewhere(site):
+    pages = {page.resolve(): parsed(page) for page in site.rglob("*.html")}
+    assert len(pages) > len(documentation.pages())
+    broken = []
+    for page, found in pages.items():
+        if page.name == "404.html":  # its links begin at the root of a web space
+            continue
+        for link in found.links:
+            address = urlsplit(link)
+            if address.scheme or address.netloc:
+                continue
+            target = (page.parent / unquote(address.path)).resolve() if address.path else page
+            target = target / "index.html" if target.is_dir() else target
+            anchor = unquote(address.fragment)
+            known = pages[target].anchors if target in pages else ()
+            if not target.is_file() or (anchor and target in pages and anchor not in known):
+                broken.append((page.name, link))
+    assert not broken
+
+
+@pytest.mark.parametrize("page", MARKDOWN, ids=name_of)
+def test_links_between_pages_of_the_repository_lead_somewhere(page):
+    text = COMMENT.sub("", FENCE.sub("", page.read_text("utf-8")))
+    for link in re.findall(r"\]\(([^)#\s]+)", text):
+        if not urlsplit(link).scheme:
+            assert (page.parent / link).exists(), link
+
+
+def test_every_public_name_has_an_entry(site):
+    anchors = parsed(site / "reference" / "index.html").anchors
+    for name in headlight.__all__:
+        assert any(anchor.endswith(f".{name}") for anchor in anchors), name
+
+
+def test_every_page_of_the_app_is_described_and_pictured():
+    for page in PAGES.values():
+        file = DOCS / "pages" / f"{page.key or 'attention'}.md"
+        pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", file.read_text("utf-8"))
+        assert pictures, page.title
+        assert all((file.parent / picture).is_file() for picture in pictures), page.title
+
+
+@pytest.mark.parametrize("page", MARKDOWN, ids=name_of)
+def test_code_runs(page, tmp_path, monkeypatch):
+    """Python in one namespace for each page; what stands behind `# →` is printed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    text, names = page.read_text("utf-8"), {"__name__": "page"}
+    for code in re.findall(r"<!-- setup:\n(.*?)-->", text, re.DOTALL):
+        exec(compile(code, page.name, "exec"), {})
+    for before, indent, language, code in blocks(text):
+        code = re.sub(f"(?m)^{indent}", "", code)
+        if before.startswith("run: no"):
+            continue
+        if language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                exec(compile(code, page.name, "exec"), names)
+            said = re.findall(r"^print\(.*\)  # → (.*)$", code, re.MULTILINE)
+            lines = printed.getvalue().splitlines()
+            assert [line for line in said if line not in lines] == []
+        elif language in ("sh", "powershell"):
+            for line in code.replace("\\\n", " ").splitlines():
+                run(line.strip())
+
+
+def blocks(text: str) -> list[tuple[str, str, str, str]]:
+    """Of every block of code: the comment right before it, indentation, language and code."""
+    found = re.findall(
+        r"(?:<!-- (run: no[^>]*?) -->\s*)?^( *)```(\w+)\n(.*?)^ *```",
+        text,
+        re.DOTALL | re.MULTILINE,
+    )
+    return [*found]
+
+
+def run(line: str) -> None:
+    """A command of the page, but what STARTS something."""
+    words = shlex.split(line, comments=True)
+    if not words or STARTS.match(line):
+        return
+    assert words[0] == "headlight", line
+    done = subprocess.run(
+        [sys.executable, "-m", *words], capture_output=True, text=True, env=os.environ, check=False
+    )
+    assert done.returncode == 0, f"{line}: {done.stderr}"
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in MARKDOWN if "<!-- check:" in page.read_text("utf-8")], ids=name_of
+)
+def test_what_is_said_of_a_model_is_so(page):
+    found = re.findall(r"<!-- check: (.*?) -->", page.read_text("utf-8"), re.DOTALL)
+    wrong = []
+    for claim in found:
+        if not eval(claim, vars(claims) | {"Masks": Masks}):
+            is_now = eval(re.split(r" (?:==|in|<) ", claim)[0], vars(claims) | {"Masks": Masks})
+            wrong.append(f"{claim} (is {is_now!r})")
+    assert not wrong
