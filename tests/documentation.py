@@ -12,14 +12,21 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
+from inspect import isfunction
 from pathlib import Path
+from typing import get_args, get_type_hints
+
+import pandas
 
 import headlight
 from headlight.app.server.command import COMMANDS as OF_APP
+from headlight.model.checkpoint import CannotLoad
 from headlight.model.commands import COMMANDS as OF_MODEL
-from headlight.model.probing.changes import VERBS, Change, parse
+from headlight.model.probing.changes import VERBS, CannotChange, Change, parse
+from headlight.model.probing.trace import TooLong
+from headlight.model.tokenizer import CannotRead
 from tests.contracts import package_folder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -81,16 +88,59 @@ def commands() -> str:
     return "\n\n".join(parts)
 
 
+def entries(objects: Iterable[object]) -> str:
+    """An entry for each, in the order of their names."""
+    named = sorted(objects, key=lambda each: each.__name__)
+    return "\n\n".join(f"::: {each.__module__}.{each.__name__}" for each in named)
+
+
+def public() -> list[object]:
+    return [getattr(headlight, name) for name in headlight.__all__]
+
+
 def reference() -> str:
     """An entry for every public name."""
-    modules = {name: getattr(headlight, name).__module__ for name in sorted(headlight.__all__)}
-    return "\n\n".join(f"::: {module}.{name}" for name, module in modules.items())
+    return entries(public())
+
+
+def results() -> set[type]:
+    """The classes that public names return or derive from, and those that these lead to."""
+    found, waiting = set(), public()
+    while waiting:
+        new = {each for each in types_of(waiting.pop()) if each not in found}
+        found |= new
+        waiting += new
+    return found - {*public()}
+
+
+def types_of(of: Callable) -> Iterator[type]:
+    """Ours: what a function returns; the bases of a class, and what its members return."""
+    names = vars(import_module(of.__module__)) | {"pandas": pandas}
+    functions = [of]
+    if isinstance(of, type):
+        yield from filter(is_ours, of.__bases__)
+        members = [member for name, member in vars(of).items() if not name.startswith("_")]
+        functions = [getattr(m, "fget", getattr(m, "func", m)) for m in members]
+    for function in filter(isfunction, functions):
+        returned = get_type_hints(function, names).get("return")
+        yield from filter(is_ours, (returned, *get_args(returned)))
+
+
+def is_ours(of: object) -> bool:
+    return isinstance(of, type) and of.__module__.startswith("headlight.")
+
+
+def errors() -> set[type]:
+    """What the entries name as raised."""
+    return {CannotChange, CannotLoad, CannotRead, TooLong}
 
 
 GENERATED: dict[str, Callable[[], str]] = {
     "changes": changes,
     "commands": commands,
+    "errors": lambda: entries(errors()),
     "reference": reference,
+    "results": lambda: entries(results()),
 }
 
 
@@ -107,7 +157,10 @@ def build(root: Path = ROOT) -> subprocess.CompletedProcess:
     """Builds the site of the documentation below `root`; a warning fails."""
     with package_folder() as sources:
         command = [Path(sys.executable).parent / "zensical", "build", "--clean", "--strict"]
-        environment = os.environ | {"HEADLIGHT_SOURCES": str(sources)}
+        environment = os.environ | {
+            "HEADLIGHT_SOURCES": str(sources),
+            "HEADLIGHT_DOCSTRINGS": str(ROOT / "tests" / "docstrings.py"),
+        }
         return subprocess.run(
             command, cwd=root, env=environment, capture_output=True, text=True, check=False
         )
