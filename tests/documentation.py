@@ -22,9 +22,20 @@ import pandas
 
 import headlight
 from headlight.app.server.command import COMMANDS as OF_APP
-from headlight.model.checkpoint import CannotLoad
+from headlight.model.checkpoint import CannotLoad, load
 from headlight.model.commands import COMMANDS as OF_MODEL
-from headlight.model.probing.changes import VERBS, CannotChange, Change, parse
+from headlight.model.probing.changes import (
+    MOST_CELLS,
+    MOST_CHANGES,
+    PATTERNS,
+    SIZED,
+    VERBS,
+    CannotChange,
+    Change,
+    parse,
+)
+from headlight.model.probing.position_tables import KINDS
+from headlight.model.probing.sites import parts_of
 from headlight.model.probing.trace import TooLong
 from headlight.model.tokenizer import CannotRead
 from tests.contracts import package_folder
@@ -54,7 +65,7 @@ def first_sentence(text: str) -> str:
 
 def changes() -> str:
     """The verbs of a change, out of their classes."""
-    rows = ["| change | what it does | may follow | acts |", "|---|---|---|---|"]
+    rows = ["| change | what it does | can be made to | acts |", "|---|---|---|---|"]
     by_verb: dict[str, Change] = {
         change.verb: change for line in EXAMPLES for change in parse(line)
     }
@@ -65,6 +76,35 @@ def changes() -> str:
         does = first_sentence(VERBS[verb].__doc__)
         rows.append(f"| `{change}` | {does} | {parts} | {orders.index(change.order) + 1} |")
     return "\n".join(rows)
+
+
+def places() -> str:
+    """What changes can be made to, in models that differ in it."""
+    rows = [
+        "| a change of | places of `en-fr` | of `reviews` | of `induction` |",
+        "|---|---|---|---|",
+    ]
+    of_models = []
+    for name in ("en-fr", "reviews", "induction"):
+        model, of_model = load(name).model, {}
+        for part in parts_of(model.sites(), model.sides()):
+            of_model.setdefault(part.what, {})[f"`{part.kind}`"] = None
+        of_models.append(of_model)
+    for what in of_models[0]:
+        cells = (", ".join(of_model.get(what, {"–"})) for of_model in of_models)
+        rows.append(f"| {what} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def arguments() -> str:
+    """The names that may follow `mask` and `positions`, and how long a line may be."""
+    masks = (f"`{name}-{2 if name in SIZED else ''}`".replace("-`", "`") for name in PATTERNS)
+    positions = (f"`{'shifted-3' if kind == 'shifted' else kind}`" for kind in KINDS)
+    return (
+        f"- `mask` takes {', '.join(masks)}.\n"
+        f"- `positions` takes {', '.join(positions)}.\n"
+        f"- A line has at most {MOST_CHANGES} changes and {MOST_CELLS:,} cells."
+    )
 
 
 def help_of(module: str) -> str:
@@ -136,9 +176,11 @@ def errors() -> set[type]:
 
 
 GENERATED: dict[str, Callable[[], str]] = {
+    "arguments": arguments,
     "changes": changes,
     "commands": commands,
     "errors": lambda: entries(errors()),
+    "places": places,
     "reference": reference,
     "results": lambda: entries(results()),
 }

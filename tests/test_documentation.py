@@ -24,6 +24,8 @@ from headlight.model.analysis.attribution import Attribution
 from headlight.model.analysis.decomposition import Decomposition
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Generation
+from headlight.model.probing.changes import check, parse
+from headlight.model.probing.sites import parts_of
 from headlight.model.probing.sweeps import Sweep
 from headlight.model.probing.trace import Pass
 from headlight.model.tokenizer import Encoding
@@ -216,6 +218,17 @@ def test_every_page_of_the_app_is_described_and_pictured():
         pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", file.read_text("utf-8"))
         assert pictures, page.title
         assert all((file.parent / picture).is_file() for picture in pictures), page.title
+
+
+def test_every_change_that_is_written_can_be_made():
+    text = (DOCS / "what-if.md").read_text("utf-8")
+    model = load("en-fr").model
+    written = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", FENCE.sub("", text))
+    written += [code.strip() for _, language, code in FENCE.findall(text) if language == "text"]
+    lines = [line for line in written if re.match(r"[a-z_.\d]+=[a-z]", line)]
+    assert len(lines) >= len(documentation.EXAMPLES)
+    for line in lines:
+        check(parse(line), parts_of(model.sites(), model.sides()))
 
 
 @pytest.mark.parametrize("page", MARKDOWN, ids=name_of)
