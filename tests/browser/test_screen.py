@@ -338,3 +338,14 @@ def test_an_act_says_what_it_did_until_something_else_is_pointed_at(visit):
     expect(message).to_contain_text("falls from")
     page.locator(".source span").nth(5).hover()
     expect(message).not_to_contain_text("falls from")
+
+
+@pytest.mark.parametrize("path", ["?projector=true", "inside"])
+def test_what_is_chosen_fits_its_box(visit, path):
+    small(visit).open(path)
+    cut = visit.page.evaluate(
+        """() => [...document.querySelectorAll(".react-aria-ComboBox input")]
+          .filter((box) => box.clientWidth && box.scrollWidth > box.clientWidth)
+          .map((box) => box.value)"""
+    )
+    assert not cut
