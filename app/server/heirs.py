@@ -10,6 +10,9 @@ HEIRS = {("/family", ("implementations", "2017 to today")): "/lineage"}
 RENAMED = {  # parameter as it was written → as it is now
     ("shows", "With the changes"): ("shows", "After"),
     ("shows", "Without"): ("shows", "Before"),
+    ("shows", "This run"): ("shows", "Current"),
+    ("shows", "Other run"): ("shows", "Comparison"),
+    ("shows", "Difference to it"): ("shows", "Difference from it"),
 }
 
 

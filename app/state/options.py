@@ -35,13 +35,13 @@ BEST_HEADS, SELECTED, OF_LAYER, INFLUENCE = ALIGNED_BY = (
     "Mean of its layer",
     "Influence",
 )
-AT_ROWS = ("as measured", "is read", "is predicted")
+AT_ROWS = ("as measured", "is read", "word about to be written")
 BERTVIZ = ("head", "model", "neuron")
 DRAWN_AT_ONCE = 40  # tokens up to which BertViz draws at once
 ALL, ONE = "all heads", "selected head"
 MEASURED_ON = THIS_SENTENCE, EXAMPLES, SURVEY = "This sentence", "Example sentences", "Survey"
 TABLE, SCATTER, SENTENCES = HEADS_AS = ("Table", "Scatter", "Sentences")
-THIS, BEFORE, AFTER, DIFFERENCE = "This run", "Before", "After", "Difference"
-OTHER, TO_OTHER = "Other run", "Difference to it"
+THIS, BEFORE, AFTER, DIFFERENCE = "Current", "Before", "After", "Difference"
+OTHER, TO_OTHER = "Comparison", "Difference from it"
 WORDS, SELECTED_HEAD = "Three words", "The selected head"
 SECOND_TOKEN, LARGEST_WEIGHT = "the second token", "largest weight"

@@ -53,7 +53,7 @@ def test_of_a_few_words_there_is_no_order(opened):
 
 def test_a_word_that_is_no_token_is_answered(opened):
     page = opened(score_at="2", score_token="Huntsmannsdog")
-    assert any("take one" in error.value for error in page.error) and not page.exception
+    assert any("Type a single token" in error.value for error in page.error) and not page.exception
 
 
 def test_a_head_that_is_off_adds_nothing(opened):
@@ -63,8 +63,10 @@ def test_a_head_that_is_off_adds_nothing(opened):
 
 def test_a_stream_that_is_patched_in_is_refused(opened):
     page = opened(other="A cat runs on the beach.", changes="decoder_residual.2=patch")
-    assert not page.exception and any("no parts to tell apart" in e.value for e in page.error)
+    assert not page.exception and any(
+        "cannot be split into contributions" in e.value for e in page.error
+    )
     page.switch_page("views/residual.py").run()  # where all else is shown
     assert not page.exception and not page.error and len(page.dataframe)
     show(page, "Who writes it")
-    assert any("no parts to tell apart" in error.value for error in page.error)
+    assert any("cannot be split into contributions" in error.value for error in page.error)

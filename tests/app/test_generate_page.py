@@ -45,9 +45,11 @@ def test_beside_the_changes_stands_the_model_as_it_is_and_where_they_part(opened
     en_de = load("en-de")
     now, plain = (en_de.generate(en_de.run(TEXT, changes=line)) for line in ("cross=off", ""))
     at = next(i for i, (a, b) in enumerate(zip(now.tokens, plain.tokens, strict=False)) if a != b)
-    assert "**Without the changes**" in said(page) and f"they part at token {at + 1}," in said(page)
+    assert "**Without the changes**" in said(page) and f"they diverge at token {at + 1}," in said(
+        page
+    )
     page.text_input(key="changes").set_value("").run()
-    assert "they part" not in said(page) and not page.exception
+    assert "they diverge" not in said(page) and not page.exception
 
 
 def test_so_many_branches_are_written_and_no_more(page, monkeypatch):

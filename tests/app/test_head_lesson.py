@@ -80,7 +80,7 @@ def test_every_picture_is_the_traces_or_computed_from_it(seen):
         close(shown["o"], whole.output[kind][layer])
         close(shown["x + o"], shown["x, for the queries"] + shown["o"])
         close(shown["feed-forward"], whole.feed_forward[side][layer])
-        close(shown["output of the layer"], whole.stream[side][layer + 1])
+        close(shown["layer output"], whole.stream[side][layer + 1])
         width = q.shape[1]
         own = shown["all heads, side by side"][:, head * width : (head + 1) * width]
         close(own, shown["h = w·v"])
@@ -135,7 +135,7 @@ def check_by_hand(name, text, inside, lesson):
 def test_some_steps_are_multiplied_out(seen):
     """So that the check above has something to check."""
     _, lesson = next(lessons(seen))
-    for name in ("Scores", "Scaling", "Softmax", "Values", "Residual, norm"):
+    for name in ("Scores", "Scaling", "Softmax", "Values", "Add & norm"):
         assert re.search(rf"= \*\*{NUMBER}\*\*|\d%\*\*", lesson.step(STEPS.index(name) + 1).by_hand)
 
 

@@ -28,7 +28,7 @@ def given(page, picture):
 
 
 def said(page):
-    return next(text.value for text in page.markdown if "is a PCA" in text.value)
+    return next(text.value for text in page.markdown if "is a joint PCA" in text.value)
 
 
 @pytest.fixture(scope="module")

@@ -47,7 +47,7 @@ def test_an_order_by_change_says_where_nothing_is_changed(page):
     page.query_params.update(model="uneven", source="the dog", order="change")
 
     def unchanged():
-        return any("no order by change" in caption.value for caption in page.run().caption)
+        return any("cannot be ordered by change" in caption.value for caption in page.run().caption)
 
     assert unchanged()
     page.toggle(key="causal").set_value(False)

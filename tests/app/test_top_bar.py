@@ -56,10 +56,10 @@ def test_an_earlier_step_reads_the_final_translation_unless_it_is_let_go(page):
     assert "hold" not in [toggle.key for toggle in page.toggle]
     page.selectbox(key="step").set_value("10").run()
     assert page.text_input(key="target").placeholder == final
-    assert "final step" in output(page)
+    assert "final model" in output(page)
     page.toggle(key="hold").set_value(False).run()
     assert page.text_input(key="target").placeholder != final
-    assert "final step" not in output(page)
+    assert "final model" not in output(page)
 
 
 def target_badge(page):

@@ -20,7 +20,7 @@ class Walk:
 
     def __init__(self, page):
         self.page = page
-        self.frame = page.get_by_role("application", name="The text token by token")
+        self.frame = page.get_by_role("application", name="The output token by token")
 
     @property
     def written(self) -> list[str]:
@@ -85,12 +85,10 @@ def test_one_walks_by_keys_and_sees_the_probabilities_of_each_step(walk):
     shares = walk.shares[2]
     best = np.argsort(-shares)[:10]
     bars = walk.page.locator(".bars .bar").all_inner_texts()
-    shown = [
-        f"word {i}\n{100 * shares[i]:.{1 if shares[i] < 0.1 else 0}f} %" for i in best.tolist()
-    ]
+    shown = [f"word {i}\n{100 * shares[i]:.{1 if shares[i] < 0.1 else 0}f}%" for i in best.tolist()]
     assert bars[:10] == shown and bars[10].startswith("all others\n")
     expect(walk.page.locator(".bars h3")).to_have_text("Next token: “rennt”")
-    expect(walk.page.locator(".lens .bar")).to_have_text(["embeddingthe 25 %", "layer 1Hund 50 %"])
+    expect(walk.page.locator(".lens .bar")).to_have_text(["embeddingthe 25%", "layer 1Hund 50%"])
     walk.press("End")
     walk.expect_step(len(WRITTEN) - 1)
     walk.press("ArrowRight", "Home")

@@ -147,7 +147,7 @@ def grid(mounted):
 
 
 def percent(weight):
-    return rf"{round(100 * weight)} %"
+    return rf"{round(100 * weight)}%"
 
 
 def marked(grid) -> list[int]:
@@ -415,7 +415,7 @@ def test_most_probable_answers_are_those_after_the_token_that_is_pointed_at(grid
     expect(heading).to_have_text(f"Next token after “{TARGET[telling]}”")
     grid.page.locator(".target span").nth(2).hover()
     expect(heading).to_have_text("Next token after “Hund”")
-    expect(bars).to_have_text(["word 275 %", "other25 %"])
+    expect(bars).to_have_text(["word 275%", "other25%"])
 
 
 # Acts
@@ -438,7 +438,7 @@ def acts(grid):
 
 
 def tool(grid, name):
-    grid.page.get_by_label("What the pointer does to a cell").select_option(name)
+    grid.page.get_by_label("Action on a cell").select_option(name)
 
 
 def test_a_token_is_hidden_by_button_and_by_key_and_shown_again(grid):
@@ -459,7 +459,7 @@ def test_a_cell_is_masked_by_mouse_and_by_key(grid):
     tool(grid, "mask")
     grid.page.mouse.click(*cell(grid, 1, 2))
     assert acts(grid) == [paint | {"scope": "head"}]
-    grid.page.get_by_label("What is changed").select_option("layer")
+    grid.page.get_by_label("What to change").select_option("layer")
     grid.page.mouse.click(*cell(grid, 1, 2))
     assert acts(grid) == [paint | {"scope": "layer"}]
     tool(grid, "point")

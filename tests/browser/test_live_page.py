@@ -628,7 +628,7 @@ def test_generate(opened):
     assert generation.locator(".written span").all_inner_texts()[:2] == ["Ein", "Mann"]
     generation.locator(".frame").press("ArrowRight")
     expect(generation.get_by_role("heading", name="Next token: “Mann”")).to_be_visible()
-    generation.get_by_title("Go on with").first.click()
+    generation.get_by_title("Continue with").first.click()
     tab.answered()
     assert generation.locator(".written span").all_inner_texts()[1] != "Mann"
     assert "Your own beginning ×" in tab.text("state") and "beginning=" in tab.page.url
@@ -639,7 +639,7 @@ def test_generate(opened):
     tab.answered()
     assert generation.locator(".written span").all_inner_texts()[1] == "Mann"
     bad = opened("copy", "#view=generate&beginning=999999")
-    assert "are no token ids of this model" in bad.text("error")
+    assert "is not a list of this model's token ids" in bad.text("error")
 
 
 def test_a_link_brings_everything_back(opened):

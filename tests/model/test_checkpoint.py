@@ -59,7 +59,7 @@ def test_weights_of_another_model_are_refused(saved, spoil):
     weights = load_file(folder / "model.safetensors")
     spoil(weights)
     save_file(weights, folder / "model.safetensors")
-    with pytest.raises(ValueError, match="weights are not those of preset"):
+    with pytest.raises(ValueError, match="weights do not fit preset"):
         load(folder)
 
 

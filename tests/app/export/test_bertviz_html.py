@@ -170,7 +170,7 @@ def test_another_bertviz_is_refused_in_words(seen, monkeypatch):
 
 def test_weights_that_are_not_numbers_are_refused_in_words(seen):
     broken = seen.attention | {"cross": np.full_like(seen.attention["cross"], np.nan)}
-    with pytest.raises(CannotDraw, match="not numbers"):
+    with pytest.raises(CannotDraw, match="NaN or infinite"):
         page(replace(seen, attention=broken), "head", "cross", [0], 0, 0)
 
 

@@ -165,7 +165,7 @@ def test_the_head_as_pdf_has_its_weights_tokens_and_settings(trace, kind):
     asks, looked_at = trace.texts_of(kind)
     for shown in (view.name, "Model en-de", *(axis.title for axis in part_names.axes(trace, kind))):
         assert shown in text
-    assert ("Hatched: masked, may not attend there." in text) == (kind == "decoder")
+    assert ("Hatched: masked." in text) == (kind == "decoder")
     for token in {*asks.tokens, *looked_at.tokens}:
         assert token in " ".join(text).split(" ")
     (page,) = reader.pages
@@ -199,7 +199,7 @@ def test_the_grid_has_every_head_where_its_name_says(trace, scale):
             assert (masked == (weights == 0)).all()
     texts = shown_texts(svg)
     assert pictures.LEGENDS[scale] in texts and "masked" in texts
-    assert "Hatched: masked, may not attend there." in texts
+    assert "Hatched: masked." in texts
     assert {"layer 4", "head 4", "Cross-attention", "Decoder self-attention"} <= {*texts}
     assert "rows: query (target) · columns: key (source)" in texts
     assert "Source: " + "\u00a0 ".join(trace.src.tokens) in texts
@@ -276,7 +276,7 @@ def test_what_is_hidden_is_said_and_is_not_masked(trace):
     seen = view_of(trace, reading=reading)
     svg = pictures.head(seen, "svg")
     texts = " ".join(shown_texts(svg))
-    assert "mean over its heads" in texts and "Tokens are merged into words" in texts
+    assert "mean over heads" in texts and "Tokens are merged into words" in texts
     assert "</s>" not in texts and "Weights under 0.1 are not shown" in texts
     (pixels, _), _ = images_of(svg)
     picture = seen.picture

@@ -199,7 +199,7 @@ def test_orders_and_what_they_say_of_attention():
     nine = Attribution(
         tuple("abcdefghi"), {k: np.append(v, [0, 0, 0]) for k, v in middling.items()}
     )
-    assert "agree in part" in nine.in_words("opposite", "some")
+    assert "partly agree" in nine.in_words("opposite", "some")
 
 
 def test_norms_are_of_all_heads_together():

@@ -323,8 +323,8 @@ def test_what_is_said_holds_the_right_numbers():
         attention, 0, 0, side, side
     ).notes == [
         "Mean over the 2 heads of layer 1.",
-        "Special tokens are hidden; what they received, up to 60 % of a row, is not shown.",
-        "Weights under 0.05 are not shown: 2 % of all weight.",  # 0.02 of 1.2
+        "Special tokens are hidden; what they received, up to 60% of a row, is not shown.",
+        "Weights under 0.05 are not shown: 2% of all weight.",  # 0.02 of 1.2
     ]
     said = [
         Reading(over, words=True, special="hide and renormalise")
@@ -336,7 +336,7 @@ def test_what_is_said_holds_the_right_numbers():
         said[0][1:]
         == said[1][1:]
         == [
-            "Special tokens are hidden; what they received, up to 60 % of a row, is left out, and "
+            "Special tokens are hidden; what they received, up to 60% of a row, is left out, and "
             "rows are scaled to 1 again.",
             "Tokens are merged into words: rows averaged, columns summed.",
         ]
@@ -388,4 +388,4 @@ def test_of_no_weight_nothing_is_left_out():
     weights, text = np.zeros((1, 1, 2, 2)), Encoding((5, 6), ("a", "b"), ((0, 1), (2, 3)))
     picture = Reading(least=0.1).apply(weights, 0, 0, text, text)
     (note,) = picture.notes
-    assert note.endswith("are not shown: 0 % of all weight.")
+    assert note.endswith("are not shown: 0% of all weight.")

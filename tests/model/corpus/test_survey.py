@@ -345,7 +345,7 @@ def test_of_a_file_and_what_cannot_be_surveyed(tmp_path, capsys):
     file.write_text("good\tpositive")
     with pytest.raises(SystemExit):
         survey_command.main(["reviews", *given])
-    assert "one sentence is too few" in capsys.readouterr().err
+    assert "one sentence is not enough" in capsys.readouterr().err
     assert {path.name for path in tmp_path.iterdir()} == {"lines.txt", "out.parquet"}
 
 
@@ -430,5 +430,5 @@ def test_a_survey_that_is_too_large_is_not_unpacked(copy_survey, monkeypatch):
     assert Survey.load(copy_survey)
     monkeypatch.setattr("headlight.model.corpus.survey.MAX_SURVEY_ROWS", 10)
     monkeypatch.setattr("pyarrow.parquet.read_table", None)
-    with pytest.raises(ValueError, match="too large for a survey"):
+    with pytest.raises(ValueError, match="it is too large"):
         Survey.load(copy_survey)

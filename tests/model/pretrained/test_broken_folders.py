@@ -107,9 +107,9 @@ def one_more(tensors):
 HUGE = 10**9
 BROKEN = {  # what → folder, change, what the sentence says
     "unknown type": ("gpt2", config(model_type="mamba"), "type 'mamba'; Headlight reads bert"),
-    "no type": ("gpt2", config(model_type=...), "does not say its type"),
+    "no type": ("gpt2", config(model_type=...), "a model without a type"),
     "no name of a class": ("gpt2", config(architectures=3), "3 for architectures: names"),
-    "no JSON": ("gpt2", lambda f: (f / "config.json").write_text("{"), "is not JSON"),
+    "no JSON": ("gpt2", lambda f: (f / "config.json").write_text("{"), "is not valid JSON"),
     "a list": ("gpt2", lambda f: (f / "config.json").write_text("[]"), "no names and values"),
     "no weights": ("gpt2", without("model.safetensors"), "has no weights"),
     "pickle alone": ("gpt2", to_pickle, "pytorch_model.bin; only safetensors are read"),
@@ -188,23 +188,23 @@ BROKEN = {  # what → folder, change, what the sentence says
         "bert", config(position_embedding_type="relative_key"), "position_embedding_type",
     ),
     "pre-norm Marian": ("marian", config(normalize_before=True), "normalize_before"),
-    "no tokenizer": ("gpt2", without("tokenizer.json"), "no tokenizer that can be read"),
+    "no tokenizer": ("gpt2", without("tokenizer.json"), "no readable tokenizer"),
     "no spm": ("marian", without("target.spm"), "no file .*target.spm"),
     "broken tokenizer": (
-        "gpt2", lambda f: (f / "tokenizer.json").write_text("{}"), "is no tokenizer",
+        "gpt2", lambda f: (f / "tokenizer.json").write_text("{}"), "is not a tokenizer",
     ),
-    "an id beyond the vocabulary": ("bert", begins_beyond, "an id around a text that its vocab"),
+    "an id beyond the vocabulary": ("bert", begins_beyond, "adds an id that its vocab"),
     "a long fault": (
         "gpt2", lambda f: (f / "tokenizer.json").write_text(json.dumps({"version": "x" * 5000})),
-        "is no tokenizer",
+        "is not a tokenizer",
     ),
     "broken spm": ("marian", lambda f: (f / "source.spm").write_bytes(b"no"), "SentencePiece"),
-    "tokenizer too small": ("gpt2", small_tokenizer, "it is another model's"),
+    "tokenizer too small": ("gpt2", small_tokenizer, "It belongs to another model"),
     "another's tokenizer": (
-        "bert", lambda f: of_another(f, f.parent / "gpt2"), "it is another model's",
+        "bert", lambda f: of_another(f, f.parent / "gpt2"), "It belongs to another model",
     ),
     "too large a tokenizer": (
-        "bert", lambda f: of_another(f, f.parent / "llama-groups"), "it is another model's",
+        "bert", lambda f: of_another(f, f.parent / "llama-groups"), "It belongs to another model",
     ),
     "another's special tokens": ("gpt2", config(eos_token_id=50), "as ordinary text"),
 }  # fmt: skip

@@ -152,7 +152,7 @@ POOLINGS_REFUSED = [
     ({"pooling_mode": ["cls", "max"]}, "pools by 'cls' and 'max'"),
     ({"pooling_mode": 3}, "pools by 3"),
     ({"pooling_mode": []}, "pools by nothing"),
-    ([], "holds no names and values"),
+    ([], "has no names and values"),
 ]
 
 
@@ -207,17 +207,17 @@ def one_more(folder):
 
 BROKEN = {
     "a type of its own": (modules(type="custom.Dense"), "has the module 'custom.Dense'"),
-    "no type": (modules(type=None), "is no list of modules"),
+    "no type": (modules(type=None), "is not a list of modules"),
     "outside": (modules(path="../2_Dense"), r"outside its folder: '\.\./2_Dense'"),
     "another place": (modules(path="3_Dense"), r"3_Dense/config\.json cannot be read"),
-    "no list": (lambda f: (f / "modules.json").write_text("{}"), "is no list of modules"),
-    "none": (lambda f: (f / "modules.json").write_text("[3]"), "is no list of modules"),
-    "no JSON": (lambda f: (f / "modules.json").write_text("{"), "is not JSON"),
+    "no list": (lambda f: (f / "modules.json").write_text("{}"), "is not a list of modules"),
+    "none": (lambda f: (f / "modules.json").write_text("[3]"), "is not a list of modules"),
+    "no JSON": (lambda f: (f / "modules.json").write_text("{"), "is not valid JSON"),
     "no pooling": (
         lambda f: (f / "modules.json").write_text(
             '[{"path": "", "type": "sentence_transformers.models.Transformer"}]'
         ),
-        "does not begin with a Transformer and its Pooling",
+        "does not start with a Transformer and its Pooling",
     ),
     "unknown activation": (
         of_dense(activation_function="torch.nn.modules.activation.Mish"), "Mish. for activation_f",
@@ -245,7 +245,7 @@ def test_broken_modules(bare, what, tmp_path):
 def test_an_encoder_of_another_family_is_refused(tmp_path):
     write(tmp_path / "qwen3", "qwen3")
     encoder(tmp_path / "qwen3", tmp_path / "encoder", as_flags("lasttoken"))
-    refused(tmp_path / "encoder", "sentence encoder that is no BERT")
+    refused(tmp_path / "encoder", "sentence encoder that is not a BERT")
 
 
 HEADS = [

@@ -311,7 +311,7 @@ def test_heads_that_share_the_width_are_not_taken_for_one():
     for name in [name for name in state if ".attention." in name]:
         state[name] = state[name][..., :D] if "unifyheads" in name else state[name][:D]
     state |= {name: tensor[:D] for name, tensor in state.items() if name.endswith("heads.bias")}
-    with pytest.raises(ValueError, match="does not tell how many heads it has: give n_heads"):
+    with pytest.raises(ValueError, match="does not say how many heads it has; give n_heads"):
         load_foreign("bloem", state)
     refused(bloem, state, "of shape (12, 12) should have shape (36, 12)")
     assert load_foreign("bloem", state, n_heads=1).config.n_heads == 1
@@ -325,7 +325,7 @@ def test_heads_that_share_the_width_are_not_taken_for_one():
         ({0: torch.zeros(2)}, "0 is no name"),
         ({"generator.proj.weight": np.zeros((TGT, D))}, "generator.proj.weight should be a tensor"),
         ({"model": {}, "step": 3}, "model should be a tensor, not a dict"),
-        ({"generator.proj.weight": torch.zeros(2, device="meta")}, "that holds its numbers"),
+        ({"generator.proj.weight": torch.zeros(2, device="meta")}, "with data"),
         ({"generator.proj.weight": torch.eye(2).to_sparse()}, "a dense tensor"),
         ({}, "lacks src_embed.0.lut.weight"),
         ({"src_embed.0.lut.weight": torch.zeros(3)}, "(3,) should have 2 dimensions"),

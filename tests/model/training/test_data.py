@@ -148,8 +148,10 @@ def test_tsv(tmp_path):
     file.write_text("a b\tc d\ne\tf\n")
     assert read_tsv(file) == [("a b", "c d"), ("e", "f")]
     for text, words in {
-        "a\tb\na\n": "line 2: 1 columns", "a\tb\tc\n": "line 1: 3 columns", "a\t\n": "empty source",
-    }.items():  # fmt: skip
+        "a\tb\na\n": "line 2: 1 columns",
+        "a\tb\tc\n": "line 1: 3 columns",
+        "a\t\n": "the source or the target is empty",
+    }.items():
         file.write_text(text)
         with pytest.raises(DataError, match=words):
             read_tsv(file)

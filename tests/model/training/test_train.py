@@ -201,7 +201,7 @@ def test_a_later_run_begins_with_the_weights_of_an_earlier_one(task, whole, tmp_
     assert "| setting | run 1 | run 2 |" in text
     marks = {m for m in train.MARKS if before["step"] < m <= card["step"]}
     assert {int(f.stem[5:]) for f in tmp_path.glob("run/step-*")} == marks
-    with pytest.raises(DataError, match="trained for something else"):
+    with pytest.raises(DataError, match="trained for a different task"):
         Training(
             dataclasses.replace(task, classes=("a", "b")), recipe, tmp_path, start=whole.folder
         )
