@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 MASKS = {  # switch → the attention it changes
     "Causal mask": "decoder",
     "Source padding mask": "encoder",
-    "Cross-attention padding mask": "cross",
+    "Cross padding mask": "cross",
 }
 BAD_TEXTS = {
     "markup": "<script>window.broken = 1</script> </script> <b>bold</b> $x$ **bold** `code`",

@@ -801,9 +801,9 @@ def test_share_gives_the_same_page(visit, tmp_path):
 
 
 def test_what_no_page_can_hold_is_refused(tmp_path, monkeypatch):
-    with pytest.raises(CannotHold, match=r"en-de take 5\.4 MB; a page holds at most 3 MB"):
+    with pytest.raises(CannotHold, match=r"en-de take 5\.4 MB\. A live page holds at most 3 MB"):
         page("en-de", 3)
-    with pytest.raises(SystemExit, match="a page holds at most 3 MB"):
+    with pytest.raises(SystemExit, match="A live page holds at most 3 MB"):
         main(["page", "en-de", "--out", str(tmp_path / "no.html"), "--most", "3"])
     with pytest.raises(SystemExit, match="There is no checkpoint nothing"):
         main(["page", "nothing", "--out", str(tmp_path / "no.html")])
@@ -813,7 +813,10 @@ def test_what_no_page_can_hold_is_refused(tmp_path, monkeypatch):
     folder.mkdir()
     config = json.loads((SHIPPED / "copy" / "config.json").read_text("utf-8"))
     for change, message in (
-        ({"preset": "annotated"}, "other is built as annotated; a page can only compute paper"),
+        (
+            {"preset": "annotated"},
+            "other is built as annotated\. A live page can only compute paper",
+        ),
         ({"card": {"pruned": {"encoder": [[0, 1]]}}}, "other has pruned heads"),
     ):
         (folder / "config.json").write_text(json.dumps(config | change), encoding="utf-8")
