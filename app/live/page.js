@@ -267,7 +267,7 @@ function write({ written: text, again }, { first, last }) {
   byId("written").title = shown;
   if (again === null) return [...first, ...last];
   const stays = model.sides.at(-1).writes ? "The translation stays. " : "The continuation stays. ";
-  return [...first, ...(again === text ? [[stays, ""]] : [...differences(text, again), [" ", ""]]), ...last];
+  return [...first, ...(again === text ? [[stays, ""]] : [...differences(text, again), [/[.?!…]\s*$/.test(again) ? " " : " · ", ""]]), ...last];
 }
 
 /** Two texts as one, in parts: words of the first alone are struck out, of the second alone bold. */

@@ -53,7 +53,7 @@ class WhatIf:
         self.visit.settle()
 
     def tool(self, name: str) -> None:
-        self.page.get_by_label("What the pointer does to a cell").select_option(name)
+        self.page.get_by_label("Action on a cell").select_option(name)
 
     def select_token(self, side: str, index: int) -> None:
         self.page.locator(f".text .{side} span").nth(index).click()
@@ -81,7 +81,7 @@ def test_what_is_done_to_tokens_cells_and_heads_changes_the_run(page):
     page.expect_line("cross.2.3=forbid:2>2")
     assert page.weight(1, 1) is None
     assert page.of_grid("grid.look.marked.cross") == [1 * 4 + 2]
-    page.page.get_by_label("What is changed").select_option("layer")
+    page.page.get_by_label("What to change").select_option("layer")
     page.page.mouse.click(*page.cell(0, 0))
     page.visit.settle()
     page.expect_line("cross.2.3=forbid:2>2; cross.2=forbid:1>1")
@@ -110,7 +110,7 @@ def test_what_is_done_to_tokens_cells_and_heads_changes_the_run(page):
 def test_a_head_is_patched_from_another_sentence(page):
     other = "A cat runs on the beach."
     page.page.get_by_role("button", name="What if").click()
-    page.visit.type(other, "Other sentence")
+    page.visit.type(other, "Compare with sentence")
     page.page.get_by_role("combobox", name="Add a change").click()
     page.page.get_by_role("option", name="patch", exact=True).click()
     page.visit.settle()
@@ -198,8 +198,8 @@ def test_an_edit_that_cannot_be_made_is_answered_and_undone_by_one_key(page):
     page.visit.open(
         f"?source={SENTENCE.replace(' ', '+')}&changes=decoder.1.1%3Dweight%3A1%3E1%3A0.5"
     )
-    expect(page.page.get_by_test_id("stAlert")).to_contain_text("there is nothing to scale")
-    page.page.get_by_role("button", name="Take all changes away").or_(
+    expect(page.page.get_by_test_id("stAlert")).to_contain_text("there is nothing to rescale")
+    page.page.get_by_role("button", name="Clear all changes").or_(
         page.page.locator(".st-key-no_changes button")
     ).first.click()
     page.visit.idle()
@@ -212,9 +212,9 @@ def test_weight_on_later_tokens_is_told_where_the_causal_mask_is_off(page):
     expect(said).not_to_contain_text("later tokens")
     page.visit.switch("Causal mask")
     expect(page.page.locator(".message")).to_contain_text("The decoder can peek: ")
-    expect(said).to_contain_text("weight on later tokens, layer by layer: ")
+    expect(said).to_contain_text("weight on later tokens, by layer: ")
     (leak,) = (line for line in said.inner_text().splitlines() if "later tokens" in line)
-    shares = [int(share) for share in re.findall(r"(\d+)\s%", leak)]
+    shares = [int(share) for share in re.findall(r"(\d+)%", leak)]
     weights = load("en-fr").trace(SENTENCE, masks=Masks(causal=False)).attention["decoder"]
     expected = 100 * np.triu(weights, 1).sum(axis=-1).mean(axis=(1, 2))
     assert np.abs(np.array(shares) - expected).max() <= 0.51
