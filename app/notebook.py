@@ -58,7 +58,7 @@ def show(
             f"{name} ({weights.shape[0]} layers of {weights.shape[1]} heads)"
             for name, weights in trace.attention.items()
         )
-        raise ValueError(f"no {kind} layer {layer} head {head}; there are {there_are}")
+        raise ValueError(f"There is no {kind} layer {layer} head {head}; there are {there_are}")
     chosen = GridOptions(
         focus={"kind": kind, "layer": numbers.index(layer), "head": head - 1},
         show="all",

@@ -46,14 +46,14 @@ def _view(name: str, step: str, device: str) -> ModelView:
     try:
         return catalog.view_for(memo()["session"], name, step, device)
     except catalog.UnreadableModel as error:
-        show_message(f"{error} Choose another one above, or train it again.")
+        show_message(f"{error} Choose another model above, or train this one again.")
         raise NothingToShow from error
 
 
 def text() -> str:
     """The line that the model reads. Ends the page if there is none."""
     if not (line := values()["line"]):
-        st.info("Type a sentence into the box above to see what the heads attend to.")
+        st.info("Type a sentence in the box above to see what the heads attend to.")
         raise NothingToShow
     return line
 
@@ -109,8 +109,8 @@ def other_run() -> Run | None:
     here, there = (each_view.model.sites() for each_view in (view(), view(other)))
     if here != there:
         raise CannotRead(
-            f"“{name}” has other layers or heads than “{chosen['model']}”. Runs are compared where "
-            "both have the same."
+            f"“{name}” has different layers or heads from “{chosen['model']}”. A comparison "
+            "needs the same ones."
         )
     return other
 
@@ -156,7 +156,7 @@ def run_unchanged() -> Run:
 def tell_unchanged() -> None:
     """Draw a notice on pages that ignore the changes."""
     if run().changes:
-        st.caption("The changes are left out on this page: it shows the model as it is.")
+        st.caption("This page leaves your changes out and shows the model without them.")
 
 
 def default_run() -> tuple[ModelView, Run]:

@@ -50,7 +50,8 @@ def headline(card: dict) -> str:
     first = [score for score in scores if score["set"] == scores[0]["set"]]
     measure = next(name for name in MEASURES if name in first[0])
     best = (min if measure == "perplexity" else max)(first, key=lambda score: score[measure])
-    return f"{best[measure]:.1f} {MEASURES[measure]} ({best['decode']})"
+    written = f"{best[measure]:.1f} {MEASURES[measure]}".replace(" %", "%")
+    return f"{written} ({best['decode']})"
 
 
 def parameter_count(model: nn.Module) -> int:

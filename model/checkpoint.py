@@ -74,7 +74,9 @@ def folder_of(name: str | Path) -> Path:
     shipped = SHIPPED / name  # an absolute path replaces SHIPPED
     folder = shipped if (shipped / "config.json").is_file() else Path(name)
     if not folder.exists() or not layout_of(folder):
-        raise FileNotFoundError(f"There is no checkpoint {name}: no {folder / 'config.json'}.")
+        raise FileNotFoundError(
+            f"There is no checkpoint {name}: {folder / 'config.json'} does not exist."
+        )
     return folder
 
 
@@ -119,7 +121,7 @@ class Checkpoint:
         device."""
         try:
             if torch.device(device).type == "meta":
-                raise CannotLoad(f"Device {device} cannot be used: its tensors hold no numbers.")
+                raise CannotLoad(f"Device {device} cannot be used: its tensors hold no data.")
             self.model.to(device)
         except (RuntimeError, AssertionError, NotImplementedError) as error:
             why = str(error).splitlines()[0].rstrip(".")
@@ -401,7 +403,7 @@ def _ours(folder: Path) -> Checkpoint:
     with torch.device("meta"):
         hollow = presets.build(preset, **sizes)
     if shapes != {name: tuple(p.shape) for name, p in hollow.named_parameters()}:
-        raise CannotLoad(f"{folder}: its weights are not those of preset {preset}.")
+        raise CannotLoad(f"{folder}: its weights do not fit preset {preset}.")
     check_memory(folder, hollow)
     check_card(folder, hollow, card)
     if folder.parent != SHIPPED:

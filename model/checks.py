@@ -21,30 +21,30 @@ def check_sizes(folder: Path, sizes: Mapping, shapes: Mapping[str, tuple[int, ..
     for name, size in sizes.items():
         if isinstance(size, int) and size > most.get(name, largest):
             raise CannotLoad(
-                f"{folder} says {size:,} for {name}, but by its weights it is at most "
+                f"{folder} says {size:,} for {name}, but its weights allow at most "
                 f"{most.get(name, largest):,}."
             )
     for name in ("pad_id", "bos_id", "eos_id"):
         if not -1 <= sizes.get(name, -1) < sizes["vocab_size"]:
-            raise CannotLoad(f"{folder} says {sizes[name]:,} for {name}, which is no token.")
+            raise CannotLoad(f"{folder} says {sizes[name]:,} for {name}, which is not a token.")
 
 
 def check_card(folder: Path, model: nn.Module, card) -> None:
     """Checks the entries of a card that are used; the others are ignored."""
     if not isinstance(card, dict):
-        raise CannotLoad(f"{folder}: its card is none.")
+        raise CannotLoad(f"{folder} has an invalid card.")
     for name in ("classes", "direction"):
         texts = card.get(name, [])
         if not isinstance(texts, list) or not all(map(_is_text, texts)):
-            raise CannotLoad(f"{folder}: “{name}” in its card is no list of texts.")
+            raise CannotLoad(f"{folder}: “{name}” in its card is not a list of texts.")
     if not _is_text(card.get("task", "")):
-        raise CannotLoad(f"{folder}: “task” in its card is no text.")
+        raise CannotLoad(f"{folder}: “task” in its card is not a text.")
     if not isinstance(card.get("pruned", []), list):
-        raise CannotLoad(f"{folder}: “pruned” in its card is no list of heads.")
+        raise CannotLoad(f"{folder}: “pruned” in its card is not a list of heads.")
     classes, wanted = card.get("classes", []), getattr(model.config, "n_classes", 0)
     if classes and len(classes) != wanted:
         raise CannotLoad(
-            f"{folder}: its card names {len(classes)} classes, but the model tells {wanted} apart."
+            f"{folder}: its card names {len(classes)} classes, but the model has {wanted}."
         )
 
 
@@ -55,7 +55,7 @@ def check_means(file: Path, model: nn.Module, shapes: Mapping[str, tuple[int, ..
         for site in model.sites()
     }
     if shapes != wanted:
-        raise CannotLoad(f"{file} is of another model.")
+        raise CannotLoad(f"{file} belongs to another model.")
 
 
 def _is_text(value: object) -> bool:

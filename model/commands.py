@@ -8,18 +8,21 @@ from headlight.model.pretrained.weights import CannotLoad
 
 Commands = Mapping[str, tuple[str, str]]  # name → module, help
 COMMANDS: Commands = {
-    "train": ("headlight.model.training.train", "train a model, or train one further"),
+    "train": ("headlight.model.training.train", "train a model, or continue training one"),
     "evaluate": ("headlight.model.training.evaluate", "score a checkpoint on its test sets"),
     "describe": (
         "headlight.model.training.describe",
-        "measure what an app should know of a trained model",
+        "measure what the app needs to know about a model",
     ),
     "snapshots": (
         "headlight.model.training.snapshots",
-        "keep a model as it was at earlier training steps",
+        "keep earlier training steps of a model",
     ),
-    "average": ("headlight.model.training.average", "the mean of models trained from one another"),
-    "back-translate": ("headlight.model.training.back_translation", "make more pairs to train on"),
+    "average": (
+        "headlight.model.training.average",
+        "average a model with one trained further from it",
+    ),
+    "back-translate": ("headlight.model.training.back_translation", "make more training pairs"),
     "data": ("headlight.model.training.data", "download a data set and check it"),
     "trace": (
         "headlight.model.corpus.trace_command",
@@ -27,11 +30,11 @@ COMMANDS: Commands = {
     ),
     "align": (
         "headlight.model.corpus.align_command",
-        "write which words of sentence pairs go together",
+        "write word alignments of sentence pairs",
     ),
     "survey": ("headlight.model.corpus.survey_command", "measure all heads over many sentences"),
     "prune": ("headlight.model.corpus.prune_command", "switch heads off one after another"),
-    "pretrained": ("headlight.model.pretrained.command", "bring other people's models here"),
+    "pretrained": ("headlight.model.pretrained.command", "add other people's models"),
     "presets": ("headlight.model.presets", "list the presets, or the parameters of one"),
 }
 
@@ -50,7 +53,7 @@ def main(arguments: Sequence[str], commands: Commands = COMMANDS) -> None:
         try:
             import_module(commands[name][0]).main(rest)
         except ModuleNotFoundError as error:
-            sys.exit(f"{error.name} is missing here: pip install {error.name}")
+            sys.exit(f"{error.name} is not installed. Run: pip install {error.name}")
         except CannotLoad as error:
             sys.exit(str(error))
         except OSError as error:  # our own errors are already sentences

@@ -66,7 +66,7 @@ def read_within(path: Path, most: int) -> bytes:
     with open_regular(path) as file:
         content = file.read(most + 1)
     if len(content) > most:
-        raise ValueError(f"{path} has more than {most / 1e6:,.0f} MB, which is too large for it.")
+        raise ValueError(f"{path} is larger than {most / 1e6:,.0f} MB, which is too large.")
     return content
 
 
@@ -77,7 +77,7 @@ def read_json(path: Path, most: int) -> object:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or nested too deeply
-        raise ValueError(f"{path} is not JSON: {error}.") from None
+        raise ValueError(f"{path} is not valid JSON: {error}.") from None
 
 
 def replace_file(path: Path, content: bytes | str) -> None:

@@ -171,7 +171,7 @@ PRESETS = {
         "Vaswani et al. 2017",
         paper,
         Config,
-        "nothing: it is the paper",
+        "nothing: this is the paper",
         dict(vocab_size=37000),
         {},
     ),
@@ -179,7 +179,7 @@ PRESETS = {
         "The paper with its norms moved (Xiong et al. 2020)",
         pre_norm,
         Config,
-        "norm before each sublayer, and a final one on each stack",
+        "norm before each sublayer, plus a final one after each stack",
         dict(vocab_size=37000),
         {},
         "the paper's sizes",
@@ -197,8 +197,8 @@ PRESETS = {
         "hyunwoongko/transformer",
         hyunwoongko,
         TwoVocabularies,
-        "no √d_model, two vocabularies, padding's vector not trained, head with bias, masked "
-        "scores -10000, norm with eps 1e-12",
+        "no √d_model, two vocabularies, padding's vector untrained, output layer with bias, "
+        "masked scores -10000, norm with eps 1e-12",
         dict(vocab_size=5893, tgt_vocab_size=7855),
         dict(max_length=256),
     ),
@@ -206,11 +206,11 @@ PRESETS = {
         "mr-raccoon-97/vanilla-transformer",
         vanilla,
         ScaledPositions,
-        "no biases, norms over the unbiased variance (no shift in the encoder), frequencies from "
-        "k = 1, dropout in the feed-forward alone",
+        "no biases, norms with unbiased variance (no shift in the encoder), frequencies from k "
+        "= 1, dropout only in the feed-forward",
         dict(vocab_size=37000),
         dict(dropout=0.2),
-        "the paper's sizes, its own rate of dropout",
+        "the paper's sizes, its own dropout rate",
     ),
     "van_dijck": Preset(
         "Max van Dijck's walk-through",
@@ -228,13 +228,13 @@ PRESETS = {
         "positions, mean over positions, log-softmax",
         dict(vocab_size=50000),
         dict(d_model=128, d_ff=512, max_length=512, dropout=0.0),
-        "sizes of our choice, for the notebook names none",
+        "sizes of our choice, because the notebook names none",
     ),
     "decoder_only": Preset(
-        "The paper's decoder alone (Liu et al. 2018, Radford et al. 2018)",
+        "The paper's decoder only (Liu et al. 2018, Radford et al. 2018)",
         decoder_only,
         DecoderOnlyConfig,
-        "no encoder and no cross-attention: one text, and what comes next",
+        "no encoder and no cross-attention: it reads one text and predicts what comes next",
         dict(vocab_size=37000),
         {},
         "the paper's sizes",
@@ -257,7 +257,7 @@ FAMILIES = {
         "GPT-2 (Radford et al. 2019)",
         gpt2,
         GPT2Config,
-        "a decoder alone, pre-norm with a final norm, learned positions, GELU, no √d_model",
+        "decoder only, pre-norm with a final norm, learned positions, GELU, no √d_model",
         dict(vocab_size=50257),
         dict(d_model=768, n_heads=12, d_ff=3072, n_decoder_layers=12, max_length=1024),
         "the sizes of the smallest GPT-2",
@@ -266,12 +266,19 @@ FAMILIES = {
         "Llama (Touvron et al. 2023), SmolLM2, Mistral, Qwen2, Qwen3",
         llama,
         LlamaConfig,
-        "a decoder alone, pre-norm with RMSNorm, rotary positions, SwiGLU, heads that share keys "
+        "decoder only, pre-norm with RMSNorm, rotary positions, SwiGLU, heads that share keys "
         "and values, no biases, no √d_model",
         dict(vocab_size=49152),
         dict(
-            d_model=576, n_heads=9, n_key_heads=3, d_ff=1536, n_decoder_layers=30, max_length=8192,
-            rotary_base=100000.0, tied=True, dropout=0.0,
+            d_model=576,
+            n_heads=9,
+            n_key_heads=3,
+            d_ff=1536,
+            n_decoder_layers=30,
+            max_length=8192,
+            rotary_base=100000.0,
+            tied=True,
+            dropout=0.0,
         ),
         "the sizes of SmolLM2-135M",
     ),
@@ -279,8 +286,8 @@ FAMILIES = {
         "Marian (Junczys-Dowmunt et al. 2018), Opus-MT",
         marian,
         MarianConfig,
-        "sines and cosines in halves, swish for ReLU, a bias on the logits, targets begin with the "
-        "padding token",
+        "all sines before all cosines, swish instead of ReLU, a bias on the logits, targets "
+        "start with the padding token",
         dict(vocab_size=58101),
         dict(max_length=512, pad_id=58100, bos_id=58100, eos_id=0),
         "the sizes of Opus-MT",
@@ -289,15 +296,21 @@ FAMILIES = {
         "Marian's small translators (Kim et al. 2019), as in Firefox",
         marian_ssru,
         MarianConfig,
-        "a recurrent unit for the decoder's self-attention; else as Marian, with ReLU",
+        "a recurrent unit instead of decoder self-attention; otherwise like Marian, with ReLU",
         dict(vocab_size=32001),
         dict(
-            d_model=256, n_heads=8, d_ff=1536, n_decoder_layers=2, activation="relu", pad_id=32000,
-            bos_id=32000, eos_id=0,
+            d_model=256,
+            n_heads=8,
+            d_ff=1536,
+            n_decoder_layers=2,
+            activation="relu",
+            pad_id=32000,
+            bos_id=32000,
+            eos_id=0,
         ),
-        "the sizes of its models called tiny",
+        "the sizes of its “tiny” models",
     ),
-}  # fmt: skip
+}
 
 
 def preset_of(name: str) -> Preset:
@@ -305,7 +318,7 @@ def preset_of(name: str) -> Preset:
     for presets in (PRESETS, FAMILIES):
         if name in presets:
             return presets[name]
-    raise ValueError(f"no preset {name!r}; there are {', '.join([*PRESETS, *FAMILIES])}")
+    raise ValueError(f"there is no preset {name!r}; choose from {', '.join([*PRESETS, *FAMILIES])}")
 
 
 # PyTorch has one random generator on the CPU for all threads: hold this lock to draw weights from

@@ -30,7 +30,7 @@ class SentencePieceTokenizer:
         processor = _processor(file)
         ids = {processor.id_to_piece(i): i for i in range(len(processor))}
         if UNKNOWN not in ids:
-            raise ValueError(f"{file} has no token {UNKNOWN} for what it does not know.")
+            raise ValueError(f"{file} has no token {UNKNOWN} for unknown text.")
         return cls(processor, ids | {SPECIAL[1]: len(ids)}, None)
 
     @classmethod
@@ -48,9 +48,9 @@ class SentencePieceTokenizer:
             except FileNotFoundError as error:
                 raise ValueError(f"There is no file {error.filename}.") from None
             if not isinstance(ids, dict) or not all(type(i) is int for i in ids.values()):
-                raise ValueError(f"{vocabulary} is no vocabulary: it has no ids of tokens.")
+                raise ValueError(f"{vocabulary} is not a vocabulary: it has no token ids.")
             if UNKNOWN not in ids:
-                raise ValueError(f"{vocabulary} has no token {UNKNOWN} for what it does not know.")
+                raise ValueError(f"{vocabulary} has no token {UNKNOWN} for unknown text.")
             target = cls(processor, ids, target)
         return target
 
@@ -175,12 +175,12 @@ def _processor(file: Path):
         import sentencepiece  # an extra: only who has such a model needs it
     except ImportError:
         raise ValueError(
-            f"{file} needs SentencePiece for its tokenizer: pip install sentencepiece."
+            f"{file} needs SentencePiece for its tokenizer. Run: pip install sentencepiece"
         ) from None
     try:
         return sentencepiece.SentencePieceProcessor(model_proto=read_within(file, LARGEST))
     except RuntimeError:
-        raise ValueError(f"{file} is no SentencePiece model.") from None
+        raise ValueError(f"{file} is not a SentencePiece model.") from None
 
 
 def _without_spaces(text: str, start: int, end: int) -> tuple[int, int]:

@@ -250,7 +250,9 @@ class ClassifierConfig(Config):
     def __post_init__(self):
         super().__post_init__()
         if self.n_decoder_layers:
-            raise ValueError(f"a classifier has no decoder layers, not {self.n_decoder_layers}")
+            raise ValueError(
+                f"a classifier has no decoder layers, but {self.n_decoder_layers} were given"
+            )
 
 
 class Classifier(nn.Module):
@@ -303,7 +305,10 @@ class DecoderOnlyConfig(Config):
     def __post_init__(self):
         super().__post_init__()
         if self.n_encoder_layers:
-            raise ValueError(f"a decoder alone has no encoder layers, not {self.n_encoder_layers}")
+            raise ValueError(
+                "a decoder-only model has no encoder layers, but "
+                f"{self.n_encoder_layers} were given"
+            )
 
 
 class SelfDecoder(Encoder):

@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from PIL import Image, ImageSequence
 
 import headlight
 from headlight.app.state.pages import PAGES
@@ -229,6 +230,28 @@ def test_every_change_that_is_written_can_be_made():
     assert len(lines) >= len(documentation.EXAMPLES)
     for line in lines:
         check(parse(line), parts_of(model.sites(), model.sides()))
+
+
+def test_every_picture_is_shown_somewhere():
+    sources = [*MARKDOWN, ROOT / "mkdocs.yml"]
+    shown = {
+        Path(name).name
+        for source in sources
+        for name in re.findall(r"[\w/.-]*pictures/[\w.-]+", source.read_text("utf-8"))
+    }
+    assert shown == {picture.name for picture in (DOCS / "pictures").iterdir()}
+
+
+def test_the_film_is_short_and_small():
+    file = DOCS / "pictures" / "film.webp"
+    with Image.open(file) as film:
+        lengths = []
+        for frame in ImageSequence.Iterator(film):
+            frame.load()  # only then is its length known
+            lengths.append(frame.info["duration"])
+        assert film.width >= 900
+    assert 10_000 <= sum(lengths) <= 15_000  # milliseconds
+    assert file.stat().st_size <= 3_000_000
 
 
 @pytest.mark.parametrize("page", MARKDOWN, ids=name_of)

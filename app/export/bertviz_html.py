@@ -111,7 +111,9 @@ def page(
 def _weights(values: np.ndarray) -> dict:
     """Fixed point: two bytes a weight."""
     if not np.isfinite(values).all():
-        raise CannotDraw("Some weights of this attention are not numbers: nothing can be drawn.")
+        raise CannotDraw(
+            "Some weights of this attention are NaN or infinite, so nothing can be drawn."
+        )
     return _packed(np.rint(values.astype(float) * 10**DIGITS), "<u2", 10**DIGITS)
 
 
@@ -203,7 +205,7 @@ def _installed(view: str) -> str:
     for folder in (spec and spec.submodule_search_locations) or ():
         if (path := Path(folder) / f"{view}_view.js").is_file():
             return _read(path)
-    raise CannotDraw("BertViz is not installed: pip install -r requirements.txt")
+    raise CannotDraw("BertViz is not installed. Run: pip install -r requirements.txt")
 
 
 def _replace(view: str, script: str, pattern: str, new: str) -> str:
@@ -211,8 +213,8 @@ def _replace(view: str, script: str, pattern: str, new: str) -> str:
     if times != 1:
         sought = pattern.replace("\\", "")
         raise CannotDraw(
-            f"This version of BertViz is not one that Headlight can adapt ({view}_view.js holds "
-            f"“{sought}” {times} times, not once): pip install -r requirements.txt"
+            f"Headlight cannot adapt this version of BertViz: {view}_view.js has “{sought}” "
+            f"{times} times, not once. Run: pip install -r requirements.txt"
         )
     return script
 
@@ -257,7 +259,7 @@ ADAPTED = {  # view → replacements in its script
         ),
         ("q \\u00D7 k (elementwise)", "q \\u00D7 k"),  # room for larger letters
         # A tooltip that ends before the keys.
-        ("No token selected", "Point at a token"),
+        ("No token selected", "Hover over a token"),
         ("posProduct + 55", "posProduct"),
     ],
 }

@@ -93,8 +93,9 @@ def contents(view: View) -> tuple[list[str], list[str], bool]:
     one_head = tables.size(view, "npz", one_head=False) > LARGEST_NUMBERS
     if one_head:
         left_out.append(
-            f"All weights together are about {size(tables.size(view, 'npz', one_head=False))}: the "
-            "pack has those of the selected head alone."
+            "All weights together would take about "
+            f"{size(tables.size(view, 'npz', one_head=False))}, so the pack has only those of "
+            "the selected head."
         )
     for name in TABLES:
         large = tables.size(view, name.rpartition(".")[2], one_head)
@@ -102,7 +103,8 @@ def contents(view: View) -> tuple[list[str], list[str], bool]:
             files.append(name)
         else:
             left_out.append(
-                f"{name} would be about {size(large)} and is left out: {NUMBERS} has the same."
+                f"{name} would take about {size(large)} and is left out; {NUMBERS} has the same "
+                "numbers."
             )
     return files, left_out, one_head
 
@@ -161,20 +163,20 @@ def _readme(view, model: Model, link: str, files: list[str], left_out: list[str]
     kind, *_ = view.head
     texts = " and ".join(f'"{side.title}"' for side in view.trace.sides.values())
     about = {
-        RECORD: "every setting, the model's SHA-256 and the versions of the libraries",
+        RECORD: "all settings, the model's SHA-256 and the library versions",
         NUMBERS: f'the weights: numpy.load("weights.npz")["{kind}"][layer, head, query, key],\n'
         f"    counted from 0, and the tokens of each text as {texts}",
-        "weights.csv": "the same as a table, positions counted from 1:\n"
-        '    pandas.read_csv("weights.csv", keep_default_na=False)\n'
-        "    (a token that a spreadsheet would take for a formula begins with an apostrophe)",
+        "weights.csv": "the same as a table, with positions counted from 1:\n    "
+        'pandas.read_csv("weights.csv", keep_default_na=False)\n    (a token '
+        "that a spreadsheet would read as a formula starts with an apostrophe)",
         "weights.parquet": 'the same table: pandas.read_parquet("weights.parquet")',
         "head.png": f"{view.name}, as a picture",
-        "head.svg": "the same, to be scaled and edited",
+        "head.svg": "the same, for scaling and editing",
         "head.pdf": "the same, for a paper",
         "grid.png": "every head, small",
-        "grid.svg": "the same, to be scaled and edited",
+        "grid.svg": "the same, for scaling and editing",
         "grid.pdf": "the same, for a paper",
-        "page.html": "both in a browser, without internet: point and click",
+        "page.html": "both in a browser, offline: hover and click",
     }
     listed = "\n".join(f"{name}\n    {about[name]}" for name in files if name in about)
     omissions = "".join(f"\n{sentence}" for sentence in left_out)
@@ -188,16 +190,17 @@ SHA-256 of its {model.of}: {model.sha256}
 View: {view.name}
 
 To check it: start Headlight (streamlit run app/main.py), open the page "Export" and drop this
-ZIP there. The app restores the view, runs the model again and says how well the numbers agree.
+ZIP there. The app restores the view, runs the model again and reports how well the numbers
+agree.
 
-Or put this behind the address of the app, such as http://localhost:8501/
+Or append this to the address of the app, such as http://localhost:8501/
 {link}
 
 Files
 {listed}
 {omissions}
-In every picture a row is a query and a column a key. The tables hold
-the weights as the model used them, whatever the pictures hide or merge.
+In every picture, a row is a query and a column is a key. The tables hold the weights as the
+model used them, whatever the pictures hide or merge.
 
 Made with
 {libraries}
@@ -210,17 +213,19 @@ Made with
 def read(data: bytes) -> Bundle:
     """The contents of a bundle. Raises Unreadable with a message for the user."""
     if len(data) > LARGEST_BUNDLE:
-        raise Unreadable(f"It has {size(len(data))}; packs have at most {size(LARGEST_BUNDLE)}.")
+        raise Unreadable(
+            f"It is too large: {size(len(data))}. The limit is {size(LARGEST_BUNDLE)}."
+        )
     archive = _archive(data, "It")
     for name in archive.namelist():
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
-            raise Unreadable(f"It holds a path that leads out of it: {_quoted(name)}.")
+            raise Unreadable(f"It contains a path that leads outside the pack: {_quoted(name)}.")
         if name not in FILES:
-            raise Unreadable(f"It holds a file that is no part of a pack: {_quoted(name)}.")
+            raise Unreadable(f"It contains a file that does not belong in a pack: {_quoted(name)}.")
     for name in (RECORD, NUMBERS):
         if name not in archive.namelist():
-            raise Unreadable(f"{name} is missing in it.")
+            raise Unreadable(f"It lacks {name}.")
     record = _record(_member(archive, RECORD, LARGEST_RECORD))
     settings, kinds = record["settings"], record["attention"]
     head = _head(record["numbers_of"], kinds)
@@ -242,15 +247,15 @@ def _archive(data: bytes, what: str) -> zipfile.ZipFile:
     # a ZIP64, which has another directory
     large = data[-END.size - 20 : -END.size - 16] == b"PK\x06\x07"
     if signature != b"PK\x05\x06" or comment:
-        raise Unreadable(f"{what} is cut off, or damaged at its end.")
+        raise Unreadable(f"{what} is incomplete, or damaged at its end.")
     if entries > MOST_ENTRIES or listed > LARGEST_LIST or large:
-        raise Unreadable(f"{what} holds more files than a pack does.")
+        raise Unreadable(f"{what} contains more files than a pack does.")
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except (zipfile.BadZipFile, ValueError, NotImplementedError, UnicodeDecodeError) as error:
         raise Unreadable(f"{what} is damaged: its list of files cannot be read.") from error
     if len(set(archive.namelist())) < len(archive.namelist()):
-        raise Unreadable(f"{what} holds two files of one name.")
+        raise Unreadable(f"{what} contains two files of the same name.")
     return archive
 
 
@@ -260,14 +265,14 @@ def _member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     if entry.flag_bits & 1:
         raise Unreadable(f"{name} in it is encrypted.")
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise Unreadable(f"{name} in it is compressed in a way that packs are not.")
+        raise Unreadable(f"{name} in it is compressed in an unsupported way.")
     try:
         with archive.open(entry) as file:
             content = file.read(most + 1)
     except Exception as error:  # zlib, zipfile and struct each raise errors of their own
         raise Unreadable(f"{name} in it is damaged.") from error
     if len(content) > most:
-        raise Unreadable(f"{name} in it unpacks to more than {size(most)}.")
+        raise Unreadable(f"{name} in it is larger than {size(most)} when unpacked.")
     return content
 
 
@@ -276,44 +281,46 @@ def _record(content: bytes) -> dict:
     try:
         record = json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"{RECORD} in it is not JSON.") from error
+        raise Unreadable(f"Its {RECORD} is not valid JSON.") from error
     if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise Unreadable(f"{RECORD} in it does not say that it is a {FORMAT}.")
+        raise Unreadable(f"Its {RECORD} does not say that it is a {FORMAT}.")
     if record.get("version") != VERSION:
-        raise Unreadable("It was made by another version of Headlight, which writes other packs.")
+        raise Unreadable(
+            "It was made by another version of Headlight, with a different pack format."
+        )
     settings, model, versions_there = (record.get(key) for key in ("settings", "model", "versions"))
     if not isinstance(settings, dict):
-        raise Unreadable(f"{RECORD} in it has no settings.")
+        raise Unreadable(f"Its {RECORD} has no settings.")
     settings = as_named_now(settings)
     link = record.get("permalink")
     paths = {page.path: page.key for page in PAGES.values()}
     page = paths.get(link.partition("?")[0]) if isinstance(link, str) else None
     if page is None:
-        raise Unreadable(f"{RECORD} in it does not say which page it is of.")
+        raise Unreadable(f"Its {RECORD} does not name a page.")
     for key, setting in _settings_of(page).items():
         if key not in settings:
             # A page does not always draw all its settings, and older packs lack newer ones.
             if setting.pages or not setting.run:
                 continue
-            raise Unreadable(f"{RECORD} in it lacks the setting “{key}”.")
+            raise Unreadable(f"Its {RECORD} lacks the setting “{key}”.")
         if not setting.could_be(settings[key]):
             raise Unreadable(
-                f"{RECORD} in it has a value for “{key}” that cannot be: "
+                f"Its {RECORD} has an invalid value for “{key}”: "
                 f"{_quoted(json.dumps(settings[key]))}."
             )
     if not isinstance(model, dict) or not all(
         isinstance(model.get(key), str) for key in ("name", "of", "sha256")
     ):
-        raise Unreadable(f"{RECORD} in it does not name its model and the SHA-256 of that.")
+        raise Unreadable(f"Its {RECORD} does not name the model and its SHA-256.")
     kinds = record.get("attention")
     if not isinstance(kinds, dict) or not all(map(_is_kind, kinds, kinds.values())):
-        raise Unreadable(f"{RECORD} in it does not say which attention its weights are of.")
+        raise Unreadable(f"Its {RECORD} does not say which attention the weights belong to.")
     if (kind := settings.get("kind", "")) not in kinds:
-        raise Unreadable(f"{RECORD} in it has a value for “kind” that cannot be: {_quoted(kind)}.")
+        raise Unreadable(f"Its {RECORD} has an invalid value for “kind”: {_quoted(kind)}.")
     if set(kinds) & {title for sides in kinds.values() for title in sides}:
-        raise Unreadable(f"{RECORD} in it has one name for a text and an attention.")
+        raise Unreadable(f"Its {RECORD} uses the same name for a text and an attention.")
     if not isinstance(versions_there, dict):
-        raise Unreadable(f"{RECORD} in it does not name the versions it was made with.")
+        raise Unreadable(f"Its {RECORD} does not name the library versions.")
     return {
         "page": page,
         "settings": {key: settings[key] for key in _settings_of(page) if key in settings},
@@ -347,7 +354,7 @@ def _head(record, kinds: Mapping) -> tuple[str, int, int] | None:
         counted = all(type(i) is int and 0 <= i < 1000 for i in (layer, head))
         if isinstance(kind, str) and kind in kinds and counted:
             return kind, layer, head
-    raise Unreadable(f"{RECORD} in it does not say which head its numbers are of.")
+    raise Unreadable(f"Its {RECORD} does not say which head the numbers belong to.")
 
 
 def _arrays(content: bytes, kinds: Mapping, texts: set[str]) -> dict[str, np.ndarray]:
@@ -359,7 +366,7 @@ def _arrays(content: bytes, kinds: Mapping, texts: set[str]) -> dict[str, np.nda
         if name == "settings":  # evidence.json says the same
             continue
         if name not in kinds and name not in texts:
-            raise Unreadable(f"{NUMBERS} in it holds an array that is no part of a pack.")
+            raise Unreadable(f"Its {NUMBERS} contains an array that does not belong in a pack.")
         content = _member(archive, file, room)
         room -= len(content)  # the limit holds for all of them together
         arrays[name] = _array(content, name, name in kinds)
@@ -380,27 +387,27 @@ def _array(content: bytes, name: str, weights: bool) -> np.ndarray:
         raise Unreadable(f"The array “{name}” in {NUMBERS} cannot be read.") from error
     if dtype.hasobject:
         raise Unreadable(
-            f"The array “{name}” in {NUMBERS} is a pickle, which could run programs, and is not "
-            "read."
+            f"The array “{name}” in {NUMBERS} is a pickle. Pickles can run programs, so it is "
+            "not read."
         )
     expected = dtype == np.float32 if weights else dtype.kind == "U" and dtype.isnative
     if not expected or fortran or len(shape) != (4 if weights else 1):
         raise Unreadable(
             f"The array “{name}” in {NUMBERS} should be "
             + ("float32 with four axes" if weights else "a list of tokens")
-            + f", and is {dtype} with {len(shape)}."
+            + f", but is {dtype} with {len(shape)}."
         )
     needed = dtype.itemsize * math.prod(shape)
     if needed < 1 or needed != len(content) - file.tell():
-        raise Unreadable(f"The array “{name}” in {NUMBERS} does not hold what its header says.")
+        raise Unreadable(f"The array “{name}” in {NUMBERS} does not match its header.")
     array = np.frombuffer(content, dtype, offset=file.tell()).reshape(shape)
     if not weights:
         codes = array.view(np.uint32)
         if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes <= 0xDFFF))).any():
-            raise Unreadable(f"The array “{name}” in {NUMBERS} holds what is not text.")
+            raise Unreadable(f"The array “{name}” in {NUMBERS} contains something other than text.")
         return array
     if np.isnan(array).any():
-        raise Unreadable(f"The weights “{name}” in {NUMBERS} hold NaN: they are not numbers.")
+        raise Unreadable(f"The weights “{name}” in {NUMBERS} contain NaN.")
     if array.min() < 0 or array.max() > 1 + IDENTICAL * 10:
         raise Unreadable(f"The weights “{name}” in {NUMBERS} are not between 0 and 1.")
     return array
@@ -408,19 +415,19 @@ def _array(content: bytes, name: str, weights: bool) -> np.ndarray:
 
 def _check_shapes(arrays: dict, tokens: dict, kinds: Mapping, head: tuple | None) -> None:
     if not arrays:
-        raise Unreadable(f"{NUMBERS} in it holds no weights.")
+        raise Unreadable(f"Its {NUMBERS} contains no weights.")
     for kind, weights in arrays.items():
         names = kinds[kind]
         if not all(name in tokens for name in names):
-            raise Unreadable(f"{NUMBERS} in it holds weights without their tokens.")
+            raise Unreadable(f"Its {NUMBERS} has weights without their tokens.")
         expected = tuple(len(tokens[name]) for name in names)
         if weights.shape[2:] != expected:
             raise Unreadable(
-                f"The weights “{kind}” in {NUMBERS} are {weights.shape[2]} × {weights.shape[3]}; "
-                f"there are {expected[0]} × {expected[1]} tokens."
+                f"The weights “{kind}” in {NUMBERS} are {weights.shape[2]} × "
+                f"{weights.shape[3]}, but there are {expected[0]} × {expected[1]} tokens."
             )
     if head and (list(arrays) != [head[0]] or arrays[head[0]].shape[:2] != (1, 1)):
-        raise Unreadable(f"{NUMBERS} in it is not of the head that {RECORD} names.")
+        raise Unreadable(f"Its {NUMBERS} does not belong to the head that {RECORD} names.")
 
 
 def _quoted(text: str) -> str:
@@ -449,9 +456,9 @@ def compare(bundle: Bundle, trace: Trace, model: Model) -> Agreement:
     same = model.sha256 == bundle.model.sha256
     if not same:
         explanation.append(
-            f"The model is another one: the SHA-256 of {bundle.model.of[:40]} begins with "
-            f"{bundle.model.sha256[:12]} in the pack, that of {model.of} with {model.sha256[:12]} "
-            "here."
+            f"This is a different model: the SHA-256 of {bundle.model.of[:40]} starts with "
+            f"{bundle.model.sha256[:12]} in the pack, that of {model.of} with "
+            f"{model.sha256[:12]} here."
         )
     if message := _other_tokens(bundle, trace):
         return Agreement("different", [*explanation, message])
@@ -470,7 +477,7 @@ def compare(bundle: Bundle, trace: Trace, model: Model) -> Agreement:
         pairs[kind] = np.abs(ours - theirs).max(axis=(2, 3))
     if missing := [] if bundle.head else [kind for kind in trace.attention if kind not in pairs]:
         names = " and ".join(trace.kinds[kind][0].title for kind in missing)
-        message = f"The pack has no weights of {names}."
+        message = f"The pack has no weights for {names}."
         return Agreement("different", [*explanation, message])
     kind = max(pairs, key=lambda kind: pairs[kind].max())
     largest = float(pairs[kind].max())
@@ -483,18 +490,18 @@ def compare(bundle: Bundle, trace: Trace, model: Model) -> Agreement:
         verdict = "identical"
         message = f"All {count:,} weights agree {f'to {largest:.0e}' if largest else 'exactly'}."
     elif largest <= OTHER_HARDWARE:
-        verdict = "same model, other hardware"
-        message = f"The {count:,} weights agree to {largest:.0e}, as rounding does ({where})."
+        verdict = "same model, different hardware"
+        message = f"The {count:,} weights agree to {largest:.0e}, within rounding ({where})."
     else:
         verdict = "different"
         heads = sum(int((far > OTHER_HARDWARE).sum()) for far in pairs.values())
         total = sum(far.size for far in pairs.values())
         message = (
-            f"{heads} of {total} heads differ by more than {OTHER_HARDWARE:g}, most of all "
-            f"{where}: a weight there differs by {largest:.2g}."
+            f"{heads} of {total} heads differ by more than {OTHER_HARDWARE:g}. The largest "
+            f"difference of a weight is {largest:.2g}, in {where}."
         )
     if not same and verdict != "different":
-        message += " Yet the numbers of this text agree."
+        message += " Still, the numbers for this text agree."
     if verdict != "identical" and (others := _other_versions(bundle)):
         message += f" {others}"
     return Agreement(verdict, [*explanation, message], largest)
@@ -513,7 +520,7 @@ def _other_tokens(bundle: Bundle, trace: Trace) -> str:
         )
         shown = [_quoted(side[at]) if at < len(side) else "nothing" for side in (there, here)]
         return (
-            f"The {name} is read as other tokens: at position {at + 1} stands {shown[0]} in the "
+            f"The {name} is split into other tokens: position {at + 1} is {shown[0]} in the "
             f"pack and {shown[1]} here."
         )
     return ""
@@ -522,8 +529,8 @@ def _other_tokens(bundle: Bundle, trace: Trace) -> str:
 def _other_versions(bundle: Bundle) -> str:
     here = versions()
     others = [
-        f"{name} {bundle.versions[name][:20]} there, {number} here"
+        f"{name} {bundle.versions[name][:20]} in the pack, {number} here"
         for name, number in here.items()
         if name in bundle.versions and bundle.versions[name] != number
     ]
-    return f"Versions differ: {'; '.join(others)}." if others else ""
+    return f"Different versions: {'; '.join(others)}." if others else ""

@@ -28,7 +28,7 @@ LEAST_TILE, LARGEST_TILE, TILE_GAP = 56, 170, 6  # smaller tiles are stacked ins
 MOST_CELLS = 128  # cells along a side of a tile; more would not be visible
 TILES_LEFT = 3 * FONT  # room for the names of layers
 LONGEST_LABEL, MOST_LINES = 32, 4  # characters; lines of a text below the grid
-HATCHED = "Hatched: masked, may not attend there."
+HATCHED = "Hatched: masked."
 FAMILY = "DejaVu Sans"  # the font that comes with Matplotlib
 WRITTEN = {  # text stays text, and the same view gives the same bytes
     # font families, resolved where the SVG is opened

@@ -19,7 +19,7 @@ from headlight.app.wording import part_names
 LEGENDS = {
     "linear": "weight",
     "square root": "√weight",
-    "per row": "÷ row’s largest",
+    "per row": "÷ row’s maximum",
 }
 
 
@@ -64,8 +64,12 @@ def grid(view: View, ending: str) -> bytes:
         texts |= {query.capitalize(): picture.query, key.capitalize(): picture.key}
         every = [-(-size // figures.MOST_CELLS) or 1 for size in picture.weights.shape[2:]]
         if max(every) > 1:
-            notes = [*notes, f"Of this long text a cell stands for up to {every[0]} × {every[1]} "
-                    "weights and shows the largest."]  # fmt: skip
+            notes = [
+                *notes,
+                "This text is long: each cell covers up to "
+                f"{every[0]} × {every[1]} weights and shows the "
+                "largest.",
+            ]
         order = view.look.order.get(kind)
         tiles = order["tiles"] if order else range(weights.shape[0] * weights.shape[1])
         parts.append(

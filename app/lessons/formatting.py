@@ -11,7 +11,7 @@ def percent(share: float) -> str:
         return "less than 1%"
     if 0.995 < share < 1 - 1e-6:
         return "more than 99%"
-    return formats.percent(share).replace("\u202f", "")
+    return formats.percent(share)
 
 
 def fine_percent(share: float) -> str:

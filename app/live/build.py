@@ -107,26 +107,33 @@ def check(folder: Path, most: float = MOST) -> None:
     known = ", ".join(PRESETS)
     if not is_ours(folder):
         family = contents_of(folder).family.preset
-        raise CannotHold(f"{folder.name} is a model of the family {family}; a page can only "
-                         f"compute {known}.")  # fmt: skip
+        raise CannotHold(
+            f"{folder.name} belongs to the family {family}. A live page can only compute {known}."
+        )
     config = config_of(folder)
     if config["preset"] not in PRESETS:
-        raise CannotHold(f"{folder.name} is built as {config['preset']}; a page can only compute "
-                         f"{known}.")  # fmt: skip
+        raise CannotHold(
+            f"{folder.name} is built as {config['preset']}. A live page can only compute {known}."
+        )
     if config["card"].get("pruned"):
-        raise CannotHold(f"{folder.name} has pruned heads; a page cannot compute those.")
+        raise CannotHold(f"{folder.name} has pruned heads, which a live page cannot compute.")
     size = (folder / "model.safetensors").stat().st_size / MEGABYTE
     if size > most:
-        raise CannotHold(f"The weights of {folder.name} take {size:.1f} MB; a page holds at most "
-                         f"{most:g} MB (--most).")  # fmt: skip
+        raise CannotHold(
+            f"The weights of {folder.name} take {size:.1f} MB. A "
+            f"live page holds at most {most:g} MB; --most raises "
+            "that."
+        )
     try:
         with safe_open(folder / "model.safetensors", "pt") as file:
             types = {file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise CannotHold(f"The weights of {folder.name} cannot be read: {error}.") from error
     if types != {"F16"}:
-        raise CannotHold(f"{folder.name} is stored as {', '.join(sorted(types))}; a page holds "
-                         "weights in half precision (F16).")  # fmt: skip
+        raise CannotHold(
+            f"{folder.name} is stored as {', '.join(sorted(types))}. "
+            "A live page holds weights in half precision (F16)."
+        )
 
 
 def _alignment(checkpoint: Checkpoint) -> dict | None:

@@ -23,8 +23,8 @@ def multiplied_out(score: float, shift: float, total: float) -> str:
                 break
         if agrees:
             break
-    less = f", minus the row's largest, {before[1]}: {exponent}" if shift else ""
-    return f"{before[0]}{less}; e^{exponent} = {power}, of {of}"
+    less = f", minus the row's maximum {before[1]}, is {exponent}" if shift else ""
+    return f"{before[0]}{less}; e^{exponent} = {power}, divided by {of}"
 
 
 def sum_of_products(terms: Sequence[Sequence[float]]) -> float:

@@ -71,17 +71,20 @@ class Lesson:
     def _input(self, name: str) -> LessonStep:
         steps, row = self.steps, self.row
         pictures = [self._of_query("x, for the queries", steps.residual)]
-        hand = f"**{self.token}** enters as {steps.residual.shape[1]} numbers, the first of them "
+        hand = f"**{self.token}** enters as {steps.residual.shape[1]} numbers. The first is "
         explanation = (
-            f"The output of layer {self.site.layer} enters layer {self.site.layer + 1}."
+            f"Layer {self.site.layer + 1} receives the output of layer {self.site.layer}."
             if self._is_first and self.site.layer
-            else "What comes out of the attention before it in this layer."
+            else "The previous sublayer's output."
         )
         stack = stack_of(self.model, self.query_side)
         formula, code = r"x", self._code((type(stack).forward, "x = layer("))
         if steps.token is not None and steps.table is None:
             formula = r"x = \mathrm{word}"
-            explanation = "Layer 1 reads the words alone: positions come in with queries and keys."
+            explanation = (
+                "Layer 1 reads only the word embeddings. Positions enter later, with queries "
+                "and keys."
+            )
             hand += f"**{steps.residual[row, 0]:.2f}**."
             embedding = embedding_of(self.model, self.query_side)
             code = self._code((type(embedding).forward, "self.token("))
@@ -92,25 +95,29 @@ class Lesson:
                 *pictures,
             ]
             formula = r"x = \mathrm{word} + \mathrm{position}"
-            explanation = "Layer 1 reads the words: to each vector its position's is added."
+            explanation = (
+                "Layer 1 reads the words: each vector is added to the vector of its position."
+            )
             embedding = embedding_of(self.model, self.query_side)
             code = self._code((type(embedding).forward, "self.position("))
             parts = [steps.token[row, 0], steps.table[row, 0]]
             texts, total = by_hand(sum, [parts])
             hand += f"{texts[0]} + {texts[1]} = **{total}**."
             if not math.isclose(sum(parts), steps.residual[row, 0], abs_tol=1e-4):
-                explanation += " More is added, and the sum is normed, before it enters."
-                hand += f" Normed with what else is added: **{steps.residual[row, 0]:.2f}**."
+                explanation += " Other embeddings are added too, and the sum is normalised."
+                hand += f" With the rest added and normalised: **{steps.residual[row, 0]:.2f}**."
         else:
             hand += f"**{steps.residual[row, 0]:.2f}**."
         if self.query_side != self.key_side:
             read = f"the {self.key_side.stack}'s output"
             pictures.append(self._of_key(f"{read}, for the keys", steps.key_input))
-            explanation += f" Queries come from it, keys and values from {read} in every layer."
+            explanation += (
+                f" Queries come from it; keys and values come from {read} in every layer."
+            )
         if steps.pre_norm:
-            pictures.append(self._of_query("norm(x), which attention reads", steps.query_input))
+            pictures.append(self._of_query("norm(x), read by attention", steps.query_input))
             formula += r",\quad \mathrm{norm}(x)"
-            explanation += " This layer norms it before attention reads it (pre-norm)."
+            explanation += " This layer normalises it before attention reads it (pre-norm)."
         return LessonStep(
             name, formula, explanation, self._shape("x", "query", "d_model"), pictures, code, hand
         )
@@ -127,28 +134,28 @@ class Lesson:
         more = ""
         if self.site.n_key_heads < self.site.n_heads:
             more += (
-                f" {self.site.n_heads} heads of queries share {self.site.n_key_heads} of keys and "
-                f"values: this one reads the keys of head {steps.key_head + 1} of these."
+                f" {self.site.n_heads} query heads share {self.site.n_key_heads} key and value "
+                f"heads; this one reads the keys of head {steps.key_head + 1}."
             )
         if steps.q_projected is not None:
-            more += " Queries and keys are normed, each by itself."
+            more += " Queries and keys are normalised, each separately."
         pictures = [self._of_query("q", steps.q), self._of_key("k", steps.k)]
         if steps.q_rotated is not None:
             more += (
-                " Then queries and keys are turned, two numbers at a time, by an angle that grows "
-                "with their position (rotary positions): so their product depends on how far "
-                "apart they stand."
+                " Then queries and keys are rotated, two numbers at a time, by an angle that "
+                "grows with their position (rotary positions). Their dot product therefore "
+                "depends on how far apart they are."
             )
             pictures += [
-                self._of_query("q, turned", steps.q_rotated),
-                self._of_key("k, turned", steps.k_rotated),
+                self._of_query("q, rotated", steps.q_rotated),
+                self._of_key("k, rotated", steps.k_rotated),
             ]
         return LessonStep(
             name,
             formula,
-            "Three matrices make of each vector a query (q), a key (k) and a value (v). "
-            f"Queries come from the {self.query_title}, keys and values from "
-            f"the {self.key_title}.{more}",
+            "Three matrices turn each vector into a query (q), a key (k) and a value (v). "
+            f"Queries come from the {self.query_title}, keys and values from the "
+            f"{self.key_title}.{more}",
             self._shape("q", "query", "d_head") + self._shape("; k and v", "key", "d_head"),
             [*pictures, self._of_key("v", steps.v)],
             self._code(
@@ -171,7 +178,7 @@ class Lesson:
         return LessonStep(
             name,
             r"s = q\,k^{\mathsf T}",
-            "How well does a query match a key? Their dot product says.",
+            "How well does a query match a key? Their dot product is the score.",
             self._shape("s", "query", "key"),
             [self._weights_like("q·kᵀ", steps.scores)],
             self._code(
@@ -185,18 +192,19 @@ class Lesson:
         steps = self.steps
         before = steps.scores[self.row, self.column]
         if "scaling" in self.ablated:
-            hand = f"{self.pair}: {before:.2f}, and stays so: scaling is left out."
+            hand = f"{self.pair}: {before:.2f}, unchanged, because scaling is left out."
         else:
             root = math.sqrt(self.width)
             texts, result = by_hand(lambda s: s[0] / root, [[before]])
             hand = f"{self.pair}: {texts[0]} ÷ √{self.width} = **{result}**."
         explanation = (
-            "Sums of many products are large, and softmax of large numbers puts all weight on one "
-            "key. Dividing by the root of their number keeps them in size."
+            "A sum of many products can be large, and softmax of large numbers puts nearly all "
+            "weight on one key. Dividing by the root of their number keeps scores in a usable "
+            "range."
         )
         if isinstance(self.attention.scores, FourthRootScores):
             explanation += (
-                " This model divides q and k each by the fourth root, which comes to the same."
+                " This model divides q and k each by the fourth root, with the same result."
             )
         spread = f"{np.std(steps.scores):.2f} before, {np.std(steps.scaled):.2f} after"
         return LessonStep(
@@ -215,16 +223,16 @@ class Lesson:
         may = "may" if steps.mask[self.row, self.column] else "may not"
         hidden = int((~steps.mask).sum())
         visible = np.flatnonzero(steps.mask[self.row])
-        only = " The only key it may attend to gets all its weight." if len(visible) == 1 else ""
+        only = " The only key it may attend to gets all the weight." if len(visible) == 1 else ""
         return LessonStep(
             name,
             r"s'_{ij} = -\infty \;\text{ where } i \text{ may not attend to } j",
-            f"Pairs that may not attend to each other: {hidden} of {steps.mask.size}, hatched.",
+            f"{hidden} of {steps.mask.size} query–key pairs are masked (hatched).",
             self._shape("mask", "query", "key"),
             [self._weights_like("masked scores", masked)],
             self._code((type(self.attention.softmax).forward, "mask")),
-            f"{self.pair}: the query **{may}** attend to this key; of {steps.mask.shape[1]} keys "
-            f"it may attend to {len(visible)}.{only}",
+            f"{self.pair}: the query **{may}** attend to this key. It may attend to "
+            f"{len(visible)} of {steps.mask.shape[1]} keys.{only}",
         )
 
     def _softmax(self, name: str) -> LessonStep:
@@ -232,7 +240,7 @@ class Lesson:
         return LessonStep(
             name,
             r"w_{ij} = \frac{e^{s'_{ij}}}{\sum_j e^{s'_{ij}}}",
-            "Each row becomes shares of 1: e to the score, of the sum of all in the row.",
+            "Exponentiate each score and divide by the row's sum: each row then adds up to 1.",
             self._shape("w", "query", "key"),
             [
                 self._weights_like(
@@ -256,7 +264,7 @@ class Lesson:
         return LessonStep(
             name,
             r"h = w\,v",
-            "Each query takes from every key its value, as much as its weight says.",
+            "Each query adds up the values of all keys, each multiplied by its weight.",
             self._shape("h", "query", "d_head"),
             [self._of_key("v", steps.v), self._of_query("h = w·v", steps.head_output)],
             self._code((type(self.attention).forward, "@ v")),
@@ -273,27 +281,32 @@ class Lesson:
                 band=head,
             )
         ]
-        explanation = f"{self.heads} heads of {self.width} numbers stand side by side."
+        explanation = (
+            f"The outputs of {self.heads} heads, {self.width} numbers each, are placed side by "
+            "side."
+        )
         if steps.matrix is None:
             explanation += (
-                " Each head has matrices of its own here, so there is no single one to cut."
+                " Here each head has its own matrices, so there is no single one to slice."
             )
         else:
             far = float(np.abs(steps.concatenated - steps.one_by_one).max())
             verdict = (
-                "the same" if far <= 1e-6 * max(1, np.abs(steps.concatenated).max()) else "NOT"
+                "the same"
+                if far <= 1e-6 * max(1, np.abs(steps.concatenated).max())
+                else "a different result"
             )
             explanation += (
-                " One matrix holds the projections of all heads, a slice for each. Each head "
-                f"computed by itself, with its slice alone, gives {verdict}: largest difference "
-                f"**{far:.0e}**."
+                " One matrix holds the projections of all heads, one slice per head. Each head "
+                f"computed alone, from its slice, gives {verdict} (largest difference "
+                f"**{far:.0e}**)."
             )
             pictures.append(
                 Matrix(
-                    "Wq, the query projection: a slice a head",
+                    "Wq, the query projection: one slice per head",
                     steps.matrix,
-                    "number of q",
-                    "number of x",
+                    "index in q",
+                    "index in x",
                     bands=self.heads,
                     band=head,
                     across=False,
@@ -308,7 +321,7 @@ class Lesson:
             self._code(
                 (type(self.attention).split, "return"), (type(self.attention).forward, "flatten(")
             ),
-            f"Head {head + 1}'s numbers are numbers {first + 1} to {first + self.width} of "
+            f"Head {head + 1} supplies numbers {first + 1} to {first + self.width} of "
             f"**{self.token}**; the first is **{steps.concatenated[self.row, first]:.2f}**.",
         )
 
@@ -317,7 +330,7 @@ class Lesson:
         return LessonStep(
             name,
             rf"o = {self._all_heads()}\, W^O + b^O",
-            "A last matrix mixes what the heads found, and makes it as wide as x again.",
+            "A last matrix mixes the heads' outputs and makes the result as wide as x again.",
             self._shape("o", "query", "d_model"),
             [self._of_query("o", steps.output)],
             self._code((type(self.attention).forward, "self.output(")),
@@ -331,26 +344,27 @@ class Lesson:
         if "residual" in self.ablated:
             formula, explanation = (
                 r"o",
-                "What was there before is left out: only what the heads found.",
+                "x is left out: only the heads' output remains.",
             )
             hand = f"First number of **{self.token}**: **{steps.added[row, 0]:.2f}**, from o alone."
         else:
             formula = r"x + o"
-            explanation = "What the heads found is added to what was there, so nothing is lost."
+            explanation = "The heads' output is added to x, so nothing is lost."
             texts, total = by_hand(sum, [[steps.residual[row, 0], steps.output[row, 0]]])
             hand = f"First number of **{self.token}**: {texts[0]} + {texts[1]} = **{total}**."
         if steps.pre_norm:
-            explanation += " The norm stands before the next sublayer here (pre-norm)."
+            explanation += " Here the norm comes before the next sublayer (pre-norm)."
         else:
             formula = rf"\mathrm{{norm}}({formula})"
             pictures.append(self._of_query("norm", steps.after))
             explanation += (
-                " Then each vector is brought to mean 0 and spread 1, scaled and shifted."
+                " Then each vector is normalised to mean 0 and standard deviation 1, "
+                "scaled and shifted."
             )
             mean, spread = steps.added[row].mean(), steps.added[row].std()
             hand += (
-                f" Mean {mean:.2f} and spread {spread:.2f} of its numbers; normed: "
-                f"**{steps.after[row, 0]:.2f}**."
+                f" Its numbers have mean {mean:.2f} and standard deviation {spread:.2f}; "
+                f"normalised: **{steps.after[row, 0]:.2f}**."
             )
         return LessonStep(
             name,
@@ -366,39 +380,39 @@ class Lesson:
         steps, row = self.steps, self.row
         hidden = steps.hidden[row]
         feeds_next = self.block.next_norm is sublayers_of(self.layer)[-1][2]
-        between = "" if feeds_next else " Between lies another attention."
+        between = "" if feeds_next else " Another attention sublayer comes in between."
         activation = type(getattr(self.layer.feed_forward, "activation", nn.ReLU())).__name__
         formula, title = r"\max(0,\, x W_1 + b_1)\, W_2 + b_2", "hidden, after the ReLU"
-        does, gate = "cut at 0", []
+        does, gate = "set negative numbers to 0", []
         passed = (
-            f"of {len(hidden)} hidden numbers **{int((hidden > 0).sum())}** are above 0 and pass"
+            f"**{int((hidden > 0).sum())}** of {len(hidden)} hidden numbers are above 0 and pass"
         )
         if steps.gate is not None:
             formula = rf"(\mathrm{{{activation}}}(x W_g) \odot x W_1)\, W_2"
-            does, title = "each number times its gate", "hidden, gated"
+            does, title = "multiply each number by its gate", "hidden, gated"
             gate = [self._of_query(f"gate, after the {activation}", steps.gate)]
         elif activation != nn.ReLU.__name__:
             formula = rf"\mathrm{{{activation}}}(x W_1 + b_1)\, W_2 + b_2"
-            does, title = "what is below 0 made small", f"hidden, after the {activation}"
+            does, title = "shrink negative numbers", f"hidden, after the {activation}"
         if activation != nn.ReLU.__name__:
             passed = f"the largest of {len(hidden)} hidden numbers is **{hidden.max():.2f}**"
         return LessonStep(
             name,
             formula,
-            f"Each token by itself: widened, {does}, and brought back to the width of x; added, "
-            f"and the layer is done.{between}",
+            f"Each token separately: widen, {does}, and project back to the width of x. The "
+            f"result is added to x.{between}",
             self._shape("hidden", "query", "d_ff"),
             [
                 *gate,
                 self._of_query(title, steps.hidden),
                 self._of_query("feed-forward", steps.forward),
-                self._of_query("output of the layer", steps.layer_output),
+                self._of_query("layer output", steps.layer_output),
             ],
             self._code(
                 (type(self.layer.feed_forward).forward, "return"),
                 (type(self.layer).forward, "self.feed_forward("),
             ),
-            f"**{self.token}**: {passed}; its first number leaves the layer as "
+            f"**{self.token}**: {passed}; the first number of the layer's output is "
             f"**{steps.layer_output[row, 0]:.2f}**.",
         )
 
@@ -496,5 +510,6 @@ class Lesson:
         total = float(np.exp(scaled[allowed] - shift).sum())
         quotient = multiplied_out(float(scaled[self.column]), shift, total)
         return (
-            f"{self.pair}: {quotient} in the row: **{steps.weights[self.row, self.column]:.1%}**."
+            f"{self.pair}: {quotient}, the row's sum: "
+            f"**{steps.weights[self.row, self.column]:.1%}**."
         )

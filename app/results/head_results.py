@@ -80,9 +80,13 @@ def survey_of(view: ModelView) -> tuple[Survey | None, str, bool]:
     whether that is a file's fault."""
     folder = catalog.folders().get(view.name)
     if folder is None:
-        return None, "Its weights are random: there is no survey of what it would learn.", False
+        return None, "Its weights are random, so there is no survey.", False
     if view.step != FINAL:
-        return None, f"A survey is of the final weights, not of training step {view.step}.", False
+        return (
+            None,
+            f"A survey uses the final weights, not those of training step {view.step}.",
+            False,
+        )
     try:
         changed = (folder / FILE).stat().st_mtime_ns
     except OSError:  # missing or unreadable: `_survey` gives the reason
@@ -97,22 +101,26 @@ def _survey(_view: ModelView, name: str, folder, changed: int) -> tuple[Survey |
     try:
         survey = Survey.load(folder)
     except CannotLoad as error:
-        return None, f"{formats.escaped(str(error))} {again} makes another one.", True
+        return None, f"{formats.escaped(str(error))} {again} makes a new one.", True
     except Exception as error:  # the file may hold anything
         why = formats.escaped(" ".join(str(error).split())[:300] or type(error).__name__)
         where = formats.escaped(str(folder / FILE))
-        return None, f"{where} cannot be read: {why}. {again} makes another one.", True
+        return None, f"{where} cannot be read: {why}. {again} makes a new one.", True
     if survey is None:
-        return None, (
-            f"There is no survey of this model yet. {again} makes one over the validation data "
-            "of its task, or with `--file sentences.tsv` over your own: a line holds a source, "
-            "or source and target with a tab between."
-        ), False  # fmt: skip
+        return (
+            None,
+            (
+                f"This model has no survey yet. {again} makes one from the validation data of its "
+                "task, or with `--file sentences.tsv` from your own. Each line is a source, or "
+                "source and target with a tab in between."
+            ),
+            False,
+        )
     same = survey.card["parameters"] == parameters_sha256(_view.model)
     if same and survey.covers(_view.model.sites()):
         return survey, "", False
     of = "other heads" if same else "other weights"
-    return None, f"The survey in the folder of this model is of {of}. {again} anew.", True
+    return None, f"The survey in this model's folder was made with {of}. Run {again} again.", True
 
 
 def surveyed_of(view: ModelView, run: Run, survey: Survey) -> dict[str, head_metrics.Measured]:

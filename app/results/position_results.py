@@ -42,7 +42,7 @@ def effect_of(view: ModelView, run: Run, kind: str, shift: int) -> positions.Pos
     shift, before = shift if kind == "shifted" else 0, whole_trace_of(view, run)
 
     def make():
-        with reporting("Running the model under other positions"):
+        with reporting("Running the model with other positions"):
             return positions.effect(view.model, before, kind, shift)
 
     return memoize_pass(
@@ -76,7 +76,7 @@ def reordered_of(
     order = positions.swap(len(run.texts[0].ids), first, second)
 
     def make():
-        with reporting("Running the model on both orders"):
+        with reporting("Running the model on both word orders"):
             return positions.reordered(view.model, run, order, kind)
 
     return memoize_pass(

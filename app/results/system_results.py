@@ -17,7 +17,7 @@ from headlight.model.probing.run import Run
 from headlight.model.probing.trace import ids_of, read_of
 
 
-@st.cache_resource(max_entries=2, show_spinner="Building one model of every system …")
+@st.cache_resource(max_entries=2, show_spinner="Building one model of each system …")
 def _members(vocab_size: int, max_length: int) -> dict[str, torch.nn.Module]:
     with GENERATOR:
         return family.members(vocab_size, max_length)

@@ -12,7 +12,7 @@ from headlight.model.analysis.decomposition import Decomposition, decomposition
 from headlight.model.probing.run import FINAL, Run
 from headlight.model.probing.sweeps import Score
 
-REMOVALS = "Without one source token at a time"
+REMOVALS = "Removing one source token at a time"
 
 
 def word_weights_of(view: ModelView, run: Run) -> WordWeights:

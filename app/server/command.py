@@ -72,11 +72,16 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=headlight.__version__)
     parser.add_argument("--port", type=int, default=8501)
-    parser.add_argument("--models", metavar="DIR", help="a folder of models to offer as well")
-    parser.add_argument("--lessons", metavar="FOLDER", help="a folder of your own lessons")
+    parser.add_argument("--models", metavar="DIR", help="a folder with your own models")
+    parser.add_argument("--lessons", metavar="FOLDER", help="a folder with your own lessons")
     parser.add_argument("--serve", action="store_true", help="for a class: open to the network")
-    parser.add_argument("--replicas", type=int, default=1, metavar="N",
-                        help="with --serve: processes; more than one need nginx")  # fmt: skip
+    parser.add_argument(
+        "--replicas",
+        type=int,
+        default=1,
+        metavar="N",
+        help="with --serve: number of processes; more than one needs nginx",
+    )
     return parser.parse_args(arguments)
 
 

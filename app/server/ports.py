@@ -27,7 +27,7 @@ def problem(port: int) -> str:
     others = (other for other in range(port + 1, min(port + TRIED, 2**16)) if is_free(other))
     other = next(others, None)
     hint = f"; {other} is free." if other else "."
-    return f"Port {port} cannot be used: another program listens there{hint}"
+    return f"Port {port} is used by another program{hint}"
 
 
 def check(port: int) -> None:

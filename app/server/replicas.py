@@ -167,7 +167,7 @@ class Service:
             self.start()
         while not all(replica.is_ready for replica in self.replicas):
             if not all(replica.is_alive for replica in self.replicas):
-                raise CannotServe("The app ended while it was starting; why stands above.")
+                raise CannotServe("The app stopped while starting. The reason is above.")
             time.sleep(LOOK)
         self.look()
 
@@ -179,7 +179,7 @@ class Service:
     def look(self) -> None:
         """Replace dead processes, and update nginx."""
         for replica in [replica for replica in self.replicas if not replica.is_alive]:
-            print(f"{replica.name} ended ({replica.process.returncode}).", flush=True)
+            print(f"{replica.name} stopped (exit code {replica.process.returncode}).", flush=True)
             replica.process.end_group()
             self.replicas.remove(replica)
             if not replica.is_ready:

@@ -12,8 +12,8 @@ from streamlit import config, runtime
 
 from headlight.app.server.limits import LARGEST_UPLOAD, TOO_LARGE
 
-REFUSED = "A page of another site may not speak to this server."
-FULL = "Too much is being uploaded to this server at once. Please try again in a few minutes."
+REFUSED = "Pages of other sites may not use this server."
+FULL = "Too much is being uploaded at once. Please try again in a few minutes."
 MOST_UPLOADED = 2**29  # bytes over all sessions; five files of the largest size
 # Streamlit's own addresses: one runs the whole script for every caller, the other counts sessions.
 # Closed to all, because behind a proxy everybody seems to be on this machine.

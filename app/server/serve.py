@@ -19,8 +19,8 @@ def _check(port: int, replicas: int) -> None:
     """Raises CannotServe."""
     if replicas > 1 and shutil.which("nginx") is None:
         raise CannotServe(
-            "Several processes stand behind nginx, which is not here. Please run: "
-            "apt-get install nginx"
+            "Several processes need nginx, which is not installed. Please run: apt-get install "
+            "nginx"
         )
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -28,21 +28,23 @@ def _check(port: int, replicas: int) -> None:
             probe.bind((EVERYWHERE, port))
         except OSError as error:
             raise CannotServe(
-                f"Port {port} cannot be used ({error.strerror}). Please choose another one."
+                f"Port {port} cannot be used ({error.strerror}). Choose another one."
             ) from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="headlight --serve", description=__doc__)
     parser.add_argument("--port", type=int, default=8501)
-    parser.add_argument("--replicas", type=int, default=1, help="processes; more than one: nginx")
+    parser.add_argument(
+        "--replicas", type=int, default=1, help="number of processes; more than one needs nginx"
+    )
     args, others = parser.parse_known_args(arguments)
     if args.replicas < 1:
-        parser.error("--replicas is 1 or more")
+        parser.error("--replicas must be 1 or more")
     # Also when the terminal is closed: nginx would take SIGHUP as a request to reload.
     for name in {"SIGTERM", "SIGHUP"} & set(dir(signal)):
         signal.signal(getattr(signal, name), lambda *_: sys.exit(0))
-    print("Headlight starts …", flush=True)
+    print("Headlight is starting …", flush=True)
     try:
         _check(args.port, args.replicas)
         with Service(args.port, args.replicas, others) as service:

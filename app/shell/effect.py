@@ -42,7 +42,7 @@ def _other() -> Parts:
         shown = formats.differences(*texts)
     else:
         shown = [(output_texts.output(view, run, partial(passes.trace_of, view, run))[1], "")]
-    return [("Other run: ", ""), *shown]
+    return [("Comparison: ", ""), *shown]
 
 
 def _written(view: ModelView, line: str, run: Run) -> str:
@@ -67,7 +67,7 @@ def _effect(plain: Run, run: Run) -> Parts:
         if before == after:
             parts.append(("The translation stays. ", ""))
         else:
-            parts += [*formats.differences(before, after), (" ", "")]
+            parts += [*formats.differences(before, after), (findings.after_text(after), "")]
     seen = consequences.moved_most(view, plain, run)
     if seen is None:
         now, before = (
@@ -91,6 +91,6 @@ def model_output() -> tuple[str, str]:
         holds_target = (
             concerns("hold") and session.values()["hold"] and not session.values()["target"]
         )
-        return f"{title}, final step" if holds_target else title, text
+        return f"{title} (final model)" if holds_target else title, text
     except (messages.NothingToShow, CannotRead, CannotChange):
         return "", ""  # the page says why

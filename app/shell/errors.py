@@ -24,8 +24,8 @@ def memory_errors_as_messages() -> Iterator[None]:
         if not memoize.is_out_of_memory(error):
             raise
         show_message(
-            "This takes more memory than is free on this machine. Take a shorter text or a smaller "
-            "model; what you typed is still there."
+            "This needs more memory than is free. Use a shorter text or a smaller model. Your "
+            "text is still there."
         )
 
 
@@ -44,7 +44,5 @@ def errors_as_messages() -> Iterator[None]:
     except CannotRead as error:
         show_message(f"{error} Your text is still in the box.")
     except CannotChange as error:
-        show_message(f"{error} The line stands under “What if” above.")
-        st.button(
-            "Keep the changes that can be made", on_click=keep_valid_changes, key="keep_readable"
-        )
+        show_message(f"{error} Fix it under “What if”.")
+        st.button("Keep the valid changes", on_click=keep_valid_changes, key="keep_readable")

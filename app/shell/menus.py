@@ -15,7 +15,7 @@ from headlight.app.state import catalog, session, widgets
 from headlight.app.state.pages import EXPORT, PAGES
 from headlight.app.wording import formats
 
-ANY = "Another one, at random"
+ANY = "Random example"
 
 
 def draw_examples() -> None:
@@ -56,7 +56,7 @@ def draw_share() -> None:
         with st.container(key="export_link"):
             st.page_link(
                 PAGES[EXPORT].file,
-                label="Pictures, numbers, a web page, a ZIP that can be checked",
+                label="Pictures, numbers, a web page, or a ZIP that others can check",
                 icon=":material/download:",
             )
         if share.open:
@@ -66,7 +66,7 @@ def draw_share() -> None:
 def _draw_live_page(name: str) -> None:
     """The model as one HTML file, or why it cannot be one."""
     if (folder := catalog.folders().get(name)) is None:
-        st.caption(f"Live page: {formats.escaped(name)} has random weights; choose another.")
+        st.caption(f"Live page: {formats.escaped(name)} has random weights. Choose another model.")
         return
     try:
         build.check(folder)
@@ -92,11 +92,11 @@ def _live_page(folder: Path) -> bytes:
 
 def draw_more() -> None:
     """The device, the address for a class, and what each model is."""
-    look = {"icon": ":material/more_vert:", "help": "Device, all models", "type": "tertiary"}
+    look = {"icon": ":material/more_vert:", "help": "Device for all models", "type": "tertiary"}
     with menu("", "more", **look) as more:
         widgets.draw("device")
         if more.open and (address := lan.class_address()):
-            st.markdown(f"For the class: **{address}**")
+            st.markdown(f"Address for the class: **{address}**")
             st.image(lan.qr_code(address), width=260)
         if more.open:
             for name, card in catalog.cards().items():

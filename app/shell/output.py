@@ -40,7 +40,7 @@ def draw_output() -> None:
                     icon=":material/edit:",
                     on_click=session.choose,
                     kwargs={"target": text},
-                    help="Edit it as the target that the decoder reads.",
+                    help="Edit the text that the decoder reads",
                     key="edit_target",
                 )
             st.button(

@@ -22,7 +22,7 @@ def draw_change(page: Page) -> None:
                 icon=":material/power_settings_new:",
                 on_click=edits.edit,
                 kwargs={"what": "off"} | vars(session.focus()),
-                help="O on the tiles",
+                help="On the small maps: O",
                 key="switch_head",
                 type="tertiary",
             )

@@ -14,7 +14,7 @@ from headlight.app.shell.output import draw_output
 from headlight.app.state import catalog, session, widgets
 from headlight.app.state.options import DIFFERENCE, TO_OTHER
 from headlight.app.state.pages import HOME, Page
-from headlight.app.wording import change_texts
+from headlight.app.wording import change_texts, formats
 from headlight.model.probing.changes import CannotChange
 
 VISIBLE_BADGES = 3  # badges that are shown; further ones go into a popover
@@ -63,7 +63,7 @@ def draw_undo() -> None:
             on_click=edits.undo_or_redo,
             args=(by,),
             disabled=not session.history().can(by),
-            help=f"{what.capitalize()} a change ({key.upper()})",
+            help=f"{what.capitalize()} ({key.upper()})",
             shortcut=key,
             key=what,
         )
@@ -73,7 +73,7 @@ def draw_undo() -> None:
         on_click=session.reset,
         args=("changes",),
         disabled=not session.values()["changes"],
-        help="Take all changes away (X)",
+        help="Clear all changes (X)",
         shortcut="x",
         key="no_changes",
     )
@@ -99,14 +99,14 @@ def _badges_of_changes() -> list[Callable]:
     try:
         changes = selection.changes()
     except CannotChange:
-        return [partial(_badge, "changes", "Changes that cannot be read")]
+        return [partial(_badge, "changes", "Invalid changes")]
     return [
         partial(
             st.button,
-            f"{change} ×",
+            f"{change_texts.chip(change)} ×",
             on_click=edits.set_changes,
             args=([other for other in changes if other != change],),
-            help="Take this change away",
+            help=f"{formats.escaped(str(change))}: remove this change",
             key=f"change_{number}",
             type="primary",
             wrap=False,
@@ -118,9 +118,9 @@ def _badges_of_changes() -> list[Callable]:
 def _badge(key: str, label: str) -> None:
     chosen = session.values()
     if key == "pad_to" and (longest := selection.unpadded(chosen["pad_to"])):
-        label = f"{label}: nothing to pad, the text has {longest} tokens"
+        label = f"{label}: nothing to pad; the text has {longest} tokens"
     score = catalog.steps(chosen["model"]).get(chosen["step"], "") if key == "step" else ""
-    undone = "The model writes the target" if key == "target" else "As the model was trained"
+    undone = "Back to automatic translation" if key == "target" else "Back to the trained setting"
     st.button(
         f"{label} ×",
         on_click=session.reset,

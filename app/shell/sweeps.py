@@ -23,7 +23,7 @@ from headlight.model.probing.sweeps import Score, Sweep
 from headlight.model.probing.trace import CannotRead, Pass
 
 REMOVED = {"heads": "head", "sublayers": "sublayer", "tokens": "token"}  # sweep → what it removes
-WHOLE, FIRST = "All tokens", "The first row"
+WHOLE, FIRST = "All tokens", "First row"
 HIDDEN = "hidden"  # label of the single row of hidden tokens
 PAUSE = 0.05  # seconds between two passes of a sweep, so that clicks are handled
 
@@ -74,7 +74,8 @@ def _token(view: ModelView, text: str) -> int | None:
             return encoding.ids[0]
     tokens = " ".join(f"“{token}”" for token in encodings[-1].tokens)
     raise CannotRead(
-        f"“{text}” is {len(encodings[-1].ids)} tokens to this model, {tokens}; take one."
+        f"“{text}” is {len(encodings[-1].ids)} tokens for this model ({tokens}). Type a single "
+        "token."
     )
 
 

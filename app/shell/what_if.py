@@ -56,7 +56,7 @@ def draw_minimal_pairs() -> None:
             "Minimal pairs",
             [" / ".join(pair) for pair in known],
             index=None,
-            placeholder="Take a minimal pair",
+            placeholder="Choose a minimal pair",
             key="minimal_pair",
             on_change=_take_pair,
             label_visibility="collapsed",

@@ -273,14 +273,14 @@ def _shared(name: str, step: str, device: str) -> ModelView:
     a view. Raises UnreadableModel."""
 
     def make() -> ModelView:
-        with st.spinner("Reading the model …"), _progress(name) as progress:
+        with st.spinner("Loading the model …"), _progress(name) as progress:
             return _read(name, step, device, progress)
 
     try:
         return _models().get((name, step, device), make, lambda model: model.nbytes)
     except Exception as error:  # see above
         why = f"{type(error).__name__}: {_text(' '.join(str(error).split()))}"
-        raise UnreadableModel(f"The model “{name}” cannot be read ({why}).") from error
+        raise UnreadableModel(f"The model “{name}” cannot be loaded ({why}).") from error
 
 
 @contextmanager
@@ -293,7 +293,7 @@ def _progress(name: str) -> Iterator[Progress]:
         percent = 100 * count // total
         if total >= LARGE and percent > told:
             told, bar = percent, bar or st.empty()
-            millions = f"{count / 1e6:,.0f} of {total / 1e6:,.0f} million numbers"
+            millions = f"{count / 1e6:,.0f} of {total / 1e6:,.0f} million parameters"
             bar.progress(percent, f"Reading {escaped(name)}: {millions}")
 
     yield progress
@@ -373,9 +373,9 @@ def sha256(view: ModelView) -> tuple[str, str]:
     except (OSError, ValueError):
         pass  # files that are missing or broken have changed, too
     raise UnreadableModel(
-        f"The files of the model “{view.name}” were changed or removed since they were read, so "
-        "nothing can be said of them. The model in memory is the one that was read; start the app "
-        "again for what is there now."
+        f"The files of the model “{view.name}” were changed or removed after loading, so they "
+        "cannot be checked. The model in memory is the one that was loaded. Restart the app to "
+        "load the new files."
     )
 
 
@@ -419,10 +419,10 @@ def random_weights(name: str) -> str:
     if name not in UNTRAINED:
         return ""
     writes = any(side.writes for side in sides(UNTRAINED[name]))
-    wrote = f" The target is written by {DEFAULT_MODEL}." if writes else ""
+    wrote = f" {DEFAULT_MODEL} wrote the target; this model only reads it." if writes else ""
     return (
-        f"**{UNTRAINED[name]}** was not trained: its weights are random, the same every time. The "
-        f"pictures show how this system is built, not what it would learn.{wrote}"
+        f"**{UNTRAINED[name]}** is untrained: its weights are random, but always the same. The "
+        f"pictures show how it is built, not what it would learn.{wrote}"
     )
 
 
@@ -430,9 +430,9 @@ def missing(name: str, step: str) -> str:
     """Why a model or training step that a file asks for is not available; "" if it is."""
     if name not in models():
         return (
-            f"It is of the model “{name[:80]}”, which is not here. Put it into a folder DIR and "
+            f"It needs the model “{name[:80]}”, which is not here. Put it into a folder DIR and "
             "start the app with: streamlit run app/main.py -- --models DIR"
         )
     if step != FINAL and step not in steps(name):
-        return f"It is of training step {step[:20]} of “{name}”, which is not here."
+        return f"It needs training step {step[:20]} of “{name}”, which is not here."
     return ""

@@ -323,7 +323,7 @@ def badges() -> list[tuple[str, str]]:
     elif origin.decoded == decoding_settings():
         text = "Translated with these settings"
     else:
-        text = "Translated with other settings"
+        text = "Translation out of date"
     labels = dict(settings.badges(context()))
     return [*(labels | ({"target": text} if "target" in labels else {})).items()]
 

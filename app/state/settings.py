@@ -8,6 +8,7 @@ uses it, too.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headlight.app.server import renamed
 from headlight.app.state.lines import lines_of
 from headlight.app.state.options import (
     AFTER,
@@ -28,7 +29,6 @@ from headlight.model.analysis.reading import SPECIAL_TOKENS
 from headlight.model.masks import Masks
 from headlight.model.probing.run import FINAL
 
-RENAMED = {"With the changes": AFTER, "Without": BEFORE}  # of "shows"; addresses: server/heirs.py
 MAX_PADDED = 64  # enough to see padding with any one sentence
 MOST_STEPS = 100  # of a lesson
 MOST_HIDDEN = 0.5  # weights above it are always shown
@@ -110,7 +110,7 @@ SETTINGS = {
             "Model",
             "",
             "select",
-            "Each was trained for one task; untrained ones have random weights.",
+            "Each model was trained for one task. Untrained models have random weights.",
             options=_models,
             opens=lambda context: _models(context)[0],
             name="the model",
@@ -121,7 +121,7 @@ SETTINGS = {
             "Device",
             "auto",
             "select",
-            "Where the model runs. Auto takes the first GPU, else the CPU.",
+            "Where the model runs. Auto: the first GPU if there is one, otherwise the CPU.",
             options=lambda context: context.catalog.devices(),
             address=False,  # it affects where the model runs, not its results
         ),
@@ -130,7 +130,7 @@ SETTINGS = {
             "Training step",
             FINAL,
             "select",
-            "The same sentence and head, earlier in training.",
+            "Shows the same sentence and head earlier in training.",
             options=_steps,
             concerns=lambda context: len(_steps(context)) > 1,
             name="the training step",
@@ -141,23 +141,23 @@ SETTINGS = {
         ),
         Setting(
             "hold",
-            "Hold the translation",
+            "Keep the final translation",
             True,
             "toggle",
-            "The decoder reads what the final model writes, at every step, so that steps compare. "
-            "Off: it reads what this step writes.",
+            "On: at every step, the decoder reads the fully trained model's translation, so "
+            "steps can be compared. Off: it reads the translation of this step.",
             concerns=lambda context: context.writes and context["step"] != FINAL,
-            name="whether the translation is held",
+            name="the choice of translation",
             run=True,
-            header="with its own translation",
+            header="with this step's own translation",
         ),
         Setting(
             "source",
             "Source sentence",
             "",
             "area",
-            "What the encoder reads. Enter runs the model, Shift+Enter begins a new line. Several "
-            "lines are offered as a list. What stands after a tab is taken for the target.",
+            "What the encoder reads. Enter runs the model; Shift+Enter starts a new line. "
+            "Choose among several lines from a list. Text after a tab is the target.",
             opens=lambda context: (context.catalog.examples(context["model"]) or [""])[0],
             name="the source",
             run=True,
@@ -165,10 +165,10 @@ SETTINGS = {
         ),
         Setting(
             "line",
-            "Which line",
+            "Line",
             "",
             "select",
-            "The line the model reads.",
+            "The line that the model reads.",
             options=_lines,
             opens=lambda context: _lines(context)[0],
             concerns=lambda context: len(_lines(context)) > 1,
@@ -180,114 +180,115 @@ SETTINGS = {
             "Target",
             "",
             "line",
-            "What the decoder reads. Leave it empty and the model writes it; type to see how it "
-            "reads your own.",
+            "The text that the decoder reads. Leave it empty to use the model's own output, or "
+            "type your own.",
             concerns=lambda context: context.writes,
             name="the target",
             run=True,
-            badge="Target typed",
+            badge="Typed target",
         ),
         _mask(
             "causal",
             "Causal mask",
             "the causal mask",
-            "Decoder self-attention: no target token may attend to a later one. Off: it attends "
-            "to the token that it is to predict.",
+            "Decoder self-attention: no token may attend to a later one. Off: each row can "
+            "peek at the token it should predict.",
         ),
         _mask(
             "src_padding",
             "Source padding mask",
             "the source padding mask",
-            "Encoder self-attention: nobody may attend to source padding. Pad the sentence to see "
-            "it.",
+            "Encoder self-attention: no token may attend to source padding. Pad the sentence "
+            "to see the effect.",
         ),
         _mask(
             "tgt_padding",
             "Target padding mask",
             "the target padding mask",
-            "Decoder self-attention: nobody may attend to target padding. With the causal mask on, "
-            "only padding itself could.",
+            "Decoder self-attention: no token may attend to target padding. With the causal "
+            "mask on, only padding tokens could do so anyway.",
         ),
         _mask(
             "memory_padding",
             "Cross padding mask",
             "the cross-attention padding mask",
-            "Cross-attention: no target token may attend to source padding. Pad the sentence to "
-            "see it.",
+            "Cross-attention: no target token may attend to source padding. Pad the sentence "
+            "to see the effect.",
         ),
         Setting(
             "pad_to",
             "Pad to length",
             0,
             "number",
-            "Adds padding to source and target, so that the padding masks have something to do.",
+            "Adds padding tokens, as in a batch of sentences of different lengths. The padding "
+            "masks hide them.",
             most=MAX_PADDED,
             name="the padding",
             run=True,
             header="padded to {} tokens",
-            badge="Padding {}",
+            badge="Padded to {}",
         ),
         Setting(
             "changes",
             "Changes",
             "",
             "line",
-            name="what is changed",
+            name="the changes",
             run=True,
-            header="changed: {}",
+            header="changes: {}",
         ),
         Setting(
             "other",
-            "Other sentence",
+            "Compare with sentence",
             "",
             "line",
-            name="the other sentence",
+            name="the comparison sentence",
             run=True,
-            header="other sentence: {}",
-            look={"placeholder": "the same"},
+            header="comparison sentence: {}",
+            look={"placeholder": "same"},
         ),
         Setting(
             "other_model",
-            "Its model",
+            "Compare with model",
             "",
             "select",
-            "Models that read the same tokens.",
+            "Models with the same tokenizer.",
             options=_other_models,
             concerns=lambda context: len(_other_models(context)) > 1,
-            name="the model of the other run",
+            name="the comparison model",
             run=True,
-            header="other run: model {}",
-            look={"format_func": lambda name: name or "the same"},
+            header="comparison model: {}",
+            look={"format_func": lambda name: name or "same"},
         ),
         Setting(
             "other_step",
-            "Its training step",
+            "Compare with step",
             "",
             "select",
             options=_other_steps,
             concerns=lambda context: len(_other_steps(context)) > 1,
-            name="the training step of the other run",
+            name="the comparison step",
             run=True,
-            header="other run: step {}",
-            look={"format_func": lambda step: step or "the same"},
+            header="comparison step: {}",
+            look={"format_func": lambda step: step or "same"},
         ),
         Setting(
             "other_masks",
-            "Its masks as trained",
+            "Compare with all masks on",
             False,
             "toggle",
-            "All masks on; off: the same masks as here.",
+            "On: the comparison uses every mask. Off: it uses the masks set here.",
             concerns=lambda context: not all(context[key] for key in MASKS),
-            name="the masks of the other run",
+            name="the comparison masks",
             run=True,
-            header="other run: all masks",
+            header="comparison with all masks on",
         ),
         Setting(
             "shows",
-            "Weights",
+            "Show",
             THIS,
             "segmented",
-            "Before the changes, after them, or the difference. With another run, also that one "
+            "Before the changes, after them, or the difference. With a comparison, also that one "
             "and the difference from it.",
             options=_shown,
             among=(THIS, BEFORE, AFTER, DIFFERENCE, OTHER, TO_OTHER),
@@ -312,7 +313,7 @@ SETTINGS = {
             "Layer",
             1,
             "segmented",
-            "Layer 1 reads the embeddings, every other layer the one before it.",
+            "Layer 1 reads the embeddings. Each later layer reads the output of the layer before.",
             options=_layers,
             least=1,
             most=MANY,
@@ -323,7 +324,8 @@ SETTINGS = {
             "Head",
             1,
             "segmented",
-            "The heads of a layer read the same text side by side, each in its own way.",
+            "The heads of a layer work in parallel on the same input, each with its own "
+            "projections.",
             options=_heads,
             opens=lambda context: _opening(context, "head", _heads(context), 1),
             least=1,
@@ -334,17 +336,16 @@ SETTINGS = {
             "Grid",
             "all",
             "segmented",
-            "Encoder, decoder and cross-attention together; that of the selected head alone; or "
-            "source and target in one square.",
+            "All attention types, only the selected type, or source and target in one square.",
             options=SHOWN,
         ),
         Setting(
             "scale",
-            "Scale",
+            "Colour scale",
             "linear",
             "segmented",
-            "Square root lifts small weights out of the dark; per row makes the largest weight of "
-            "every row the brightest.",
+            "Square root brightens small weights. Per row gives the largest weight of each row "
+            "the brightest colour.",
             options=SCALES,
         ),
         Setting(
@@ -352,18 +353,18 @@ SETTINGS = {
             "Order of heads",
             "layer and head",
             "select",
-            "The smallest entropy or distance first; what masks and changes move most; what costs "
-            "the score most, off (ablation) or patched from the other run.",
+            "Entropy and distance: smallest first. Change: most changed first. Ablation and "
+            "patching: largest loss first.",
             options=lambda context: ORDERS if context.has_other else ORDERS[:-1],
             among=ORDERS,
         ),
         Setting(
             "score_at",
-            "Score",
+            "Metric",
             0,
             "select",
-            "What an effect is measured on: the log-probability of the whole target, or of one "
-            "token at one row.",
+            "How effects are measured: by the log-probability of the whole target, or of one "
+            "token in one row.",
             most=MAX_POSITION,
             concerns=lambda context: context.predicts_tokens,
         ),
@@ -372,16 +373,17 @@ SETTINGS = {
             "Token",
             "",
             "line",
-            "Its log-probability at that row. Empty: the most probable one.",
+            "The token whose log-probability is measured in that row. Empty: the most probable "
+            "token.",
             concerns=lambda context: context["score_at"] > 0,
             look={"placeholder": "most probable"},
         ),
         Setting(
             "score_against",
-            "less token",
+            "minus token",
             "",
             "line",
-            "With a second token, the difference of both logits.",
+            "With a second token, the metric is the difference of the two logits.",
             concerns=lambda context: context["score_at"] > 0,
             look={"placeholder": "none"},
         ),
@@ -390,8 +392,8 @@ SETTINGS = {
             "Mean over",
             "one head",
             "segmented",
-            "The selected head, or a mean over the heads of its layer, over its head number in all "
-            "layers, or over both.",
+            "No mean, or the mean over the layer's heads, over all layers for this head "
+            "number, or over both.",
             options=tuple(AVERAGES),
         ),
         Setting(
@@ -399,7 +401,7 @@ SETTINGS = {
             "Special tokens",
             "show",
             "segmented",
-            "<s>, </s> and padding: shown; hidden; or hidden and each row scaled to 1 again.",
+            "Show <s>, </s> and padding; hide them; or hide them and rescale each row to 100%.",
             options=SPECIAL_TOKENS,
         ),
         Setting(
@@ -407,7 +409,7 @@ SETTINGS = {
             "Whole words",
             False,
             "toggle",
-            "Tokens of a word are merged: rows averaged, columns summed.",
+            "Merges the tokens of a word: rows are averaged, columns summed.",
         ),
         Setting(
             "least",
@@ -423,8 +425,8 @@ SETTINGS = {
             "Pattern",
             ANY,
             "select",
-            f"Only heads with a score of {THRESHOLD:.0%} or more for it; 100% is the head of the "
-            "textbook.",
+            f"Shows only heads that match the pattern by at least {THRESHOLD:.0%}. 100% is a "
+            "perfect example.",
             options=(ANY, *RULES),
             badge="Heads: {}",
         ),
@@ -433,9 +435,9 @@ SETTINGS = {
             "Present",
             False,
             "toggle",
-            "The picture alone, with letters to be read from the last row. Esc leaves it.",
+            "Shows the picture alone, in letters for the last row. Esc leaves it.",
         ),
-        Setting("lesson", "Lesson", "", "line", "The lesson that runs."),
+        Setting("lesson", "Lesson", "", "line", "The current lesson."),
         Setting(
             "step_of_lesson",
             "Step of the lesson",
@@ -473,14 +475,12 @@ def valid(chosen: Mapping, catalog: Catalog, address: Mapping[str, Sequence[str]
 
 
 def as_named_now(settings: Mapping) -> dict:
-    """The settings of a file that may be older: what a mask does had no before and after then, and
-    both had other names."""
-    shows = settings.get("shows")
-    if isinstance(shows, str):
-        shows = RENAMED.get(shows, shows)
-    if shows == THIS and not all(settings.get(key, True) for key in MASKS):
-        shows = AFTER
-    return {**settings, **({"shows": shows} if "shows" in settings else {})}
+    """The settings of a file that may be older: options had other names, and what a mask does had
+    no before and after."""
+    new = {key: renamed.now(key, value) for key, value in settings.items()}
+    if new.get("shows") == THIS and not all(new.get(key, True) for key in MASKS):
+        new["shows"] = AFTER
+    return new
 
 
 def shared(values: Mapping, page: str) -> dict:

@@ -97,11 +97,13 @@ def _column(name: str, surveyed: bool):
     if name in ("layer", "head"):
         return config.Column(width=50)
     if name.endswith(head_card.INTERVAL):
-        return config.TextColumn("95 %", help=f"of “{name.removesuffix(head_card.INTERVAL)}”")
+        return config.TextColumn("95%", help=f"of “{name.removesuffix(head_card.INTERVAL)}”")
     if name.endswith(head_card.P):
-        return config.NumberColumn("p", format="%.3f", help="Adjusted for all heads (Holm).")
+        return config.NumberColumn(
+            "p", format="%.3f", help="Corrected for testing all heads (Holm)."
+        )
     if name in _head_table.PERCENTAGES:
-        return config.NumberColumn(format="%.0f %%")
+        return config.NumberColumn(format="%.0f%%")
     if unit := _head_table.UNITS.get(name):
         return config.NumberColumn(f"{name} ({unit})", format=f"%.{digits}f")
     if name.startswith(_head_table.ABLATION):
@@ -112,12 +114,12 @@ def _column(name: str, surveyed: bool):
 def scatter(heads: Heads, projector: bool) -> None:
     numbers = _head_table.numbers_of(heads.rows)
     if not numbers:
-        st.info("No head has a number here: none of their rows has a choice.")
+        st.info("No head can be measured here: no row has more than one key to choose from.")
         return
     look = {"width": 240, "label_visibility": "collapsed"}
     with st.container(horizontal=True, vertical_alignment="center"):
         up = widgets.draw("up", options=numbers, default=numbers[0], widget_options=look)
-        st.markdown("over", width="content")
+        st.markdown("against", width="content")
         first = SETTINGS["across"].default
         first = first if first in numbers else numbers[0]
         across = widgets.draw("across", options=numbers, default=first, widget_options=look)
@@ -131,7 +133,7 @@ def scatter(heads: Heads, projector: bool) -> None:
             _head_table.points(heads.rows, across, up), across, up, heads.selected, HEIGHT
         ),
         key=FIGURE,
-        alt=f"Every head as a point, {up} over {across}: {heads.measured_on}",
+        alt=f"Every head as a point, {up} against {across}: {heads.measured_on}",
         projector=projector,
         on_select=select,
     )
@@ -149,7 +151,7 @@ def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> Non
     if habit and runs:
         examples = head_results.clearest_in(view, [*runs.values()], habit, kind, layer, head)
     if not examples:
-        st.info("No sentence here is long enough to show what this head does.")
+        st.info("No sentence here is long enough to show this head's pattern.")
         return
     lines = [*runs]
     shown = [(lines[example.sentence], example) for example in examples[:N_SENTENCES]]
@@ -163,12 +165,12 @@ def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> Non
         weights = passes.head_of(view, runs[line], kind, layer, head)
         ((picture,),) = thumbnails({kind: weights[None, None]})[kind]
         scale = 100 if habit.is_share else 1
-        numbers = {habit.name: scale * example.value, "a uniform head": scale * example.uniform}
+        numbers = {habit.name: scale * example.value, "uniform head": scale * example.uniform}
         return {"weights": picture} | numbers | {"sentence": line}
 
     read = [i for i, (line, _) in enumerate(shown) if line == session.values()["line"]]
     widgets.select_row(SENTENCES, read[0] if read else None)
-    number = st.column_config.NumberColumn(format="%.0f %%" if habit.is_share else "%.1f")
+    number = st.column_config.NumberColumn(format="%.0f%%" if habit.is_share else "%.1f")
     st.dataframe(
         pd.DataFrame([row_of(*pair) for pair in shown]),
         key=SENTENCES,
@@ -178,8 +180,8 @@ def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> Non
         on_select=select,
         selection_mode="single-row",
         column_config={"weights": st.column_config.ImageColumn(width=PICTURE)}
-        | {name: number for name in (habit.name, "a uniform head")},
-        alt=f"Sentences in which the selected head does most what it is named for, {habit.name}",
+        | {name: number for name in (habit.name, "uniform head")},
+        alt=f"Sentences that show the selected head's pattern best, {habit.name}",
     )
     st.caption(_head_table.sentences_explained(habit.name, selection.MOST_LINES))
     st.page_link(

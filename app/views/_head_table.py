@@ -18,7 +18,7 @@ from headlight.model.analysis.head_metrics import (
 from headlight.model.corpus.survey import ALIGNMENT, IN_WORDS, POSITIONAL, SIGNIFICANT, Survey
 from headlight.model.probing.trace import Trace
 
-SCORE = "score"  # the column for the pattern that filters the table
+SCORE = "match"  # the column for the pattern that filters the table
 RULED = {  # further shares of a survey → their names
     POSITIONAL: "one offset",
     ALIGNMENT: "aligned",
@@ -27,8 +27,8 @@ RULED = {  # further shares of a survey → their names
 }
 PERCENTAGES = (  # of head_table
     SCORE,
-    "nearest, score",
-    "second, score",
+    "nearest, match",
+    "second, match",
     *SHARES.values(),
     *RULED.values(),
 )
@@ -61,7 +61,7 @@ def head_table(
                 row |= _lost(survey, kind, number - 1, head)
             matches = nearest_names(numbers, layer, head)
             for place, match in zip(("nearest", "second"), matches, strict=False):
-                row |= {place: match.name, f"{place}, score": 100 * match.score}
+                row |= {place: match.name, f"{place}, match": 100 * match.score}
             if kind in ablation:
                 effect = float(ablation[kind][layer, head])
                 row[ABLATION] = None if np.isnan(effect) else effect
@@ -143,8 +143,8 @@ def digits_of(column: str, surveyed: bool) -> int:
 def ablated(column: str) -> str:
     """An explanation of the ablation column."""
     if column == ABLATION:
-        return "By how much the log-probability of the output changes without the head."
-    return "By how much the score of the survey changes without the head."
+        return "Change of the output's log-probability without the head."
+    return "Change of the survey's metric without the head."
 
 
 def points(rows: Sequence[Mapping], across: str, up: str) -> dict[str, Points]:
@@ -170,26 +170,26 @@ def points(rows: Sequence[Mapping], across: str, up: str) -> dict[str, Points]:
 def sentences_explained(habit: str, most: int) -> str:
     """An explanation of how a head's sentences were chosen."""
     return (
-        f"Your own lines (the first {most}) and the example sentences, by how far the head is "
-        f"beyond a uniform one in what it is named for, “{habit}”. Click one to read it; then "
-        "every page shows it."
+        f"Your own lines (the first {most}) and the example sentences, ordered by how clearly "
+        f"the head shows its pattern, “{habit}”. Click a sentence to read it on every page."
     )
 
 
 def surveyed_on(survey: Survey, as_trained: bool) -> str:
     """What a survey was measured on."""
-    change = "the score" if survey.card["score"] else "the loss"
+    change = "the metric" if survey.card["score"] else "the loss"
     lost = lost_name(survey.card["score"] or "loss")
     test = f" ({escaped(test)})" if (test := survey.card.get("test")) else ""
-    changed = "" if as_trained else " What is changed above is not in it."
+    changed = "" if as_trained else " Your current changes are not included."
     aligned = (
-        "; one of “alignment” attends most to the source word that the model needs most"
+        "; an “alignment” head attends most to the source word that the model needs most"
         if survey.of(ALIGNMENT)
         else ""
     )
     return (
-        f"Over {survey.card['sentences']:,} sentences ({escaped(survey.card['data'])}), each with "
-        f"its 95 % interval by bootstrap. **{lost}**: the change of {change} without the head; "
-        f"p{test} is adjusted for all heads (Holm), and above {SIGNIFICANT:.2f} it may be chance. "
-        f"**named**: by the rules of Voita et al. and Clark et al.{aligned}.{changed}"
+        f"Over {survey.card['sentences']:,} sentences ({escaped(survey.card['data'])}), with "
+        f"95% intervals by bootstrap. **{lost}**: the change of {change} without the head. "
+        f"p{test} is adjusted for all heads (Holm); above {SIGNIFICANT:.2f} the change is not "
+        "significant. **named**: by the rules of Voita et al. and Clark et "
+        f"al.{aligned}.{changed}"
     )

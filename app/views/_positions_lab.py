@@ -70,7 +70,7 @@ class Lab:
     @property
     def wanted_token(self) -> str:
         """In words, which token the probabilities are about; "" for a model without any."""
-        return {"next token": "next token", "masked token": "token that stands there"}.get(
+        return {"next token": "next token", "masked token": "token at that position"}.get(
             self.trace.predicted.predicts, ""
         )
 
@@ -94,20 +94,20 @@ def wavelengths(lab: Lab) -> None:
     (whose, turn), *_ = turns.items()
     with left:
         lab.panel(
-            "Wavelengths: positions for a full turn",
+            "Wavelengths: positions per full turn",
             charts.curves(
                 {name: (np.arange(len(turn)), turn) for name, turn in turns.items()},
                 "pair of dimensions",
-                "positions for a turn",
+                "positions per turn",
                 log=True,
             ),
-            f"Two neighbouring dimensions are a pair: a hand that turns as one walks along the "
-            f"sentence. Of {whose} the quickest takes **{turn[0]:,.1f}** positions for a turn, the "
-            f"slowest **{turn[-1]:,.0f}**; over your {length} tokens that one turns by "
+            "Two neighbouring dimensions form a pair, like a clock hand that turns along the "
+            f"sentence. The fastest ({whose}) needs **{turn[0]:,.1f}** positions per turn, the "
+            f"slowest **{turn[-1]:,.0f}**. Over your {length} tokens, the slowest turns by "
             f"**{360 * length / turn[-1]:,.2f}°**."
-            + ("" if sinusoidal else " This model's own table was learned: no waves."),
+            + ("" if sinusoidal else " This model's own table was learned: it has no waves."),
             key="wavelengths_figure",
-            alt="How many positions a full turn takes, pair by pair, on a logarithmic axis",
+            alt="Positions per full turn of each pair, on a logarithmic axis",
         )
 
     pairs = sorted({round(share * (width // 2 - 1)) for share in (0, 0.25, 0.5, 1)})
@@ -119,7 +119,7 @@ def wavelengths(lab: Lab) -> None:
                 "position",
                 "value",
             ),
-            "The first number of four pairs, from the quickest to the slowest.",
+            "The first dimension of four pairs, from the fastest to the slowest.",
             key="waves_figure",
             alt=f"Four dimensions of the table at N = {base} over {SHOWN} positions",
         )
@@ -127,32 +127,32 @@ def wavelengths(lab: Lab) -> None:
     near = {"the model's own": table[:SHOWN], f"the paper's, N = {base:,}": scaled}
     means = {name: positions.by_distance(positions.products(t)).mean for name, t in near.items()}
     lab.panel(
-        f"How alike two positions are at N = {base:,}",
+        f"Similarity of two positions at N = {base:,}",
         charts.curves(
             {name: (np.arange(len(mean)), mean / mean[0]) for name, mean in means.items()},
             "distance",
             "share",
         ),
-        "PE(p)·PE(p + k) over the distance k, mean over p, as a share of PE(p)·PE(p). At N = 1 "
-        "it comes back to 1 every 2π positions, so that far ones look like neighbours.",
+        "PE(p)·PE(p + k) for each distance k, averaged over p, as a share of PE(p)·PE(p). At N "
+        "= 1 it returns to 1 every 2π positions, so distant positions look like neighbours.",
         key="nearness_figure",
-        alt=f"How alike positions are over their distance, the model's own and at N = {base}",
+        alt=f"Similarity of positions by distance, the model's own and at N = {base}",
     )
 
     scales = position_results.positions_by_scale()
     length, width = next(iter(scales.values())).shape
     lab.panel(
-        "The scale N in five tables",
+        "The table for five bases N",
         charts.tables(
             {f"N = {scale:,}": table for scale, table in scales.items()},
             charts.Axis("position", [str(i) for i in range(length)]),
         ),
-        f"{length} positions and {width} dimensions as mr-raccoon-97/vanilla-transformer builds "
-        "them for five scales: frequencies N^(−2k / d), from k = 1. At N = 1 all numbers swing "
-        "together; the larger N, the more of them are slow, and tell far positions apart. The "
-        "paper takes 10,000.",
+        f"{length} positions and {width} dimensions, built as in "
+        "mr-raccoon-97/vanilla-transformer: frequencies N^(−2k / d), from k = 1. At N = 1 all "
+        "dimensions oscillate together. The larger N is, the more of them are slow and tell "
+        "distant positions apart. The paper uses 10,000.",
         key="scales_figure",
-        alt="Positional tables for five scales N",
+        alt="Positional tables for five bases N",
     )
 
 
@@ -166,26 +166,27 @@ def distance(lab: Lab) -> None:
     left, right = st.columns(2)
     with left:
         lab.panel(
-            "PE · PEᵀ: how alike two positions are",
+            "PE · PEᵀ: similarity of two positions",
             charts.matrix(
                 products, places, places, "product", (float(products.min()), float(products.max()))
             ),
-            f"The dot product of every two of the first {len(table)} rows. Two pairs of positions "
-            f"at the same distance differ by at most **{by_distance.spread:.1e}** of PE(p)·PE(p): "
+            f"Dot products of the first {len(table)} rows, every one with every other. Two "
+            "pairs of positions at the same distance differ by at most "
+            f"**{by_distance.spread:.1e}** of PE(p)·PE(p): "
             + (
-                "**distance alone counts**, wherever the two stand, so every diagonal is of one "
-                "colour."
+                "**only distance counts**, wherever the two are, so every diagonal has a "
+                "single colour."
                 if alone
-                else "**distance alone does not decide**: a table like this one knows each "
-                "position by itself."
+                else "**distance alone does not decide**: this table treats each position on "
+                "its own."
             ),
             key="products_figure",
-            alt="Dot products of every two positions",
+            alt="Dot products of all pairs of positions",
         )
     across = np.arange(len(table))
     with right:
         lab.panel(
-            "The same over distance",
+            "The same by distance",
             charts.curves(
                 {
                     "mean": (across, by_distance.mean),
@@ -195,9 +196,9 @@ def distance(lab: Lab) -> None:
                 "distance",
                 "product",
             ),
-            "Over all pairs of positions at a distance: their mean, the smallest, the largest.",
+            "Over all pairs of positions at each distance: mean, smallest and largest.",
             key="distance_figure",
-            alt="Dot product over the distance of two positions",
+            alt="Dot product by distance between two positions",
         )
 
 
@@ -206,7 +207,7 @@ def rotation(lab: Lab) -> None:
     table = lab.table
     pairs = table.shape[1] // 2
     if not pairs or len(table) < 2:
-        st.info("This table is too small: there is no pair of dimensions, or no second position.")
+        st.info("This table is too small: it has fewer than two dimensions or positions.")
         return
     pair = lab.choose("pair", 0, pairs - 1)
     k = lab.choose("k", 1, min(SHOWN, len(table)) - 1)
@@ -225,10 +226,10 @@ def rotation(lab: Lab) -> None:
                 turn.matrix,
                 (f"dimension {2 * pair}", f"dimension {2 * pair + 1}"),
             ),
-            f"The numbers {2 * pair} and {2 * pair + 1} of PE(p) are a point of the plane, one for "
+            f"Numbers {2 * pair} and {2 * pair + 1} of PE(p) as a point in the plane, one for "
             "each position p.",
             key="turn_figure",
-            alt=f"Positions in the plane of pair {pair}, each turned by {k} positions",
+            alt=f"Positions in the plane of pair {pair}, each rotated by {k} positions",
         )
     (a, b), (c, d) = turn.matrix
     with right:
@@ -237,17 +238,16 @@ def rotation(lab: Lab) -> None:
             rf"\begin{{pmatrix}} {a:.6f} & {b:.6f} \\ {c:.6f} & {d:.6f} \end{{pmatrix}} PE(p)"
         )
         st.markdown(
-            f"Going k = {k} further turns it by **{math.degrees(turn.angle) % 360:.2f}°** "
-            "clockwise, and by the same matrix wherever p is: what a head needs to attend "
-            f"“{k} to the left” is one matrix."
+            f"Moving k = {k} positions rotates it by **{math.degrees(turn.angle) % 360:.2f}°** "
+            f"clockwise, by the same matrix wherever p is. To attend “{k} to the left”, a head "
+            "needs only one matrix."
             if fits
-            else "This table was learned, and **no rotation fits**: here is the one that comes "
-            "nearest."
+            else "This table was learned, and **no rotation fits**; this is the closest one."
         )
         st.markdown(
             f"Largest error over all {len(table) - k:,} positions p: **{turn.error:.1e}** "
             + (
-                "(the table holds float32, whose own rounding is 6e-08)."
+                "(the table is stored as float32, which rounds at 6e-08)."
                 if fits
                 else f"(the largest number of the pair is "
                 f"{np.abs(table[:, 2 * pair : 2 * pair + 2]).max():.2f})."
@@ -274,7 +274,7 @@ def others(lab: Lab) -> None:
     left, right = st.columns(2)
     with left:
         lab.panel(
-            f"Which heads move: {kind}",
+            f"Which heads change: {kind}",
             charts.matrix(
                 np.concatenate(list(effect.moved.values())),
                 charts.Axis("layer", layers),
@@ -283,43 +283,45 @@ def others(lab: Lab) -> None:
                 (0, 1),
                 ".0%",
             ),
-            "Share of each head's weight that lies elsewhere than with the model's own table.",
+            "Share of each head's weight that moves when the model's own table is replaced.",
             key="moved_figure",
-            alt=f"How far each head is moved by {kind} positions",
+            alt=f"How far {kind} positions move each head's weight",
         )
     with right:
         st.subheader("What changes")
         what_changes(lab, kinds, shift)
         is_own = (
-            "its own, so nothing may change" if kind == own_kind else model_texts.POSITIONS[kind]
+            "its own table, so nothing should change"
+            if kind == own_kind
+            else model_texts.POSITIONS[kind]
         )
         st.caption(
-            f"This model's own table is {own_kind}. “{kind.capitalize()}” is here {is_own}. A "
-            "moved share is the part of a row's weight that lies elsewhere than with its own "
-            "positions, mean over rows and heads.  \n*Try: the model sort. Does it need "
+            f"This model's own table is {own_kind}. “{kind.capitalize()}” means {is_own}. "
+            "“Moved” is the share of a row's weight that goes elsewhere than with its own "
+            "positions, averaged over rows and heads.  \n*Try: the model sort. Does it need "
             "positions?*"
         )
 
     if not lab.answers:
         return
-    st.subheader("What the model answers")
+    st.subheader("What the model predicts")
     if lab.of_text:
         answers_of_classes(view.classes, {"own positions": before, kind: effect.answers})
         return
     st.caption(
-        f"Probability of the {trace.predicted.title}'s {lab.wanted_token}, and the likeliest one, "
-        f"with the model's own positions and with “{kind}”."
+        f"Probability of the {trace.predicted.title}'s {lab.wanted_token}, and the most "
+        f"probable one, with the model's own positions and with “{kind}”."
     )
-    answers_table(lab, before, effect.answers, "own", kind)
+    answers_table(lab, before, effect.answers, "own positions", kind)
     if view.checkpoint.writes and not catalog.random_weights(view.name):
         text = selection.text()
         usual, anew = (
             position_results.written_under(view, text, name, shift) for name in (own_kind, kind)
         )
         st.markdown(
-            f"A target that it writes by itself, with its own positions: "
-            f"**{formats.escaped(usual) or '(nothing)'}**  \n"
-            f"and with “{kind}”: **{formats.escaped(anew) or '(nothing)'}**"
+            "The model writes, with its own positions: "
+            f"**{formats.escaped(usual) or '(nothing)'}**  \nand with “{kind}”: "
+            f"**{formats.escaped(anew) or '(nothing)'}**"
         )
 
 
@@ -331,12 +333,12 @@ def what_changes(lab: Lab, kinds: Sequence[str], shift: int) -> None:
     for name in kinds:
         effect = position_results.effect_of(view, run, name, shift)
         named = f"shifted by {shift}" if name == "shifted" else name
-        row = {"positions": f"{name} (its own)" if name == lab.kind_of_table else named}
+        row = {"positions": f"{name} (the model's own)" if name == lab.kind_of_table else named}
         row |= {f"{part} moved": float(far.mean()) for part, far in effect.moved.items()}
         if lab.wanted_token:
             row[probability_column] = float(np.nanmean(effect.answers.wanted))
         if lab.answers:
-            row["answers that change"] = int((effect.answers.best != before.best).sum())
+            row["predictions that change"] = int((effect.answers.best != before.best).sum())
         rows.append(row)
     st.dataframe(
         pd.DataFrame(rows),
@@ -350,12 +352,12 @@ def what_changes(lab: Lab, kinds: Sequence[str], shift: int) -> None:
             probability_column: st.column_config.NumberColumn(
                 format="percent", help=f"Mean probability of {probability_column}."
             ),
-            "answers that change": st.column_config.NumberColumn(
-                help=f"Likeliest answers that are others now, of {len(before.best)}."
+            "predictions that change": st.column_config.NumberColumn(
+                help=f"Most probable predictions that are now different, out of {len(before.best)}."
             ),
         },
         key="kinds_table",
-        alt="What each kind of positions changes",
+        alt="What each type of position changes",
     )
 
 
@@ -377,7 +379,7 @@ def answers_table(
     """Predictions at each position, before and after."""
     shown, side = min(len(before.best), MAX_ANSWER_ROWS), lab.trace.predicted
     if shown < len(before.best):
-        st.info(f"The first {shown} of {len(before.best):,} {side.title} positions are shown.")
+        st.info(f"Only the first {shown} of {len(before.best):,} {side.title} positions are shown.")
     read = lab.trace.texts[side.name].tokens[: len(before.best)]
     token = lab.view.tokenizer.token
     eos_id = lab.view.model.config.eos_id
@@ -389,8 +391,8 @@ def answers_table(
         **wanted,
         f"its probability, {first}": before.wanted,
         f"its probability, {second}": after.wanted,
-        f"likeliest, {first}": [token(id) for id in before.best],
-        f"likeliest, {second}": [token(id) for id in after.best],
+        f"most probable, {first}": [token(id) for id in before.best],
+        f"most probable, {second}": [token(id) for id in after.best],
         "changed": after.best != before.best,
     }
     st.dataframe(
@@ -403,7 +405,7 @@ def answers_table(
             if name.startswith("its probability")
         },
         key="answers_table",
-        alt="What the model answers for each token, before and after",
+        alt="The model's prediction for each token, before and after",
     )
 
 
@@ -413,11 +415,11 @@ def swap(lab: Lab) -> None:
     text, side = lab.run.texts[0], next(iter(trace.sides.values()))
     length = len(text.ids)
     if length < 2:
-        st.info(f"There is nothing to swap: type a {side.title} of two words or more.")
+        st.info(f"There is nothing to swap. Type a {side.title} of at least two words.")
         return
     places = list(range(min(length, MOST_SWAPPED)))
     if len(places) < length:
-        st.info(f"The first {len(places)} of {length:,} tokens can be swapped and are drawn.")
+        st.info(f"Only the first {len(places)} of {length:,} tokens can be swapped and are drawn.")
     options = [f"{i} {text.tokens[i]}" for i in places]
     defaults = options[1 if len(places) > 2 else 0], options[-2 if len(places) > 3 else -1]
     picked = [
@@ -425,7 +427,7 @@ def swap(lab: Lab) -> None:
         for key, default in zip(("first", "second"), defaults, strict=True)
     ]
     if text.ids[picked[0]] == text.ids[picked[1]]:
-        st.info("These two are the same token: choose two that differ.")
+        st.info("These two tokens are the same. Choose two different ones.")
         return
     swaps = {
         f"with positions ({lab.kind_of_table})": position_results.reordered_of(
@@ -436,32 +438,32 @@ def swap(lab: Lab) -> None:
     with_positions, without = swaps.values()
     switches = next(iter(trace.kinds.values()))[0].masks
     causal = (
-        " The causal mask tells places apart, too: the first token attends to itself alone."
+        " The causal mask also tells positions apart: the first token can attend only to itself."
         if "causal" in switches and trace.masks.causal
         else ""
     )
     rows = slice(int(side.begins), int(side.begins) + len(places))  # <s> keeps its place
     read = trace.texts[side.name].tokens
-    new = charts.Axis("row after", [read[i] for i in without.order[rows]])
-    old = charts.Axis("row before", read[rows])
+    new = charts.Axis("row after the swap", [read[i] for i in without.order[rows]])
+    old = charts.Axis("row before the swap", read[rows])
     apart = {name: reordered.distances[rows, rows] for name, reordered in swaps.items()}
     largest = max(float(far.max()) for far in apart.values())
     lab.panel(
-        "Two words change places: how far each row is from each row before",
+        "Two words swapped: how far each row is from each row before",
         charts.matrices(apart, new, old, "distance", (0, largest)),
-        f"The {side.stack}'s output for the swapped sentence, each token against its own row of "
-        "before: with positions the largest difference of a number is "
-        f"**{with_positions.largest:.2g}**, without **{without.largest:.1e}** "
+        f"The {side.stack}'s output for the swapped sentence, each token against its own row "
+        "before. Largest difference of a number with positions: "
+        f"**{with_positions.largest:.2g}**, without: **{without.largest:.1e}** "
         + (
-            f"(within 1e-5). Without positions the {side.stack} **cannot tell**: its rows are the "
-            "same, in the new order."
+            f"(within 1e-5). Without positions the {side.stack} **cannot tell the difference**: "
+            "it gives the same rows in the new order."
             if without.largest <= 1e-5
             else "(more than 1e-5)."
         )
         + causal
-        + "  \nDistances are in mean lengths of a row; zero, the darkest, is the very same row. "
-        "Without positions every row has its twin: where the two tokens stand, off the diagonal, "
-        "elsewhere on it. A token that occurs twice has two.",
+        + "  \nDistances are in mean row lengths; zero, the darkest colour, means identical "
+        "rows. Without positions every row has an identical twin: off the diagonal for the "
+        "two swapped tokens, on it for all others. A token that occurs twice has two.",
         key="swap_figure",
         alt=f"Distances of the {side.stack}'s rows after and before the swap, with and without "
         "positions",
@@ -470,13 +472,13 @@ def swap(lab: Lab) -> None:
     lab.panel(
         "How far each token moved",
         charts.lines(far, new, "moved").update_xaxes(tickangle=-90),
-        "Distance of each token's row from its own row before, in mean lengths of a row.",
+        "Distance of each token's row from its row before, in mean row lengths.",
         key="followed_figure",
         alt=f"How far the {side.stack}'s row of each token moves",
     )
     if not lab.answers:
         return
-    st.subheader("What the model answers")
+    st.subheader("What the model predicts")
     apart = {
         name: float(
             np.nanmax(np.abs(reordered.answers_after.wanted - reordered.answers_before.wanted))
@@ -484,7 +486,7 @@ def swap(lab: Lab) -> None:
         for name, reordered in swaps.items()
     }
     st.markdown(
-        "The largest change of a probability: "
+        "Largest change of a probability: "
         + ", ".join(f"{name} **{far:.1e}**" for name, far in apart.items())
         + "."
     )
@@ -503,7 +505,7 @@ def swap(lab: Lab) -> None:
         return
     st.caption(
         "With the model's own positions"
-        + ("; the target is the one of the sentence unswapped." if len(trace.sides) > 1 else ".")
+        + ("; the target is that of the original sentence." if len(trace.sides) > 1 else ".")
     )
     answers_table(
         lab, with_positions.answers_before, with_positions.answers_after, "before", "after"
@@ -511,4 +513,4 @@ def swap(lab: Lab) -> None:
 
 
 LAB = dict(zip(SECTIONS[1:], (wavelengths, distance, rotation, others, swap), strict=True))
-OF_ALL_SIDES = "Other positions", "Swap two words"
+OF_ALL_SIDES = "Other encodings", "Swap two words"

@@ -21,8 +21,8 @@ CAUSAL = "I keep ice-cream in my freezer"
 
 def van_dijck(three: ThreeWords, projector: bool) -> None:
     st.markdown(
-        "**“our input sentence”**: a vocabulary of 3, vectors of 3 numbers (random). Vectors, "
-        "positions, and their sum, which enters layer 1:"
+        "**“our input sentence”**: a vocabulary of 3, random vectors of 3 numbers. Vectors, "
+        "positions, and their sum, the input of layer 1:"
     )
     position = charts.Axis("word", THREE)
     largest = max(part.abs().max().item() for part in (three.token, three.embedded))
@@ -35,7 +35,7 @@ def van_dijck(three: ThreeWords, projector: bool) -> None:
         alt="Three words of three numbers each: embedding, position, and their sum",
         projector=projector,
     )
-    st.markdown("One head widens each to 64 numbers, compares, divides by √64 = 8:")
+    st.markdown("One head projects each to 64 numbers, compares them and divides by √64 = 8:")
     figure(
         charts.attention(
             three.weights.numpy(),
@@ -51,7 +51,7 @@ def van_dijck(three: ThreeWords, projector: bool) -> None:
     st.markdown("**A dictionary that answers by similarity**: what is a “rollercoaster” worth?")
     claimed = sum(CLAIMED[word] * VALUES[word] for word in VALUES)
     terms = " + ".join(f"{CLAIMED[word]} · ({VALUES[word]:g})" for word in VALUES)
-    st.markdown(f"With the weights that the text sets by hand: {terms} = **{claimed:.2f}**")
+    st.markdown(f"With the weights set by hand in the text: {terms} = **{claimed:.2f}**")
     scores, weights, blended = look_up(
         torch.tensor(QUERY), torch.tensor(list(KEYS.values())), torch.tensor(list(VALUES.values()))
     )
@@ -61,15 +61,16 @@ def van_dijck(three: ThreeWords, projector: bool) -> None:
         for word, score, weight in zip(VALUES, scores.tolist(), weights.tolist(), strict=True)
     ]
     st.markdown(
-        f"With vectors, rollercoaster being {QUERY}:\n\n"
-        "| word | key | score q·k | ÷ √2 | weight | value |\n|---|---|---|---|---|---|\n"
+        f"With vectors, where rollercoaster is {QUERY}:\n\n| word | key | score q·k | ÷ √2 | "
+        "weight | value |\n|---|---|---|---|---|---|\n"
         + "\n".join(rows)
-        + f"\n\nThe blended value is **{blended.item():.2f}**: nearly all of “fun”. Two points of "
-        "score are four parts to one of weight."
+        + f"\n\nThe blended value is **{blended.item():.2f}**: nearly all of “fun”. A score "
+        "that is 2 points higher gives about four times the weight."
     )
 
     st.markdown(
-        f"**The causal mask** of “{CAUSAL}”: a word attends to itself and to what came before it."
+        f"**The causal mask** of “{CAUSAL}”: a word may attend to itself and to the words "
+        "before it."
     )
     may = causal_mask(len(CAUSAL.split())).numpy().reshape(len(CAUSAL.split()), -1)
     axes = (charts.Axis(name, CAUSAL.split()) for name in ("query", "key"))
@@ -85,9 +86,9 @@ def self_attention_without_parameters(encoding: Encoding, x: np.ndarray, project
     """`x`: the tokens' vectors, (length, d_model)."""
     weights, blended = plain_self_attention(torch.from_numpy(x))
     st.markdown(
-        "**Self-attention with no parameters at all**: weights softmax(x·xᵀ) of the chosen "
-        "model's own vectors of your tokens. A token attends to what is like it, most of all to "
-        "itself; nothing is learned here but the vectors."
+        "**Self-attention without any parameters**: weights softmax(x·xᵀ), with the chosen "
+        "model's own vectors for your tokens. A token attends to tokens like it, and most of "
+        "all to itself. Only the vectors are learned."
     )
     figure(
         charts.attention(
@@ -97,10 +98,10 @@ def self_attention_without_parameters(encoding: Encoding, x: np.ndarray, project
             numbers=True,
         ),
         key="plain_figure",
-        alt="Attention without parameters on the sentence",
+        alt="Attention without parameters, on the sentence",
         projector=projector,
     )
-    st.markdown("Times x: the vectors before, and blended.")
+    st.markdown("Times x: the vectors before and after mixing.")
     position = charts.Axis("token", encoding.tokens)
     largest = float(np.abs(x).max())
     for name, vectors in {"x": x, "softmax(x·xᵀ)·x": blended.numpy()}.items():
@@ -108,6 +109,6 @@ def self_attention_without_parameters(encoding: Encoding, x: np.ndarray, project
         figure(
             charts.vectors(vectors, position, largest),
             key=f"plain_{'before' if name == 'x' else 'after'}_figure",
-            alt=f"{name}: a vector a token",
+            alt=f"{name}: one vector per token",
             projector=projector,
         )

@@ -18,7 +18,7 @@ FIGURE = "terms_figure"
 def wanted(view: ModelView, score: Score) -> str:
     """The name of the token of a logit, or of the two of a difference."""
     ids = [token_id for token_id in (score.wanted, score.against) if token_id is not None]
-    return " less ".join(f"“{answer}”" for answer in view.checkpoint.outputs(ids))
+    return " minus ".join(f"“{answer}”" for answer in view.checkpoint.outputs(ids))
 
 
 def head_of(term: Term) -> dict:
@@ -42,9 +42,9 @@ def bars(sum_of: Decomposition, name: str, projector: bool) -> None:
                 session.choose(**head_of(largest[point["point_index"]][0]))
 
     figure(
-        charts.bars(names, values, "adds to the logit", HEIGHT),
+        charts.bars(names, values, "contribution to the logit", HEIGHT),
         key=FIGURE,
-        alt=f"What adds to the logit of {name}",
+        alt=f"Contributions to the logit of {name}",
         projector=projector,
         compact=True,
         on_select=select,

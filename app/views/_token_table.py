@@ -9,8 +9,8 @@ from headlight.model.tokenizer import Encoding
 def no_merges(kind: str) -> str:
     """A sentence on a tokenizer other than BPE."""
     return (
-        f"This model's tokenizer is {kind}, not BPE: it has no merges to show. Its normalisation, "
-        "pre-tokens and tokens are its own."
+        f"This model's tokenizer is {kind}, not BPE, so it has no merges to show. Only its "
+        "normalisation, pre-tokens and tokens are shown."
     )
 
 
@@ -20,7 +20,7 @@ def merged(n_symbols: int, n_tokens: int, n_shown: int, n_learned: int) -> str:
     if n_symbols - n_tokens > n_shown:
         return f"The first {n_shown} of {n_symbols - n_tokens:,} merges. {learned}"
     result = "one token" if n_tokens == 1 else f"{n_tokens} tokens"
-    return f"No other pair of neighbours can be merged: {result}. {learned}"
+    return f"No more neighbours can be merged: {result}. {learned}"
 
 
 def token_rows(
@@ -30,9 +30,9 @@ def token_rows(
     or the part of the program that added them."""
     padding = len(read.ids) - len(text.ids) - side.begins - side.ends
     origins = [
-        *[f"begins every {side.title}"] * side.begins,
+        *[f"start of every {side.title}"] * side.begins,
         *(sources or ["the model"] * len(text.ids)),
-        *[f"ends every {side.title}"] * side.ends,
+        *[f"end of every {side.title}"] * side.ends,
         *["padding"] * padding,
     ]
     return [

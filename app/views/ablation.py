@@ -60,6 +60,6 @@ with frame.numbers():
         selection_mode="single-row",
         column_order=("effect", "head or token", "part", "changes"),
         column_config={"effect": st.column_config.NumberColumn(format="%.3f", width="small")},
-        alt=f"Effect of {name}, each change a row",
+        alt=f"Effect of {name}, one row per change",
     )
 frame.explain(change_texts.sweep_explained(swept.score, session.context().has_other))

@@ -17,7 +17,7 @@ from headlight.model.probing.run import Run
 TABLE = "alignment_table"
 HEIGHT = 240  # pixels
 BARE = {"label_visibility": "collapsed", "width": 160}
-AGREEMENT = "where read", "where predicted"  # by shift
+AGREEMENT = "agreement, word just read", "agreement, word about to be written"  # by shift
 
 
 def words_of(of_run: Run) -> WordWeights:
@@ -43,7 +43,7 @@ view = selection.view(run)
 trace = passes.trace_of(view, run)
 kind = aligning_kind(trace.sites, trace.sides.values())
 if kind is None:
-    st.info("This model reads one text: there is nothing to align it with.")
+    st.info("This model reads only one text, so there is nothing to align.")
     raise messages.NothingToShow
 measured = word_results.alignment_of(view, run)
 if measured is None:
@@ -56,7 +56,7 @@ with frame.controls():
         at = widgets.draw("aligned_at", widget_options=BARE)
         shift = None if at == AT_ROWS[0] else AT_ROWS.index(at) - 1
 if by in (SELECTED, OF_LAYER) and focus.kind != kind:
-    st.info(f"Select a head of {part_names.kind_name(trace, kind)}: it aligns both texts.")
+    st.info(f"Select a head of {part_names.kind_name(trace, kind)}: only those connect both texts.")
     raise messages.NothingToShow
 heads = {
     INFLUENCE: [],
@@ -87,7 +87,7 @@ rows = [
     {
         "layer": site.layer + 1,
         "head": head + 1,
-        "aligns the word that": alignment_texts.SHIFTS[measured.shifts[layer, head]],
+        "follows": alignment_texts.SHIFTS[measured.shifts[layer, head]],
         **{at: 100 * measured.agreement[i][layer][head] for i, at in enumerate(AGREEMENT)},
         "best set": (layer, head) in map(tuple, measured.heads),
         "settings": dict(kind=kind, layer=site.layer + 1, head=head + 1, aligned_by=SELECTED),
@@ -96,7 +96,7 @@ rows = [
     for head in range(site.n_heads)
 ]
 rows.sort(key=lambda row: -max(row[at] for at in AGREEMENT))
-percent = st.column_config.NumberColumn(format="%.0f %%", width="small")
+percent = st.column_config.NumberColumn(format="%.0f%%", width="small")
 st.dataframe(
     pd.DataFrame(rows).drop(columns="settings"),
     key=TABLE,
@@ -105,7 +105,7 @@ st.dataframe(
     on_select=widgets.row_callback(TABLE, [row["settings"] for row in rows]),
     selection_mode="single-row",
     column_config=dict.fromkeys(AGREEMENT, percent),
-    alt="Heads and how well they align words",
+    alt="How well each head aligns words",
 )
 frame.explain(
     alignment_texts.alignment_explained(

@@ -21,9 +21,9 @@ from headlight.model.analysis.reading import as_table
 MAX_TABLE_ROWS = 20_000  # of the table
 WINDOW = 512  # tokens along a side of the figure: 1.4 MB
 EXPLAINED = (
-    "Each small map is one head. In the picture a **row** is a query, a **column** a key, and the "
-    "weights of a row add up to 100%. What is hatched is masked. Point at a token: filled is what "
-    "it attends to, underlined what attends to it."
+    "Each small map is one head. In the picture, a **row** is a query and a **column** is a "
+    "key. The weights of a row add up to 100%. Hatched: masked. Hover over a word. Filled: it "
+    "attends to these. Underlined: these attend to it."
 )
 
 
@@ -53,7 +53,8 @@ if chosen["order"] == "change" and not any(
     shares.any() for shares in head_results.change_of(model, run).values()
 ):
     frame.notices().caption(
-        "Nothing changes the heads, so there is no order by change. Switch a mask off."
+        "Nothing changes the heads yet, so they cannot be ordered by change. Switch a mask off "
+        "first."
     )
 
 packed = memoize.memoize_pass(

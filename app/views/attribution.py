@@ -45,18 +45,21 @@ if picture == PARTS:
     with frame.numbers():
         st.dataframe(
             pd.DataFrame(
-                {"adds": value, "part": part_names.term_name(term)} for term, value in largest
+                {"contribution": value, "part": part_names.term_name(term)}
+                for term, value in largest
             ),
             key=TABLE,
             hide_index=True,
             height=HEIGHT,
             on_select=widgets.row_callback(TABLE, [_terms.head_of(term) for term, _ in largest]),
             selection_mode="single-row",
-            column_config={"adds": st.column_config.NumberColumn(format="%.3f", width="small")},
-            alt="Every part of the model and what it adds to the logit",
+            column_config={
+                "contribution": st.column_config.NumberColumn(format="%.3f", width="small")
+            },
+            alt="Every part of the model and its contribution to the logit",
         )
 elif picture == SOURCE:
-    frame.finding(f"The words of the source behind {name}. {formats.escaped(words.in_words())}")
+    frame.finding(f"Source words behind {name}. {formats.escaped(words.in_words())}")
     frame.explain(change_texts.METHODS)
     if words.words:
         scaled = [words.values[name] / (np.abs(words.values[name]).max() or 1) for name in shown]
@@ -71,16 +74,16 @@ elif picture == SOURCE:
                         np.full((len(shown), len(labelled)), -1),
                     )
                 },
-                "share of the largest",
+                "relative to the largest",
                 HEIGHT,
             ),
             key="words_figure",
-            alt=f"How much each source word has to do with {wanted}, by each method",
+            alt=f"How much each source word contributes to {wanted}, by each method",
             projector=projector,
             compact=True,
         )
 else:
-    frame.finding(f"How alike the methods order the source words behind {name}")
+    frame.finding(f"How similarly the methods rank the source words behind {name}")
     frame.explain(change_texts.METHODS)
     if ranks := words.correlations():
         matrix = np.array([[ranks[one, two] for two in shown] for one in shown])
@@ -88,6 +91,6 @@ else:
         figure(
             charts.matrix(matrix, axis, axis, "ρ", (-1, 1), ".2f"),
             key="ranks_figure",
-            alt="Rank correlation of every two methods",
+            alt="Rank correlation between methods",
             projector=projector,
         )

@@ -16,11 +16,13 @@ MANY = 100_000  # lines and boxes; more take a browser seconds
 MOST = 1_000_000  # lines and boxes; more take too long to wait for
 A_SECOND = 40_000  # per second, by Chromium on one busy core
 ABOUT = {
-    "head": "Colours are heads: a coloured square switches its head off and on, a double click "
-    "shows that head alone, or all again. Point at a token to see its lines alone.",
-    "model": "Every head of every layer. Click a tile to see it large, click again to close it.",
-    "neuron": "Point at a token on the left: its query, times every key number by number, and "
-    "the sum, q ∙ k / √d_head before the softmax. Blue is above zero, orange below.",
+    "head": "Each colour is a head. Click a coloured square to switch its head off or on; "
+    "double-click to show only that head, or all. Hover over a token to see only its "
+    "lines.",
+    "model": "Every head of every layer. Click a tile to enlarge it, and again to close it.",
+    "neuron": "Hover over a token on the left to see its query times every key, number by "
+    "number, and the sum q ∙ k / √d_head before the softmax. Blue is positive, "
+    "orange negative.",
 }
 
 run = selection.run()
@@ -45,7 +47,7 @@ with frame.controls():
 
 layers = [layer for layer, number in enumerate(numbers) if number not in excluded]
 if not layers:
-    st.info("Every layer is left out. Keep one to see it.")
+    st.info("All layers are left out. Keep at least one.")
     raise messages.NothingToShow
 
 size = bertviz_html.size(trace, view, focus.kind, layers)
@@ -53,15 +55,15 @@ cost = (
     f"{size.shapes:,} lines and boxes to draw and {size.bytes / 1e6:,.1f} MB to send: about "
     f"{size.shapes / A_SECOND:,.0f} seconds."
 )
-lighter = "Shorten the text, or open the page Attention."
+lighter = "Shorten the text, or use Attention."
 if view == "model":
-    lighter = f"Leave layers out above. {lighter}"
+    lighter = f"Leave out layers above. {lighter}"
 if size.shapes > MOST:
-    st.warning(f"{cost} That is more than a browser should draw. {lighter}")
+    st.warning(f"{cost} That is too much for a browser. {lighter}")
     raise messages.NothingToShow
 if size.shapes > MANY:
     st.warning(f"{cost} {lighter}")
-    asked = asked and st.button("Draw it all the same", key="draw_all_the_same")
+    asked = asked and st.button("Draw anyway", key="draw_all_the_same")
 if not asked:
     raise messages.NothingToShow
 
@@ -86,12 +88,12 @@ name = part_names.head_name(trace, focus.kind, shown, focus.head)
 more = model_texts.compared(trace, focus.kind) if view == "neuron" else ""
 html_frame(page, key="bertviz_frame", alt=f"BertViz, {view} view: {name}")
 frame.explain(
-    f"Left: {query.title}. Right: {key.title}. It opens at layer {numbers[shown]}, head "
+    f"Left: {query.title}. Right: {key.title}. It opens on layer {numbers[shown]}, head "
     f"{focus.head + 1}. {ABOUT[view]}{more}"
 )
 frame.explain(
-    "The views of [BertViz](https://github.com/jessevig/bertviz), for this model and sentence. "
-    "A line leads from the query, on the left, to the key; the "
-    "stronger the line, the larger the weight.",
-    "find a head in the model view, then see in the neuron view how it comes about.",
+    "[BertViz](https://github.com/jessevig/bertviz) for this model and sentence. A line leads "
+    "from a query on the left to a key on the right. The stronger the line, the larger the "
+    "weight.",
+    "find a head in the model view. Then see in the neuron view how its weights arise.",
 )

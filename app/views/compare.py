@@ -15,9 +15,9 @@ HEADS_WITHIN = 1e-5
 LOGITS_WITHIN = 1e-5  # times the largest logit, where that is above 1
 
 frame.explain(
-    "Our Transformer and PyTorch's own, with the same weights, sentence, masks and changes. The "
+    "Our Transformer and PyTorch's, with the same weights, sentence, masks and changes. The "
     "third picture is the first minus the second.",
-    "switch a mask. Both change; does the difference?",
+    "switch a mask off. Both pictures change. Does the difference?",
 )
 
 run = selection.run()
@@ -25,7 +25,7 @@ view, focus = selection.view(run), session.focus()
 if view.reference is None:
     st.info(
         "torch.nn.Transformer has no counterpart for this model's "
-        f"{model_texts.parts_without_twin(view.model)}. Choose another model above to compare."
+        f"{model_texts.parts_without_twin(view.model)}. Choose another model to compare."
     )
     raise messages.NothingToShow
 trace = passes.whole_trace_of(view, run)
@@ -38,7 +38,7 @@ theirs = reference.attention[focus.kind][focus.layer, focus.head]
 allowed = LOGITS_WITHIN * max(1.0, float(np.abs(trace.logits).max()))
 rows = [
     {
-        "what": part_names.head_name(trace, kind, layer, head),
+        "part": part_names.head_name(trace, kind, layer, head),
         "max |Δ|": float(np.abs(trace.attention[kind][layer, head] - other).max()),
         "tolerance": HEADS_WITHIN,
     }
@@ -47,7 +47,7 @@ rows = [
     for head, other in enumerate(heads)
 ]
 logits_row = {
-    "what": "Logits",
+    "part": "Logits",
     "max |Δ|": float(np.abs(trace.logits - reference.logits).max()),
     "tolerance": allowed,
 }
@@ -60,14 +60,14 @@ with st.container(horizontal=True, vertical_alignment="center"):
     elif passes.not_finite_of(view, run)[0]:
         st.badge("Nothing to compare", color="orange")
     elif table["agrees"].all():
-        st.badge("PASS: the two agree", icon=":material/check:", color="green")
+        st.badge("PASS: they agree", icon=":material/check:", color="green")
     else:
-        st.badge("FAIL: the two differ", icon=":material/close:", color="red")
+        st.badge("FAIL: they differ", icon=":material/close:", color="red")
     st.markdown(
-        f"largest difference: heads **{table['max |Δ|'][1:].max():.1e}** "
-        f"(tolerance {HEADS_WITHIN:.0e}), logits **{logits_row['max |Δ|']:.1e}** "
-        f"(tolerance {allowed:.1e}). One pass: ours **{timing.ours * 1e3:.1f} ms**, "
-        f"theirs **{timing.theirs * 1e3:.1f} ms**."
+        f"Largest difference: heads **{table['max |Δ|'][1:].max():.1e}** (tolerance "
+        f"{HEADS_WITHIN:.0e}), logits **{logits_row['max |Δ|']:.1e}** (tolerance "
+        f"{allowed:.1e}). One pass: ours **{timing.ours * 1e3:.1f} ms**, theirs "
+        f"**{timing.theirs * 1e3:.1f} ms**."
     )
 
 name = part_names.head_name(trace, focus.kind, focus.layer, focus.head)
@@ -87,5 +87,5 @@ with frame.numbers():
             "max |Δ|": st.column_config.NumberColumn(format="%.2e"),
             "tolerance": st.column_config.NumberColumn(format="%.2e"),
         },
-        alt="Largest difference of every head and of the logits",
+        alt="Largest difference for every head and for the logits",
     )

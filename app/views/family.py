@@ -38,7 +38,7 @@ def one_system(name: str) -> None:
         st.markdown("**Where its text and its code disagree**")
         st.markdown(system_texts.disagreements(source))
     if source.repairs:
-        st.markdown("**Built as meant**")
+        st.markdown("**Mistakes we corrected**")
         st.markdown(system_texts.repairs(source))
     if name == "van_dijck":
         little_examples.van_dijck(system_results.three_words(), projector)
@@ -61,15 +61,15 @@ elif picture == LENGTHS:
     layers = [*("in", *(f"layer {i + 1}" for i in range(LAYERS)))]
     frame.finding("A norm before the sublayer lets a token's vector grow from layer to layer.")
     frame.explain(
-        "Mean length of the encoder's vectors (of decoder_only, the decoder's) as they enter "
+        "Mean length of the encoder's vectors (decoder_only: the decoder's) at the input of "
         "layer 1 and after each layer. A norm after the sum sets every token back to one "
-        "length, √d_model; one before the sublayer leaves the sum to grow. paper and pre_norm "
+        "length, √d_model; a norm before the sublayer lets the sum grow. paper and pre_norm "
         "have the same weights."
     )
     figure(
         charts.lines(measured["lengths"], charts.Axis("after", layers), "length"),
         key="lengths_figure",
-        alt="Mean length of the vectors through the encoder's layers, a line a system",
+        alt="Mean length of the vectors through the encoder's layers, one line per system",
         projector=projector,
         compact=True,
     )
@@ -77,8 +77,8 @@ else:
     places = [str(i) for i in range(measured["tokens"])]
     frame.finding("The first number of each position's vector")
     frame.explain(
-        "The paper's quickest wave turns one radian a position; vanilla's first frequency is its "
-        "second, k = 1; bloem's table is learned and random before training."
+        "The paper's fastest wave turns one radian per position. vanilla starts at the paper's "
+        "second frequency, k = 1. bloem's table is learned, so it is random before training."
     )
     figure(
         charts.lines(measured["first_waves"], charts.Axis("position", places), "value"),
@@ -88,10 +88,9 @@ else:
         compact=True,
     )
 frame.explain(
-    "Eight ways to build the same idea. Each can be chosen above as a model, “…, "
-    "untrained”. Here all of them read your sentence at one size "
-    f"({LAYERS} layers a stack, {SIZES['n_heads']} heads, {SIZES['d_model']} numbers a "
-    "token) with random weights, the same every time, so that what you see is how they are "
-    "built.",
-    "a longer sentence. Which numbers move, and which belong to the system?",
+    "Eight ways to build the same idea. You can choose each as a model, “…, untrained”. Here "
+    f"all of them read your sentence at the same size ({LAYERS} layers per stack, "
+    f"{SIZES['n_heads']} heads, {SIZES['d_model']} numbers per token). Their weights are random "
+    "and the same every time, so you see how they are built.",
+    "a longer sentence. Which numbers change, and which belong to the system?",
 )

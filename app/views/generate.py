@@ -39,7 +39,9 @@ def ids_of(beginning: str, vocabulary: int) -> tuple[int, ...]:
     ids = tuple(map(int, re.findall(r"\d{1,7}", beginning)))
     if re.fullmatch(r"[\d -]*", beginning) and all(i < vocabulary for i in ids):
         return ids
-    raise CannotRead(f"“{beginning[:80]}” are no token ids of this model, as in “12-45”.")
+    raise CannotRead(
+        f"“{beginning[:80]}” is not a list of this model's token ids. Write them like “12-45”."
+    )
 
 
 def written(ids) -> str:
@@ -163,7 +165,7 @@ def parting(generation: Generation, other: Generation) -> str:
     for i, (now, before) in enumerate(pairs):
         if now != before:
             both = " and ".join(f"“{formats.escaped(text)}”" for text in (now, before))
-            return f"they part at token {i + 1}, {both}"
+            return f"they diverge at token {i + 1}: {both}"
     return "the same tokens"
 
 
@@ -176,7 +178,7 @@ def page() -> None:
         raise messages.NothingToShow
     chosen, checkpoint = session.values(), view.checkpoint
     if chosen["target"].strip():
-        frame.notices().caption("The typed target is not read here: the model writes its own.")
+        frame.notices().caption("Generate ignores the typed target: the model writes its own.")
     with frame.controls():
         how = decoding()
         with menu("Branches", "branches_box", icon=":material/account_tree:"):
@@ -191,12 +193,12 @@ def page() -> None:
     if run.changes or session.context().has_other:
         plain = selection.other_run() or selection.run(changed=False)
         other = write(chosen["beginning"], plain)
-        whose = "Other run" if session.context().has_other else "Without the changes"
+        whose = "Comparison" if session.context().has_other else "Before the changes"
         text = formats.escaped(view.tokenizer.target.decode(other.ids))
         frame.finding(f"**{whose}**: {text} ({parting(shown, other)})")
     if (count := len(branches())) > MOST_BRANCHES:
         frame.notices().info(
-            f"Of {count:,} branches {MOST_BRANCHES} are written, the selected one among them."
+            f"Only {MOST_BRANCHES} of {count:,} branches are shown, including the selected one."
         )
     trace = passes.trace_of(view, shown.run, written=True)
     rows = slice(shown.first, shown.first + len(shown.path))

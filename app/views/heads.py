@@ -17,9 +17,9 @@ from headlight.model.probing.trace import Trace
 
 BYTES = 10_000  # bytes of a row with its picture, roughly
 TRY = {
-    TABLE: "click the column entropy to sort. Do the first layers have the sharpest heads?",
-    SCATTER: "ablation over entropy. Does more depend on the heads that are sharp?",
-    SENTENCES: "click the last sentence. Why does the head do less of it there?",
+    TABLE: "sort by entropy. Are the most focused heads in the first layers?",
+    SCATTER: "plot ablation against entropy. Do focused heads matter more?",
+    SENTENCES: "click the last sentence. Why is the pattern weaker there?",
 }
 
 run = selection.run()
@@ -78,7 +78,7 @@ if measured_on == SURVEY and not survey:
 elif drawn_as == SENTENCES:
     shown.sentences(view, measured[focus.kind], over)
 elif not rows:
-    st.info(f"No head of this model has the pattern “{pattern}” here. Choose another one.")
+    st.info(f"No head of this model matches the pattern “{pattern}” here. Choose another pattern.")
 elif drawn_as == SCATTER:
     shown.scatter(heads, chosen["projector"])
 else:
@@ -91,12 +91,12 @@ with frame.explanation():
     if survey:
         st.markdown(head_card.in_all_sentences(survey, focus.kind, chosen["layer"] - 1, focus.head))
     if rows and heads.selected is None:
-        st.caption(f"Not in the table: it does not have the pattern “{pattern}”.")
+        st.caption(f"Not in the table: this head does not match the pattern “{pattern}”.")
     st.caption(
         _head_table.surveyed_on(over, run == passes.as_trained(run))
         if over
-        else "Score: 100 % is the head of the textbook, 0 % attends to all tokens alike (for "
-        f"“broad”: to one). From {formats.percent(THRESHOLD)} on a head has the pattern. Shares "
-        "are means over rows with a choice, without padding."
+        else "Match: 100% is a perfect example; 0% attends equally to all tokens (for “broad”: "
+        f"to one token). From {formats.percent(THRESHOLD)} on, a head has the pattern. "
+        "Shares are means over rows with more than one key, without padding."
     )
     st.markdown(f"*Try: {TRY[drawn_as]}*")

@@ -27,7 +27,7 @@ def selected() -> tuple[ModelView, Run, Trace]:
     return view, run, passes.trace_of(view, run)
 
 
-BARE = {"label_visibility": "collapsed", "width": 150}
+BARE = {"label_visibility": "collapsed", "width": 165}
 
 
 @st.fragment
@@ -68,7 +68,7 @@ def lesson() -> None:
         moved = formats.percent(float(total_variation(steps.weights, as_it_is.weights)))
         names = " and ".join(ablated)
         shown = on_one_scale(step_of(as_it_is).pictures, step.pictures)
-        titles = "As it is", f"Without {names}: {moved} moves"
+        titles = "Unchanged", f"Without {names}: {moved} of the weight moves"
         for box, title, both, name in zip(
             st.columns(2), titles, shown, ("as_it_is", "pictures"), strict=True
         ):
@@ -81,7 +81,7 @@ selection.tell_unchanged()
 selected()  # errors are reported outside of the fragment
 lesson()
 frame.explain(
-    "From what enters the attention to the output of its layer: eleven steps, each with its "
-    "formula, its numbers, and the lines of code that computed them. The keys ← and → walk.",
+    "From the input of the attention to the output of its layer, in eleven steps. Each has its "
+    "formula, its numbers, and the lines of code that computed them. Use ← and → to step.",
     "at Softmax, leave the scaling out. Why is it there?",
 )

@@ -8,8 +8,8 @@ from headlight.app.wording import formats
 
 frame.finding("Predict what the model does. Then see what it did.")
 frame.explain(
-    "Every question is answered by the model itself. Until you have answered, the answer is "
-    "covered. Your own sentence and settings come back when you leave a lesson."
+    "The model itself answers every question. The answer stays covered until you have given "
+    "yours. Your own sentence and settings come back when you leave a lesson."
 )
 state = running_lesson.progress()
 for name, each in running_lesson.lessons().items():

@@ -10,7 +10,7 @@ from headlight.app.state import session, widgets
 from headlight.app.wording import system_texts
 from headlight.model.analysis.lineage import LINE, N_KEY_HEADS, SIZES
 
-PART, ALL_PARTS = PICTURES = "One part", "One part after the other"
+PART, ALL_PARTS = PICTURES = "One part", "One part after another"
 
 projector = session.values()["projector"]
 effects = system_results.lineage_of(*selection.default_run())
@@ -20,12 +20,12 @@ with frame.controls():
 if picture == PART:
     swap, effect = LINE[name], effects[name]
     curves = effect.curves
-    frame.finding(f"{swap.title}: the same sentence, read before and after the swap")
+    frame.finding(f"{swap.title}: the same sentence before and after the swap")
     frame.explain(system_texts.swap(swap))
     frame.explain(system_texts.effect(swap, effect))
     frame.explain(
-        "Both read your sentence with the same weights, but for the part that is swapped.",
-        "a word twice. Which swap makes its two vectors alike?",
+        "Both models read your sentence with the same weights, except for the replaced part.",
+        "type a word twice. Which swap makes its two vectors equal?",
     )
     figure(
         charts.lines(curves.lines, charts.Axis(curves.across, curves.places), curves.up),
@@ -35,13 +35,14 @@ if picture == PART:
         compact=True,
     )
 else:
-    frame.finding("From the Transformer of 2017 to a Llama, one part after the other")
+    frame.finding("From the Transformer of 2017 to a Llama, one part at a time")
     st.markdown(system_texts.lineage(effects))
     frame.explain(
-        "Each row is the model of the row above with one part in the place of another; the first "
-        f"is the paper's. All have {SIZES['n_decoder_layers']} layers of {SIZES['n_heads']} heads, "
-        f"{SIZES['d_model']} numbers a token and random weights, the same every time. After "
-        f"“pre-norm” it is a GPT-2; after “groups”, with {N_KEY_HEADS} key heads, a Llama. "
-        "Attention moved: the share of the decoder's attention weight that lies elsewhere than in "
-        "the row above, mean over layers; the paper's model reads your sentence on both sides."
+        "The first row is the paper's model. Every other row swaps one part of the row above. "
+        f"All have {SIZES['n_decoder_layers']} layers of {SIZES['n_heads']} heads, "
+        f"{SIZES['d_model']} numbers per token, and random weights that are the same every "
+        f"time. After “pre-norm” it is a GPT-2; after “groups”, with {N_KEY_HEADS} key heads, "
+        "it is a Llama. Attention moved: the share of the decoder's weight that went "
+        "elsewhere, compared with the row above, as a mean over layers. The paper's model "
+        "reads your sentence as source and target."
     )

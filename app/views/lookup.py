@@ -20,10 +20,10 @@ BARE = {"label_visibility": "collapsed", "width": 170}
 
 def words() -> None:
     frame.explain(
-        "A Python dictionary finds “fun”, “exciting” and “boring”, and for “rollercoaster” raises "
-        "a KeyError. With vectors there is always an answer: dot products say how alike two words "
-        "are, softmax makes weights of them that add up to 1.  \n"
-        "*Try: pull “rollercoaster” towards zero. Why does the answer become the plain mean?*"
+        "A Python dictionary finds “fun”, “exciting” and “boring”, but raises a KeyError for "
+        "“rollercoaster”. With vectors there is always an answer: dot products measure "
+        "similarity, and softmax turns them into weights that add up to 1.  \n*Try: drag "
+        "“rollercoaster” towards zero. Why does the answer become the plain mean?*"
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         scaled = widgets.draw("scaled")
@@ -53,7 +53,7 @@ def selected_head() -> None:
         chosen = widgets.draw_token("follow", texts[0].tokens, SECOND_TOKEN, BARE)
     chosen = min(1, len(query) - 1) if chosen is None else chosen
     if not (np.isfinite(query).all() and np.isfinite(key).all()):
-        st.info("Queries and keys that are NaN or infinite have no place in a plane.")
+        st.info("Queries and keys that are NaN or infinite cannot be drawn in a plane.")
         raise messages.NothingToShow
     pca_plane = principal_plane(np.concatenate([query, key]))
     result = answer(
@@ -76,8 +76,8 @@ def selected_head() -> None:
 
 
 frame.finding(
-    "Attention compares a **query** with every **key** and mixes their **values**, most of what "
-    "fits best."
+    "Attention compares a **query** with every **key** and mixes their **values**; better "
+    "matches count more."
 )
 controls = frame.controls()
 with controls:

@@ -43,7 +43,7 @@ def choose(shown: Sequence[Block], block: Block) -> None:
     """Select a block, and its layer on all pages. A callback."""
     if kind := kind_at(shown, block):
         session.choose(kind=kind, layer=block.layer + 1, head=1)
-        norm = "Feed-forward" if block.sublayer == "feed_forward" else "Residual, norm"
+        norm = "Feed-forward" if block.sublayer == "feed_forward" else "Add & norm"
         session.choose(at="Input" if block.kind else norm)
     session.memo()["block"] = place(block)
 
@@ -98,8 +98,8 @@ def page() -> None:
     if view.checkpoint.card.get("rounded"):
         frame.notices().info(ROUNDED)
     frame.explain(
-        "Read it from the bottom: a text comes in as tokens, each becomes a vector, and every "
-        "layer adds to it; at the top stands what the model expects. A block shows the shape of "
+        "Read it from the bottom. A text comes in as tokens, each token becomes a vector, and "
+        "every layer adds to it. The prediction is at the top. Each block shows the shape of "
         "its output and its parameters.",
         "count the parameters. Where are most of them?",
     )

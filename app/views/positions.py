@@ -34,12 +34,12 @@ position = charts.Axis("position", [f"{i} {token}" for i, token in enumerate(enc
 if not trace.sides[side].table and chosen not in OF_ALL_SIDES:
     turned = position_results.rotation_of(view, run)
     panel(
-        "How far each pair of numbers has turned",
+        "How far each pair of numbers is rotated",
         charts.vectors(np.cos(turned), position, 1.0),
-        "This model adds no table. It turns each query and key, two numbers at a time, by an angle "
-        "that grows with the position (rotary positions, Su et al. 2021): the cosine of that angle "
-        "at each position, pairs from the quickest to the slowest. Two tokens are compared by the "
-        "difference of their angles, which tells how far apart they stand.",
+        "This model adds no table. It rotates each query and key, two numbers at a time, by an "
+        "angle that grows with the position (rotary positions, Su et al. 2021). Shown: the "
+        "cosine of that angle, from the fastest pair to the slowest. Two tokens are compared "
+        "by the difference of their angles, that is, by their distance.",
         key="rotation_figure",
         alt=f"Cosine of the angles at {turned.shape[0]} positions, {turned.shape[1]} pairs",
         projector=projector,
@@ -53,7 +53,7 @@ else:
         "Positions": (
             "table",
             "The positional table",
-            "Captured from the model for these positions; it is the same for every sentence. "
+            "Recorded from the model for these positions. It is the same for every sentence. "
             f"{model_texts.positions(view.model)}",
             table,
             None,
@@ -61,21 +61,21 @@ else:
         "Words": (
             "token",
             part_names.token_title(view.model),
-            "What the words bring along: the same row wherever the token stands.",
+            "What the words contribute: the same row wherever the token stands.",
             token,
             largest,
         ),
         "Scaled": (
             "added",
-            "The table again, on the scale of the sum",
-            "How much of what enters is position.",
+            "The table again, on the same scale as the sum",
+            "How much of the input is position.",
             table,
             largest,
         ),
         "Sum": (
             "embedded",
-            "Their sum, as it enters layer 1",
-            "Embedding plus table, added number by number.",
+            "Their sum, the input of layer 1",
+            "Embedding plus table, number by number.",
             embedded,
             largest,
         ),
@@ -95,7 +95,7 @@ else:
 if chosen not in LAB:
     frame.explanation().latex(FORMULA)
 frame.explain(
-    "Attention by itself cannot tell “dog bites man” from “man bites dog”, so a **table** with "
-    "one row a position is added to the words: in the paper, sines and cosines.",
+    "Attention alone cannot tell “dog bites man” from “man bites dog”. So a **table** with one "
+    "row per position is added to the words. In the paper it holds sines and cosines.",
     "repeat a word. Its embedding rows are equal; which picture tells them apart?",
 )

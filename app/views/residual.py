@@ -29,12 +29,12 @@ LENGTH, TURN, ALIKE, LENS, FINAL, WRITES = PICTURES = (
 
 
 def draw_lens() -> None:
-    frame.finding("What the model would answer if it stopped after each layer")
+    frame.finding("What the model would predict after each layer")
     frame.explain(
-        f"The logit lens: the {read}'s vectors at each depth, {whole}straight through {through}, "
-        "as if no layer followed. The last layer's is the model's answer itself: largest "
-        f"difference of their probabilities **{lens.difference:.1e}**.",
-        "find the token whose answer changes last. Which layer changed the model's mind?",
+        f"The logit lens sends the {read}'s vectors at each depth, {whole}straight through "
+        f"{through}, as if no layer followed. After the last layer this is the model's own "
+        f"prediction (largest difference of probabilities **{lens.difference:.1e}**).",
+        "find the token whose prediction changes last. Which layer changed it?",
     )
     answers = {"position": range(shown), "after": after[:shown]}
     for depth, name in enumerate(depths):
@@ -51,32 +51,32 @@ def draw_lens() -> None:
         height="content" if shown <= 14 else TALLEST,
         column_config={
             "settled": st.column_config.TextColumn(
-                help="The first depth from which on the likeliest answer is the final one."
+                help="The first depth from which the most probable prediction stays the final one."
             )
         },
         key="lens_table",
-        alt=f"The most probable answer at each layer of the {read}",
+        alt=f"The most probable prediction after each layer of the {read}",
     )
 
 
 def draw_final() -> None:
     early = int((lens.settled < len(depths) - 1).sum())
-    frame.finding(f"{early} of {shown:,} answers stand before the last layer.")
+    frame.finding(f"{early} of {shown:,} predictions are final before the last layer.")
     frame.explain(
-        "Probability of what the model answers in the end, at each depth, and its rank there (1 "
-        "is the likeliest)."
+        "Probability of the final prediction at each depth, and its rank there (1 is the most "
+        "probable)."
     )
     figure(
         charts.matrix(
             lens.final.T,
             charts.Axis("after", after[:shown]),
-            charts.Axis("stopped at", depths),
+            charts.Axis("after", depths),
             "probability",
             (0, 1),
             ".0%",
         ),
         key="final_figure",
-        alt="Probability of the final answer at each layer",
+        alt="Probability of the final prediction after each layer",
         projector=projector,
         compact=True,
     )
@@ -86,7 +86,9 @@ def draw_final() -> None:
         table = widgets.draw("ranks")
     if table.open:
         table.dataframe(
-            pd.DataFrame(ranks), hide_index=True, alt="Rank of the final answer at each layer"
+            pd.DataFrame(ranks),
+            hide_index=True,
+            alt="Rank of the final prediction after each layer",
         )
 
 
@@ -125,13 +127,13 @@ def draw_vectors(picture: str) -> None:
     depths = ["in", *(f"layer {i}" for i in range(1, len(stream)))]
     position, after = charts.Axis("token", encoding.tokens), charts.Axis("after", depths)
     frame.explain(
-        "A token is one **vector** from bottom to top: every layer reads it and adds to it. “in” "
-        f"is what enters layer 1, the embedding{' and its position' if side.table else ''}."
+        "Each token is one **vector** that every layer reads and adds to. “in” is what enters "
+        f"layer 1: the embedding{' and its position' if side.table else ''}."
     )
     if picture == LENGTH or len(stream) == 1:
         lengths = residual.lengths(stream).T
         top = residual.usual_most(lengths)
-        frame.finding(f"How long each vector of the {stack} is")
+        frame.finding(f"Length of each vector of the {stack}")
         normed = has_final_norm(model.model, side)
         frame.explain(
             f"{model_texts.place_of_norm(normed, stack)} "
@@ -141,10 +143,10 @@ def draw_vectors(picture: str) -> None:
         key, alt = "lengths_figure", f"Length of each token's vector through the {stack}"
     elif picture == TURN:
         turned = residual.cosine(stream[:-1], stream[1:]).T
-        frame.finding(f"How much each layer of the {stack} turns a vector")
+        frame.finding(f"Direction change by each layer of the {stack}")
         frame.explain(
-            "Cosine between what enters a layer and what leaves it, for each token: 1 is the same "
-            "direction, 0 a right angle."
+            "Cosine between the input and the output of each layer, per token. 1: same "
+            "direction; 0: a right angle."
         )
         step, scale = charts.Axis("through", depths[1:]), (min(0.0, float(turned.min())), 1.0)
         drawn = charts.matrix(turned, position, step, "cosine", scale)
@@ -153,10 +155,10 @@ def draw_vectors(picture: str) -> None:
     else:
         real = residual.real(trace, side.name)
         alike = residual.mean_cosine_between_depths(stream, real)
-        frame.finding(f"How alike the layers of the {stack} are")
+        frame.finding(f"Similarity of the layers of the {stack}")
         frame.explain(
-            "The cosine between any two depths, mean over the tokens without padding. Near 1 far "
-            "from the diagonal: the layers between changed little."
+            "Cosine between any two depths, as a mean over tokens without padding. Near 1 far "
+            "from the diagonal: the layers in between changed little."
         )
         scale = (min(0.0, float(alike.min())), 1.0)
         drawn = charts.matrix(alike, after, after, "cosine", scale)
@@ -182,12 +184,12 @@ if picture in (LENS, FINAL):
         else "the generator (post-norm: there is no final norm)"
     )
     of_text = predicted.predicts == "class"
-    whole = "the mean over its real tokens, " if of_text else ""
+    whole = "averaged over the real tokens, " if of_text else ""
     after = ["the whole text"] if of_text else trace.texts[predicted.name].tokens
     shown = min(len(after), MAX_LENS_ROWS)
     if shown < len(after):
         frame.notices().info(
-            f"The first {shown} of {len(after):,} {predicted.title} positions are shown."
+            f"Only the first {shown} of {len(after):,} {predicted.title} positions are shown."
         )
     (draw_lens if picture == LENS else draw_final)()
 elif picture == WRITES:

@@ -67,11 +67,11 @@ with opening:
         label_visibility="collapsed",
     )
     st.caption(
-        "It restores the view, runs the model again and says how well the numbers agree. Nothing "
-        "of the pack is kept or shown to others."
+        "Restores the view, runs the model again and reports how well the numbers agree. "
+        "Nothing in the pack is kept or shown to others."
     )
 if refused := session.memo().get("refused"):
-    messages.show_message(f"This pack was not opened. {refused}", verdict.error)
+    messages.show_message(f"The pack could not be opened. {refused}", verdict.error)
 
 run = selection.run()
 model_view = selection.view(run)
@@ -95,11 +95,11 @@ if pack := session.memo().get("pack"):
     with verdict:
         if moved:
             st.info(
-                f"The view is no longer that of the pack. Changed since: {', '.join(moved)}. "
+                f"The view no longer matches the pack. Changed since: {', '.join(moved)}. "
                 "Restore it to compare the numbers."
             )
             st.button(
-                "Restore the view of the pack",
+                "Restore the pack's view",
                 on_click=session.restore,
                 args=(pack.settings, pack.page),
             )
@@ -110,7 +110,7 @@ if pack := session.memo().get("pack"):
                 agreement.verdict, st.info
             )
             show(f"The view is restored. The numbers: **{agreement.verdict}**. {text}")
-        st.page_link(PAGES[pack.page].file, label=f"Back to the page {PAGES[pack.page].title}")
+        st.page_link(PAGES[pack.page].file, label=f"Back to {PAGES[pack.page].title}")
 
 with preview:
     # it may wait long for other users' drawings, and must not hold its turn meanwhile
@@ -129,9 +129,9 @@ with files, st.container(key="files"):
         for label, (ending, kind, make, what) in PICTURES.items():
             file_button(label, partial(make, view), f"{stem(view, what)}.{ending}", kind)
     st.caption(
-        "On white paper. SVG can be scaled and edited, PDF goes into a paper. Letters that no font "
-        "of this machine has stand in a PNG or PDF by their code, such as U+4E2D. The web page "
-        "needs no internet; pointing and clicking work as here."
+        "On a white background. SVG can be scaled and edited; PDF suits a paper. Characters "
+        "missing from this machine's fonts appear as codes in PNG and PDF, such as U+4E2D. The "
+        "web page works offline, and you can hover and click as here."
     )
     st.subheader("Numbers")
     one = widgets.draw("weights_of") == ONE
@@ -147,14 +147,14 @@ with files, st.container(key="files"):
         file_button("Settings (JSON)", settings, f"{name}.settings.json", "application/json")
     text = ", ".join(f"{label} {formats.size(sizes[TABLES[label][0]])}" for label in TABLES)
     st.caption(
-        f"About {text}. Tokens come along in each; Parquet and NPZ hold the settings too, a CSV "
-        "goes with the settings file. In a CSV a token that a spreadsheet would take for a "
-        "formula begins with an apostrophe; pandas reads it with `keep_default_na=False`."
+        f"About {text}. Each file has the tokens. Parquet and NPZ also hold the settings; for "
+        "CSV, take the settings file. In CSV, an apostrophe precedes tokens that a spreadsheet "
+        "would read as a formula. Read it in pandas with `keep_default_na=False`."
     )
     if max(sizes.values()) > tables.LARGEST_FILE:
         st.info(
-            f"Files of more than {formats.size(tables.LARGEST_FILE)} are not made here. Take the "
-            f"{ONE} alone, or write them with `headlight trace`."
+            f"Files above {formats.size(tables.LARGEST_FILE)} are not made here. Take only the "
+            f"{ONE}, or use `headlight trace`."
         )
 
     st.subheader("Evidence pack")
@@ -165,15 +165,16 @@ with files, st.container(key="files"):
     st.caption(
         " ".join(
             [
-                "All of these, the settings, a link, the model's SHA-256, the versions of the "
-                "libraries, and a README. Whoever gets it can see the same view and check it.",
+                "All of these files, the settings, a link, the model's SHA-256, the library "
+                "versions, and a README. Anyone who opens it sees the same view and can check "
+                "it.",
                 *left_out,
             ]
         )
     )
 frame.explain(
-    "What is on the screen, as files: the selected head, read as “Display” above says. Each is "
-    "made on demand.",
-    "take the evidence pack, change everything, and drop the pack here: the view comes back, and "
-    "the numbers are checked.",
+    "The current view as files: the selected head and all heads, with your settings under "
+    "“Display”. Each file is made on demand.",
+    "download the evidence pack, change everything, then drop the pack here. The view comes "
+    "back, and the numbers are checked.",
 )

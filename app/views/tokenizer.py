@@ -67,7 +67,7 @@ with whole_text:
         focus=chosen,
     )
     if len(words) > MOST_WORDS:
-        st.caption(f"The first {MOST_WORDS} of {len(words):,} pre-tokens are shown.")
+        st.caption(f"Only the first {MOST_WORDS} of {len(words):,} pre-tokens are shown.")
     # A model's output may be split differently than the tokenizer would split the same text.
     as_tokenized = encoding.ids == tokenizer.encode(text).ids
     sources = [options[i] for i in word_ids] if as_tokenized else None
@@ -86,11 +86,11 @@ with whole_text:
     if not as_tokenized:
         st.caption(
             "The model wrote these tokens one by one; the tokenizer would split the same text "
-            "otherwise."
+            "differently."
         )
 frame.explain(
-    "Byte-pair encoding (BPE, Sennrich et al. 2016) learns which two neighbouring symbols occur "
-    "together most often and merges them, again and again. A typed word starts as single bytes, "
-    "and the merges are applied in the order in which they were learned.",
-    "type a word that you made up, such as “snowdogging”. Which parts of it are tokens?",
+    "Byte-pair encoding (BPE, Sennrich et al. 2016) repeatedly merges the two neighbouring "
+    "symbols that occur together most often. A typed word starts as single bytes. The merges "
+    "are then applied in the order in which they were learned.",
+    "invent a word, such as “snowdogging”. Which parts of it are tokens?",
 )

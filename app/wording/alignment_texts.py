@@ -7,7 +7,7 @@ import numpy as np
 from headlight.model.analysis.alignment import GOLD, HeadAlignment
 
 # by shift: a head aligns a word at the row that reads it, or that predicts it
-SHIFTS = ("is read", "is predicted")
+SHIFTS = ("word just read", "word about to be written")
 
 
 def alignment_note(
@@ -22,17 +22,16 @@ def alignment_note(
     if heads:
         rows = measured.shifts if shift is None else np.full_like(measured.shifts, shift)
         names = ", ".join(
-            f"layer {sites[layer].layer + 1} head {head + 1} "
-            f"(word that {SHIFTS[rows[layer, head]]})"
+            f"layer {sites[layer].layer + 1} head {head + 1} ({SHIFTS[rows[layer, head]]})"
             for layer, head in heads
         )
-        note = f"Each target word with the source word it attends to most, in {names}."
+        note = f"Each target word is linked to the source word it attends to most, in {names}."
     else:
         note = (
-            "Each target word with the source word without which its log-probability falls most; "
-            "thick: much of all that it loses."
+            "Each target word is linked to the source word without which its log-probability "
+            "falls most. Thicker: a larger share of its total loss."
         )
-    return note + " Dashed: the run without the changes, or the other run." * dashed
+    return note + " Dashed: before the changes, or the comparison." * dashed
 
 
 def alignment_explained(measured: HeadAlignment, sites, known: bool) -> str:
@@ -49,8 +48,8 @@ def alignment_explained(measured: HeadAlignment, sites, known: bool) -> str:
         "the target word falls most)"
     )
     return (
-        "A row of the decoder reads one token and predicts the next; which of the two a head "
-        "aligns is measured. **Agreement**: how often the source word with the largest weight is "
-        f"{right}. Best set: {heads}, which agree for {measured.together:.0%} of "
-        f"{measured.words:,} target words {where}. A click on a row shows that head."
+        "A row of the decoder reads one token and predicts the next. We measured which of the "
+        "two each head follows. **Agreement**: how often the source word with the largest "
+        f"weight is {right}. Best set: {heads}, which agree on {measured.together:.0%} of "
+        f"{measured.words:,} target words {where}. Click a row to show that head."
     )

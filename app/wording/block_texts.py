@@ -25,7 +25,7 @@ from headlight.model.variants import LearnedPositions
 
 POOLINGS = {  # BertConfig.pooling → what it does; classifiers take the mean, too
     "mean": "One vector for the whole text: the mean over all tokens except padding.",
-    "max": "One vector for the whole text: each number is the largest over all tokens except "
+    "max": "One vector for the whole text: each number is the maximum over all tokens except "
     "padding.",
     "cls": "One vector for the whole text: that of its first token.",
     "last token": "One vector for the whole text: that of its last token.",
@@ -64,8 +64,8 @@ def explained(model, trace: Trace, block: Block) -> str:
         return _feed_forward(layers_of(model, side)[block.layer].feed_forward, model.config)
     if block.part == "recurrence":
         return (
-            "In the place of self-attention: each position keeps a share of what the one before it "
-            "held, and takes the rest from itself. No token attends to another here."
+            "Replaces self-attention: each position keeps a share of the previous position's "
+            "state and takes the rest from its own input. No token attends to another here."
         )
     if block.layer is None:
         return _norm(final_norm_of(model, side), block)
@@ -81,16 +81,16 @@ def _attention(attention: nn.Module, trace: Trace, block: Block) -> str:
         EMBEDDINGS: f"queries from this stack, keys and values from the {key.title}'s embeddings",
     }[block.keys]
     sentences = [
-        "Each head compares queries with keys, and its output is the mean of the values by these "
-        f"weights: {keys}."
+        "Each head compares queries with keys. Its output is the mean of the values, weighted "
+        f"by these matches: {keys}."
     ]
     if site.n_key_heads < site.n_heads:
         shared = site.n_heads // site.n_key_heads
-        sentences.append(f"Each {shared} of the {site.n_heads} heads share their keys and values.")
+        sentences.append(f"Every {shared} of the {site.n_heads} heads share their keys and values.")
     if isinstance(attention.query, NormedProjection):
-        sentences.append("Queries and keys are normed first, each by itself.")
+        sentences.append("Queries and keys are normalised first, each separately.")
     if isinstance(attention.scores, RotaryScores):
-        sentences.append("Queries and keys are turned by an angle that grows with the position.")
+        sentences.append("Queries and keys are rotated by an angle that grows with the position.")
     if "causal" in site.masks and trace.masks.causal:
         sentences.append("No token may attend to a later one.")
     return " ".join(sentences)
@@ -99,16 +99,14 @@ def _attention(attention: nn.Module, trace: Trace, block: Block) -> str:
 def _embedding(model: nn.Module, embedding: nn.Module) -> str:
     more = ""
     if isinstance(embedding, SegmentedEmbedding):
-        more = (
-            " One for the segment of the text is added, and the sum with the positions is normed."
-        )
+        more = " A segment embedding is added too, and the sum with the positions is normalised."
     return f"{token_title(model)}: one learned vector per token.{more}"
 
 
 def _position(table: nn.Module) -> str:
     learned = isinstance(table, LearnedPositions)
     what = "one learned vector per position" if learned else "sines and cosines of the position"
-    return f"Added to the embeddings, for attention by itself knows no order: {what}."
+    return f"Added to the embeddings, because attention alone ignores order: {what}."
 
 
 def _feed_forward(module: nn.Module, config) -> str:
@@ -116,33 +114,33 @@ def _feed_forward(module: nn.Module, config) -> str:
     narrow, wide = f"{config.d_model:,}", f"{config.d_ff:,}"
     if isinstance(module, GatedFeedForward):
         return (
-            f"Two linear maps {narrow} → {wide}: what the first gives, behind a {activation}, "
-            f"gates what the second gives. A third leads back to {narrow}; at each position alone."
+            f"Two linear maps {narrow} → {wide}: the first, after a {activation}, gates the "
+            f"second. A third leads back to {narrow}. Each position is processed separately."
         )
     return (
-        f"Two linear maps, {narrow} → {wide} → {narrow}, with a {activation} between; at each "
-        "position alone."
+        f"Two linear maps, {narrow} → {wide} → {narrow}, with a {activation} in between. Each "
+        "position is processed separately."
     )
 
 
 def _norm(module: nn.Module, block: Block) -> str:
     if block.part == "add_norm":
         sentences = (
-            "The residual connection: what entered the sublayer is added to what leaves it; then "
-            "the norm (post-norm, as in the paper)."
+            "The residual connection adds the sublayer's input to its output; the norm follows "
+            "(post-norm, as in the paper)."
         )
     elif block.sublayer:
         sentences = (
-            "Pre-norm: the sublayer reads normed vectors; what goes around it and is added at ⊕ "
-            "is not normed."
+            "Pre-norm: the sublayer reads normalised vectors; what bypasses it and is added at "
+            "⊕ is not normalised."
         )
     else:
         sentences = (
-            "The sum of all that the layers have added, normed once at the end, as a pre-norm "
+            "The sum of everything the layers added, normalised once at the end, as a pre-norm "
             "stack needs."
         )
     if isinstance(module, RMSNorm):
-        sentences += " The norm is an RMSNorm, which takes no mean off."
+        sentences += " The norm is an RMSNorm, which does not subtract the mean."
     return sentences
 
 
@@ -153,10 +151,10 @@ def _output(generator: nn.Module, predicted: Side, part: str) -> str:
     before = "A linear map, an activation and a norm, then a"
     return {
         "mean": POOLINGS["mean"],
-        "generator": f"{before if isinstance(generator, MaskedTokenHead) else 'A'} score, the "
-        f"logit, for each {each}.",
-        "softmax": "Makes probabilities of the logits, which add up to 1 in each row.",
-        "log_softmax": "Makes logarithms of probabilities of the logits.",
+        "generator": f"{before if isinstance(generator, MaskedTokenHead) else 'A'} logit for "
+        f"each {each}.",
+        "softmax": "Turns the logits into probabilities that add up to 1 in each row.",
+        "log_softmax": "Turns the logits into log-probabilities.",
     }[part]
 
 
@@ -220,7 +218,7 @@ def model_in_numbers(model, shown: Sequence[Block], trace: Trace) -> str:
     alone = ""
     if len(sides) == 1:
         other = "no decoder" if next(iter(sides)).stack == "encoder" else "no encoder"
-        alone = f" It has {other}: one of the three attentions is all there is."
+        alone = f" It has {other}, so it has only one of the three types of attention."
     return (
         f"**{depth} layers** of {model.config.n_heads} heads, {total:,} parameters: "
         + ", ".join(f"{name} {percent(share)}" for name, share in shares.items())

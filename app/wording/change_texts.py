@@ -1,26 +1,30 @@
 """Texts about changes, sweeps and attribution."""
 
 from headlight.app.wording.formats import signed
+from headlight.model.probing.changes import Change, Scope
 
-NO_DIFFERENCE = "Differences are drawn on Attention; here this run is shown, with its changes."
-CHANGES = """What is changed in the model while it runs, separated by semicolons: a kind of
-attention (or `all`), perhaps a layer and a head, and what is done to it. Tokens count from 1.
+NO_DIFFERENCE = (
+    "Differences are drawn only on Attention. This page shows the current settings, with your "
+    "changes."
+)
+CHANGES = """Changes to the running model, separated by `;`. Each names an attention type (or
+`all`), perhaps a layer and a head, and what to do. Tokens count from 1.
 
 | | |
 |---|---|
-| `cross.1.2=off` | the output of head 2 in layer 1 is zero; `mean`: its mean over many texts |
-| `encoder.2=uniform` | its heads attend to everything alike |
+| `cross.1.2=off` | sets the output of layer 1, head 2 to zero; `mean`: to its mean over texts |
+| `encoder.2=uniform` | makes all weights equal |
 | `encoder_feed_forward.2=skip` | the sublayer adds nothing to the residual stream |
-| `cross=hide:3,4` | nobody attends to tokens 3 and 4 |
-| `decoder=mask:window-2` | or `none`, `causal`, `prefix-2`, `strided-2`, `diagonal`, `no_first` … |
-| `decoder.1=forbid:3>1` | query 3 may not attend to key 1; or `allow` |
-| `cross.4=temperature:0.5` | scores are divided by it before the softmax |
-| `encoder.1.3=weight:2>4:0.7` | one weight is set, the others of its row are scaled |
-| `source=positions:none` | or `sinusoidal`, `learned`, `shifted-3` |
-| `cross.3.4=patch` | as it is for the other sentence; `patch:2,3`: at these tokens |
+| `cross=hide:3,4` | no token may attend to tokens 3 and 4 |
+| `decoder=mask:window-2` | also `none`, `causal`, `prefix-2`, `strided-2`, `diagonal`, `no_first` |
+| `decoder.1=forbid:3>1` | query 3 may not attend to key 1; `allow`: it may |
+| `cross.4=temperature:0.5` | divides the scores by 0.5 before the softmax |
+| `encoder.1.3=weight:2>4:0.7` | sets one weight and rescales the rest of its row |
+| `source=positions:none` | also `sinusoidal`, `learned`, `shifted-3` |
+| `cross.3.4=patch` | uses the comparison's output; `patch:2,3`: only at these tokens |
 
-The other sentence is read with the same target. Heads can be patched from it, and weights compared
-with it, where both have as many tokens.
+The comparison reads the same target. Patching heads and comparing weights need equally many tokens
+in both.
 """
 
 
@@ -31,24 +35,24 @@ def log_probability(side: str, now: float, before: float) -> str:
 
 
 TERMS = (
-    "What writes to the residual stream adds to the logit: the token, its position, every head and "
-    "every feed-forward; the biases are one part. Norms divide by a scale, which is frozen at its "
-    "value in this run: so the parts add up exactly, and it does not tell what the model would do "
-    "without one (the page Ablation does). A click on a head selects it."
+    "Everything that writes to the residual stream adds to the logit: the token, its position, "
+    "every head and every feed-forward sublayer. All biases form one part. Each norm's scale "
+    "is frozen at its current value, so the parts add up exactly. To see what happens without "
+    "a part, use Ablation. Click a head to select it."
 )
 METHODS = (
-    "**attention**: the mean weight of all heads; **head**: of the selected one; **rollout**: "
-    "attention followed down through all layers (Abnar & Zuidema 2020); **norms**: weights times "
-    "the length of what is sent (Kobayashi et al. 2020); **gradient**: times the embedding; "
-    "**removal**: what the score loses without the word. Above: Spearman’s rank correlation of "
-    "what they say of the words; 1 is the same order."
+    "**attention**: mean weight over all heads. **head**: weight in the selected head. "
+    "**rollout**: attention traced back through all layers (Abnar & Zuidema 2020). **norms**: "
+    "weight times the length of the transformed value (Kobayashi et al. 2020). **gradient**: "
+    "gradient times embedding. **removal**: how much the metric falls without the word. Above: "
+    "Spearman's rank correlation between the methods; 1 means the same order."
 )
 
 
 def too_large_a_sweep(tokens: int, most: int) -> str:
     return (
-        f"To change each of these by itself, {tokens:,} tokens would go through the model; at most "
-        f"{most:,} are allowed. Take a shorter text, or change heads or sublayers as a whole."
+        f"Changing these one at a time would send {tokens:,} tokens through the model; the "
+        f"limit is {most:,}. Use a shorter text, or change whole heads or sublayers."
     )
 
 
@@ -59,8 +63,8 @@ def so_far(measured: int, missing: int) -> str:
 
 def too_many_removals(tokens: int, most: int) -> str:
     return (
-        f"To leave out each token of the text by itself, {tokens:,} tokens would go through the "
-        f"model; at most {most:,} are allowed. Take a shorter text."
+        f"Leaving out one token at a time would send {tokens:,} tokens through the model; the "
+        f"limit is {most:,}. Use a shorter text."
     )
 
 
@@ -69,13 +73,40 @@ def sweep_explained(score: float, has_other: bool) -> str:
     more = (
         ""
         if has_other
-        else (
-            " Name another sentence, model or step under “What if”, and heads and the residual "
-            "stream can be patched from it."
-        )
+        else (" To patch heads or the residual stream, choose a comparison under “What if”.")
     )
     return (
-        f"**Effect**: the score with the one change less the score without any, "
-        f"{signed(score)}. Below 0, the output needs what was changed. Click a row to "
-        f"select its head on the other pages.{more}"
+        f"**Effect**: metric after the change minus metric before ({signed(score)}). Below 0, "
+        f"the output needs what was changed. Click a row to select its head on every page.{more}"
     )
+
+
+IN_WORDS = {  # verb → what a chip says, with the argument of the change
+    "allow": "{} allowed",
+    "forbid": "{} masked",
+    "hide": "token {} hidden",
+    "mask": "mask {}",
+    "mean": "mean output",
+    "off": "off",
+    "patch": "patched",
+    "positions": "positions: {}",
+    "skip": "skipped",
+    "temperature": "temperature {}",
+    "uniform": "uniform",
+    "weight": "weight {}",
+}
+
+
+def chip(change: Change) -> str:
+    """A change in a few words: “Cross L1 H2 off”, “Encoder token 3 hidden”."""
+    what = change.what()
+    words = IN_WORDS[change.verb].format(what)
+    if change.verb == "patch" and what:
+        words += f" at {what}"
+    return f"{_place(change.scope)} {words}"
+
+
+def _place(scope: Scope) -> str:
+    kind = scope.kind.replace("_", " ").capitalize()
+    layer = "" if scope.layer is None else f" L{scope.layer + 1}"
+    return f"{kind}{layer}" + ("" if scope.head is None else f" H{scope.head + 1}")

@@ -13,6 +13,11 @@ def whole_percent(share: float) -> str:
     return "<1%" if 0 < share < 0.005 else f"{100 * share:.0f}%"
 
 
+def after_text(text: str) -> str:
+    """What separates a text that a model wrote from the sentence that follows."""
+    return " " if text.rstrip().endswith((".", "?", "!", "…")) else " · "
+
+
 def word(token: str) -> tuple[str, str]:
     """A token of a text, as part of a sentence."""
     return token.strip() or token, "em"
@@ -44,7 +49,7 @@ def most_needed(part: str, kind: str, what: str, before: float, after: float) ->
     `kind`: of the parts, as in “head”; `what`: whose probability it is."""
     if before - after <= NOTHING:
         lost = "No probability is lost" if after >= before else "Almost nothing is lost"
-        return [(f"{lost} without any one {kind}: each can be spared by itself.", "")]
+        return [(f"{lost} without any single {kind}.", "")]
     ends = f", the probability of {what} falls from {whole_percent(before)} to "
     ends += f"{whole_percent(after)}, more than without any other {kind}."
     return [("Without ", ""), (part, "em"), (ends, "")]

@@ -10,7 +10,7 @@ def signed(number: float) -> str:
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:.0f}\u202f%"
+    return f"{100 * share:.0f}%"
 
 
 def size(count: int) -> str:

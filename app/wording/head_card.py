@@ -39,13 +39,17 @@ def card(trace: Trace | LongTrace, kind: str, weights: np.ndarray) -> str:
     numbers = head_numbers(measured, 0, 0)
     alone = _only_one_key(query, with_one_key(trace.allowed(kind)))
     if "entropy" not in numbers:
-        return "\n\n".join(filter(None, ["Too few tokens to measure: no row has a choice.", alone]))
+        return "\n\n".join(
+            filter(
+                None, ["Too short to measure: no row has more than one key to choose from.", alone]
+            )
+        )
     shares = ", ".join(
         f"{label} {percent(numbers[name])}" for name, label in SHARES.items() if name in numbers
     )
     lines = [
-        f"Entropy {numbers['entropy']:.1f} bits · mean distance {numbers['distance']:.1f} tokens · "
-        f"share of weight on: {shares}\n"
+        f"Entropy {numbers['entropy']:.1f} bits · mean distance {numbers['distance']:.1f} "
+        f"tokens · weight on: {shares}\n"
     ]
     for match in nearest_names(measured, 0, 0):
         line = f"- **{match.name}** {percent(match.score)}: {match.reason}"
@@ -56,7 +60,7 @@ def card(trace: Trace | LongTrace, kind: str, weights: np.ndarray) -> str:
     return "\n".join([*lines, *(["", alone] if alone else [])])
 
 
-PRUNED = "This head was pruned: it attends to nothing, and writes nothing."
+PRUNED = "This head was pruned. It attends to nothing and writes nothing."
 
 
 def is_pruned(card: Mapping, kind: str, layer: int, head: int) -> bool:
@@ -68,15 +72,15 @@ def _only_one_key(query: Sequence[str], rows: Sequence[int]) -> str:
     if not rows:
         return ""
     which = f"{quoted(query, rows[:MAX_QUOTED_ROWS])}{' …' if len(rows) > MAX_QUOTED_ROWS else ''}"
-    row, has = ("Row", "has its") if len(rows) == 1 else ("Rows", "have their")
-    return f"{row} {which} {has} whole weight, 1, on one token: only one key is visible."
+    row, has = ("Row", "has") if len(rows) == 1 else ("Rows", "have")
+    return f"{row} {which} {has} only one visible key, which gets 100% of the weight."
 
 
 def quoted(tokens: Sequence[str], rows: Sequence[int]) -> str:
     return ", ".join(f"“{escaped(tokens[row])}”" for row in rows)
 
 
-INTERVAL, P = ", 95 %", ", p"  # suffixes of column names: confidence interval, p-value
+INTERVAL, P = ", 95%", ", p"  # suffixes of column names: confidence interval, p-value
 
 
 def in_all_sentences(survey: Survey, kind: str, layer: int, head: int) -> str:

@@ -21,17 +21,20 @@ def in_plane(plane: Plane, answer: Answer, sides: tuple[str, str], width: int) -
         else f"Queries come from the **{query_title}**, keys from the **{key_title}**"
     )
     text = (
-        f"{whose}, {width} numbers each. The plane is a PCA of queries and keys together and "
-        f"keeps **{percent(plane.explained.sum())}** of their variance. Weights are the head's "
-        "own. "
+        f"{whose}, {width} numbers each. The plane is a joint PCA of both and keeps "
+        f"**{percent(plane.explained.sum())}** of their variance. The weights shown are the "
+        "head's true weights. "
     )
     off = answer.off()
     if not off.size:
-        return f"{text}Under these masks it may attend to nothing: its weights are all zero."
+        return (
+            f"{text}With these masks, this query may attend to nothing: all its weights are zero."
+        )
     return (
-        f"{text}Dot products in the plane are only approximate: for this query q·k ÷ √{width} is "
-        f"off by {off.mean():.2f} on average and at most {off.max():.2f}, and weights made of them "
-        f"would put **{percent(answer.total_variation())}** of the row elsewhere."
+        f"{text}Dot products in the plane are approximate: for this query, q·k ÷ √{width} is "
+        f"off by {off.mean():.2f} on average, {off.max():.2f} at most. Weights computed from "
+        f"the plane would move **{percent(answer.total_variation())}** of the row: trust the "
+        "table."
     )
 
 
@@ -39,14 +42,14 @@ def positions(model) -> str:
     """The kind of positional table that a model has."""
     position = embeddings_of(model)[0].position
     if not all(side.table for side in model.sides()):
-        return "None: it turns queries and keys instead."
+        return "None: this model rotates queries and keys instead."
     if isinstance(position, LearnedPositions):
-        return "It was learned, one vector a position, like the words'."
+        return "It was learned: one vector per position, like the word embeddings."
     if isinstance(position, HalvedPositions):
-        return "All sines, then all cosines, in each half fast waves on the left."
-    text = "Sine and cosine by turns, fast waves on the left, slow ones on the right."
+        return "All sines first, then all cosines; in each half, fast waves are on the left."
+    text = "Sines and cosines alternate, from fast waves on the left to slow ones on the right."
     if isinstance(position, PositionsFromOne):
-        return f"{text} Its frequencies begin at k = 1, one pair later than the paper's."
+        return f"{text} Its frequencies start at k = 1, one pair later than in the paper."
     return text
 
 
@@ -55,12 +58,12 @@ def place_of_norm(final: bool, stack: str) -> str:
     means pre-norm."""
     if final:
         return (
-            f"The norms of this {stack} come before its sublayers (pre-norm), so the sum is free "
-            "to grow, and a final norm follows the last layer."
+            f"The norms of this {stack} come before its sublayers (pre-norm), so vectors are "
+            "free to grow. A final norm follows the last layer."
         )
     return (
-        f"Each layer of this {stack} ends in a norm of its own (post-norm), which sets every "
-        "vector to about one length; no final norm follows."
+        f"Each layer of this {stack} ends with a norm (post-norm), which gives all vectors "
+        "about the same length. There is no final norm."
     )
 
 
@@ -72,18 +75,18 @@ def massive_activations(tokens: Sequence[str], lengths: Sequence[float], top: fl
         return ""
     names = escaped(", ".join(far[:3]) + (" …" if len(far) > 3 else ""))
     return (
-        f"The vector of {names} is up to {max(lengths):,.0f} long, and the colours end at "
-        f"{top:,.0f}: such massive activations (Sun et al. 2024) are often the first token's, and "
-        "many heads attend to them."
+        f"The vector of {names} is up to {max(lengths):,.0f} long; the colour scale ends at "
+        f"{top:,.0f}. Such massive activations (Sun et al. 2024) often belong to the first "
+        "token, and many heads attend to them."
     )
 
 
 POSITIONS = {  # kind of positions (model/analysis/positions.py) → what the model gets
-    "sinusoidal": "sines and cosines as in the paper, each row as long as the model's own",
-    "learned": "a table that was not its own: random vectors as long as the model's own rows, the "
-    "same every time, as a learned table is before training",
-    "none": "zeros: the words alone",
-    "shifted": "its own table from a later row on, as if other words stood before the sentence",
+    "sinusoidal": "sines and cosines as in the paper, with rows as long as the model's own",
+    "learned": "a random table, as a learned one is before training, with rows as long as the "
+    "model's own",
+    "none": "zeros, so that only the words remain",
+    "shifted": "the model's own table from a later row on, as if other words came first",
 }
 
 
@@ -93,10 +96,11 @@ def compared(trace: Pass, kind: str) -> str:
     site, sentences = trace.kinds[kind][0], ""
     if not trace.sides[site.query_side].table:
         sentences += (
-            " Queries and keys are turned by their positions here, as the scores compare them."
+            " Queries and keys are shown after their rotation by position, as the scores "
+            "compare them."
         )
     if site.n_key_heads < site.n_heads:
-        sentences += f" The {site.n_heads} heads share {site.n_key_heads} heads of keys."
+        sentences += f" The {site.n_heads} heads share {site.n_key_heads} key heads."
     return sentences
 
 

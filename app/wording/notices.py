@@ -13,7 +13,7 @@ from headlight.model.analysis.leak import Leak
 from headlight.model.probing.trace import Pass, Trace
 from headlight.model.tokenizer import Encoding
 
-STOPPED = "You stopped what takes long here."
+STOPPED = "You stopped this computation."
 
 
 def queue_position(people: int) -> str:
@@ -26,7 +26,7 @@ def queue_position(people: int) -> str:
 def leak(trace: Pass, leak: Leak) -> str:
     """How much attention goes to positions that the training masks would hide, layer by layer."""
     layers = ", ".join(percent(share) for share in leak.shares)
-    which = "layer by layer" if len(leak.shares) > 1 else "in its layer"
+    which = "by layer" if len(leak.shares) > 1 else "in its only layer"
     return f"{kind_name(trace, leak.kind)}, weight on {leak.where}, {which}: {layers}."
 
 
@@ -40,16 +40,16 @@ def notices(side: str, text: str, encoding: Encoding) -> list[str]:
     if control:
         names = ", ".join(f"U+{ord(c):04X}" for c in control)
         notes.append(
-            f"The {side} holds invisible characters ({names}). The model reads them like any "
-            "other; the pictures show them by their code."
+            f"The {side} contains invisible characters ({names}). The model reads them like any "
+            "others; the pictures show their codes."
         )
     torn = sorted({text[start] for start, end in _spans_of_several_tokens(encoding)} - {*control})
     if torn:
         names = ", ".join(f"U+{ord(c):04X}" for c in torn[:8]) + (" …" if len(torn) > 8 else "")
         notes.append(
-            f"The {side} holds characters that the model has hardly or never met in training "
-            f"({names}). It reads them byte by byte (🙂 1/4 is the first of four bytes), so do not "
-            "expect it to know them."
+            f"The {side} contains characters that the model has rarely or never seen in "
+            f"training ({names}). It reads them byte by byte (🙂 1/4 is the first of four "
+            "bytes). Do not expect it to know them."
         )
     return notes
 
@@ -57,9 +57,7 @@ def notices(side: str, text: str, encoding: Encoding) -> list[str]:
 def left_out(count: int) -> str:
     """A notice about pasted pairs with the same source."""
     pairs = "pair was" if count == 1 else "pairs were"
-    return (
-        f"{count:,} pasted {pairs} left out: of pairs with the same source, the last one is kept."
-    )
+    return f"{count:,} pasted {pairs} left out, because a later pair has the same source."
 
 
 def _spans_of_several_tokens(encoding: Encoding) -> set[tuple[int, int]]:
@@ -76,8 +74,8 @@ def empty_rows(weights: np.ndarray, query: Axis) -> str | None:
         " …" if len(empty) > 8 else ""
     )
     return (
-        f"Under these masks {len(empty)} of {len(query.labels)} rows may attend to nothing and are "
-        f"left blank: {which}. Their weights are all zero."
+        f"With these masks, {len(empty)} of {len(query.labels)} rows may attend to nothing and "
+        f"stay blank: {which}. Their weights are all zero."
     )
 
 
@@ -105,9 +103,12 @@ def not_finite(where: str, parameters: Sequence[str]) -> str:
     more = f" and {len(parameters) - 1} more" if len(parameters) > 1 else ""
     weights = f"in the weights “{parameters[0]}”{more}" if parameters else ""
     if not where:
-        return f"Numbers {weights} are NaN or infinite; for this sentence nothing depends on them."
+        return (
+            f"Some values {weights} are NaN or infinite, but nothing in this sentence depends "
+            "on them."
+        )
     message = (
-        f"The numbers of this model are NaN or infinite from {where} on: what follows is blank."
+        f"This model's numbers are NaN or infinite from {where} on. Everything after that is blank."
     )
     if not parameters:
         return f"{message} Its weights are finite, but so large that their products are not."

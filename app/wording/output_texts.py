@@ -14,7 +14,7 @@ EMBEDDING, MASKED_TOKEN = "embedding", "masked token"
 ANSWERS = {  # what a model predicts → its title
     "class": "Class",
     "next token": "Next token",
-    MASKED_TOKEN: "Most probable in each place",
+    MASKED_TOKEN: "Most probable token at each position",
 }
 LONGEST_NAME = 300  # characters shown of a text in a model's card
 
@@ -22,10 +22,16 @@ LONGEST_NAME = 300  # characters shown of a text in a model's card
 def unlike_training(domain: Domain, card: Mapping) -> str:
     """A notice about a text that is unlike the training text."""
     language = LANGUAGES.get((card.get("direction") or [""])[-1])
-    wanted = f"good {language}" if language else "a sound verdict" if card.get("classes") else ""
+    wanted = (
+        f"good {language}"
+        if language
+        else "a reliable classification"
+        if card.get("classes")
+        else ""
+    )
     return (
-        f"This model was trained on {escaped(domain.text[:LONGEST_NAME])}; do not expect "
-        f"{wanted or 'a good answer'} here."
+        f"This model was trained on {escaped(domain.text[:LONGEST_NAME])}. Do not expect "
+        f"{wanted or 'a good answer'} for this text."
     )
 
 

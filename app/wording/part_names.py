@@ -26,8 +26,8 @@ def picture_name(trace: Pass, kind: str, layer: int, head: int, average: str) ->
     name, number = kind_name(trace, kind), layer_number(trace, kind, layer)
     return {
         "": head_name(trace, kind, layer, head),
-        "heads": f"{name}, layer {number}, mean over its heads",
-        "layers": f"{name}, head {head + 1}, mean over the layers",
+        "heads": f"{name}, layer {number}, mean over heads",
+        "layers": f"{name}, head {head + 1}, mean over layers",
         "both": f"{name}, mean over all heads",
     }[average]
 
@@ -91,7 +91,7 @@ def head_name(trace: Pass, kind: str, layer: int, head: int) -> str:
 def token_title(model) -> str:
     """A title for the vectors that positions are added to."""
     scaled = isinstance(embeddings_of(model)[0].token, TokenEmbedding)
-    return "Token embeddings × √d_model" if scaled else "Token embeddings, not scaled"
+    return "Token embeddings × √d_model" if scaled else "Token embeddings, unscaled"
 
 
 BLOCKS = {  # Block.part → its name in the paper's figure

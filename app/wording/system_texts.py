@@ -21,36 +21,37 @@ def differences(measured: dict) -> str:
         (
             "Stacks",
             "encoder and decoder",
-            "encoder alone: bloem; decoder alone: decoder_only",
-            "attentions in all layers: "
+            "encoder only: bloem; decoder only: decoder_only",
+            "attention sublayers in all layers: "
             + _each({n: str(m["attentions"][n]) for n in ("paper", "bloem", "decoder_only")}),
         ),
         (
-            "Place of the norm",
+            "Position of the norm",
             "after the sum",
-            "before the sublayer, one more on each stack: pre_norm, annotated",
-            f"a vector enters layer 1 with length {m['lengths']['paper'][0]:.1f} and leaves the "
-            f"last with **{grows['paper']}**; norms moved, same weights: **{grows['pre_norm']}**",
+            "before the sublayer, plus one after each stack: pre_norm, annotated",
+            f"vector length at the input of layer 1: {m['lengths']['paper'][0]:.1f}; after the "
+            f"last layer: **{grows['paper']}**; with the norms moved and the same weights: "
+            f"**{grows['pre_norm']}**",
         ),
         (
-            "Kind of norm",
-            "biased variance, eps 1e-5 in the root",
+            "Type of norm",
+            "biased variance, eps 1e-5 inside the root",
             "unbiased, eps outside the root: annotated; eps 1e-12: hyunwoongko; unbiased: vanilla",
-            "same vectors, largest difference: "
+            "largest difference on the same vectors: "
             + _each({name: f"{far:.2g}" for name, far in m["norms"].items() if name != "paper"}),
         ),
         (
-            "Size of embeddings",
+            "Scale of embeddings",
             "× √d_model",
-            "as they are: hyunwoongko (padding's is never trained), van_dijck, bloem",
-            "length of word : position, "
+            "unscaled: hyunwoongko (which never trains padding's vector), van_dijck, bloem",
+            "length of word : length of position, "
             + _each({name: ratio[name] for name in ("paper", "annotated", "hyunwoongko", "bloem")}),
         ),
         (
-            "What is shared",
-            "one matrix: both embeddings and generator",
+            "Shared weights",
+            "one matrix for both embeddings and the generator",
             "nothing: annotated, hyunwoongko, van_dijck",
-            "cosine similarity of a token as source and as target: "
+            "cosine similarity of a token's source and target embeddings: "
             + _each(
                 {
                     name: f"{m['sharing'][name]:.2f}"
@@ -67,16 +68,16 @@ def differences(measured: dict) -> str:
         (
             "Masked scores",
             "−∞",
-            "−1e9: annotated, van_dijck; −10000: hyunwoongko; −∞: vanilla, whose own code then has "
-            "NaN where nothing may be attended to (zeros here, as in paper)",
-            f"a row that may attend to none of your {n_tokens} tokens gives each "
+            "−1e9: annotated, van_dijck; −10000: hyunwoongko; −∞: vanilla, whose own code then "
+            "gives NaN where nothing may be attended to (zeros here, as in paper)",
+            f"a row that may attend to none of your {n_tokens} tokens gives each of them "
             + _each({name: f"{weight:.3f}" for name, weight in m["nothing_to_see"].items()}),
         ),
         (
-            "What a head reads",
-            "the whole vector, and makes d / h of it",
-            "a slice of it: van_dijck; the whole, and makes d: bloem",
-            "with all but the first slice of each vector erased, head 1's weights move by up to "
+            "Input of a head",
+            "the whole vector, projected to d / h numbers",
+            "a slice of it: van_dijck; the whole vector, projected to d numbers: bloem",
+            "with all but the first slice of each vector erased, head 1's weights change by up to "
             + _each({name: f"{m['reach'][name]:.2g}" for name in ("paper", "van_dijck")}),
         ),
         (
@@ -88,16 +89,16 @@ def differences(measured: dict) -> str:
         ),
         (
             "Biases",
-            "in every projection and feed-forward",
+            "in every projection and feed-forward layer",
             "none: vanilla; none on queries, keys and values: bloem",
-            "numbers of bias: "
+            "number of biases: "
             + _each({name: f"{m['biases'][name]:,}" for name in ("paper", "vanilla", "bloem")}),
         ),
         (
             "Output",
-            "scores; a softmax follows",
+            "logits; a softmax follows",
             "log-probabilities: annotated, bloem",
-            "e to the outputs of a row adds up to "
+            "exponentiated, the outputs of a row add up to "
             + _each(
                 {
                     name: f"{m['total_output'][name]:,.3f}"
@@ -107,10 +108,10 @@ def differences(measured: dict) -> str:
         ),
         (
             "Dropout",
-            "sublayers, sums of embeddings, weights",
-            "feed-forward alone: vanilla; none: van_dijck and bloem's notebook (our bloem can drop "
-            "weights, sublayers and whole tokens); not on weights: hyunwoongko",
-            "in training a rate of 0.1 moves the encoder's output by "
+            "sublayers, sums of embeddings, attention weights",
+            "only in the feed-forward: vanilla; none: van_dijck and bloem's notebook (our "
+            "bloem can drop weights, sublayers and whole tokens); not on weights: hyunwoongko",
+            "in training, a rate of 0.1 changes the encoder's output by "
             + _each(
                 {
                     name: percent(m["dropout_noise"][name])
@@ -123,13 +124,13 @@ def differences(measured: dict) -> str:
             "none: it has a decoder",
             "bloem; its notebook counts padding too",
             f"8 tokens of padding move a class by {ignored:.4f} here, by **{as_words:.4f}** if "
-            "they count",
+            "they are counted",
         ),
         (
-            "First weights",
+            "Initial weights",
             "Xavier uniform",
             "Kaiming uniform: hyunwoongko; PyTorch's own: vanilla, van_dijck, bloem",
-            "how evenly heads attend before training (100 %: to all tokens alike): "
+            "how evenly heads attend before training (100%: equally to all tokens): "
             + _each({name: percent(share) for name, share in m["normalized_entropy"].items()}),
         ),
     ]
@@ -157,29 +158,25 @@ def disagreements(source: Source) -> str:
 
 def repairs(source: Source) -> str:
     """A Markdown table of what was built as intended rather than as written, and the effect."""
-    return _table(("Found", "Ours"), [(r.mistake, r.changes) for r in source.repairs])
+    return _table(("Mistake", "Ours"), [(r.mistake, r.changes) for r in source.repairs])
 
 
 def swap(step: Swap) -> str:
     """What is swapped, who introduced it, and its class here."""
-    return (
-        f"**{step.year}: {step.becomes}**, in the place of {step.was}  \n"
-        f"{step.source} · `{step.part}`"
-    )
+    return f"**{step.year}: {step.becomes}**, replacing {step.was}  \n{step.source} · `{step.part}`"
 
 
 def effect(step: Swap, measured: SwapEffect) -> str:
     """The effect of a swap: its finding, and the numbers that all swaps share."""
     counted = {"parameters": measured.parameters}
     if len({*measured.cached}) > 1:
-        counted["bytes of keys and values, a token"] = measured.cached
+        counted["bytes of keys and values per token"] = measured.cached
     rows = [(name, *(f"{number:,}" for number in pair)) for name, pair in counted.items()]
     first, *_, last = measured.moved
     return (
         f"{step.finding.format(**measured.curves.numbers)}\n\n"
-        f"{_table(('', 'before', 'after'), rows)}\n\n"
-        f"The decoder's attention weight that lies elsewhere than before: {first:.1%} in layer 1, "
-        f"{last:.1%} in layer {len(measured.moved)}."
+        f"{_table(('', 'before', 'after'), rows)}\n\nDecoder attention weight that moved: "
+        f"{first:.1%} in layer 1, {last:.1%} in layer {len(measured.moved)}."
     )
 
 
@@ -192,7 +189,7 @@ def lineage(effects: Mapping[str, SwapEffect]) -> str:
     rows = [
         (
             str(LINE[name].year),
-            f"**{LINE[name].becomes}**, in the place of {LINE[name].was}",
+            f"**{LINE[name].becomes}**, replacing {LINE[name].was}",
             f"{LINE[name].source} · `{LINE[name].part}`",
             LINE[name].finding.format(**measured.curves.numbers),
             _signed(measured.parameters[1] - measured.parameters[0]),
@@ -200,6 +197,6 @@ def lineage(effects: Mapping[str, SwapEffect]) -> str:
         )
         for name, measured in effects.items()
     ]
-    head = ("Year", "Part", "Source, class here", "On your sentence", "Parameters",
+    head = ("Year", "Part", "Source, our class", "On your sentence", "Parameters",
             "Attention moved")  # fmt: skip
     return _table(head, rows)

@@ -141,7 +141,7 @@ def of_trace(trace: Trace) -> WordWeights:
     """`of_attention` of a trace. Raises ValueError for a model that has no cross-attention."""
     kind = aligning_kind(trace.sites, trace.sides.values())
     if kind is None:
-        raise ValueError("This model has no cross-attention: it aligns nothing.")
+        raise ValueError("This model has no cross-attention, so it aligns nothing.")
     return of_attention(trace.attention[kind], *trace.texts_of(kind))
 
 

@@ -91,18 +91,18 @@ class Attribution:
         if not rho > chance:  # NaN too
             agree = "do not agree"
         elif rho < ALIKE:
-            agree = "agree in part"
+            agree = "partly agree"
         else:
             agree = "agree"
         first, true_first = (self.words[self.order(name)[0]] for name in (method, truth))
         both = (
             f"Both put “{first}” first."
             if first == true_first
-            else f"First is “{first}” by {method}, “{true_first}” by {truth}."
+            else f"“{first}” comes first by {method}, “{true_first}” by {truth}."
         )
         return (
-            f"For this token {method} and {truth} {agree} on the order of the {n} words "
-            f"(ρ = {rho:.2f}; up to {chance:.2f} comes by chance). {both}"
+            f"For this token, {method} and {truth} {agree} on the order of the {n} words (ρ = "
+            f"{rho:.2f}; up to {chance:.2f} can be chance). {both}"
         )
 
 

@@ -97,7 +97,10 @@ def decomposition(
     _check_whole(model, run)
     ids, layers = ids_of(model, texts), layers_of(model, side)
     if not isinstance(model.generator, nn.Linear):
-        raise CannotRead("The logits of this model are no linear function of its last vectors.")
+        raise CannotRead(
+            "This model's logits are not a linear function of its last vectors, "
+            "so they cannot be split into contributions."
+        )
     embedding, final_norm = embedding_of(model, side), final_norm_of(model, side)
     # By (layer, its sublayer); the embedding's parts and the last norm by name.
     norms = {
@@ -146,11 +149,11 @@ def decomposition(
     array.flags.writeable = False
     difference = abs(float(array.sum()) - logit)
     if not np.isfinite(difference):
-        raise CannotRead("What adds up to this logit is NaN or infinite: it has no sum.")
+        raise CannotRead("A contribution to this logit is NaN or infinite, so there is no sum.")
     if not difference <= LARGEST_DIFFERENCE * max(1.0, np.abs(array).max()):
         raise CannotRead(
-            "The logits of this model are more than the sum of its embedding, heads and "
-            "feed-forwards: it has parts that this sum does not know."
+            "Embedding, heads and feed-forwards do not add up to this model's logits: it has "
+            "other parts too."
         )
     return Decomposition(logit, tuple(values), array, difference)
 
@@ -164,7 +167,7 @@ def _check_whole(model: nn.Module, run: Run) -> None:
     for change in run.changes:
         if isinstance(change, Patched) and any(map(change.scope.holds, residual)):
             raise CannotChange(
-                f"“{change}”: a residual stream that is patched in has no parts to tell apart."
+                f"“{change}”: a patched residual stream cannot be split into contributions."
             )
 
 

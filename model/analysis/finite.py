@@ -32,7 +32,7 @@ def _parts(trace: Trace | LongTrace) -> Iterator[tuple[str, np.ndarray]]:
             if isinstance(trace, Trace):
                 yield from _inside(trace, name, layer)
             yield f"the output of {side.stack} layer {layer + 1}", stream[layer + 1]
-        yield f"the last norm of the {side.title}", trace.final[name]
+        yield f"the final norm of the {side.title}", trace.final[name]
     is_whole = isinstance(trace, Trace)
     yield "the logits", trace.logits if is_whole else trace.most_probable()[1]
 

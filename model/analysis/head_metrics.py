@@ -180,34 +180,32 @@ class PatternRule:
 
 def _share(number: str, where: str) -> PatternRule:
     return PatternRule(
-        number, f"{{number:.0%}} of its weight is {where} (a uniform head: {{uniform:.0%}})"
+        number, f"{{number:.0%}} of its weight is {where} (uniform head: {{uniform:.0%}})"
     )
 
 
 # At equal scores the earlier name wins.
 RULES = {
-    "previous token": _share("previous", "on the token before"),
-    "next token": _share("next", "on the token after"),
+    "previous token": _share("previous", "on the previous token"),
+    "next token": _share("next", "on the next token"),
     "itself": _share("itself", "on the token itself"),
-    "diagonal": _share("diagonal", "on the token at the same place in the source"),
+    "diagonal": _share("diagonal", "on the token at the same position in the source"),
     "one-to-one": PatternRule(
         "coverage",
-        "its rows attend to different tokens and cover {number:.0%} of what they could "
-        "(a uniform head: {uniform:.0%})",
+        "rows pick different tokens: {number:.0%} of the maximum (uniform head: {uniform:.0%})",
     ),
-    "same token": _share("same_token", "on other copies of the same token"),
+    "same token": _share("same_token", "on other copies of the token, where there are any"),
     "end-of-sentence sink": _share("end", f"on {END}"),
     "first-token sink": _share("first", "on the first token"),
     "punctuation": _share("punctuation", "on punctuation"),
     "local": PatternRule(
         "distance",
-        "its weight lies {number:.1f} tokens from its own place on average "
-        "(a uniform head: {uniform:.1f})",
+        "its weight is {number:.1f} tokens away on average (uniform head: {uniform:.1f})",
         one=0.0,
     ),
     "broad": PatternRule(
         "breadth",
-        "its weight is spread {number:.0%} of the way from one token to all alike",
+        "its weight is spread {number:.0%} of the way from one token to all tokens equally",
         zero=0.0,
         one=None,
     ),
@@ -265,7 +263,7 @@ def nearest_names(measured: Measured, layer: int, head: int, count: int = 2) -> 
 def _reason(measured: Measured, layer: int, head: int, name: str) -> str:
     rule = RULES[name]
     number, uniform = (of[rule.number][layer, head] for of in (measured.numbers, measured.uniform))
-    return rule.reason.format(number=number, uniform=uniform).replace("%", " %")
+    return rule.reason.format(number=number, uniform=uniform)
 
 
 def rows_that_show(

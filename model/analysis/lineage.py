@@ -174,7 +174,7 @@ def read_ahead(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequenc
     moved = {}
     for name, last in (
         ("the paper's encoder", before.encode),
-        ("the decoder alone", lambda text: after.hidden(text, *Masks().build(after, text))),
+        ("the decoder-only model", lambda text: after.hidden(text, *Masks().build(after, text))),
     ):
         one, two = last(ids)[0], last(other)[0]
         moved[name] = ((two - one).norm(dim=-1) / one.norm(dim=-1)).tolist()
@@ -204,7 +204,7 @@ def word_lengths(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Seque
     """L2 norms of each token's embedding, and of its position's."""
     lines = {
         "× √d_model": _embedding(before).token(ids)[0],
-        "as it is": _embedding(after).token(ids)[0],
+        "unscaled": _embedding(after).token(ids)[0],
         "its position": _embedding(after).position(ids.shape[1]),
     }
     lengths = {name: vectors.norm(dim=-1).tolist() for name, vectors in lines.items()}
@@ -228,7 +228,7 @@ def activations(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequen
     }
     zeros = {name: (values == 0).float().mean().item() for name, values in hidden.items()}
     numbers = dict(relu=zeros["ReLU"], gelu=zeros["GELU"])
-    return Curves("output of the activation", list(map(str, places)), "share", shares, numbers)
+    return Curves("activation output", list(map(str, places)), "share", shares, numbers)
 
 
 def lengths(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
@@ -413,7 +413,7 @@ class Swap:
 
 
 LINE = {
-    "decoder alone": Swap(
+    "decoder only": Swap(
         2018,
         "Liu et al. 2018, Radford et al. 2018",
         "encoder and decoder",
@@ -422,35 +422,37 @@ LINE = {
         decoder_alone,
         read_ahead,
         "Another token in the middle: how far each last vector moves",
-        "Put another token at place {token}: vectors before it move by up to {encoder:.1%} of "
-        "their length in the paper's encoder and by {decoder:.1%} in the decoder alone, where "
-        "nothing reads ahead. So one pass predicts at every place at once.",
+        "Replace token {token}. In the paper's encoder, vectors before it move by up to "
+        "{encoder:.1%} of their length. In the decoder-only model they move by "
+        "{decoder:.1%}, because it never reads ahead. So one pass can predict at every "
+        "position at once.",
     ),
     "learned positions": Swap(
         2018,
         "Radford et al. 2018, Devlin et al. 2018",
         "sinusoids",
-        "a learned vector a position",
+        "one learned vector per position",
         "headlight.model.variants.LearnedPositions",
         learned_positions,
         near_positions,
-        "How like the first position's vector the others are",
+        "Similarity of the other positions to the first",
         "Positions 1 and 2 have a cosine similarity of {sinusoids:.2f} as sinusoids and "
-        "{learned:.2f} as learned vectors before training: that they are neighbours must be "
-        "learned. {added:,} parameters more, and none for a position beyond {rows:,}.",
+        "{learned:.2f} as learned vectors before training: the model must learn that they "
+        "are neighbours. {added:,} more parameters, and no vector for positions beyond "
+        "{rows:,}.",
     ),
     "unscaled": Swap(
         2018,
         "Radford et al. 2018, Devlin et al. 2018",
         "token embeddings × √d_model",
-        "token embeddings as they are",
+        "unscaled token embeddings",
         "torch.nn.Embedding",
         unscaled,
         word_lengths,
-        "How long the vectors of words and positions are",
-        "Same weights: a word's vector is {scaled:.1f} long times √d_model and {plain:.1f} as it "
-        "is, beside {position:.1f} of its position: layer 1 then gets about as much position as "
-        "word.",
+        "Length of word vectors and position vectors",
+        "Same weights: a word's vector has length {scaled:.1f} with the factor √d_model and "
+        "{plain:.1f} without it; its position's has {position:.1f}. Without the factor, "
+        "layer 1 gets about as much position as word.",
     ),
     "GELU": Swap(
         2018,
@@ -460,23 +462,22 @@ LINE = {
         "headlight.model.families.parts.ActivatedFeedForward",
         gelu,
         activations,
-        "What comes out of the activation in layer 1",
-        "Exactly zero, so that no gradient passes: {relu:.1%} of the hidden numbers by ReLU, "
-        "{gelu:.1%} by GELU. Small negative numbers pass, made smaller.",
+        "Output of the activation in layer 1",
+        "Exactly zero, so that no gradient passes: {relu:.1%} of the hidden numbers with "
+        "ReLU, {gelu:.1%} with GELU. GELU makes negative numbers small instead.",
     ),
     "pre-norm": Swap(
         2019,
         "Radford et al. 2019, Xiong et al. 2020",
         "norm after each sum",
-        "norm before each sublayer, and one behind the last",
+        "norm before each sublayer, plus one after the last",
         "headlight.model.variants.PreNormEncoderLayer",
         pre_norm,
         lengths,
-        "How long a token's vector becomes from layer to layer",
-        "A vector enters layer 1 with length {enters:.1f}. With a norm after each sum it leaves "
-        "the last layer with {post:.1f}, √d_model, whatever was added; with norms before the "
-        "sublayers with {pre:.1f}: nothing on the way from the embedding to the last layer "
-        "rescales it.",
+        "Length of a token's vector from layer to layer",
+        "A vector enters layer 1 with length {enters:.1f}. With norms after the sums it "
+        "leaves the last layer with {post:.1f}, √d_model, whatever was added. With norms "
+        "before the sublayers it leaves with {pre:.1f}: nothing rescales it on the way.",
     ),
     "RMSNorm": Swap(
         2019,
@@ -486,23 +487,23 @@ LINE = {
         "headlight.model.families.parts.RMSNorm",
         rms_norm,
         means,
-        "The mean of each token's vector behind the first norm",
-        "LayerNorm takes the mean of each vector off (up to {layer:.1e} is left), RMSNorm leaves "
-        "it (up to {rms:.3f}). Both forget how long a vector was: ten times as long, RMSNorm's "
-        "output moves by {scaled:.1e} of its length.",
+        "Mean of each token's vector after the first norm",
+        "LayerNorm subtracts each vector's mean (up to {layer:.1e} remains); RMSNorm keeps "
+        "it (up to {rms:.3f}). Both discard the length: if the input is ten times as long, "
+        "RMSNorm's output moves by {scaled:.1e} of its length.",
     ),
     "no biases": Swap(
         2019,
         "Raffel et al. 2019 (in their code), Touvron et al. 2023",
-        "those with them",
+        "the same with biases",
         "projections and feed-forwards without biases",
         "torch.nn.Linear(…, bias=False)",
         no_biases,
         biases,
-        "Random biases taken away: how far attention moves",
-        "{fewer:,} parameters fewer. Biases begin at zero; drawn at random, those of the keys add "
-        "one number to all scores of a row, which the softmax does not notice: without them the "
-        "weights move by {key:.1e}, without those of the queries by {query:.1%}.",
+        "Random biases removed: how far attention moves",
+        "{fewer:,} fewer parameters. Biases start at zero; here they are random. A key bias "
+        "adds one number to all scores of a row, which the softmax ignores. Without key biases "
+        "the weights move by {key:.1e}, without query biases by {query:.1%}.",
     ),
     "SwiGLU": Swap(
         2020,
@@ -512,36 +513,37 @@ LINE = {
         "headlight.model.families.parts.GatedFeedForward",
         gated,
         products,
-        "How the feed-forward answers a longer input",
-        "Twice the input makes the output {gelu:.2f} times as long by GELU and {swiglu:.2f} times "
-        "by SwiGLU, where two projections are multiplied. Three matrices a third narrower: "
-        "{gelu_size:,} parameters a feed-forward become {swiglu_size:,}.",
+        "Response of the feed-forward to a longer input",
+        "Twice the input makes the output {gelu:.2f} times as long with GELU and "
+        "{swiglu:.2f} times with SwiGLU, which multiplies two projections. With three "
+        "matrices, each a third narrower, {gelu_size:,} parameters per feed-forward become "
+        "{swiglu_size:,}.",
     ),
     "rotary": Swap(
         2021,
         "Su et al. 2021, Touvron et al. 2023",
         "positions added to the embeddings",
-        "queries and keys turned by their positions",
+        "queries and keys rotated by their positions",
         "headlight.model.families.rotary.RotaryScores",
         rotary,
         shifted_scores,
         "The same sentence at later positions: how far a score moves",
-        "Moved by {shift} positions, a score of layer 1 between two of your tokens changes by up "
-        "to {learned:.2f} with learned positions and {rotary:.1e} with rotary ones: only the "
-        "distance between the two counts. The table of positions is gone.",
+        "Shifted by {shift} positions, a score of layer 1 between two of your tokens changes "
+        "by up to {learned:.2f} with learned positions and {rotary:.1e} with rotary ones. "
+        "With rotary positions only distance counts, and no table is needed.",
     ),
     "groups": Swap(
         2023,
         "Ainslie et al. 2023, Touvron et al. 2023",
-        "a key and value head for each query head",
-        "groups of heads that share one",
+        "one key and value head per query head",
+        "groups of query heads that share one",
         "headlight.model.families.parts.GroupedQueryAttention",
         grouped,
         kept,
-        "Keys and values to be kept while a text is written",
-        "{heads} heads with {groups} heads of keys and values: those of your {tokens} tokens take "
-        "{after:,} bytes instead of {before:,}. Each shared head begins as the mean of those in "
-        "its place before.",
+        "Keys and values to store while writing a text",
+        "{heads} query heads share {groups} key and value heads: storing your {tokens} "
+        "tokens takes {after:,} bytes instead of {before:,}. Each shared head starts as "
+        "the mean of those it replaces.",
     ),
 }
 

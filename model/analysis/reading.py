@@ -66,7 +66,7 @@ class Reading:
     def __post_init__(self):
         for choice, known in ((self.average, AVERAGES), (self.special, SPECIAL_TOKENS)):
             if choice not in known:
-                raise ValueError(f"{choice!r} is none of {', '.join(map(repr, known))}")
+                raise ValueError(f"{choice!r} is not one of {', '.join(map(repr, known))}")
 
     def apply(
         self, attention: Weights, layer: int, head: int, query: Encoding, key: Encoding
@@ -76,7 +76,7 @@ class Reading:
         notes = {
             "": [],
             "heads": [f"Mean over the {_count(n_heads, 'head')} of layer {layer + 1}."],
-            "layers": [f"Mean over head {head + 1} of the {_count(n_layers, 'layer')}."],
+            "layers": [f"Mean of head {head + 1} over {_count(n_layers, 'layer')}."],
             "both": [f"Mean over {_count(n_heads, 'head')} in {_count(n_layers, 'layer')}."],
         }[self.average]
         picture = self.each(average(attention, self.average, layer, head), query, key)
@@ -98,9 +98,9 @@ class Reading:
         if self.special != "show":
             scaled = self.special == "hide and renormalise"
             received = _percent(_received_by_special(weights, query, key))
-            fate = "is left out, and rows are scaled to 1 again" if scaled else "is not shown"
+            fate = "is left out, and rows are rescaled to 100%" if scaled else "is not shown"
             notes.append(
-                f"Special tokens are hidden; what they received, up to {received} of a row, {fate}."
+                f"Special tokens are hidden; their weight, up to {received} of a row, {fate}."
             )
             weights, query, key = hide_special(weights, query, key, renormalise=scaled)
         rows, columns = query.tokens, key.tokens
@@ -112,7 +112,7 @@ class Reading:
             total = np.nansum(weights)
             share = weights[weights < self.least].sum() / total if total else 0
             notes.append(
-                f"Weights under {self.least:g} are not shown: {_percent(share)} of all weight."
+                f"Weights below {self.least:g} are hidden: {_percent(share)} of all weight."
             )
             weights = threshold(weights, self.least)
         return LabelledWeights(weights, rows, columns, notes)
@@ -130,7 +130,7 @@ def average(weights: Weights, over: str, layer: int, head: int) -> np.ndarray:
             return sum(one[head] for one in weights) / len(weights)
         case "both":
             return sum(one.mean(axis=0) for one in weights) / len(weights)
-    raise ValueError(f"{over!r} is none of {', '.join(map(repr, AVERAGES))}")
+    raise ValueError(f"{over!r} is not one of {', '.join(map(repr, AVERAGES))}")
 
 
 def ordinary(encoding: Encoding) -> list[int]:
@@ -250,7 +250,7 @@ def _visible(text: str) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return f"{100 * share:.0f}%"
 
 
 def _count(number: int, noun: str) -> str:

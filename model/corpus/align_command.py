@@ -17,7 +17,7 @@ measured to align: some heads align the word that a row of the decoder reads, ot
 it predicts. `describe` chooses them without alignments by hand, `align --choose` by these. Where
 none were chosen, words are aligned by influence, and the output says so.
 
-With --gold, alignments by hand, the error rate of the links is measured, with 95 % intervals from
+With --gold, alignments by hand, the error rate of the links is measured, with 95% intervals from
 bootstrap samples of pairs. A line of GOLD is {"src_words": […], "tgt_words": […], "alignment":
 [[0, 0], …]}, numbers of source word and target word. --choose takes the first half of the pairs to
 choose heads by and the second to measure on, and keeps the choice with the model. --back is a model
@@ -60,8 +60,14 @@ ROWS = {"read": READ, "predicted": PREDICTED}
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = parser_of_texts("align", __doc__)
-    parser.add_argument("--by", metavar="LAYER.HEAD", help="one head, as in 1.2, not the best ones")
-    parser.add_argument("--row", choices=ROWS, help="where its word stands; else as measured")
+    parser.add_argument(
+        "--by", metavar="LAYER.HEAD", help="one head, such as 1.2, instead of the best ones"
+    )
+    parser.add_argument(
+        "--row",
+        choices=ROWS,
+        help="which of a row's two words the head aligns (default: as measured)",
+    )
     parser.add_argument("--gold", type=Path, metavar="GOLD", help="alignments by hand, to measure")
     parser.add_argument("--choose", action="store_true", help="heads by the first half of GOLD")
     parser.add_argument("--back", metavar="MODEL", help="of the other direction, with --gold")
@@ -71,11 +77,11 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
             parser.error("--choose and --back go with --gold")
         check_texts(parser, args, FILES)
     elif any(given is not None for given in (args.text, args.target, args.file, args.out)):
-        parser.error("--gold is measured: leave text, --target, --file and --out away")
+        parser.error("--gold measures: leave out text, --target, --file and --out")
     elif (args.by or args.row) and (args.choose or args.back):
-        parser.error("--by and --row name the head: leave --choose and --back away")
+        parser.error("--by and --row name the head: leave out --choose and --back")
     if args.by is not None and not re.fullmatch(r"[1-9]\d*\.[1-9]\d*", args.by):
-        parser.error(f"--by {args.by} is no head; write layer and head, as in 1.2")
+        parser.error(f"--by {args.by} is not a head. Write layer and head, as in 1.2")
     return args
 
 
@@ -85,13 +91,13 @@ def chooser(checkpoint: Checkpoint, by: str | None, row: str | None) -> Choose |
     sites = checkpoint.model.sites()
     kind = aligning_kind(sites, checkpoint.model.sides())
     if kind is None:
-        raise DataError("This model has no cross-attention: it aligns nothing.")
+        raise DataError("This model has no cross-attention, so it aligns nothing.")
     known: HeadAlignment | None = checkpoint.alignment
     shift = ROWS.get(row)
     if known is None and (by is None) != (shift is None):
         raise DataError(
-            "No heads were chosen for this model, so nothing is known of the row at which one "
-            "aligns: give --by and --row together, or choose heads with --gold and --choose."
+            "No aligning heads were chosen for this model. Give --by and --row together, or "
+            "choose heads with --gold and --choose."
         )
     if by is None:
         return known and (lambda words: known.of(words, shift=shift))
@@ -176,7 +182,7 @@ def compare(args: argparse.Namespace) -> None:
     the heads that were chosen. Raises DataError, CannotLoad and OSError."""
     pairs = read_gold(args.gold)
     if args.choose and len(pairs) < 2:
-        raise DataError(f"{args.gold}: one pair is too few to choose heads by and to measure on.")
+        raise DataError(f"{args.gold}: one pair is not enough to choose heads and to measure them.")
     rest = pairs[len(pairs) // 2 :] if args.choose else pairs
     there = measured(args.model, pairs, args)
     ways = dict(there.links)
@@ -187,7 +193,7 @@ def compare(args: argparse.Namespace) -> None:
         both = zip(there.best, map(turned, back.best), strict=True)
         ways["both directions"] = [one & other for one, other in both]
     ways["diagonal"] = diagonals(rest)
-    print(f"Alignment error rate of lines {lines_of(rest)} ({len(rest):,} pairs), 95 % intervals:")
+    print(f"Alignment error rate of lines {lines_of(rest)} ({len(rest):,} pairs), 95% intervals:")
     width = max(map(len, ways))
     for name, links in ways.items():
         print(f"  {name:{width}}  {error_rate(links, rest)}")
@@ -195,7 +201,7 @@ def compare(args: argparse.Namespace) -> None:
         add_to_card(args.model, {"alignment": there.chosen.to_card()})
         if args.back:
             add_to_card(args.back, {"alignment": back.chosen.to_card()})
-        print("The chosen heads are kept with the model.")
+        print("The chosen heads are saved with the model.")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -134,7 +134,7 @@ def turned(links: Links) -> Links:
 
 @dataclass(frozen=True)
 class ErrorRate:
-    """The alignment error rate of some pairs, with its 95 % interval from bootstrap samples of
+    """The alignment error rate of some pairs, with its 95% interval from bootstrap samples of
     pairs."""
 
     value: float
@@ -142,7 +142,7 @@ class ErrorRate:
     high: float
 
     def __str__(self) -> str:
-        return f"{100 * self.value:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f})"
+        return f"{100 * self.value:.1f}% ({100 * self.low:.1f} to {100 * self.high:.1f})"
 
 
 def error_rate(found: Sequence[Links], pairs: Sequence[GoldPair], seed: int = 0) -> ErrorRate:

@@ -2,7 +2,7 @@
 (analysis/head_metrics.py), and those by which the papers name heads.
 
     positional  share of rows whose largest weight is at one offset from the row (Voita et al. 2019,
-                section 5: a head is called positional from 90 % on)
+                section 5: a head is called positional from 90% on)
     separators  share of weight on special tokens and punctuation (Clark et al. 2019, section 3.2)
     rare        share of rows whose largest weight is on the rarest token that they may attend to
                 (Voita et al. 2019, section 5: the least frequent tokens of a sentence)

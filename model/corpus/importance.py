@@ -89,11 +89,11 @@ def examples_of(checkpoint: Checkpoint, lines: Sequence[Line]) -> list[Example]:
     model's own is taken. Raises DataError."""
     classes = checkpoint.classes
     if predicted_side(checkpoint.model).predicts not in ("next token", "class"):
-        raise DataError("A survey is of models that predict the next token or a class.")
+        raise DataError("A survey needs a model that predicts the next token or a class.")
     for line in lines:
         if classes and line.target is not None and line.target not in classes:
             raise DataError(
-                f"Line {line.number:,}: {line.target!r} is none of the classes of this model, "
+                f"Line {line.number:,}: {line.target!r} is not one of this model's classes, "
                 f"{', '.join(classes)}."
             )
     texts = [Line(line.number, line.source, None if classes else line.target) for line in lines]

@@ -48,34 +48,60 @@ FILES = (".parquet", ".csv")
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = parser_of("prune", __doc__)
     known = [name for name, _ in orders(1)]
-    parser.add_argument("model", help="a shipped one by name, or its folder")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="of its task")
-    parser.add_argument("--kind", default="", help="of attention, as in encoder; else of all")
-    parser.add_argument("--orders", default=",".join(known), help=f"of {', '.join(known)}")
-    parser.add_argument("--repeats", type=int, default=3, help="of the random order (default 3)")
+    parser.add_argument("model", help="name of a shipped model, or a folder")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="data of the task")
+    parser.add_argument("--kind", default="", help="attention type, such as encoder (default: all)")
+    parser.add_argument("--orders", default=",".join(known), help=f"any of {', '.join(known)}")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="repeats of the random order (default 3)"
+    )
     parser.add_argument("--every", type=int, default=4, help="heads between two points (default 4)")
     parser.add_argument("--most", type=int, default=1000, help="test sentences (default 1000)")
-    parser.add_argument("--ranking", type=int, default=100, help="validation sentences that tell "
-                        "the orders (default 100)")  # fmt: skip
-    parser.add_argument("--samples", type=int, default=1000, help="of the bootstrap (1000)")
-    parser.add_argument("--retrain", type=int, default=0, metavar="STEPS", help="with heads off "
-                        "(default none)")  # fmt: skip
-    parser.add_argument("--retrain-at", default="", metavar="N,N", help="so many heads off "
-                        "(default all that are measured); of random orders one")  # fmt: skip
+    parser.add_argument(
+        "--ranking",
+        type=int,
+        default=100,
+        help="validation sentences that decide the orders (default 100)",
+    )
+    parser.add_argument(
+        "--samples", type=int, default=1000, help="bootstrap samples (default 1000)"
+    )
+    parser.add_argument(
+        "--retrain",
+        type=int,
+        default=0,
+        metavar="STEPS",
+        help="training steps with heads off (default none)",
+    )
+    parser.add_argument(
+        "--retrain-at",
+        default="",
+        metavar="N,N",
+        help="numbers of heads off to retrain at (default all measured); one for random orders",
+    )
     parser.add_argument("--out", type=Path, metavar="CURVE", help="ends in .parquet or .csv")
-    parser.add_argument("--with", type=Path, metavar="CURVE", dest="earlier", help="one that was "
-                        "measured before, to which this one is added")  # fmt: skip
-    parser.add_argument("--page", type=Path, metavar="PAGE.md", help="beside it PAGE.svg")
-    parser.add_argument("--keep", type=int, metavar="N", help="heads of the checkpoint in --to")
+    parser.add_argument(
+        "--with",
+        type=Path,
+        metavar="CURVE",
+        dest="earlier",
+        help="an earlier curve to which this one is added",
+    )
+    parser.add_argument(
+        "--page", type=Path, metavar="PAGE.md", help="PAGE.svg is written beside it"
+    )
+    parser.add_argument(
+        "--keep", type=int, metavar="N", help="number of heads the checkpoint in --to keeps"
+    )
     parser.add_argument("--to", type=Path, metavar="FOLDER", help="a checkpoint with N heads left")
     args = parser.parse_args(arguments)
     args.orders = [name.strip() for name in args.orders.split(",")]
     if unknown := [name for name in args.orders if name not in known]:
-        parser.error(f"there is no order {unknown[0]!r}; there are {', '.join(known)}")
+        parser.error(f"there is no order {unknown[0]!r}; choose from {', '.join(known)}")
     if (args.out is None and args.to is None) or (args.keep is None) != (args.to is None):
-        parser.error("give --out for the curve, or --keep and --to for a checkpoint, or both")
+        parser.error("give --out for the curve, --keep and --to for a checkpoint, or both")
     if args.page and (args.out is None or args.page.suffix.lower() != ".md"):
-        parser.error("--page ends in .md, and is of the curve in --out")
+        parser.error("--page must end in .md and needs --out")
     if args.out and args.out.suffix.lower() not in FILES:
         parser.error(f"--out {args.out} must end in {' or '.join(FILES)}")
     if min(args.every, args.ranking, args.samples, args.repeats) < 1 or args.most < 2:
@@ -83,7 +109,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     try:
         args.retrain_at = [int(count) for count in args.retrain_at.split(",") if count]
     except ValueError:
-        parser.error("--retrain-at is numbers of heads with commas between, as in 8,12")
+        parser.error("--retrain-at takes numbers of heads separated by commas, as in 8,12")
     if args.retrain < 0:
         parser.error("--retrain must be at least 0")
     return args
@@ -99,10 +125,10 @@ def run(checkpoint: Checkpoint, task: Task, args: argparse.Namespace) -> None:
     heads, earlier = heads_of(checkpoint, args.kind), read(args.earlier) if args.earlier else []
     if not heads:
         kinds = ", ".join(dict.fromkeys(site.kind for site in checkpoint.model.sites()))
-        raise DataError(f"This model has no attention {args.kind!r}; it has {kinds}.")
+        raise DataError(f"This model has no attention type {args.kind!r}; it has {kinds}.")
     survey = Survey.load(folder_of(args.model)) if args.page else None
     if args.keep is not None and not 0 <= args.keep <= len(heads):
-        raise DataError(f"--keep {args.keep}: there are {len(heads)} heads.")
+        raise DataError(f"--keep {args.keep}: the model has only {len(heads)} heads.")
     ranking = examples_in(checkpoint, task.examples()["val"], args.ranking)
     wanted = {at: of for at, of in orders(args.repeats).items() if at[0] in args.orders}
     ordered = {at: of(checkpoint, ranking, heads) for at, of in wanted.items()}
@@ -174,7 +200,7 @@ def read(path: Path) -> list[dict]:
         table = (csv.read_csv if path.suffix.lower() == ".csv" else parquet.read_table)(path)
         return table.select(COLUMNS).to_pylist()
     except (OSError, ArrowException, KeyError) as error:
-        raise DataError(f"{path} is no curve: {' '.join(str(error).split())[:200]}") from None
+        raise DataError(f"{path} is not a curve: {' '.join(str(error).split())[:200]}") from None
 
 
 def added(earlier: list[dict], rows: list[dict]) -> list[dict]:
@@ -212,6 +238,6 @@ def main(arguments: list[str] | None = None) -> None:
     except DataError as error:
         sys.exit(str(error))
     except ImportError as error:
-        sys.exit(f"{error.name} is missing here: pip install {error.name}")
+        sys.exit(f"{error.name} is not installed. Run: pip install {error.name}")
     except OSError as error:
         sys.exit(f"{args.out or args.to} cannot be written: {error.strerror or error}.")

@@ -153,7 +153,7 @@ class Curve:
         again: Callable[[Sequence[Unit]], Checkpoint] | None = None,
     ) -> list[dict]:
         """Loss and quality with the first 0, 1, … heads of an order off, as many as `counts` say;
-        each with its 95 % interval, and the p of no change (paired bootstrap over sentences).
+        each with its 95% interval, and the p of no change (paired bootstrap over sentences).
         `again` gives the checkpoint that was trained further with some heads off."""
         rows = []
         for count in counts:

@@ -73,7 +73,7 @@ def picture(rows: Rows, measure: str) -> str:
             axes.plot(left[differs], value[differs], **look)
         axes.invert_xaxis()
         axes.grid(alpha=0.3)
-        axes.legend(title="heads go by", fontsize="small")
+        axes.legend(title="order of removal", fontsize="small")
         axes.figure.savefig(file, format="svg", metadata={"Date": None})
         return file.getvalue()
 
@@ -93,9 +93,9 @@ def curve_table(rows: Rows, measure: str) -> list[dict]:
     for (name, steps), points in curves_by_order.items():
         value = {int(off): f"{value:.2f}" for off, value, *_ in points}
         lines.append(
-            {"heads go by": name, "trained": f"{steps:,} steps" if steps else ""}
+            {"order of removal": name, "trained": f"{steps:,} steps" if steps else ""}
             | {f"{count} off": value.get(count, "") for count in counts}
-            | {f"go at ≤ {NO_LOSS}": heads_that_go(points, plain)}
+            | {f"removed at ≤ {NO_LOSS}": heads_that_go(points, plain)}
         )
     return lines
 
@@ -119,7 +119,7 @@ def one_left_table(rows: Rows, measure: str, plain: float) -> list[dict]:
         {
             "attention": row["kind"],
             "layer": row["layer"],
-            "head that is left": row["head"],
+            "remaining head": row["head"],
             "change": ("**{}**" if row["p"] <= SIGNIFICANT else "{}").format(
                 signed(row["value"] - plain)
             ),
@@ -138,22 +138,22 @@ def write_page(rows: Rows, measure: str, survey: Survey | None, out: Path) -> No
     drawing, name = out.with_suffix(".svg"), IN_WORDS[measure]
     plain = next(r["value"] for r in rows if r["measure"] == measure and not r["off"])
     parts = [
-        "# Heads that are switched off",
-        f"![{name} against heads that are left]({drawing.name})",
-        f"{name} on test data against heads that are left, as in Voita et al. 2019, section 6.2; "
-        f"the whole model has {plain:.2f}. Bars: 95 %, by bootstrap over sentences. Of several "
-        "random orders the mean, with bars from the lowest to the highest end. White points differ "
-        f"from the whole model (p ≤ {SIGNIFICANT} each, paired bootstrap). All orders were told "
-        f"from validation data. The last column: how many heads go before more than {NO_LOSS} is "
-        "lost.",
+        "# Heads switched off",
+        f"![{name} against heads left]({drawing.name})",
+        f"{name} on test data against heads left, as in Voita et al. 2019, Section 6.2. The "
+        f"whole model has {plain:.2f}. Bars: 95% bootstrap intervals over sentences. Several "
+        "random orders: their mean, with bars from the lowest to the highest end. White points "
+        f"differ from the whole model (p ≤ {SIGNIFICANT} each, paired bootstrap). Validation "
+        "data decided all orders. The last column: how many heads go before more than "
+        f"{NO_LOSS} is lost.",
         table(curve_table(rows, measure)),
     ]
     if survey:
         parts += [
-            "## Each head by itself",
-            f"By how much {IN_WORDS[survey.card['score'] or 'loss']} changes without it, over the "
-            f"{survey.card['sentences']:,} sentences of the survey ({survey.card['data']}), as in "
-            f"Michel et al. 2019, table 1; bold where p ≤ {SIGNIFICANT}, adjusted for all heads "
+            "## One head off",
+            f"Change of {IN_WORDS[survey.card['score'] or 'loss']} without each head, over the "
+            f"{survey.card['sentences']:,} sentences of the survey ({survey.card['data']}), as "
+            f"in Michel et al. 2019, Table 1. Bold: p ≤ {SIGNIFICANT}, corrected for all heads "
             "(Holm).",
         ]
         for kind in dict.fromkeys(row["kind"] for row in survey.rows if row["part"] == "head"):
@@ -161,9 +161,9 @@ def write_page(rows: Rows, measure: str, survey: Survey | None, out: Path) -> No
     if left := one_left_table(rows, measure, plain):
         parts += [
             "## One head left in a layer",
-            f"By how much {name} on test data changes where all heads of a layer are off but the "
-            "one with which the loss on validation data is lowest, as in Michel et al. 2019, table "
-            f"2; bold where p ≤ {SIGNIFICANT}, each by itself.",
+            f"Change of {name} on test data when only one head of a layer stays on: the one "
+            "with the lowest validation loss. As in Michel et al. 2019, Table 2. Bold: p ≤ "
+            f"{SIGNIFICANT}, not corrected.",
             table(left),
         ]
     replace_file(drawing, picture(rows, measure))

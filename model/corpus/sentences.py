@@ -66,8 +66,8 @@ def read(path: Path) -> list[Line]:
             continue
         if len(targets) > 1 or not all(column.strip() for column in (source, *targets)):
             raise DataError(
-                f"{path}, line {number:,}: a line holds a source, or source and target with one "
-                "tab between."
+                f"{path}, line {number:,}: each line must be a source, or source and target "
+                "separated by one tab."
             )
         lines.append(Line(number, source, *targets))
     return lines
@@ -80,7 +80,7 @@ def encode(checkpoint: Checkpoint, lines: list[Line]) -> list[Sentence]:
         try:
             f"{line.source}{line.target}".encode()
         except UnicodeEncodeError:  # a byte of the command line that Python could not read
-            raise DataError(f"{_where(line, lines)}The text is no UTF-8.") from None
+            raise DataError(f"{_where(line, lines)}The text is not UTF-8.") from None
         try:
             for side, text in zip(sides, (line.source, line.target or ""), strict=False):
                 tokenizer = checkpoint.tokenizer.target if side.writes else checkpoint.tokenizer
@@ -100,8 +100,8 @@ def encode(checkpoint: Checkpoint, lines: list[Line]) -> list[Sentence]:
             missing = side.writes and line.target is None
             if missing and not side.begins:
                 raise DataError(
-                    f"{where}This model needs a target: it has no token that one begins with "
-                    f"(its bos_id is {config.bos_id}), so it cannot write one."
+                    f"{where}This model needs a target. It has no token that starts one (its "
+                    f"bos_id is {config.bos_id}), so it cannot write one itself."
                 )
             if not text:
                 raise DataError(f"{where}The {side.title} is empty.")

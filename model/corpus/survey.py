@@ -10,7 +10,7 @@ A tidy table, one row per number:
     measure         see MEASURES
     at              of "positional" the offset of the key from the query, of "alignment" the row
                     that aligns: 0 reads the word, 1 predicts it
-    value, low, high   with its 95 % interval from bootstrap samples of sentences
+    value, low, high   with its 95% interval from bootstrap samples of sentences
     uniform         what a head has that attends to all keys alike
     p, p_holm       of a change, that there is none: paired approximate randomisation (Noreen
                     1989), with as many exchanges as the adjustment over all parts of the sort
@@ -49,17 +49,17 @@ MEASURES = {  # those that are no head metric, see analysis/head_metrics.py
     POSITIONAL: "share of rows whose largest weight is at one offset",
     "separators": "share of weight on special tokens and punctuation",
     "rare": "share of rows whose largest weight is on the rarest token",
-    ALIGNMENT: "share of target words that are aligned as the model needs them",
-    "loss": "nats a token; of a part the change without it",
-    "bleu": "sacreBLEU, greedy; of a part the change without it",
-    "accuracy": "% of the right class; likewise",
-    "exact": "% of targets that are right as a whole; likewise",
-    "first_order": "the change of the loss that the gradient of a gate foretells",
-    "sensitivity": "|gradient of a gate|, nats a token (Michel et al. 2019)",
+    ALIGNMENT: "share of target words aligned with the source word that the model needs most",
+    "loss": "nats per token; for a part, the change without it",
+    "bleu": "sacreBLEU, greedy; for a part, the change without it",
+    "accuracy": "% of classes that are right; for a part, the change without it",
+    "exact": "% of targets that are right as a whole; for a part, the change without it",
+    "first_order": "change of the loss that a gate's gradient predicts",
+    "sensitivity": "|gradient of a gate|, nats per token (Michel et al. 2019)",
     "ρ": "mean Spearman correlation of two rankings of the source words (analysis/attribution.py)",
 }
-IN_WORDS = {"bleu": "BLEU", "loss": "the loss", "accuracy": "accuracy, of 100,",
-            "exact": "exact targets, of 100,"}  # fmt: skip
+IN_WORDS = {"bleu": "BLEU", "loss": "the loss", "accuracy": "accuracy (in points)",
+            "exact": "exact targets (in points)"}  # fmt: skip
 COLUMNS = ("part", "kind", "layer", "head", "measure", "at", "value", "low", "high", "uniform", "p",
            "p_holm", "sentences", "rows", "best")  # fmt: skip
 
@@ -111,7 +111,7 @@ class Survey:
             return cls(*_read(path))
         except (ValueError, NotImplementedError, KeyError, RecursionError) as error:
             why = " ".join(str(error).split())[:LONGEST_REASON].rstrip(".")
-            raise CannotLoad(f"{path} is no survey that can be shown: {why}.") from None
+            raise CannotLoad(f"{path} is not a usable survey: {why}.") from None
 
     def save(self, path: Path) -> None:
         """Raises OSError."""
@@ -186,13 +186,17 @@ class Survey:
         measure = self.card["score"] or "loss"
         row, digits = measures[measure], 3 if measure == "loss" else 2
         value, low, high = (f"{row[name]:+.{digits}f}" for name in ("value", "low", "high"))
-        sure = "" if row["p_holm"] <= SIGNIFICANT else ", which may be chance"
+        sure = (
+            ""
+            if row["p_holm"] <= SIGNIFICANT
+            else ", not significant after correcting for all heads"
+        )
         note = (
             f"Over {self.card['sentences']:,} sentences: "
-            f"{', '.join(names) or 'no named pattern'}; "
-            f"without it {IN_WORDS[measure]} {value} ({low} to {high}){sure}."
+            f"{', '.join(names) or 'no named pattern'}. Without this head, {IN_WORDS[measure]} "
+            f"changes by {value} ({low} to {high}){sure}."
         )
-        return note.replace("%", "\u202f%").replace("-", "−")
+        return note.replace("-", "−")
 
     def of(self, measure: str, part: str = "head") -> list[Mapping]:
         """All rows of a measure."""
@@ -216,7 +220,7 @@ def _read(path: Path) -> tuple[tuple[Mapping, ...], Mapping]:
     about = parquet.read_metadata(path)
     groups = (about.row_group(i).total_byte_size for i in range(about.num_row_groups))
     if about.num_rows > MAX_SURVEY_ROWS or sum(groups) > MOST_BYTES:
-        raise ValueError("it is too large for a survey")
+        raise ValueError("it is too large")
     table = parquet.read_table(path)
     if missing := {*COLUMNS} - {*table.column_names}:
         raise ValueError(f"it has no column {min(missing)}")
@@ -225,7 +229,7 @@ def _read(path: Path) -> tuple[tuple[Mapping, ...], Mapping]:
         try:
             columns[name] = table[name].cast(kind).to_pylist()
         except (pa.ArrowException, ValueError, KeyError):
-            raise ValueError(f"its column {name} does not hold what a survey has there") from None
+            raise ValueError(f"its column {name} has the wrong contents") from None
     rows = [
         dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
     ]

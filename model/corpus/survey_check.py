@@ -27,16 +27,16 @@ def check_card(card: object, scores: Iterable[str]) -> None:
     for name in ("score", "parameters", "data"):
         text = card.get(name)
         if not isinstance(text, str) or len(text) > LONGEST_TEXT:
-            raise ValueError(f"the “{name}” of its card is missing, or no short text")
+            raise ValueError(f"the “{name}” of its card is missing, or not a short text")
     if not isinstance(card.get("test", ""), str) or len(card.get("test", "")) > LONGEST_TEXT:
-        raise ValueError("the “test” of its card is no short text")
+        raise ValueError("the “test” of its card is not a short text")
     if card["score"] and card["score"] not in scores:
         raise ValueError(
             f"the “score” of its card is “{card['score'][:40]}” and not one of {', '.join(scores)}"
         )
     count = card.get("sentences")
     if type(count) is not int or not 1 <= count <= LARGEST:
-        raise ValueError("the “sentences” of its card are no number of sentences")
+        raise ValueError("the “sentences” of its card are not a number")
 
 
 def check_rows(rows: Iterable[Mapping], card: Mapping, named: Mapping[str, object]) -> None:
@@ -50,7 +50,7 @@ def check_rows(rows: Iterable[Mapping], card: Mapping, named: Mapping[str, objec
         measures = seen.setdefault(place, set())
         fault = _fault(row, card["sentences"], changes, named)
         if not fault and row["measure"] in measures:
-            fault = f"“{row['measure']}” is there twice"
+            fault = f"“{row['measure']}” occurs twice"
         if fault:
             raise ValueError(f"in its row {number}, {fault}")
         measures.add(row["measure"])
@@ -73,9 +73,9 @@ def _fault(row: Mapping, sentences: int, changes: set[str], named: Mapping[str, 
     part, measure = row["part"], row["measure"]
     metric = part == "head" and (measure in METRICS or measure in named)
     if part not in PLACES:
-        return "the part is none of a model"
+        return "the part is not part of a model"
     if not measure or len(measure) > LONGEST_TEXT or len(row["kind"] or "") > LONGEST_TEXT:
-        return "the measure or kind is no short text"
+        return "the measure or kind is not a short text"
     needed = ["value", "low", "high", "sentences", *PLACES[part]]
     needed += ["uniform", "rows"] * metric + ["p_holm"] * (part != "model" and measure in changes)
     needed += ["at"] * bool(metric and named.get(measure))
@@ -84,7 +84,7 @@ def _fault(row: Mapping, sentences: int, changes: set[str], named: Mapping[str, 
             return f"there is no “{name}”"
     for name, value in row.items():
         if isinstance(value, (int, float)) and not (math.isfinite(value) and abs(value) <= LARGEST):
-            return f"“{name}” is no finite number, or too large"
+            return f"“{name}” is not a finite number, or too large"
     if any(row[name] is not None and row[name] < 1 for name in ("layer", "head")):
         return "layers and heads count from 1"
     if not 1 <= row["sentences"] <= sentences or (metric and row["rows"] < 1):
@@ -98,5 +98,5 @@ def _fault(row: Mapping, sentences: int, changes: set[str], named: Mapping[str, 
     if not all(-ROUNDING <= share <= most + ROUNDING for share in shares):
         return f"“{measure}” is below 0" + " or above 1" * (most == 1)
     if None in (row["best"] or ()):
-        return "“best” is no list of numbers"
+        return "“best” is not a list of numbers"
     return ""

@@ -39,13 +39,18 @@ from headlight.model.training.data import DataError
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = parser_of("survey", __doc__)
-    parser.add_argument("models", nargs="+", metavar="MODEL", help="shipped, by name, or a folder")
-    parser.add_argument("--file", type=Path, help="many sentences, one a line")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="of its task, else where it was "
-                        "fetched to")  # fmt: skip
+    parser.add_argument(
+        "models", nargs="+", metavar="MODEL", help="names of shipped models, or a folder"
+    )
+    parser.add_argument("--file", type=Path, help="many sentences, one per line")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="data of the task (default: where it was fetched)"
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help=f"default: MODEL/{FILE}")
     parser.add_argument("--most", type=int, default=1000, help="sentences (default 1000)")
-    parser.add_argument("--aligned", type=int, default=200, help="of them, for alignment (200)")
+    parser.add_argument(
+        "--aligned", type=int, default=200, help="of them, used for alignment (default 200)"
+    )
     parser.add_argument("--samples", type=int, default=1000, help="of the bootstrap, for the "
                         "intervals (1000)")  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help="of the bootstrap and the test")
@@ -54,11 +59,11 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     if args.file and args.data:
         parser.error("give either a --file or the --data of the task")
     if args.out and len(args.models) > 1:
-        parser.error("--out is for one model")
+        parser.error("--out works with one model only")
     if args.out and args.out.suffix.lower() != ".parquet":
         parser.error(f"--out {args.out} must end in .parquet")
     if min(args.most, args.samples) < 2 or args.aligned < 0:
-        parser.error("--most and --samples are at least 2, --aligned is at least 0")
+        parser.error("--most and --samples must be at least 2, --aligned at least 0")
     return args
 
 
@@ -75,7 +80,7 @@ def lines_of(checkpoint: Checkpoint, args: argparse.Namespace) -> tuple[list[Lin
         known &= bool(checkpoint.classes) or checkpoint.writes
         return lines, measure if known else "", args.file.name
     if card.get("task") not in tasks.NAMES:
-        raise DataError("The card of this model names no task; give a --file of sentences.")
+        raise DataError("This model's card names no task. Give a --file of sentences.")
     task = tasks.of_card(card, args.data)
     pairs = task.examples()["val"][: args.most]
     if task.continues:  # such a model reads one text; what it loses is told, and no answer scored
@@ -92,7 +97,7 @@ def survey(name: str, args: argparse.Namespace, processes: Processes) -> None:
     with one_thread():
         examples = tuple(examples_of(checkpoint, lines))
     if len(examples) < 2:
-        raise DataError(f"{what}: one sentence is too few for a survey.")
+        raise DataError(f"{what}: one sentence is not enough for a survey.")
     plan = Plan(checkpoint, examples, measure, args.aligned)
     parts = out.with_name(f".{out.name}.{plan.fingerprint[:16]}")
     bar = progress(len(plan.parts), "part") if processes.index == 0 else progress(0)
@@ -114,7 +119,7 @@ def survey(name: str, args: argparse.Namespace, processes: Processes) -> None:
         card["texts"] = {}  # sentences of a data set are not ours to give on
     Survey(tuple(rows), card).save(out)
     shutil.rmtree(parts, ignore_errors=True)
-    print(f"{out}: {len(rows):,} numbers of {len(examples):,} sentences")
+    print(f"{out}: {len(rows):,} numbers from {len(examples):,} sentences")
 
 
 def _signature(measure: str) -> str:
@@ -138,8 +143,8 @@ def main(arguments: list[str] | None = None) -> None:
     except (DataError, FileNotFoundError) as error:
         stop(str(error))
     except ImportError as error:
-        stop(f"{error.name} is missing here: pip install {error.name}")
+        stop(f"{error.name} is not installed. Run: pip install {error.name}")
     except OSError as error:
         stop(f"The survey cannot be written: {error.strerror or error}.")
     except KeyboardInterrupt:
-        stop("Stopped; the same command goes on from here.")
+        stop("Stopped. The same command continues from here.")

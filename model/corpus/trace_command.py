@@ -137,10 +137,12 @@ def run(
 def parser_of_texts(command: str, doc: str) -> argparse.ArgumentParser:
     """Of a command that writes a file about a sentence, or about a file of them."""
     parser = parser_of(command, doc)
-    parser.add_argument("model", help="a shipped one by name, or its folder")
+    parser.add_argument("model", help="name of a shipped model, or a folder")
     parser.add_argument("text", nargs="?", help="a sentence")
-    parser.add_argument("--target", metavar="TEXT", help="its target, instead of the model's own")
-    parser.add_argument("--file", type=Path, help="many sentences, one a line")
+    parser.add_argument(
+        "--target", metavar="TEXT", help="its target (default: the model writes one)"
+    )
+    parser.add_argument("--file", type=Path, help="many sentences, one per line")
     parser.add_argument("--out", type=Path, metavar="FILE")
     return parser
 
@@ -155,7 +157,7 @@ def check_texts(
     if (args.text is None) == (args.file is None):
         parser.error("give either a text or a --file of sentences")
     if args.target is not None and args.text is None:
-        parser.error("--target goes with a text; in a file a target stands behind a tab")
+        parser.error("--target needs a text; in a file, write the target after a tab")
     if args.out.suffix.lower() not in endings:
         parser.error(f"--out {args.out} must end in {', '.join(endings)}")
     if args.out.is_dir():
@@ -168,7 +170,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         "--changes",
         default="",
         metavar="LINE",
-        help="what is changed in the model, as in cross.1.2=off (model/probing/changes.py)",
+        help="changes to the model, such as cross.1.2=off (see model/probing/changes.py)",
     )
     parser.add_argument("--device", default="cpu", help="cpu (default), cuda …")
     args = parser.parse_args(arguments)
@@ -207,11 +209,11 @@ def main(arguments: list[str] | None = None) -> None:
     except (DataError, CannotChange) as error:
         stop(str(error))
     except ImportError as error:
-        stop(f"{error.name} is missing here: pip install {error.name}")
+        stop(f"{error.name} is not installed. Run: pip install {error.name}")
     except OSError as error:
         stop(f"{args.out} cannot be written: {error.strerror or error}.")
     except KeyboardInterrupt:
-        stop(f"Stopped; {args.out} was not written.")
+        stop(f"Stopped. {args.out} was not written.")
 
 
 def stop(message: str) -> None:

@@ -116,9 +116,9 @@ def no_text(side: Side) -> str:
     """Why a model that predicts this side writes no text; "" where it writes one."""
     does = {
         "next token": "",
-        "class": "tells classes apart",
+        "class": "predicts a class",
         "masked token": "fills in masked tokens",
-        "embedding": "makes a vector of a text",
+        "embedding": "turns a text into a vector",
     }[side.predicts]
     return does and f"This model {does}; it writes no text."
 
@@ -149,7 +149,9 @@ def generated(
     wanted = max_tokens if max_tokens is not None else room if side.writes else CONTINUATION
     room = min(wanted, room)
     if room < len(beginning):
-        raise CannotRead(f"The beginning has {len(beginning)} tokens; there is room for {room}.")
+        raise CannotRead(
+            f"The start has {len(beginning)} tokens, but there is room for only {room}."
+        )
     start = src.new_tensor([[first_token(config)]]) if side.writes else src
     cached = run.masks.causal and not look_ahead(run.changes, model.sites())
     forced, beams = tuple(beginning), []

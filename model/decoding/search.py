@@ -110,8 +110,8 @@ def first_token(config: Config) -> int:
     """What a target begins with. Raises CannotRead for a system that has no such token."""
     if config.bos_id < 0:
         raise CannotRead(
-            "This model has no token that a target begins with (its bos_id is "
-            f"{config.bos_id}), so it cannot write one."
+            f"This model has no token that starts a target (its bos_id is {config.bos_id}), so "
+            "it cannot write one."
         )
     return config.bos_id
 

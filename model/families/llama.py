@@ -52,7 +52,9 @@ class LlamaConfig(DecoderOnlyConfig):
         if not self.head_size:
             super().check_heads()
         if self.d_head % 2:
-            raise ValueError(f"heads of {self.d_head} numbers cannot turn in pairs: d_head is odd")
+            raise ValueError(
+                f"heads of {self.d_head} numbers cannot be rotated in pairs: d_head is odd"
+            )
         for name, value in self.rotary_settings:
             if name in EACH_PAIR and len(value) != self.d_head // 2:
                 raise ValueError(

@@ -35,7 +35,9 @@ class Rotary:
 
     def __post_init__(self):
         if self.rule not in RULES:
-            raise ValueError(f"no rotary rule {self.rule!r}; there are {', '.join(RULES)}")
+            raise ValueError(
+                f"there is no rotary rule {self.rule!r}; choose from {', '.join(RULES)}"
+            )
         missing = [name for name in NEEDED.get(self.rule, ()) if not self.given.get(name)]
         if missing:
             raise ValueError(f"the rotary rule {self.rule!r} needs {', '.join(missing)}")

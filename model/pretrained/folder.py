@@ -76,19 +76,19 @@ def config_of(folder: Path) -> dict:
 def _family(folder: Path, values: dict) -> Family:
     kind = values.get("model_type")
     if not isinstance(kind, str) or kind not in FAMILY_OF_MODEL_TYPE:
-        what = (
-            f"a model of the type {quoted(kind)}" if kind else "a model that does not say its type"
-        )
+        what = f"a model of the type {quoted(kind)}" if kind else "a model without a type"
         raise CannotLoad(
-            f"{folder} holds {what}; Headlight reads {', '.join(FAMILY_OF_MODEL_TYPE)}."
+            f"{folder} contains {what}. Headlight reads {', '.join(FAMILY_OF_MODEL_TYPE)}."
         )
     if "quantization_config" in values:
-        raise CannotLoad(f"{folder} holds quantised weights; look for the model without them.")
+        raise CannotLoad(
+            f"{folder} contains quantised weights. Look for the model without quantisation."
+        )
     names = values.get("architectures") or []
     if not isinstance(names, list) or not all(map(_is_class, names)):
-        raise CannotLoad(f"{folder} has {quoted(names)} for architectures: names are needed.")
+        raise CannotLoad(f"{folder} has {quoted(names)} for architectures; these must be names.")
     for name in filter(HEADS.search, names):
-        raise CannotLoad(f"{folder} holds a {name}, whose head no part here can do.")
+        raise CannotLoad(f"{folder} contains a {name}. Headlight does not support its output head.")
     return FAMILY_OF_MODEL_TYPE[kind]
 
 
@@ -120,8 +120,8 @@ def note(folder: Path, found: dict) -> None:
     OSError."""
     if not folder.is_dir():
         raise CannotLoad(
-            f"{folder} is a file, beside which nothing is kept: `headlight pretrained add "
-            f"{folder}` makes a folder of it."
+            f"{folder} is a single file. Run `headlight pretrained add {folder}` to make a "
+            "folder of it."
         )
     text = json.dumps(_noted(folder) | found, ensure_ascii=False, indent=2)
     replace_file(folder / CARD, text + "\n")

@@ -39,9 +39,11 @@ class Header:
     def __init__(self, path: Path, types: Callable[[int], tuple[int, int]]):
         self.bytes = read = Bytes(path)
         if bytes(read.take(4)) != MAGIC:
-            raise CannotLoad(f"{path} is no GGUF file: it does not begin with the letters GGUF.")
+            raise CannotLoad(f"{path} is not a GGUF file: it does not start with the letters GGUF.")
         if (version := read.number("I")) not in VERSIONS:
-            raise CannotLoad(f"{path} is of version {version:,} of GGUF; 2 and 3 are read.")
+            raise CannotLoad(
+                f"{path} is GGUF version {version:,}; only versions 2 and 3 can be read."
+            )
         n_tensors, n_values = read.numbers("Q", 2)
         read.room_for(n_tensors, 24)
         self.metadata, self.entries = {}, 0
@@ -60,7 +62,7 @@ class Header:
             start = begin + offset
             if shape[-1] % block or start + size > len(read):
                 raise CannotLoad(
-                    f"{path} is cut off or altered: {name} of shape {shape} would end at byte "
+                    f"{path} is truncated or altered: {name} of shape {shape} would end at byte "
                     f"{start + size:,}, but the file has {len(read):,}."
                 )
             self.tensors[name] = Place(shape, kind, start, size)
@@ -79,7 +81,8 @@ class Header:
         self.entries += count
         if self.entries > MOST:
             raise CannotLoad(
-                f"{self.bytes.path} announces a list of {count:,} entries in its header."
+                f"The header of {self.bytes.path} announces a list of {count:,} entries, which "
+                "is too long."
             )
         if kind == STRING:
             return [self._text() for _ in range(self.bytes.room_for(count, 8))]
@@ -87,7 +90,7 @@ class Header:
 
     def _letter(self, kind: int) -> str:
         if kind not in NUMBERS:
-            raise CannotLoad(f"{self.bytes.path} is altered: no value is of the type {kind:,}.")
+            raise CannotLoad(f"{self.bytes.path} is altered: {kind:,} is not a type of value.")
         return NUMBERS[kind]
 
     def _place(self) -> tuple[tuple[int, ...], int, int]:
@@ -192,7 +195,9 @@ def _gguf_rotary(config: Described, weights: WeightFile, length: int, head_size:
     if FACTORS in weights.shapes:
         config.refuse("rope.scaling.type", "none")
         if weights.shapes[FACTORS] != (head_size // 2,):
-            raise CannotLoad(f"{config.where} has {FACTORS} of shape {weights.shapes[FACTORS]}.")
+            raise CannotLoad(
+                f"{config.where} has {FACTORS} of the wrong shape, {weights.shapes[FACTORS]}."
+            )
         with weights.opened() as read:
             factors = read(FACTORS)
         if not (factors > 0).all():  # nor NaN
@@ -252,7 +257,7 @@ def gguf_contents(path: Path) -> Contents:
     try:
         import gguf  # an extra: only who has such a file needs it
     except ImportError:
-        raise CannotLoad(f"{path} needs the package gguf: pip install gguf.") from None
+        raise CannotLoad(f"{path} needs the package gguf. Run: pip install gguf") from None
 
     def types(kind: int) -> tuple[int, int]:
         """Numbers in a block of a type, and the bytes of a block."""
@@ -273,11 +278,12 @@ def gguf_contents(path: Path) -> Contents:
     if kind not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise CannotLoad(
-            f"{path} holds a model of the architecture {quoted(kind)}; of GGUF files "
-            f"Headlight reads {known}."
+            f"{path} has the architecture {quoted(kind)}. Headlight reads GGUF files of {known}."
         )
     if values.get("split.count", 0) not in (0, 1):
-        raise CannotLoad(f"{path} is a part of a model; GGUF is read from one file alone.")
+        raise CannotLoad(
+            f"{path} is one part of a split model. Only models in a single GGUF file can be read."
+        )
     tokens = {
         f"{role}_token_id": values.get(f"tokenizer.ggml.{theirs}_token_id")
         for role, theirs in (("pad", "padding"), ("bos", "bos"), ("eos", "eos"))
@@ -308,5 +314,5 @@ def _file_of(path: Path) -> Path:
     files = sorted(path.glob("*.gguf"))
     if len(files) != 1:
         names = ", ".join(file.name for file in files)
-        raise CannotLoad(f"{path} holds several models; name one of them: {names}.")
+        raise CannotLoad(f"{path} contains several models. Name one of them: {names}.")
     return files[0]

@@ -46,7 +46,7 @@ def gguf_tokenizer(path: Path, metadata: dict) -> Tokenizer:
     if not isinstance(kind, str) or kind not in KINDS:
         raise CannotLoad(f"{path} has the tokenizer {quoted(kind)}; known are {', '.join(KINDS)}.")
     if not isinstance(tokens, list) or not isinstance(types, list) or len(types) != len(tokens):
-        raise CannotLoad(f"{path} has no tokenizer: it lacks its tokens or their types.")
+        raise CannotLoad(f"{path} has no tokenizer: its tokens or their types are missing.")
     try:
         backend = KINDS[kind](path, values, tokens)
         special = dict(enumerate(types))
@@ -62,7 +62,7 @@ def gguf_tokenizer(path: Path, metadata: dict) -> Tokenizer:
     except Exception as error:  # the library raises plain ones
         raise CannotLoad(f"{path} has a broken tokenizer: {error!r}.") from None
     if backend.get_vocab_size() != len(tokens):
-        raise CannotLoad(f"{path} has a broken tokenizer: some of its tokens are the same.")
+        raise CannotLoad(f"{path} has a broken tokenizer: some tokens occur twice.")
     return Tokenizer(backend)
 
 

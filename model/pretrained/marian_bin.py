@@ -47,7 +47,7 @@ class MarianWeights(WeightFile):
         """Reads the header alone. Raises CannotLoad."""
         self.bytes = read = Bytes(path)
         if read.number("Q") != VERSION:
-            raise CannotLoad(f"{path} is no model of Marian's: it does not begin with version 1.")
+            raise CannotLoad(f"{path} is not a Marian model: it does not start with version 1.")
         heads = [read.numbers("Q", 4) for _ in range(read.room_for(read.number("Q"), 32))]
         names = [read.text(length).rstrip("\0") for length, *_ in heads]
         shapes = []
@@ -74,14 +74,14 @@ class MarianWeights(WeightFile):
     def _check(self, name: str, place: Place) -> None:
         if place.kind not in (FLOAT32, INTGEMM8):
             raise CannotLoad(
-                f"{self.bytes.path} has {name} in the type {place.kind:#x}; float32 and integers "
-                "of 8 bits in an order for any processor are read, not those packed for one."
+                f"{self.bytes.path} stores {name} as type {place.kind:#x}. Supported: float32, "
+                "and 8-bit integers that are not packed for one processor."
             )
         needed = _length(place) + 4 if place.kind == INTGEMM8 else 4 * _length(place)
         if min(place.shape) < 1 or needed > place.size:
             raise CannotLoad(
                 f"{self.bytes.path} is altered: {name} of shape {place.shape} needs {needed:,} "
-                f"bytes and has {place.size:,}."
+                f"bytes but has {place.size:,}."
             )
 
     @property
@@ -219,7 +219,7 @@ def marian_contents(folder: Path) -> Contents:
     try:
         import yaml  # an extra: only who has such a file needs it
     except ImportError:
-        raise CannotLoad(f"{path} needs the package pyyaml: pip install pyyaml.") from None
+        raise CannotLoad(f"{path} needs the package pyyaml. Run: pip install pyyaml") from None
     weights = MarianWeights(path)
     try:
         values = yaml.safe_load(weights.description)
@@ -230,7 +230,8 @@ def marian_contents(folder: Path) -> Contents:
     sizes = values.get("dim-vocabs")
     if not isinstance(sizes, list) or len(set(sizes)) != 1 or type(sizes[0]) is not int:
         raise CannotLoad(
-            f"{path} has {quoted(sizes)} for dim-vocabs; one vocabulary for both is read."
+            f"{path} has {quoted(sizes)} for dim-vocabs; source and target must share one "
+            "vocabulary."
         )
     values |= {"vocabulary": sizes[0], "eos_token_id": 0}
     values |= {"pad_token_id": sizes[0], "decoder_start_token_id": sizes[0]}

@@ -24,7 +24,7 @@ def try_tokenizer(where: Path, content: bytes, kind: str = "tokenizers") -> None
     if key not in _refused:
         _refused[key] = _refusal(content, kind)
     if _refused[key]:
-        raise CannotLoad(f"{where} is no tokenizer that can be used: {_refused[key]}.")
+        raise CannotLoad(f"{where} is not a usable tokenizer: {_refused[key]}.")
 
 
 def _refusal(content: bytes, kind: str) -> str:
@@ -37,11 +37,11 @@ def _refusal(content: bytes, kind: str) -> str:
             env=os.environ | quiet,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return f"a short text takes it more than {PATIENCE} seconds"
+        return f"it needs more than {PATIENCE} seconds for a short text"
     if not child.returncode:
         return ""
     if said := child.stdout.decode("utf-8", "replace").strip():
         return said
     if -child.returncode in (getattr(signal, "SIGXCPU", None), getattr(signal, "SIGKILL", None)):
-        return f"a short text takes it more than {MOST_SECONDS} seconds"
-    return f"a short text takes it more than {MOST_BYTES / 1e9:.1f} GB of memory"
+        return f"it needs more than {MOST_SECONDS} seconds for a short text"
+    return f"it needs more than {MOST_BYTES / 1e9:.1f} GB of memory for a short text"

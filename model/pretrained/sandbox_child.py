@@ -34,8 +34,8 @@ def main(library: str, seconds: str, size: str) -> None:
             refuse(f"it fails on a text, with “{' '.join(str(error).split())[:120]}”")
         if length > MOST_GROWTH * len(text):
             refuse(
-                f"it makes {length:,} tokens or characters of {len(text)}, and at most "
-                f"{MOST_GROWTH} of each are read"
+                f"it turns {len(text)} characters into {length:,} tokens or characters; the "
+                f"limit is {MOST_GROWTH} for each"
             )
 
 

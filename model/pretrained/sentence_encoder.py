@@ -46,19 +46,20 @@ def sentence_encoder(folder: Path, family: Family) -> SentenceEncoder:
         return SentenceEncoder()
     if family.preset != "bert":
         raise CannotLoad(
-            f"{folder} holds a sentence encoder that is no BERT, which no part here can do."
+            f"{folder} contains a sentence encoder that is not a BERT. Headlight does not "
+            "support it."
         )
     (first, at), (second, pooling), *after = modules if len(modules) > 1 else (modules[0], ("", ""))
     if (first, at) != ("Transformer", "") or second != "Pooling":
-        raise CannotLoad(f"{folder / MODULES} does not begin with a Transformer and its Pooling.")
+        raise CannotLoad(f"{folder / MODULES} does not start with a Transformer and its Pooling.")
     normalized = after[-1:] and after[-1][0] == "Normalize"
     dense = after[:-1] if normalized else after
     for kind, _ in dense:
         if kind != "Dense":
             where = "before the end" if kind == "Normalize" else "after its Pooling"
             raise CannotLoad(
-                f"{folder / MODULES} has the module {quoted(kind)} {where}, which no part here can "
-                "do."
+                f"{folder / MODULES} has the module {quoted(kind)} {where}, which Headlight "
+                "does not support."
             )
     sizes = dict(
         predicts="embedding",
@@ -82,7 +83,7 @@ def _modules(folder: Path) -> list[tuple[str, str]]:
             module.get(name) if isinstance(module, dict) else None for name in ("type", "path")
         )
         if not isinstance(kind, str) or not isinstance(path, str):
-            raise CannotLoad(f"{file} is no list of modules, each with its type and path.")
+            raise CannotLoad(f"{file} is not a list of modules with type and path.")
         if not re.fullmatch(r"|[\w-]+", path):
             raise CannotLoad(f"{file} has a module outside its folder: {quoted(path)}.")
         library, _, name = kind.rpartition(".")
@@ -103,7 +104,7 @@ def _pooling(folder: Path) -> str:
     if mode not in POOLINGS:
         told = " and ".join(map(quoted, modes[: len(POOLINGS) + 2])) or "nothing"
         raise CannotLoad(
-            f"{config.where} pools by {told}; what can be done is one of {', '.join(POOLINGS)}."
+            f"{config.where} pools by {told}. Headlight supports {', '.join(POOLINGS)}."
         )
     return POOLINGS[mode]
 

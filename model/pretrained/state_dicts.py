@@ -180,19 +180,19 @@ class ForeignStateDict:
         sizes = self.system.tokens | {size: t.size for size, t in inferred.items()} | given
         if "vocab_size" not in sizes:
             raise ValueError(
-                f"{self.name} has no embeddings of its own, nor has the state dict: give "
-                "vocab_size, and they begin with random weights"
+                f"neither {self.name} nor the state dict has embeddings; give vocab_size to "
+                "start with random ones"
             )
         if "n_heads" not in sizes:
             raise ValueError(
-                f"the state dict of {self.name} does not tell how many heads it has: give n_heads"
+                f"the state dict of {self.name} does not say how many heads it has; give n_heads"
             )
         vocab_size = max(sizes["vocab_size"], sizes.get("tgt_vocab_size", 0))
         for token in NO_TOKENS:
             if not NO_TOKEN <= sizes[token] < vocab_size:
                 raise ValueError(
                     f"{token}={sizes[token]} is not in the vocabulary of {vocab_size} tokens "
-                    f"({NO_TOKEN}: there is none)"
+                    f"({NO_TOKEN} means none)"
                 )
         return sizes
 
@@ -213,8 +213,8 @@ class ForeignStateDict:
                 parameter.copy_(numbers)
             elif not numbers.equal(parameter):
                 raise ValueError(
-                    f"{filled[parameter].theirs} and {weight.theirs} differ, but {self.name} has "
-                    "one matrix in both places"
+                    f"{filled[parameter].theirs} and {weight.theirs} differ, but {self.name} "
+                    "uses one matrix for both"
                 )
             filled.setdefault(parameter, weight)
         missing = [
@@ -235,7 +235,9 @@ class ForeignStateDict:
             raise ValueError(f"{weight} should have shape {tuple(like.shape)}")
         numbers = weight.tensor.to(like)
         if not numbers.isfinite().all():
-            raise ValueError(f"{weight.theirs} has numbers that are NaN, infinite or too large")
+            raise ValueError(
+                f"{weight.theirs} contains numbers that are NaN, infinite or too large"
+            )
         return numbers
 
     def _check(self, weight: ForeignTensor, table: Tensor) -> None:
@@ -251,20 +253,22 @@ def read(name: str, state_dict: Mapping[str, Tensor]) -> ForeignStateDict:
     """The tensors of a system's state dict under its names and ours. ValueError for what is no
     state dict, and for a name that the system does not have."""
     if name not in SYSTEMS:
-        raise ValueError(f"no names are known of {name!r}; there are {', '.join(SYSTEMS)}")
+        raise ValueError(
+            f"no tensor names are known for {name!r}; choose from {', '.join(SYSTEMS)}"
+        )
     if not isinstance(state_dict, Mapping):
         kind = type(state_dict).__name__
         raise ValueError(f"a state dict maps names to tensors; this is a {kind}")
     weights = []
     for theirs, tensor in state_dict.items():
         if not isinstance(theirs, str):
-            raise ValueError(f"a state dict maps names to tensors; {theirs!r} is no name")
+            raise ValueError(f"a state dict maps names to tensors; {theirs!r} is not a name")
         if not isinstance(tensor, Tensor):
             raise ValueError(f"{theirs} should be a tensor, not a {type(tensor).__name__}")
         if not tensor.is_floating_point():
             raise ValueError(f"{theirs} should hold real numbers, not {tensor.dtype}")
         if tensor.layout != torch.strided or tensor.is_meta:
-            raise ValueError(f"{theirs} should be a dense tensor that holds its numbers")
+            raise ValueError(f"{theirs} should be a dense tensor with data")
         if not (ours := SYSTEMS[name].ours(theirs)):
             raise ValueError(f"{name} has no parameter {theirs!r}")
         if ours.endswith(".table") and tensor.ndim == 3 and len(tensor) == 1:

@@ -25,7 +25,7 @@ def tokenizer_of(folder: Path) -> Tokenizer:
         return _from_json(folder / "tokenizer.json")
     if not (folder / "source.spm").is_file():
         raise CannotLoad(
-            f"{folder} has no tokenizer that can be read: neither tokenizer.json nor source.spm, "
+            f"{folder} has no readable tokenizer: neither tokenizer.json nor source.spm, "
             "target.spm and vocab.json."
         )
     try:
@@ -47,13 +47,13 @@ def check_vocabulary(where: Path, tokenizer: Tokenizer, sizes: Sizes) -> None:
         last = side.last_id
         if last >= vocabulary:
             raise CannotLoad(
-                f"{where}: its tokenizer has ids up to {last:,}, but the model knows "
-                f"{vocabulary:,} tokens: it is another model's."
+                f"{where}: its tokenizer has ids up to {last:,}, but the model has "
+                f"{vocabulary:,} tokens. It belongs to another model."
             )
         if last + 1 + SPARE + vocabulary // 100 < vocabulary:
             raise CannotLoad(
-                f"{where}: its tokenizer has {last + 1:,} tokens, but the model knows "
-                f"{vocabulary:,}: it is another model's."
+                f"{where}: its tokenizer has {last + 1:,} tokens, but the model has "
+                f"{vocabulary:,}. It belongs to another model."
             )
 
 
@@ -72,7 +72,7 @@ def _from_json(file: Path) -> Tokenizer:
     except Exception as error:
         # The library quotes what stands in the file, however long that is.
         why = shorten(str(error).rstrip("."), MOST_SAID, placeholder=" …")
-        raise CannotLoad(f"{file} is no tokenizer: {why}.") from None
+        raise CannotLoad(f"{file} is not a tokenizer: {why}.") from None
 
 
 def special_ids(where: Path, tokenizer: Tokenizer, config: Described, preset: str) -> Sizes:
@@ -94,8 +94,8 @@ def special_ids(where: Path, tokenizer: Tokenizer, config: Described, preset: st
         ids = {name: tokenizer.target.id_of(name) for name in wanted}
         if ids != wanted:
             raise CannotLoad(
-                f"{where}: its tokenizer has {ids}, but {config.said_by} says {wanted}: it is "
-                "another model's."
+                f"{where}: its tokenizer has {ids}, but {config.said_by} says {wanted}. It "
+                "belongs to another model."
             )
     else:
         try:
@@ -103,32 +103,32 @@ def special_ids(where: Path, tokenizer: Tokenizer, config: Described, preset: st
         except CannotRead as error:
             raise CannotLoad(f"{where}: {error}") from None
         if len(before) > 1 or (len(behind) > 1):
-            raise CannotLoad(f"{where}: its tokenizer puts several tokens around a text.")
-        if max((*before, *behind), default=0) > tokenizer.target.last_id:
             raise CannotLoad(
-                f"{where}: its tokenizer puts an id around a text that its vocabulary lacks."
+                f"{where}: its tokenizer adds several tokens around a text, which is not supported."
             )
+        if max((*before, *behind), default=0) > tokenizer.target.last_id:
+            raise CannotLoad(f"{where}: its tokenizer adds an id that its vocabulary lacks.")
         bos = before[0] if before else -1
         if preset == "bert":
             eos = behind[0] if behind else -1
             if min(bos, eos) < 0:
                 raise CannotLoad(
-                    f"{where}: its tokenizer puts no [CLS] and [SEP] around a text: it is another "
-                    "model's."
+                    f"{where}: its tokenizer adds no [CLS] and [SEP] around a text. It belongs "
+                    "to another model."
                 )
         bos_in_config = config.token("bos_token_id")
         if preset != "bert" and before and bos_in_config >= 0 and bos != bos_in_config:
             raise CannotLoad(
-                f"{where}: its tokenizer begins texts with the id {bos}, but {config.said_by} says "
-                f"{bos_in_config}: it is another model's."
+                f"{where}: its tokenizer starts texts with the id {bos}, but {config.said_by} "
+                f"says {bos_in_config}. It belongs to another model."
             )
         if pad in (bos, eos):
             pad = -1  # no token of its own: a text could not be told from its padding
     for name, token in (("pad_token_id", pad), ("eos_token_id", eos)):
         if token >= 0 and not tokenizer.target.is_added(token):
             raise CannotLoad(
-                f"{where}: {config.said_by} says that {name} is {token}, which its tokenizer "
-                "has as ordinary text or not at all: it is another model's."
+                f"{where}: {config.said_by} says that {name} is {token}, but its tokenizer has "
+                "that as ordinary text or not at all. It belongs to another model."
             )
     names = tuple(tokenizer.target.token(i) if i >= 0 else "" for i in (pad, bos, eos))
     return dict(pad_id=pad, bos_id=bos, eos_id=eos, special_tokens=names)

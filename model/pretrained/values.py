@@ -28,7 +28,7 @@ class Described:
         if type(value) is not int or not 1 <= value <= most:
             said = "lacks" if value is None else f"has {quoted(value)} for"
             raise CannotLoad(
-                f"{self.where} {said} {names[0]}: a whole number from 1 to {most:,} is needed."
+                f"{self.where} {said} {names[0]}; it must be a whole number from 1 to {most:,}."
             )
         return value
 
@@ -37,8 +37,8 @@ class Described:
         value = default if value is None else value
         if type(value) not in (int, float) or not least <= value <= most:  # nor NaN
             raise CannotLoad(
-                f"{self.where} has {quoted(value)} for {name}: a number from {least:,.15g} to "
-                f"{most:,.15g} is needed."
+                f"{self.where} has {quoted(value)} for {name}; it must be a number from "
+                f"{least:,.15g} to {most:,.15g}."
             )
         return float(value)
 
@@ -60,7 +60,9 @@ class Described:
         value = self.values.get(name)
         value = default if value is None else value
         if not isinstance(value, bool):
-            raise CannotLoad(f"{self.where} has {quoted(value)} for {name}: it is true or false.")
+            raise CannotLoad(
+                f"{self.where} has {quoted(value)} for {name}; it must be true or false."
+            )
         return value
 
     def token(self, name: str) -> int:
@@ -69,9 +71,7 @@ class Described:
         value = value[0] if isinstance(value, list) and value else value
         value = -1 if value is None else value
         if type(value) is not int or not -1 <= value <= MOST_COUNT:
-            raise CannotLoad(
-                f"{self.where} has {quoted(value)} for {name}: a token's id is needed."
-            )
+            raise CannotLoad(f"{self.where} has {quoted(value)} for {name}; it must be a token id.")
         return value
 
     def choice(self, name: str, known: Collection[str], default: str) -> str:
@@ -89,7 +89,7 @@ class Described:
         value = self.values.get(name)
         if value is not None and not isinstance(value, dict):
             raise CannotLoad(
-                f"{self.where} has {quoted(value)} for {name}: names and values are needed."
+                f"{self.where} has {quoted(value)} for {name}; it must hold names and values."
             )
         return Described(value or {}, self.where, self.said_by)
 
@@ -97,8 +97,8 @@ class Described:
         """Raises where there is a value that our classes have no part for."""
         if self.values.get(name, usual[0]) not in usual:
             raise CannotLoad(
-                f"{self.where} has {quoted(self.values[name])} for {name}, which no part here can "
-                "do."
+                f"{self.where} has {quoted(self.values[name])} for {name}, which Headlight does "
+                "not support."
             )
 
 
@@ -116,7 +116,7 @@ def values_in(file: Path) -> dict:
     """The values of a config.json. Raises CannotLoad."""
     values = json_in(file)
     if not isinstance(values, dict):
-        raise CannotLoad(f"{file} does not describe a model: it holds no names and values.")
+        raise CannotLoad(f"{file} does not describe a model: it has no names and values.")
     return values
 
 

@@ -114,7 +114,9 @@ class WeightFile:
                 numbers = numbers.to(torch.get_default_dtype()).reshape(parameter.shape)
                 # Both are NaN where one number is: an eighteenth of the time of asking each.
                 if not torch.stack(numbers.aminmax()).isfinite().all():
-                    raise CannotLoad(f"{self.where}: {name} has numbers that are NaN or infinite.")
+                    raise CannotLoad(
+                        f"{self.where}: {name} contains numbers that are NaN or infinite."
+                    )
                 filled[parameter] = nn.Parameter(numbers.contiguous(), False)
                 progress(count := count + numbers.numel(), total)
         for module in model.modules():
@@ -127,7 +129,7 @@ class WeightFile:
         if unknown := sorted(self.shapes.keys() - set(known)):
             more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
             raise CannotLoad(
-                f"{self.where} has weights that no part here reads: {unknown[0]}{more}."
+                f"{self.where} has weights that Headlight does not know: {unknown[0]}{more}."
             )
 
 
@@ -159,7 +161,7 @@ class Safetensors(WeightFile):
             except (SafetensorError, OSError) as error:
                 raise CannotLoad(f"{file} cannot be read: {error}.") from None
         if not shapes and not others:
-            raise CannotLoad(f"{folder} has a file of weights with no tensor in it.")
+            raise CannotLoad(f"{folder} has a weights file without any tensors.")
         super().__init__(folder, shapes, others)
 
     @contextmanager
@@ -202,8 +204,7 @@ def _files(folder: Path) -> list[str]:
     pickles = sorted(file.name for pattern in PICKLES for file in folder.glob(pattern))
     if pickles:
         raise CannotLoad(
-            f"{folder} has its weights in {pickles[0]}; only safetensors are read, because a "
-            "pickle may run any code. Convert them, or look for the same model with "
-            f"{ONE}."
+            f"{folder} stores its weights in {pickles[0]}. A pickle may run any code, so only "
+            f"safetensors are read. Convert it, or look for the same model with {ONE}."
         )
     raise CannotLoad(f"{folder} has no weights: there is no {ONE}.")

@@ -135,8 +135,8 @@ def _hook(
 def _check_positions(change: Positioned, most: int, module: nn.Module, inputs: tuple) -> None:
     if inputs[0] > most:
         raise CannotChange(
-            f"“{change}” leaves {most:,} positions of the table, and this text has {inputs[0]:,} "
-            "tokens."
+            f"“{change}” leaves {most:,} positions in the table, but this text has "
+            f"{inputs[0]:,} tokens."
         )
 
 
@@ -150,8 +150,8 @@ def _attentions_without_table(
     """Those that turn queries and keys by the positions of a side to which no table is added."""
     if change.kind != "none":
         raise CannotChange(
-            f"“{change}”: this model adds no positions to its embeddings, its attention turns "
-            "queries and keys by them; that can be switched off (positions:none), no more."
+            f"“{change}”: this model adds no positions to its embeddings; its attention rotates "
+            "queries and keys instead. You can only switch that off (positions:none)."
         )
     return [attention_at(model, site) for site in model.sites() if site.query_side == part.side]
 
@@ -200,13 +200,13 @@ def _value(
     """The output, (batch, length, …), that a change puts in place of the original."""
     if isinstance(change, HeadMean):
         if part.name not in given.means:
-            raise CannotChange(f"“{change}”: the mean of this model's heads is not known.")
+            raise CannotChange(f"“{change}”: the mean output of this model's heads is not known.")
         return given.means[part.name][change.scope.heads].to(output).expand_as(output)
     if not isinstance(change, Patched):
         return torch.zeros_like(output)
     key = (part.name, "heads") if heads else part.name
     if key not in given.other:
-        raise CannotChange(f"“{change}”: there is no other run to take it from.")
+        raise CannotChange(f"“{change}”: there is no comparison to patch from.")
     other = given.other[key].to(output)
     if heads:
         other = other[:, change.scope.heads]

@@ -271,13 +271,13 @@ class WeightSet(WeightChange):
         if not first <= self.row < first + weights.shape[-2] or column >= weights.shape[-1]:
             return  # during generation this row may not exist yet, or no longer
         if not allowed[..., row, column].all():
-            raise CannotChange(f"“{self}”: this key is masked, its weight stays 0.")
+            raise CannotChange(f"“{self}”: this key is masked, so its weight stays 0.")
         others = weights[..., row, :].clone()
         others[..., column] = 0
         rest = others.sum(dim=-1, keepdim=True)
         if self.weight < 1 and not (rest > 0).all():
             raise CannotChange(
-                f"“{self}”: this row has its whole weight on one key; there is nothing to scale."
+                f"“{self}”: this row has all its weight on one key, so there is nothing to rescale."
             )
         others *= (1 - self.weight) / torch.where(rest > 0, rest, 1)
         others[..., column] = self.weight
@@ -329,7 +329,7 @@ class Skipped(OutputChange):
 
 @dataclass(frozen=True)
 class Patched(OutputChange):
-    """A part's output, at some tokens or all, is taken from another run: activation patching."""
+    """A part's output, at some tokens or all, is taken from the comparison: activation patching."""
 
     positions: tuple[int, ...] = ()
     verb, order = "patch", 5
@@ -380,14 +380,16 @@ def parse(line: str) -> tuple[Change, ...]:
     parts, changes, cells = [part.strip() for part in line.split(";") if part.strip()], [], 0
     if len(parts) > MOST_CHANGES:
         raise CannotChange(
-            f"“{parts[MOST_CHANGES]}” is change {MOST_CHANGES + 1:,} of {len(parts):,}; a line has "
-            f"at most {MOST_CHANGES:,}."
+            f"“{parts[MOST_CHANGES]}” is change {MOST_CHANGES + 1:,} of {len(parts):,}; the "
+            f"limit is {MOST_CHANGES:,}."
         )
     for part in parts:
         changes.append(_parse(part))
         cells += _cells(changes[-1])
         if cells > MOST_CELLS:
-            raise CannotChange(f"“{part}”: the cells of a line are {MOST_CELLS:,} at most.")
+            raise CannotChange(
+                f"“{part}”: all changes together may name at most {MOST_CELLS:,} cells."
+            )
     return tuple(changes)
 
 
@@ -417,17 +419,17 @@ def _parse(part: str) -> Change:
     match = ENTRY.fullmatch(part)
     if not match:
         raise CannotChange(
-            f"“{part}” is no change; one is written as in “cross.1.2=off”: a kind of attention, "
-            "a layer, a head, and what is done to it."
+            f"“{part}” is not a change. Write one like “cross.1.2=off”: an attention type, a "
+            "layer, a head, and what to do."
         )
     kind, layer, head, verb, what = match.groups()
     if verb not in VERBS:
-        raise CannotChange(f"“{part}”: there is no “{verb}”; there are {', '.join(VERBS)}.")
+        raise CannotChange(f"“{part}”: there is no “{verb}”; choose from {', '.join(VERBS)}.")
     try:
         numbers = (None if text is None else _counted(text) - 1 for text in (layer, head))
         return VERBS[verb].read(Scope(kind, *numbers), what or "")
     except ValueError as error:
-        raise CannotChange(f"“{part}”: what stands behind “{verb}” cannot be read.") from error
+        raise CannotChange(f"“{part}”: invalid argument to “{verb}”.") from error
 
 
 def _counted(text: str) -> int:
@@ -491,17 +493,17 @@ def check(changes: Iterable[Change], parts: Sequence[Part]) -> None:
         if scope.kind != ALL and scope.kind not in {part.kind for part in there}:
             kinds = ", ".join(dict.fromkeys(part.kind for part in there))
             raise CannotChange(
-                f"“{change}”: “{change.verb}” cannot be said of “{scope.kind}” in this model, but "
-                f"of {kinds}."
+                f"“{change}”: “{change.verb}” does not apply to “{scope.kind}” in this model; "
+                f"choose from {kinds}."
             )
         there = [part for part in there if replace(scope, head=None).holds(part)]
         if not there:
-            raise CannotChange(f"“{change}”: this model has no layer {scope.layer + 1} there.")
+            raise CannotChange(f"“{change}”: this attention has no layer {scope.layer + 1}.")
         if scope.head is not None:
             if isinstance(change, OutputChange) and change.whole:
-                raise CannotChange(f"“{change}”: this is said of a layer, not of a head.")
+                raise CannotChange(f"“{change}”: this applies to a whole layer, not to a head.")
             if not any(map(scope.holds, there)):
-                raise CannotChange(f"“{change}”: this model has no head {scope.head + 1} there.")
+                raise CannotChange(f"“{change}”: this attention has no head {scope.head + 1}.")
 
 
 def look_ahead(changes: Iterable[Change], sites: Iterable[Site]) -> bool:

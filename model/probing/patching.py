@@ -20,7 +20,7 @@ def recorded(model: nn.Module, run: Run, given: PatchInputs = PatchInputs()) -> 
     """What every part gives in a run, as PatchInputs.other has it. `model` must be the caller's own
     view. Raises CannotRead and CannotChange: what others take from may not itself be patched."""
     if any(isinstance(change, Patched) for change in run.changes):
-        raise CannotChange("The other run is itself patched; patch from one that is not.")
+        raise CannotChange("The comparison is patched itself. Choose one without patches.")
     ids = ids_of(model, read_of(model, run))
     parts = [p for p in parts_of(model.sites(), model.sides()) if p.what != "positions"]
     modules = {part.name: model.get_submodule(part.name) for part in parts}
@@ -54,15 +54,15 @@ def check_fits(
             continue
         if _sizes(donor) != _sizes(model):
             raise CannotChange(
-                f"“{change}”: the model of the other run has other layers or sizes; patching needs "
-                "the same."
+                f"“{change}”: the comparison's model has different layers or sizes; patching "
+                "needs the same."
             )
         for part in parts:
             if part.what not in change.parts or not change.scope.holds(part):
                 continue
             if part.side in texts and len(texts[part.side].ids) != len(other[part.side].ids):
                 raise CannotChange(
-                    f"“{change}”: the {sides_of(model)[part.side].title} of the other run has "
+                    f"“{change}”: the comparison's {sides_of(model)[part.side].title} has "
                     f"{len(other[part.side].ids)} tokens, this one {len(texts[part.side].ids)}; "
                     "patching needs the same number."
                 )

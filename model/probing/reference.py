@@ -188,11 +188,11 @@ def without_counterpart(model: nn.Module) -> list[str]:
     kinds = {type(part) for part in parts}
     odd = sorted(kind.__name__ for kind in kinds - PARTS - POST_NORM - PRE_NORM)
     if kinds & POST_NORM and kinds & PRE_NORM:
-        odd.append("layers of pre-norm and of post-norm")
+        odd.append("mixed pre-norm and post-norm layers")
     if any(isinstance(part, nn.Linear) and part.bias is None for part in parts):
         odd.append("projections without bias")
     if len(_eps(model)) > 1:
-        odd.append("norms of more than one eps")
+        odd.append("norms with different eps")
     return odd
 
 
@@ -214,5 +214,5 @@ def _state(model: Transformer, twin: nn.Transformer) -> dict[str, Tensor]:
         elif isinstance(module, nn.LayerNorm) or name.endswith(("linear1", "linear2")):
             state[f"{name}.weight"], state[f"{name}.bias"] = module.weight, module.bias
     if state.keys() != twin.state_dict().keys():
-        raise ValueError("torch.nn.Transformer has no counterpart for the shape of this model.")
+        raise ValueError("torch.nn.Transformer has no counterpart for this model's shape.")
     return state

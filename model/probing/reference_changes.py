@@ -40,8 +40,8 @@ def with_other_weights(
     for change in changes:
         if isinstance(change, WeightSet | Patched):
             raise CannotChange(
-                f"“{change}” cannot be given to torch.nn.Transformer: it takes other masks and "
-                "other weights of its matrices, and neither says this."
+                f"“{change}” cannot be applied to torch.nn.Transformer: it accepts only other "
+                "masks and other weight matrices."
             )
     model = copy.deepcopy(model)
     for part in parts_of(model.sites(), model.sides()):

@@ -191,7 +191,7 @@ def changes_of(model: nn.Module, run: Run, name: str) -> Changes:
     """The changes of one of SWEEPS, for the texts of a run. Raises CannotRead, and ValueError for
     another name."""
     if name not in SWEEPS:
-        raise ValueError(f"There is no sweep of {name!r}; there are {', '.join(SWEEPS)}.")
+        raise ValueError(f"There is no sweep {name!r}; choose from {', '.join(SWEEPS)}.")
     texts = read_of(model, run)
     return SWEEPS[name](model, {side: len(text.ids) for side, text in texts.items()})
 

@@ -38,7 +38,7 @@ class TooLong(CannotRead):
 
     def __init__(self, side: str, length: int, max_length: int, known: str = ""):
         super().__init__(
-            f"The {side} is {known}{length:,} tokens long; this model reads at most {max_length:,}."
+            f"The {side} is {known}{length:,} tokens long. This model reads at most {max_length:,}."
         )
         self.length, self.max_length = length, max_length
 
@@ -53,9 +53,9 @@ class TooLarge(CannotRead):
         fitting = [int(length * math.sqrt(most / needed)) for length in lengths]
         tokens, fits = (" and ".join(f"{n:,}" for n in some) for some in (lengths, fitting))
         super().__init__(
-            f"The weights of {whose} among {tokens} tokens take {needed / 1e9:,.1f} GB of memory, "
-            f"and at most {most / 1e9:,.1f} GB are taken, half of what is free on this machine; "
-            f"take a shorter text: about {fits} tokens fit."
+            f"The weights of {whose} for {tokens} tokens take {needed / 1e9:,.1f} GB of memory. "
+            f"The limit is {most / 1e9:,.1f} GB, half of the free memory. Use a shorter text: "
+            f"about {fits} tokens fit."
         )
 
 
@@ -218,7 +218,7 @@ def read_of(model: nn.Module, run: Run) -> dict[str, Encoding]:
         if length > config.max_length:
             raise TooLong(side.title, length, config.max_length)
         if not length:
-            raise CannotRead(f"The {side.title} is empty; this model reads at least one token.")
+            raise CannotRead(f"The {side.title} is empty. This model needs at least one token.")
         padding = length - len(text.ids)
         if padding and config.pad_id < 0:
             raise CannotRead(

@@ -27,7 +27,7 @@ def share_of(checkpoint: Checkpoint, share: float, last: bool) -> str:
     """As a card says it, of the last run or by its step."""
     card = checkpoint.card
     if not last:
-        return f"{share:.0%} those after step {card['step']:,}"
+        return f"{share:.0%} after step {card['step']:,}"
     weights = card["weights"]
     return f"{share:.0%} {f'({weights})' if ', ' in weights else weights}"  # a mean itself
 
@@ -53,12 +53,12 @@ def average(checkpoints: list[Checkpoint], shares: list[float]) -> Checkpoint:
     shapes = [{name: p.shape for name, p in some.items()} for some in parameters]
     for each, shapes_of_one in zip(checkpoints, shapes, strict=True):
         if each.preset != last.preset or shapes_of_one != shapes[-1]:
-            raise DataError("Models with weights of different shapes, or presets, have no mean.")
+            raise DataError("Models with different weight shapes or presets cannot be averaged.")
         if each.tokenizer.to_json() != last.tokenizer.to_json():
-            raise DataError("Models with different tokenizers have no mean.")
+            raise DataError("Models with different tokenizers cannot be averaged.")
         if not {"step", "weights"} <= each.card.keys():
             raise DataError(
-                "The mean is of models that `train` wrote; the card of one has no step."
+                "Only models written by `train` can be averaged; the card of one has no step."
             )
     model = copy.deepcopy(last.model)
     model.load_state_dict(mean(parameters, shares), strict=False)  # shared weights are there once
@@ -70,19 +70,23 @@ def average(checkpoints: list[Checkpoint], shares: list[float]) -> Checkpoint:
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = parser_of("average", __doc__)
-    parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT",
-                        help="shipped ones by name, or folders, the last trained last")  # fmt: skip
+    parser.add_argument(
+        "checkpoints",
+        nargs="+",
+        metavar="CHECKPOINT",
+        help="names of shipped models, or folders; the last trained one last",
+    )
     parser.add_argument("--shares", type=float, nargs="+", metavar="N",
-                        help="of each, in proportion (default: the same)")  # fmt: skip
+                        help="one for each, in proportion (default: equal)")  # fmt: skip
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
     args = parser.parse_args(arguments)
     args.shares = args.shares or [1.0] * len(args.checkpoints)
     if len(args.shares) != len(args.checkpoints):
         parser.error(f"{len(args.checkpoints)} checkpoints need as many --shares")
     if not all(0 <= share < float("inf") for share in args.shares) or not sum(args.shares):
-        parser.error("--shares are numbers from 0, not all 0")
+        parser.error("--shares must be numbers from 0, and not all 0")
     if args.out.exists() and any(args.out.iterdir()):
-        parser.error(f"{args.out} is not empty: name another folder")
+        parser.error(f"{args.out} is not empty. Name another folder")
     return args
 
 

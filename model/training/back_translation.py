@@ -59,18 +59,20 @@ def back_translated(checkpoint: Checkpoint, texts: list[str], how: Sampling) -> 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = parser_of("back-translate", __doc__)
-    parser.add_argument("checkpoint", help="a shipped one by name, or its folder")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="its data (for pairs: FILE.tsv)")
+    parser.add_argument("checkpoint", help="name of a shipped model, or a folder")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="data of its task (for pairs: FILE.tsv)"
+    )
     parser.add_argument(
         "--texts",
         type=Path,
         nargs="+",
         default=[],
         metavar="FILE",
-        help="texts to draw sources for, one a line, plain or gzip",
+        help="texts to sample sources for, one per line, plain or gzip",
     )
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.tsv")
-    parser.add_argument("--samples", type=int, default=1, metavar="N", help="of each text")
+    parser.add_argument("--samples", type=int, default=1, metavar="N", help="samples for each text")
     parser.add_argument("--temperature", type=float, default=1.0, metavar="T")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="cpu")
@@ -78,7 +80,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     if args.samples < 1:
         parser.error("--samples must be at least 1")
     if not 0 < args.temperature < float("inf"):
-        parser.error("--temperature must be more than 0")
+        parser.error("--temperature must be above 0")
     return args
 
 
@@ -89,7 +91,7 @@ def main(arguments: list[str] | None = None) -> None:
         card = checkpoint.card
         task = tasks.of_card(card, args.data)
         if task.score != "bleu":
-            raise DataError(f"{args.checkpoint} translates no text: {task.title}.")
+            raise DataError(f"{args.checkpoint} does not translate: {task.title}.")
         if args.texts:
             lines = (line.strip() for file in args.texts for line in read_lines(file))
             texts = [*dict.fromkeys(filter(None, lines))]

@@ -169,7 +169,7 @@ def fetch(name: str, folder: Path | None = None, address: str | None = None) -> 
         except OSError as error:  # those of requests are of this kind
             raise DataError(f"{url} could not be read ({error}).") from None
         except ValueError:
-            raise DataError(f"{url} is not the file it should be: its SHA-256 differs.") from None
+            raise DataError(f"{url} is not the expected file: its SHA-256 differs.") from None
     source.prepare(folder)
     return folder
 
@@ -179,7 +179,7 @@ def find(name: str, folder: Path | None) -> Path:
     folder = Path(folder) if folder else cache_folder(name)
     if not folder.is_dir():
         raise DataError(
-            f"No folder {folder}. Run `headlight data fetch {name}`, or say --data DIR."
+            f"There is no folder {folder}. Run `headlight data fetch {name}`, or give --data DIR."
         )
     return folder
 
@@ -223,7 +223,7 @@ def read_multi30k(folder: Path, split: str, src: str = "en", tgt: str = "de") ->
     sources, targets = (read_lines(folder / f"{split}.{side}.gz") for side in (src, tgt))
     if len(sources) != len(targets):
         raise DataError(
-            f"{folder}: {split} has {len(sources):,} lines of {src} but {len(targets):,} of {tgt}."
+            f"{folder}: {split} has {len(sources):,} {src} lines but {len(targets):,} {tgt} lines."
         )
     return list(zip(sources, targets, strict=True))
 
@@ -243,11 +243,11 @@ def read_tsv(path: Path) -> list[tuple[str, str]]:
         columns = line.split("\t")
         if len(columns) != 2:
             raise DataError(
-                f"{path}, line {number:,}: {len(columns)} columns where two belong, source and "
-                "target with a tab between."
+                f"{path}, line {number:,}: {len(columns)} columns instead of two. Separate "
+                "source and target with a tab."
             )
         if not all(column.strip() for column in columns):
-            raise DataError(f"{path}, line {number:,}: an empty source or target.")
+            raise DataError(f"{path}, line {number:,}: the source or the target is empty.")
         pairs.append((columns[0], columns[1]))
     return pairs
 
@@ -268,8 +268,8 @@ def pad_ids(sequences: list[list[int]], config: Config) -> Tensor:
     model has no padding token."""
     if config.pad_id < 0 and len(set(map(len, sequences))) > 1:
         raise DataError(
-            f"This model has no padding token (its pad_id is {config.pad_id}), so texts of "
-            "different lengths cannot be read together."
+            f"This model has no padding token (its pad_id is {config.pad_id}), so it cannot "
+            "read texts of different lengths together."
         )
     return pad(sequences, config.pad_id)
 

@@ -70,7 +70,7 @@ def describe_heads(
         raise DataError("This model reads one text and no target.")
     runs = list(runs_of(checkpoint, lines))
     if not runs:
-        raise DataError("None of these sentences fits into the model.")
+        raise DataError("None of these sentences fits the model.")
     found = {**found, "opens": opening_head(checkpoint, runs)}
     if aligning := alignment_of(checkpoint, runs):
         found["alignment"] = aligning.to_card()
@@ -147,8 +147,10 @@ def mean_outputs(checkpoint: Checkpoint, runs: Iterable[Run]) -> dict[str, torch
 
 def main(arguments: list[str] | None = None) -> None:
     parser = parser_of("describe", __doc__)
-    parser.add_argument("checkpoint", help="a shipped one by name, or its folder")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="its data (for pairs: FILE.tsv)")
+    parser.add_argument("checkpoint", help="name of a shipped model, or a folder")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="data of its task (for pairs: FILE.tsv)"
+    )
     parser.add_argument("--file", type=Path, help="sentences, for a model without a task")
     args = parser.parse_args(arguments)
     if args.file and args.data:
@@ -175,4 +177,4 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"opened on {opens['kind']}, layer {opens['layer'] + 1}, head {opens['head'] + 1}")
     if aligning := HeadAlignment.of_card(description):
         heads = ", ".join(f"layer {layer + 1} head {head + 1}" for layer, head in aligning.heads)
-        print(f"aligned best by {heads}: {aligning.together:.1%} of {aligning.words:,} words")
+        print(f"best alignment by {heads}: {aligning.together:.1%} of {aligning.words:,} words")

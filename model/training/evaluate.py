@@ -91,7 +91,7 @@ def loss_per_token(model: nn.Module, pairs: list[Pair], most: int = 2000) -> flo
 
 def bleu_and_chrf(translations: list[str], references: list[list[str]]) -> dict:
     """sacreBLEU's figures for cased text (and BLEU for lowercased), with their signatures; of the
-    lowercased one also half the width of its 95 % interval, over 1,000 resampled test sets. A text
+    lowercased one also half the width of its 95% interval, over 1,000 resampled test sets. A text
     may have several references."""
     from sacrebleu.metrics import BLEU, CHRF  # only those who evaluate need it
 
@@ -140,12 +140,14 @@ def evaluate(checkpoint: Checkpoint, task: Task, examples: list[Example], beam: 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="headlight evaluate", description=__doc__)
-    parser.add_argument("checkpoint", help="a shipped one by name, or its folder")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="its data (for pairs: FILE.tsv)")
-    parser.add_argument("--beam", type=int, default=1, help="1 is greedy search (default)")
+    parser.add_argument("checkpoint", help="name of a shipped model, or a folder")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="data of its task (for pairs: FILE.tsv)"
+    )
+    parser.add_argument("--beam", type=int, default=1, help="1: greedy search (default)")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--validation", action="store_true",
-                        help="on the validation data; the card stays as it is")  # fmt: skip
+                        help="use the validation data; the card is not changed")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="one JSON object per test set")
     args = parser.parse_args(arguments)
     if args.beam < 1:

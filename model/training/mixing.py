@@ -14,7 +14,7 @@ def check_shares(shares: Mapping[str, float], sets: Mapping[str, Sequence[Exampl
     for name in shares:
         if name not in sets:
             names = ", ".join(sets)
-            raise DataError(f"There is no set {name!r} to give a share to; there is {names}.")
+            raise DataError(f"There is no data set {name!r} to give a share to; there is {names}.")
 
 
 def mixed(

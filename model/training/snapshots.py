@@ -87,9 +87,13 @@ def put_into(model: nn.Module, folder: Path, step: int) -> None:
         groups = -(-parameter.numel() // GROUP)
         stored = parameter.shape if scale is None else (groups, GROUP)
         if name not in tensors or tensors[name].shape != stored:
-            raise CannotLoad(f"{file} is of another model: {name} is not there in its shape.")
+            raise CannotLoad(
+                f"{file} belongs to another model: {name} is missing or has another shape."
+            )
         if scale is not None and scale.shape != (groups, 1):
-            raise CannotLoad(f"{file} is of another model: {name} has no scale for each group.")
+            raise CannotLoad(
+                f"{file} belongs to another model: {name} has no scale for each group."
+            )
         value = tensors[name]
         values[parameter] = value if scale is None else dequantize(value, scale, parameter.shape)
     for parameter, value in values.items():
@@ -116,7 +120,7 @@ def make(folder: Path, task) -> None:
     before = {_step_of(file): file for file in folder.glob("snapshots/step-*.safetensors")}
     if not files and not before:
         raise DataError(
-            f"{folder} holds no weights of earlier steps: only what `train` wrote does."
+            f"{folder} has no weights of earlier steps. Only folders written by `train` have them."
         )
     chosen = choose([*files, *before])
     checkpoint = load(folder)
@@ -137,8 +141,8 @@ def main(arguments: list[str] | None = None) -> None:
     from headlight.model.training import tasks
 
     parser = parser_of("snapshots", __doc__)
-    parser.add_argument("folder", type=Path, help="what `train` wrote")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="the task's data, for the scores")
+    parser.add_argument("folder", type=Path, help="a folder written by `train`")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="data of the task, for the scores")
     args = parser.parse_args(arguments)
     try:
         make(args.folder, tasks.of_card(load(args.folder).card, args.data))

@@ -176,7 +176,7 @@ class Training:
         self.begins_with = before.get("weights")
         if recipe.bpe_dropout and self.tokenizer.kind != "BPE":
             kind = self.tokenizer.kind
-            raise DataError(f"BPE-dropout leaves out merges; this tokenizer has none ({kind}).")
+            raise DataError(f"BPE-dropout leaves out merges, but this tokenizer has none ({kind}).")
         if dropout is not None:
             set_dropout(model, self.preset, dropout)
         for part in model.modules():
@@ -330,7 +330,7 @@ class Training:
         if better:
             progress.chosen = {"epoch": now, "weights": best, "val_loss": losses[0][best]}
         if not progress.chosen:
-            raise DataError("The validation loss is no number: --peak may be too high.")
+            raise DataError("The validation loss is not a number. --peak may be too high.")
         if acc.is_main_process:
             with saving(self.folder, OSError):
                 self.write(candidates[best] if better else None)
@@ -439,7 +439,7 @@ def begin_with(name: Path, task: Task) -> checkpoint.Checkpoint:
     except (FileNotFoundError, CannotLoad) as error:
         raise DataError(f"--start {name} cannot be read: {error}") from error
     if initial.classes != task.classes:
-        raise DataError(f"{name} was trained for something else than {task.title!r}.")
+        raise DataError(f"{name} was trained for a different task than {task.title!r}.")
     return initial
 
 
@@ -459,8 +459,9 @@ def saving(folder: Path, *errors: type[Exception]):
         yield
     except errors as error:
         raise CannotSave(
-            f"Could not write to {folder}, is the disk full? ({str(error).splitlines()[0]}) The "
-            "last good checkpoint there is intact; --resume goes on from the last saved state."
+            f"Could not write to {folder}. Is the disk full? ({str(error).splitlines()[0]}) The "
+            "last good checkpoint there is intact; --resume continues from the last saved "
+            "state."
         ) from error
 
 
@@ -483,48 +484,63 @@ class Shares(argparse.Action):
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = parser_of("train", __doc__)
     parser.add_argument("task", choices=tasks.NAMES)
-    parser.add_argument("file", nargs="?", type=Path, help="for pairs: source, tab, target a line")
-    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="files of the task's data set")
     parser.add_argument(
-        "--also", type=Path, metavar="FILE", help="more pairs: source, tab, target a line"
+        "file", nargs="?", type=Path, help="for pairs: source, tab and target on each line"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="data files of the task")
+    parser.add_argument(
+        "--also", type=Path, metavar="FILE", help="more pairs: source, tab and target on each line"
     )
     parser.add_argument("--reverse", action="store_true", help="multi30k: German to English")
     parser.add_argument(
-        "--resume", action="store_true", help="go on after a stop, with the same options"
+        "--resume", action="store_true", help="continue after a stop, with the same options"
     )
     parser.add_argument(
-        "--start", type=Path, metavar="CHECKPOINT", help="begin with its weights and tokenizer"
+        "--start", type=Path, metavar="CHECKPOINT", help="start from its weights and tokenizer"
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--mixed-precision", choices=["no", "fp16", "bf16"], metavar="TYPE")
-    parser.add_argument("--save-every", type=int, default=1000, metavar="STEPS",
-                        help="save the state this often, and after every epoch")  # fmt: skip
-    parser.add_argument("--cpu", action="store_true", help="even where there is a GPU")
-    parser.add_argument("--dropout", type=float, metavar="P",
-                        help="everywhere but on attention weights; else the task's, or that of "
-                        "--start")  # fmt: skip
-    parser.add_argument("--vocab", type=int, metavar="N",
-                        help="vocabulary; with --start a new one, of the task's text")  # fmt: skip
+    parser.add_argument(
+        "--save-every",
+        type=int,
+        default=1000,
+        metavar="STEPS",
+        help="save the state after this many steps, and after every epoch",
+    )
+    parser.add_argument("--cpu", action="store_true", help="use the CPU even if there is a GPU")
+    parser.add_argument(
+        "--dropout",
+        type=float,
+        metavar="P",
+        help="dropout everywhere except on attention weights "
+        "(default: the task's, or that of --start)",
+    )
+    parser.add_argument(
+        "--vocab",
+        type=int,
+        metavar="N",
+        help="vocabulary size; with --start, a new vocabulary from the task's text",
+    )
     parser.add_argument("--d-ff", type=int, metavar="N",
-                        help="width of feed-forwards; with --start they grow")  # fmt: skip
+                        help="feed-forward width; with --start, the layers grow")  # fmt: skip
     for setting in dataclasses.fields(Recipe):
         name = "--" + setting.name.replace("_", "-")
         if setting.name == "shares":
             parser.add_argument(name, type=share, nargs="+", action=Shares, metavar="SET=N",
-                                help="passes over each set in an epoch")  # fmt: skip
+                                help="passes over each data set in an epoch")  # fmt: skip
         else:
             parser.add_argument(name, type=setting.type, metavar="N", help="see tasks.Recipe")
     args = parser.parse_args(arguments)
     if (args.task == "pairs") != (args.file is not None):
-        parser.error("`pairs`, and only it, takes a file")
+        parser.error("only the task `pairs` takes a file, and it needs one")
     for name, value in vars(args).items():
         least, most = int(name in COUNTS), 1 if name in SHARES else sys.float_info.max
         if isinstance(value, int | float) and not least <= value <= most:
             option = "--" + name.replace("_", "-")
-            parser.error(f"{option} is a number from {least}" + " to 1" * (name in SHARES))
+            parser.error(f"{option} must be a number from {least}" + " to 1" * (name in SHARES))
     if args.out.exists() and not args.resume and any(args.out.iterdir()):
-        parser.error(f"{args.out} is not empty: name another folder, or --resume")
+        parser.error(f"{args.out} is not empty. Name another folder, or use --resume")
     return args
 
 
@@ -556,4 +572,4 @@ def main(arguments: list[str] | None = None) -> None:
     except (DataError, CannotSave) as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
-        sys.exit(f"\nStopped. --resume goes on from what {args.out} holds.")
+        sys.exit(f"\nStopped. --resume continues from what {args.out} holds.")

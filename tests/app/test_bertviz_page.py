@@ -49,11 +49,11 @@ def test_a_layer_left_out_is_forgotten_where_there_is_none(bertviz):
     page = bertviz("uneven")
     page.segmented_control(key="kind").set_value("decoder").run()
     page.multiselect(key="leave_out").set_value([1, 5]).run()
-    assert drawn(page) and "opens at layer 2" in words(page)
+    assert drawn(page) and "opens on layer 2" in words(page)
     page.segmented_control(key="kind").set_value("encoder").run()
     assert drawn(page) and page.multiselect(key="leave_out").value == [1]
     page.multiselect(key="leave_out").set_value([1, 2]).run()
-    assert not drawn(page) and "Keep one" in page.info[0].value
+    assert not drawn(page) and "Keep at least one" in page.info[0].value
 
 
 def test_a_long_text_is_drawn_on_second_asking(bertviz):
@@ -61,7 +61,9 @@ def test_a_long_text_is_drawn_on_second_asking(bertviz):
     page.segmented_control(key="kind").set_value("encoder").run()
     page.toggle(key="draw").set_value(True).run()
     assert not drawn(page)
-    assert "lines and boxes" in page.warning[0].value and "Leave layers" in page.warning[0].value
+    assert (
+        "lines and boxes" in page.warning[0].value and "Leave out layers" in page.warning[0].value
+    )
     assert drawn(page.button(key="draw_all_the_same").click().run())
     page.multiselect(key="leave_out").set_value([1]).run()  # half as much
     assert drawn(page) == (not page.warning)
@@ -70,7 +72,7 @@ def test_a_long_text_is_drawn_on_second_asking(bertviz):
 def test_what_a_browser_cannot_draw_is_refused(bertviz):
     page = bertviz("uneven", "the dog " * 300, view="head")
     page.segmented_control(key="kind").set_value("encoder").run()
-    assert not drawn(page) and "more than a browser" in page.warning[0].value
+    assert not drawn(page) and "too much for a browser" in page.warning[0].value
     assert not [button for button in page.button if button.key == "draw_all_the_same"]
     page.text_area(key="source").set_value("the dog").run()
     assert drawn(page) and not page.warning

@@ -40,7 +40,7 @@ def test_a_head_is_switched_off_and_on(changed, models):
     page = changed(kind="cross", layer="2", head="3")
     assert "After" not in words(page)
     page.button(key="switch_head").click().run()
-    assert not page.exception and badges(page) == ["cross.2.3=off ×"]
+    assert not page.exception and badges(page) == ["Cross L2 H3 off ×"]
     assert page.session_state["changes"] == "cross.2.3=off"
     uneven = load(models / "uneven")
     after = uneven.translate("the dog sees the cat", changes="cross.2.3=off")
@@ -137,9 +137,9 @@ def test_without_the_causal_mask_it_is_said_what_peeks(changed):
 
 
 UNREADABLE = {  # line → a part of what is said
-    "cross.1.1": "“cross.1.1” is no change",
+    "cross.1.1": "“cross.1.1” is not a change",
     "cross.9=off": "this model has no layer 9",
-    "sideways=off": "cannot be said of “sideways”",
+    "sideways=off": "does not apply to “sideways”",
     "decoder.1.1=weight:1>2:0.5": "this key is masked",
 }
 
@@ -164,7 +164,7 @@ def test_every_page_works_with_changes(changed):
         page.switch_page(f"views/{entry.script}.py").run()
         assert not page.exception and not page.error, entry.title
     page.switch_page("views/positions.py").run()
-    assert any("left out on this page" in text.value for text in page.caption)
+    assert any("leaves your changes out" in text.value for text in page.caption)
 
 
 def test_words_that_differ_are_marked():
@@ -241,7 +241,7 @@ def test_pytorch_is_given_the_changes_or_it_is_said_that_it_cannot_be(changed):
     assert table["agrees"].all() and len(table) == 49
     page.text_input(key="changes").set_value("cross.1.2=weight:1>2:0.5").run()
     said = [plain_text(error.value) for error in page.error]
-    assert any("cannot be given to torch.nn.Transformer" in sentence for sentence in said)
+    assert any("cannot be applied to torch.nn.Transformer" in sentence for sentence in said)
 
 
 MAN, WOMAN = "A man is riding a bike.", "A woman is riding a bike."
@@ -254,11 +254,11 @@ def test_another_sentence_is_compared_and_patched_from(changed):
     target = en_de.tokenizer.decode(run.texts[1].ids)
     other = en_de.run(WOMAN, target)
     shows = page.segmented_control(key="shows")
-    assert shows.options == ["This run", "Other run", "Difference to it"]
-    shows.set_value("Other run").run()
+    assert shows.options == ["Current", "Comparison", "Difference from it"]
+    shows.set_value("Comparison").run()
     card = card_of(en_de.trace_run(other), "cross", 0, 1)
     assert any(card == text.value for text in page.markdown)
-    page.segmented_control(key="shows").set_value("Difference to it").run()
+    page.segmented_control(key="shows").set_value("Difference from it").run()
     assert not page.exception and not page.error
     page.text_input(key="changes").set_value("cross.3.4=patch").run()
     page.segmented_control(key="shows").set_value("After").run()
@@ -280,7 +280,7 @@ def test_a_change_that_does_nothing_is_told_to_do_nothing(changed, more):
 
 
 def test_characters_of_another_sentence_are_its_own(changed):
-    page = changed(model="en-de", source="Hi.", other="The little dog runs. 🙂", shows="Other run")
+    page = changed(model="en-de", source="Hi.", other="The little dog runs. 🙂", shows="Comparison")
     assert any("U+1F642" in info.value for info in page.info) and not page.exception
     page.switch_page("views/tokenizer.py").run()
     tokens = [*page.dataframe[0].value["token"]]
@@ -306,10 +306,10 @@ def test_another_model_that_cannot_be_read_leaves_the_top_bar(changed, monkeypat
 @pytest.mark.parametrize("view", ["inside", "lookup"])
 def test_arithmetic_is_that_of_the_model_as_it_is(changed, view):
     page = changed(
-        "all=off; cross.1=temperature:0.5", at="Concatenation", vectors="The selected head"
+        "all=off; cross.1=temperature:0.5", at="Concatenation", vectors="Query–key plane"
     )
     page.switch_page(f"views/{view}.py").run()
-    assert any("changes are left out" in text.value for text in page.caption)
+    assert any("leaves your changes out" in text.value for text in page.caption)
     assert not page.exception and "gives NOT" not in words(page)
 
 
@@ -328,9 +328,9 @@ def test_a_minimal_pair_is_taken(changed):
 
 
 def test_sentences_of_other_lengths_are_compared_where_both_have_the_tokens(changed):
-    page = changed(model="en-de", source=MAN, other="Two dogs.", shows="Difference to it")
+    page = changed(model="en-de", source=MAN, other="Two dogs.", shows="Difference from it")
     assert not page.error and not page.exception
-    page.segmented_control(key="shows").set_value("Other run").run()
+    page.segmented_control(key="shows").set_value("Comparison").run()
     assert not page.error and not page.exception
     page.text_input(key="changes").set_value("encoder.1.1=patch").run()
     page.segmented_control(key="shows").set_value("After").run()
@@ -346,7 +346,7 @@ def test_a_difference_is_merged_by_the_words_of_the_sentence_that_is_shown(chang
     while len(tokenizer.encode(one).ids) < len(tokenizer.encode(other).ids):
         one = f"a {one}"
     assert len(one.split()) != len(other.split())
-    page = changed(model="en-de", source=one, other=other, shows="Difference to it", words="true")
+    page = changed(model="en-de", source=one, other=other, shows="Difference from it", words="true")
     assert not page.exception and not page.error
 
 
@@ -364,7 +364,7 @@ def test_shipped_pairs_have_as_many_tokens(name):
 SHOWN = {  # with the changes, without, the difference: what a page says where it draws none
     "After": "",
     "Before": "",
-    "Difference": "Differences are drawn on Attention",
+    "Difference": "Differences are drawn only on Attention",
 }
 
 
@@ -391,14 +391,14 @@ def test_heads_of_a_long_text_are_not_all_tried_unasked(changed):
 
 def test_another_step_is_compared_and_patched_from(changed, models):
     """The other run may be of another training step; what is patched is what that step gave."""
-    page = changed(model="en-fr", source=MAN, other_step="16", shows="Difference to it")
+    page = changed(model="en-fr", source=MAN, other_step="16", shows="Difference from it")
     assert not page.exception and not page.error
 
     en_fr, early = load("en-fr"), catalog.view_of("en-fr", "16", "cpu").checkpoint
     target = en_fr.tokenizer.decode(en_fr.translate(MAN).ids)
     layer, head = (page.session_state[key] - 1 for key in ("layer", "head"))
-    assert "Other run: " in words(page)
-    page.segmented_control(key="shows").set_value("Other run").run()
+    assert "Comparison: " in words(page)
+    page.segmented_control(key="shows").set_value("Comparison").run()
     shown = card_of(early.trace(MAN, target), "cross", layer, head)
     assert any(shown == text.value for text in page.markdown)
     page.text_input(key="changes").set_value("cross.2=patch; encoder_residual.1=patch").run()
@@ -413,25 +413,25 @@ def test_another_step_is_compared_and_patched_from(changed, models):
         page.switch_page(f"views/{entry.script}.py").run()
         assert not page.exception, entry.title
         said_why = [plain_text(error.value) for error in page.error]
-        assert not said_why or "cannot be given to torch.nn.Transformer" in said_why[0], said_why
+        assert not said_why or "cannot be applied to torch.nn.Transformer" in said_why[0], said_why
 
 
 def test_other_models_are_those_with_the_same_tokens(changed):
     page = changed(
-        model=catalog.DEFAULT_MODEL, source=MAN, other_model="paper, untrained", shows="Other run"
+        model=catalog.DEFAULT_MODEL, source=MAN, other_model="paper, untrained", shows="Comparison"
     )
     options = page.selectbox(key="other_model").options
     assert "paper, untrained" in options and "reverse" not in options
-    assert any("has other layers or heads" in plain_text(error.value) for error in page.error)
+    assert any("has different layers or heads" in plain_text(error.value) for error in page.error)
 
 
 def test_two_models_are_compared(changed):
     page = changed(
         model="paper, untrained", source=MAN, other_model="pre_norm, untrained",
-        shows="Difference to it",
+        shows="Difference from it",
     )  # fmt: skip
     assert not page.exception and not page.error
-    page.segmented_control(key="shows").set_value("Other run").run()
+    page.segmented_control(key="shows").set_value("Comparison").run()
     kind, layer, head = (page.session_state[key] for key in ("kind", "layer", "head"))
     target = load(catalog.DEFAULT_MODEL).translate(MAN)
 
@@ -447,7 +447,7 @@ def test_two_models_are_compared(changed):
 def test_masks_as_trained_are_compared_with(changed):
     page = changed(model="en-de", source=MAN, causal="false", other_masks="true", order="change")
     assert page.toggle(key="other_masks").value
-    page.segmented_control(key="shows").set_value("Other run").run()
+    page.segmented_control(key="shows").set_value("Comparison").run()
     shown = card_of(load("en-de").trace(MAN), "cross", 0, 1)
     assert any(shown == text.value for text in page.markdown)
     page.toggle(key="causal").set_value(True).run()
@@ -459,8 +459,8 @@ SWEPT = {  # sweep → how many rows for texts of source and target tokens
     "Sublayers skipped": lambda s, t: 20,
     "Tokens hidden": lambda s, t: s + t,
     "Heads patched": lambda s, t: 48,
-    "Heads, by token": lambda s, t: 16 * (s + 2 * t),
-    "Residual stream, by token": lambda s, t: 4 * (s + t),
+    "Heads patched, per token": lambda s, t: 16 * (s + 2 * t),
+    "Residual stream patched, per token": lambda s, t: 4 * (s + t),
 }
 
 
@@ -494,7 +494,7 @@ def test_without_another_run_nothing_can_be_patched(changed):
     page = changed(model="en-de", source=MAN)
     page.switch_page("views/ablation.py").run()
     assert page.segmented_control(key="sweep").options == list(SWEPT)[:3]
-    assert "can be patched from it" in words(page)
+    assert "To patch heads or the residual stream, choose a comparison" in words(page)
 
 
 def test_a_score_may_be_of_one_token_or_of_two(changed):
@@ -516,7 +516,7 @@ def test_a_score_may_be_of_one_token_or_of_two(changed):
     page.selectbox(key="order").set_value("ablation").run()
     assert not page.exception and page.text_input(key="score_token").value == "Mann"
     page.text_input(key="score_token").set_value("Donaudampfschiff").run()
-    assert any("tokens to this model" in error.value for error in page.error)
+    assert any("tokens for this model" in error.value for error in page.error)
     assert page.session_state["score_token"] == "Donaudampfschiff"
 
 
@@ -574,8 +574,8 @@ def test_a_sweep_of_a_long_text_is_not_made(changed):
     )
     page.switch_page("views/ablation.py").run()
     assert not page.error
-    page.segmented_control(key="sweep").set_value("Heads, by token").run()
-    assert any("tokens would go through the model" in info.value for info in page.info)
+    page.segmented_control(key="sweep").set_value("Heads patched, per token").run()
+    assert any("tokens through the model" in info.value for info in page.info)
 
 
 @pytest.mark.parametrize("model", ["reviews", "decoder_only, untrained"])

@@ -49,7 +49,7 @@ RENDERS = sorted(
 )
 TEXT = "the dog sees the cat"
 # What it may say instead of taking apart what is no sum, or what is no longer there.
-ATTRIBUTION = ("no linear function", "this key is masked")
+ATTRIBUTION = ("not a linear function", "this key is masked")
 
 
 def test_every_two_meet():

@@ -77,13 +77,13 @@ def test_the_lab_of_a_model_that_predicts_no_next_token(opened, name, section):
     assert not page.exception and not page.error
     told = [text.value for text in page.caption]
     assert not any("next token" in text for text in told)
-    assert any("token that stands there" in text for text in told) == (
-        name == "bert" and section == "Other positions"
+    assert any("token at that position" in text for text in told) == (
+        name == "bert" and section == "Other encodings"
     )
 
 
 @pytest.mark.parametrize(
-    ("name", "does"), [("bert", "fills in masked tokens"), ("minilm", "makes a vector")]
+    ("name", "does"), [("bert", "fills in masked tokens"), ("minilm", "turns a text into a vector")]
 )
 def test_what_writes_no_text_says_why(opened, name, does):
     page = opened(name, "generate")
@@ -128,10 +128,10 @@ def test_steps_say_what_such_a_model_does(opened, name, at):
     assert not page.exception
     rotary = name in ("llama-groups", "qwen3")
     if at == "Input":
-        assert ("the words alone" in said) == rotary
+        assert ("only the word embeddings" in said) == rotary
     if at == "Projections":
-        assert ("are turned" in said) == rotary and ("share" in said) == rotary
-        assert ("are normed, each by itself" in said) == (name == "qwen3")
+        assert ("rotat" in said) == rotary and ("share" in said) == rotary
+        assert ("are normalised, each separately" in said) == (name == "qwen3")
     if at == "Feed-forward":
         formula = page.latex[0].value
         assert ("GELU" in formula) == (name in ("bert", "minilm", "gpt2"))
@@ -149,9 +149,9 @@ def test_blocks_say_what_such_a_model_has(folders, name):
     said = {block.part: block_texts.explained(checkpoint.model, trace, block) for block in found}
     said["attention"] = said[next(block.part for block in found if block.kind)]
     rotary = name in ("llama-groups", "qwen3")
-    assert ("position" in said) == ("are turned" not in said["attention"]) == (not rotary)
+    assert ("position" in said) == ("rotat" not in said["attention"]) == (not rotary)
     assert ("share their keys" in said["attention"]) == rotary
-    assert ("normed first" in said["attention"]) == (name == "qwen3")
+    assert ("normalised first" in said["attention"]) == (name == "qwen3")
     assert ("gates" in said["feed_forward"]) == rotary
     of_family = {"llama-groups": "SiLU", "qwen3": "SiLU", "marian": "SiLU", TINY: "ReLU"}
     activation = of_family.get(name, "GELU")
@@ -163,7 +163,7 @@ def test_blocks_say_what_such_a_model_has(folders, name):
         assert ("learned" in said["position"]) == (name not in ("marian", TINY))
         halves = "then all cosines" in model_texts.positions(checkpoint.model)
         assert halves == (name in ("marian", TINY))
-    assert ("In the place of self-attention" in said.get("recurrence", "")) == (name == TINY)
+    assert ("Replaces self-attention" in said.get("recurrence", "")) == (name == TINY)
     assert ("an activation and a norm" in said.get("generator", "")) == (name == "bert")
 
 
@@ -187,7 +187,7 @@ def test_a_sentence_encoder_says_how_it_makes_its_vector(page, folders, pooling)
         part: block_texts.explained(checkpoint.model, trace, shown[part])
         for part in ("pooling", "dense")
     }
-    takes = dict(mean="the mean", max="the largest", cls="its first token", lasttoken="its last")
+    takes = dict(mean="the mean", max="the maximum", cls="its first token", lasttoken="its last")
     assert takes[pooling] in said["pooling"] and "length" not in said["pooling"]
     assert "24 → 40" in said["dense"] and "40 → 7 and a GELU" in said["dense"]
     assert "divided by its length" in said["dense"] and shown["dense"].shape == (1, 7)
@@ -260,7 +260,10 @@ def test_every_kind_of_change_is_shown(opened, folders, name):
 
 @pytest.mark.parametrize(
     ("verb", "why"),
-    [("mean", "mean of this model's heads is not known"), ("patch", "no other run to take it")],
+    [
+        ("mean", "mean output of this model's heads is not known"),
+        ("patch", "no comparison to patch from"),
+    ],
 )
 @pytest.mark.parametrize("name", ["minilm", "qwen3"])
 def test_what_cannot_be_changed_is_said(opened, name, verb, why):
@@ -322,7 +325,7 @@ def test_bertviz_draws_every_view(opened, folders, name):
         scores = drawn["queries"] @ drawn["keys"].swapaxes(-1, -2) / root
         np.testing.assert_allclose(scores, trace.scores[kind], atol=1e-4)
     page = opened(name, "bertviz", bertviz="neuron", kind=next(iter(trace.kinds)))
-    assert well(page) and ("share 2 heads of keys" in words(page)) == (
+    assert well(page) and ("share 2 key and value" in words(page)) == (
         name in ("llama-groups", "qwen3")
     )
 
@@ -336,4 +339,4 @@ def test_a_text_that_does_not_fit_into_memory_is_told_on_every_page(opened, monk
         assert not page.exception, key
         said = [one.value for one in (*page.error, *page.warning, *page.info)]
         if key in ("attention", "heads", "residual"):
-            assert any("take a shorter text" in one for one in said), (key, said)
+            assert any("Use a shorter text" in one for one in said), (key, said)

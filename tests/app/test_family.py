@@ -84,8 +84,10 @@ def test_the_page_shows_what_is_measured(app):
         measured = family.measure(models, src, tgt)
     assert table == system_texts.differences(measured | {"tokens": src.shape[1]})
     assert f"**{measured['lengths']['pre_norm'][-1]:.1f}**" in table
-    assert "none: van_dijck and bloem's notebook" in table and "padding's is never trained" in table
-    assert "vanilla, whose own code then has NaN" in table
+    assert (
+        "none: van_dijck and bloem's notebook" in table and "never trains padding's vector" in table
+    )
+    assert "vanilla, whose own code then gives NaN" in table
     claim = re.search(r"difference of the weights \*\*(\S+)\*\* \((.*?)\)", table)
     assert float(claim[1]) <= 1e-6 and claim[2] == "within 1e-6"
 
@@ -138,7 +140,7 @@ def test_each_swap_is_told_with_what_it_changes(app, effects, swap):
     assert system_texts.swap(step) in shown and system_texts.effect(step, effects[swap]) in shown
     assert any(text.startswith(step.title) for text in shown)
     table = system_texts.lineage(effects)
-    shown = show(app, "lineage", "One part after the other")
+    shown = show(app, "lineage", "One part after another")
     assert table in shown and len(table.splitlines()) == 2 + len(lineage.LINE)
 
 

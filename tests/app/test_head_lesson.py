@@ -80,7 +80,7 @@ def test_every_picture_is_the_traces_or_computed_from_it(seen):
         close(shown["o"], whole.output[kind][layer])
         close(shown["x + o"], shown["x, for the queries"] + shown["o"])
         close(shown["feed-forward"], whole.feed_forward[side][layer])
-        close(shown["output of the layer"], whole.stream[side][layer + 1])
+        close(shown["layer output"], whole.stream[side][layer + 1])
         width = q.shape[1]
         own = shown["all heads, side by side"][:, head * width : (head + 1) * width]
         close(own, shown["h = w·v"])
@@ -115,7 +115,9 @@ def check_by_hand(name, text, inside, lesson):
     weight = inside.weights[lesson.row, lesson.column]
     if name == "Softmax":
         power, value, total, share = re.search(
-            rf"e\^({NUMBER}) = ({NUMBER}), of ({NUMBER}) in the row: \*\*({NUMBER})%\*\*", text
+            rf"e\^({NUMBER}) = ({NUMBER}), divided by ({NUMBER}), the row's sum: "
+            rf"\*\*({NUMBER})%\*\*",
+            text,
         ).groups()
         digits = len(value.split("e")[0].replace(".", "").lstrip("-0"))
         recomputed = float(f"{math.exp(float(power)):.{max(digits, 3)}g}")
@@ -135,7 +137,7 @@ def check_by_hand(name, text, inside, lesson):
 def test_some_steps_are_multiplied_out(seen):
     """So that the check above has something to check."""
     _, lesson = next(lessons(seen))
-    for name in ("Scores", "Scaling", "Softmax", "Values", "Residual, norm"):
+    for name in ("Scores", "Scaling", "Softmax", "Values", "Add & norm"):
         assert re.search(rf"= \*\*{NUMBER}\*\*|\d%\*\*", lesson.step(STEPS.index(name) + 1).by_hand)
 
 

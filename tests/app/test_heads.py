@@ -48,7 +48,7 @@ def test_one_table_for_the_sentence_or_the_examples(heads):
 
 @pytest.mark.parametrize("changes", ["all=mask:diagonal", "decoder=mask:diagonal"])
 def test_where_rows_have_no_choice_there_is_no_point(page, changes):
-    found = opened(page, changes=changes, heads_as="Scatter", across="nearest, score",
+    found = opened(page, changes=changes, heads_as="Scatter", across="nearest, match",
                    measured_on=THIS_SENTENCE)  # fmt: skip
     assert not found.error
 
@@ -99,9 +99,9 @@ def test_a_model_without_examples_has_no_choice_of_them(heads):
 def test_the_card_says_which_rows_have_one_key_alone(heads):
     heads.segmented_control(key="kind").set_value("decoder").run()
     (card,) = (text.value for text in heads.markdown if "Entropy" in text.value)
-    assert "Row “\\<s\\>” " in card and card.endswith("only one key is visible.")
+    assert "Row “\\<s\\>” " in card and "only one visible key" in card
     heads.segmented_control(key="kind").set_value("encoder").run()
-    assert not any("only one key" in text.value for text in heads.markdown)
+    assert not any("only one visible key" in text.value for text in heads.markdown)
 
 
 # Over a survey
@@ -120,11 +120,11 @@ def test_the_table_is_the_survey_s_with_its_intervals(page, survey):
         lost = known["bleu"]
         assert row["ablation, BLEU"] == lost["value"] and row["ablation, BLEU, p"] == lost["p_holm"]
         ends = f"{lost['low']:.2f} to {lost['high']:.2f}".replace("-", "−")
-        assert row["ablation, BLEU, 95 %"] == ends.replace("−0.00", "0.00")
+        assert row["ablation, BLEU, 95%"] == ends.replace("−0.00", "0.00")
         assert row["entropy"] == known["entropy"]["value"]
         first = known["first"]
         assert row["first"] == 100 * first["value"]
-        assert row["first, 95 %"] == f"{100 * first['low']:.0f} to {100 * first['high']:.0f}"
+        assert row["first, 95%"] == f"{100 * first['low']:.0f} to {100 * first['high']:.0f}"
         assert ("next" in known) == (row["next"] == row["next"])  # not NaN
     named = rows[rows.named == "previous token"]
     assert set(zip(named.attention, named.layer, named["head"], strict=True)) == {
@@ -148,7 +148,7 @@ def test_the_filter_is_of_the_survey(page, survey):
 
 
 def test_what_is_changed_is_not_in_a_survey(page):
-    said = "What is changed above is not in it."
+    said = "Your current changes are not included."
     page = opened(page)
     assert not any(said in caption.value for caption in page.caption)
     page.text_input(key="changes").set_value("cross.1.1=off").run()
@@ -162,7 +162,7 @@ def test_a_model_without_a_survey_says_how_to_make_one(page, models):
     assert not page.exception and not page.dataframe
     assert f"`headlight survey {models / 'uneven'}`" in page.info[0].value
     page.selectbox(key="step").set_value("10").run()
-    assert "not of training step 10" in page.info[0].value
+    assert "not those of training step 10" in page.info[0].value
     page.selectbox(key="model").set_value("paper, untrained").run()
     assert "random" in page.info[0].value and not page.exception
 
@@ -174,12 +174,12 @@ def test_a_survey_that_is_none_is_said_and_one_of_other_weights(page, models, wr
     file.write_bytes(b"no survey" if wrong == "bytes" else copied)
     try:
         page = opened(page, "uneven", measured_on=SURVEY)
-        said = {"bytes": "is no survey", "weights": "of other weights"}[wrong]
+        said = {"bytes": "is not a usable survey", "weights": "with other weights"}[wrong]
         assert said in page.info[0].value
     finally:
         file.unlink()
     page.run()
-    assert "There is no survey of this model yet" in page.info[0].value
+    assert "This model has no survey yet" in page.info[0].value
 
 
 def test_any_two_numbers_over_each_other(page, survey):
@@ -216,10 +216,10 @@ def test_every_survey_is_shown_in_every_way(page, model):
     page.query_params.update(model=model)
     page.run().switch_page("views/heads.py").run()
     assert page.selectbox(key="measured_on").value == SURVEY
-    assert "ablation, loss, 95 %" in table(page) and table(page)["ablation, loss, 95 %"].all()
+    assert "ablation, loss, 95%" in table(page) and table(page)["ablation, loss, 95%"].all()
     for way in (SCATTER, SENTENCES):
         page.segmented_control(key="heads_as").set_value(way).run()
-        assert not any("click the column" in text.value for text in page.markdown)
+        assert not any("sort by entropy" in text.value for text in page.markdown)
         assert not page.exception and not page.error
         assert page.get("plotly_chart") if way == SCATTER else len(table(page))
 

@@ -109,7 +109,7 @@ def test_card_of_a_text_of_one_token(tokenizer):
     model = presets.build("paper", vocab_size=len(tokenizer), d_model=16, n_heads=2, d_ff=16)
     one = traced(model.eval(), tokenizer.encode("a"), tokenizer.encode(""))
     card = head_card.card(one, "decoder", one.attention["decoder"][0, 0])
-    assert "Too few tokens" in card and "only one key is visible" in card
+    assert "Too short to measure" in card and "only one visible key" in card
 
 
 def test_text_in_markdown_is_shown_as_typed():
@@ -139,4 +139,4 @@ def test_spaces_are_where_they_were_typed(tokenizer):
 def test_far_longer_vectors_are_named():
     assert model_texts.massive_activations(["a", "b"], [3.0, 4.0], 4.0) == ""
     said = model_texts.massive_activations(["*a", "b", "c"], [20_000.0, 5.0, 7.0], 7.0)
-    assert "\\*a" in said and "20,000 long" in said and "end at 7" in said
+    assert "\\*a" in said and "20,000 long" in said and "ends at 7" in said

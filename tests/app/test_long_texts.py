@@ -89,7 +89,7 @@ def test_what_takes_all_weights_at_once_says_so(pages, folder, name, monkeypatch
     free = needed(name, folder, True) + needed(name, folder, False)  # of which half is taken
     monkeypatch.setattr("headlight.model.probing.trace.available", lambda: free)
     for key, said in pages(name, True).items():
-        told = [one for one in said if "The weights of all heads among" in one]
+        told = [one for one in said if "The weights of all heads for" in one]
         assert len(told) == (key in WHOLE[name]), (key, told)
         assert all("tokens fit. Your text is still in the box." in one for one in told)
 
@@ -131,8 +131,8 @@ def test_a_large_model_is_not_run_for_an_hour(pages, monkeypatch):
     monkeypatch.setattr(sweep_results, "UNNOTICED_WORK", 10**4)
     less = pages("gpt2", False, some)
     for key in ("ablation", "attribution"):
-        assert not any("would go through the model" in str(one) for one in said[key])
-        assert any("would go through the model; at most" in str(one) for one in less[key])
+        assert not any("tokens through the model" in str(one) for one in said[key])
+        assert any("tokens through the model; the limit is" in str(one) for one in less[key])
     assert "ablation" in said["heads"][-1] and "ablation" not in less["heads"][-1]
 
 

@@ -45,7 +45,7 @@ def models(models, tmp_path_factory):
 
 def said(page) -> list[str]:
     sentences = [plain_text(error.value) for error in page.error]
-    return [one for one in sentences if one.startswith(("The numbers", "Numbers"))]
+    return [one for one in sentences if one.startswith(("This model's numbers", "Some values"))]
 
 
 def opened(page, name):
@@ -73,7 +73,7 @@ def test_numbers_that_the_sentence_does_not_meet_are_told_too(page, models):
     assert finite.begins(load(models / "unmet").trace("the dog", "ein Hund")) == ""
     assert finite.parameters_not_finite(load(models / "uneven").model) == []
     (sentence,) = said(opened(page, "unmet"))
-    assert "nothing depends on them" in sentence
+    assert "nothing in this sentence depends on them" in sentence
 
 
 def test_no_file_is_made_of_them(models, tmp_path, capsys):

@@ -245,7 +245,7 @@ def test_a_model_that_cannot_write_says_so_and_reads_a_target_that_is_typed(mode
         page.switch_page(f"views/{entry.script}.py").run()
         assert not page.exception, entry
     page.switch_page("views/attention.py").run()
-    assert "no token that a target begins with" in page.error[0].value
+    assert "no token that starts a target" in page.error[0].value
     page.button(key="translate_again").click().run()
     assert not page.exception and page.text_area(key="source").value == TEXT
     page.text_input(key="target").set_value("ein Hund").run()

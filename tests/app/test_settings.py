@@ -347,9 +347,9 @@ def test_a_row_is_read_by_its_number():
         ({"shows": "Without", "causal": True}, "Before"),
         ({"shows": "With the changes"}, "After"),
         ({"shows": "This run", "src_padding": False}, "After"),
-        ({"shows": "This run", "src_padding": True}, "This run"),
+        ({"shows": "This run", "src_padding": True}, "Current"),
         ({"shows": ["Without"]}, ["Without"]),
-        ({"shows": "Other run", "causal": False}, "Other run"),
+        ({"shows": "Comparison", "causal": False}, "Comparison"),
     ],
 )
 def test_an_older_file_s_settings_get_their_names_of_now(recorded, shows):

@@ -256,7 +256,7 @@ class Visit:
     def zoom(self) -> "Visit":
         """Open the selected head as a figure of Plotly's."""
         if not self.page.locator(".st-key-head_figure").is_visible():
-            self.page.get_by_text("The weights with zoom and hover").click()
+            self.page.get_by_text("Weights with zoom").click()
             self.idle()
         return self
 

@@ -39,7 +39,7 @@ def test_a_line_for_each_word_and_what_is_pointed_at_is_said(mounted):
     at = WORDS.target.index("Hund")
     order = np.argsort(-WORDS.weights[at])
     words_of(page, 1).nth(at).hover()
-    said = ", ".join(f"{WORDS.source[i]} {100 * WORDS.weights[at, i]:.0f} %" for i in order[:3])
+    said = ", ".join(f"{WORDS.source[i]} {100 * WORDS.weights[at, i]:.0f}%" for i in order[:3])
     expect(status).to_have_text(f"Hund: {said}")
     expect(page.locator(".lines .pointed")).to_have_count(1)
     start = float(page.locator(".lines .pointed").get_attribute("d").split()[1])
@@ -56,7 +56,7 @@ def test_a_line_for_each_word_and_what_is_pointed_at_is_said(mounted):
 
 def test_arrow_keys_point(mounted):
     page = show(mounted)
-    page.get_by_role("application", name="Words and what they go with").focus()
+    page.get_by_role("application", name="Aligned words").focus()
     status = page.locator(".frame [role=status]")
     for key, said in (
         ("ArrowRight", WORDS.target[0]),

@@ -75,7 +75,7 @@ def test_pages_follow_the_same_settings(visit):
     visit.go("PyTorch")
     assert np.allclose(visit.cells("comparison_figure", 0), weights, atol=1e-7)
     assert np.allclose(visit.cells("comparison_figure", 1), weights, atol=1e-5)
-    expect(visit.page.get_by_text("PASS: the two agree")).to_be_visible()
+    expect(visit.page.get_by_text("PASS: they agree")).to_be_visible()
     visit.screenshot("compare")
     visit.go("Positional encoding")
     table = np.array(visit.cells("table_figure"))
@@ -144,7 +144,7 @@ def test_a_menu_that_was_closed_brings_nothing_old_back(visit):
     visit.page.locator(".stage").press("ArrowUp")
     visit.settle().switch("Causal mask").expect_head("Encoder self-attention", 1, 1)
     badges = visit.page.locator("[class*='st-key-change_'] button >> visible=true")
-    expect(badges).to_have_text(["cross.1=off ×"])  # behind three chips the others are counted
+    expect(badges).to_have_text(["Cross L1 off ×"])  # behind three chips the others are counted
     expect(visit.page.get_by_text("+1 more")).to_be_visible()
     for page in ("Attention", "PyTorch"):
         visit.go(page).settle()
@@ -185,7 +185,7 @@ def test_text_that_cannot_be_read_is_answered_in_words_and_kept(visit):
 def test_lines_are_offered_as_a_list(visit):
     visit.open().type("Two dogs run.\n\nA man sleeps.")
     assert tokens(visit, "Source")[0] == "Two"
-    visit.page.get_by_role("combobox", name="Which line").click()
+    visit.page.get_by_role("combobox", name="Line").click()
     visit.page.get_by_role("option", name="A man sleeps.").click()
     visit.settle()
     assert tokens(visit, "Source")[:2] == ["A", "man"]

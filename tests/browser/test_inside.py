@@ -15,7 +15,7 @@ TEXTS = "the dog sees a cat", "ein Hund sieht"  # no token twice: cells are told
 LINK = (
     "inside?model=uneven&kind=cross&layer=3&head=2&source=the+dog+sees+a+cat&target=ein+Hund+sieht"
 )
-READ = ["q", "weights", "output of the layer"]
+READ = ["q", "weights", "layer output"]
 # Of pictures what is said under the pointer, all over them: [row, column, number] per cell.
 SHOWN = """(titles) => {
   const said = [...document.querySelectorAll(".st-key-pictures, .st-key-pictures *")]
@@ -111,7 +111,7 @@ def test_every_step_is_drawn_by_keyboard_alone(visit, models):
     # Six decimals are said.
     assert np.allclose(seen["weights"], trace.attention["cross"][2, 1], atol=2e-6)
     assert np.allclose(seen["q"], trace.query["cross"][2, 1], atol=2e-6)
-    assert np.allclose(seen["output of the layer"], trace.stream["tgt"][3], atol=1e-5)
+    assert np.allclose(seen["layer output"], trace.stream["tgt"][3], atol=1e-5)
     expect(visit.page.get_by_role("heading", name=f"11. {STEPS[-1]}")).to_be_visible()
     visit.page.keyboard.press("ArrowLeft")
     expect(visit.page.get_by_role("heading", name=f"10. {STEPS[-2]}")).to_be_visible()
@@ -121,7 +121,7 @@ def test_a_step_is_linked_to_and_every_press_counts(visit):
     visit.open(LINK + "&at=Softmax&without=scaling")
     expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
     expect(visit.page.get_by_text("Without scaling:")).to_be_visible()
-    expect(visit.page.get_by_text("As it is")).to_be_visible()
+    expect(visit.page.get_by_text("Unchanged")).to_be_visible()
     address = visit.page.url
     visit.page.keyboard.press("ArrowRight")
     expect(visit.page.get_by_role("heading", name="7. Values")).to_be_visible()

@@ -159,5 +159,5 @@ def test_the_first_training_step_and_the_last(lecture):
 
 def test_pytorch_agrees(lecture):
     lecture.go("PyTorch")
-    lecture.seen(lecture.page.get_by_text("PASS: the two agree"))
+    lecture.seen(lecture.page.get_by_text("PASS: they agree"))
     lecture.done("PyTorch")

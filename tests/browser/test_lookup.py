@@ -150,7 +150,7 @@ def test_keys_alone_move_vectors(dictionary):
     page.clock.run_for(RESTED)
     said = dictionary.part.get_by_role("status")
     weight = dictionary.numbers()[0, -1]
-    expect(said).to_contain_text(f"fun {100 * weight:.1f} %")
+    expect(said).to_contain_text(f"fun {100 * weight:.1f}%")
     for _ in range(20):
         page.keyboard.press("ArrowUp")
     assert dictionary.vector("fun") == [4.1, 10]

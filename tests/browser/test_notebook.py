@@ -70,13 +70,15 @@ def test_a_file_of_its_own_answers_the_pointer(page, tmp_path, trace):
     canvas.hover(position={"x": x, "y": y})
     weight = round(100 * trace.attention["encoder"][2, 3, 1, 0])
     expect(said).to_have_text(
-        re.compile(rf"^Encoder self-attention, layer 3 head 4: dog attends {weight} % to the\.$")
+        re.compile(
+            rf"^Encoder self-attention, layer 3 head 4: dog puts {weight}% of its weight on the\.$"
+        )
     )
     canvas.click(position={"x": x, "y": y})
     page.mouse.move(2, 2)
     expect(said).to_have_text(re.compile("^Encoder self-attention, layer 3 head 4 is selected"))
     page.locator(".target span").nth(1).hover()
-    expect(said).to_have_text(re.compile("plays no part in this kind of attention"))
+    expect(said).to_have_text(re.compile("is not read by this attention"))
     page.locator(".stage").press("ArrowUp")
     page.mouse.move(2, 2)
     expect(said).to_have_text(re.compile("^Encoder self-attention, layer 2 head 4 is selected"))

@@ -550,10 +550,10 @@ def test_the_cell_under_the_pointer(page):
 @pytest.mark.parametrize(
     "call, text",
     [
-        ("percent(0)", "0 %"),
-        ("percent(0.125)", "13 %"),
-        ("percent(1)", "100 %"),
-        ("percent(0.12345, 1)", "12.3 %"),
+        ("percent(0)", "0%"),
+        ("percent(0.125)", "13%"),
+        ("percent(1)", "100%"),
+        ("percent(0.12345, 1)", "12.3%"),
         ("minus('-1.5')", "−1.5"),
         ("tenths(2)", "2"),
         ("tenths(-2.04)", "−2"),

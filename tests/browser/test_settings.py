@@ -106,7 +106,7 @@ MATTERS = {
         src_padding=(f"pad_to=30&{BY_INFLUENCE}", False),
         memory_padding=(f"pad_to=30&{BY_INFLUENCE}", False),
         aligned_by=("", "Influence"),
-        aligned_at=(ONE_HEAD, "is predicted"),
+        aligned_at=(ONE_HEAD, "word about to be written"),
     ),
     "heads": of_a_run(
         measured_on=("", "Example sentences"),
@@ -290,7 +290,7 @@ class Screen:
                     box.get_by_text(str(text), exact=True).click()
             case "select":
                 box.get_by_role("combobox").click()
-                name, exact = str(value) or "the same", True
+                name, exact = str(value) or "the same result", True
                 if isinstance(value, int):  # a row, with its tokens behind the number, or none
                     name, exact = re.compile(f"^{value} " if value else WHOLE), False
                 self.page.get_by_role("option", name=name, exact=exact).click()

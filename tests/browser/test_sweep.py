@@ -56,8 +56,8 @@ def test_a_long_sweep_can_be_stopped_and_goes_on(sweep):
     expect(sweep.page.get_by_role("progressbar")).to_have_count(0)
     sweep.choose("sweep", "Sublayers skipped").choose("sweep", "Heads off")  # measures no more
     assert how_far(sweep) == measured
-    sweep.page.get_by_role("button", name="Go on", exact=True).click()
-    expect(sweep.page.get_by_role("button", name="Go on", exact=True)).to_have_count(0)
+    sweep.page.get_by_role("button", name="Continue", exact=True).click()
+    expect(sweep.page.get_by_role("button", name="Continue", exact=True)).to_have_count(0)
     expect(sweep.page.get_by_text(f"of {HEADS} measured")).to_have_count(0, timeout=120_000)
     sweep.idle()
     expect(sweep.page.get_by_test_id("stDataFrame")).to_be_visible()

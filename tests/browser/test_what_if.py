@@ -1,12 +1,15 @@
 """What one changes by mouse and keys where one looks, and what is seen of it."""
 
 import re
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from headlight.app.wording import change_texts
 from headlight.model import Masks, load
+from headlight.model.probing.changes import parse
 
 pytestmark = pytest.mark.browser
 SENTENCE = "A dog runs on the beach."
@@ -53,7 +56,7 @@ class WhatIf:
         self.visit.settle()
 
     def tool(self, name: str) -> None:
-        self.page.get_by_label("What the pointer does to a cell").select_option(name)
+        self.page.get_by_label("Action on a cell").select_option(name)
 
     def select_token(self, side: str, index: int) -> None:
         self.page.locator(f".text .{side} span").nth(index).click()
@@ -61,7 +64,7 @@ class WhatIf:
 
     def expect_line(self, line: str) -> None:
         badges = self.page.locator("[class*='st-key-change_'] button:visible")
-        expect(badges).to_have_text([f"{part} ×" for part in line.split("; ") if part])
+        expect(badges).to_have_text([f"{change_texts.chip(change)} ×" for change in parse(line)])
 
 
 def test_what_is_done_to_tokens_cells_and_heads_changes_the_run(page):
@@ -81,7 +84,7 @@ def test_what_is_done_to_tokens_cells_and_heads_changes_the_run(page):
     page.expect_line("cross.2.3=forbid:2>2")
     assert page.weight(1, 1) is None
     assert page.of_grid("grid.look.marked.cross") == [1 * 4 + 2]
-    page.page.get_by_label("What is changed").select_option("layer")
+    page.page.get_by_label("What to change").select_option("layer")
     page.page.mouse.click(*page.cell(0, 0))
     page.visit.settle()
     page.expect_line("cross.2.3=forbid:2>2; cross.2=forbid:1>1")
@@ -93,8 +96,7 @@ def test_what_is_done_to_tokens_cells_and_heads_changes_the_run(page):
     page.page.mouse.move(x, y - height / 2, steps=4)
     page.page.mouse.up()
     page.visit.settle()
-    badge = page.page.locator("[class*='st-key-change_'] button:visible")
-    line, en_fr = badge.inner_text().removesuffix(" ×"), load("en-fr")
+    (line,), en_fr = parse_qs(urlsplit(page.page.url).query)["changes"], load("en-fr")
     was = en_fr.trace(SENTENCE).attention["cross"][1, 2, 1, 2]
     assert page.weight(1, 2) == pytest.approx(min(1, was + 0.5), abs=0.02)
     expected = en_fr.trace(SENTENCE, changes=line).attention["cross"][1, 2, 1]
@@ -110,7 +112,7 @@ def test_what_is_done_to_tokens_cells_and_heads_changes_the_run(page):
 def test_a_head_is_patched_from_another_sentence(page):
     other = "A cat runs on the beach."
     page.page.get_by_role("button", name="What if").click()
-    page.visit.type(other, "Other sentence")
+    page.visit.type(other, "Compare with sentence")
     page.page.get_by_role("combobox", name="Add a change").click()
     page.page.get_by_role("option", name="patch", exact=True).click()
     page.visit.settle()
@@ -198,8 +200,8 @@ def test_an_edit_that_cannot_be_made_is_answered_and_undone_by_one_key(page):
     page.visit.open(
         f"?source={SENTENCE.replace(' ', '+')}&changes=decoder.1.1%3Dweight%3A1%3E1%3A0.5"
     )
-    expect(page.page.get_by_test_id("stAlert")).to_contain_text("there is nothing to scale")
-    page.page.get_by_role("button", name="Take all changes away").or_(
+    expect(page.page.get_by_test_id("stAlert")).to_contain_text("there is nothing to rescale")
+    page.page.get_by_role("button", name="Clear all changes").or_(
         page.page.locator(".st-key-no_changes button")
     ).first.click()
     page.visit.idle()
@@ -212,9 +214,9 @@ def test_weight_on_later_tokens_is_told_where_the_causal_mask_is_off(page):
     expect(said).not_to_contain_text("later tokens")
     page.visit.switch("Causal mask")
     expect(page.page.locator(".message")).to_contain_text("The decoder can peek: ")
-    expect(said).to_contain_text("weight on later tokens, layer by layer: ")
+    expect(said).to_contain_text("weight on later tokens, by layer: ")
     (leak,) = (line for line in said.inner_text().splitlines() if "later tokens" in line)
-    shares = [int(share) for share in re.findall(r"(\d+)\s%", leak)]
+    shares = [int(share) for share in re.findall(r"(\d+)%", leak)]
     weights = load("en-fr").trace(SENTENCE, masks=Masks(causal=False)).attention["decoder"]
     expected = 100 * np.triu(weights, 1).sum(axis=-1).mean(axis=(1, 2))
     assert np.abs(np.array(shares) - expected).max() <= 0.51

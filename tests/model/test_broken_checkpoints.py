@@ -97,13 +97,13 @@ BROKEN = {  # what → what makes it so, what the sentence says
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "No such file"),
     "weights cut off": (cut("model.safetensors"), "model.safetensors|[Hh]eader|[Ii]ncomplete"),
     "weights that are none": (written("model.safetensors", b"no"), "cannot be read"),
-    "a weight missing": (tensors("model.safetensors", lambda t: t.pop(NORM)), "are not those of"),
+    "a weight missing": (tensors("model.safetensors", lambda t: t.pop(NORM)), "do not fit preset"),
     "a weight with another name": (
-        tensors("model.safetensors", lambda t: t.update({"x": t.pop(NORM)})), "are not those of",
+        tensors("model.safetensors", lambda t: t.update({"x": t.pop(NORM)})), "do not fit preset",
     ),
     "a row for a matrix": (
         tensors("model.safetensors", lambda t: t.update({QUERY: t[QUERY][:1].clone()})),
-        "are not those of",
+        "do not fit preset",
     ),
     "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), "cannot be read"),
     "a tokenizer that is none": (written("tokenizer.json", b"[1]"), "cannot be read"),
@@ -114,27 +114,28 @@ BROKEN = {  # what → what makes it so, what the sentence says
     "an endless configuration": (
         endless("config.json"), "config.json cannot be read: it is not a regular file",
     ),
-    "a large tokenizer": (large("tokenizer.json"), "tokenizer.json has more than 67 MB"),
-    "a large configuration": (large("config.json"), "config.json has more than 4 MB"),
-    "another's tokenizer": (foreign_tokenizer, "it is another model's"),
-    "no preset": (config(lambda c: c.update(preset="bird")), "no preset 'bird'; there are"),
+    "a large tokenizer": (large("tokenizer.json"), "tokenizer.json is larger than 67 MB"),
+    "a large configuration": (large("config.json"), "config.json is larger than 4 MB"),
+    "another's tokenizer": (foreign_tokenizer, "It belongs to another model"),
+    "no preset": (config(lambda c: c.update(preset="bird")), "no preset 'bird'; choose from"),
     "no sizes": (config(lambda c: c.pop("sizes")), "cannot be read: 'sizes'"),
     "a size that is a text": (sizes(d_model="large"), "cannot be read"),
     "a size that is unknown": (sizes(wings=2), "cannot be read.*wings"),
-    "no card": (config(lambda c: c.update(card=3)), "its card is none"),
-    "classes of a translator": (card(classes=["a", "b"]), "2 classes, but the model tells 0"),
+    "no card": (config(lambda c: c.update(card=3)), "has an invalid card"),
+    "classes of a translator": (card(classes=["a", "b"]), "2 classes, but the model has 0"),
     "classes that are a number": (card(classes=5), "“classes” in its card"),
     "a direction that is a number": (card(direction=5), "“direction” in its card"),
     "a task that is a list": (card(task=["copy"]), "“task” in its card"),
     "pruned heads that are a number": (card(pruned=7), "“pruned” in its card"),
     "means of another model": (
-        tensors("means.safetensors", lambda t: t.update(x=torch.zeros(2))), "is of another model",
+        tensors("means.safetensors", lambda t: t.update(x=torch.zeros(2))),
+        "belongs to another model",
     ),
     "means cut off": (cut("means.safetensors"), "cannot be read"),
-    "a token that is none": (sizes(pad_id=-7), "-7 for pad_id, which is no token"),
-    "negative layers": (sizes(n_decoder_layers=-1), "are not those of"),
+    "a token that is none": (sizes(pad_id=-7), "-7 for pad_id, which is not a token"),
+    "negative layers": (sizes(n_decoder_layers=-1), "do not fit preset"),
 } | {
-    f"huge {name}": (sizes(**{name: HUGE}), f"1,000,000,000 for {name}, but by its weights")
+    f"huge {name}": (sizes(**{name: HUGE}), f"1,000,000,000 for {name}, but its weights allow")
     for name in ("vocab_size", "d_model", "n_heads", "d_ff", "n_encoder_layers",
                  "n_decoder_layers", "max_length")
 }  # fmt: skip
@@ -184,8 +185,11 @@ SNAPSHOT = "snapshots/step-000010.safetensors"
     [
         (cut(SNAPSHOT), "cannot be read"),
         (lambda folder: (folder / SNAPSHOT).unlink(), "cannot be read"),
-        (tensors(SNAPSHOT, lambda t: t.pop(NORM)), "is of another model"),
-        (tensors(SNAPSHOT, lambda t: t.update({QUERY: t[QUERY][:1].clone()})), "of another model"),
+        (tensors(SNAPSHOT, lambda t: t.pop(NORM)), "belongs to another model"),
+        (
+            tensors(SNAPSHOT, lambda t: t.update({QUERY: t[QUERY][:1].clone()})),
+            "belongs to another model",
+        ),
         (tensors(SNAPSHOT, lambda t: t.update({QUERY + ".scale": torch.ones(3, 1)})), "another"),
     ],
 )

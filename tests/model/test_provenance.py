@@ -33,7 +33,7 @@ def test_vanilla_s_sum_fails_but_where_it_is_said_not_to():
                 assert (added(n_tokens, d_model, table) is not None) == passes
     assert added(1, 6, 8) == (2, 8, 6)  # one word becomes eight
     assert "at least as long as the model is wide" in told("vanilla")
-    assert "one word passes with a wrong shape" in told("vanilla")
+    assert "one-word" in told("vanilla")
 
 
 def test_vanilla_s_empty_rows_are_nan_in_its_code_and_zeros_here():
@@ -58,7 +58,7 @@ def test_van_dijck_s_cuts_are_slices_where_there_are_as_many_heads_as_numbers():
             cuts = [cut.tolist() for cut in torch.split(x, n_heads, dim=2)]
             slices = [part.tolist() for part in x.chunk(n_heads, dim=2)]
             assert (cuts == slices) == (n_heads == numbers)
-    assert "as many heads as numbers a head" in told("van_dijck")
+    assert "as many numbers as there are heads" in told("van_dijck")
 
 
 def test_what_the_notebook_lacks_is_said():

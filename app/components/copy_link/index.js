@@ -8,8 +8,8 @@ export default function ({ data, parentElement }) {
   button.onclick = async () => {
     const address = window.location.href;
     if (address.length > data.longest) {
-      status.textContent = `The link would be ${address.length} characters long, more than ` +
-        `many programs pass on (${data.longest}). Shorten the text.`;
+      status.textContent = `The link would have ${address.length} characters, more than ` +
+        `many programs accept (${data.longest}). Shorten the text.`;
       return;
     }
     try {

@@ -36,8 +36,8 @@ export class Walk {
     this.play = button("▶", "Play", () => this.toggle());
     this.where = element("span", { role: "status" });
     const controls = element("div", { class: "controls" },
-      button("◀", "The token before (arrow left)", () => this.walk(-1)), this.play,
-      button("▶❘", "The next token (arrow right)", () => this.walk(1)), this.where);
+      button("◀", "Previous token (←)", () => this.walk(-1)), this.play,
+      button("▶❘", "Next token (→)", () => this.walk(1)), this.where);
     this.text = element("p", { class: "tokens source" }, element("b", {}, data.title),
       ...data.text.map((label) => element("span", { dir: "auto" }, label)));
     this.written = element("p", { class: "tokens written" }, element("b", {}, "Written"),
@@ -54,7 +54,7 @@ export class Walk {
     const left = element("div", { class: "left" }, this.heads, this.lens);
     const right = element("div", { class: "right" }, this.bars);
     const frame = element("div", { class: "frame", tabindex: "0", role: "application",
-      "aria-label": "The text token by token: arrow keys walk, the space bar plays" },
+      "aria-label": "The output token by token. Arrow keys step, the space bar plays." },
     controls, this.text, this.written, this.beams, element("div", { class: "both" }, left, right), this.branches);
     frame.onkeydown = (event) => this.key(event);
     const focused = this.root.activeElement ?? this.root.contains(document.activeElement);
@@ -135,7 +135,7 @@ export class Walk {
         element("span", {}, percent(share, share < 0.1 ? 1 : 0)));
       row.classList.toggle("chosen", id === chosen);
       if (id !== null && id !== chosen) {
-        row.title = `Go on with “${text}” instead`;
+        row.title = `Continue with “${text}” instead`;
         row.onclick = () => {
           this.pause();
           this.tell("choose", [state.step, id]);
@@ -156,7 +156,7 @@ export class Walk {
     for (const token of [...text, ...written]) token.style.removeProperty("--attends");
     if (!weights) {
       this.heads.replaceChildren(element("p", {}, `${rows.name} reads the source before the first ` +
-        "token is written: it is the same at every step."));
+        "token is written, so it is the same at every step."));
       return;
     }
     weights[focus.layer]?.[focus.head]?.forEach((byte, i) => {
@@ -176,7 +176,7 @@ export class Walk {
     };
     this.heads.classList.toggle("many", weights.length > MANY_LAYERS);
     this.heads.replaceChildren(
-      element("h3", {}, `${rows.name}: what each head attends to for this token`),
+      element("h3", {}, `${rows.name}: what each head attends to when this token is written`),
       ...weights.map((heads, layer) => element("div", { class: "layer" },
         element("span", {}, `layer ${rows.numbers[layer]}`),
         ...heads.map((values, head) => strip(values, layer, head)))));
@@ -184,7 +184,7 @@ export class Walk {
 
   showLens({ lens }) {
     this.lens.replaceChildren(
-      element("h3", {}, "If the model stopped earlier"),
+      element("h3", {}, "Prediction after each layer"),
       ...lens.map(([label, share], depth) => element("div", { class: "bar" },
         element("span", {}, depth ? `layer ${depth}` : "embedding"),
         element("span", { class: "length", style: `--share: ${100 * share}%; --drawn: 0%` }),
@@ -224,7 +224,7 @@ export class Walk {
         cell.classList.toggle("winner", winner);
         return cell;
       })));
-    box.append(element("h3", {}, "Beams: what grew on, ended, or was left out, with its score"),
+    box.append(element("h3", {}, "Beams: kept, finished and dropped candidates, each with its score"),
       element("div", { class: "columns", tabindex: "0", role: "region", "aria-label": "Beams" }, ...columns));
     return box;
   }

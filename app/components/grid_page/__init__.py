@@ -20,7 +20,7 @@ def grid_page(
     as in the app. With `focus`, the selected head is below in full. Theme "auto" follows the
     notebook that frames it, or else the system. Raises ValueError for an unknown theme."""
     if theme not in THEMES:
-        raise ValueError(f"{theme!r} is none of {', '.join(map(repr, THEMES))}")
+        raise ValueError(f"{theme!r} is not one of {', '.join(map(repr, THEMES))}")
     themes = {
         name: {
             "--paper": PAPER[name],

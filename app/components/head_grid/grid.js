@@ -77,10 +77,10 @@ export class Grid {
     this.sections = element("div", { class: "sections" });
     this.stage = element("div", {
       class: "stage", tabindex: "0", role: "application",
-      "aria-label": "All heads. Arrow keys select the next head, Shift and arrow keys walk from " +
-        "cell to cell, Home to the first cell. O switches the selected head off and on, H hides the " +
+      "aria-label": "All heads. Arrow keys select a head; Shift and arrow keys move from " +
+        "cell to cell, Home to the first cell. O switches the head off or on, H hides the " +
         "selected token, Shift and H hides it from the selected head alone, M masks the selected cell, plus and minus change its weight. L widens what " +
-        "O and M change to the layer, then to all layers. The sentence below says what is there.",
+        "O and M to the layer, then to all layers. A sentence describes the selection.",
     }, this.sections);
     this.aside = element("div", { class: "selected" });
     this.both = element("div", { class: "both" }, this.stage, this.aside);
@@ -192,7 +192,7 @@ export class Grid {
     this.below = roomBelow(this.both);
     const parts = this.shown();
     this.drawn = [];
-    if (!parts.length) return this.sections.replaceChildren("With this reading, nothing is left.");
+    if (!parts.length) return this.sections.replaceChildren("Nothing is left to show with these display settings.");
     const ordered = parts.every((part) => part.kind in this.look.order);
     const left = (ordered ? 0.2 : this.wide ? 1 : 1.35) * this.font;
     if (this.wide) {
@@ -561,8 +561,8 @@ export class Grid {
   /** Says what a weight would be. */
   preview(cell, more) {
     const weight = Math.min(1, Math.max(0, weightOf(this.byteAt(cell)) + more));
-    this.message.replaceChildren(this.label(cell.row), " attends ", percent(weight), " to ",
-      this.label(cell.column));
+    this.message.replaceChildren(this.label(cell.row), " puts ", percent(weight),
+      " of its weight on ", this.label(cell.column));
   }
 
   walkCells([down, right]) {
@@ -644,7 +644,7 @@ export class Grid {
         const by = this.look.acts ? moved[side]?.[index] : null;
         span.classList.toggle("less", by < 0);
         span.style.setProperty("--moved", by ? `${Math.round((100 * Math.abs(by)) / top)}%` : "0%");
-        span.title = by == null ? "" : `log-probability ${minus(by.toFixed(2))} by the changes`;
+        span.title = by == null ? "" : `change of log-probability: ${minus(by.toFixed(2))}`;
       });
   }
 
@@ -758,11 +758,11 @@ export class Grid {
       const all = { layer: `${part.name}, layer ${part.numbers[focus.layer]}`, kind: part.name };
       const where = element("b", {}, all[this.scope] ?? this.name(focus));
       if (this.data.signed)
-        return [where, " is selected. Colours reach from ", signedPercent(-this.data.signed), " to ",
-          signedPercent(this.data.signed), " of weight."];
+        return [where, " is selected. Colours range from ", signedPercent(-this.data.signed), " to ",
+          signedPercent(this.data.signed), " of the weight."];
       if (this.look.said.length)
         return this.look.said.map(([text, tag]) => (tag ? element(tag, {}, text) : text));
-      return [where, " is selected. Point at a token or a cell; click a tile to select its head."];
+      return [where, " is selected. Hover over a word to see what it attends to. Click a small map to enlarge it."];
     }
     if (pointed.tile) {
       const { tile, row, column } = pointed;
@@ -773,27 +773,27 @@ export class Grid {
       if (isCovered(part, [tile.layer * part.heads + tile.head], i))
         return [...start, COVERED, "."];
       if (!byte && part.signed)
-        return [...start, " and ", this.label(column), ": masked, or in one of the two texts alone."];
+        return [...start, " and ", this.label(column), ": masked, or in only one of the two texts."];
       if (!byte) return [...start, " may not attend to ", this.label(column), "."];
       if (part.signed)
-        return [...start, ` attends ${signedPercent(valueOf(part, byte))} more to `,
+        return [...start, ` changes its weight by ${signedPercent(valueOf(part, byte))} on `,
           this.label(column), "."];
       const atMost = Math.max(this.data.sides[row.side].every, this.data.sides[column.side].every) > 1;
       const share = (atMost ? "up to " : "") + percent(weightOf(byte));
       const only = visibleKeys(part, tile, i) === 1 ? ", the only key it may attend to." : ".";
-      return [...start, ` attends ${share} to `, this.label(column), only];
+      return [...start, ` puts ${share} of its weight on `, this.label(column), only];
     }
     const number = this.part(focus.kind).numbers[focus.layer];
     const over = { heads: `mean over the heads of layer ${number}`,
-      layers: `mean of head ${focus.head + 1} over the layers`, both: "mean over all heads" };
+      layers: `mean of head ${focus.head + 1} over all layers`, both: "mean over all heads" };
     const head = average ? `${this.part(focus.kind).name}, ${over[average]}` : this.name(focus);
     // The picker beside the title names the head.
     const parts = this.answersRoot && !average ? [] : [element("b", {}, head), ": "];
     pointed.tokens.forEach((token, i) => parts.push(i ? " + " : "", this.label(token)));
     let roles = 0; // it is a query, a key, or both
     for (const [asQuery, verb, changing] of [
-      [true, " attends most to ", " changes most as a query of "],
-      [false, " is attended to most by ", " changes most as a key of "],
+      [true, " attends most to ", " attends most differently to "],
+      [false, " is attended to most by ", " is attended to most differently by "],
     ]) {
       const others = this.between(pointed.tokens, asQuery);
       if (!others) continue;
@@ -812,6 +812,6 @@ export class Grid {
         this.label({ side: others.side, index: i * this.data.sides[others.side].every }),
         ` (${(this.data.signed ? signedPercent : percent)(others.weights[i])})`));
     }
-    return roles ? [...parts, "."] : [...parts, " plays no part in this kind of attention."];
+    return roles ? [...parts, "."] : [...parts, " is not read by this attention: it belongs to the other text."];
   }
 }

@@ -57,9 +57,9 @@ export class SelectedHead {
       return box;
     };
     this.chosenTool = "point";
-    this.scopes = select("What is changed", { head: "this head", layer: "this layer", kind: "all layers" },
+    this.scopes = select("What to change", { head: "this head", layer: "this layer", kind: "all layers" },
       (value) => this.grid.widen(value, this.grid.look.focus));
-    const tools = select("What the pointer does to a cell", { point: "Select", mask: "Mask",
+    const tools = select("Action on a cell", { point: "Select", mask: "Mask",
       weight: "Weight" }, (value) => {
       this.chosenTool = value;
       this.draw();
@@ -106,8 +106,8 @@ export class SelectedHead {
   name(part) {
     const { focus, average } = this.grid.look;
     const number = part.numbers[focus.layer];
-    const which = { heads: `layer ${number}, mean over its heads`,
-      layers: `head ${focus.head + 1}, mean over the layers`, both: "mean over all heads" };
+    const which = { heads: `layer ${number}, mean over heads`,
+      layers: `head ${focus.head + 1}, mean over layers`, both: "mean over all heads" };
     return `${part.name}, ` +
       (which[average] ?? `layer ${number}, head ${focus.head + 1}`);
   }

@@ -101,7 +101,7 @@ def model_map(
         several = len(runs[side.stack]) < depth
         title = f"{len(run)} ×" if many or depth == 1 else f"layer {run[0] + 1}"
         label = f"{side.stack}, {title}: " + (
-            "draw layers that are alike once" if all_layers else "draw all layers"
+            "draw identical layers once" if all_layers else "draw all layers"
         )
         return {
             "title": title,

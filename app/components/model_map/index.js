@@ -31,8 +31,8 @@ class Figure {
     Object.assign(this, model);
     this.root = root;
     this.tell = tell;
-    this.svg = shape("svg", { role: "group", "aria-label": "The model. Arrow keys walk from block " +
-      "to block, Enter chooses one." });
+    this.svg = shape("svg", { role: "group", "aria-label": "The model. Use the arrow keys to move from block " +
+      "to block, Enter to select one." });
     this.frame = element("div", { class: "frame" }, this.svg);
     this.frame.style.setProperty("--hl-focus", this.focus);
     this.svg.onclick = (event) => this.press(event.target.closest("[role=button]"));

@@ -200,11 +200,11 @@ class LookUp extends Picture {
     super(root, { role: "group", "aria-label": "Vectors in the plane, from minus 10 to 10" });
     this.line = shape("svg", { class: "line", "aria-hidden": "true" });
     this.answer = element("p", { class: "answer" });
-    const reset = element("button", { type: "button" }, "Reset the vectors");
+    const reset = element("button", { type: "button" }, "Reset vectors");
     reset.onclick = () => this.reset();
     this.side.append(element("p", { class: "hint" },
-      "Drag an arrow by its tip, or walk to it with Tab and move it with the arrow keys " +
-      "(with Shift in steps of 0.1)."), reset);
+      "Drag an arrow by its tip, or select it with Tab and move it with the arrow keys " +
+      "(with Shift: steps of 0.1)."), reset);
     this.table = element("div");
     this.sum = element("p");
     this.numbers.append(this.table, this.answer, this.line, this.sum);
@@ -357,10 +357,10 @@ class Head extends Picture {
   constructor(root) {
     super(root, { role: "img" });
     this.side.append(element("p", { class: "hint" },
-      element("span", { class: "dot" }), " key, as large and its arrow as thick as its weight " +
+      element("span", { class: "dot" }), " key: its size and its arrow's thickness show its weight " +
       "(hollow: masked) · ",
-      element("span", { class: "diamond" }), " query, click to select it · point at one " +
-      "without a name to read it"));
+      element("span", { class: "diamond" }), " query: click to select it · hover over a point " +
+      "to see its name"));
     this.strip = element("div", { class: "strip", role: "radiogroup" });
     this.above.append(this.strip);
     this.strip.onclick = (event) => this.choose(event.target.index, 0);
@@ -390,7 +390,7 @@ class Head extends Picture {
 
   words() {
     const { labels, name } = this.data.queries;
-    this.strip.setAttribute("aria-label", `Query, a token of the ${name}`);
+    this.strip.setAttribute("aria-label", `Query: a token of the ${name}`);
     this.tokens = labels.map((label, index) => Object.assign(
       element("span", { role: "radio", dir: "auto" }, label), { index }));
     this.strip.replaceChildren(element("b", { "aria-hidden": "true" }, "Query"), ...this.tokens);
@@ -481,7 +481,7 @@ class Head extends Picture {
         .filter((_, i) => short && i !== chosen),
     ], dots);
     sheet.svg.setAttribute("aria-label", "Queries and keys of the head in the plane. " +
-      `${this.sentence()} All numbers stand in the table.`);
+      `${this.sentence()} All numbers are in the table.`);
     this.point(sheet.svg);
   }
 
@@ -501,16 +501,16 @@ class Head extends Picture {
     const { queries, keys, weights, scores, inPlane, chosen, divided } = this.data;
     const order = [...weights.keys()].sort((a, b) => weights[b] - weights[a] || a - b);
     const box = element("div", { class: "scroll", tabindex: 0, role: "region",
-      "aria-label": "Numbers of every key" });
+      "aria-label": "Every key in numbers" });
     box.append(table(
       element("span", {}, "What the query ", element("b", { dir: "auto" }, queries.labels[chosen]),
-        ` finds in the ${keys.name}`),
-      ["key", "place", `q·k ${divided}`, "in the plane", "weight"],
+        ` attends to in the ${keys.name}`),
+      ["key", "position", `q·k ${divided}`, "in the plane", "weight"],
       order.map((i) => ({
         share: weights[i],
         cells: [keys.labels[i], String(i + 1), number(scores[i], 4), number(inPlane[i], 4),
           weights[i] ? number(weights[i], 4)
-            : element("span", {}, number(0, 0), element("small", {}, " may not attend"))],
+            : element("span", {}, number(0, 0), element("small", {}, " masked"))],
       }))));
     this.numbers.replaceChildren(box);
   }

@@ -10,7 +10,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const button = parentElement.querySelector("button");
   const show = () => {
     button.textContent = state.playing ? "❚❚ Pause" : "▶ Steps";
-    button.title = state.playing ? "Pause" : "Play through the training steps";
+    button.title = state.playing ? "Pause" : "Play the training steps";
     button.setAttribute("aria-label", button.title);
   };
   const ask = (next) => {

@@ -1,6 +1,6 @@
 // Numbers as they are written on the screen.
 
-export const percent = (weight, digits = 0) => `${(100 * weight).toFixed(digits)} %`;
+export const percent = (weight, digits = 0) => `${(100 * weight).toFixed(digits)}%`;
 
 export const minus = (text) => text.replace("-", "−");
 

@@ -21,7 +21,7 @@ export class WordLines {
     this.lines = shape("svg", { class: "lines", "aria-hidden": "true" });
     this.sheet = element("div", { class: "sheet" }, this.rows[SOURCE], this.lines, this.rows[TARGET]);
     this.frame = element("div", { class: "frame", tabindex: "0", role: "application",
-      "aria-label": "Words and what they go with: arrow keys point at them" },
+      "aria-label": "Aligned words. Use the arrow keys to move between them." },
     this.sheet, this.status);
     this.frame.onkeydown = (event) => this.key(event);
     this.frame.onmouseleave = () => this.point(null);

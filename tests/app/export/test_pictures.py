@@ -165,7 +165,7 @@ def test_the_head_as_pdf_has_its_weights_tokens_and_settings(trace, kind):
     asks, looked_at = trace.texts_of(kind)
     for shown in (view.name, "Model en-de", *(axis.title for axis in part_names.axes(trace, kind))):
         assert shown in text
-    assert ("Hatched: masked, may not attend there." in text) == (kind == "decoder")
+    assert ("Hatched: masked." in text) == (kind == "decoder")
     for token in {*asks.tokens, *looked_at.tokens}:
         assert token in " ".join(text).split(" ")
     (page,) = reader.pages
@@ -199,7 +199,7 @@ def test_the_grid_has_every_head_where_its_name_says(trace, scale):
             assert (masked == (weights == 0)).all()
     texts = shown_texts(svg)
     assert pictures.LEGENDS[scale] in texts and "masked" in texts
-    assert "Hatched: masked, may not attend there." in texts
+    assert "Hatched: masked." in texts
     assert {"layer 4", "head 4", "Cross-attention", "Decoder self-attention"} <= {*texts}
     assert "rows: query (target) · columns: key (source)" in texts
     assert "Source: " + "\u00a0 ".join(trace.src.tokens) in texts
@@ -276,8 +276,8 @@ def test_what_is_hidden_is_said_and_is_not_masked(trace):
     seen = view_of(trace, reading=reading)
     svg = pictures.head(seen, "svg")
     texts = " ".join(shown_texts(svg))
-    assert "mean over its heads" in texts and "Tokens are merged into words" in texts
-    assert "</s>" not in texts and "Weights under 0.1 are not shown" in texts
+    assert "mean over heads" in texts and "Tokens are merged into words" in texts
+    assert "</s>" not in texts and "Weights below 0.1 are hidden" in texts
     (pixels, _), _ = images_of(svg)
     picture = seen.picture
     assert np.abs(cells_of(pixels, *picture.weights.shape) - picture.weights).max() <= NEAR
@@ -410,7 +410,7 @@ def test_a_long_text_in_the_grid_shows_its_largest_weights():
     every = -(-size // figures.MOST_CELLS)
     assert every > 1
     svg = pictures.grid(view_of(trace, "encoder", show="one kind"), "svg")
-    assert f"a cell stands for up to {every} × {every} weights" in " ".join(shown_texts(svg))
+    assert f"each cell covers up to {every} × {every} weights" in " ".join(shown_texts(svg))
     (pixels, place), _ = images_of(svg)
     _, tile, weights = next(tiles_of(pixels, place, trace.attention["encoder"]))
     side = -(-size // every)

@@ -102,7 +102,7 @@ def test_changes_of_the_run_are_in_the_terms(preset, line):
 def test_what_no_sum_tells_is_refused():
     model = random_model("paper")
     given = PatchInputs(other=recorded(model, run_of(model)))
-    with pytest.raises(CannotChange, match="has no parts to tell apart"):
+    with pytest.raises(CannotChange, match="cannot be split into contributions"):
         decomposition(model, run_of(model, "decoder_residual.2=patch"), 0, 1, given=given)
 
     class Twice(torch.nn.LayerNorm):
@@ -110,7 +110,7 @@ def test_what_no_sum_tells_is_refused():
             return super().forward(x) + x.tanh()
 
     model.decoder.layers[1].norm2 = Twice(model.config.d_model)
-    with pytest.raises(CannotRead, match="more than the sum"):
+    with pytest.raises(CannotRead, match="do not add up"):
         decomposition(model, run_of(model), 0, 1)
 
 

@@ -218,7 +218,7 @@ def test_a_head_that_only_points_has_its_textbook_name(name):
     measured = measure(weights, query, key, kind != "cross")
     best, other = nearest_names(measured, 0, 0)
     assert (best.name, best.score) == (name, pytest.approx(1))
-    assert "100 %" in best.reason
+    assert "100%" in best.reason
     assert other.score <= best.score
     broad, other = nearest_names(measured, 0, 1)
     assert (broad.name, broad.score) == ("broad", pytest.approx(1))
@@ -240,7 +240,7 @@ def test_half_the_way_from_uniform_to_the_textbook_scores_one_half():
     found = nearest_names(measure(mixed, LONG, LONG, True), 0, 0)
     assert found[0].name == "previous token"
     assert found[0].score == pytest.approx(0.5)
-    assert found[0].reason == ("54 % of its weight is on the token before (a uniform head: 8 %)")
+    assert found[0].reason == ("54% of its weight is on the previous token (uniform head: 8%)")
 
 
 def test_scores_lie_between_0_and_1_and_fall(case):

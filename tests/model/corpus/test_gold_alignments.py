@@ -105,7 +105,7 @@ def test_without_chosen_heads_it_is_by_influence_and_that_is_said(translator, tm
     expected = [alignment.of_influence(checkpoint.model, run).links() for run in runs]
     assert out.read_text() == "".join(pharaoh(links) + "\n" for links in expected)
     for more in (["--by", "1.2"], ["--row", "read"]):
-        with pytest.raises(SystemExit, match="No heads were chosen for this model"):
+        with pytest.raises(SystemExit, match="No aligning heads were chosen"):
             main(["align", str(translator), "--file", str(lines), "--out", str(out), *more])
     main(["align", str(translator), TEXT, "--out", str(out), "--by", "1.2", "--row", "read"])
     assert not capsys.readouterr().err
@@ -139,7 +139,7 @@ def test_an_added_model_is_described_by_a_file_of_sentences(kind, tmp_path, caps
 def test_what_cannot_be_described_is_one_sentence(tmp_path):
     folder, lines = added("gpt2", tmp_path), tmp_path / "lines.txt"
     lines.write_text("the dog sees " * 60)
-    with pytest.raises(SystemExit, match="None of these sentences fits into the model"):
+    with pytest.raises(SystemExit, match="None of these sentences fits the model"):
         main(["describe", str(folder), "--file", str(lines)])
     with pytest.raises(SystemExit, match="There is no file"):
         main(["describe", str(folder), "--file", str(tmp_path / "nowhere")])
@@ -195,7 +195,7 @@ def test_the_interval_is_that_of_pairs_drawn_again():
     ]
     assert rate.value == alignment.error_rate(found, [pair.links for pair in pairs])
     assert (rate.low, rate.high) == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=0.012)
-    assert str(rate).startswith(f"{100 * rate.value:.1f} % (")
+    assert str(rate).startswith(f"{100 * rate.value:.1f}% (")
 
 
 def test_where_nothing_is_linked_nothing_is_chosen(tmp_path):
@@ -210,7 +210,7 @@ def test_where_nothing_is_linked_nothing_is_chosen(tmp_path):
     ("arguments", "said"),
     [
         (["a", "--choose", "--out", "x.txt"], "go with --gold"),
-        (["a", "--gold", "g"], "--gold is measured"),
+        (["a", "--gold", "g"], "--gold measures"),
         (["--gold", "g", "--by", "1.1", "--choose"], "--by and --row name the head"),
         (["a"], "required: --out"),
     ],
@@ -224,5 +224,5 @@ def test_what_does_not_go_together(arguments, said, capsys):
 def test_one_pair_cannot_be_halved(tmp_path):
     gold = tmp_path / "gold.jsonl"
     gold.write_text('{"src_words": ["a"], "tgt_words": ["a"], "alignment": [[0, 0]]}')
-    with pytest.raises(SystemExit, match="one pair is too few"):
+    with pytest.raises(SystemExit, match="one pair is not enough"):
         main(["align", "copy", "--gold", str(gold), "--choose"])

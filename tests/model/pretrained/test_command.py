@@ -135,13 +135,13 @@ def test_sources_that_are_none(folder, tmp_path, monkeypatch):
     empty = tmp_path / "empty"
     empty.mkdir()
     pip(empty, monkeypatch)
-    with pytest.raises(CannotAdd, match="holds no model: neither"):
+    with pytest.raises(CannotAdd, match="contains no model: no safetensors"):
         add("pypi:tiny", tmp_path)
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(CannotAdd, match="pip install huggingface_hub"):
         add("hf:owner/tiny", tmp_path)
     (tmp_path / "tiny").mkdir()
-    with pytest.raises(CannotAdd, match="is there already"):
+    with pytest.raises(CannotAdd, match="already exists"):
         add(str(folder), tmp_path)
 
 

@@ -197,7 +197,7 @@ def test_positions_are_replaced_or_switched_off(family):
                 same = np.array_equal(found.table[name], plain.table[name])
                 assert same == np.array_equal(found.logits, plain.logits)
             elif kind != "none":
-                with pytest.raises(CannotChange, match="turns queries and keys"):
+                with pytest.raises(CannotChange, match="rotates queries and keys"):
                     traced(family, line)
             else:
                 found = traced(family, line)

@@ -101,17 +101,17 @@ def test_one_token_at_a_time_is_the_same(folder):
 
 
 BROKEN = {  # what → change of the bytes, what the sentence says
-    "foreign": (at(0, "Q", 2), "no model of Marian's"),
+    "foreign": (at(0, "Q", 2), "not a Marian model"),
     "empty": (cut(0), "cannot be read"),
-    "cut off in its header": (cut(0.05), "cut off or altered"),
-    "cut off in its numbers": (cut(0.7), "cut off or altered"),
+    "cut off in its header": (cut(0.05), "truncated or altered"),
+    "cut off in its numbers": (cut(0.7), "truncated or altered"),
     "huge: tensors": (at(8, "Q", HUGE), "announces"),
     "huge: a name": (at(16, "Q", HUGE), "announces"),
     "huge: axes": (at(32, "Q", HUGE), "1,000,000,000 axes"),
     "huge: a tensor": (at(40, "Q", HUGE), "announces"),
-    "packed for a processor": (at(24, "Q", 0x1801), "in the type 0x1801"),
+    "packed for a processor": (at(24, "Q", 0x1801), "as type 0x1801"),
     "a name that is no text": (
-        lambda content: content.__setitem__(content.index(b"Wemb"), 255), "ends no text",
+        lambda content: content.__setitem__(content.index(b"Wemb"), 255), "no text ends",
     ),
     "no description": (
         lambda content: content.__setitem__(content.index(b"special:"), 88), "lacks the descr",
@@ -122,7 +122,7 @@ STRANGE = {  # what → description, what the sentence says
     "huge depth": (dict(enc_depth=HUGE), "2 layers in its weights"),
     "huge feed-forward": (dict(transformer_dim_ffn=HUGE), "for d_ff"),
     "huge heads": (dict(transformer_heads=HUGE), "for n_heads"),
-    "two vocabularies": (dict(dim_vocabs="[5, 6]"), "one vocabulary for both"),
+    "two vocabularies": (dict(dim_vocabs="[5, 6]"), "must share one vocabulary"),
     "huge vocabulary": (dict(dim_vocabs=f"[{HUGE}, {HUGE}]"), "special:model.yml says"),
     "self-attention": (dict(transformer_decoder_autoreg="self-attention"), "'self-attention' for"),
     "pre-norm": (dict(transformer_preprocess="n"), "'n' for transformer-preprocess"),

@@ -152,7 +152,7 @@ POOLINGS_REFUSED = [
     ({"pooling_mode": ["cls", "max"]}, "pools by 'cls' and 'max'"),
     ({"pooling_mode": 3}, "pools by 3"),
     ({"pooling_mode": []}, "pools by nothing"),
-    ([], "holds no names and values"),
+    ([], "has no names and values"),
 ]
 
 
@@ -207,17 +207,17 @@ def one_more(folder):
 
 BROKEN = {
     "a type of its own": (modules(type="custom.Dense"), "has the module 'custom.Dense'"),
-    "no type": (modules(type=None), "is no list of modules"),
+    "no type": (modules(type=None), "is not a list of modules"),
     "outside": (modules(path="../2_Dense"), r"outside its folder: '\.\./2_Dense'"),
     "another place": (modules(path="3_Dense"), r"3_Dense/config\.json cannot be read"),
-    "no list": (lambda f: (f / "modules.json").write_text("{}"), "is no list of modules"),
-    "none": (lambda f: (f / "modules.json").write_text("[3]"), "is no list of modules"),
-    "no JSON": (lambda f: (f / "modules.json").write_text("{"), "is not JSON"),
+    "no list": (lambda f: (f / "modules.json").write_text("{}"), "is not a list of modules"),
+    "none": (lambda f: (f / "modules.json").write_text("[3]"), "is not a list of modules"),
+    "no JSON": (lambda f: (f / "modules.json").write_text("{"), "is not valid JSON"),
     "no pooling": (
         lambda f: (f / "modules.json").write_text(
             '[{"path": "", "type": "sentence_transformers.models.Transformer"}]'
         ),
-        "does not begin with a Transformer and its Pooling",
+        "does not start with a Transformer and its Pooling",
     ),
     "unknown activation": (
         of_dense(activation_function="torch.nn.modules.activation.Mish"), "Mish. for activation_f",
@@ -226,10 +226,10 @@ BROKEN = {
     "another width": (of_dense(out_features=11), r"2_Dense/linear.weight has shape \(10, 24\)"),
     "no width": (of_dense(out_features=None), "2_Dense/config.json lacks out_features"),
     "no bias": (without_bias, "lacks the weight 2_Dense/linear.bias"),
-    "a weight too many": (one_more, "no part here reads: 2_Dense/linear2.weight"),
+    "a weight too many": (one_more, "Headlight does not know: 2_Dense/linear2.weight"),
     "a pickle": (
         lambda f: (f / "2_Dense/model.safetensors").rename(f / "2_Dense/pytorch_model.bin"),
-        "pytorch_model.bin; only safetensors are read",
+        "only safetensors are read",
     ),
 }  # fmt: skip
 
@@ -245,7 +245,7 @@ def test_broken_modules(bare, what, tmp_path):
 def test_an_encoder_of_another_family_is_refused(tmp_path):
     write(tmp_path / "qwen3", "qwen3")
     encoder(tmp_path / "qwen3", tmp_path / "encoder", as_flags("lasttoken"))
-    refused(tmp_path / "encoder", "sentence encoder that is no BERT")
+    refused(tmp_path / "encoder", "sentence encoder that is not a BERT")
 
 
 HEADS = [
@@ -262,12 +262,12 @@ def test_heads_that_are_refused(bare, name, said, tmp_path):
     config = transformers.BertConfig.from_pretrained(bare)
     getattr(transformers, name)(config).save_pretrained(tmp_path / "bert")
     if said:
-        refused(tmp_path / "bert", f"holds a {name}, whose head no part here can do")
+        refused(tmp_path / "bert", f"contains a {name}. Headlight does not support its output head")
         return
     values = json.loads((tmp_path / "bert" / "config.json").read_text())
     del values["architectures"]
     (tmp_path / "bert" / "config.json").write_text(json.dumps(values))
-    head = r"no part here reads: (classifier|qa_outputs)\.|lacks the weight cls\.predictions"
+    head = r"Headlight does not know: (classifier|qa_outputs)\.|lacks the weight cls\.predictions"
     refused(tmp_path / "bert", head)
 
 
@@ -275,10 +275,10 @@ def test_a_decoder_that_classifies_is_refused(tmp_path):
     write(tmp_path, "qwen2", tie_word_embeddings=True)
     config = transformers.AutoConfig.from_pretrained(tmp_path)
     transformers.Qwen2ForSequenceClassification(config).save_pretrained(tmp_path)
-    refused(tmp_path, "holds a Qwen2ForSequenceClassification")
+    refused(tmp_path, "contains a Qwen2ForSequenceClassification")
     values = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(values | {"architectures": None}))
-    refused(tmp_path, r"no part here reads: score\.weight")
+    refused(tmp_path, r"Headlight does not know: score\.weight")
 
 
 def test_a_head_that_is_named_and_missing_is_refused(bare, tmp_path):

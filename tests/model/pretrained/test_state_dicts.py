@@ -221,7 +221,7 @@ def test_a_size_that_does_not_fit_is_named():
 
 
 def test_a_system_without_foreign_names_is_refused():
-    with pytest.raises(ValueError, match="no names are known of 'paper'"):
+    with pytest.raises(ValueError, match="no tensor names are known for 'paper'"):
         load_foreign("paper", {})
 
 
@@ -311,7 +311,7 @@ def test_heads_that_share_the_width_are_not_taken_for_one():
     for name in [name for name in state if ".attention." in name]:
         state[name] = state[name][..., :D] if "unifyheads" in name else state[name][:D]
     state |= {name: tensor[:D] for name, tensor in state.items() if name.endswith("heads.bias")}
-    with pytest.raises(ValueError, match="does not tell how many heads it has: give n_heads"):
+    with pytest.raises(ValueError, match="does not say how many heads it has; give n_heads"):
         load_foreign("bloem", state)
     refused(bloem, state, "of shape (12, 12) should have shape (36, 12)")
     assert load_foreign("bloem", state, n_heads=1).config.n_heads == 1
@@ -322,10 +322,10 @@ def test_heads_that_share_the_width_are_not_taken_for_one():
     [
         ([("generator.proj.weight", torch.zeros(TGT, D))], "this is a list"),
         (None, "this is a NoneType"),
-        ({0: torch.zeros(2)}, "0 is no name"),
+        ({0: torch.zeros(2)}, "0 is not a name"),
         ({"generator.proj.weight": np.zeros((TGT, D))}, "generator.proj.weight should be a tensor"),
         ({"model": {}, "step": 3}, "model should be a tensor, not a dict"),
-        ({"generator.proj.weight": torch.zeros(2, device="meta")}, "that holds its numbers"),
+        ({"generator.proj.weight": torch.zeros(2, device="meta")}, "with data"),
         ({"generator.proj.weight": torch.eye(2).to_sparse()}, "a dense tensor"),
         ({}, "lacks src_embed.0.lut.weight"),
         ({"src_embed.0.lut.weight": torch.zeros(3)}, "(3,) should have 2 dimensions"),

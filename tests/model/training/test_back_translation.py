@@ -112,7 +112,7 @@ def test_more_pairs_are_for_what_translates(name, file):
 
 def test_a_model_that_translates_nothing_is_one_sentence(folder, file, tmp_path, monkeypatch):
     monkeypatch.setattr(back_translation.tasks, "task", lambda *_: tasks.toy("copy"))
-    with pytest.raises(SystemExit, match="translates no text"):
+    with pytest.raises(SystemExit, match="does not translate"):
         main([str(folder), "--data", str(file), "--out", str(tmp_path / "more.tsv")])
     with pytest.raises(SystemExit, match="no checkpoint"):
         main([str(tmp_path / "nothing"), "--out", str(tmp_path / "more.tsv")])

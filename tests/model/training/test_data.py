@@ -139,7 +139,7 @@ def test_unusable_files(tmp_path):
 def test_multi30k_needs_as_many_targets(tmp_path):
     for side, lines in (("en", "a\nb\n"), ("de", "a\n")):
         (tmp_path / f"val.{side}.gz").write_bytes(gzip.compress(lines.encode()))
-    with pytest.raises(DataError, match=r"2 lines of en but 1 of de"):
+    with pytest.raises(DataError, match=r"2 en lines but 1 de lines"):
         read_multi30k(tmp_path, "val")
 
 
@@ -148,8 +148,10 @@ def test_tsv(tmp_path):
     file.write_text("a b\tc d\ne\tf\n")
     assert read_tsv(file) == [("a b", "c d"), ("e", "f")]
     for text, words in {
-        "a\tb\na\n": "line 2: 1 columns", "a\tb\tc\n": "line 1: 3 columns", "a\t\n": "empty source",
-    }.items():  # fmt: skip
+        "a\tb\na\n": "line 2: 1 columns",
+        "a\tb\tc\n": "line 1: 3 columns",
+        "a\t\n": "the source or the target is empty",
+    }.items():
         file.write_text(text)
         with pytest.raises(DataError, match=words):
             read_tsv(file)

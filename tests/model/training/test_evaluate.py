@@ -130,7 +130,7 @@ def test_headline():
     ]
     assert card.headline({"scores": scores}) == "31.3 BLEU, lowercased (beam 5)"
     exact = {"set": "unseen", "decode": "greedy", "exact": 100.0, "examples": 1000}
-    assert card.headline({"scores": [exact]}) == "100.0 % exact (greedy)"
+    assert card.headline({"scores": [exact]}) == "100.0% exact (greedy)"
 
 
 @pytest.mark.parametrize("tokens", [dict(pad_id=-1), dict(pad_id=-1, eos_id=-1)], ids=str)

@@ -201,7 +201,7 @@ def test_a_later_run_begins_with_the_weights_of_an_earlier_one(task, whole, tmp_
     assert "| setting | run 1 | run 2 |" in text
     marks = {m for m in train.MARKS if before["step"] < m <= card["step"]}
     assert {int(f.stem[5:]) for f in tmp_path.glob("run/step-*")} == marks
-    with pytest.raises(DataError, match="trained for something else"):
+    with pytest.raises(DataError, match="trained for a different task"):
         Training(
             dataclasses.replace(task, classes=("a", "b")), recipe, tmp_path, start=whole.folder
         )
@@ -335,7 +335,7 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
 def test_a_number_that_no_training_has_is_refused(tmp_path, capsys, option):
     with pytest.raises(SystemExit):
         train.main(["copy", "--out", str(tmp_path / "out"), *option.split()])
-    assert f"{option.split()[0]} is a number from" in capsys.readouterr().err
+    assert f"{option.split()[0]} must be a number from" in capsys.readouterr().err
 
 
 def test_a_loss_that_is_no_number_is_said(tmp_path):
