@@ -107,24 +107,40 @@ def arguments() -> str:
     )
 
 
-def help_of(module: str) -> str:
+def help_of(module: str, *subcommand: str) -> str:
     """What `--help` prints, 80 columns wide."""
     before = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = "80"
     try:
         with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):
-            import_module(module).main(["--help"])
+            import_module(module).main([*subcommand, "--help"])
     finally:
         os.environ.pop("COLUMNS") if before is None else os.environ.update(COLUMNS=before)
     return printed.getvalue().rstrip()
 
 
+def helps(module: str) -> list[str]:
+    """What a command prints for `--help`, and each of its subcommands."""
+    whole = help_of(module)
+    found = re.search(r"\{([\w,-]+)\} \.\.\.", whole)
+    subcommands = found[1].split(",") if found else ()
+    return [whole, *(help_of(module, subcommand) for subcommand in subcommands)]
+
+
+ALL_COMMANDS = (
+    {"lessons": ("headlight.app.lessons.__main__", "check lessons, or mark answers")}
+    | OF_APP
+    | OF_MODEL
+)
+
+
 def commands() -> str:
     """Every command with what it prints for `--help`."""
-    parts = []
-    for name, (module, does) in (OF_APP | OF_MODEL).items():
+    parts = ["## headlight", f"```text\n{help_of('headlight.app.server.command')}\n```"]
+    for name, (module, does) in ALL_COMMANDS.items():
         begins = does[:1].upper() + does[1:]
-        parts += [f"## headlight {name}", f"{begins}.", f"```text\n{help_of(module)}\n```"]
+        parts += [f"## headlight {name}", f"{begins}."]
+        parts += [f"```text\n{text}\n```" for text in helps(module)]
     return "\n\n".join(parts)
 
 

@@ -277,6 +277,27 @@ def test_code_runs(page, tmp_path, monkeypatch):
                 run(line.strip())
 
 
+@pytest.mark.parametrize("page", MARKDOWN, ids=name_of)
+def test_commands_that_are_not_run_exist_with_their_options(page):
+    helps = {"": documentation.help_of("headlight.app.server.command")}
+    for line in re.findall(r"(?:^ *|-m )(headlight [^#\n]*)", codes(page), re.MULTILINE):
+        words = shlex.split(line)[1:]
+        name = "" if not words or words[0].startswith("-") else words[0]
+        assert not name or name in documentation.ALL_COMMANDS, line
+        if name not in helps:
+            helps[name] = "\n".join(documentation.helps(documentation.ALL_COMMANDS[name][0]))
+        for option in filter(re.compile("-").match, words):
+            assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", helps[name]), line
+
+
+def codes(page: Path) -> str:
+    """The lines of a page that are commands, in blocks and in sentences."""
+    text = COMMENT.sub("", page.read_text("utf-8"))
+    shown = [code for _, language, code in FENCE.findall(text) if language in ("sh", "powershell")]
+    within = re.findall(r"(?<!`)`(headlight [^`\n]+)`(?!`)", FENCE.sub("", text))
+    return "\n".join([*shown, *within]).replace("\\\n", " ")
+
+
 def blocks(text: str) -> list[tuple[str, str, str, str]]:
     """Of every block of code: the comment right before it, indentation, language and code."""
     found = re.findall(
