@@ -21,8 +21,11 @@ from typing import get_args, get_type_hints
 import pandas
 
 import headlight
+from headlight.app.lessons.lesson import load_folder
+from headlight.app.lessons.question_types import TYPES
 from headlight.app.server.command import COMMANDS as OF_APP
-from headlight.model.checkpoint import CannotLoad, load
+from headlight.model.card import parameter_count, wilson
+from headlight.model.checkpoint import SHIPPED, CannotLoad, load
 from headlight.model.commands import COMMANDS as OF_MODEL
 from headlight.model.probing.changes import (
     MOST_CELLS,
@@ -144,6 +147,43 @@ def commands() -> str:
     return "\n\n".join(parts)
 
 
+def lessons() -> str:
+    """The shipped lessons, in their order."""
+    rows = ["| lesson | section of the paper | minutes |", "|---|---|---|"]
+    for lesson in load_folder()[0]:
+        section = lesson.source.front.get("paper", "–")
+        rows.append(f"| {lesson.title} | {section} | {lesson.minutes} |")
+    return "\n".join(rows)
+
+
+def question_types() -> str:
+    """The types of question that lessons may use."""
+    rows = ["| `type` | about | `ask` |", "|---|---|---|"]
+    for name, question_type in TYPES.items():
+        asks = ", ".join(f"`{ask}`" for ask in question_type.asks if ask) or "–"
+        rows.append(f"| `{name}` | {first_sentence(type(question_type).__doc__)} | {asks} |")
+    return "\n".join(rows)
+
+
+def scores() -> str:
+    """What the cards have, with intervals: the first way of decoding of each test set."""
+    rows = ["| model | parameters | test set | score |", "|---|---|---|---|"]
+    for folder in sorted(SHIPPED.iterdir()):
+        checkpoint, found = load(folder.name), {}
+        for score in checkpoint.card["scores"]:
+            found.setdefault(score["set"], score)
+        size = f"{parameter_count(checkpoint.model):,}"
+        for test_set, score in found.items():
+            if "bleu_lc" in score:
+                figure = f"{score['bleu_lc']:.1f} ± {score['interval']:.1f} BLEU"
+            else:
+                [share] = (score[name] for name in ("accuracy", "exact") if name in score)
+                low, high = wilson(share / 100, score["examples"])
+                figure = f"{share:.1f}% ({100 * low:.1f} to {100 * high:.1f})"
+            rows.append(f"| `{folder.name}` | {size} | {test_set} | {figure} |")
+    return "\n".join(rows)
+
+
 def entries(objects: Iterable[object]) -> str:
     """An entry for each, in the order of their names."""
     named = sorted(objects, key=lambda each: each.__name__)
@@ -196,9 +236,12 @@ GENERATED: dict[str, Callable[[], str]] = {
     "changes": changes,
     "commands": commands,
     "errors": lambda: entries(errors()),
+    "lessons": lessons,
     "places": places,
+    "question-types": question_types,
     "reference": reference,
     "results": lambda: entries(results()),
+    "scores": scores,
 }
 
 

@@ -12,13 +12,14 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from PIL import Image, ImageSequence
 
 import headlight
 from headlight.app.state.pages import PAGES
+from headlight.app.state.settings import SETTINGS
 from headlight.model import Masks, load
 from headlight.model.analysis.alignment import WordWeights
 from headlight.model.analysis.attribution import Attribution
@@ -211,6 +212,20 @@ def test_arrays_have_the_shapes_that_are_listed():
             own |= sizes | {"position": len(trace.texts[side].ids)}
             expected = tuple(own[name] for name in re.split(r", ?", shape) if name)
             assert eval(code, known | {"kind": kind, "side": side}).shape == expected, code
+
+
+def test_links_into_the_app_say_what_the_app_reads():
+    links = [
+        link
+        for page in MARKDOWN
+        for link in re.findall(r"http://localhost:8501/\?[^>)\s]+", page.read_text("utf-8"))
+    ]
+    assert links
+    for link in links:
+        for key, texts in parse_qs(urlsplit(link).query).items():
+            assert SETTINGS[key].could_be(SETTINGS[key].parse(texts)), (link, key)
+            if key == "changes":
+                assert parse(texts[0])
 
 
 def test_every_page_of_the_app_is_described_and_pictured():
