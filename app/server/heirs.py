@@ -5,15 +5,10 @@ from urllib.parse import parse_qsl, urlencode
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from headlight.app.server import renamed
+
 # Path and parameter of an old address → the path that shows it now; the parameter is gone.
 HEIRS = {("/family", ("implementations", "2017 to today")): "/lineage"}
-RENAMED = {  # parameter as it was written → as it is now
-    ("shows", "With the changes"): ("shows", "After"),
-    ("shows", "Without"): ("shows", "Before"),
-    ("shows", "This run"): ("shows", "Current"),
-    ("shows", "Other run"): ("shows", "Comparison"),
-    ("shows", "Difference to it"): ("shows", "Difference from it"),
-}
 
 
 class HeirsMiddleware:
@@ -33,7 +28,7 @@ class HeirsMiddleware:
 def heir_of(path: str, query: bytes) -> str:
     """The address that took the place of one, or ""."""
     old = parse_qsl(query.decode("ascii", "replace"), keep_blank_values=True)
-    new_path, pairs = path, [RENAMED.get(pair, pair) for pair in old]
+    new_path, pairs = path, [(key, renamed.now(key, value)) for key, value in old]
     for pair in pairs:
         if heir := HEIRS.get((path, pair)):
             new_path, pairs = heir, [other for other in pairs if other != pair]

@@ -8,8 +8,8 @@ SWEEPS = {  # name on the page Ablation → name in probing/sweeps.py
     "Sublayers skipped": "sublayers",
     "Tokens hidden": "tokens",
     "Heads patched": "patches",
-    "Heads, by token": "patches by position",
-    "Residual stream, by token": "residual by position",
+    "Heads patched, per token": "patches by position",
+    "Residual stream patched, per token": "residual by position",
 }
 ORDERS = ("layer and head", "entropy", "distance", "change", ABLATION, PATCHING)
 AVERAGES = {"one head": "", "heads": "heads", "layers": "layers", "both": "both"}
@@ -24,18 +24,25 @@ STEPS = (
     "Values",
     "Concatenation",
     "Output",
-    "Residual, norm",
+    "Add & norm",
     "Feed-forward",
 )
-LAB = ("What is added", "Wavelengths", "Distance", "Rotation", "Other positions", "Swap two words")
+LAB = (
+    "Table and sum",
+    "Wavelengths",
+    "Distance",
+    "Rotation",
+    "Other encodings",
+    "Swap two words",
+)
 GREEDY, BEAM, SAMPLING = DECODING = ("Greedy", "Beam search", "Sampling")
 BEST_HEADS, SELECTED, OF_LAYER, INFLUENCE = ALIGNED_BY = (
     "Best heads",
     "Selected head",
-    "Mean of its layer",
+    "Mean of the layer",
     "Influence",
 )
-AT_ROWS = ("as measured", "is read", "word about to be written")
+AT_ROWS = ("automatic", "word just read", "word about to be written")
 BERTVIZ = ("head", "model", "neuron")
 DRAWN_AT_ONCE = 40  # tokens up to which BertViz draws at once
 ALL, ONE = "all heads", "selected head"
@@ -43,5 +50,5 @@ MEASURED_ON = THIS_SENTENCE, EXAMPLES, SURVEY = "This sentence", "Example senten
 TABLE, SCATTER, SENTENCES = HEADS_AS = ("Table", "Scatter", "Sentences")
 THIS, BEFORE, AFTER, DIFFERENCE = "Current", "Before", "After", "Difference"
 OTHER, TO_OTHER = "Comparison", "Difference from it"
-WORDS, SELECTED_HEAD = "Three words", "The selected head"
-SECOND_TOKEN, LARGEST_WEIGHT = "the second token", "largest weight"
+WORDS, SELECTED_HEAD = "Three words", "Query–key plane"
+SECOND_TOKEN, LARGEST_WEIGHT = "second token", "largest weight"

@@ -8,6 +8,7 @@ uses it, too.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headlight.app.server import renamed
 from headlight.app.state.lines import lines_of
 from headlight.app.state.options import (
     AFTER,
@@ -28,13 +29,6 @@ from headlight.model.analysis.reading import SPECIAL_TOKENS
 from headlight.model.masks import Masks
 from headlight.model.probing.run import FINAL
 
-RENAMED = {  # of "shows"; addresses: server/heirs.py
-    "With the changes": AFTER,
-    "Without": BEFORE,
-    "This run": THIS,
-    "Other run": OTHER,
-    "Difference to it": TO_OTHER,
-}
 MAX_PADDED = 64  # enough to see padding with any one sentence
 MOST_STEPS = 100  # of a lesson
 MOST_HIDDEN = 0.5  # weights above it are always shown
@@ -481,14 +475,12 @@ def valid(chosen: Mapping, catalog: Catalog, address: Mapping[str, Sequence[str]
 
 
 def as_named_now(settings: Mapping) -> dict:
-    """The settings of a file that may be older: what a mask does had no before and after then, and
-    both had other names."""
-    shows = settings.get("shows")
-    if isinstance(shows, str):
-        shows = RENAMED.get(shows, shows)
-    if shows == THIS and not all(settings.get(key, True) for key in MASKS):
-        shows = AFTER
-    return {**settings, **({"shows": shows} if "shows" in settings else {})}
+    """The settings of a file that may be older: options had other names, and what a mask does had
+    no before and after."""
+    new = {key: renamed.now(key, value) for key, value in settings.items()}
+    if new.get("shows") == THIS and not all(new.get(key, True) for key in MASKS):
+        new["shows"] = AFTER
+    return new
 
 
 def shared(values: Mapping, page: str) -> dict:

@@ -513,4 +513,4 @@ def swap(lab: Lab) -> None:
 
 
 LAB = dict(zip(SECTIONS[1:], (wavelengths, distance, rotation, others, swap), strict=True))
-OF_ALL_SIDES = "Other positions", "Swap two words"
+OF_ALL_SIDES = "Other encodings", "Swap two words"

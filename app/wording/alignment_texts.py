@@ -7,7 +7,7 @@ import numpy as np
 from headlight.model.analysis.alignment import GOLD, HeadAlignment
 
 # by shift: a head aligns a word at the row that reads it, or that predicts it
-SHIFTS = ("is read", "word about to be written")
+SHIFTS = ("word just read", "word about to be written")
 
 
 def alignment_note(

@@ -72,7 +72,7 @@ def _only_one_key(query: Sequence[str], rows: Sequence[int]) -> str:
     if not rows:
         return ""
     which = f"{quoted(query, rows[:MAX_QUOTED_ROWS])}{' …' if len(rows) > MAX_QUOTED_ROWS else ''}"
-    row, has = ("Row", "has its") if len(rows) == 1 else ("Rows", "have their")
+    row, has = ("Row", "has") if len(rows) == 1 else ("Rows", "have")
     return f"{row} {which} {has} only one visible key, which gets 100% of the weight."
 
 

@@ -413,7 +413,7 @@ class Swap:
 
 
 LINE = {
-    "decoder alone": Swap(
+    "decoder only": Swap(
         2018,
         "Liu et al. 2018, Radford et al. 2018",
         "encoder and decoder",

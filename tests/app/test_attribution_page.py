@@ -29,7 +29,7 @@ def test_every_model_is_taken_apart(opened, model):
     assert not page.exception and not page.error
     terms = page.dataframe[0].value
     logit = float(finding(page).rpartition(" ")[2].replace("−", "-"))
-    assert terms["adds"].sum() == pytest.approx(logit, abs=0.006)
+    assert terms["contribution"].sum() == pytest.approx(logit, abs=0.006)
 
 
 def test_parts_and_words_are_those_of_python(opened):
@@ -39,7 +39,7 @@ def test_parts_and_words_are_those_of_python(opened):
     found = decomposition(en_de.model, run, 2, hund)
     terms = page.dataframe[0].value
     values = [value for _, value in found.largest()]
-    assert np.allclose(terms["adds"], values, atol=1e-5)
+    assert np.allclose(terms["contribution"], values, atol=1e-5)
     words = attribution(en_de.model, run, 2, hund, (2, 0))
     assert "“Hund”" in finding(page)
     show(page, "Source words")
@@ -58,7 +58,7 @@ def test_a_word_that_is_no_token_is_answered(opened):
 
 def test_a_head_that_is_off_adds_nothing(opened):
     terms = opened(score_at="3", changes="cross.3.1=off").dataframe[0].value
-    assert terms.loc[terms["part"] == "cross 3·1", "adds"].abs().max() <= 1e-5
+    assert terms.loc[terms["part"] == "cross 3·1", "contribution"].abs().max() <= 1e-5
 
 
 def test_a_stream_that_is_patched_in_is_refused(opened):

@@ -49,7 +49,7 @@ def test_a_layer_left_out_is_forgotten_where_there_is_none(bertviz):
     page = bertviz("uneven")
     page.segmented_control(key="kind").set_value("decoder").run()
     page.multiselect(key="leave_out").set_value([1, 5]).run()
-    assert drawn(page) and "opens at layer 2" in words(page)
+    assert drawn(page) and "opens on layer 2" in words(page)
     page.segmented_control(key="kind").set_value("encoder").run()
     assert drawn(page) and page.multiselect(key="leave_out").value == [1]
     page.multiselect(key="leave_out").set_value([1, 2]).run()

@@ -107,7 +107,7 @@ def test_a_broken_folder_fails_alone_and_says_so(page, broken, what):
     assert not page.exception and not page.error
     page.selectbox(key="model").set_value("bad").run()
     assert not page.exception
-    assert plain_text(page.error[0].value).startswith("The model “bad” cannot be read (")
+    assert plain_text(page.error[0].value).startswith("The model “bad” cannot be loaded (")
     page.selectbox(key="model").set_value("good").run()
     assert not page.exception and not page.error
 
@@ -124,7 +124,7 @@ def test_a_model_that_cannot_be_read_is_tried_once_for_all_settings(page, broken
 
     monkeypatch.setattr(catalog, "_read", read)
     page.run()
-    assert plain_text(page.error[0].value).startswith("The model “bad” cannot be read (")
+    assert plain_text(page.error[0].value).startswith("The model “bad” cannot be loaded (")
     assert len(tried) == 2  # by the settings, and by the page, which says why
 
 
@@ -188,7 +188,7 @@ def test_how_much_of_a_large_model_is_read_is_said(page, monkeypatch, tmp_path):
         catalog._read("theirs", "final", "cpu", progress)
     percents = [percent for percent, _ in said]
     assert percents == sorted({*percents}) and percents[-1] == 100 and 0 < percents[0] < 100
-    assert said[-1][1] == "Reading theirs: 0 of 0 million numbers"
+    assert said[-1][1] == "Reading theirs: 0 of 0 million parameters"
 
 
 def test_two_sessions_that_ask_for_a_model_at_once_have_it_read_once(page, monkeypatch):

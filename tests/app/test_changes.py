@@ -137,9 +137,9 @@ def test_without_the_causal_mask_it_is_said_what_peeks(changed):
 
 
 UNREADABLE = {  # line → a part of what is said
-    "cross.1.1": "“cross.1.1” is no change",
+    "cross.1.1": "“cross.1.1” is not a change",
     "cross.9=off": "this model has no layer 9",
-    "sideways=off": "cannot be said of “sideways”",
+    "sideways=off": "does not apply to “sideways”",
     "decoder.1.1=weight:1>2:0.5": "this key is masked",
 }
 
@@ -306,7 +306,7 @@ def test_another_model_that_cannot_be_read_leaves_the_top_bar(changed, monkeypat
 @pytest.mark.parametrize("view", ["inside", "lookup"])
 def test_arithmetic_is_that_of_the_model_as_it_is(changed, view):
     page = changed(
-        "all=off; cross.1=temperature:0.5", at="Concatenation", vectors="The selected head"
+        "all=off; cross.1=temperature:0.5", at="Concatenation", vectors="Query–key plane"
     )
     page.switch_page(f"views/{view}.py").run()
     assert any("leaves your changes out" in text.value for text in page.caption)
@@ -459,8 +459,8 @@ SWEPT = {  # sweep → how many rows for texts of source and target tokens
     "Sublayers skipped": lambda s, t: 20,
     "Tokens hidden": lambda s, t: s + t,
     "Heads patched": lambda s, t: 48,
-    "Heads, by token": lambda s, t: 16 * (s + 2 * t),
-    "Residual stream, by token": lambda s, t: 4 * (s + t),
+    "Heads patched, per token": lambda s, t: 16 * (s + 2 * t),
+    "Residual stream patched, per token": lambda s, t: 4 * (s + t),
 }
 
 
@@ -494,7 +494,7 @@ def test_without_another_run_nothing_can_be_patched(changed):
     page = changed(model="en-de", source=MAN)
     page.switch_page("views/ablation.py").run()
     assert page.segmented_control(key="sweep").options == list(SWEPT)[:3]
-    assert "to patch heads or the residual stream from it" in words(page)
+    assert "To patch heads or the residual stream, choose a comparison" in words(page)
 
 
 def test_a_score_may_be_of_one_token_or_of_two(changed):
@@ -574,7 +574,7 @@ def test_a_sweep_of_a_long_text_is_not_made(changed):
     )
     page.switch_page("views/ablation.py").run()
     assert not page.error
-    page.segmented_control(key="sweep").set_value("Heads, by token").run()
+    page.segmented_control(key="sweep").set_value("Heads patched, per token").run()
     assert any("tokens through the model" in info.value for info in page.info)
 
 

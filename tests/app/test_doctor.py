@@ -84,7 +84,7 @@ def test_a_port_that_is_taken_is_named(monkeypatch, capsys):
         other.listen()
         port = other.getsockname()[1]
         lines, status = checked(capsys, "--port", str(port))
-    assert status == 1 and f"Port {port} cannot be used" in lines[8]
+    assert status == 1 and f"Port {port} is used by another program" in lines[8]
     assert "not a port" in checked(capsys, "--port", "70000")[0][8]
 
 

@@ -78,7 +78,7 @@ def test_the_lab_of_a_model_that_predicts_no_next_token(opened, name, section):
     told = [text.value for text in page.caption]
     assert not any("next token" in text for text in told)
     assert any("token at that position" in text for text in told) == (
-        name == "bert" and section == "Other positions"
+        name == "bert" and section == "Other encodings"
     )
 
 
@@ -128,7 +128,7 @@ def test_steps_say_what_such_a_model_does(opened, name, at):
     assert not page.exception
     rotary = name in ("llama-groups", "qwen3")
     if at == "Input":
-        assert ("only the words" in said) == rotary
+        assert ("only the word embeddings" in said) == rotary
     if at == "Projections":
         assert ("rotat" in said) == rotary and ("share" in said) == rotary
         assert ("are normalised, each separately" in said) == (name == "qwen3")
@@ -187,7 +187,7 @@ def test_a_sentence_encoder_says_how_it_makes_its_vector(page, folders, pooling)
         part: block_texts.explained(checkpoint.model, trace, shown[part])
         for part in ("pooling", "dense")
     }
-    takes = dict(mean="the mean", max="the largest", cls="its first token", lasttoken="its last")
+    takes = dict(mean="the mean", max="the maximum", cls="its first token", lasttoken="its last")
     assert takes[pooling] in said["pooling"] and "length" not in said["pooling"]
     assert "24 → 40" in said["dense"] and "40 → 7 and a GELU" in said["dense"]
     assert "divided by its length" in said["dense"] and shown["dense"].shape == (1, 7)
@@ -325,7 +325,7 @@ def test_bertviz_draws_every_view(opened, folders, name):
         scores = drawn["queries"] @ drawn["keys"].swapaxes(-1, -2) / root
         np.testing.assert_allclose(scores, trace.scores[kind], atol=1e-4)
     page = opened(name, "bertviz", bertviz="neuron", kind=next(iter(trace.kinds)))
-    assert well(page) and ("share 2 heads of keys" in words(page)) == (
+    assert well(page) and ("share 2 key and value" in words(page)) == (
         name in ("llama-groups", "qwen3")
     )
 

@@ -100,7 +100,7 @@ def test_a_port_that_is_taken(capsys):
         with pytest.raises(SystemExit) as end:
             check(port)
     said = str(end.value.code)
-    assert said.startswith(f"Port {port} cannot be used: another program listens there; ")
+    assert said.startswith(f"Port {port} is used by another program; ")
     free = int(re.search(r"(\d+) is free", said)[1])
     check(free)
     for none in (0, 65536, -1):
@@ -164,7 +164,7 @@ def test_a_folder_that_changes_while_it_is_used(in_use, models, what):
         assert len(said) == (key == "take-away"), (key, said)
     assert said[0].startswith("The files of the model “used” were changed or removed")
     page.selectbox(key="step").set_value("10").run()
-    assert not page.exception and "cannot be read" in page.error[0].value
+    assert not page.exception and "cannot be loaded" in page.error[0].value
     page.selectbox(key="model").set_value("en-de").run()
     assert not page.exception and not page.error
 

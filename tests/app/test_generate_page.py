@@ -27,7 +27,7 @@ def test_a_classifier_says_why_not(opened):
 
 
 @pytest.mark.parametrize(
-    ("beginning", "why"), [("ein Hund", "no token ids"), ("999999", "no token ids")]
+    ("beginning", "why"), [("ein Hund", "not a list of"), ("999999", "not a list of")]
 )
 def test_a_beginning_that_is_none_is_answered_and_kept(opened, beginning, why):
     page = opened(beginning=beginning)
@@ -45,7 +45,7 @@ def test_beside_the_changes_stands_the_model_as_it_is_and_where_they_part(opened
     en_de = load("en-de")
     now, plain = (en_de.generate(en_de.run(TEXT, changes=line)) for line in ("cross=off", ""))
     at = next(i for i, (a, b) in enumerate(zip(now.tokens, plain.tokens, strict=False)) if a != b)
-    assert "**Without the changes**" in said(page) and f"they diverge at token {at + 1}," in said(
+    assert "**Before the changes**" in said(page) and f"they diverge at token {at + 1}" in said(
         page
     )
     page.text_input(key="changes").set_value("").run()
@@ -66,4 +66,4 @@ def test_so_many_branches_are_written_and_no_more(page, monkeypatch):
     page.run()
     page.switch_page("views/generate.py").run()
     assert not page.exception and (339,) in written and len(written) <= 12
-    assert any("Of 41 branches 12 are written" in info.value for info in page.info)
+    assert any("Only 12 of 41 branches are shown" in info.value for info in page.info)

@@ -115,7 +115,9 @@ def check_by_hand(name, text, inside, lesson):
     weight = inside.weights[lesson.row, lesson.column]
     if name == "Softmax":
         power, value, total, share = re.search(
-            rf"e\^({NUMBER}) = ({NUMBER}), of ({NUMBER}) in the row: \*\*({NUMBER})%\*\*", text
+            rf"e\^({NUMBER}) = ({NUMBER}), divided by ({NUMBER}), the row's sum: "
+            rf"\*\*({NUMBER})%\*\*",
+            text,
         ).groups()
         digits = len(value.split("e")[0].replace(".", "").lstrip("-0"))
         recomputed = float(f"{math.exp(float(power)):.{max(digits, 3)}g}")

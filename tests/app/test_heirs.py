@@ -3,6 +3,8 @@
 import pytest
 
 from headlight.app.server.heirs import heir_of
+from headlight.app.server.renamed import RENAMED
+from headlight.app.state.settings import SETTINGS
 
 
 @pytest.mark.parametrize(
@@ -15,8 +17,17 @@ from headlight.app.server.heirs import heir_of
         ("/generate?shows=With+the+changes", "/generate?shows=After"),
         ("/?shows=Before&source=Without", ""),
         ("/?source=With+the+changes", ""),
+        ("/inside?at=Residual%2C+norm", "/inside?at=Add+%26+norm"),
+        ("/alignment?aligned_at=is+read", "/alignment?aligned_at=word+just+read"),
     ],
 )
 def test_an_old_address_leads_to_its_heir(old, new):
     path, _, query = old.partition("?")
     assert heir_of(path, query.encode()) == new
+
+
+def test_every_renamed_option_is_one_of_its_setting():
+    for key, names in RENAMED.items():
+        setting = SETTINGS[key]
+        for old, new in names.items():
+            assert setting.could_be(new) and not (setting.among and old in setting.among), old

@@ -20,7 +20,7 @@ from tests.model.common import CHECKPOINTS
 TEXT, TARGET = "Two dogs run on the beach.", "Zwei Hunde rennen am Strand."
 UNTRAINED = ["pre_norm", "vanilla", "van_dijck", "bloem"]
 MODELS = [*(path.name for path in CHECKPOINTS), *(f"{name}, untrained" for name in UNTRAINED)]
-LAB = ["Wavelengths", "Distance", "Rotation", "Other positions", "Swap two words"]
+LAB = ["Wavelengths", "Distance", "Rotation", "Other encodings", "Swap two words"]
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ def test_rotation(lab):
 
 @pytest.mark.parametrize("kind", position_tables.KINDS)
 def test_other_positions(lab, kind):
-    page = lab("Other positions")
+    page = lab("Other encodings")
     page.segmented_control(key="instead").set_value("shifted").run()
     page.slider(key="shift").set_value(4).run()
     page.segmented_control(key="instead").set_value(kind).run()
@@ -164,7 +164,7 @@ def test_other_positions(lab, kind):
     assert row["the target's tokens"] == pytest.approx(expected.answers.wanted.mean(), abs=1e-6)
     own = positions.predictions(before)
     assert row["predictions that change"] == (own.best != expected.answers.best).sum()
-    assert np.abs(answers["its probability, own"] - own.wanted).max() <= 1e-6
+    assert np.abs(answers["its probability, own positions"] - own.wanted).max() <= 1e-6
     assert np.abs(answers.iloc[:, 3] - expected.answers.wanted).max() <= 1e-6
     other = f"all=positions:{'shifted-4' if kind == 'shifted' else kind}"
     written = en_de.tokenizer.decode(en_de.translate(TEXT, changes=other).ids)
@@ -188,7 +188,7 @@ def test_swapped_words(lab):
     assert bold(page, r"without ") <= 1e-5 and "**cannot tell the difference**" in said(page)
     assert np.asarray(traces(page, "swap_figure")[1]["z"])[1, 5] <= 1e-5
     page.selectbox(key="second").select_index(1).run()
-    assert "the same token" in said(page)
+    assert "are the same" in said(page)
     page.text_area(key="source").set_value("dog").run()
     assert not page.exception and "nothing to swap" in said(page)
     page.text_area(key="source").set_value("dog " * 90).run()
@@ -235,7 +235,9 @@ def test_who_writes_the_next_token_adds_up_to_its_logit(app):
     app.selectbox(key="score_at").set_value(3).run()
     _, _, seen = loaded()
     logit = seen.logits[2].max()
-    assert f", {logit:.2f}" in said(app) and "Everything that writes to the residual stream" in said(app)
+    assert f", {logit:.2f}" in said(
+        app
+    ) and "Everything that writes to the residual stream" in said(app)
     (bars,) = traces(app, "terms_figure")
     assert len(bars["x"]) == 13 and bars["y"][-1] == "all others"
     assert np.sum(bars["x"]) == pytest.approx(logit, abs=1e-3)

@@ -139,4 +139,4 @@ def test_spaces_are_where_they_were_typed(tokenizer):
 def test_far_longer_vectors_are_named():
     assert model_texts.massive_activations(["a", "b"], [3.0, 4.0], 4.0) == ""
     said = model_texts.massive_activations(["*a", "b", "c"], [20_000.0, 5.0, 7.0], 7.0)
-    assert "\\*a" in said and "20,000 long" in said and "end at 7" in said
+    assert "\\*a" in said and "20,000 long" in said and "ends at 7" in said

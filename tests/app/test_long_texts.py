@@ -89,7 +89,7 @@ def test_what_takes_all_weights_at_once_says_so(pages, folder, name, monkeypatch
     free = needed(name, folder, True) + needed(name, folder, False)  # of which half is taken
     monkeypatch.setattr("headlight.model.probing.trace.available", lambda: free)
     for key, said in pages(name, True).items():
-        told = [one for one in said if "The weights of all heads among" in one]
+        told = [one for one in said if "The weights of all heads for" in one]
         assert len(told) == (key in WHOLE[name]), (key, told)
         assert all("tokens fit. Your text is still in the box." in one for one in told)
 

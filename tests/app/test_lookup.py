@@ -99,12 +99,12 @@ def check(page, trace, kind, layer, head, asks):
     assert np.abs(data["inPlane"] - flat).max() <= 1e-6
     found = answer(plane, q[asks], k, np.array(data["scores"]), weights)
     text = said(page)
-    assert f"keeps **{100 * plane.explained.sum():.0f}\u202f%**" in text
+    assert f"keeps **{100 * plane.explained.sum():.0f}%**" in text
     if weights.any():
-        mean, most = re.search(r"off by (\S+) on average and at most (\S+),", text).groups()
+        mean, most = re.search(r"off by (\S+) on average, (\S+) at most", text).groups()
         off = np.abs(np.array(data["inPlane"]) - data["scores"])[weights > 0]
         assert (mean, most) == (f"{off.mean():.2f}", f"{off.max():.2f}")
-        assert f"would put **{100 * found.total_variation():.0f}\u202f%**" in text
+        assert f"would move **{100 * found.total_variation():.0f}%**" in text
 
 
 @pytest.mark.parametrize(("kind", "layer", "head"), [("encoder", 1, 4), ("decoder", 3, 2)])

@@ -85,7 +85,7 @@ def test_the_focus_is_counted_from_1_and_must_be_there(en_de):
     for wrong in (("encoder", 5, 1), ("encoder", 0, 1), ("cross", 1, 5), ("self", 1, 1)):
         with pytest.raises(ValueError, match=r"there are encoder \(4 layers of 4 heads\), decoder"):
             show(trace, *wrong)
-    with pytest.raises(ValueError, match="'blue' is none of"):
+    with pytest.raises(ValueError, match="'blue' is not one of"):
         show(trace, theme="blue")
 
 

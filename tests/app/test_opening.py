@@ -21,7 +21,7 @@ def test_padding_to_less_than_the_text_is_said_to_pad_nothing(page):
     page.run()
     assert "nothing to pad" in page.button(key="badge_pad_to").label
     page.number_input(key="pad_to").set_value(30).run()
-    assert page.button(key="badge_pad_to").label == "Padding 30 ×"
+    assert page.button(key="badge_pad_to").label == "Padded to 30 ×"
 
 
 def test_a_filter_of_heads_has_a_chip(page):

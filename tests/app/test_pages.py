@@ -102,7 +102,7 @@ def test_a_classifier_gives_probabilities_and_asks_for_no_target(page):
 def test_a_broken_model_is_named_and_another_can_be_chosen(page):
     page.query_params["model"] = "broken"
     page.run()
-    assert not page.exception and "“broken” cannot be read" in page.error[0].value
+    assert not page.exception and "“broken” cannot be loaded" in page.error[0].value
     for name in ("short", "broken", "short"):
         page.selectbox(key="model").set_value(name).run()
         assert not page.exception and bool(page.error) == (name == "broken")

@@ -86,7 +86,7 @@ def test_a_page_of_another_site_may_not_speak_to_the_server(elsewhere):
         refused = answer(host, "GET", "/_stcore/stream", Origin=origin, **UPGRADE)
         assert refused.status == 403, origin
         upload = answer(host, "PUT", "/_stcore/upload_file/a/b", Origin=origin)
-        assert upload.status == 403 and b"another site" in upload.read()
+        assert upload.status == 403 and b"other sites" in upload.read()
         assert "default-src" in upload.headers["Content-Security-Policy"]
     assert audit.read_text() == ""
 

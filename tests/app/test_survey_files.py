@@ -96,7 +96,7 @@ def test_mutated_files_are_shown_or_refused_in_a_sentence(copy, whole, tmp_path)
             survey = Survey.load(file)
         except CannotLoad as error:
             said, refused = str(error), refused + 1
-            assert said.startswith(f"{file} is no survey that can be shown: ") and said[-1] == "."
+            assert said.startswith(f"{file} is not a usable survey: ") and said[-1] == "."
             assert len(said) < len(str(file)) + 350 and "\n" not in said
         else:
             if survey.covers(copy.model.sites()):
@@ -113,7 +113,7 @@ FAULTS = {  # what is wrong → rows and card of it, and what is said
     ),
     "no number": (
         lambda rows, card: (replaced(rows, 5, "value", float("nan")), card),
-        "in its row 6, “value” is no finite number",
+        "in its row 6, “value” is not a finite number",
     ),
     "no metrics": (
         lambda rows, card: ([row for row in rows if row["measure"] != "distance"], card),
@@ -121,7 +121,7 @@ FAULTS = {  # what is wrong → rows and card of it, and what is said
     ),
     "a head too few": (
         lambda rows, card: ([row for row in rows if row["head"] != 2], card),
-        "is of other heads",
+        "with other heads",
     ),
     "markdown": (lambda rows, card: (rows, card | {"score": "[a](http://x.example)"}), "score"),
 }  # fmt: skip

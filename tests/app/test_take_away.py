@@ -105,11 +105,7 @@ def test_a_pack_brings_back_the_page_it_was_of_and_its_controls(take_away, model
     content = files_of(packed(models))
     page = drop(take_away, recorded(content, permalink="inside?", settings=inside_of(content)))
     assert page.success and "identical" in page.success[0].value
-    assert [
-        link
-        for link in page.get("page_link")
-        if "Back to the page Inside a head" in link.proto.label
-    ]
+    assert [link for link in page.get("page_link") if "Back to Inside a head" in link.proto.label]
     page.switch_page("views/inside.py").run()
     assert not page.exception and page.segmented_control(key="at").value == "Softmax"
     assert page.button_group(key="without").value == ["scaling"]
@@ -220,7 +216,7 @@ def test_a_large_view_says_what_is_left_out(page, monkeypatch):
     page.switch_page(PAGE).run()
     disabled = {button.label for button in page.download_button if button.disabled}
     assert disabled == {"CSV"} and "are not made here" in page.info[0].value
-    assert any("weights.csv would be about" in said.value for said in page.caption)
+    assert any("weights.csv would take about" in said.value for said in page.caption)
     page.segmented_control(key="weights_of").set_value("selected head").run()
     assert not any(button.disabled for button in page.download_button)
 

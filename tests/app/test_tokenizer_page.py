@@ -63,14 +63,14 @@ def test_special_tokens_say_what_adds_them(opened, en_de):
         Run(tuple(map(en_de.tokenizer.encode, ("A dog.", "Ein Hund"))), pad_to=6),
     )
     for side, ends in (
-        ("source", ["ends every source", *["padding"] * 2]),
+        ("source", ["end of every source", *["padding"] * 2]),
         ("target", ["padding"] * 3),
     ):
         page.segmented_control(key="text").set_value(side).run()
         table = page.dataframe[0].value
         assert list(table["id"]) == list(read["src" if side == "source" else "tgt"].ids)
         assert list(table["from"])[-3:] == ends
-        assert (table["from"].iloc[0] == "begins every target") == (side == "target")
+        assert (table["from"].iloc[0] == "start of every target") == (side == "target")
         special = table["from"].str.contains("every|padding")
         assert table["start"].isna().equals(special) and table["end"].isna().equals(special)
 
@@ -116,4 +116,4 @@ def test_a_target_that_is_not_what_the_tokenizer_would_make_is_said(opened):
     # Random weights write what no tokenizer would.
     page = opened(model="uneven", source="the dog", text="target")
     assert any("one by one" in caption.value for caption in page.caption)
-    assert set(page.dataframe[0].value["from"]) <= {"begins every target", "the model"}
+    assert set(page.dataframe[0].value["from"]) <= {"start of every target", "the model"}

@@ -68,7 +68,7 @@ def target_badge(page):
 
 def test_a_target_of_another_source_is_called_so_and_one_click_lets_the_model_write(bar):
     bar.text_input(key="target").set_value("der Hund").run()
-    assert target_badge(bar).label == "Target typed ×"
+    assert target_badge(bar).label == "Typed target ×"
     bar.text_area(key="source").set_value("the cat").run()
     assert target_badge(bar).label == "Target of another source ×"
     target_badge(bar).click().run()
@@ -80,7 +80,7 @@ def test_a_translation_decoded_with_other_masks_is_called_so(bar):
     bar.button(key="translate_again").click().run()
     assert target_badge(bar).label == "Translated with these settings ×"
     bar.button(key="badge_causal").click().run()
-    assert target_badge(bar).label == "Translated with other settings ×"
+    assert target_badge(bar).label == "Translation out of date ×"
     target_badge(bar).click().run()
     assert badges(bar) == []
 
@@ -89,7 +89,7 @@ def test_source_and_target_are_parted_by_a_tab(bar):
     bar.text_area(key="source").set_value("the dog\tder Hund").run()
     assert bar.text_area(key="source").value == "the dog"
     assert bar.text_input(key="target").value == "der Hund"
-    assert target_badge(bar).label == "Target typed ×" and not bar.exception
+    assert target_badge(bar).label == "Typed target ×" and not bar.exception
 
 
 def test_of_several_pairs_each_line_brings_its_target(bar):

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from headlight.model import load
 
 pytestmark = pytest.mark.browser
-SECTIONS = ["Wavelengths", "Distance", "Rotation", "Other positions", "Swap two words"]
+SECTIONS = ["Wavelengths", "Distance", "Rotation", "Other encodings", "Swap two words"]
 
 
 def test_a_link_opens_a_section_with_its_settings(visit):

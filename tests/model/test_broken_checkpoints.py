@@ -114,15 +114,15 @@ BROKEN = {  # what → what makes it so, what the sentence says
     "an endless configuration": (
         endless("config.json"), "config.json cannot be read: it is not a regular file",
     ),
-    "a large tokenizer": (large("tokenizer.json"), "tokenizer.json has more than 67 MB"),
-    "a large configuration": (large("config.json"), "config.json has more than 4 MB"),
+    "a large tokenizer": (large("tokenizer.json"), "tokenizer.json is larger than 67 MB"),
+    "a large configuration": (large("config.json"), "config.json is larger than 4 MB"),
     "another's tokenizer": (foreign_tokenizer, "It belongs to another model"),
-    "no preset": (config(lambda c: c.update(preset="bird")), "no preset 'bird'; there are"),
+    "no preset": (config(lambda c: c.update(preset="bird")), "no preset 'bird'; choose from"),
     "no sizes": (config(lambda c: c.pop("sizes")), "cannot be read: 'sizes'"),
     "a size that is a text": (sizes(d_model="large"), "cannot be read"),
     "a size that is unknown": (sizes(wings=2), "cannot be read.*wings"),
     "no card": (config(lambda c: c.update(card=3)), "has an invalid card"),
-    "classes of a translator": (card(classes=["a", "b"]), "2 classes, but the model tells 0"),
+    "classes of a translator": (card(classes=["a", "b"]), "2 classes, but the model has 0"),
     "classes that are a number": (card(classes=5), "“classes” in its card"),
     "a direction that is a number": (card(direction=5), "“direction” in its card"),
     "a task that is a list": (card(task=["copy"]), "“task” in its card"),
@@ -132,10 +132,10 @@ BROKEN = {  # what → what makes it so, what the sentence says
         "belongs to another model",
     ),
     "means cut off": (cut("means.safetensors"), "cannot be read"),
-    "a token that is none": (sizes(pad_id=-7), "-7 for pad_id, which is no token"),
+    "a token that is none": (sizes(pad_id=-7), "-7 for pad_id, which is not a token"),
     "negative layers": (sizes(n_decoder_layers=-1), "do not fit preset"),
 } | {
-    f"huge {name}": (sizes(**{name: HUGE}), f"1,000,000,000 for {name}, but by its weights")
+    f"huge {name}": (sizes(**{name: HUGE}), f"1,000,000,000 for {name}, but its weights allow")
     for name in ("vocab_size", "d_model", "n_heads", "d_ff", "n_encoder_layers",
                  "n_decoder_layers", "max_length")
 }  # fmt: skip

@@ -74,7 +74,7 @@ def test_an_unknown_preset_is_refused_with_what_there_is(saved):
     _, folder = saved
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     (folder / "config.json").write_text(json.dumps(config | {"preset": "bird"}), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"no preset 'bird'; there are paper, pre_norm"):
+    with pytest.raises(ValueError, match=r"no preset 'bird'; choose from paper, pre_norm"):
         load(folder)
 
 
@@ -103,7 +103,7 @@ def test_a_model_that_cannot_begin_a_target_is_given_one(tokenizer):
     model = random_model(vocab_size=len(tokenizer), bos_id=-1)
     checkpoint = Checkpoint(model, tokenizer, {}, "paper")
     assert checkpoint.trace("the dog", "der Hund").tgt == tokenizer.encode("der Hund")
-    with pytest.raises(ValueError, match=r"^This model has no token that a target begins with"):
+    with pytest.raises(ValueError, match=r"^This model has no token that starts a target"):
         checkpoint.trace("the dog")
 
 

@@ -66,7 +66,9 @@ def test_an_unknown_command():
 
 def test_a_package_that_is_missing(monkeypatch):
     monkeypatch.setitem(door.COMMANDS, "train", ("nosuchpackage.train", ""))
-    with pytest.raises(SystemExit, match="nosuchpackage is missing here: pip install nosuchp"):
+    with pytest.raises(
+        SystemExit, match=r"nosuchpackage is not installed\. Run: pip install nosuchp"
+    ):
         door.main(["train"])
 
 

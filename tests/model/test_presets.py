@@ -29,5 +29,5 @@ def test_pre_norm_swaps_the_order_and_adds_a_final_norm():
 
 
 def test_an_unknown_preset_is_refused_with_what_there_is():
-    with pytest.raises(ValueError, match=r"no preset 'bird'; there are paper, pre_norm"):
+    with pytest.raises(ValueError, match=r"no preset 'bird'; choose from paper, pre_norm"):
         build("bird", vocab_size=10)

@@ -239,7 +239,7 @@ def test_a_megabyte_is_refused_before_it_is_made_into_tokens(tokenizer, monkeypa
     assert len(checkpoint.encode(fits).ids) + 1 <= model.config.max_length
     monkeypatch.setattr(Tokenizer, "encode", None)
     expected = (
-        r"^The (source|target) is at least [\d,]+ tokens long; this model reads at most 40\.$"
+        r"^The (source|target) is at least [\d,]+ tokens long. This model reads at most 40\.$"
     )
     for text in ("A dog runs. " * 80_000, "🙂" * 250_000, " " * 10**6):
         with pytest.raises(TooLong, match=expected):

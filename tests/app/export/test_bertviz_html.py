@@ -161,7 +161,7 @@ def test_data_are_a_sixth_of_stock_bertviz_or_less(large):
 def test_another_bertviz_is_refused_in_words(seen, monkeypatch):
     more = {"head": [*bertviz_html.ADAPTED["head"], ("const nowhere", "")]}
     monkeypatch.setattr(bertviz_html, "ADAPTED", more)
-    with pytest.raises(CannotDraw, match=r"head_view\.js holds “const nowhere” 0 times"):
+    with pytest.raises(CannotDraw, match=r"head_view\.js has “const nowhere” 0 times"):
         page(seen, "head", "cross", [0], 0, 0)
     monkeypatch.setattr(bertviz_html, "find_spec", lambda name: None)
     with pytest.raises(CannotDraw, match="not installed"):

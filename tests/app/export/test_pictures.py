@@ -277,7 +277,7 @@ def test_what_is_hidden_is_said_and_is_not_masked(trace):
     svg = pictures.head(seen, "svg")
     texts = " ".join(shown_texts(svg))
     assert "mean over heads" in texts and "Tokens are merged into words" in texts
-    assert "</s>" not in texts and "Weights under 0.1 are not shown" in texts
+    assert "</s>" not in texts and "Weights below 0.1 are hidden" in texts
     (pixels, _), _ = images_of(svg)
     picture = seen.picture
     assert np.abs(cells_of(pixels, *picture.weights.shape) - picture.weights).max() <= NEAR
@@ -410,7 +410,7 @@ def test_a_long_text_in_the_grid_shows_its_largest_weights():
     every = -(-size // figures.MOST_CELLS)
     assert every > 1
     svg = pictures.grid(view_of(trace, "encoder", show="one kind"), "svg")
-    assert f"a cell stands for up to {every} × {every} weights" in " ".join(shown_texts(svg))
+    assert f"each cell covers up to {every} × {every} weights" in " ".join(shown_texts(svg))
     (pixels, place), _ = images_of(svg)
     _, tile, weights = next(tiles_of(pixels, place, trace.attention["encoder"]))
     side = -(-size // every)

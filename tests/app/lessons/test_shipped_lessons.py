@@ -223,9 +223,9 @@ def test_a_placeholder_that_nothing_fills_is_refused(tmp_path):
         lesson.open(loaded)
 
 
-def test_the_example_of_the_readme_works(tmp_path):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    lesson = write(tmp_path, re.search(r"```markdown\n(---\n.*?)```", readme, re.DOTALL)[1])
+def test_the_example_of_the_documentation_works(tmp_path):
+    page = (ROOT / "docs" / "lessons.md").read_text(encoding="utf-8")
+    lesson = write(tmp_path, re.search(r"```markdown\n(---\n.*?)```", page, re.DOTALL)[1])
     assert lesson.problem(lesson.open(loaded), loaded) is None
 
 

@@ -189,9 +189,9 @@ def test_orders_and_what_they_say_of_attention():
     assert tau["near", "attention"] == pytest.approx(1 - 2 / 15)
     assert np.isnan(rho["attention", "other"])
     said = "on the order of the 6 words (ρ = "
-    chance = "; up to 0.88 comes by chance). "
+    chance = "; up to 0.88 can be chance). "
     assert f"removal agree {said}1.00{chance}Both put “a” first." in found.in_words()
-    assert f"do not agree {said}-1.00{chance}First is “f” by opposite, “a” by removal." in (
+    assert f"do not agree {said}-1.00{chance}“f” comes first by opposite, “a” by removal." in (
         found.in_words("opposite")
     )
     assert "do not agree" in found.in_words("other")

@@ -240,7 +240,7 @@ def test_half_the_way_from_uniform_to_the_textbook_scores_one_half():
     found = nearest_names(measure(mixed, LONG, LONG, True), 0, 0)
     assert found[0].name == "previous token"
     assert found[0].score == pytest.approx(0.5)
-    assert found[0].reason == ("54% of its weight is on the token before (a uniform head: 8%)")
+    assert found[0].reason == ("54% of its weight is on the previous token (uniform head: 8%)")
 
 
 def test_scores_lie_between_0_and_1_and_fall(case):

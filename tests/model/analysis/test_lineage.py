@@ -63,7 +63,7 @@ def test_the_line_begins_with_the_paper_and_passes_its_descendants(models):
     torch.testing.assert_close(models["paper"](*ids), paper(*ids))
     narrower = dict(d_ff=SIZES["d_ff"] * 2 // 3, n_key_heads=N_KEY_HEADS, tied=True)
     for name, system, sizes in (
-        ("decoder alone", "decoder_only", {}),
+        ("decoder only", "decoder_only", {}),
         ("pre-norm", "gpt2", {}),
         ("groups", "llama", narrower),
     ):
@@ -120,13 +120,13 @@ def test_attention_moves_from_where_the_part_stands(effects):
     for name, effect in effects.items():
         first, *deeper = effect.moved
         # What stands behind the first attention does not move it.
-        assert (first < 1e-6) == (name in ("decoder alone", "GELU", "no biases", "SwiGLU")), name
+        assert (first < 1e-6) == (name in ("decoder only", "GELU", "no biases", "SwiGLU")), name
         assert all((moved > 0.01) == (name != "no biases") for moved in deeper), name
         assert all(0 <= moved <= 1 for moved in effect.moved)
 
 
 def test_a_decoder_alone_reads_nothing_ahead(effects):
-    curves = effects["decoder alone"].curves
+    curves = effects["decoder only"].curves
     encoder, decoder = curves.lines.values()
     middle = LENGTH // 2
     assert curves.numbers["token"] == middle + 1

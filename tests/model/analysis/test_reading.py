@@ -323,8 +323,8 @@ def test_what_is_said_holds_the_right_numbers():
         attention, 0, 0, side, side
     ).notes == [
         "Mean over the 2 heads of layer 1.",
-        "Special tokens are hidden; what they received, up to 60% of a row, is not shown.",
-        "Weights under 0.05 are not shown: 2% of all weight.",  # 0.02 of 1.2
+        "Special tokens are hidden; their weight, up to 60% of a row, is not shown.",
+        "Weights below 0.05 are hidden: 2% of all weight.",  # 0.02 of 1.2
     ]
     said = [
         Reading(over, words=True, special="hide and renormalise")
@@ -336,13 +336,13 @@ def test_what_is_said_holds_the_right_numbers():
         said[0][1:]
         == said[1][1:]
         == [
-            "Special tokens are hidden; what they received, up to 60% of a row, is left out, and "
-            "rows are scaled to 1 again.",
+            "Special tokens are hidden; their weight, up to 60% of a row, is left out, and rows "
+            "are rescaled to 100%.",
             "Tokens are merged into words: rows averaged, columns summed.",
         ]
     )
     assert [sentences[0] for sentences in said] == [
-        "Mean over head 2 of the 1 layer.",
+        "Mean of head 2 over 1 layer.",
         "Mean over 2 heads in 1 layer.",
     ]
 
@@ -388,4 +388,4 @@ def test_of_no_weight_nothing_is_left_out():
     weights, text = np.zeros((1, 1, 2, 2)), Encoding((5, 6), ("a", "b"), ((0, 1), (2, 3)))
     picture = Reading(least=0.1).apply(weights, 0, 0, text, text)
     (note,) = picture.notes
-    assert note.endswith("are not shown: 0% of all weight.")
+    assert note.endswith("are hidden: 0% of all weight.")

@@ -195,7 +195,7 @@ def test_the_interval_is_that_of_pairs_drawn_again():
     ]
     assert rate.value == alignment.error_rate(found, [pair.links for pair in pairs])
     assert (rate.low, rate.high) == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=0.012)
-    assert str(rate).startswith(f"{100 * rate.value:.1f} % (")
+    assert str(rate).startswith(f"{100 * rate.value:.1f}% (")
 
 
 def test_where_nothing_is_linked_nothing_is_chosen(tmp_path):

@@ -165,5 +165,5 @@ def test_without_a_target_the_models_own_is_taken():
 
 
 def test_what_is_no_class_is_refused():
-    with pytest.raises(DataError, match="Line 2: 'fine' is none of the classes"):
+    with pytest.raises(DataError, match="Line 2: 'fine' is not one of this model's classes"):
         examples_of(load("reviews"), [Line(1, "good", "positive"), Line(2, "good", "fine")])

@@ -135,7 +135,7 @@ def test_with_and_without_a_short_training(tmp_path):
         (["copy", "--keep", "3"], "give --out"),
         (["copy", "--out", "x.txt"], "must end in"),
         (["copy", "--out", "x.csv", "--orders", "luck"], "there is no order 'luck'"),
-        (["copy", "--out", "x.csv", "--kind", "crosswise"], "no attention 'crosswise'"),
+        (["copy", "--out", "x.csv", "--kind", "crosswise"], "no attention type 'crosswise'"),
         (["copy", "--keep", "13", "--to", "x"], "there are 12 heads"),
         (["copy", "--out", "x.csv", "--retrain", "-1"], "--retrain must be at least 0"),
         (["copy", "--out", "x.csv", "--retrain-at", "4;8"], "--retrain-at takes numbers"),

@@ -45,7 +45,7 @@ def test_a_page_with_its_picture(tmp_path):
     survey, out = Survey.load(SHIPPED / "en-de"), tmp_path / "page.md"
     write_page(ROWS, "bleu", survey, out)
     page = out.read_text()
-    assert "![BLEU against heads that are left](page.svg)" in page
+    assert "![BLEU against heads left](page.svg)" in page
     assert "| loss |  | 40.00 | 39.90 | 39.50 | 39.90 | 2 |" in page
     assert "| loss | 9 steps | 40.00 |  |  | 39.86 | 6 |" in page
     assert "| cross | 2 | 4 | **−2.50** |" in page

@@ -132,9 +132,9 @@ def test_a_line_that_is_neither_is_named(tmp_path, text):
 
 def test_half_a_character_is_named(en_de):
     """As Python has a byte of the command line that is no UTF-8."""
-    with pytest.raises(DataError, match=r"^The text is no UTF-8\.$"):
+    with pytest.raises(DataError, match=r"^The text is not UTF-8\.$"):
         encode(en_de, [Line(1, "A \udcff dog.")])
-    with pytest.raises(DataError, match="Line 7: The text is no UTF-8"):
+    with pytest.raises(DataError, match="Line 7: The text is not UTF-8"):
         encode(en_de, [Line(1, "A dog."), Line(7, "A dog.", "Ein \udcff.")])
 
 

@@ -261,7 +261,7 @@ def test_what_was_stopped_goes_on(copy_survey, some, tmp_path, monkeypatch, caps
     monkeypatch.setattr(survey_work.Plan, "done", count)
     with pytest.raises(SystemExit):
         survey_command.main([*some, "--out", str(out)])
-    assert capsys.readouterr().err == "Stopped; the same command goes on from here.\n"
+    assert capsys.readouterr().err == "Stopped. The same command continues from here.\n"
     stopped_at = -1
     survey_command.main([*some, "--out", str(out)])
     assert len(done) == len(set(done)) == PARTS  # none twice
@@ -338,7 +338,10 @@ def test_of_a_file_and_what_cannot_be_surveyed(tmp_path, capsys):
     assert survey.card["score"] == "" and not survey.of("accuracy") and survey.of("loss")
     file.write_text("good\tgood\nbad\tnegative")
     capsys.readouterr()
-    for model, said in {"reviews": "'good' is none of the classes", "no": "no checkpoint"}.items():
+    for model, said in {
+        "reviews": "'good' is not one of this model's classes",
+        "no": "no checkpoint",
+    }.items():
         with pytest.raises(SystemExit):
             survey_command.main([model, *given])
         assert said in (error := capsys.readouterr().err) and error.count("\n") == 1

@@ -87,14 +87,14 @@ BAD = {
     "not text": (["en-de", "--file", "binary.txt"], "binary.txt is not UTF-8 text"),
     "empty text": (["en-de", "  "], "The text is empty."),
     "too long": (["en-de", "--file", "long.txt"], "Line 2: The source is 2,001 tokens long"),
-    "two tabs": (["en-de", "--file", "tabs.txt"], "tabs.txt, line 1: a line holds a source"),
+    "two tabs": (["en-de", "--file", "tabs.txt"], "tabs.txt, line 1: each line must be a source"),
     "a target for a classifier": (
         ["reviews", "good", "--target", "x"],
         "reads one text and no target",
     ),
     "no such device": (["en-de", "A dog.", "--device", "cuda:77"], "Device cuda:77 cannot be used"),
     "no device at all": (["en-de", "A dog.", "--device", "tpot"], "Device tpot cannot be used"),
-    "a broken model": (["broken", "A dog."], "broken holds a model that does not say its type"),
+    "a broken model": (["broken", "A dog."], "broken contains a model without a type"),
 }
 UNUSABLE = {
     "no such folder": ("nowhere/w.csv", "w.csv cannot be written: No such file or directory."),
@@ -217,7 +217,7 @@ def test_a_signal_leaves_the_old_file_and_nothing_else(tmp_path, number):
     process.send_signal(number)
     error = process.communicate()[1].decode()
     assert process.returncode == 1, error
-    assert error.strip().splitlines()[-1] == f"Stopped; {out} was not written."
+    assert error.strip().splitlines()[-1] == f"Stopped. {out} was not written."
     assert out.read_text() == "old"
     assert {path.name for path in tmp_path.iterdir()} == {"many.txt", "w.csv"}
 
@@ -234,7 +234,7 @@ def test_without_pyarrow_one_sentence_says_what_to_do(tmp_path, monkeypatch, cap
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     said = refused(capsys, ["en-de", "A dog.", "--out", str(tmp_path / "w.parquet")])
-    assert "pyarrow is missing here: pip install pyarrow" in said and said.count("\n") == 1
+    assert "pyarrow is not installed. Run: pip install pyarrow" in said and said.count("\n") == 1
 
 
 def test_changes_are_made_in_every_sentence(tmp_path):

@@ -105,7 +105,7 @@ def test_a_beginning_stays_and_the_model_goes_on_from_it(how):
     if not isinstance(how, Sampling):
         assert again.ids == found.ids
     assert en_de.generate(run, how, beginning, max_tokens=2).ids == beginning
-    with pytest.raises(CannotRead, match="there is room for 1"):
+    with pytest.raises(CannotRead, match="there is room for only 1"):
         en_de.generate(run, how, beginning, max_tokens=1)
 
 

@@ -187,7 +187,7 @@ def test_an_attention_that_no_cache_fits_is_decoded_without():
 
 @pytest.mark.parametrize("decode", [greedy_decode, beam_search])
 def test_a_system_without_a_first_token_is_told_so(decode):
-    with pytest.raises(ValueError, match=r"no token that a target begins with.*-1"):
+    with pytest.raises(ValueError, match=r"no token that starts a target.*-1"):
         decode(random_model(bos_id=-1), random_ids(5))
 
 

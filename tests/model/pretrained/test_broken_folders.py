@@ -106,22 +106,22 @@ def one_more(tensors):
 
 HUGE = 10**9
 BROKEN = {  # what → folder, change, what the sentence says
-    "unknown type": ("gpt2", config(model_type="mamba"), "type 'mamba'; Headlight reads bert"),
+    "unknown type": ("gpt2", config(model_type="mamba"), "type 'mamba'. Headlight reads bert"),
     "no type": ("gpt2", config(model_type=...), "a model without a type"),
-    "no name of a class": ("gpt2", config(architectures=3), "3 for architectures: names"),
+    "no name of a class": ("gpt2", config(architectures=3), "3 for architectures; these"),
     "no JSON": ("gpt2", lambda f: (f / "config.json").write_text("{"), "is not valid JSON"),
     "a list": ("gpt2", lambda f: (f / "config.json").write_text("[]"), "no names and values"),
     "no weights": ("gpt2", without("model.safetensors"), "has no weights"),
-    "pickle alone": ("gpt2", to_pickle, "pytorch_model.bin; only safetensors are read"),
+    "pickle alone": ("gpt2", to_pickle, "only safetensors are read"),
     "a shard missing": ("gpt2", in_shards, "lacks model-00001-of-00002.safetensors"),
     "a shard outside": ("gpt2", lambda f: in_shards(f, "../x.safetensors"), "outside its folder"),
     "cut off": ("gpt2", cut, "cannot be read"),
     "a weight missing": (
         "gpt2", weights(lambda t: t.pop("transformer.h.0.ln_1.bias")), "lacks the weight",
     ),
-    "a weight too many": ("gpt2", weights(one_more), "no part here reads: transformer.h.1.lora"),
+    "a weight too many": ("gpt2", weights(one_more), "does not know: transformer.h.1.lora"),
     "wrong shape": ("gpt2", weights(wrong_shape), r"shape \(24, 95\), but by config.json"),
-    "NaN": ("gpt2", weights(nan), "transformer.ln_f.weight has numbers that are NaN"),
+    "NaN": ("gpt2", weights(nan), "transformer.ln_f.weight contains numbers that are NaN"),
     "no size": ("gpt2", config(n_embd=..., hidden_size=...), "lacks n_embd"),
     "a strange size": ("gpt2", config(n_head="four"), "'four' for n_head"),
     "heads that do not fit": ("gpt2", config(n_head=5), "must be a multiple of n_heads"),
@@ -269,7 +269,7 @@ def test_what_does_not_fit_is_told_before_a_number_is_read(good, monkeypatch):
     monkeypatch.setattr("headlight.model.pretrained.contents.available", lambda: 10**4)
     monkeypatch.setattr(Safetensors, "opened", None)
     with pytest.raises(
-        CannotLoad, match=r"takes 0\.0 GB of memory as float32, and 0\.0 GB are free"
+        CannotLoad, match=r"needs 0\.0 GB of memory as float32, but only 0\.0 GB are free"
     ):
         load(good["gpt2"])
 

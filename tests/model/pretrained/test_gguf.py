@@ -165,7 +165,7 @@ def cut(share):
 BROKEN = {  # what → change of the bytes, what the sentence says
     "foreign": (at(0, "I", 0), "not a GGUF file"),
     "empty": (cut(0), "cannot be read"),
-    "of a new version": (at(4, "I", 9), "of version 9"),
+    "of a new version": (at(4, "I", 9), "GGUF version 9"),
     "cut off in its header": (cut(0.05), "truncated or altered"),
     "cut off in its numbers": (cut(0.9), "truncated or altered: .* would end at byte"),
     "huge: tensors": (at(8, "Q", HUGE), "announces"),
@@ -181,7 +181,7 @@ BROKEN = {  # what → change of the bytes, what the sentence says
     "huge: heads": (behind("llama.attention.head_count", 4, "I", HUGE), "a multiple|for n_heads"),
     "of no known type": (behind("token_embd.weight", 20, "I", 999), "type number 999"),
     "of a type of the graph": (behind("token_embd.weight", 20, "I", 24), "type I8"),
-    "a value of no known type": (behind("llama.block_count", 0, "I", 77), "of the type 77"),
+    "a value of no known type": (behind("llama.block_count", 0, "I", 77), "77 is not a type of value"),
     "NaN": (lambda content: content.__setitem__(slice(-4, None), b"\xff" * 4), "NaN or infinite"),
 }  # fmt: skip
 STRANGE = {  # what → metadata, what the sentence says
@@ -198,7 +198,7 @@ STRANGE = {  # what → metadata, what the sentence says
     ),
     "types": ({"tokenizer__ggml__token_type": [1, 2]}, "its tokens or their types are missing"),
     "tokens": ({"tokenizer__ggml__tokens": ["a", "b"], "tokenizer__ggml__token_type": [1, 1],
-                "tokenizer__ggml__scores": [0.0, 0.0]}, "another model's|broken tokenizer"),
+                "tokenizer__ggml__scores": [0.0, 0.0]}, "another model|broken tokenizer"),
     "a part": ({"split__count": 3}, "one part of a split model"),
 }  # fmt: skip
 

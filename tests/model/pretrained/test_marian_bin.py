@@ -109,7 +109,7 @@ BROKEN = {  # what → change of the bytes, what the sentence says
     "huge: a name": (at(16, "Q", HUGE), "announces"),
     "huge: axes": (at(32, "Q", HUGE), "1,000,000,000 axes"),
     "huge: a tensor": (at(40, "Q", HUGE), "announces"),
-    "packed for a processor": (at(24, "Q", 0x1801), "in the type 0x1801"),
+    "packed for a processor": (at(24, "Q", 0x1801), "as type 0x1801"),
     "a name that is no text": (
         lambda content: content.__setitem__(content.index(b"Wemb"), 255), "no text ends",
     ),

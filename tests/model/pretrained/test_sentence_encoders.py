@@ -226,10 +226,10 @@ BROKEN = {
     "another width": (of_dense(out_features=11), r"2_Dense/linear.weight has shape \(10, 24\)"),
     "no width": (of_dense(out_features=None), "2_Dense/config.json lacks out_features"),
     "no bias": (without_bias, "lacks the weight 2_Dense/linear.bias"),
-    "a weight too many": (one_more, "no part here reads: 2_Dense/linear2.weight"),
+    "a weight too many": (one_more, "Headlight does not know: 2_Dense/linear2.weight"),
     "a pickle": (
         lambda f: (f / "2_Dense/model.safetensors").rename(f / "2_Dense/pytorch_model.bin"),
-        "pytorch_model.bin; only safetensors are read",
+        "only safetensors are read",
     ),
 }  # fmt: skip
 
@@ -262,12 +262,12 @@ def test_heads_that_are_refused(bare, name, said, tmp_path):
     config = transformers.BertConfig.from_pretrained(bare)
     getattr(transformers, name)(config).save_pretrained(tmp_path / "bert")
     if said:
-        refused(tmp_path / "bert", f"holds a {name}, whose head no part here can do")
+        refused(tmp_path / "bert", f"contains a {name}. Headlight does not support its output head")
         return
     values = json.loads((tmp_path / "bert" / "config.json").read_text())
     del values["architectures"]
     (tmp_path / "bert" / "config.json").write_text(json.dumps(values))
-    head = r"no part here reads: (classifier|qa_outputs)\.|lacks the weight cls\.predictions"
+    head = r"Headlight does not know: (classifier|qa_outputs)\.|lacks the weight cls\.predictions"
     refused(tmp_path / "bert", head)
 
 
@@ -275,10 +275,10 @@ def test_a_decoder_that_classifies_is_refused(tmp_path):
     write(tmp_path, "qwen2", tie_word_embeddings=True)
     config = transformers.AutoConfig.from_pretrained(tmp_path)
     transformers.Qwen2ForSequenceClassification(config).save_pretrained(tmp_path)
-    refused(tmp_path, "holds a Qwen2ForSequenceClassification")
+    refused(tmp_path, "contains a Qwen2ForSequenceClassification")
     values = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(values | {"architectures": None}))
-    refused(tmp_path, r"no part here reads: score\.weight")
+    refused(tmp_path, r"Headlight does not know: score\.weight")
 
 
 def test_a_head_that_is_named_and_missing_is_refused(bare, tmp_path):

@@ -221,7 +221,7 @@ def test_a_size_that_does_not_fit_is_named():
 
 
 def test_a_system_without_foreign_names_is_refused():
-    with pytest.raises(ValueError, match="no names are known of 'paper'"):
+    with pytest.raises(ValueError, match="no tensor names are known for 'paper'"):
         load_foreign("paper", {})
 
 
@@ -322,7 +322,7 @@ def test_heads_that_share_the_width_are_not_taken_for_one():
     [
         ([("generator.proj.weight", torch.zeros(TGT, D))], "this is a list"),
         (None, "this is a NoneType"),
-        ({0: torch.zeros(2)}, "0 is no name"),
+        ({0: torch.zeros(2)}, "0 is not a name"),
         ({"generator.proj.weight": np.zeros((TGT, D))}, "generator.proj.weight should be a tensor"),
         ({"model": {}, "step": 3}, "model should be a tensor, not a dict"),
         ({"generator.proj.weight": torch.zeros(2, device="meta")}, "with data"),

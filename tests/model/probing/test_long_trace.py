@@ -129,10 +129,10 @@ def test_a_text_of_which_not_one_layer_fits_is_refused(monkeypatch):
     needed = 3 * 4 * 2 * 30**2
     monkeypatch.setattr("headlight.model.probing.trace.available", lambda: 2 * needed)
     long_trace.long_trace(model, run)
-    with pytest.raises(TooLarge, match=r"of all heads among 30 tokens .* about 17 tokens fit\.$"):
+    with pytest.raises(TooLarge, match=r"of all heads for 30 tokens .* about 17 tokens fit\.$"):
         trace(model, run)
     monkeypatch.setattr("headlight.model.probing.trace.available", lambda: 2 * needed - 2)
-    with pytest.raises(TooLarge, match=r"of one layer among 30 tokens .* about 29 tokens fit\.$"):
+    with pytest.raises(TooLarge, match=r"of one layer for 30 tokens .* about 29 tokens fit\.$"):
         long_trace.long_trace(model, run)
 
 

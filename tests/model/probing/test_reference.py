@@ -195,5 +195,5 @@ def test_changes_that_pytorch_can_be_given_agree(preset, line):
 def test_what_pytorch_cannot_be_given_is_said(line):
     model = random_model("paper")
     run = Run((encoding(torch.tensor([5, 6])), encoding(torch.tensor([7]))), changes=parse(line))
-    with pytest.raises(CannotChange, match=r"cannot be given to torch\.nn\.Transformer"):
+    with pytest.raises(CannotChange, match=r"cannot be applied to torch\.nn\.Transformer"):
         Reference(model).trace(model, run)

@@ -193,9 +193,7 @@ def test_a_text_whose_weights_do_not_fit_is_told_before_a_tensor_is_made(monkeyp
     common.traced(model, text, text)
     monkeypatch.setattr("headlight.model.probing.trace.available", lambda: 2 * needed - 2)
     monkeypatch.setattr("headlight.model.probing.trace.ids_of", None)
-    with pytest.raises(
-        TooLarge, match=r"heads among 1,200 tokens take 0\.0 GB .* 1,199 tokens fit"
-    ):
+    with pytest.raises(TooLarge, match=r"heads for 1,200 tokens take 0\.0 GB .* 1,199 tokens fit"):
         common.traced(model, text, text)
 
 

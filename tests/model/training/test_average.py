@@ -41,7 +41,7 @@ def test_the_mean_by_shares(two, tmp_path, capsys):
     for name in found:
         expected = torch.lerp(earlier[name], later[name], 0.75)
         assert_close(found[name], expected.half().float(), rtol=0, atol=0, msg=name)
-    said = "25% those after step 1,000, 75% epoch 2000"
+    said = "25% after step 1,000, 75% epoch 2000"
     assert said in capsys.readouterr().out
     assert f"Weights: {said} of the last run." in (out / "README.md").read_text()
 
@@ -59,7 +59,7 @@ def test_the_mean_of_a_mean_says_what_is_in_it(two, tmp_path, capsys):
     mean = tmp_path / "mean"
     main([*map(str, two), "--out", str(mean)])
     main([str(two[0]), str(mean), "--out", str(tmp_path / "again")])
-    said = "50% those after step 1,000, 50% (50% those after step 1,000, 50% epoch 2000)"
+    said = "50% after step 1,000, 50% (50% after step 1,000, 50% epoch 2000)"
     assert said in capsys.readouterr().out
 
 

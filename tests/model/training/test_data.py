@@ -139,7 +139,7 @@ def test_unusable_files(tmp_path):
 def test_multi30k_needs_as_many_targets(tmp_path):
     for side, lines in (("en", "a\nb\n"), ("de", "a\n")):
         (tmp_path / f"val.{side}.gz").write_bytes(gzip.compress(lines.encode()))
-    with pytest.raises(DataError, match=r"2 lines of en but 1 of de"):
+    with pytest.raises(DataError, match=r"2 en lines but 1 de lines"):
         read_multi30k(tmp_path, "val")
 
 

@@ -335,7 +335,7 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
 def test_a_number_that_no_training_has_is_refused(tmp_path, capsys, option):
     with pytest.raises(SystemExit):
         train.main(["copy", "--out", str(tmp_path / "out"), *option.split()])
-    assert f"{option.split()[0]} is a number from" in capsys.readouterr().err
+    assert f"{option.split()[0]} must be a number from" in capsys.readouterr().err
 
 
 def test_a_loss_that_is_no_number_is_said(tmp_path):
