@@ -197,7 +197,7 @@ class SoftmaxType(QuestionType):
         "zero after the softmax": "The masked share is missing: your row adds up to less than "
         "100%.",
         "shared equally": "The rest grows in proportion, not evenly.",
-        "temperature upside down": "It is the other way round: above 1, the shares move closer together.",
+        "temperature upside down": "The other way round: above 1, the shares move closer together.",
         "not scaled": "Now scale: both must add up to 100%.",
         "no effect": "Temperature keeps the order, not the shares.",
         "ratio of scores": "Weights depend on the difference of scores, not on their ratio.",

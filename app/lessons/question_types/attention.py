@@ -72,7 +72,7 @@ class RowType(QuestionType):
         "row for column": "You read down a column. A row shows what *{row}* attends to.",
         "column for row": "You read along a row. A column shows what attends to *{column}*.",
         "next row": "That is what the next row attends to. Stay in the row of *{row}*.",
-        "next column": "That row attends most to the next column. Stay in the column of *{column}*.",
+        "next column": "That row attends most to the next column. Stay in column *{column}*.",
         "same place": "You followed the position. Think of the meaning instead.",
         "read for predicted": "*{row}* is what this row has read. It predicts the token after it.",
         "one back": "You went back. A row predicts the next token.",
@@ -218,7 +218,7 @@ class SharesType(QuestionType):
         "shared equally": "The hidden share is not handed out evenly, but in proportion.",
         "row above": "You painted the row above. Stay in the row of *{row}*.",
         "row below": "You painted the row below. Stay in the row of *{row}*.",
-        "attention is meaning": "The word with the same meaning gets less here: this row spreads its weight.",
+        "attention is meaning": "The word with this meaning gets less: the row spreads its weight.",
     }
     TOLERANCE = 0.02
 

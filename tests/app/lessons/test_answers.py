@@ -110,7 +110,10 @@ BAD = {  # what is done to the file → a word of the sentence
     "other weights": (lambda t: resealed(t, weights={"induction": "0"}), "other weights"),
     "no weights": (lambda t: resealed(t, weights={}), "other weights"),
     "no answer": (lambda t: changed_answer(t, answer="x" * 100), "no answer|not a number"),
-    "an answer twice": (lambda t: resealed(t, answers=json.loads(t)["answers"][:1] * 2), "two first"),
+    "an answer twice": (
+        lambda t: resealed(t, answers=json.loads(t)["answers"][:1] * 2),
+        "two first",
+    ),
 }
 
 

@@ -181,7 +181,7 @@ BROKEN = {  # what → change of the bytes, what the sentence says
     "huge: heads": (behind("llama.attention.head_count", 4, "I", HUGE), "a multiple|for n_heads"),
     "of no known type": (behind("token_embd.weight", 20, "I", 999), "type number 999"),
     "of a type of the graph": (behind("token_embd.weight", 20, "I", 24), "type I8"),
-    "a value of no known type": (behind("llama.block_count", 0, "I", 77), "77 is not a type of value"),
+    "a value of no known type": (behind("llama.block_count", 0, "I", 77), "77 is not a type"),
     "NaN": (lambda content: content.__setitem__(slice(-4, None), b"\xff" * 4), "NaN or infinite"),
 }  # fmt: skip
 STRANGE = {  # what → metadata, what the sentence says
