@@ -631,7 +631,7 @@ def test_generate(opened):
     generation.get_by_title("Continue with").first.click()
     tab.answered()
     assert generation.locator(".written span").all_inner_texts()[1] != "Mann"
-    assert "Your own beginning ×" in tab.text("state") and "beginning=" in tab.page.url
+    assert "Your start of the output ×" in tab.text("state") and "beginning=" in tab.page.url
     generation.locator(".strip").nth(4).click()
     assert "layer=2&head=1" in tab.page.url
     expect(generation.locator(".strip.chosen")).to_have_attribute("title", "layer 2 head 1")
@@ -659,8 +659,8 @@ def test_a_link_brings_everything_back(opened):
     [
         ("changes=cross.9.1=off", "has no layer 9"),
         ("changes=sideways=off", "does not apply to “sideways”"),
-        ("changes=cross=explode", "cannot do “explode”"),
-        ("changes=cross=mean", "cannot do “mean”"),
+        ("changes=cross=explode", "does not support “explode”"),
+        ("changes=cross=mean", "does not support “mean”"),
         (f"source={'a' * 9000}", "this model reads at most 1023"),
         ("changes=decoder.1.1=weight:1>2:0.5", "masked"),
     ],
