@@ -5,10 +5,15 @@
     headlight prune en-de --orders "trained gates" --retrain 200 --out curve.csv
     headlight prune en-de --kind encoder --out curve.csv --page curve.md
 
-There are five orders. "loss": next goes the head without which the exact loss is lowest, measured
-anew each time. "first order": the same, estimated from gradients. "trained gates": by gates that
-are trained at a rising price (L0). "entropy": the head that spreads its attention most goes first.
-"random": at random. Validation data decide the orders; the curve comes from the task's test set.
+There are five orders:
+
+    loss           first the head without which the exact loss is lowest, measured anew each time
+    first order    the same, estimated from gradients
+    trained gates  by gates that are trained at a rising price (L0)
+    entropy        first the head that spreads its attention most
+    random         at random
+
+Validation data decide the orders; the curve comes from the task's test set.
 With --retrain STEPS, the curve is measured again after a short training of the remaining heads.
 --page PAGE.md draws the curve and adds tables: each layer with one head left, and the survey's
 value of each head. With --keep N and --to FOLDER, the model with N heads left becomes a checkpoint

