@@ -217,6 +217,7 @@ html {{ font-size: 20px !important; }}
   font-size: 20px;
 }}
 .stHorizontalBlock.st-key-state {{ height: {PRESENT_STATE}px; }}
+.st-key-state > .st-key-step {{ min-width: 160px; }}
 .st-key-finding p {{ font-size: 28px; }}
 .st-key-finding:not(:empty) {{ min-height: 76px; }}
 [data-bar] :is(.st-key-bar, .st-key-page) {{ display: flex; }}

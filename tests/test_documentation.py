@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from PIL import Image, ImageSequence
 
 import headlight
 from headlight.app.state.pages import PAGES
@@ -151,6 +152,28 @@ def test_every_page_of_the_app_is_described_and_pictured():
         pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", file.read_text("utf-8"))
         assert pictures, page.title
         assert all((file.parent / picture).is_file() for picture in pictures), page.title
+
+
+def test_every_picture_is_shown_somewhere():
+    sources = [*MARKDOWN, ROOT / "mkdocs.yml"]
+    shown = {
+        Path(name).name
+        for source in sources
+        for name in re.findall(r"[\w/.-]*pictures/[\w.-]+", source.read_text("utf-8"))
+    }
+    assert shown == {picture.name for picture in (DOCS / "pictures").iterdir()}
+
+
+def test_the_film_is_short_and_small():
+    file = DOCS / "pictures" / "film.webp"
+    with Image.open(file) as film:
+        lengths = []
+        for frame in ImageSequence.Iterator(film):
+            frame.load()  # only then is its length known
+            lengths.append(frame.info["duration"])
+        assert film.width >= 900
+    assert 10_000 <= sum(lengths) <= 15_000  # milliseconds
+    assert file.stat().st_size <= 3_000_000
 
 
 @pytest.mark.parametrize("page", MARKDOWN, ids=name_of)

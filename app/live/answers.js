@@ -94,7 +94,7 @@ export class Reader {
     const alone = this.sides.length === 1;
     const room = alone ? Math.min(CONTINUATION, max_length - src.length) : longest(model.config, src.length);
     if (beginning.some((id) => id >= vocab_size) || beginning.length > room)
-      throw new Error(`“${beginning.join("-")}” are no token ids of this model, or too many.`);
+      throw new Error(`“${beginning.join("-")}” is not a list of this model's token ids, or too long.`);
     const isOver = beginning.at(-1) === eos_id;
     const beams = [];
     const written = isOver ? beginning.slice(0, -1)

@@ -5,7 +5,7 @@ import { Grid } from "../components/head_grid/grid.js";
 import { element, painted } from "../components/shared/dom.js";
 import { percent } from "../components/shared/numbers.js";
 import { WordLines } from "../components/word_lines/lines.js";
-import { hidden, paintedCell, parse, toggled, weighed, written, writtenEntry } from "./changes.js";
+import { hidden, paintedCell, parse, toggled, VERBS, weighed, written } from "./changes.js";
 import { classMoved, moved, peeking, wholePercent } from "./findings.js";
 
 const MASKS = { // switch → its name, and what it does
@@ -319,11 +319,25 @@ function controls() {
   }), ...(chips.length ? [] : ["As trained"]));
 }
 
-/** A head that is off by its name; other changes as their line. */
+const IN_WORDS = { // verb → what a chip says, with the argument of the change
+  allow: (what) => `${what} allowed`,
+  forbid: (what) => `${what} masked`,
+  hide: (what) => `token ${what} hidden`,
+  mask: (what) => `mask ${what}`,
+  off: () => "off",
+  skip: () => "skipped",
+  temperature: (what) => `temperature ${what}`,
+  uniform: () => "uniform",
+  weight: (what) => `weight ${what}`,
+};
+
+/** A change in a few words. */
 function readable(change) {
   const { kind, layer, head: at, verb } = change;
-  if (verb !== "off" || at === null) return writtenEntry(change);
-  return `${kind[0].toUpperCase()}${kind.slice(1)} L${layer + 1} H${at + 1} off`;
+  const name = kind.replaceAll("_", " ");
+  const place = name[0].toUpperCase() + name.slice(1) +
+    (layer === null ? "" : ` L${layer + 1}`) + (at === null ? "" : ` H${at + 1}`);
+  return `${place} ${IN_WORDS[verb](VERBS[verb].write(change))}`;
 }
 
 // What the user does

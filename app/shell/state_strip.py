@@ -14,7 +14,7 @@ from headlight.app.shell.output import draw_output
 from headlight.app.state import catalog, session, widgets
 from headlight.app.state.options import DIFFERENCE, TO_OTHER
 from headlight.app.state.pages import HOME, Page
-from headlight.app.wording import change_texts
+from headlight.app.wording import change_texts, formats
 from headlight.model.probing.changes import CannotChange
 
 VISIBLE_BADGES = 3  # badges that are shown; further ones go into a popover
@@ -103,10 +103,10 @@ def _badges_of_changes() -> list[Callable]:
     return [
         partial(
             st.button,
-            f"{change} ×",
+            f"{change_texts.chip(change)} ×",
             on_click=edits.set_changes,
             args=([other for other in changes if other != change],),
-            help="Remove this change",
+            help=f"{formats.escaped(str(change))}: remove this change",
             key=f"change_{number}",
             type="primary",
             wrap=False,

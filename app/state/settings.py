@@ -210,7 +210,7 @@ SETTINGS = {
         ),
         _mask(
             "memory_padding",
-            "Cross-attention padding mask",
+            "Cross padding mask",
             "the cross-attention padding mask",
             "Cross-attention: no target token may attend to source padding. Pad the sentence "
             "to see the effect.",

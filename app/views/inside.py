@@ -27,7 +27,7 @@ def selected() -> tuple[ModelView, Run, Trace]:
     return view, run, passes.trace_of(view, run)
 
 
-BARE = {"label_visibility": "collapsed", "width": 150}
+BARE = {"label_visibility": "collapsed", "width": 165}
 
 
 @st.fragment

@@ -1,6 +1,7 @@
 """Texts about changes, sweeps and attribution."""
 
 from headlight.app.wording.formats import signed
+from headlight.model.probing.changes import Change, Scope
 
 NO_DIFFERENCE = (
     "Differences are drawn only on Attention. This page shows the current settings, with your "
@@ -78,3 +79,34 @@ def sweep_explained(score: float, has_other: bool) -> str:
         f"**Effect**: metric after the change minus metric before ({signed(score)}). Below 0, "
         f"the output needs what was changed. Click a row to select its head on every page.{more}"
     )
+
+
+IN_WORDS = {  # verb → what a chip says, with the argument of the change
+    "allow": "{} allowed",
+    "forbid": "{} masked",
+    "hide": "token {} hidden",
+    "mask": "mask {}",
+    "mean": "mean output",
+    "off": "off",
+    "patch": "patched",
+    "positions": "positions: {}",
+    "skip": "skipped",
+    "temperature": "temperature {}",
+    "uniform": "uniform",
+    "weight": "weight {}",
+}
+
+
+def chip(change: Change) -> str:
+    """A change in a few words: “Cross L1 H2 off”, “Encoder token 3 hidden”."""
+    what = change.what()
+    words = IN_WORDS[change.verb].format(what)
+    if change.verb == "patch" and what:
+        words += f" at {what}"
+    return f"{_place(change.scope)} {words}"
+
+
+def _place(scope: Scope) -> str:
+    kind = scope.kind.replace("_", " ").capitalize()
+    layer = "" if scope.layer is None else f" L{scope.layer + 1}"
+    return f"{kind}{layer}" + ("" if scope.head is None else f" H{scope.head + 1}")

@@ -329,7 +329,8 @@ class Skipped(OutputChange):
 
 @dataclass(frozen=True)
 class Patched(OutputChange):
-    """Activation patching: a part's output, at some positions or all, is taken from another run."""
+    """Activation patching: a part's output, at some positions or all, is taken from the
+    comparison."""
 
     positions: tuple[int, ...] = ()
     verb, order = "patch", 5

@@ -7,34 +7,37 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from PIL import Image
+from PIL import Image, ImageDraw
+from playwright.sync_api import Locator, sync_playwright
 from playwright.sync_api import Page as BrowserPage
-from playwright.sync_api import sync_playwright
 
 from headlight.app.live.build import main as build_page
 from headlight.app.state.pages import PAGES
 from tests.browser.conftest import Visit, launch
+from tests.browser.test_screen import tile
 from tests.conftest import ROOT, serve
 
 PICTURES = ROOT / "docs" / "pictures"
-SIZE, WIDE, PHONE = (1280, 720), (1920, 1080), (390, 844)
-COLOURS = 255  # of a picture, to keep it small
+SIZE, PHONE = (1280, 720), (390, 844)
 HIDDEN = "changes=encoder%3Dhide%3A3%3B+cross%3Dhide%3A3"  # the word "never"
-OFF = "changes=cross.4.3%3Doff"
 MORE = {  # name → address, size, scheme
     "change": (f"?{HIDDEN}", SIZE, "light"),
-    "difference": (f"?{OFF}&shows=Difference", SIZE, "light"),
+    "difference": (f"?{HIDDEN}&shows=Difference", SIZE, "light"),
     "masks-off": ("?causal=false&kind=decoder&layer=2&head=1", SIZE, "light"),
     "present": ("?projector=true", SIZE, "light"),
-    "dark": ("", WIDE, "dark"),
+    "dark": ("", SIZE, "dark"),
     "phone": ("", PHONE, "light"),
 }
-FRAME = (960, 540)  # of the film
+AT_REST = (2, 600)  # of the pointer: it points at nothing there
+POINTER = [(0, 0), (0, 17), (4, 13), (7, 20), (10, 19), (7, 12), (12, 12)]
+STEPS, STEP = 8, 40  # frames of a way of the pointer, and milliseconds of each
+WAITING = 1100  # milliseconds to read a frame, if nothing else is said
 
 
 def save(png: bytes, name: str) -> None:
     picture = Image.open(io.BytesIO(png)).convert("RGB")
-    small = picture.quantize(COLOURS, dither=Image.Dither.NONE)
+    # smallest, and true to small spots of colour, which the default merges
+    small = picture.quantize(method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
     small.save(PICTURES / f"{name}.png", optimize=True)
 
 
@@ -48,9 +51,9 @@ def visiting(browser, address: str, size=SIZE, scheme: str = "light") -> Iterato
     context.close()
 
 
-def rest(page: BrowserPage, x: int = 2, y: int = 600) -> None:
+def rest(page: BrowserPage) -> None:
     """Until tooltips are gone and what fades in is there."""
-    page.mouse.move(x, y)
+    page.mouse.move(*AT_REST)
     page.wait_for_timeout(1200)
 
 
@@ -58,6 +61,8 @@ def of_pages(browser, address: str) -> None:
     for page in PAGES.values():
         with visiting(browser, address) as visit:
             visit.open(page.path)
+            if page.key == "generate":  # a step that tells more than the first
+                visit.page.locator(".written span", has_text="jamais").click()
             rest(visit.page)
             save(visit.page.screenshot(), page.key or "attention")
     for name, (path, size, scheme) in MORE.items():
@@ -89,49 +94,80 @@ def of_the_live_page(browser) -> None:
             save(visit.page.screenshot(), "live-page")
 
 
+class Film:
+    """Frames of a page, with the pointer, which a screenshot leaves out."""
+
+    def __init__(self, visit: Visit):
+        self.visit, self.at = visit, AT_REST
+        self.frames, self.milliseconds = [], []
+
+    def show(self, milliseconds: int = WAITING) -> None:
+        """The page as it is now."""
+        self.shot = Image.open(io.BytesIO(self.visit.page.screenshot())).convert("RGB")
+        self._frame(milliseconds)
+
+    def _frame(self, milliseconds: int) -> None:
+        frame = self.shot.copy()
+        pointer = [(self.at[0] + x, self.at[1] + y) for x, y in POINTER]
+        ImageDraw.Draw(frame).polygon(pointer, "black", "white", 2)
+        self.frames.append(frame)
+        self.milliseconds.append(milliseconds)
+
+    def point(self, x: float, y: float) -> None:
+        (left, top), mouse = self.at, self.visit.page.mouse
+        for step in range(1, STEPS + 1):
+            share = step / STEPS
+            self.at = left + share * (x - left), top + share * (y - top)
+            self._frame(STEP)
+        mouse.move(x, y)
+
+    def point_at(self, one: Locator) -> None:
+        box = one.bounding_box()
+        self.point(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        self.visit.page.wait_for_timeout(300)
+
+    def click(self, milliseconds: int = WAITING) -> None:
+        """What is pointed at."""
+        self.visit.page.mouse.click(*self.at)
+        self.visit.settle()
+        self.visit.page.wait_for_timeout(1200)
+        self.show(milliseconds)
+
+    def save(self, file: Path) -> None:
+        first, *others = self.frames
+        first.save(
+            file,
+            save_all=True,
+            append_images=others,
+            duration=self.milliseconds,
+            loop=0,
+            quality=80,
+            method=6,
+            minimize_size=True,
+        )
+
+
 def film(browser, address: str) -> None:
-    """Point at a word, select a head, hide a word, present: some seconds each."""
-    frames, lengths = [], []
-
-    def shot(page: BrowserPage, milliseconds: int) -> None:
-        picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-        frames.append(picture.resize(FRAME, Image.Resampling.LANCZOS))
-        lengths.append(milliseconds)
-
+    """Point at words, select a head, hide a word, present."""
     with visiting(browser, address) as visit:
         page = visit.open("").page
+        film = Film(visit)
         rest(page)
-        shot(page, 2000)
-        for at in (4, 7, 8):
-            page.locator(".target span").nth(at).hover()
-            page.wait_for_timeout(300)
-            shot(page, 1100)
-        box = page.locator(".stage").bounding_box()
-        for x, y in ((0.85, 0.4), (0.35, 0.85), (0.62, 0.85)):
-            page.mouse.click(box["x"] + x * box["width"], box["y"] + y * box["height"])
-            visit.settle()
-            page.wait_for_timeout(500)
-            shot(page, 1100)
-        page.locator(".source span").nth(2).click()
-        page.wait_for_timeout(300)
-        shot(page, 1100)
-        page.keyboard.press("h")
-        visit.settle()
-        rest(page)
-        shot(page, 3000)
-        page.locator(".st-key-projector label").first.click()
-        visit.settle()
-        rest(page)
-        shot(page, 2500)
-    frames[0].save(
-        PICTURES / "film.webp",
-        save_all=True,
-        append_images=frames[1:],
-        duration=lengths,
-        loop=0,
-        quality=80,
-        method=6,
-    )
+        film.show(1500)
+        target, source = (page.locator(f".{side} span") for side in ("target", "source"))
+        for word in ("jamais", "rouge"):
+            film.point_at(target.filter(has_text=word))
+            film.show()
+        for head in (("decoder", 1, 1), ("cross", 2, 2)):
+            film.point(*tile(visit, *head))
+            film.click()
+        film.point_at(source.filter(has_text="never"))
+        film.click()
+        film.point_at(page.locator("button.act").first)
+        film.click(3200)
+        film.point_at(page.locator(".st-key-projector label").first)
+        film.click(2200)
+        film.save(PICTURES / "film.webp")
 
 
 def main() -> None:

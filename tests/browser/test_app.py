@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 MASKS = {  # switch → the attention it changes
     "Causal mask": "decoder",
     "Source padding mask": "encoder",
-    "Cross-attention padding mask": "cross",
+    "Cross padding mask": "cross",
 }
 BAD_TEXTS = {
     "markup": "<script>window.broken = 1</script> </script> <b>bold</b> $x$ **bold** `code`",
@@ -144,7 +144,7 @@ def test_a_menu_that_was_closed_brings_nothing_old_back(visit):
     visit.page.locator(".stage").press("ArrowUp")
     visit.settle().switch("Causal mask").expect_head("Encoder self-attention", 1, 1)
     badges = visit.page.locator("[class*='st-key-change_'] button >> visible=true")
-    expect(badges).to_have_text(["cross.1=off ×"])  # behind three chips the others are counted
+    expect(badges).to_have_text(["Cross L1 off ×"])  # behind three chips the others are counted
     expect(visit.page.get_by_text("+1 more")).to_be_visible()
     for page in ("Attention", "PyTorch"):
         visit.go(page).settle()

@@ -204,7 +204,7 @@ def test_pointing_at_a_cell_says_its_weight_and_marks_every_head(grid):
     row, column = 2, 1
     said = grid.point("encoder", 1, 2, row, column)
     weight = grid.weights["encoder"][0, 1, row, column]
-    assert "layer 1 head 2" in said and f"attends {percent(weight)} to" in said
+    assert "layer 1 head 2" in said and f"puts {percent(weight)} of its weight on" in said
     assert SOURCE[row] in said and SOURCE[column] in said
     encoder, decoder, cross = marked(grid)
     assert encoder > 1000 and cross > 1000  # the column is a source token, looked at from there
@@ -278,7 +278,7 @@ def test_keys_choose_a_head_and_read_a_cell(grid):
     assert grid.sent("focus") == [dict(kind="cross", layer=3, head=1, count=3)]
     said = grid.press("Home", "Shift+ArrowDown", "Shift+ArrowRight", "Shift+ArrowRight")
     weight = grid.weights["cross"][3, 1, 1, 2]
-    share = re.search(rf"attends (\d+) % to {re.escape(SOURCE[2])}", said)[1]
+    share = re.search(rf"puts (\d+)% of its weight on {re.escape(SOURCE[2])}", said)[1]
     assert abs(int(share) - 100 * weight) <= 0.7  # a cell is a byte, then rounded
     assert grid.sent("focus") == []
     expect(grid.page.locator(".live")).to_have_text(said)  # what a screen reader is told
@@ -383,7 +383,7 @@ def test_a_long_text_scrolls_above_its_tiles_and_each_cell_stands_for_several(gr
     assert height <= 0.16 and lines > 5
     pooled = weights["encoder"][0, 1, 8:12, 400:404].max()
     said = grid.point("encoder", 1, 2, 2, 100)
-    assert f"attends up to {percent(pooled)} to dog … dog" in said
+    assert f"puts up to {percent(pooled)} of its weight on dog … dog" in said
 
 
 def test_two_tokens_list_the_heads_between_them_and_a_click_selects_one(grid):
@@ -486,7 +486,7 @@ def test_a_weight_is_changed_by_key_and_by_dragging(grid):
     grid.page.mouse.down()
     grid.page.mouse.move(x, y - height / 4, steps=4)
     was = float(grid.weights["cross"][1, 2, 1, 2])
-    said = re.search(r"attends (\d+) % to runs", grid.said())[1]
+    said = re.search(r"puts (\d+)% of its weight on runs", grid.said())[1]
     assert int(said) == pytest.approx(100 * (was + 0.25), abs=2)
     grid.page.mouse.move(x, y - height / 2, steps=4)
     grid.page.mouse.up()
@@ -510,7 +510,7 @@ def test_cells_of_words_are_none_of_the_models(grid):
 def test_a_selected_cell_is_not_carried_to_heads_of_other_texts(grid):
     grid.page.mouse.click(*cell(grid, 1, 1))
     grid.page.mouse.move(5, 5)
-    expect(grid.page.locator(".message")).to_contain_text("attends")
+    expect(grid.page.locator(".message")).to_contain_text("of its weight on")
     grid.look(focus=dict(kind="encoder", layer=0, head=0))
     assert grid.picture("grid.pinned") is None
     grid.page.locator(".stage").focus()
@@ -560,7 +560,7 @@ def test_selections_reach_the_server_the_address_and_other_pages(here, uneven):
     visit.settle()
     assert all(part in page.url for part in ("kind=decoder", "layer=3", "head=2"))
     page.keyboard.press("o")
-    badge = page.get_by_role("button", name="decoder.3.2=off ×")
+    badge = page.get_by_role("button", name="Decoder L3 H2 off ×")
     expect(badge).to_be_visible()
     visit.settle()
     assert here.picture("grid.look.off.decoder") == [2 * 4 + 1]

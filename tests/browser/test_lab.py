@@ -12,11 +12,11 @@ SECTIONS = ["Wavelengths", "Distance", "Rotation", "Other encodings", "Swap two 
 
 def test_a_link_opens_a_section_with_its_settings(visit):
     visit.open("positions?lab=Rotation&pair=5&k=7")
-    expect(visit.page.get_by_text("Going k = 7 further")).to_be_visible()
+    expect(visit.page.get_by_text("Moving k = 7 positions")).to_be_visible()
     expect(visit.page.locator(".katex-display")).to_be_visible()
     expect(visit.page.get_by_role("slider", name="Pair of dimensions")).to_have_value("5")
     visit.open("positions?lab=Rotation&pair=63&k=7&model=copy")  # which has 24 pairs
-    expect(visit.page.get_by_text("Going k = 7 further")).to_be_visible()
+    expect(visit.page.get_by_text("Moving k = 7 positions")).to_be_visible()
 
 
 def test_sections_are_walked_and_the_address_follows(visit):

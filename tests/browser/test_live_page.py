@@ -582,13 +582,15 @@ def test_masks_tokens_and_cells(opened):
     page.locator(".text .source span", has_text="b").first.click()
     page.keyboard.press("h")
     tab.answered()
-    assert "encoder=hide:2 ×" in tab.text("state") and "cross=hide:2 ×" in tab.text("state")
+    assert "Encoder token 2 hidden ×" in tab.text("state") and "Cross token 2 hidden ×" in tab.text(
+        "state"
+    )
     assert page.locator(".text .source span.hidden").count() == 1
     page.locator(".stage").focus()
     for key in ("Home", "m"):
         page.keyboard.press(key)
     tab.answered()
-    assert "=forbid:1>1 ×" in tab.text("state")
+    assert " 1>1 masked ×" in tab.text("state")
 
 
 def test_other_models(opened):
@@ -801,9 +803,9 @@ def test_share_gives_the_same_page(visit, tmp_path):
 
 
 def test_what_no_page_can_hold_is_refused(tmp_path, monkeypatch):
-    with pytest.raises(CannotHold, match=r"en-de take 5\.4 MB; a page holds at most 3 MB"):
+    with pytest.raises(CannotHold, match=r"en-de take 5\.4 MB\. A live page holds at most 3 MB"):
         page("en-de", 3)
-    with pytest.raises(SystemExit, match="a page holds at most 3 MB"):
+    with pytest.raises(SystemExit, match="A live page holds at most 3 MB"):
         main(["page", "en-de", "--out", str(tmp_path / "no.html"), "--most", "3"])
     with pytest.raises(SystemExit, match="There is no checkpoint nothing"):
         main(["page", "nothing", "--out", str(tmp_path / "no.html")])
@@ -813,7 +815,10 @@ def test_what_no_page_can_hold_is_refused(tmp_path, monkeypatch):
     folder.mkdir()
     config = json.loads((SHIPPED / "copy" / "config.json").read_text("utf-8"))
     for change, message in (
-        ({"preset": "annotated"}, "other is built as annotated; a page can only compute paper"),
+        (
+            {"preset": "annotated"},
+            "other is built as annotated\. A live page can only compute paper",
+        ),
         ({"card": {"pruned": {"encoder": [[0, 1]]}}}, "other has pruned heads"),
     ):
         (folder / "config.json").write_text(json.dumps(config | change), encoding="utf-8")

@@ -70,7 +70,9 @@ def test_a_file_of_its_own_answers_the_pointer(page, tmp_path, trace):
     canvas.hover(position={"x": x, "y": y})
     weight = round(100 * trace.attention["encoder"][2, 3, 1, 0])
     expect(said).to_have_text(
-        re.compile(rf"^Encoder self-attention, layer 3 head 4: dog attends {weight}% to the\.$")
+        re.compile(
+            rf"^Encoder self-attention, layer 3 head 4: dog puts {weight}% of its weight on the\.$"
+        )
     )
     canvas.click(position={"x": x, "y": y})
     page.mouse.move(2, 2)

@@ -173,7 +173,7 @@ def test_all_tiles_and_the_head_are_in_view_when_the_bar_has_grown(visit, addres
     before = visit.page.evaluate(FIRST_VIEW)
     visit.page.mouse.click(*tile(visit, "cross", 0, 1))
     visit.page.keyboard.press("o")
-    expect(visit.page.get_by_role("button", name="cross.1.2=off ×")).to_be_visible()
+    expect(visit.page.get_by_role("button", name="Cross L1 H2 off ×")).to_be_visible()
     visit.settle()
     seen = visit.page.evaluate(FIRST_VIEW)
     print(before, seen, sep="\n")
@@ -338,3 +338,14 @@ def test_an_act_says_what_it_did_until_something_else_is_pointed_at(visit):
     expect(message).to_contain_text("falls from")
     page.locator(".source span").nth(5).hover()
     expect(message).not_to_contain_text("falls from")
+
+
+@pytest.mark.parametrize("path", ["?projector=true", "inside"])
+def test_what_is_chosen_fits_its_box(visit, path):
+    small(visit).open(path)
+    cut = visit.page.evaluate(
+        """() => [...document.querySelectorAll(".react-aria-ComboBox input")]
+          .filter((box) => box.clientWidth && box.scrollWidth > box.clientWidth)
+          .map((box) => box.value)"""
+    )
+    assert not cut

@@ -119,8 +119,8 @@ def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path
     }""")
     page.mouse.move(*place)
     said = page.locator(".message")
-    expect(said).to_contain_text(f"{trace.tgt.tokens[1]} attends")
-    expect(said).to_contain_text(f"to {trace.src.tokens[0]}")
+    expect(said).to_contain_text(f"{trace.tgt.tokens[1]} puts")
+    expect(said).to_contain_text(f"on {trace.src.tokens[0]}")
     page.evaluate("""() => {
       const { paint } = window.focused;
       window.sheets = 0;
@@ -174,7 +174,7 @@ def test_a_broken_pack_is_refused_and_the_session_goes_on(visit, tmp_path):
     broken.write_bytes(file.read_bytes()[:5000])
     visit.page.locator("input[type=file]").set_input_files(broken)
     verdict = visit.page.locator(".st-key-verdict")
-    expect(verdict).to_contain_text("This pack was not opened. It is cut off")
+    expect(verdict).to_contain_text("The pack could not be opened. It is incomplete")
     visit.page.locator("input[type=file]").set_input_files(file)
     expect(verdict).to_contain_text("Numbers: identical")
 
@@ -218,7 +218,7 @@ def test_the_link_in_a_pack_leads_to_its_page_and_controls(visit, tmp_path):
     expect(visit.page.get_by_text("Without scaling:")).to_be_visible()
     visit.open("take-away?model=reverse")
     visit.page.locator("input[type=file]").set_input_files(tmp_path / "pack.zip")
-    back = visit.page.get_by_role("link", name="Back to the page Inside")
+    back = visit.page.get_by_role("link", name="Back to Inside")
     expect(back).to_be_visible()
     visit.settle()
     back.click()

@@ -1,12 +1,15 @@
 """What one changes by mouse and keys where one looks, and what is seen of it."""
 
 import re
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from headlight.app.wording import change_texts
 from headlight.model import Masks, load
+from headlight.model.probing.changes import parse
 
 pytestmark = pytest.mark.browser
 SENTENCE = "A dog runs on the beach."
@@ -61,7 +64,7 @@ class WhatIf:
 
     def expect_line(self, line: str) -> None:
         badges = self.page.locator("[class*='st-key-change_'] button:visible")
-        expect(badges).to_have_text([f"{part} ×" for part in line.split("; ") if part])
+        expect(badges).to_have_text([f"{change_texts.chip(change)} ×" for change in parse(line)])
 
 
 def test_what_is_done_to_tokens_cells_and_heads_changes_the_run(page):
@@ -93,8 +96,7 @@ def test_what_is_done_to_tokens_cells_and_heads_changes_the_run(page):
     page.page.mouse.move(x, y - height / 2, steps=4)
     page.page.mouse.up()
     page.visit.settle()
-    badge = page.page.locator("[class*='st-key-change_'] button:visible")
-    line, en_fr = badge.inner_text().removesuffix(" ×"), load("en-fr")
+    (line,), en_fr = parse_qs(urlsplit(page.page.url).query)["changes"], load("en-fr")
     was = en_fr.trace(SENTENCE).attention["cross"][1, 2, 1, 2]
     assert page.weight(1, 2) == pytest.approx(min(1, was + 0.5), abs=0.02)
     expected = en_fr.trace(SENTENCE, changes=line).attention["cross"][1, 2, 1]

@@ -561,8 +561,8 @@ export class Grid {
   /** Says what a weight would be. */
   preview(cell, more) {
     const weight = Math.min(1, Math.max(0, weightOf(this.byteAt(cell)) + more));
-    this.message.replaceChildren(this.label(cell.row), " attends ", percent(weight), " to ",
-      this.label(cell.column));
+    this.message.replaceChildren(this.label(cell.row), " puts ", percent(weight),
+      " of its weight on ", this.label(cell.column));
   }
 
   walkCells([down, right]) {

@@ -136,11 +136,11 @@ def test_with_and_without_a_short_training(tmp_path):
         (["copy", "--out", "x.txt"], "must end in"),
         (["copy", "--out", "x.csv", "--orders", "luck"], "there is no order 'luck'"),
         (["copy", "--out", "x.csv", "--kind", "crosswise"], "no attention type 'crosswise'"),
-        (["copy", "--keep", "13", "--to", "x"], "there are 12 heads"),
+        (["copy", "--keep", "13", "--to", "x"], "only 12 heads"),
         (["copy", "--out", "x.csv", "--retrain", "-1"], "--retrain must be at least 0"),
         (["copy", "--out", "x.csv", "--retrain-at", "4;8"], "--retrain-at takes numbers"),
         (["copy", "--out", "x.csv", "--page", "x.html"], "--page must end in .md"),
-        (["copy", "--out", "x.csv", "--with", "none.csv"], "none.csv is no curve"),
+        (["copy", "--out", "x.csv", "--with", "none.csv"], "none.csv is not a curve"),
         (["nothing", "--out", "x.csv"], "There is no checkpoint nothing"),
     ],
 )

@@ -1,0 +1,28 @@
+"""What the chips of changes say."""
+
+import pytest
+
+from headlight.app.wording.change_texts import IN_WORDS, chip
+from headlight.model.probing.changes import VERBS, parse
+
+
+def test_every_verb_has_words():
+    assert IN_WORDS.keys() == VERBS.keys()
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("cross.1.2=off", "Cross L1 H2 off"),
+        ("all=uniform", "All uniform"),
+        ("encoder=hide:3,4", "Encoder token 3,4 hidden"),
+        ("decoder.2=mask:window-2", "Decoder L2 mask window-2"),
+        ("encoder_feed_forward.2=skip", "Encoder feed forward L2 skipped"),
+        ("cross.3.4=patch", "Cross L3 H4 patched"),
+        ("cross.3.4=patch:2,3", "Cross L3 H4 patched at 2,3"),
+        ("source=positions:none", "Source positions: none"),
+        ("cross.4=temperature:0.5", "Cross L4 temperature 0.5"),
+    ],
+)
+def test_a_chip_says_what_is_changed(line, says):
+    assert chip(*parse(line)) == says
