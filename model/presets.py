@@ -396,8 +396,12 @@ def _reset_linear(model: nn.Module) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="headlight presets", description=__doc__)
-    parser.add_argument("name", nargs="?", choices=[*PRESETS, *FAMILIES])
+    parser = argparse.ArgumentParser(
+        prog="headlight presets",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", nargs="?", choices=[*PRESETS, *FAMILIES], metavar="NAME")
     name = parser.parse_args(arguments).name
     if not name:
         presets = PRESETS | FAMILIES

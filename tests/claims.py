@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from headlight.model import Beam, load
+from headlight.model import Beam, Sampling, load
 from headlight.model.checkpoint import SHIPPED
 from headlight.model.training import snapshots
 
@@ -18,18 +18,25 @@ def en_fr():
     return load("en-fr")
 
 
+@cache
 def french(sentence: str, **options) -> str:
     return en_fr().decode(en_fr().translate(sentence, **options))
 
 
+@cache
 def beam(sentence: str, width: int) -> str:
     return en_fr().decode(en_fr().generate(sentence, Beam(width)).run.texts[1])
+
+
+@cache
+def _trace(sentence: str):
+    return en_fr().trace(sentence)
 
 
 def _head(sentence: str, head: str, what: str) -> tuple[np.ndarray, list[str], list[str]]:
     """What a head, as in “cross.3.3”, has for a sentence: (query, key), with their tokens."""
     kind, layer, number = head.split(".")
-    trace = en_fr().trace(sentence)
+    trace = _trace(sentence)
     queries, keys = (text.tokens for text in trace.texts_of(kind))
     return getattr(trace, what)[kind][int(layer) - 1][int(number) - 1], [*queries], [*keys]
 
@@ -70,6 +77,7 @@ def _at(number: int):
     return early
 
 
+@cache
 def step(number: int) -> str:
     return _at(number).decode(_at(number).translate(S))
 
@@ -86,6 +94,28 @@ def first_words(sentence: str, word: str) -> tuple[str, str]:
     at = run.texts[1].tokens.index(word)
     found = en_fr().attribution(run, at, run.texts[1].ids[at])
     return tuple(found.words[found.values[how].argmax()] for how in ("attention", "removal"))
+
+
+def previous(sentence: str, head: str) -> float:
+    """The share of tokens, but the first, with the largest weight on the token before."""
+    weights, _, _ = _head(sentence, head, "attention")
+    return float(np.mean(weights.argmax(axis=1)[1:] == np.arange(len(weights) - 1)))
+
+
+def width(head: str) -> int:
+    """Of a head's queries."""
+    kind, layer, number = head.split(".")
+    return _trace(S).query[kind][int(layer) - 1][int(number) - 1].shape[-1]
+
+
+def most_needed(sentence: str) -> str:
+    """The head without which the translation loses most."""
+    effects = en_fr().sweep(en_fr().run(sentence), "heads")
+    return effects.change[effects.effect.idxmin()]
+
+
+def sampled(sentence: str, temperature: float, seed: int) -> str:
+    return en_fr().decode(en_fr().generate(sentence, Sampling(temperature, seed=seed)).run.texts[1])
 
 
 class between:

@@ -12,14 +12,35 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
+from inspect import isfunction
 from pathlib import Path
+from typing import get_args, get_type_hints
+
+import pandas
 
 import headlight
+from headlight.app.lessons.lesson import load_folder
+from headlight.app.lessons.question_types import TYPES
 from headlight.app.server.command import COMMANDS as OF_APP
+from headlight.model.card import parameter_count, wilson
+from headlight.model.checkpoint import SHIPPED, CannotLoad, load
 from headlight.model.commands import COMMANDS as OF_MODEL
-from headlight.model.probing.changes import VERBS, Change, parse
+from headlight.model.probing.changes import (
+    MOST_CELLS,
+    MOST_CHANGES,
+    PATTERNS,
+    SIZED,
+    VERBS,
+    CannotChange,
+    Change,
+    parse,
+)
+from headlight.model.probing.position_tables import KINDS
+from headlight.model.probing.sites import parts_of
+from headlight.model.probing.trace import TooLong
+from headlight.model.tokenizer import CannotRead
 from tests.contracts import package_folder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,7 +68,7 @@ def first_sentence(text: str) -> str:
 
 def changes() -> str:
     """The verbs of a change, out of their classes."""
-    rows = ["| change | what it does | may follow | acts |", "|---|---|---|---|"]
+    rows = ["| change | what it does | can be made to | acts |", "|---|---|---|---|"]
     by_verb: dict[str, Change] = {
         change.verb: change for line in EXAMPLES for change in parse(line)
     }
@@ -60,37 +81,167 @@ def changes() -> str:
     return "\n".join(rows)
 
 
-def help_of(module: str) -> str:
+def places() -> str:
+    """What changes can be made to, in models that differ in it."""
+    rows = [
+        "| a change of | places of `en-fr` | of `reviews` | of `induction` |",
+        "|---|---|---|---|",
+    ]
+    of_models = []
+    for name in ("en-fr", "reviews", "induction"):
+        model, of_model = load(name).model, {}
+        for part in parts_of(model.sites(), model.sides()):
+            of_model.setdefault(part.what, {})[f"`{part.kind}`"] = None
+        of_models.append(of_model)
+    for what in of_models[0]:
+        cells = (", ".join(of_model.get(what, {"–"})) for of_model in of_models)
+        rows.append(f"| {what} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def arguments() -> str:
+    """The names that may follow `mask` and `positions`, and how long a line may be."""
+    masks = (f"`{name}-{2 if name in SIZED else ''}`".replace("-`", "`") for name in PATTERNS)
+    positions = (f"`{'shifted-3' if kind == 'shifted' else kind}`" for kind in KINDS)
+    return (
+        f"- `mask` takes {', '.join(masks)}.\n"
+        f"- `positions` takes {', '.join(positions)}.\n"
+        f"- A line has at most {MOST_CHANGES} changes and {MOST_CELLS:,} cells."
+    )
+
+
+def help_of(module: str, *subcommand: str) -> str:
     """What `--help` prints, 80 columns wide."""
     before = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = "80"
     try:
         with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):
-            import_module(module).main(["--help"])
+            import_module(module).main([*subcommand, "--help"])
     finally:
         os.environ.pop("COLUMNS") if before is None else os.environ.update(COLUMNS=before)
     return printed.getvalue().rstrip()
 
 
+def helps(module: str) -> list[str]:
+    """What a command prints for `--help`, and each of its subcommands."""
+    whole = help_of(module)
+    found = re.search(r"\{([\w,-]+)\} \.\.\.", whole)
+    subcommands = found[1].split(",") if found else ()
+    return [whole, *(help_of(module, subcommand) for subcommand in subcommands)]
+
+
+ALL_COMMANDS = (
+    {"lessons": ("headlight.app.lessons.__main__", "check lessons, or mark answers")}
+    | OF_APP
+    | OF_MODEL
+)
+
+
 def commands() -> str:
     """Every command with what it prints for `--help`."""
-    parts = []
-    for name, (module, does) in (OF_APP | OF_MODEL).items():
+    parts = ["## headlight", f"```text\n{help_of('headlight.app.server.command')}\n```"]
+    for name, (module, does) in ALL_COMMANDS.items():
         begins = does[:1].upper() + does[1:]
-        parts += [f"## headlight {name}", f"{begins}.", f"```text\n{help_of(module)}\n```"]
+        parts += [f"## headlight {name}", f"{begins}."]
+        parts += [f"```text\n{text}\n```" for text in helps(module)]
     return "\n\n".join(parts)
+
+
+def lessons() -> str:
+    """The shipped lessons, in their order."""
+    rows = ["| lesson | section of the paper | minutes |", "|---|---|---|"]
+    for lesson in load_folder()[0]:
+        section = lesson.source.front.get("paper", "–")
+        rows.append(f"| {lesson.title} | {section} | {lesson.minutes} |")
+    return "\n".join(rows)
+
+
+def question_types() -> str:
+    """The types of question that lessons may use."""
+    rows = ["| `type` | about | `ask` |", "|---|---|---|"]
+    for name, question_type in TYPES.items():
+        asks = ", ".join(f"`{ask}`" for ask in question_type.asks if ask) or "–"
+        rows.append(f"| `{name}` | {first_sentence(type(question_type).__doc__)} | {asks} |")
+    return "\n".join(rows)
+
+
+def scores() -> str:
+    """What the cards have, with intervals: the first way of decoding of each test set."""
+    rows = ["| model | parameters | test set | score |", "|---|---|---|---|"]
+    for folder in sorted(SHIPPED.iterdir()):
+        checkpoint, found = load(folder.name), {}
+        for score in checkpoint.card["scores"]:
+            found.setdefault(score["set"], score)
+        size = f"{parameter_count(checkpoint.model):,}"
+        for test_set, score in found.items():
+            if "bleu_lc" in score:
+                figure = f"{score['bleu_lc']:.1f} ± {score['interval']:.1f} BLEU"
+            else:
+                [share] = (score[name] for name in ("accuracy", "exact") if name in score)
+                low, high = wilson(share / 100, score["examples"])
+                figure = f"{share:.1f}% ({100 * low:.1f} to {100 * high:.1f})"
+            rows.append(f"| `{folder.name}` | {size} | {test_set} | {figure} |")
+    return "\n".join(rows)
+
+
+def entries(objects: Iterable[object]) -> str:
+    """An entry for each, in the order of their names."""
+    named = sorted(objects, key=lambda each: each.__name__)
+    return "\n\n".join(f"::: {each.__module__}.{each.__name__}" for each in named)
+
+
+def public() -> list[object]:
+    return [getattr(headlight, name) for name in headlight.__all__]
 
 
 def reference() -> str:
     """An entry for every public name."""
-    modules = {name: getattr(headlight, name).__module__ for name in sorted(headlight.__all__)}
-    return "\n\n".join(f"::: {module}.{name}" for name, module in modules.items())
+    return entries(public())
+
+
+def results() -> set[type]:
+    """The classes that public names return or derive from, and those that these lead to."""
+    found, waiting = set(), public()
+    while waiting:
+        new = {each for each in types_of(waiting.pop()) if each not in found}
+        found |= new
+        waiting += new
+    return found - {*public()}
+
+
+def types_of(of: Callable) -> Iterator[type]:
+    """Ours: what a function returns; the bases of a class, and what its members return."""
+    names = vars(import_module(of.__module__)) | {"pandas": pandas}
+    functions = [of]
+    if isinstance(of, type):
+        yield from filter(is_ours, of.__bases__)
+        members = [member for name, member in vars(of).items() if not name.startswith("_")]
+        functions = [getattr(m, "fget", getattr(m, "func", m)) for m in members]
+    for function in filter(isfunction, functions):
+        returned = get_type_hints(function, names).get("return")
+        yield from filter(is_ours, (returned, *get_args(returned)))
+
+
+def is_ours(of: object) -> bool:
+    return isinstance(of, type) and of.__module__.startswith("headlight.")
+
+
+def errors() -> set[type]:
+    """What the entries name as raised."""
+    return {CannotChange, CannotLoad, CannotRead, TooLong}
 
 
 GENERATED: dict[str, Callable[[], str]] = {
+    "arguments": arguments,
     "changes": changes,
     "commands": commands,
+    "errors": lambda: entries(errors()),
+    "lessons": lessons,
+    "places": places,
+    "question-types": question_types,
     "reference": reference,
+    "results": lambda: entries(results()),
+    "scores": scores,
 }
 
 
@@ -107,7 +258,10 @@ def build(root: Path = ROOT) -> subprocess.CompletedProcess:
     """Builds the site of the documentation below `root`; a warning fails."""
     with package_folder() as sources:
         command = [Path(sys.executable).parent / "zensical", "build", "--clean", "--strict"]
-        environment = os.environ | {"HEADLIGHT_SOURCES": str(sources)}
+        environment = os.environ | {
+            "HEADLIGHT_SOURCES": str(sources),
+            "HEADLIGHT_DOCSTRINGS": str(ROOT / "tests" / "docstrings.py"),
+        }
         return subprocess.run(
             command, cwd=root, env=environment, capture_output=True, text=True, check=False
         )

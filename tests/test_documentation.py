@@ -2,6 +2,7 @@
 so. Its pages in a browser: tests/browser/test_documentation.py."""
 
 import contextlib
+import dataclasses
 import io
 import os
 import re
@@ -11,19 +12,32 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from PIL import Image, ImageSequence
 
 import headlight
 from headlight.app.state.pages import PAGES
-from headlight.model import Masks
+from headlight.app.state.settings import SETTINGS
+from headlight.model import Masks, load
+from headlight.model.analysis.alignment import WordWeights
+from headlight.model.analysis.attribution import Attribution
+from headlight.model.analysis.decomposition import Decomposition
+from headlight.model.checkpoint import Checkpoint
+from headlight.model.decoding.generate import Generation
+from headlight.model.probing.changes import check, parse
+from headlight.model.probing.sites import parts_of
+from headlight.model.probing.sweeps import Sweep
+from headlight.model.probing.trace import Pass
+from headlight.model.tokenizer import Encoding
 from tests import claims, documentation
 from tests.conftest import ROOT
+from tests.docstrings import listed
 from tests.documentation import DOCS
 
 MARKDOWN = [ROOT / "README.md", *documentation.pages()]
+SHAPES = DOCS / "reference" / "shapes.md"
 MOST_WORDS = {"README.md": 600}
 MOST_MEDIAN, LONGEST = 15, 28  # words of a sentence
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -146,12 +160,91 @@ def test_every_public_name_has_an_entry(site):
         assert any(anchor.endswith(f".{name}") for anchor in anchors), name
 
 
+def test_every_class_that_one_gets_has_an_entry(site):
+    anchors = parsed(site / "reference" / "index.html").anchors
+    gets = {Checkpoint, Encoding, Generation, Pass, WordWeights, Sweep, Attribution, Decomposition}
+    assert gets <= documentation.results()
+    for of in documentation.results() | documentation.errors():
+        assert f"{of.__module__}.{of.__name__}" in anchors
+    assert f"{Checkpoint.__module__}.Checkpoint.translate" in anchors
+
+
+def test_fields_in_columns_become_a_list():
+    assert listed("One.\n\na, b   two\n       three\nlong   x\n\nText here.") == (
+        "One.\n\n\n- `a`, `b`: two\n    three\n- `long`: x\n\nText here."
+    )
+
+
+def test_arrays_have_the_shapes_that_are_listed():
+    model = load("en-fr")
+    trace, run = model.trace("A dog runs."), model.run("A dog runs.")
+    known = {
+        "trace": trace,
+        "layer": 0,
+        "written": model.generate("A dog runs."),
+        "pairs": model.align("A dog runs."),
+        "swept": model.swept(run),
+        "parts": model.decomposition(run, 0, 5),
+        "found": model.attribution(run, 0, 5),
+    }
+    sizes = {
+        "layers": model.model.config.n_encoder_layers,
+        "layers + 1": model.model.config.n_encoder_layers + 1,
+        "heads": model.model.config.n_heads,
+        "d_model": model.model.config.d_model,
+        "d_head": model.model.config.d_model // model.model.config.n_heads,
+        "vocab_size": len(trace.logits[0]),
+        "row": len(trace.tgt.ids),
+        "step": len(known["written"].path),
+        "target word": len(known["pairs"].target),
+        "source word": len(known["pairs"].source),
+        "change": len(known["swept"].changes),
+        "term": len(known["parts"].terms),
+    }
+    rows = re.findall(r"^\| `(\w+\.[^`]+)`[^|]*\| \(([^)]*)\)", SHAPES.read_text("utf-8"), re.M)
+    fields = {field.name for field in dataclasses.fields(trace)}
+    arrays = {name for name in fields if "ndarray" in str(type(trace).__annotations__.get(name))}
+    assert arrays <= {re.split(r"\W", row[0])[1] for row in rows}
+    for code, shape in rows:
+        for kind, side in zip(trace.kinds, ("src", "tgt", "tgt"), strict=True):
+            query, key = trace.texts_of(kind)
+            own = {"query": len(query.ids), "key": len(key.ids)}
+            own |= sizes | {"position": len(trace.texts[side].ids)}
+            expected = tuple(own[name] for name in re.split(r", ?", shape) if name)
+            assert eval(code, known | {"kind": kind, "side": side}).shape == expected, code
+
+
+def test_links_into_the_app_say_what_the_app_reads():
+    links = [
+        link
+        for page in MARKDOWN
+        for link in re.findall(r"http://localhost:8501/\?[^>)\s]+", page.read_text("utf-8"))
+    ]
+    assert links
+    for link in links:
+        for key, texts in parse_qs(urlsplit(link).query).items():
+            assert SETTINGS[key].could_be(SETTINGS[key].parse(texts)), (link, key)
+            if key == "changes":
+                assert parse(texts[0])
+
+
 def test_every_page_of_the_app_is_described_and_pictured():
     for page in PAGES.values():
         file = DOCS / "pages" / f"{page.key or 'attention'}.md"
         pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", file.read_text("utf-8"))
         assert pictures, page.title
         assert all((file.parent / picture).is_file() for picture in pictures), page.title
+
+
+def test_every_change_that_is_written_can_be_made():
+    text = (DOCS / "what-if.md").read_text("utf-8")
+    model = load("en-fr").model
+    written = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", FENCE.sub("", text))
+    written += [code.strip() for _, language, code in FENCE.findall(text) if language == "text"]
+    lines = [line for line in written if re.match(r"[a-z_.\d]+=[a-z]", line)]
+    assert len(lines) >= len(documentation.EXAMPLES)
+    for line in lines:
+        check(parse(line), parts_of(model.sites(), model.sides()))
 
 
 def test_every_picture_is_shown_somewhere():
@@ -197,6 +290,27 @@ def test_code_runs(page, tmp_path, monkeypatch):
         elif language in ("sh", "powershell"):
             for line in code.replace("\\\n", " ").splitlines():
                 run(line.strip())
+
+
+@pytest.mark.parametrize("page", MARKDOWN, ids=name_of)
+def test_commands_that_are_not_run_exist_with_their_options(page):
+    helps = {"": documentation.help_of("headlight.app.server.command")}
+    for line in re.findall(r"(?:^ *|-m )(headlight [^#\n]*)", codes(page), re.MULTILINE):
+        words = shlex.split(line)[1:]
+        name = "" if not words or words[0].startswith("-") else words[0]
+        assert not name or name in documentation.ALL_COMMANDS, line
+        if name not in helps:
+            helps[name] = "\n".join(documentation.helps(documentation.ALL_COMMANDS[name][0]))
+        for option in filter(re.compile("-").match, words):
+            assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", helps[name]), line
+
+
+def codes(page: Path) -> str:
+    """The lines of a page that are commands, in blocks and in sentences."""
+    text = COMMENT.sub("", page.read_text("utf-8"))
+    shown = [code for _, language, code in FENCE.findall(text) if language in ("sh", "powershell")]
+    within = re.findall(r"(?<!`)`(headlight [^`\n]+)`(?!`)", FENCE.sub("", text))
+    return "\n".join([*shown, *within]).replace("\\\n", " ")
 
 
 def blocks(text: str) -> list[tuple[str, str, str, str]]:

@@ -58,7 +58,7 @@ class WordWeights:
 class HeadAlignment:
     """How well the heads of cross-attention align.
 
-    agreement  [shift][layer][head]: the share of target words whose most attended source word is
+    agreement  (shift, layer, head): the share of target words whose most attended source word is
                right
     heads      the set whose mean agrees best, each head at its better shift, the best one first
     together   the agreement of that set

@@ -167,7 +167,7 @@ class Patterned(MaskChange):
 
 @dataclass(frozen=True)
 class Hidden(MaskChange):
-    """Tokens that may not be attended to."""
+    """No query may attend to these tokens."""
 
     tokens: tuple[int, ...]
     verb = "hide"
@@ -224,21 +224,21 @@ class _Painted(MaskChange):
 
 @dataclass(frozen=True)
 class Forbidden(_Painted):
-    """Cells, (query, key), that may not be attended to."""
+    """A query may not attend to a key: cells, (query, key)."""
 
     verb, value = "forbid", False
 
 
 @dataclass(frozen=True)
 class Allowed(_Painted):
-    """Cells, (query, key), that may be attended to."""
+    """A query may attend to a key that the model masks: cells, (query, key)."""
 
     verb, value = "allow", True
 
 
 @dataclass(frozen=True)
 class Temperature(Change):
-    """Scores are divided by it: above 1 the softmax is flatter, below 1 sharper."""
+    """Scores are divided by this number: above 1 the weights are flatter, below 1 sharper."""
 
     value: float
     verb, order = "temperature", 2
@@ -259,7 +259,7 @@ class Temperature(Change):
 
 @dataclass(frozen=True)
 class WeightSet(WeightChange):
-    """One weight is set, the others of its row are scaled so that the row sums to 1."""
+    """One weight is set; the rest of its row is scaled so that the row still sums to 1."""
 
     row: int
     column: int
@@ -294,7 +294,7 @@ class WeightSet(WeightChange):
 
 @dataclass(frozen=True)
 class Uniform(WeightChange):
-    """The head attends to everything that it may attend to alike."""
+    """The head attends equally to every token that it may attend to."""
 
     verb, order = "uniform", 4
 
@@ -312,8 +312,8 @@ class HeadOff(OutputChange):
 
 @dataclass(frozen=True)
 class HeadMean(OutputChange):
-    """Mean ablation: the head's output is its mean over a reference set stored with the checkpoint,
-    so only what is specific to this text is lost."""
+    """The head's output is its mean over many texts, so only what is specific to this text is
+    lost: mean ablation. The checkpoint stores the mean."""
 
     verb, order = "mean", 4
 
@@ -329,8 +329,7 @@ class Skipped(OutputChange):
 
 @dataclass(frozen=True)
 class Patched(OutputChange):
-    """Activation patching: a part's output, at some positions or all, is taken from the
-    comparison."""
+    """A part's output, at some tokens or all, is taken from the comparison: activation patching."""
 
     positions: tuple[int, ...] = ()
     verb, order = "patch", 5
@@ -346,8 +345,8 @@ class Patched(OutputChange):
 
 @dataclass(frozen=True)
 class Positioned(Change):
-    """A text's positions are of another kind, see position_tables.py; `shift` leaves out the first
-    rows of the table."""
+    """The text gets positions of another kind. See position_tables.py; `shift` leaves out the
+    first rows of the table."""
 
     kind: str
     shift: int = 0

@@ -300,7 +300,9 @@ def batches(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="headlight data", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="headlight data", description="Downloads a data set and checks it."
+    )
     commands = parser.add_subparsers(required=True)
     get = commands.add_parser("fetch", help="download a data set and check it")
     get.add_argument("name", choices=DATA_SETS)

@@ -23,25 +23,35 @@ Example = tuple[str, str]
 SPLITS = ("train", "val")
 
 
+def setting(default: int | float, text: str):
+    """A field of Recipe, with its help for the command line."""
+    return field(default=default, metadata={"help": text})
+
+
 @dataclass(frozen=True)
 class Recipe:
     """How a task is trained. Rates are Adam's; tokens are those of the longer side."""
 
-    epochs: int = 40
-    max_tokens: int = 4500
-    peak: float = 4e-3
-    warmup: int = 1000
-    cooldown: int = 0  # last steps, over which the rate falls to nothing
-    smoothing: float = 0.1
-    attention_dropout: float = 0.0  # on attention weights, which section 5.4 does not name
-    shares: Mapping[str, float] = field(default_factory=dict)  # set → passes in an epoch, else 1
-    joined: float = 0.0  # share of pairs that are followed by another one of their set
-    casual: float = 0.0  # share of pairs without final punctuation, and of sources in lower case
-    r_drop: float = 0.0  # 0 or the weight of R-Drop, which reads each batch twice
-    bpe_dropout: float = 0.0  # share of merges that the training text is split without
-    weight_decay: float = 0.0
-    average: int = 5
-    patience: int = 10
+    epochs: int = setting(40, "passes over the training data, at most")
+    max_tokens: int = setting(4500, "tokens in a batch")
+    peak: float = setting(4e-3, "highest learning rate")
+    warmup: int = setting(1000, "steps until the learning rate is highest")
+    cooldown: int = setting(0, "last steps, in which the learning rate falls to 0")
+    smoothing: float = setting(0.1, "label smoothing")
+    # Section 5.4 of the paper does not name it.
+    attention_dropout: float = setting(0.0, "dropout on attention weights")
+    shares: Mapping[str, float] = field(
+        default_factory=dict, metadata={"help": "passes over each data set in an epoch (else 1)"}
+    )
+    joined: float = setting(0.0, "share of pairs that are followed by another one of their set")
+    casual: float = setting(
+        0.0, "share of pairs without final punctuation, and of sources in lower case"
+    )
+    r_drop: float = setting(0.0, "weight of R-Drop, which reads each batch twice; 0 is none")
+    bpe_dropout: float = setting(0.0, "share of merges left out when training text is split")
+    weight_decay: float = setting(0.0, "Adam's weight decay")
+    average: int = setting(5, "epochs whose mean may become the checkpoint")
+    patience: int = setting(10, "epochs without a better checkpoint before training stops")
 
 
 def as_built(model: nn.Module) -> None:

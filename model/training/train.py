@@ -526,11 +526,13 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
                         help="feed-forward width; with --start, the layers grow")  # fmt: skip
     for setting in dataclasses.fields(Recipe):
         name = "--" + setting.name.replace("_", "-")
+        text = setting.metadata["help"]
         if setting.name == "shares":
-            parser.add_argument(name, type=share, nargs="+", action=Shares, metavar="SET=N",
-                                help="passes over each data set in an epoch")  # fmt: skip
+            parser.add_argument(
+                name, type=share, nargs="+", action=Shares, metavar="SET=N", help=text
+            )
         else:
-            parser.add_argument(name, type=setting.type, metavar="N", help="see tasks.Recipe")
+            parser.add_argument(name, type=setting.type, metavar="N", help=text)
     args = parser.parse_args(arguments)
     if (args.task == "pairs") != (args.file is not None):
         parser.error("only the task `pairs` takes a file, and it needs one")

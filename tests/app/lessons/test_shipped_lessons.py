@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from headlight.app.lessons.__main__ import main
 from headlight.app.lessons.lesson import LiveLesson, load_folder, load_lesson
 from headlight.app.lessons.lesson_file import LessonError
 from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, PAINT, READ
@@ -223,10 +224,12 @@ def test_a_placeholder_that_nothing_fills_is_refused(tmp_path):
         lesson.open(loaded)
 
 
-def test_the_example_of_the_documentation_works(tmp_path):
+def test_the_example_of_the_documentation_works(tmp_path, capsys):
     page = (ROOT / "docs" / "lessons.md").read_text(encoding="utf-8")
     lesson = write(tmp_path, re.search(r"```markdown\n(---\n.*?)```", page, re.DOTALL)[1])
     assert lesson.problem(lesson.open(loaded), loaded) is None
+    assert main(["check", str(tmp_path)]) == 0
+    assert "own.md" in capsys.readouterr().out
 
 
 def test_a_model_that_is_not_here(tmp_path):
