@@ -35,7 +35,7 @@ def view(run: Run | None = None, device: str = "") -> ModelView:
     """This session's view of a run's model, or of the selected model. Ends the page if the model
     cannot be read."""
     if not catalog.models():
-        show_message("There is no model in assets/checkpoints. Train one: headlight train")
+        show_message("There is no model in assets/checkpoints. Train one with: headlight train")
         raise NothingToShow
     chosen = values()
     name, step = (run.checkpoint, run.step) if run else (chosen["model"], chosen["step"])

@@ -44,13 +44,14 @@ def headline(card: dict) -> str:
     """The card's best figure in a few words, as in `41.0 BLEU, lowercased (beam 5)`."""
     scores = card.get("scores")
     if card.get("weights") == "random":
-        return "random weights, not trained"
+        return "random weights, untrained"
     if not scores:
         return "not evaluated"
     first = [score for score in scores if score["set"] == scores[0]["set"]]
     measure = next(name for name in MEASURES if name in first[0])
     best = (min if measure == "perplexity" else max)(first, key=lambda score: score[measure])
-    written = f"{best[measure]:.1f} {MEASURES[measure]}".replace(" %", "%")
+    unit = MEASURES[measure]
+    written = f"{best[measure]:.1f}{'' if unit.startswith('%') else ' '}{unit}"
     return f"{written} ({best['decode']})"
 
 
@@ -166,7 +167,7 @@ def _limits(card: dict) -> str:
         [
             "## Limits",
             f"The model learnt from {domain['text']}. Expect nonsense for other texts. The app "
-            "warns where a sentence is unlike them: where it lies more than "
+            "warns about a sentence that is unlike them. Such a sentence lies more than "
             f"{domain['limit']:.2f} standard deviations above the means, all measures taken "
             f"together. At most {1 - domain['share']:.1%} of {domain['examples']:,} validation "
             "texts do.",
@@ -221,7 +222,7 @@ def _recipe(card: dict, model: Transformer, preset: str) -> str:
             | {f"run {i}": recipe.get(name, "") for i, recipe in enumerate(recipes, start=1)}
             for name in names
         ]
-        parts += [f"Weights: {card['weights']} of the last run.", table(rows)]
+        parts += [f"Weights: {card['weights']}, last training run.", table(rows)]
     if "curve" in card:
         parts += [f"![Loss per token by epoch]({card['curve']})"]
     return "\n\n".join(parts)

@@ -329,9 +329,9 @@ class Checkpoint:
     def given(
         self, run: Run, donor: "Checkpoint | None" = None, written: bool = False
     ) -> PatchInputs:
-        """The inputs that a run's changes take from elsewhere. The model of the other run is
+        """The inputs that a run's changes take from elsewhere. The model of the comparison is
         `donor`, or this one. Where the target is `written` in the run it may have another length:
-        tokens behind the other run's last are not patched. Raises CannotRead and CannotChange."""
+        tokens after the comparison's last are not patched. Raises CannotRead and CannotChange."""
         if run.other is None:
             return PatchInputs(self.means)
         donor = donor or self

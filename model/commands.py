@@ -59,4 +59,4 @@ def main(arguments: Sequence[str], commands: Commands = COMMANDS) -> None:
         except OSError as error:  # our own errors are already sentences
             sys.exit(f"{error.filename}: {error.strerror}." if error.strerror else str(error))
     else:
-        sys.exit(f"There is no command {name!r}; there are {', '.join(commands)}.")
+        sys.exit(f"There is no command {name!r}. Choose from {', '.join(commands)}.")

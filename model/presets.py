@@ -1,7 +1,7 @@
 """Known systems by name: the paper's model with the parts that they do differently.
 
 headlight presets         a table of all of them
-headlight presets NAME    parameter names and shapes of one, at the sizes it is shown at
+headlight presets NAME    parameter names and shapes of one, at the sizes shown in the table
 """
 
 import argparse

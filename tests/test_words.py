@@ -4,12 +4,14 @@ stood in their place is left in what is on the screen, in files, in --help or in
 import ast
 import json
 import re
+import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT
+from tests.test_documentation import plain, sentences
 
 OLD = {
     r"(\b|_)pieces?\b": "token",
@@ -24,9 +26,18 @@ OLD = {
     r"\blook[ _-]?ups?\b": "query, key, value",
     r"\bgives? on\b": "output",
     r"\bmost pointed\b": "lowest entropy",
+    r"(^|[\d}*])[ \u00a0\u202f]%(?![\w({])": "no space before %",
+    r"\bother run\b": "comparison",
+    r"\bnobody may\b": "no token may",
+    r"\bcomes? about\b": "arises",
+    r"\bby turns\b": "alternating",
+    r"\b(they|texts) part\b": "diverge",
+    r"\bclearest in\b": "best examples",
+    r"\bcannot be said\b": "does not apply",
+    r"\bno part here\b": "Headlight does not support",
 }
 # Addresses that old links lead to, with the names that follow from them.
-EXCEPTIONS = {"take-away", "take_away", "lookup", "look_up"}
+EXCEPTIONS = {"take-away", "take_away", "lookup", "look_up", "Other run"}
 
 
 def python_texts(path: Path) -> Iterator[str]:
@@ -119,3 +130,57 @@ def test_comments_of_scripts_are_not_read_and_their_texts_are(tmp_path):
     script = tmp_path / "a.js"
     script.write_text("// a piece\n/* look-up */ const a = 'in' + \"focus // no comment\" + `b`;")
     assert list(script_texts(script)) == ["in", "focus // no comment", "b"]
+
+
+MOST_MEDIAN, LONGEST = 12, 28  # words of a sentence
+
+
+def whole_texts(path: Path) -> Iterator[str]:
+    """Literals of Python with X for what is put in; of docstrings only those that --help shows."""
+    hidden = set()
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    if "`headlight " in (about := ast.get_docstring(tree) or ""):
+        yield re.sub(r"(?<=\S)\n(?=\S)", " ", about)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr):
+            hidden.add(id(node.value))
+        if id(node) in hidden:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            hidden |= {id(part) for part in ast.walk(node)}
+            yield "".join(part.value if hasattr(part, "value") and isinstance(part, ast.Constant)
+                          else "X" for part in node.values)  # fmt: skip
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield re.sub(r"\{[^{}]*\}", "X", node.value)
+
+
+def sentences_of(text: str) -> list[list[str]]:
+    """Words of each sentence, if a text has any: a word, and a space or an end behind a stop."""
+    if not re.search(r"\w.*[.?!…](\s|[”’*)]*$)", text):
+        return []
+    blocks = re.split(r"\n+|(?<=[.?!]) +(?=\*\*|--)|\| ", text)
+    return [words for block in blocks for words in sentences(plain(block)) if len(words) > 1]
+
+
+def test_sentences_are_short():
+    """What the app and the commands say; lessons and documents have tests of their own."""
+    found = {
+        " ".join(words): len(words)
+        for folder in ("app", "model")
+        for kind, texts in (("py", whole_texts), ("js", script_texts))
+        for path in sorted(ROOT.glob(f"{folder}/**/*.{kind}"))
+        for text in texts(path)
+        for words in sentences_of(text)
+    }
+    assert len(found) > 1000
+    assert [words for words, count in found.items() if count > LONGEST] == []
+    assert statistics.median(found.values()) <= MOST_MEDIAN
+
+
+def test_a_long_sentence_would_be_noticed(tmp_path):
+    module = tmp_path / "a.py"
+    module.write_text('"""Not this."""\na = f"{b} is " + "one. " "Two words {c:.2f}."\n')
+    assert list(whole_texts(module)) == ["X is ", "one. Two words X."]
+    (long,) = sentences_of("Word " + "word, " * LONGEST + "word.")
+    assert len(long) == LONGEST + 2 and sentences_of("cross.1.2=off") == []
+    assert list(map(len, sentences_of("It has two. **Here**: three words."))) == [3, 3]

@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The exit status: 0 if all is well, else 1."""
     parser = argparse.ArgumentParser(prog="headlight lessons", description="Lessons and answers.")
     commands = parser.add_subparsers(dest="command", required=True)
-    checking = commands.add_parser("check", help="say what is wrong with lessons, with lines")
+    checking = commands.add_parser("check", help="list the mistakes in lessons, with line numbers")
     checking.add_argument("path", type=Path, metavar="FILE|FOLDER")
     reporting = commands.add_parser("report", help="mark files of answers again")
     reporting.add_argument("files", type=Path, nargs="+", metavar="FILE")
@@ -55,7 +55,7 @@ def _report(options: argparse.Namespace, models) -> int:
     except OSError as error:
         print(f"{options.out} cannot be written: {error.strerror}.", file=sys.stderr)
         return 1
-    print(f"{counted} of {len(options.files)} files count; see {options.out}.")
+    print(f"{counted} of {len(options.files)} files count. See {options.out}.")
     return 0 if counted == len(options.files) else 1
 
 

@@ -109,21 +109,21 @@ def digest(content: Mapping) -> str:
 def read(text: str) -> dict:
     """The content of a file of answers. Raises CannotCount."""
     if len(text) > LARGEST:
-        raise CannotCount("The file is too large to be one of answers.")
+        raise CannotCount("This file is too large for a file of answers.")
     try:
         content = json.loads(text, parse_constant=lambda name: None)
     except (ValueError, RecursionError):
         if '"headlight answers"' in text[:200]:
             raise CannotCount("The file is cut off or damaged.") from None
-        raise CannotCount("This is no file of answers.") from None
+        raise CannotCount("This is not a file of answers.") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise CannotCount("This is no file of answers.")
+        raise CannotCount("This is not a file of answers.")
     if content.get("version") != VERSION:
         raise CannotCount("These answers come from another version of Headlight.")
     if set(content) != KEYS or not _has_types(content):
-        raise CannotCount("The file was edited: its parts are not those that Headlight writes.")
+        raise CannotCount("The file was edited: Headlight does not write these parts.")
     if content["digest"] != digest(content):
-        raise CannotCount("The file was edited: its digest does not fit.")
+        raise CannotCount("The file was edited: its digest does not match.")
     return content
 
 
@@ -169,7 +169,7 @@ class Marker:
             answer = GivenAnswer(**raw)
             mark = self._mark(lesson, content, answer)
             if answer.attempt == 1 and answer.step in first:
-                raise CannotCount(f"Step {answer.step} is answered twice at the first attempt.")
+                raise CannotCount(f"Step {answer.step} has two first attempts.")
             if answer.attempt == 1 and not answer.shown:
                 first[answer.step] = mark
             elif answer.attempt == 1:
@@ -193,18 +193,20 @@ class Marker:
             raise CannotCount(f"Step {answer.step} does not ask a question.")
         run = self._run(lesson, step, answer)
         if content["weights"].get(answer.model) != weights_of(run):
-            raise CannotCount(f"Step {answer.step} was answered on other weights of {run.name}.")
+            raise CannotCount(f"Step {answer.step} was answered with other weights of {run.name}.")
         seed = seed_of(content["seed"], lesson.name, answer.step, answer.attempt)
         try:
             question = step.question(run, seed)
         except (NoQuestion, CannotFill, ValueError) as error:
             raise CannotCount(f"Step {answer.step} cannot be asked again: {error}") from None
         if asked(question) != answer.asked:
-            raise CannotCount(f"Step {answer.step} is of another seed or another sentence.")
+            raise CannotCount(
+                f"Step {answer.step} was asked with another seed or another sentence."
+            )
         try:
             return question.mark(answer.answer)
         except (ValueError, TypeError) as error:
-            raise CannotCount(f"Step {answer.step} holds no answer: {error}") from None
+            raise CannotCount(f"Step {answer.step} has no valid answer: {error}") from None
 
     def _run(self, lesson: LiveLesson, step: Step, answer: GivenAnswer) -> SentenceRun:
         key = answer.model, answer.sentence
@@ -239,12 +241,14 @@ def report(files: Sequence[Path], marker: Marker, out: TextIO) -> int:
         try:
             text = file.read_bytes()[: LARGEST + 1].decode("utf-8")
             if (known := seen.setdefault(digest({"text": text}), file)) is not file:
-                raise CannotCount(f"The same file as {known.name}.")
+                raise CannotCount(f"This is the same file as {known.name}.")
             grade = marker.grade(text)
         except UnicodeDecodeError:
-            table.writerow([plain(file.name), *[""] * 7, "This is no file of answers."])
+            table.writerow([plain(file.name), *[""] * 7, "This is not a file of answers."])
         except OSError as error:
-            table.writerow([plain(file.name), *[""] * 7, f"It cannot be read: {error.strerror}."])
+            table.writerow(
+                [plain(file.name), *[""] * 7, f"The file cannot be read: {error.strerror}."]
+            )
         except CannotCount as error:
             table.writerow([plain(file.name), *[""] * 7, plain(str(error))])
         else:

@@ -11,7 +11,7 @@ def check(path: Path, load: Load) -> tuple[list[str], list[LessonError]]:
     there is no lesson at all."""
     files = sorted(path.glob("*.md")) if path.is_dir() else [path]
     if not files:
-        raise LessonError(path, 1, "There is no lesson: no file whose name ends in .md.")
+        raise LessonError(path, 1, "There are no lessons here: no file name ends in .md.")
     lines, errors = [], []
     for file in files:
         try:
@@ -21,5 +21,5 @@ def check(path: Path, load: Load) -> tuple[list[str], list[LessonError]]:
             errors.append(error)
         else:
             steps = len(lesson.steps)
-            lines.append(f"{file}: {steps} steps work on {run.name}, “{run.sentence}”")
+            lines.append(f"{file}: {steps} steps work with {run.name} and “{run.sentence}”")
     return lines, errors

@@ -35,7 +35,7 @@ class CannotFill(ValueError):
     """A placeholder that stands where it may not, or that nothing fills."""
 
     def __init__(self, name: str, part: str, gives_away: bool):
-        why = "would give the answer away" if gives_away else "is filled by nothing"
+        why = "would give the answer away" if gives_away else "is never filled"
         super().__init__(f"{{{name}}} in the {part} {why}.")
 
 
@@ -95,7 +95,7 @@ class Step:
         if "head" in self._view:
             head = self.head(run)
             if head is None:
-                raise NoQuestion(f"This model has no head with the name “{self._view['head']}”.")
+                raise NoQuestion(f"This model has no head called “{self._view['head']}”.")
             site = run.base.kinds[head.kind][head.layer]
             settings |= {"kind": head.kind, "layer": site.layer + 1, "head": head.head + 1}
         if self.kind == FIND:
@@ -259,7 +259,7 @@ class LiveLesson:
     def open(self, load: Load) -> SentenceRun:
         """The first model and sentence on which every step works. Raises LessonError if there is
         none."""
-        reason = LessonError(self.source.file, 1, "No model of this lesson is here.")
+        reason = LessonError(self.source.file, 1, "None of this lesson's models is here.")
         for model, sentence in self.runs():
             try:
                 run = SentenceRun(load(model), model, sentence)
@@ -269,7 +269,9 @@ class LiveLesson:
             if problem is None:
                 return run
             reason = problem
-        raise LessonError(reason.file, reason.line, f"No sentence works. {reason.message}")
+        raise LessonError(
+            reason.file, reason.line, f"None of the sentences works. {reason.message}"
+        )
 
     def problem(self, run: SentenceRun, load: Load) -> LessonError | None:
         """What is wrong with the lesson on this run: the first step that does not work."""
@@ -279,7 +281,7 @@ class LiveLesson:
 
         try:
             if missing := missing_needs(run, names_in(self.source.front.get("needs"))):
-                return error(1, f"{run.name} has not: {', '.join(missing)}.")
+                return error(1, f"{run.name} lacks: {', '.join(missing)}.")
         except ValueError as problem:
             return error(1, str(problem))
         for step in self.steps:
@@ -289,9 +291,11 @@ class LiveLesson:
                     step.view(of_step)
                     question = step.question(of_step)
                     if step.kind == DO and question.done({}):
-                        return error(step.line, "The condition holds before anything is done.")
+                        return error(
+                            step.line, "The condition is met before the student does anything."
+                        )
                     if step.kind == DO and not question.done(question.answer):
-                        return error(step.line, "The act that the hint names does not meet it.")
+                        return error(step.line, "What the hint names does not meet the condition.")
             except (NoQuestion, CannotFill, FileNotFoundError, CannotLoad, ValueError) as problem:
                 return error(step.line, str(problem))
         return None

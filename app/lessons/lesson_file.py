@@ -74,14 +74,20 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent, index):
         if self.check_event(yaml.AliasEvent):
             event = self.peek_event()
-            raise yaml.MarkedYAMLError(problem="an alias", problem_mark=event.start_mark)
+            raise yaml.MarkedYAMLError(
+                problem="aliases are not allowed", problem_mark=event.start_mark
+            )
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node, deep=False):
         keys = set()
         for key, _ in node.value:
             if key.value in keys if isinstance(key.value, str) else True:
-                message = f"the key {key.value!r} twice" if key.value in keys else "a key of parts"
+                message = (
+                    f"the key {key.value!r} appears twice"
+                    if key.value in keys
+                    else "a key must be plain text"
+                )
                 raise yaml.MarkedYAMLError(problem=message, problem_mark=key.start_mark)
             keys.add(key.value)
         return super().construct_mapping(node, deep)
@@ -98,21 +104,23 @@ class _Reader:
 
     def read(self) -> LessonText:
         if not self.lines or self.lines[0].strip() != "---":
-            raise self.error(1, "A lesson begins with --- and its front matter.")
+            raise self.error(1, "A lesson must start with --- and front matter.")
         end = next((i for i, x in enumerate(self.lines[1:], 1) if x.strip() == "---"), None)
         if end is None:
-            raise self.error(1, "The front matter has no end: a second --- is missing.")
+            raise self.error(1, "The front matter does not end. Add a second ---.")
         front, places = self.yaml(1, end)
         self.check_front(front, places)
         starts = [i for i, line in enumerate(self.lines) if i > end and re.match(r"#(?!#)", line)]
         before = self.lines[end + 1 : starts[0] if starts else None]
         if stray := next((i for i, line in enumerate(before, end + 1) if line.strip()), None):
-            raise self.error(stray + 1, "Text before the first step, which begins with “# ”.")
+            raise self.error(
+                stray + 1, "There is text before the first step. A step starts with “# ”."
+            )
         if not starts:
-            raise self.error(len(self.lines), "This lesson has no step: none begins with “# ”.")
+            raise self.error(len(self.lines), "This lesson has no steps. A step starts with “# ”.")
         if len(starts) > MOST_STEPS:
             line = starts[MOST_STEPS] + 1
-            raise self.error(line, f"A lesson has at most {MOST_STEPS} steps.")
+            raise self.error(line, f"A lesson can have at most {MOST_STEPS} steps.")
         ends = [*starts[1:], len(self.lines)]
         steps = [self.step(*span) for span in zip(starts, ends, strict=True)]
         return LessonText(self.file, front, tuple(steps))
@@ -130,12 +138,12 @@ class _Reader:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             line = start + 1 + (mark.line if mark else 0)
-            raise self.error(min(line, end), f"This is not YAML: {error.problem}.") from None
+            raise self.error(min(line, end), f"This is not valid YAML: {error.problem}.") from None
         except (yaml.YAMLError, ValueError, RecursionError) as error:
-            why = str(error).splitlines()[0] if str(error) else "nested too deeply"
-            raise self.error(start + 1, f"This is not YAML: {why}.") from None
+            why = str(error).splitlines()[0] if str(error) else "it is nested too deeply"
+            raise self.error(start + 1, f"This is not valid YAML: {why}.") from None
         if not isinstance(value, dict):
-            raise self.error(start + 1, "Lines of the form “key: value” are expected here.")
+            raise self.error(start + 1, "Write lines of the form “key: value” here.")
         pairs = node.value if node is not None else ()
         return value, {key.value: start + 1 + key.start_mark.line for key, _ in pairs}
 
@@ -143,25 +151,25 @@ class _Reader:
         names = list(names)
         if value not in names:
             near = difflib.get_close_matches(str(value), names, 1)
-            hint = f"did you mean “{near[0]}”?" if near else "there are " + ", ".join(names) + "."
-            raise self.error(line, f"There is no {what} “{value}”; {hint}")
+            hint = f"Did you mean “{near[0]}”?" if near else "Choose from " + ", ".join(names) + "."
+            raise self.error(line, f"There is no {what} “{value}”. {hint}")
 
     def is_text(self, value: Any, line: int, what: str) -> None:
         if not isinstance(value, str) or not value.strip():
-            raise self.error(line, f"{what} is a text.")
+            raise self.error(line, f"{what} must be text.")
 
     def check_front(self, front: dict, places: dict[str, int]) -> None:
         for key in front:
             self.known(key, FRONT, places[key], "key")
         for key in ("title", "minutes", "model", "sentence"):
             if key not in front:
-                raise self.error(1, f"“{key}” is missing in the front matter.")
+                raise self.error(1, f"The front matter has no “{key}”.")
         self.is_text(front["title"], places["title"], "A title")
         minutes = front["minutes"]
         if type(minutes) is not int or not 1 <= minutes <= 60:
-            raise self.error(places["minutes"], "“minutes” is a whole number from 1 to 60.")
+            raise self.error(places["minutes"], "“minutes” must be a whole number from 1 to 60.")
         if not isinstance(front.get("paper", ""), str):
-            raise self.error(places["paper"], '“paper” is a text: write "3.2.1" in quotes.')
+            raise self.error(places["paper"], '“paper” must be text: write "3.2.1" in quotes.')
         models = names_in(front["model"])
         for model in models or [None]:
             self.is_text(model, places["model"], "A model")
@@ -179,7 +187,7 @@ class _Reader:
 
     def check_view(self, view: Any, line: int) -> None:
         if not isinstance(view, dict):
-            raise self.error(line, "A view is written {setting: value, …}.")
+            raise self.error(line, "Write a view as {setting: value, …}.")
         for key, value in view.items():
             self.known(key, [*OWN_VIEW, *SETTINGS], line, "setting")
             if key == "page":
@@ -198,7 +206,7 @@ class _Reader:
         kind, title, line = kind.strip(), title.strip(), start + 1
         self.known(kind, KINDS, line, "kind of step")
         if not colon or not title:
-            raise self.error(line, f"A step has a title: “# {kind}: …”.")
+            raise self.error(line, f"A step needs a title: “# {kind}: …”.")
         first = next((i for i in range(start + 1, end) if not self.lines[i].strip()), end)
         keys, places = self.yaml(start + 1, first) if first > start + 1 else ({}, {})
         for key in keys:
@@ -208,10 +216,10 @@ class _Reader:
         if not text:
             raise self.error(line, "This step has no text.")
         if (count := len(words_in(text))) > MOST_WORDS:
-            raise self.error(line, f"This step has {count} words; at most {MOST_WORDS} are read.")
+            raise self.error(line, f"This step has {count} words. The limit is {MOST_WORDS}.")
         self.check_keys(kind, keys, lambda key: places.get(key, line))
         if kind == READ and {"Hint", "Reveal"} & set(texts):
-            raise self.error(line, "A step to read has no hint and no reveal.")
+            raise self.error(line, "A “read” step cannot have a hint or a reveal.")
         if kind != READ and not texts.get("Reveal"):
             raise self.error(line, "A question needs “## Reveal”.")
         return StepText(kind, title, keys, text, texts, line)
@@ -224,35 +232,35 @@ class _Reader:
                 part = self.lines[i].lstrip("#").strip()
                 self.known(part, PARTS, i + 1, "part")
                 if part in texts:
-                    raise self.error(i + 1, f"“## {part}” stands here twice.")
+                    raise self.error(i + 1, f"“## {part}” appears twice in this step.")
                 texts[part] = []
             else:
                 for hole in re.findall(r"[{}]", re.sub(r"\{[^{}\n]+\}", "", self.lines[i])):
-                    raise self.error(i + 1, f"A brace “{hole}” without its other half.")
+                    raise self.error(i + 1, f"The brace “{hole}” has no matching brace.")
                 texts[part].append(self.lines[i])
         return {name: "\n".join(lines).strip() for name, lines in texts.items()}
 
     def check_keys(self, kind: str, keys: dict, line_of) -> None:
         wants = {DO: "until", FIND: "pattern"}.get(kind)
         if wants and wants not in keys:
-            raise self.error(line_of(""), f"A step to {kind} needs “{wants}”.")
+            raise self.error(line_of(""), f"A “{kind}” step needs “{wants}”.")
         if kind in (READ, DO):
             if "type" in keys:
-                raise self.error(line_of("type"), f"A step to {kind} has no type.")
+                raise self.error(line_of("type"), f"A “{kind}” step cannot have a type.")
         elif "type" not in keys:
             raise self.error(line_of(""), "A question needs a “type”.")
         else:
             types = [name for name, t in TYPES.items() if kind in t.asks.values()]
-            self.known(keys["type"], types, line_of("type"), f"type to {kind}")
+            self.known(keys["type"], types, line_of("type"), f"type for “{kind}” steps")
             asks = {a: k for a, k in TYPES[keys["type"]].asks.items()}
             if kind == FIND:
                 asks = {None: FIND}
             ask = keys.get("ask", None if kind == FIND else "")
             if isinstance(ask, str | None) and asks.get(ask) != kind:
                 names = [a for a, k in asks.items() if k == kind and a]
-                self.known(ask, names, line_of("ask"), f"question to {kind} of this type")
+                self.known(ask, names, line_of("ask"), f"question of this type for “{kind}” steps")
             elif not isinstance(ask, str | None):
-                raise self.error(line_of("ask"), "“ask” is a text.")
+                raise self.error(line_of("ask"), "“ask” must be text.")
         self.check_view(keys.get("view", {}), line_of("view"))
         self.check_values(keys, line_of)
         if keys.get("type") == "statement":
@@ -280,24 +288,26 @@ class _Reader:
                 names = NEEDS if key == "needs" else WithoutType.AGAINST
                 self.known(name, names, line_of(key), {"needs": "need"}.get(key, key))
         if keys.get("ask") == "written" and not ("change" in keys and "against" in keys):
-            raise self.error(line_of("ask"), "What is written needs “change” and “against”.")
+            raise self.error(line_of("ask"), "“ask: written” needs “change” and “against”.")
         if "row" in keys and not (keys["row"] == "third" and keys.get("type") == "mask"):
             self.is_text(keys["row"], line_of("row"), "“row”")
             for word in re.split(r",| or ", keys["row"]):
                 self.known(word.strip(), WORDS, line_of("row"), "selector")
         for key, least, most in (("length", 3, 12), ("real", 1, 11), ("width", 1, 10), ("d", 2, 6)):
             if key in keys and (type(keys[key]) is not int or not least <= keys[key] <= most):
-                raise self.error(line_of(key), f"“{key}” is a whole number from {least} to {most}.")
+                raise self.error(
+                    line_of(key), f"“{key}” must be a whole number from {least} to {most}."
+                )
         if keys.get("real", 0) >= keys.get("length", 13):
-            raise self.error(line_of("real"), "“real” is less than “length”.")
+            raise self.error(line_of("real"), "“real” must be less than “length”.")
 
     def check_options(self, keys: dict, line: int) -> None:
         options = keys.get("options")
         if not isinstance(options, list) or not 2 <= len(options) <= MOST_OPTIONS:
-            raise self.error(line, f"A statement has a list of 2 to {MOST_OPTIONS} options.")
+            raise self.error(line, f"A statement needs a list of 2 to {MOST_OPTIONS} options.")
         for option in options:
             if not isinstance(option, dict) or not {"say", "if"} <= set(option):
-                raise self.error(line, "An option has “say” and “if”.")
+                raise self.error(line, "An option needs “say” and “if”.")
             for key, value in option.items():
                 self.known(key, ["say", "if", "because"], line, "key of an option")
                 self.is_text(value, line, f"“{key}” of an option")
@@ -307,7 +317,7 @@ class _Reader:
             raise self.error(line, "Two options are the same.")
         # The right one needs no sentence, and which it is, the run decides.
         if "own" not in keys and sum("because" not in option for option in options) > 1:
-            raise self.error(line, "All options but the right one need “because”.")
+            raise self.error(line, "Every option except the right one needs “because”.")
 
 
 def words_in(text: str) -> list[str]:
@@ -327,7 +337,7 @@ def read_lesson(file: Path) -> LessonText:
         with file.open("rb") as opened:
             data = opened.read(LARGEST + 1)
         if len(data) > LARGEST:
-            raise LessonError(file, 1, f"A lesson has at most {LARGEST:,} bytes.")
+            raise LessonError(file, 1, f"A lesson can have at most {LARGEST:,} bytes.")
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1

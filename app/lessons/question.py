@@ -151,14 +151,14 @@ class Question:
             kind, layer, head = answer
             head = str(kind), int(layer), int(head)
         except (TypeError, ValueError):
-            raise ValueError("A head is given as its kind, layer and number.") from None
+            raise ValueError("Give a head as attention type, layer and number.") from None
         if head in self.answer:
             return Mark(True, 1.0, "Right.")
         return self._wrong([m for m in self.misconceptions if head in m.answer])
 
     def _mark_do(self, answer: Any) -> Mark:
         if not isinstance(answer, Mapping):
-            raise ValueError("An act is given as settings.")
+            raise ValueError("Give a change as settings.")
         if self.done(answer):
             return Mark(True, 1.0, "Done.")
         return Mark(False, 0.0, "Not yet.")
@@ -188,7 +188,7 @@ def numbers_in(answer: Any, share: bool = False) -> list[float]:
     number = float(parts[0])
     if len(parts) == 2:
         if not float(parts[1]):
-            raise ValueError("A number cannot be divided by 0.")
+            raise ValueError("You cannot divide by 0.")
         number /= float(parts[1])
     if not math.isfinite(number):
         raise ValueError("That number is too large.")
@@ -202,11 +202,11 @@ def painted_row(answer: Any, length: int) -> np.ndarray:
     try:
         row = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError("A painted row is a list of numbers.") from None
+        raise ValueError("A painted row must be a list of numbers.") from None
     if row.shape != (length,):
-        raise ValueError(f"The row has {length} squares.")
+        raise ValueError(f"The row must have {length} squares.")
     if not np.isfinite(row).all() or (row < 0).any() or not 0 < row.sum() < math.inf:
-        raise ValueError("Shares are not negative, and at least one is above 0.")
+        raise ValueError("Shares cannot be negative, and at least one must be above 0.")
     return row / row.sum()
 
 
@@ -217,7 +217,9 @@ def painted_mask(answer: Any, shape: tuple[int, int]) -> np.ndarray:
     except ValueError:
         mask = np.array(None)
     if mask.shape != shape or mask.dtype != bool:
-        raise ValueError(f"The mask has {shape[0]} rows of {shape[1]} squares, true or false.")
+        raise ValueError(
+            f"The mask must have {shape[0]} rows of {shape[1]} squares, each true or false."
+        )
     return mask
 
 
@@ -280,7 +282,7 @@ class Draw:
         rows = [row for row in self.rows().fitting(selector) if fits(row)]
         if not rows:
             raise NoQuestion(
-                "No row of this sentence shows it. Try another one, with a comma or an adjective."
+                "No row of this sentence shows it. Try a sentence with a comma or an adjective."
             )
         row = self.rng.choice(rows) if "any" in selector else rows[0]
         self.chosen.append(row)

@@ -67,11 +67,11 @@ function check(change, parts) {
     throw new CannotChange(`${quoted}: “${change.verb}” does not apply to “${change.kind}” in this ` +
       `model; choose from ${[...new Set(able.map(({ kind }) => kind))].join(", ")}.`);
   if (change.verb === "skip" && change.head !== null)
-    throw new CannotChange(`${quoted}: only a whole layer can be skipped, not a head.`);
+    throw new CannotChange(`${quoted}: this applies to a whole layer, not to a head.`);
   if (!able.some((part) => concerns({ ...change, head: null }, part)))
-    throw new CannotChange(`${quoted}: this model has no layer ${change.layer + 1} there.`);
+    throw new CannotChange(`${quoted}: this attention has no layer ${change.layer + 1}.`);
   if (!able.some((part) => concerns(change, part)))
-    throw new CannotChange(`${quoted}: this model has no head ${change.head + 1} there.`);
+    throw new CannotChange(`${quoted}: this attention has no head ${change.head + 1}.`);
 }
 
 const headsOf = ({ head }, n_heads) =>
@@ -147,12 +147,12 @@ function setWeight(change, weights, allowed, rows, keys, first) {
   if (row < first || row >= first + rows || column >= keys) return; // not written yet
   const start = (row - first) * keys;
   if (!allowed[start + column])
-    throw new CannotChange(`“${writtenEntry(change)}”: this key is masked, its weight stays 0.`);
+    throw new CannotChange(`“${writtenEntry(change)}”: this key is masked, so its weight stays 0.`);
   let rest = 0;
   for (let j = 0; j < keys; j++) if (j !== column) rest += weights[start + j];
   if (weight < 1 && !(rest > 0))
     throw new CannotChange(
-      `“${writtenEntry(change)}”: this row has all its weight on one key; nothing can be scaled.`);
+      `“${writtenEntry(change)}”: this row has all its weight on one key, so there is nothing to rescale.`);
   for (let j = 0; j < keys; j++) weights[start + j] *= (1 - weight) / (rest || 1);
   weights[start + column] = weight;
 }

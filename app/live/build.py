@@ -1,9 +1,9 @@
-"""A model as one HTML file that needs no installation: `headlight page MODEL --out FILE`.
+"""Writes a model as one HTML file that needs no installation: `headlight page MODEL --out FILE`.
 
     headlight page en-de --out en-de.html
 
-The page holds the weights and computes by itself, in any current browser, without a network: open
-the file, mail it, or put it on any web server (python -m http.server).
+The page holds the weights and computes everything itself. It runs in any current browser, without
+a network: open the file, mail it, or put it on any web server (python -m http.server).
 """
 
 import argparse
@@ -204,10 +204,10 @@ def _in_script(text: str) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = parser_of("page", __doc__)
-    parser.add_argument("model", help="a shipped model by name, or a folder")
+    parser.add_argument("model", help="name of a shipped model, or a folder")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
     parser.add_argument("--most", type=_megabytes, default=MOST, metavar="MB",
-                        help=f"megabytes of weights, at most (default {MOST})")  # fmt: skip
+                        help=f"most megabytes of weights (default {MOST})")  # fmt: skip
     args = parser.parse_args(arguments)
     try:
         text = page(args.model, args.most).encode("utf-8")

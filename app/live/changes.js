@@ -48,24 +48,25 @@ export const VERBS = {
 export function parse(line) {
   const entries = line.split(";").map((text) => text.trim()).filter(Boolean);
   if (entries.length > MOST_CHANGES)
-    throw new CannotChange(`${entries.length} changes are too many; at most ${MOST_CHANGES}.`);
+    throw new CannotChange(`${entries.length} changes are too many. The limit is ${MOST_CHANGES}.`);
   const changes = entries.map(parseEntry);
   const cells = changes.reduce((sum, change) => sum + (change.cells?.length ?? 0), 0);
-  if (cells > MOST_CELLS) throw new CannotChange(`A line can change at most ${MOST_CELLS} cells.`);
+  if (cells > MOST_CELLS)
+    throw new CannotChange(`All changes together may name at most ${MOST_CELLS} cells.`);
   return changes;
 }
 
 function parseEntry(entry) {
   const match = ENTRY.exec(entry);
-  if (!match) throw new CannotChange(`“${entry}” is not a change; one looks like “cross.1.2=off”.`);
+  if (!match) throw new CannotChange(`“${entry}” is not a change. Write one like “cross.1.2=off”.`);
   const [, kind, layer, head, verb, text = ""] = match;
   if (!Object.hasOwn(VERBS, verb))
-    throw new CannotChange(`“${entry}”: this page cannot do “${verb}”, only ` +
+    throw new CannotChange(`“${entry}”: a live page does not support “${verb}”; choose from ` +
       `${Object.keys(VERBS).join(", ")}.`);
   const [layerAt, headAt] = [layer, head].map((digits) => (digits === undefined ? null : counted(digits)));
   const fields = VERBS[verb].read(text);
   if (!fields || Number.isNaN(layerAt) || Number.isNaN(headAt))
-    throw new CannotChange(`“${entry}”: a number or an argument of “${verb}” is invalid.`);
+    throw new CannotChange(`“${entry}”: invalid argument to “${verb}”.`);
   return { kind, layer: layerAt, head: headAt, verb, ...fields };
 }
 

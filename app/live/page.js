@@ -308,8 +308,8 @@ function controls() {
   const chips = [
     ...state.off.map((name) => [`${MASKS[name][0]} off`, { off: state.off.filter((n) => n !== name) }]),
     ...(state.pad_to ? [[`Padded to ${state.pad_to}`, { pad_to: 0 }]] : []),
-    ...(state.target ? [["Your own target", { target: "" }]] : []),
-    ...(state.beginning ? [["Your own beginning", { beginning: "" }]] : []),
+    ...(state.target ? [["Your target", { target: "" }]] : []),
+    ...(state.beginning ? [["Your start of the output", { beginning: "" }]] : []),
     ...changes.map((change) => [readable(change), { changes: written(toggled(changes, change)) }]),
   ];
   byId("state").replaceChildren(...chips.map(([text, without]) => {

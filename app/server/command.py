@@ -15,8 +15,8 @@ import headlight
 
 # Started by name, like main.py below: both stand above the server. name → module, help
 COMMANDS = {
-    "page": ("headlight.app.live.build", "write a model as one HTML file that computes by itself"),
-    "doctor": ("headlight.app.server.doctor", "check that this machine has what the app needs"),
+    "page": ("headlight.app.live.build", "write a model as one HTML file that needs no server"),
+    "doctor": ("headlight.app.server.doctor", "check whether this machine has what the app needs"),
 }
 SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
 

@@ -1,8 +1,8 @@
 """Serves a class: `headlight --serve [--port 8501] [--replicas 4] [--models DIR]`.
 
-The app runs in several processes. Each draws its first page before it gets visitors, and one that
-dies is replaced. Several processes run behind nginx, which always sends a visitor to the same one;
-a spare process is ready to take over. However this process ends, all of them end.
+The app runs in several processes. Each draws its first page before it gets visitors. A process that
+dies is replaced. Several processes run behind nginx, which always sends a visitor to the same one,
+and a spare process is ready to take over. However this process ends, all of them end.
 """
 
 import argparse

@@ -22,7 +22,7 @@ WRITTEN = CHOOSE, NUMBER, FIND  # kinds of question whose answer is said in word
 WRITES = {"decoding", "next tokens", "change", "row"}  # veils under which no translation is shown
 ADDRESS = "lesson", "step_of_lesson"
 COVERED = "Covered until you answer the question of the lesson, or press *Show me*."
-NO_EXPORT = "Nothing can be exported while a question is open. Answer it, or press *Show me*."
+NO_EXPORT = "You cannot export while a question is open. Answer it, or press *Show me*."
 
 
 def draw(page: Page) -> None:
@@ -144,7 +144,7 @@ def _draw_question(now: Running) -> None:
             width=width,
         )
     elif question.kind == DO:
-        st.caption("Waiting for you to do it.")
+        st.caption("Waiting for your change.")
     elif question.kind == PAINT:
         labels, is_mask = _painted_on(now)
         paint(f"paint {step}", labels, is_mask, on_painted=running_lesson.answer)

@@ -17,7 +17,7 @@ def draw_ready_made() -> None:
     """A menu of changes to the selected head, its layer or its kind of attention."""
     with st.container(horizontal=True):
         st.segmented_control(
-            "Of",
+            "Scope",
             list(edits.SCOPES),
             default="head",
             key="change_of",

@@ -107,7 +107,7 @@ def folders() -> dict[str, Path]:
     parser.add_argument(
         "--models",
         type=Path,
-        help="a folder of folders that `headlight train` or `pretrained add` wrote",
+        help="folder of model folders, as written by `headlight train` or `pretrained add`",
     )
     more = parser.parse_known_args(sys.argv[1:])[0].models
     parents = [SHIPPED, *([more] if more else [])]
@@ -294,7 +294,7 @@ def _progress(name: str) -> Iterator[Progress]:
         if total >= LARGE and percent > told:
             told, bar = percent, bar or st.empty()
             millions = f"{count / 1e6:,.0f} of {total / 1e6:,.0f} million parameters"
-            bar.progress(percent, f"Reading {escaped(name)}: {millions}")
+            bar.progress(percent, f"Loading {escaped(name)}: {millions}")
 
     yield progress
     if bar:

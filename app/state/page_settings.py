@@ -71,7 +71,7 @@ PAGE_SETTINGS = (
     ),
     Setting(
         "heads_as",
-        "Heads as",
+        "Show as",
         TABLE,
         "segmented",
         "A sortable table, a scatter plot of two numbers, or the sentences that show the "
@@ -81,14 +81,14 @@ PAGE_SETTINGS = (
     ),
     Setting(
         "across",
-        "Across",
+        "Horizontal axis",
         "entropy",
         "select",
         pages=("heads",),
     ),
     Setting(
         "up",
-        "Up",
+        "Vertical axis",
         "ablation",
         "select",
         pages=("heads",),
@@ -106,7 +106,7 @@ PAGE_SETTINGS = (
     ),
     Setting(
         "beginning",
-        "Beginning",
+        "Start of the output",
         "",
         "line",
         "Token ids that the output starts with, such as “12-45”. The model continues from "
@@ -124,7 +124,7 @@ PAGE_SETTINGS = (
     Setting("width", "Beams", 4, "number", least=2, most=10, pages=("generate",)),
     Setting(
         "alpha",
-        "Penalty α",
+        "Length penalty α",
         0.6,
         "number",
         "Divides each log-probability by ((5 + length) / 6)^α. 0 favours short outputs.",
@@ -174,7 +174,7 @@ PAGE_SETTINGS = (
     ),
     Setting(
         "aligned_by",
-        "Aligned by",
+        "Align by",
         BEST_HEADS,
         "select",
         "Heads: the source word with the largest weight. Influence: the source word without "
@@ -240,7 +240,7 @@ PAGE_SETTINGS = (
     ),
     Setting(
         "side",
-        "Side",
+        "Text",
         "source",
         "segmented",
         "The encoder reads the source, the decoder the target.",
@@ -248,7 +248,7 @@ PAGE_SETTINGS = (
     ),
     Setting(
         "lab",
-        "Lab",
+        "Experiment",
         LAB[0],
         "select",
         "The table and its sum with the embeddings, what the table contains, and how the model "
@@ -258,7 +258,7 @@ PAGE_SETTINGS = (
     ),
     Setting(
         "base",
-        "Scale N",
+        "Base N",
         10_000,
         "steps",
         "The paper's table with another base instead of 10,000. The model keeps its own table.",
@@ -297,7 +297,7 @@ PAGE_SETTINGS = (
     ),
     Setting(
         "shift",
-        "Shifted by",
+        "Shift by",
         10,
         "slider",
         "The first row of the table that is used.",
@@ -356,7 +356,7 @@ PAGE_SETTINGS = (
         pages=("attribution", "residual", "positions", "lineage", "family"),
         look={"label_visibility": "collapsed", "width": "content"},
     ),
-    Setting("ranks", "Its rank", False, "expander", pages=("residual",)),
+    Setting("ranks", "Rank of the final prediction", False, "expander", pages=("residual",)),
     Setting(
         "all_layers",
         "All layers",

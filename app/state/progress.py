@@ -26,7 +26,7 @@ def stopped_line(text: str, key: str, on_go_on: Callable, args: tuple = ()) -> N
     """Draw a line on work that was stopped, with a button to go on."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(text, width="content")
-        st.button("Go on", key=key, on_click=on_go_on, args=args)
+        st.button("Continue", key=key, on_click=on_go_on, args=args)
 
 
 @dataclass

@@ -288,8 +288,8 @@ SETTINGS = {
             "Show",
             THIS,
             "segmented",
-            "Before the changes, after them, or the difference. With a comparison, also that one "
-            "and the difference from it.",
+            "Before your changes, after them, or the difference. With a comparison, also the "
+            "comparison and the difference from it.",
             options=_shown,
             among=(THIS, BEFORE, AFTER, DIFFERENCE, OTHER, TO_OTHER),
             opens=lambda context: AFTER if AFTER in _shown(context) else THIS,

@@ -129,7 +129,7 @@ if table.open:
     columns, n_omitted = as_table(picture.weights, query.labels, key.labels, MAX_TABLE_ROWS)
     if n_omitted:
         table.caption(
-            f"The largest {MAX_TABLE_ROWS:,} weights; {n_omitted:,} smaller ones are left out."
+            f"The {MAX_TABLE_ROWS:,} largest weights. {n_omitted:,} smaller ones are left out."
         )
     table.dataframe(pd.DataFrame(columns), hide_index=True, alt=f"Weights of {name}")
 zoom = widgets.draw("zoom")

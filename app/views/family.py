@@ -63,7 +63,7 @@ elif picture == LENGTHS:
     frame.explain(
         "Mean length of the encoder's vectors (decoder_only: the decoder's) at the input of "
         "layer 1 and after each layer. A norm after the sum sets every token back to one "
-        "length, √d_model; a norm before the sublayer lets the sum grow. paper and pre_norm "
+        "length, √d_model. A norm before the sublayer lets the sum grow. `paper` and `pre_norm` "
         "have the same weights."
     )
     figure(

@@ -28,7 +28,7 @@ for name, each in running_lesson.lessons().items():
             type="primary" if session.values()["lesson"] == name else "secondary",
             width=470,
         )
-        paper = f" · section {front['paper']} of the paper" if front.get("paper") else ""
+        paper = f" · paper, section {front['paper']}" if front.get("paper") else ""
         done = ":material/check: done" if where == "done" else where
         shown = f" · {done}" if answered or name in state.done else ""
         st.caption(f"{each.minutes} minutes{paper}{shown}")

@@ -21,7 +21,7 @@ BARE = {"label_visibility": "collapsed", "width": 170}
 def words() -> None:
     frame.explain(
         "A Python dictionary finds “fun”, “exciting” and “boring”, but raises a KeyError for "
-        "“rollercoaster”. With vectors there is always an answer: dot products measure "
+        "“rollercoaster”. With vectors there is always an answer. Dot products measure "
         "similarity, and softmax turns them into weights that add up to 1.  \n*Try: drag "
         "“rollercoaster” towards zero. Why does the answer become the plain mean?*"
     )

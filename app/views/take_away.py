@@ -109,7 +109,7 @@ if pack := session.memo().get("pack"):
             show = {"identical": st.success, "different": st.warning}.get(
                 agreement.verdict, st.info
             )
-            show(f"The view is restored. The numbers: **{agreement.verdict}**. {text}")
+            show(f"The view is restored. Numbers: **{agreement.verdict}**. {text}")
         st.page_link(PAGES[pack.page].file, label=f"Back to {PAGES[pack.page].title}")
 
 with preview:

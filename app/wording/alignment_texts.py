@@ -40,12 +40,16 @@ def alignment_explained(measured: HeadAlignment, sites, known: bool) -> str:
     heads = " and ".join(
         f"layer {sites[layer].layer + 1} head {head + 1}" for layer, head in measured.heads
     )
-    where = "of other sentences" if known else "of this sentence; none were chosen on others"
+    where = (
+        "of other sentences"
+        if known
+        else "of this sentence, because none were chosen on other sentences"
+    )
     right = (
         "one that a person linked"
         if measured.by == GOLD
-        else "the one that the model needs most (influence: hide it, and the log-probability of "
-        "the target word falls most)"
+        else "the word that the model needs most (hide it, and the log-probability of the "
+        "target word falls most)"
     )
     return (
         "A row of the decoder reads one token and predicts the next. We measured which of the "

@@ -169,7 +169,7 @@ def _text_embedding(generator: TextEmbedding, part: str) -> str:
         )
         told = f"After the pooling: {told}."
     last = part == "dense" or not generator.dense
-    scaled = " The vector is divided by its length, which makes that 1."
+    scaled = " The vector is divided by its length, so its length is 1."
     return told + scaled * (last and generator.config.normalized)
 
 

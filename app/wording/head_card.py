@@ -55,7 +55,7 @@ def card(trace: Trace | LongTrace, kind: str, weights: np.ndarray) -> str:
         line = f"- **{match.name}** {percent(match.score)}: {match.reason}"
         rows = rows_that_show(weights, query, key, self_attention, 0, 0, match.name)
         if rows and match.score > 0:
-            line += f"; clearest in the rows {quoted(query, rows)}"
+            line += f"; best examples: {quoted(query, rows)}"
         lines.append(line + ".")
     return "\n".join([*lines, *(["", alone] if alone else [])])
 

@@ -27,7 +27,7 @@ def leak(trace: Pass, leak: Leak) -> str:
     """How much attention goes to positions that the training masks would hide, layer by layer."""
     layers = ", ".join(percent(share) for share in leak.shares)
     which = "by layer" if len(leak.shares) > 1 else "in its only layer"
-    return f"{kind_name(trace, leak.kind)}, weight on {leak.where}, {which}: {layers}."
+    return f"{kind_name(trace, leak.kind)} puts this weight on {leak.where}, {which}: {layers}."
 
 
 def notices(side: str, text: str, encoding: Encoding) -> list[str]:
@@ -90,9 +90,9 @@ def first_undefined(attention: dict[str, np.ndarray], trace: Trace) -> str | Non
             token = escaped(axes(trace, kind)[0].labels[row])
             return (
                 f"PyTorch's weights are NaN from {trace.kinds[kind][0].title}, layer "
-                f"{layer_number(trace, kind, layer)}, row “{token}” on: that row may attend to "
-                "nothing, and softmax of nothing is undefined. Ours is zero there. Before that "
-                "layer the two can be compared."
+                f"{layer_number(trace, kind, layer)}, row “{token}” on. That row may attend to "
+                "nothing, and a softmax over nothing is undefined. Ours is zero there. Compare "
+                "the layers before it."
             )
     return None
 
@@ -111,5 +111,5 @@ def not_finite(where: str, parameters: Sequence[str]) -> str:
         f"This model's numbers are NaN or infinite from {where} on. Everything after that is blank."
     )
     if not parameters:
-        return f"{message} Its weights are finite, but so large that their products are not."
-    return f"{message} It has such numbers {weights}."
+        return f"{message} Its weights are finite, but so large that their products overflow."
+    return f"{message} Some values {weights} are NaN or infinite too."

@@ -437,8 +437,8 @@ LINE = {
         near_positions,
         "Similarity of the other positions to the first",
         "Positions 1 and 2 have a cosine similarity of {sinusoids:.2f} as sinusoids and "
-        "{learned:.2f} as learned vectors before training: the model must learn that they "
-        "are neighbours. {added:,} more parameters, and no vector for positions beyond "
+        "{learned:.2f} as learned vectors before training. The model must learn that they "
+        "are neighbours. It has {added:,} more parameters, and no vector for positions beyond "
         "{rows:,}.",
     ),
     "unscaled": Swap(
@@ -528,8 +528,8 @@ LINE = {
         rotary,
         shifted_scores,
         "The same sentence at later positions: how far a score moves",
-        "Shifted by {shift} positions, a score of layer 1 between two of your tokens changes "
-        "by up to {learned:.2f} with learned positions and {rotary:.1e} with rotary ones. "
+        "Shifted by {shift} positions, a score of layer 1 between two tokens changes by up to "
+        "{learned:.2f} with learned positions and {rotary:.1e} with rotary ones. "
         "With rotary positions only distance counts, and no table is needed.",
     ),
     "groups": Swap(

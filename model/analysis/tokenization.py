@@ -1,5 +1,5 @@
 """What a BPE tokenizer does with one pre-token, merge by merge (Sennrich et al. 2016). The library
-gives a text's tokens; this file shows how they come about.
+gives a text's tokens; this file shows how they arise.
 """
 
 from collections.abc import Iterator

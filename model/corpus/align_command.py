@@ -1,5 +1,4 @@
-"""Which words go together, out of cross-attention: `headlight align MODEL --file PAIRS --out
-FILE`.
+"""Aligns words by cross-attention: `headlight align MODEL --file PAIRS --out FILE`.
 
     headlight align en-de "A dog runs." --out links.csv
     headlight align en-de --file pairs.tsv --out links.txt
@@ -7,21 +6,21 @@ FILE`.
     headlight align models/enpt --gold GOLD --choose
     headlight align models/enpt --gold GOLD --back models/pten
 
-A line of PAIRS holds source and target with a tab between; without a target the model writes its
-own. FILE ends in .txt (Pharaoh format, a line a sentence: 0-0 1-2, source word and target word
-counted from 0) or in .csv (a line a pair of words, with their weight). Words are counted as they
-stand in the CSV: a punctuation mark is one of its own.
+Each line of PAIRS is source and target with a tab in between; without a target, the model writes
+its own. FILE ends in .txt or .csv. A .txt has the Pharaoh format: one line per sentence, such as
+0-0 1-2, source word and target word counted from 0. A .csv has one line per pair of words, with its
+weight, and shows what counts as a word: a punctuation mark does.
 
-Without --by the heads are those that were chosen for the model, each read at the row that it was
-measured to align: some heads align the word that a row of the decoder reads, others the word that
-it predicts. `describe` chooses them without alignments by hand, `align --choose` by these. Where
-none were chosen, words are aligned by influence, and the output says so.
+Without --by, the heads are those that were chosen for the model. Some heads align the word that a
+row of the decoder reads, others the word that it predicts; each is read at the row where it was
+measured. `describe` chooses heads without alignments by hand, `align --choose` with them. If none
+were chosen, words are aligned by influence, and the output says so.
 
-With --gold, alignments by hand, the error rate of the links is measured, with 95% intervals from
-bootstrap samples of pairs. A line of GOLD is {"src_words": […], "tgt_words": […], "alignment":
-[[0, 0], …]}, numbers of source word and target word. --choose takes the first half of the pairs to
-choose heads by and the second to measure on, and keeps the choice with the model. --back is a model
-of the other direction; then the links that both have are measured too.
+--gold measures the error rate against alignments by hand, with 95% intervals from bootstrap samples
+of pairs. A line of GOLD is {"src_words": […], "tgt_words": […], "alignment": [[0, 0], …]}, numbers
+of source word and target word. --choose uses the first half of the pairs to choose heads and the
+second half to measure them, and keeps the choice with the model. --back is a model of the opposite
+direction. Then the links that both models find are measured too.
 """
 
 import argparse
@@ -69,12 +68,16 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         help="which of a row's two words the head aligns (default: as measured)",
     )
     parser.add_argument("--gold", type=Path, metavar="GOLD", help="alignments by hand, to measure")
-    parser.add_argument("--choose", action="store_true", help="heads by the first half of GOLD")
-    parser.add_argument("--back", metavar="MODEL", help="of the other direction, with --gold")
+    parser.add_argument(
+        "--choose", action="store_true", help="choose heads by the first half of GOLD"
+    )
+    parser.add_argument(
+        "--back", metavar="MODEL", help="a model of the opposite direction, with --gold"
+    )
     args = parser.parse_args(arguments)
     if args.gold is None:
         if args.choose or args.back:
-            parser.error("--choose and --back go with --gold")
+            parser.error("--choose and --back need --gold")
         check_texts(parser, args, FILES)
     elif any(given is not None for given in (args.text, args.target, args.file, args.out)):
         parser.error("--gold measures: leave out text, --target, --file and --out")
@@ -150,7 +153,7 @@ def measured(name: str, pairs: list[GoldPair], args: argparse.Namespace) -> Meas
     if args.choose:
         chosen = choose_heads(weights[:half])
         if chosen is None:
-            raise DataError(f"{args.gold}: the first half of its pairs holds no links.")
+            raise DataError(f"{args.gold}: the first half of its pairs has no links.")
         heads = chosen.of
         print(f"{name}: heads by lines {lines_of(pairs[:half])}: {in_words(checkpoint, chosen)}")
     elif heads is None:

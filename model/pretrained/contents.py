@@ -21,7 +21,7 @@ from headlight.model.pretrained.values import Described
 from headlight.model.pretrained.weights import CannotLoad, Progress, WeightFile
 from headlight.model.tokenizer import Tokenizer
 
-ROUNDED = "Some of its weights are stored as float64; they are rounded to float32 here."
+ROUNDED = "Some of its weights are stored as float64. Headlight rounds them to float32."
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _check_types(contents: Contents) -> None:
         theirs = name.removeprefix(family.prefix)
         if theirs in tied_ones or family.has(theirs):
             raise CannotLoad(
-                f"{weights.where} stores {name} in {kind}; look for the model in float32, float16 "
+                f"{weights.where} stores {name} in {kind}. Find the model in float32, float16 "
                 "or bfloat16."
             )
 

@@ -53,7 +53,9 @@ class Header:
         found = {self._text(): self._place() for _ in range(n_tensors)}
         alignment = self.metadata.get("general.alignment", ALIGNMENT)
         if type(alignment) is not int or alignment < 1:
-            raise CannotLoad(f"{path} has {quoted(alignment)} for general.alignment.")
+            raise CannotLoad(
+                f"{path} has {quoted(alignment)} for general.alignment, which is not valid."
+            )
         begin = -(-read.at // alignment) * alignment
         self.tensors = {}
         for name, (shape, kind, offset) in found.items():

@@ -44,7 +44,7 @@ def gguf_tokenizer(path: Path, metadata: dict) -> Tokenizer:
     }
     kind, tokens, types = (values.get(name) for name in ("model", "tokens", "token_type"))
     if not isinstance(kind, str) or kind not in KINDS:
-        raise CannotLoad(f"{path} has the tokenizer {quoted(kind)}; known are {', '.join(KINDS)}.")
+        raise CannotLoad(f"{path} has the tokenizer {quoted(kind)}; supported: {', '.join(KINDS)}.")
     if not isinstance(tokens, list) or not isinstance(types, list) or len(types) != len(tokens):
         raise CannotLoad(f"{path} has no tokenizer: its tokens or their types are missing.")
     try:
@@ -70,7 +70,8 @@ def _byte_level(path: Path, values: dict, tokens: list[str]) -> tokenizers.Token
     pre = values.get("pre")
     if not isinstance(pre, str) or pre not in PRE_TOKENIZERS:
         raise CannotLoad(
-            f"{path} splits texts by the rule {quoted(pre)}; known are {', '.join(PRE_TOKENIZERS)}."
+            f"{path} splits texts by the rule {quoted(pre)}; supported: "
+            f"{', '.join(PRE_TOKENIZERS)}."
         )
     backend = tokenizers.Tokenizer(
         models.BPE(

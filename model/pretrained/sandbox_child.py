@@ -31,7 +31,7 @@ def main(library: str, seconds: str, size: str) -> None:
         except MemoryError:
             raise
         except BaseException as error:  # a panic of the library is no Exception
-            refuse(f"it fails on a text, with “{' '.join(str(error).split())[:120]}”")
+            refuse(f"it fails on a text: “{' '.join(str(error).split())[:120]}”")
         if length > MOST_GROWTH * len(text):
             refuse(
                 f"it turns {len(text)} characters into {length:,} tokens or characters; the "

@@ -51,8 +51,8 @@ class Described:
             or not all(type(value) in (int, float) and least <= value <= most for value in values)
         ):
             raise CannotLoad(
-                f"{self.where} has no list of numbers from {least:,.15g} to {most:,.15g} for "
-                f"{name}."
+                f"{self.where} must have a list of numbers from {least:,.15g} to {most:,.15g} "
+                f"for {name}."
             )
         return tuple(map(float, values))
 
@@ -80,7 +80,7 @@ class Described:
         value = default if value is None else value
         if not isinstance(value, str) or value not in known:
             raise CannotLoad(
-                f"{self.where} has {quoted(value)} for {name}; known are {', '.join(known)}."
+                f"{self.where} has {quoted(value)} for {name}; supported: {', '.join(known)}."
             )
         return value
 

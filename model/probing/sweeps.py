@@ -152,12 +152,12 @@ def tokens_hidden(model: nn.Module, lengths: Mapping[str, int]) -> Changes:
 
 
 def heads_patched(model: nn.Module, lengths: Mapping[str, int] = {}) -> Changes:
-    """Every head from the other run."""
+    """Every head, taken from the comparison."""
     return [(Patched(off.scope),) for (off,) in heads_off(model)]
 
 
 def heads_patched_by_position(model: nn.Module, lengths: Mapping[str, int]) -> Changes:
-    """Every head from the other run, at each query by itself."""
+    """Every head, taken from the comparison at one query at a time."""
     return [
         (Patched(Scope(site.kind, site.layer, head), (position,)),)
         for site in model.sites()
@@ -167,7 +167,7 @@ def heads_patched_by_position(model: nn.Module, lengths: Mapping[str, int]) -> C
 
 
 def residual_patched_by_position(model: nn.Module, lengths: Mapping[str, int]) -> Changes:
-    """What leaves every layer from the other run, at each token by itself."""
+    """The output of every layer, taken from the comparison at one token at a time."""
     return [
         (Patched(Scope(part.kind, part.layer), (position,)),)
         for part in parts_of(model.sites(), model.sides())

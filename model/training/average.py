@@ -1,9 +1,9 @@
-"""The mean of checkpoints that were trained from one another:
+"""Averages a model with one trained further from it:
 `headlight average EARLIER LATER --shares 1 3 --out FOLDER`.
 
-Between a model and one that was trained further from it lie models that often do better than both
-(Wortsman et al. 2022, Robust fine-tuning of zero-shot models). FOLDER still has to be measured:
-`headlight describe FOLDER` and `evaluate` write it into the card.
+Between a model and one trained further from it lie models that are often better than both (Wortsman
+et al. 2022, Robust fine-tuning of zero-shot models). Measure the result with
+`headlight describe FOLDER` and `evaluate`, which write it into the card.
 """
 
 import argparse

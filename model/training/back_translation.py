@@ -1,9 +1,9 @@
-"""Back-translation: synthetic pairs to train on (Sennrich et al. 2016): `headlight
+"""Makes synthetic pairs to train on, by back-translation (Sennrich et al. 2016): `headlight
 back-translate CHECKPOINT --out FILE.tsv`.
 
-CHECKPOINT translates the other way round. It draws sources for the targets of its own training
-text, or for texts that have no translation (`--texts`): each line of FILE is what it wrote, a tab,
-and the text that it was written for. A training reads them beside its own pairs with
+CHECKPOINT translates in the other direction. It samples sources for the targets of its own training
+text, or for texts without a translation (`--texts`). Each line of FILE is a sampled source, a tab,
+and the text it was sampled for. Train on them beside the model's own pairs with
 `train … --also FILE`.
 """
 

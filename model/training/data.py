@@ -1,4 +1,4 @@
-"""Data sets: `headlight data fetch NAME` gets one; readers of its files; batches of pairs."""
+"""Data sets: `headlight data fetch NAME` downloads one; file readers; batches of pairs."""
 
 import argparse
 import gzip

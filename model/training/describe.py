@@ -3,15 +3,15 @@
     headlight describe en-de --data DIR
     headlight describe models/enpt --file sentences.txt
 
-What the text of its training is like, by which a sentence unlike it is told, the head that it is
-opened on, which heads align words, and the mean output of each head, which is put in the place of
-one that is ablated.
+It measures statistics of the training text, so that the app can warn about a sentence that is
+unlike it. It chooses the head that the app opens on, and the heads that align words. And it
+measures the mean output of each head, which replaces the output of a head that is ablated.
 
-Measured on the validation data of its task; training does this when it ends. Of a model that was
-trained elsewhere, give a --file: a line is a source, or source and target with a tab between, and
-without a target the model writes its own. Then nothing is said of its training's text. What is
-found is written into the card, of a model that was added into headlight.json in its folder; the
-averages into means.safetensors.
+The validation data of the model's task are used; training does this when it ends. For a model that
+was trained elsewhere, give a --file. Each line is a source, or source and target with a tab in
+between; without a target, the model writes its own. Then there are no statistics of the training
+text. The results go into the card; for a model that was added, into headlight.json in its folder.
+The mean outputs go into means.safetensors.
 """
 
 import math
@@ -162,7 +162,7 @@ def main(arguments: list[str] | None = None) -> None:
         elif card.get("task") in tasks.NAMES:
             description = describe(args.checkpoint, tasks.of_card(card, args.data))
         else:
-            raise DataError("The card of this model names no task; give a --file of sentences.")
+            raise DataError("This model's card names no task. Give a --file of sentences.")
     except (DataError, CannotRead, FileNotFoundError) as error:
         sys.exit(str(error))
     if domain := Domain.of_card(description):

@@ -1,4 +1,4 @@
-"""Score a checkpoint on its test sets: `headlight evaluate NAME --data DIR --beam 5`."""
+"""Scores a checkpoint on its test sets: `headlight evaluate NAME --data DIR --beam 5`."""
 
 import argparse
 import json

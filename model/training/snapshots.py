@@ -1,9 +1,9 @@
-"""A model at earlier steps of its training: `headlight snapshots FOLDER --data DIR`.
+"""Keeps earlier training steps of a model: `headlight snapshots FOLDER --data DIR`.
 
-Training keeps the weights of some steps in FOLDER/run. This picks six, evenly spaced in
-log(step), scores them, and writes them small: float16, and in a large model matrices in 8 bits
-with a scale for every 32 numbers. Of a model that was trained further (`--start`), the snapshots
-that it began with are picked from too, if they are in FOLDER/snapshots.
+Training keeps the weights of some steps in FOLDER/run. This command picks six, evenly spaced in
+log(step), scores them, and writes them in a small format. That is float16; in a large model,
+matrices have 8 bits and one scale for every 32 numbers. For a model that was trained further
+(`--start`), it also picks from the snapshots in FOLDER/snapshots that the model started with.
 """
 
 import json

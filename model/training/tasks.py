@@ -111,8 +111,8 @@ class Task:
         """
         if not self.classes and min(config.bos_id, config.eos_id) < 0:
             raise DataError(
-                "A model learns to write a target between a token that begins it and one that "
-                f"ends it; this one has bos_id {config.bos_id} and eos_id {config.eos_id}."
+                "A target needs a start token and an end token; this model has bos_id "
+                f"{config.bos_id} and eos_id {config.eos_id}."
             )
         ends = [config.eos_id] * (config.eos_id >= 0)
         examples = list(examples)
@@ -167,8 +167,8 @@ def multi30k(folder: Path | None = None, reverse: bool = False) -> Task:
     return Task(
         name="multi30k",
         title=f"{LANGUAGES[src]} → {LANGUAGES[tgt]}, image captions",
-        look_for="Cross-attention follows the words, and leaves the diagonal where the two "
-        "languages order them differently: try verbs and compound nouns.",
+        look_for="Cross-attention follows the words. It leaves the diagonal where the word "
+        "order differs: try verbs and compound nouns.",
         text="image captions",
         score="bleu",
         data=data.DATA_SETS["multi30k"].title,
@@ -208,8 +208,8 @@ def translation(tgt: str, folder: Path | None = None, reverse: bool = False) -> 
     return Task(
         name=f"en-{src if reverse else tgt}",
         title=f"{LANGUAGES[src]} → {LANGUAGES[tgt]}, everyday sentences and image captions",
-        look_for="Cross-attention follows the words, and leaves the diagonal where the two "
-        f"languages order them differently: try {TRY[tgt]}.",
+        look_for="Cross-attention follows the words. It leaves the diagonal where the word "
+        f"order differs: try {TRY[tgt]}.",
         text="everyday sentences and image captions",
         score="bleu",
         data="; ".join(source.title for source in described),
@@ -243,8 +243,8 @@ def english(folder: Path | None = None) -> Task:
     return Task(
         name="english",
         title="English, one token after another",
-        look_for="A head may attend to the token before, to the verb's subject or to the beginning "
-        "of the sentence, where it rests when it has nothing to do.",
+        look_for="Heads may attend to the previous token, to the verb's subject, or to the "
+        "start of the sentence, where idle heads rest.",
         text="everyday sentences and image captions",
         score="perplexity",
         data=there["de"].data,
@@ -273,7 +273,7 @@ def pairs(file: Path, seed: int = 1) -> Task:
     def read():
         examples = sorted(set(data.read_tsv(file)))
         if len(examples) < 2:
-            raise DataError(f"{file}: one pair is not enough to train and to validate.")
+            raise DataError(f"{file}: one pair is not enough for training and validation.")
         random.Random(seed).shuffle(examples)
         n_val = max(1, len(examples) // 20)
         return {"train": examples[n_val:], "val": examples[:n_val]}
@@ -281,10 +281,10 @@ def pairs(file: Path, seed: int = 1) -> Task:
     return Task(
         name="pairs",
         title=f"Pairs of {Path(file).name}",
-        look_for="Cross-attention: which source words each target word was made from.",
+        look_for="Cross-attention shows which source words each target word comes from.",
         text=f"the sentences of {Path(file).name}",
         score="bleu",
-        data=f"{Path(file).name}, the trainer's own file.",
+        data=f"{Path(file).name}, provided by whoever trained the model.",
         terms="Those of that file.",
         examples=read,
         tests=lambda: {Path(file).stem: data.read_tsv(file)},
@@ -311,9 +311,10 @@ def reviews(folder: Path | None = None) -> Task:
 
     return Task(
         name="reviews",
-        title="Movie reviews, good or bad",
-        look_for="Layer 1 takes in the whole sentence almost evenly, as a bag of words; in layer 2 "
-        "each head leans towards some words: try to find which of them change the verdict.",
+        title="Movie reviews: good or bad",
+        look_for="Layer 1 reads the whole sentence almost evenly, like a bag of words. In "
+        "layer 2, each head leans towards some words: which of them change the "
+        "verdict?",
         text="snippets of movie reviews",
         score="accuracy",
         data=data.DATA_SETS["reviews"].title,
@@ -343,7 +344,7 @@ def reviews(folder: Path | None = None) -> Task:
         ),
         classes=CLASSES,
         first_weights=smaller_tables,
-    )  # fmt: skip
+    )
 
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -355,7 +356,7 @@ TOYS = {
     ),
     "reverse": (
         lambda letters: letters[::-1],
-        "Cross-attention is the other diagonal: the first position attends to the last.",
+        "Cross-attention is the opposite diagonal: the first position attends to the last.",
     ),
     "sort": (
         sorted,
@@ -384,12 +385,12 @@ def toy(name: str) -> Task:
 
     return Task(
         name=name,
-        title=f"{name.capitalize()} a row of letters",
+        title=f"{name.capitalize()} a sequence of letters",
         look_for=look_for,
-        text=f"rows of up to {LONGEST} lower-case letters with spaces between",
+        text=f"sequences of up to {LONGEST} lower-case letters, separated by spaces",
         score="exact",
-        data=f"Rows of 1 to {LONGEST} letters, drawn at random by model/training/tasks.py.",
-        terms="None: they are made by this program.",
+        data=f"Sequences of 1 to {LONGEST} letters, drawn at random by model/training/tasks.py.",
+        terms="None: generated by this program.",
         examples=lambda: {"train": draw("train", 40_000), "val": draw("val", 500)},
         tests=lambda: {"unseen": draw("test", 1000)},
         sizes=dict(
@@ -419,34 +420,32 @@ def induction() -> Task:
 
     return Task(
         name="induction",
-        title="Go on with a row of letters that repeats",
-        look_for="In the second row a head of layer 2 attends to the letter behind the same letter "
-        "of the first row: an induction head. It needs the heads of layer 1, which attend to the "
-        "previous token between them: switch layer 1 off, and the repeat is lost.",
-        text="rows of 4 to 20 different lower-case letters, each written again and again",
+        title="Continue a repeating letter pattern",
+        look_for="In the second repeat, a head of layer 2 attends to the letter after the same "
+        "letter in the first: an induction head. It needs the previous-token heads of "
+        "layer 1: switch layer 1 off, and the repeat is lost.",
+        text="sequences of 4 to 20 different lower-case letters, written again and again",
         score="accuracy",
-        data="Rows of 4 to 20 different letters, each repeated up to 40 letters, drawn at random "
-        "by model/training/tasks.py. Scored on rows written twice: on the second but its first "
-        "letter, which nothing announces.",
-        terms="None: they are made by this program.",
+        data="Sequences of 4 to 20 different letters, repeated up to 40 letters, drawn at "
+        "random by model/training/tasks.py. Scored on sequences written twice: on the "
+        "second copy without its first letter, which nothing announces.",
+        terms="None: generated by this program.",
         examples=lambda: {"train": draw("train", 40_000, 40), "val": draw("val", 500, 40)},
         tests=lambda: {"unseen": draw("test", 1000)},
         preset="decoder_only",
-        sizes=dict(
-            d_model=64, n_heads=4, d_ff=64, n_decoder_layers=2, dropout=0.0, max_length=256
-        ),
+        sizes=dict(d_model=64, n_heads=4, d_ff=64, n_decoder_layers=2, dropout=0.0, max_length=256),
         vocab_size=259 + len(LETTERS),
         recipe=Recipe(
             epochs=12, max_tokens=2048, peak=3e-3, warmup=400, cooldown=2000, smoothing=0.0
         ),
         continues=True,
-    )  # fmt: skip
+    )
 
 
 def with_more(task: Task, file: Path) -> Task:
     """The task with the pairs of a file to train on besides."""
     if task.score != "bleu":
-        raise DataError(f"More pairs are for what translates; {task.title!r} does not.")
+        raise DataError(f"Only a task that translates can use more pairs; {task.title!r} does not.")
 
     def examples() -> dict[str, list[Example]]:
         task_examples = task.examples()
@@ -470,7 +469,7 @@ def task(name: str, path: Path | None = None, reverse: bool = False) -> Task:
         return translation(name.removeprefix("en-"), path, reverse)
     if name == "pairs":
         if path is None:
-            raise DataError("The task `pairs` needs its file of pairs.")
+            raise DataError("The task `pairs` needs a file of pairs.")
         return pairs(path)
     if name == "reviews":
         return reviews(path)
@@ -479,7 +478,7 @@ def task(name: str, path: Path | None = None, reverse: bool = False) -> Task:
     if name == "induction":
         return induction()
     if name not in TOYS:
-        raise DataError(f"There is no task {name!r}; there are {', '.join(NAMES)}.")
+        raise DataError(f"There is no task {name!r}; choose from {', '.join(NAMES)}.")
     return toy(name)
 
 

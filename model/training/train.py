@@ -1,11 +1,11 @@
-"""Train a model: `headlight train TASK --out FOLDER`.
+"""Trains a model: `headlight train TASK --out FOLDER`.
 
-Several processes or machines, a GPU, mixed precision: put `accelerate launch` in front, as in
+For several processes or machines, a GPU or mixed precision, put `accelerate launch` in front, as in
 `accelerate launch --num_processes 2 -m headlight train TASK --out FOLDER`.
 
-FOLDER becomes a checkpoint: the weights of an epoch or the mean of some epochs in a row, whichever
-had the lowest validation loss so far. FOLDER/run holds what `--resume` needs.
-`--start CHECKPOINT` begins with the weights and the tokenizer of an earlier one, to train it
+FOLDER becomes a checkpoint: the weights of one epoch, or the mean of some consecutive epochs,
+whichever has the lowest validation loss so far. FOLDER/run holds what `--resume` needs.
+`--start CHECKPOINT` starts from the weights and tokenizer of an earlier model, to train it
 further or on other text.
 """
 

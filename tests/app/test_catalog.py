@@ -188,7 +188,7 @@ def test_how_much_of_a_large_model_is_read_is_said(page, monkeypatch, tmp_path):
         catalog._read("theirs", "final", "cpu", progress)
     percents = [percent for percent, _ in said]
     assert percents == sorted({*percents}) and percents[-1] == 100 and 0 < percents[0] < 100
-    assert said[-1][1] == "Reading theirs: 0 of 0 million parameters"
+    assert said[-1][1] == "Loading theirs: 0 of 0 million parameters"
 
 
 def test_two_sessions_that_ask_for_a_model_at_once_have_it_read_once(page, monkeypatch):

@@ -138,7 +138,7 @@ def test_without_the_causal_mask_it_is_said_what_peeks(changed):
 
 UNREADABLE = {  # line → a part of what is said
     "cross.1.1": "“cross.1.1” is not a change",
-    "cross.9=off": "this model has no layer 9",
+    "cross.9=off": "this attention has no layer 9",
     "sideways=off": "does not apply to “sideways”",
     "decoder.1.1=weight:1>2:0.5": "this key is masked",
 }

@@ -154,7 +154,7 @@ def test_a_pack_opens_on_another_start_of_the_app(visit, chromium, models, tmp_p
         other = Visit(chromium.new_context().new_page(), address).open("take-away?model=uneven")
         other.page.locator("input[type=file]").set_input_files(file)
         verdict = other.page.locator(".st-key-verdict")
-        expect(verdict).to_contain_text("The numbers: identical")
+        expect(verdict).to_contain_text("Numbers: identical")
         expect(verdict).to_be_in_viewport()
         other.settle()
         expect(other.page.get_by_label("Source sentence", exact=True)).to_have_value(
@@ -176,7 +176,7 @@ def test_a_broken_pack_is_refused_and_the_session_goes_on(visit, tmp_path):
     verdict = visit.page.locator(".st-key-verdict")
     expect(verdict).to_contain_text("The pack could not be opened. It is incomplete")
     visit.page.locator("input[type=file]").set_input_files(file)
-    expect(verdict).to_contain_text("The numbers: identical")
+    expect(verdict).to_contain_text("Numbers: identical")
 
 
 @needs_nginx

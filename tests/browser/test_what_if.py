@@ -214,7 +214,7 @@ def test_weight_on_later_tokens_is_told_where_the_causal_mask_is_off(page):
     expect(said).not_to_contain_text("later tokens")
     page.visit.switch("Causal mask")
     expect(page.page.locator(".message")).to_contain_text("The decoder can peek: ")
-    expect(said).to_contain_text("weight on later tokens, by layer: ")
+    expect(said).to_contain_text("puts this weight on later tokens, by layer: ")
     (leak,) = (line for line in said.inner_text().splitlines() if "later tokens" in line)
     shares = [int(share) for share in re.findall(r"(\d+)%", leak)]
     weights = load("en-fr").trace(SENTENCE, masks=Masks(causal=False)).attention["decoder"]

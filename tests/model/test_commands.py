@@ -60,7 +60,7 @@ def test_the_commands_that_take_no_file():
 
 
 def test_an_unknown_command():
-    with pytest.raises(SystemExit, match="There is no command 'tarin'; there are train"):
+    with pytest.raises(SystemExit, match=r"There is no command 'tarin'\. Choose from train"):
         door.main(["tarin"])
 
 

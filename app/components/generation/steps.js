@@ -40,7 +40,7 @@ export class Walk {
       button("▶❘", "Next token (→)", () => this.walk(1)), this.where);
     this.text = element("p", { class: "tokens source" }, element("b", {}, data.title),
       ...data.text.map((label) => element("span", { dir: "auto" }, label)));
-    this.written = element("p", { class: "tokens written" }, element("b", {}, "Written"),
+    this.written = element("p", { class: "tokens written" }, element("b", {}, "Output"),
       ...data.written.map((label, step) => {
         const token = element("span", { dir: "auto", "data-step": step }, label);
         token.onclick = () => this.go(step);

@@ -28,7 +28,7 @@ const GAP = 4;
 const CORNER = 12; // px
 const SCOPES = ["head", "layer", "kind"]; // of what is done to the selected head
 const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words
-const COVERED = " is covered until you have answered";
+const COVERED = " is covered until you answer";
 const FADED = 0.15; // how much is left of a head that a filter leaves out
 
 /** Marks the upper right corner of a tile whose head is changed otherwise. */

@@ -10,6 +10,6 @@ export default function ({ data, setTriggerValue }) {
     const stored = isTold ? null : localStorage.getItem(KEY);
     if (stored) setTriggerValue("stored", stored);
   } catch {
-    console.info("This browser keeps no answers.");
+    console.info("This browser does not store answers.");
   }
 }

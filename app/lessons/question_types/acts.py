@@ -151,7 +151,9 @@ def _below_half(draw: Draw) -> Condition:
     scores = np.where(run.base.allowed(head.kind)[i], run.scores(head)[i], -np.inf)
     enough = next((t for t in TEMPERATURES if softmax(scores / t).max() < 0.5), None)
     if enough is None:
-        raise NoQuestion("This row stays on one token at every temperature. Try another sentence.")
+        raise NoQuestion(
+            "This row attends to the same token at every temperature. Try another sentence."
+        )
 
     def met(act):
         row = weights_after(run, head, act)[head.layer, head.head, i]
@@ -203,7 +205,7 @@ def _written_lacks(draw: Draw) -> Condition:
         given["clue"] = run.src[clue]
     example = {"changes": run.hide(*columns)}
     if token in written_after(run, example):
-        raise NoQuestion(f"The model writes {token} in any case. Try another sentence.")
+        raise NoQuestion(f"The model writes {token} anyway. Try another sentence.")
     shown["written"] = text(written_after(run, example))
 
     def met(act):

@@ -50,7 +50,7 @@ class ScoreType(QuestionType):
     sentences: ClassVar = {
         "√d left out": "That is the dot product. Divide it by √d.",
         "divided by d": "You divided by d. It is the square root of d.",
-        "√d_model": "You took the size of a whole token. A head's own d counts.",
+        "√d_model": "You took the size of a whole token. Use the d of one head.",
         "multiplied by √d": "Divide by √d instead: large sums should become smaller.",
         "signs lost": "Minus times plus is minus. Keep the signs.",
         "sums multiplied": "Multiply entry by entry first, then add.",
@@ -146,7 +146,7 @@ class ScoreType(QuestionType):
         run, head = draw.run, draw.of_head
         query, key = run.base.query[head.kind], run.base.key[head.kind]
         if head.layer >= len(query) or key.shape[1] != query.shape[1]:
-            raise NoQuestion("The keys of this head are shared; their place is another.")
+            raise NoQuestion("This head shares its keys with other heads.")
         rows = draw.rows()
 
         def dot_of(i):
@@ -196,13 +196,13 @@ class SoftmaxType(QuestionType):
         "wrong axis": "You normalised a column. The softmax runs along a row.",
         "zero after the softmax": "The masked share is missing: your row adds up to less than "
         "100%.",
-        "shared equally": "What is left grows in proportion, not evenly.",
-        "temperature upside down": "Other way round: above 1 the shares come closer.",
+        "shared equally": "The rest grows in proportion, not evenly.",
+        "temperature upside down": "The other way round: above 1, the shares move closer together.",
         "not scaled": "Now scale: both must add up to 100%.",
         "no effect": "Temperature keeps the order, not the shares.",
         "ratio of scores": "Weights depend on the difference of scores, not on their ratio.",
         "difference": "Now raise e to that power.",
-        "plain mean": "You counted each value alike. Weigh them.",
+        "plain mean": "You counted each value equally. Weight them.",
         "largest takes all": "Attention mixes; it does not pick one.",
         "sum of values": "Multiply by the weights first.",
     }
@@ -371,14 +371,14 @@ class ShapeType(QuestionType):
         "cross-attention scores": CHOOSE,
     }
     sentences: ClassVar = {
-        "rows for columns": "Transposed: rows are queries, columns are keys.",
+        "rows for columns": "You transposed it: rows are queries, columns are keys.",
         "d_head for keys": "That is the shape of the queries. Their products with keys leave "
         "(query, key).",
         "vectors, not tokens": "You multiplied Qᵀ K. It is Q Kᵀ: every query with every key.",
         "whole d_model": "That is all heads together.",
         "one text only": "Queries come from one text, keys from the other.",
         "heads for size": "That is how many heads there are. How long is a query?",
-        "times for divided": "Heads share d_model; it is divided among them.",
+        "times for divided": "The heads divide d_model among them.",
     }
 
     def draw(self, draw: Draw) -> Question:
@@ -403,7 +403,7 @@ class ShapeType(QuestionType):
         if draw.ask == "scores of one head":
             n, d = len(run.queries(draw.of_head)), run.base.query[draw.of_head.kind].shape[-1]
             if draw.of_head.kind == "cross":
-                raise NoQuestion("The rows and columns of this head are two texts.")
+                raise NoQuestion("The rows and columns of this head belong to two texts.")
             answer, given = shape(n, n), {"length": str(n)}
             answers = {
                 "d_head for keys": shape(n, d),
@@ -415,7 +415,7 @@ class ShapeType(QuestionType):
                 raise NoQuestion("This model has no cross-attention.")
             n, m = len(run.tgt), len(run.src)
             if n == m:
-                raise NoQuestion("Both texts are equally long here. Try another sentence.")
+                raise NoQuestion("Both texts have the same length here. Try another sentence.")
             given = {"source length": str(m), "target length": str(n)}
             answer = shape(n, m)
             answers = {
@@ -450,7 +450,7 @@ class PositionType(QuestionType):
         "off by one": "Positions count from 0.",
         "own wavelength": "Both dimensions of a pair share one wavelength.",
         "degrees": "The angle is in radians.",
-        "farthest": "Alike means near: nearby positions turn by little.",
+        "farthest": "Similar means near: nearby positions turn only a little.",
     }
     D, D_ALIKE, TOLERANCE, LEAST_LEAD = 4, 32, 0.02, 0.1
 

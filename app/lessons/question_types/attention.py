@@ -72,10 +72,10 @@ class RowType(QuestionType):
         "row for column": "You read down a column. A row shows what *{row}* attends to.",
         "column for row": "You read along a row. A column shows what attends to *{column}*.",
         "next row": "That is what the next row attends to. Stay in the row of *{row}*.",
-        "next column": "That row attends most to the next column. Stay in that of *{column}*.",
-        "same place": "You followed the position. This head need not: think of the meaning.",
+        "next column": "That row attends most to the next column. Stay in column *{column}*.",
+        "same place": "You followed the position. Think of the meaning instead.",
         "read for predicted": "*{row}* is what this row has read. It predicts the token after it.",
-        "one back": "You went back. A row predicts forward.",
+        "one back": "You went back. A row predicts the next token.",
     }
 
     def draw(self, draw: Draw) -> Question:
@@ -180,7 +180,7 @@ class RowType(QuestionType):
         crossed = crossings(run.links)
         words = names_of(run.checkpoint.align(run.sentence).target)
         if not crossed or max(crossed) == 0 or crossed.count(max(crossed)) > 1:
-            raise NoQuestion("No line crosses more others than every other line does.")
+            raise NoQuestion("No single line crosses the most others.")
         ranked = sorted(range(len(crossed)), key=lambda n: -crossed[n])
         best, *others = [words[run.links[n][1]] for n in ranked]
         return Question(
@@ -210,15 +210,15 @@ class SharesType(QuestionType):
     sentences: ClassVar = {
         "one share of all": "You gave every token the same share. Attention rarely does.",
         "half for the first": "There is no second column to share with.",
-        "the rest": "That is what the others have together. The covered one is what is left.",
+        "the rest": "That is the sum of the others. The covered weight is the rest.",
         "column for row": "You added up the column. Only a row adds up to 100%.",
         "not renormalised": "The hidden share is not lost. The others grow until they are 100% "
         "again.",
-        "gets all of it": "Not one key gets all of it. All that are left grow by the same factor.",
+        "gets all of it": "No single key gets all of it. All the others grow by the same factor.",
         "shared equally": "The hidden share is not handed out evenly, but in proportion.",
         "row above": "You painted the row above. Stay in the row of *{row}*.",
         "row below": "You painted the row below. Stay in the row of *{row}*.",
-        "attention is meaning": "The partner in meaning gets less here: this row is shared.",
+        "attention is meaning": "The word with this meaning gets less: the row spreads its weight.",
     }
     TOLERANCE = 0.02
 
@@ -311,7 +311,7 @@ class NamedHeadType(QuestionType):
         "previous token": "The line lies below the diagonal: this head attends to the token "
         "*before*.",
         "itself": "On the diagonal a token attends to itself.",
-        "first-token sink": "A bright column is one token that all attend to.",
+        "first-token sink": "A bright column means that all tokens attend to one token.",
     }
     CLEARLY_NOT = 0.2
 
@@ -353,7 +353,7 @@ class NamedHeadType(QuestionType):
         label = {h: f"{h[0]} layer {h[1] + 1} head {h[2] + 1}" for h in scores}
         unlike = [h for h in sorted(scores) if scores[h].get(pattern, 1) <= self.CLEARLY_NOT]
         if len(unlike) < 1:
-            raise NoQuestion(f"On this sentence every head is a little like “{pattern}”.")
+            raise NoQuestion(f"On this sentence every head matches “{pattern}” a little.")
         right = label[draw.rng.choice(sorted(fits))]
         draw.rng.shuffle(unlike)
         mistaken = {

@@ -39,12 +39,12 @@ class NextTokenType(QuestionType):
         "off by one": "One step too far.",
         "greedy plans ahead": "Greedy takes the best token at each step. The whole can still be "
         "worse.",
-        "greedy's path": "That is greedy's text. Multiply along the other paths too.",
+        "greedy's path": "That is the greedy text. Multiply along the other paths too.",
         "mean": "You took the mean. All three must happen: multiply.",
         "sum": "You added. All three must happen: multiply.",
         "smallest": "You took the smallest. All three must happen: multiply.",
         "width kept": "That many are kept. More are compared.",
-        "vocabulary only": "That is for one beginning.",
+        "vocabulary only": "That is for one candidate.",
         "power": "Beams do not combine with one another.",
         "stops before p": "Together these do not reach p yet.",
         "only above p": "p is a sum over tokens, not a limit for each.",
@@ -79,7 +79,7 @@ class NextTokenType(QuestionType):
 
         steps = [i for i in range(1, len(greedy.tokens)) if clear(i)]
         if not steps:
-            raise NoQuestion("The model is nowhere sure enough here. Try another sentence.")
+            raise NoQuestion("The model is not sure enough anywhere. Try another sentence.")
         i = steps[len(steps) // 2] if draw.keys.get("step") == "clear" else draw.rng.choice(steps)
         best = np.argsort(-greedy.probabilities[i], kind="stable")[:8]
         names = run.checkpoint.outputs(int(x) for x in best)
@@ -219,11 +219,11 @@ class WithoutType(QuestionType):
     name = "without"
     asks: ClassVar = dict.fromkeys(("written", "still right", "most needed", "agreement"), CHOOSE)
     sentences: ClassVar = {
-        "attention is importance": "That word has most attention. Hiding it costs less.",
+        "attention is importance": "That word gets the most attention. Hiding it costs less.",
         "always agree": "Attention often names the needed word, but not for each token.",
         "a clear head is needed": "You expected the word to vanish. Other heads still pass it on.",
         "the key is needed": "You expected the word to vanish. The rest still suggests it.",
-        "nothing is needed": "You expected the word to stay. Here too much is gone.",
+        "nothing is needed": "You expected the word to stay. Here too much is missing.",
         "others stand in": "Often true. Here no other head does this work.",
         "same place": "You followed the position.",
         "next token's": "That is needed for the token after it.",
@@ -248,7 +248,7 @@ class WithoutType(QuestionType):
     def _still_right(self, draw: Draw) -> Question:
         run, head = draw.run, draw.of_head
         if head.kind != "decoder" or run.writes:
-            raise NoQuestion("Only a model that repeats letters is asked this.")
+            raise NoQuestion("This question needs a model that repeats letters.")
         before, total = run.right_repeats()
         after, _ = run.right_repeats(f"{head.scope}=off")
         share = after / total if total else 0
@@ -273,7 +273,7 @@ class WithoutType(QuestionType):
     def _written(self, draw: Draw) -> Question:
         run, head = draw.run, draw.of_head
         if head.kind != "cross":
-            raise NoQuestion("Only a head of cross-attention is asked about.")
+            raise NoQuestion("This question needs a cross-attention head.")
         i = draw.row(lambda i: i + head.shift < len(run.tgt))
         j = int(run.weights(head)[i].argmax())
         changes = {

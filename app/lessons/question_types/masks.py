@@ -47,13 +47,13 @@ class MaskType(QuestionType):
         "row as booleans": CHOOSE,
     }
     sentences: ClassVar = {
-        "True for False": "That is what is forbidden. Here True means: may attend.",
-        "rows for columns": "You exchanged rows and columns. A row is the token that attends.",
+        "True for False": "Those are the masked ones. Here True means: may attend.",
+        "rows for columns": "You swapped rows and columns. A row is the token that attends.",
         "without the diagonal": "A token may attend to itself: the diagonal is allowed.",
-        "padding rows closed too": "Closed columns are enough. What a row of *<pad>* computes is "
-        "not used.",
+        "padding rows closed too": "Masking the columns is enough. The output of a *<pad>* row "
+        "is not used.",
         "itself left out": "You left out the token itself.",
-        "later ones": "You counted the later tokens. Those are forbidden.",
+        "later ones": "You counted the later tokens. Those are masked.",
         "all": "Without a mask, yes.",
         "half of all": "Nearly. The diagonal belongs to the allowed half.",
     }

@@ -90,11 +90,11 @@ BAD = {  # what is done to the file → a word of the sentence
     "a number for a name": (lambda t: resealed(t, student=1), "edited"),
     "truncated": (lambda t: t[: len(t) // 2], "cut off"),
     "truncated at the end": (lambda t: t[:-2], "cut off"),
-    "empty": (lambda t: "", "no file of answers"),
-    "foreign": (lambda t: '{"cells": []}', "no file of answers"),
-    "a list": (lambda t: "[1]", "no file of answers"),
-    "no JSON": (lambda t: "<html>", "no file of answers"),
-    "nested deeply": (lambda t: "[" * 100_000, "no file of answers"),
+    "empty": (lambda t: "", "not a file of answers"),
+    "foreign": (lambda t: '{"cells": []}', "not a file of answers"),
+    "a list": (lambda t: "[1]", "not a file of answers"),
+    "no JSON": (lambda t: "<html>", "not a file of answers"),
+    "nested deeply": (lambda t: "[" * 100_000, "not a file of answers"),
     "huge": (lambda t: " " * 2_000_000, "too large"),
     "another version": (lambda t: resealed(t, version=2), "another version"),
     "another seed": (lambda t: resealed(t, seed=12), "another seed"),
@@ -110,7 +110,10 @@ BAD = {  # what is done to the file → a word of the sentence
     "other weights": (lambda t: resealed(t, weights={"induction": "0"}), "other weights"),
     "no weights": (lambda t: resealed(t, weights={}), "other weights"),
     "no answer": (lambda t: changed_answer(t, answer="x" * 100), "no answer|not a number"),
-    "an answer twice": (lambda t: resealed(t, answers=json.loads(t)["answers"][:1] * 2), "twice"),
+    "an answer twice": (
+        lambda t: resealed(t, answers=json.loads(t)["answers"][:1] * 2),
+        "two first",
+    ),
 }
 
 
@@ -148,7 +151,7 @@ def test_the_report(tmp_path, good):
     for name, word in {
         "same.json": "good.json",
         "cut.json": "cut off",
-        "picture.json": "no file",
+        "picture.json": "not a file",
         "nowhere.json": "cannot be read",
     }.items():
         assert word in rows[name]["problem"] and not rows[name]["right"]
@@ -158,7 +161,7 @@ def test_the_commands(tmp_path, good, capsys):
     own = tmp_path / "own.md"
     own.write_text(GOOD, encoding="utf-8")
     assert command.main(["check", str(own)]) == 0
-    assert "3 steps work on copy" in capsys.readouterr().out
+    assert "3 steps work with copy" in capsys.readouterr().out
     own.write_text(GOOD.replace("point: picture", "point: nowhere"), encoding="utf-8")
     assert command.main(["check", str(tmp_path)]) == 1
     assert f"{own}:11: " in capsys.readouterr().err
@@ -169,7 +172,7 @@ def test_the_commands(tmp_path, good, capsys):
     assert command.main(["report", str(tmp_path / "a.json"), "--out", str(tmp_path)]) == 1
     (tmp_path / "empty").mkdir()
     assert command.main(["check", str(tmp_path / "empty")]) == 1
-    assert "no lesson" in capsys.readouterr().err
+    assert "no lessons" in capsys.readouterr().err
 
 
 def test_headlight_lessons_is_a_command(tmp_path):
@@ -179,7 +182,7 @@ def test_headlight_lessons_is_a_command(tmp_path):
         [sys.executable, str(ROOT / "headlight.py"), "lessons", "check", str(own)],
         capture_output=True, text=True, cwd=tmp_path, check=False,
     )  # fmt: skip
-    assert done.returncode == 1 and done.stderr.startswith(f"{own}:1: A lesson begins with")
+    assert done.returncode == 1 and done.stderr.startswith(f"{own}:1: A lesson must start with")
 
 
 def test_an_array_is_kept_as_lists():

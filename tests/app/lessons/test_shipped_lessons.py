@@ -220,7 +220,7 @@ def test_a_text_that_gives_the_answer_away_is_refused(tmp_path):
 
 def test_a_placeholder_that_nothing_fills_is_refused(tmp_path):
     lesson = write(tmp_path, GOOD.replace("A hint.", "{luck}"))
-    with pytest.raises(LessonError, match=r"own\.md:15: .*\{luck\} in the hint is filled by no"):
+    with pytest.raises(LessonError, match=r"own\.md:15: .*\{luck\} in the hint is never filled"):
         lesson.open(loaded)
 
 
@@ -234,7 +234,7 @@ def test_the_example_of_the_documentation_works(tmp_path, capsys):
 
 def test_a_model_that_is_not_here(tmp_path):
     lesson = write(tmp_path, GOOD.replace("model: copy", "model: nowhere"))
-    with pytest.raises(LessonError, match="No model of this lesson is here"):
+    with pytest.raises(LessonError, match="None of this lesson's models is here"):
         lesson.open(loaded)
 
 

@@ -114,7 +114,7 @@ def test_without_chosen_heads_it_is_by_influence_and_that_is_said(translator, tm
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_an_added_model_is_described_by_a_file_of_sentences(kind, tmp_path, capsys):
     folder, lines = added(kind, tmp_path), tmp_path / "lines.txt"
-    with pytest.raises(SystemExit, match=r"names no task; give a --file of sentences\."):
+    with pytest.raises(SystemExit, match=r"names no task. Give a --file of sentences\."):
         main(["describe", str(folder)])
     lines.write_text(f"{TEXT}\nthe cat sees\n")
     capsys.readouterr()
@@ -209,7 +209,7 @@ def test_where_nothing_is_linked_nothing_is_chosen(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["a", "--choose", "--out", "x.txt"], "go with --gold"),
+        (["a", "--choose", "--out", "x.txt"], "need --gold"),
         (["a", "--gold", "g"], "--gold measures"),
         (["--gold", "g", "--by", "1.1", "--choose"], "--by and --row name the head"),
         (["a"], "required: --out"),

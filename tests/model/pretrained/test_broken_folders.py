@@ -137,15 +137,15 @@ BROKEN = {  # what → folder, change, what the sentence says
     "odd heads": ("llama-groups", config(head_dim=5), "d_head is odd"),
     "groups that do not fit": ("llama-groups", config(num_key_value_heads=3), "n_key_heads"),
     "unknown activation": (
-        "gpt2", config(activation_function="mish"), "'mish' for activation_function; known are",
+        "gpt2", config(activation_function="mish"), "'mish' for activation_function; supported:",
     ),
     "unknown rotation": (
         "llama-groups", config(rope_parameters=dict(rope_type="proportional")),
-        "'proportional' for rope_type; known are default",
+        "'proportional' for rope_type; supported: default",
     ),
     "no factors for pairs": (
         "llama-groups", config(rope_parameters=dict(rope_type="longrope")),
-        r"no list of numbers from 0\.01 to 1,000,000 for long_factor",
+        r"must have a list of numbers from 0\.01 to 1,000,000 for long_factor",
     ),
     "factors for too few pairs": (
         "llama-groups",
@@ -170,19 +170,19 @@ BROKEN = {  # what → folder, change, what the sentence says
     "quantised": ("gpt2", config(quantization_config={"bits": 4}), "quantised"),
     "int8": (
         "gpt2", as_type("transformer.h.1.attn.c_attn.weight", torch.int8),
-        r"stores transformer.h.1.attn.c_attn.weight in int8; look for",
+        r"stores transformer.h.1.attn.c_attn.weight in int8. Find",
     ),
     "embeddings in uint8": (
         "llama-groups", as_type("model.embed_tokens.weight", torch.uint8),
-        "stores model.embed_tokens.weight in uint8; look for",
+        "stores model.embed_tokens.weight in uint8. Find",
     ),
     "a shared matrix in int16": (
         "marian", as_type("model.shared.weight", torch.int16),
-        "stores model.shared.weight in int16; look for",
+        "stores model.shared.weight in int16. Find",
     ),
     "float8": (
         "marian", as_type("final_logits_bias", torch.float8_e4m3fn),
-        "stores final_logits_bias in float8_E4M3; look for",
+        "stores final_logits_bias in float8_E4M3. Find",
     ),
     "relative positions": (
         "bert", config(position_embedding_type="relative_key"), "position_embedding_type",

@@ -189,8 +189,8 @@ NO_FILES = {  # what → file, what stands in its place, what the sentence says
     "a piped tokenizer": ("tokenizer.json", pipe, "tokenizer.json cannot be read: it is not a reg"),
     "a piped config": ("config.json", pipe, "config.json cannot be read: it is not a regular file"),
     "a folder": ("LICENSE", directory, "LICENSE cannot be read: it is not a regular file"),
-    "a long README": ("README.md", large, r"README.md has 1\.0 MB, which is too large"),
-    "a long licence": ("LICENSE.txt", large, r"LICENSE.txt has 1\.0 MB, which is too large"),
+    "a long README": ("README.md", large, r"README.md is too large: 1\.0 MB"),
+    "a long licence": ("LICENSE.txt", large, r"LICENSE.txt is too large: 1\.0 MB"),
 }
 
 
@@ -211,7 +211,7 @@ def test_a_linked_folder_with_what_is_wanted(folder, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "config.json").write_text("{}")
     (tmp_path / "source" / "1_Pooling").symlink_to("../elsewhere")
-    with pytest.raises(CannotAdd, match="is a link or in a linked folder"):
+    with pytest.raises(CannotAdd, match="is a link, or in a linked folder"):
         add(str(tmp_path / "source"), tmp_path / "models")
 
 
@@ -256,10 +256,10 @@ def test_a_long_readme_in_a_package_or_from_the_hub(folder, tmp_path, monkeypatc
     shutil.copytree(folder, long)
     large(long / "README.md")
     pip(long, monkeypatch)
-    with pytest.raises(CannotAdd, match=r"README.md has 1\.0 MB"):
+    with pytest.raises(CannotAdd, match=r"README.md is too large: 1\.0 MB"):
         add("pypi:tiny", tmp_path / "models")
     hub(long, monkeypatch)
-    with pytest.raises(CannotAdd, match=r"README.md has 1\.0 MB"):
+    with pytest.raises(CannotAdd, match=r"README.md is too large: 1\.0 MB"):
         add("hf:owner/tiny", tmp_path / "models")
     assert not list((tmp_path / "models").iterdir())
 

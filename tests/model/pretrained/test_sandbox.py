@@ -51,8 +51,8 @@ def multiplied(times, by=10):
 
 
 EXPLODING = {
-    "a regular expression": (split("(x+x+)+y"), "it fails on a text, with “Onig: Regex search"),
-    "one for digits": (split(r"([0-9]+)*\."), "it fails on a text, with “Onig: Regex search"),
+    "a regular expression": (split("(x+x+)+y"), "it fails on a text: “Onig: Regex search"),
+    "one for digits": (split(r"([0-9]+)*\."), "it fails on a text: “Onig: Regex search"),
     "a text of terabytes": (multiplied(12), r"needs more than 1\.1 GB of memory"),
     "a text of gigabytes": (multiplied(9), r"needs more than 1\.1 GB of memory"),
     "a text of kilobytes": (multiplied(4), "tokens or characters; the limit is 64 for each"),

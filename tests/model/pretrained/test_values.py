@@ -137,7 +137,7 @@ def test_a_folder_that_may_not_be_read_is_listed_with_its_reason(good, tmp_path,
 
     monkeypatch.setattr(command, "layout_of", layout_of)
     first, second = listed(tmp_path)
-    assert first == "a  it cannot be read: Permission denied." and "licence:" in second
+    assert first == "a  cannot be read: Permission denied." and "licence:" in second
 
 
 def test_what_is_left_out_or_null_is_as_usual(good, tmp_path):

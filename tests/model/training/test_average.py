@@ -43,7 +43,7 @@ def test_the_mean_by_shares(two, tmp_path, capsys):
         assert_close(found[name], expected.half().float(), rtol=0, atol=0, msg=name)
     said = "25% after step 1,000, 75% epoch 2000"
     assert said in capsys.readouterr().out
-    assert f"Weights: {said} of the last run." in (out / "README.md").read_text()
+    assert f"Weights: {said}, last training run." in (out / "README.md").read_text()
 
 
 def test_without_shares_all_count_the_same_and_one_alone_is_itself(two, tmp_path):

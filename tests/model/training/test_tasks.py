@@ -189,7 +189,7 @@ def test_encoding_of_examples(snippets):
 def test_a_model_without_the_tokens_of_a_target_cannot_learn_to_write_one(snippets, tokenizer):
     for tokens in (dict(bos_id=-1), dict(eos_id=-1)):
         config = Config(len(tokenizer), **tokens)
-        with pytest.raises(DataError, match=r"learns to write .* -1"):
+        with pytest.raises(DataError, match=r"needs a start token .* -1"):
             tasks.toy("copy").encode(tokenizer, [("a b", "a b")], config)
         ((src, _),) = tasks.reviews(snippets).encode(tokenizer, [("a b", "positive")], config)
         assert src == [*tokenizer.encode("a b").ids, *[2] * (config.eos_id == 2)]
@@ -198,5 +198,5 @@ def test_a_model_without_the_tokens_of_a_target_cannot_learn_to_write_one(snippe
 def test_unknown_task_and_missing_file():
     with pytest.raises(DataError, match="no task 'chess'"):
         tasks.task("chess")
-    with pytest.raises(DataError, match="needs its file"):
+    with pytest.raises(DataError, match="needs a file"):
         tasks.task("pairs")
