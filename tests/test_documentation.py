@@ -20,12 +20,13 @@ from PIL import Image, ImageSequence
 import headlight
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
-from headlight.model import Masks, load
+from headlight.model import Masks, load, transformer
 from headlight.model.analysis.alignment import WordWeights
 from headlight.model.analysis.attribution import Attribution
 from headlight.model.analysis.decomposition import Decomposition
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Generation
+from headlight.model.probing import changes
 from headlight.model.probing.changes import check, parse
 from headlight.model.probing.sites import parts_of
 from headlight.model.probing.sweeps import Sweep
@@ -269,11 +270,30 @@ def test_the_film_is_short_and_small():
     assert file.stat().st_size <= 3_000_000
 
 
+def test_parts_of_the_papers_file_are_there():
+    text = (DOCS / "how-it-is-built.md").read_text("utf-8")
+    rows = re.findall(r"^\| (?:\d|table)[^|]*\| (.*) \|$", text, re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)} - {"generator"}
+    ours = {
+        name
+        for name, each in vars(transformer).items()
+        if isinstance(each, type) and each.__module__ == transformer.__name__
+    }
+    assert named == ours
+
+
+@pytest.mark.parametrize("page", MARKDOWN, ids=name_of)
+def test_files_that_are_named_exist(page):
+    named = re.findall(r"`((?:app|assets|docs|model|tests)/[^`\s]*)`", page.read_text("utf-8"))
+    assert [name for name in named if "NAME" not in name and not (ROOT / name).exists()] == []
+
+
 @pytest.mark.parametrize("page", MARKDOWN, ids=name_of)
 def test_code_runs(page, tmp_path, monkeypatch):
     """Python in one namespace for each page; what stands behind `# →` is printed."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setattr(changes, "VERBS", dict(changes.VERBS))  # a page adds one
     text, names = page.read_text("utf-8"), {"__name__": "page"}
     for code in re.findall(r"<!-- setup:\n(.*?)-->", text, re.DOTALL):
         exec(compile(code, page.name, "exec"), {})
