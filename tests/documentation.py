@@ -262,9 +262,13 @@ def build(root: Path = ROOT) -> subprocess.CompletedProcess:
             "HEADLIGHT_SOURCES": str(sources),
             "HEADLIGHT_DOCSTRINGS": str(ROOT / "tests" / "docstrings.py"),
         }
-        return subprocess.run(
+        done = subprocess.run(
             command, cwd=root, env=environment, capture_output=True, text=True, check=False
         )
+    if done.returncode == 0:  # a page that is opened from a folder may read this alone
+        index = (root / "site" / "search.json").read_text(encoding="utf-8")
+        (root / "site" / "search.js").write_text(f"var __index = {index};\n", encoding="utf-8")
+    return done
 
 
 def built(folder: Path) -> Path:
