@@ -325,7 +325,7 @@ def test_bertviz_draws_every_view(opened, folders, name):
         scores = drawn["queries"] @ drawn["keys"].swapaxes(-1, -2) / root
         np.testing.assert_allclose(scores, trace.scores[kind], atol=1e-4)
     page = opened(name, "bertviz", bertviz="neuron", kind=next(iter(trace.kinds)))
-    assert well(page) and ("share 2 key and value" in words(page)) == (
+    assert well(page) and ("share 2 key heads" in words(page)) == (
         name in ("llama-groups", "qwen3")
     )
 

@@ -145,7 +145,7 @@ def test_added_with_all_its_modules(bare, tmp_path):
 
 
 POOLINGS_REFUSED = [
-    (as_flags("weightedmean"), "pools by 'weightedmean_tokens'; what can be done is one of mean"),
+    (as_flags("weightedmean"), "pools by 'weightedmean_tokens'. Headlight supports mean"),
     (as_flags("mean_sqrt_len_tokens"), "pools by 'mean_sqrt_len_tokens'"),
     (as_flags("mean", "cls"), "pools by 'mean' and 'cls'"),
     ({"pooling_mode": "weightedmean"}, "pools by 'weightedmean'"),
