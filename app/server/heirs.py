@@ -1,5 +1,6 @@
 """Old addresses lead to the page that took their place, with all their parameters."""
 
+import re
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.responses import RedirectResponse
@@ -7,6 +8,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headlight.app.server import renamed
 
+PAGE = re.compile(r"/[\w-]*", re.ASCII)
 # Path and parameter of an old address → the path that shows it now; the parameter is gone.
 HEIRS = {("/family", ("implementations", "2017 to today")): "/lineage"}
 
@@ -26,7 +28,10 @@ class HeirsMiddleware:
 
 
 def heir_of(path: str, query: bytes) -> str:
-    """The address that took the place of one, or ""."""
+    """The address that took the place of one, or "". Of no page of ours it is "": a path such as
+    //host would lead to another host."""
+    if not PAGE.fullmatch(path):
+        return ""
     old = parse_qsl(query.decode("ascii", "replace"), keep_blank_values=True)
     new_path, pairs = path, [(key, renamed.now(key, value)) for key, value in old]
     for pair in pairs:

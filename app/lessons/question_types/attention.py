@@ -180,7 +180,7 @@ class RowType(QuestionType):
         crossed = crossings(run.links)
         words = names_of(run.checkpoint.align(run.sentence).target)
         if not crossed or max(crossed) == 0 or crossed.count(max(crossed)) > 1:
-            raise NoQuestion("No single line crosses the most others.")
+            raise NoQuestion("Several lines cross equally many others. Try another sentence.")
         ranked = sorted(range(len(crossed)), key=lambda n: -crossed[n])
         best, *others = [words[run.links[n][1]] for n in ranked]
         return Question(
