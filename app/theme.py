@@ -119,12 +119,14 @@ STYLE = f"""
 }}
 .st-key-panel :is(p, li, label) {{ font-size: 0.85rem; line-height: 1.42; }}
 .stVerticalBlock.st-key-switches {{ gap: 1px; }}
-.stElementContainer.st-key-pad_to .stNumberInput {{
+.st-key-panel .stNumberInput {{
   display: flex; align-items: center; justify-content: space-between; gap: 0.5rem;
 }}
-.st-key-pad_to .stNumberInput > label {{ margin: 0; min-height: 0; }}
-.st-key-pad_to [data-testid="stNumberInputContainer"] {{ width: 8rem; height: {CONTROL - 2}px; }}
-.st-key-pad_to [data-testid="stNumberInputContainer"] * {{ min-height: 0; }}
+.st-key-panel .stNumberInput > label {{ margin: 0; min-height: 0; }}
+.st-key-panel [data-testid="stNumberInputContainer"] {{ width: 8rem; height: {CONTROL - 2}px; }}
+.st-key-panel [data-testid="stNumberInputContainer"] * {{ min-height: 0; }}
+.st-key-controls {{ gap: 0.5rem; }}
+.st-key-controls .stButtonGroup button {{ padding-inline: 0.5rem; }}
 .st-key-lesson_address {{ display: none; }}
 :has(> .st-key-lesson_region):not(:has(.stMarkdown, .stButton, .stAlert)) {{
   position: absolute; width: 1px; overflow: hidden;

@@ -425,12 +425,50 @@ def cell(grid, row, column):
     """Where a cell of the selected head is, in the large picture."""
     return grid.picture(
         f"""(() => {{
-          const {{ canvas, place: {{ left, top, across, down }} }} = grid.selected;
+          const {{ canvas, corner: [left, top], place: {{ across, down }} }} = grid.selected;
           const box = canvas.getBoundingClientRect();
           return [box.left + left + ({column} + 0.5) * across,
                   box.top + top + ({row} + 0.5) * down];
         }})()"""
     )
+
+
+def test_a_long_text_scrolls_below_labels_that_stay(grid):
+    """Every label is there; cells are met where they have gone to."""
+    long = [f"word{i}" for i in range(90)]
+    text = dict(source=long, target=long)
+    grid.show(packed(attention(NAMES, **text), **text))
+    box = grid.page.locator(".selected .cells")
+    room = grid.picture(
+        """(({ whole, view, box, place }) => ({
+          whole: [whole.offsetWidth, whole.offsetHeight],
+          view: [view.offsetWidth, view.offsetHeight],
+          cells: [place.across, place.down], letters: place.letters,
+          window: [box.clientWidth, innerHeight], foot: box.getBoundingClientRect().bottom,
+        }))(grid.selected)"""
+    )
+    assert min(room["cells"]) > room["letters"] >= 9
+    assert all(whole > seen for whole, seen in zip(room["whole"], room["view"], strict=True))
+    assert room["view"][0] <= room["window"][0] and room["foot"] <= room["window"][1]
+
+    corner = """() => {
+      const { picture, place: { left, top } } = window.headlight.grid.selected;
+      const part = (x, y, width, height) => [...picture.getContext("2d")
+        .getImageData(x, y, width, height).data].join();
+      return { rows: part(0, top, left - 8, 80), columns: part(left, 12, 80, top - 20) };
+    }"""
+    assert cell(grid, 80, 85)[0] > room["view"][0]
+    before = grid.page.evaluate(corner)
+    box.evaluate("(node) => node.scrollTo(node.scrollWidth, node.scrollHeight)")
+    grid.page.wait_for_function("window.headlight.grid.selected.corner[1] < 0")
+    after = grid.page.evaluate(corner)
+    assert before["rows"] != after["rows"] and before["columns"] != after["columns"]
+    grid.page.mouse.click(*cell(grid, 80, 85))
+    assert grid.picture("[grid.pinned.row.index, grid.pinned.column.index]") == [80, 85]
+    assert "word80" in grid.said() and "word85" in grid.said()
+
+    grid.page.locator(".target span").nth(2).click()  # elsewhere: its row comes into view
+    grid.page.wait_for_function("window.headlight.grid.selected.box.scrollTop < 100")
 
 
 def acts(grid):

@@ -28,6 +28,7 @@ const GAP = 4;
 const CORNER = 12; // px
 const SCOPES = ["head", "layer", "kind"]; // of what is done to the selected head
 const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words
+const WORD = /[\p{L}\p{N}]/u; // what a word has
 const COVERED = " is covered until you answer";
 const FADED = 0.15; // how much is left of a head that a filter leaves out
 
@@ -618,7 +619,8 @@ export class Grid {
     const place = JSON.stringify(focus);
     if (this.toldOf?.[0] === this.data && this.toldOf[1] === place) return this.toldOf[2];
     const [query, key] = [part.query, part.key].map((name) => this.data.sides[name]);
-    const isSpecial = (side, at) => SPECIAL.test(side.labels[at * side.every]);
+    const isSpecial = ({ labels, every }, at) => SPECIAL.test(labels[at * every]) ||
+      !WORD.test(labels[at * every]);
     let [best, most] = [null, 0];
     for (let row = 0; row < part.rows; row++) {
       if (isSpecial(query, row)) continue;
