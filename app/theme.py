@@ -220,6 +220,8 @@ html {{ font-size: 20px !important; }}
 }}
 .stHorizontalBlock.st-key-state {{ height: {PRESENT_STATE}px; }}
 .st-key-state > .st-key-step {{ min-width: 160px; }}
+.st-key-state > :is(.st-key-undo, .st-key-redo, .st-key-no_changes),
+.st-key-state:has(> .st-key-shows) > .st-key-output {{ display: none; }} /* the finding tells it */
 .st-key-finding p {{ font-size: 28px; }}
 .st-key-finding:not(:empty) {{ min-height: 76px; }}
 [data-bar] :is(.st-key-bar, .st-key-page) {{ display: flex; }}

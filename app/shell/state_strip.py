@@ -18,6 +18,7 @@ from headlight.app.wording import change_texts, formats
 from headlight.model.probing.changes import CannotChange
 
 VISIBLE_BADGES = 3  # badges that are shown; further ones go into a popover
+PRESENTED_BADGES = 2  # the same in Present, where letters are large
 
 
 def draw_state(page: Page) -> None:
@@ -86,9 +87,10 @@ def draw_badges() -> None:
         st.badge("Random weights", icon=":material/casino:", color="orange", help=message)
     elif not badges:
         st.caption("As trained", width="content")
-    for badge in badges[:VISIBLE_BADGES]:
+    visible = PRESENTED_BADGES if session.values()["projector"] else VISIBLE_BADGES
+    for badge in badges[:visible]:
         badge()
-    if more := badges[VISIBLE_BADGES:]:
+    if more := badges[visible:]:
         with st.popover(f"+{len(more)} more"):
             for badge in more:
                 badge()
