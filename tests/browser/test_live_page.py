@@ -716,8 +716,18 @@ def test_the_theme_is_that_of_the_system_until_it_is_chosen(opened, scheme):
     colour = "getComputedStyle(document.documentElement).backgroundColor"
     papers = {"light": "rgb(255, 255, 255)", "dark": "rgb(23, 22, 20)"}
     assert tab.page.evaluate(colour) == papers.pop(scheme)
-    tab.page.get_by_role("button", name="Light / dark").click()
+    tab.page.get_by_role("button", name="Light or dark").click()
     assert [tab.page.evaluate(colour)] == [*papers.values()]
+
+
+@pytest.mark.parametrize("width", [1280, 1920, 390])
+def test_it_opens_with_a_finding_and_nothing_cut(opened, width):
+    """The marked row is a clear one, away from the diagonal."""
+    tab = opened("en-de", viewport={"width": width, "height": 720})
+    assert re.match(r"gesehen attends most to see \(9\d%\)", tab.finding())
+    cut = "(box) => box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight"
+    for part in ("h1", "#source", "#written", ".message"):
+        assert not tab.page.locator(part).evaluate(cut), part
 
 
 # Safety
