@@ -1,5 +1,5 @@
-"""The live page in Chromium, from file://, without a network: its numbers against PyTorch's, its
-tokens against Hugging Face's, and what a user does with it."""
+"""The live page in Chromium, and its numbers in Firefox, from file://, without a network: numbers
+against PyTorch's, tokens against Hugging Face's, and what a user does with it."""
 
 import base64
 import json
@@ -32,6 +32,7 @@ from headlight.model.masks import Masks
 from headlight.model.probing.applying import applied
 from headlight.model.probing.changes import CannotChange, look_ahead, parse, written
 from tests.browser.conftest import ARGUMENTS, executable
+from tests.browser.firefox import launched
 
 pytestmark = pytest.mark.browser
 CHECKPOINTS = ("copy", "reverse", "sort", "induction", "en-de", "en-fr", "reviews")
@@ -303,6 +304,50 @@ def test_numbers_and_texts_are_those_of_pytorch(engine, name):
 @pytest.mark.parametrize("name", CHECKPOINTS)
 def test_200_sentences(engine, name):
     compare(name, engine(name), count=200, beams=50, changed=1)
+
+
+@pytest.fixture(scope="module")
+def firefox(tmp_path_factory):
+    with launched(tmp_path_factory.mktemp("profile")) as firefox:
+        yield firefox
+
+
+IDLE = """
+  new Promise((idle) => {
+    const look = () => (document.documentElement.dataset.idle ? idle() : setTimeout(look, 20));
+    look();
+  })
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_firefox_computes_the_same(firefox, file, name):
+    """Numbers, texts and tokens, by the bars for Chromium; a sentence is typed, a key switches a
+    head off."""
+    firefox.open(file(name).as_uri())
+    firefox.evaluate(IDLE)
+    firefox.evaluate(f"(() => {{ {script('../../tests/browser/live_parity.js')} }})()")
+    ask = lambda what, **question: firefox.evaluate(f"live.{what}({json.dumps(question)})")  # noqa: E731
+    compare(name, ask, count=12, beams=4, changed=2)
+    check_tokens(name, ask, [*sentences(name, 40), *strings(500)])
+    text = sentences(name, 2)[1]
+    firefox.evaluate(
+        f"(document.getElementById('source').value = {json.dumps(text)}, "
+        "document.getElementById('source').focus())"
+    )
+    firefox.press("\ue007")  # Enter
+    firefox.evaluate(IDLE)
+    labels = "[...document.querySelectorAll('.text > div:first-child span')]"
+    first = next(iter(load(name).trace(text).texts.values()))
+    assert firefox.evaluate(f"{labels}.map((span) => span.textContent)") == list(first.tokens)
+    said = lambda id: firefox.evaluate(f"document.getElementById('{id}').textContent")  # noqa: E731
+    assert said("written")
+    firefox.evaluate("document.querySelector('.stage').focus()")
+    firefox.press("o")
+    firefox.evaluate(IDLE)
+    assert said("state").endswith(" off ×") and said("error") == ""
+    assert firefox.errors == []
 
 
 def test_lines_of_changes_read_and_write_alike(engine):
@@ -720,13 +765,14 @@ def test_the_theme_is_that_of_the_system_until_it_is_chosen(opened, scheme):
     assert [tab.page.evaluate(colour)] == [*papers.values()]
 
 
+@pytest.mark.parametrize("fragment", ["", "#present=true"])
 @pytest.mark.parametrize("width", [1280, 1920, 390])
-def test_it_opens_with_a_finding_and_nothing_cut(opened, width):
+def test_it_opens_with_a_finding_and_nothing_cut(opened, width, fragment):
     """The marked row is a clear one, away from the diagonal."""
-    tab = opened("en-de", viewport={"width": width, "height": 720})
+    tab = opened("en-de", fragment, viewport={"width": width, "height": 720})
     assert re.match(r"gesehen attends most to see \(9\d%\)", tab.finding())
     cut = "(box) => box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight"
-    for part in ("h1", "#source", "#written", ".message"):
+    for part in ("h1", "#source", "#strip", "#written", ".message"):
         assert not tab.page.locator(part).evaluate(cut), part
 
 
