@@ -3,7 +3,7 @@
 import { aligned } from "./alignment.js";
 import { applied, isCausal } from "./applying.js";
 import { parse } from "./changes.js";
-import { beamSearch, greedyDecode, longest } from "./decoding.js";
+import { beamSearch, greedyDecode, longest, sampler } from "./decoding.js";
 import { NoQuestion, questionOf } from "./lesson.js";
 import { beamsOf, depthsOf, rowsOf, stepsOf } from "./generation.js";
 import { TRAINED, masksFor } from "./masks.js";
@@ -29,10 +29,12 @@ export class Reader {
   /** Parts of the answer to {source, target, masks, changes, padTo, beam, shows} as they are ready,
    * and undefined where it may pause: {grid} of the encoder alone, {grid, alignment, moved, …} of everything, and
    * {written, again} once the text is written under the changes too, and of the `view` "generate"
-   * {generation}, of a text that begins with the ids `beginning`. `shows`: the grid "before" the
+   * {generation}, of a text that begins with the ids `beginning`, drawn if there is a `sampling`, as
+   * sampler takes it. `shows`: the grid "before" the
    * changes, "after" them, or the "difference". `step`: of the lesson, from 1; the grid comes with its
    * question, and no earlier. Throws with a sentence. */
-  *read({ source, target, masks, changes: line, padTo, beam, shows = "after", view, beginning, step }) {
+  *read({ source, target, masks, changes: line, padTo, beam, shows = "after", view, beginning, sampling,
+    step }) {
     const { model, tokenizer } = this;
     const changes = parse(line);
     const isTrained = !changes.length && Object.keys(TRAINED).every((name) => masks[name]);
@@ -84,8 +86,9 @@ export class Reader {
     if (view !== "generate") return;
     yield;
     const src = second ? ids[first.name] : unpadded;
-    yield { generation: yield* shows === "before" ? this.generation(src, TRAINED, [], beam, beginning)
-      : this.generation(src, masks, changes, beam, beginning) };
+    const how = { beam, beginning, sampling };
+    yield { generation: yield* shows === "before" ? this.generation(src, TRAINED, [], how)
+      : this.generation(src, masks, changes, how) };
   }
 
   /** The question of a step, or {problem} in a sentence. */
@@ -111,7 +114,7 @@ export class Reader {
 
   /** How the model writes, step by step, as components/generation takes it, but with the rows of all
    * `kinds` of attention. Throws where `beginning` are no ids of tokens. */
-  *generation(src, masks, changes, beam, beginning = []) {
+  *generation(src, masks, changes, { beam, beginning = [], sampling = null }) {
     const { model, tokenizer } = this;
     const { bos_id, eos_id, pad_id, max_length, vocab_size } = model.config;
     const side = this.sides.find(({ predicts }) => predicts);
@@ -122,7 +125,8 @@ export class Reader {
     const isOver = beginning.at(-1) === eos_id;
     const beams = [];
     const written = isOver ? beginning.slice(0, -1)
-      : yield* this.write(src, masks, changes, beam, room, { beginning, hear: (step) => beams.push(step) });
+      : yield* this.write(src, masks, changes, sampling ? 1 : beam, room, { beginning,
+        hear: (step) => beams.push(step), ...(sampling && { choose: sampler(sampling) }) });
     const path = isOver || written.length < room ? [...written, eos_id] : written;
     const ids = alone ? { [side.name]: [...src, ...written] }
       : { [this.sides[0].name]: src, [side.name]: [bos_id, ...written] };

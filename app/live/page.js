@@ -20,6 +20,7 @@ const SCOPES = { // what an edit on the grid concerns
   layer: ({ kind, layer }) => ({ kind, layer, head: null }),
   kind: ({ kind }) => ({ kind, layer: null, head: null }),
 };
+const SAMPLING = ["temperature", "top_k", "seed"];
 const SHOWS = new Set(["before", "after", "difference"]);
 const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("data").textContent);
@@ -51,7 +52,7 @@ worker.onmessage = ({ data: { id, part, error, done } }) => {
 // The state, its history and the link
 
 const START = { source: data.examples[0] ?? "", target: "", off: [], pad_to: 0, beam: 1, changes: "",
-  shows: "after", beginning: "", step: 0 };
+  shows: "after", beginning: "", step: 0, temperature: 1, top_k: 0, seed: 0 };
 let state = START;
 let model = null; // {sites, sides, longest}
 let hasViews = false;
@@ -97,7 +98,9 @@ function fromFragment(text) {
   const next = { ...START, off: Object.keys(MASKS).filter((mask) => fields.get(mask) === "false") };
   for (const name of ["source", "target", "changes"]) next[name] = fields.get(name) ?? START[name];
   next.pad_to = Math.min(whole(fields.get("pad_to")), model.longest);
-  next.beam = whole(fields.get("beam")) === 5 ? 5 : 1;
+  next.beam = { 0: 0, 5: 5 }[fields.get("beam")] ?? 1;
+  for (const name of ["top_k", "seed"]) next[name] = whole(fields.get(name));
+  next.temperature = temperatureOf(fields.get("temperature"));
   if (SHOWS.has(fields.get("shows"))) next.shows = fields.get("shows");
   const [layer, at] = ["layer", "head"].map((name) => whole(fields.get(name)) - 1);
   present(fields.get("present") === "true");
@@ -115,6 +118,9 @@ function head(place) {
     kind === place?.kind && layer === place.layer && place.head >= 0 && place.head < n_heads);
   return isThere ? { kind: place.kind, layer: place.layer, head: place.head } : null;
 }
+
+/** A temperature above 0; 1 for anything else. */
+const temperatureOf = (text) => (/^\d{0,2}(\.\d{1,2})?$/.test(text ?? "") && Number(text)) || 1;
 
 const whole = (text) => (/^\d{1,6}$/.test(text ?? "") ? Number(text) : 0);
 
@@ -145,9 +151,11 @@ function show() {
   const look = { ...changedTiles(shows), moved: {},
     palette: shows === "difference" ? data.differences : data.palette };
   const masks = Object.fromEntries(Object.keys(MASKS).map((name) => [name, !state.off.includes(name)]));
-  const { source, target, changes, pad_to: padTo, beam, step } = state;
+  const { source, target, changes, pad_to: padTo, step, temperature, top_k: topK, seed } = state;
+  // Sampling is Generate's: elsewhere pictures are compared.
+  const [beam, sampling] = state.beam ? [state.beam, null] : [1, { temperature, topK, seed }];
   let found = { first: [], last: [] };
-  ask({ what: "read", source, target, masks, changes, padTo, beam, shows, view: view(), step,
+  ask({ what: "read", source, target, masks, changes, padTo, beam, sampling, shows, view: view(), step,
     beginning: state.beginning.split("-").filter(Boolean).map(Number) }, (part) => {
     if (part.best) {
       found = find(part);
@@ -303,7 +311,9 @@ function differences(...texts) {
 
 /** Fields, chips and buttons as the state has them. */
 function controls() {
-  for (const name of ["source", "target", "changes", "pad_to", "beam"]) byId(name).value = state[name];
+  for (const name of ["source", "target", "changes", "pad_to", "beam", ...SAMPLING])
+    byId(name).value = state[name];
+  byId("sampling").hidden = state.beam !== 0;
   for (const box of byId("masks").querySelectorAll("[type=checkbox]")) {
     box.checked = !state.off.includes(box.name);
   }
@@ -447,7 +457,12 @@ function listen() {
     target.selectedIndex = 0;
   };
   byId("pad_to").onchange = ({ target }) => choose({ pad_to: whole(target.value) });
-  byId("beam").onchange = ({ target }) => choose({ beam: Number(target.value) });
+  byId("beam").onchange = ({ target }) => {
+    if (target.value === "0") turnTo("generate");
+    choose({ beam: Number(target.value) });
+  };
+  byId("sampling").onchange = ({ target: { id, value } }) =>
+    choose({ [id]: id === "temperature" ? temperatureOf(value) : whole(value) });
   byId("masks").onchange = ({ target: { name, checked } }) =>
     name && choose({ off: checked ? state.off.filter((other) => other !== name) : [...state.off, name] });
   byId("undo").onclick = () => go(past, future);

@@ -5,6 +5,7 @@ import { ordinaryWords } from "../../app/live/alignment.js";
 import { Reader } from "../../app/live/answers.js";
 import { parse, written } from "../../app/live/changes.js";
 import { halvesOf, modelOf } from "../../app/live/checkpoint.js";
+import { sampler } from "../../app/live/decoding.js";
 import { mark } from "../../app/live/lesson.js";
 import { trace } from "../../app/live/probing.js";
 import { Tokenizer } from "../../app/live/tokenizer.js";
@@ -50,6 +51,10 @@ globalThis.live = {
     return base64({ data: grid });
   },
   align: (question) => [...reader.read(question)].findLast((part) => part?.alignment).alignment,
+  draw: ({ logits, count, ...how }) => {
+    const choose = sampler(how);
+    return Array.from({ length: count }, () => choose(Float32Array.from(logits)));
+  },
   question: (question) => [...reader.read(question)].findLast((part) => part?.question).question,
   mark: ({ question, answer }) => tried(() => mark(question, answer)),
   generate: (question) => tried(() =>

@@ -26,7 +26,7 @@ from headlight.model.analysis.alignment import of_trace, ordinary_words
 from headlight.model.analysis.reading import Reading
 from headlight.model.analysis.residual import lens
 from headlight.model.checkpoint import SHIPPED, load
-from headlight.model.decoding.generate import Beam, Greedy
+from headlight.model.decoding.generate import Beam, Greedy, Sampling, truncated
 from headlight.model.decoding.search import beam_search, greedy_decode
 from headlight.model.masks import Masks
 from headlight.model.probing.applying import applied
@@ -443,6 +443,20 @@ def test_a_text_is_written_as_in_the_app(engine, name, how, line):
                      for step in answer["beams"]]  # fmt: skip
 
 
+@pytest.mark.parametrize(("temperature", "top_k"), [(1.0, 0), (0.6, 3), (2.0, 5)])
+def test_tokens_are_drawn_as_often_as_the_app_would(engine, temperature, top_k):
+    """Over 8,000 draws the total variation from PyTorch's distribution is what chance gives."""
+    logits = torch.linspace(-2, 2, 8).roll(3)
+    expected = truncated(logits, Sampling(temperature, top_k)).numpy()
+    how = {"temperature": temperature, "topK": top_k, "seed": 7, "count": 8000}
+    drawn = engine("copy")("draw", logits=logits.tolist(), **how)
+    shares = np.bincount(drawn, minlength=8) / len(drawn)
+    assert np.abs(shares - expected).sum() / 2 < 0.03
+    assert not shares[expected == 0].any()
+    assert drawn == engine("copy")("draw", logits=logits.tolist(), **how)
+    assert drawn != engine("copy")("draw", logits=logits.tolist(), **how | {"seed": 8})
+
+
 @pytest.mark.parametrize("name", ["en-de", "reverse"])
 def test_words_are_aligned_as_in_the_app(engine, name):
     checkpoint, ask = load(name), engine(name)
@@ -687,6 +701,25 @@ def test_generate(opened):
     assert generation.locator(".written span").all_inner_texts()[1] == "Mann"
     bad = opened("copy", "#view=generate&beginning=999999")
     assert "is not a list of this model's token ids" in bad.text("error")
+
+
+def test_sampling(opened):
+    tab = opened("en-de", "#source=A man is sleeping.")
+    page, written = tab.page, tab.page.locator("#generation .written span")
+    page.get_by_label("Decoding").select_option("Sampling, in Generate")
+    tab.answered()
+    texts = []
+    for label, value in (("Temperature", "5"), ("Seed", "1"), ("Draw from the top k", "1")):
+        page.get_by_label(label).fill(value)
+        page.keyboard.press("Enter")
+        texts.append(tab.answered() and written.all_inner_texts())
+    hot, other, greedy = texts
+    assert hot != other != greedy and " ".join(greedy).startswith("Ein Mann schläft")
+    assert "temperature=5&top_k=1&seed=1" in page.url
+    page.reload()
+    assert tab.answered() and written.all_inner_texts() == greedy
+    tab.choose("Attention")
+    assert "schläft" in tab.text("written")
 
 
 def test_a_link_brings_everything_back(opened):
