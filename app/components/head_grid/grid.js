@@ -609,8 +609,8 @@ export class Grid {
     this.speaking = setTimeout(() => (this.live.textContent = this.message.textContent), REST);
   }
 
-  /** The row of the selected head that is marked while nothing is pointed at: one that attends to
-   * one token far from its own place. */
+  /** The row of the selected head that is marked while nothing is pointed at: a word that attends to
+   * one word far from its own place. */
   telling() {
     const { focus, points_at: token } = this.look;
     if (token?.side) return { tokens: [token], to: [] };
@@ -619,15 +619,16 @@ export class Grid {
     const place = JSON.stringify(focus);
     if (this.toldOf?.[0] === this.data && this.toldOf[1] === place) return this.toldOf[2];
     const [query, key] = [part.query, part.key].map((name) => this.data.sides[name]);
-    const isSpecial = ({ labels, every }, at) => SPECIAL.test(labels[at * every]) ||
-      !WORD.test(labels[at * every]);
+    const isWord = ({ labels, every }, at) =>
+      WORD.test(labels[at * every]) && !SPECIAL.test(labels[at * every]);
     let [best, most] = [null, 0];
     for (let row = 0; row < part.rows; row++) {
-      if (isSpecial(query, row)) continue;
+      if (!isWord(query, row)) continue;
       const weights = meanWeights(part, [focus.layer * part.heads + focus.head], [row], true);
       const column = weights.indexOf(Math.max(...weights));
       const far = Math.abs(row / part.rows - column / part.columns);
-      const tells = weights[column] * (0.1 + far) * (isSpecial(key, column) ? 0.1 : 1);
+      // Cubed: a row that is split between two tokens tells less than a clear one nearby.
+      const tells = weights[column] ** 3 * (0.1 + far) * (isWord(key, column) ? 1 : 0.1);
       if (tells > most) [best, most] = [row, tells];
     }
     const tokens = [{ side: part.query, index: best * query.every }];
