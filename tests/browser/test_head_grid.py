@@ -457,6 +457,8 @@ def test_a_long_text_scrolls_below_labels_that_stay(grid):
         .getImageData(x, y, width, height).data].join();
       return { rows: part(0, top, left - 8, 80), columns: part(left, 12, 80, top - 20) };
     }"""
+    box.evaluate("(node) => node.scrollTo(0, 0)")  # it began at the row that is told first
+    grid.page.wait_for_function("window.headlight.grid.selected.corner[1] > 0")
     assert cell(grid, 80, 85)[0] > room["view"][0]
     before = grid.page.evaluate(corner)
     box.evaluate("(node) => node.scrollTo(node.scrollWidth, node.scrollHeight)")
