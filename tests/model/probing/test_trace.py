@@ -1,4 +1,5 @@
 import dataclasses
+import pickle
 from unittest import mock
 
 import numpy as np
@@ -181,6 +182,8 @@ def test_too_long_is_refused_with_both_numbers_before_any_tensor_is_made(model):
         with pytest.raises(TooLong, match=r"41"):
             common.traced(model, fits, fits, pad_to=41)
     assert (found.value.length, found.value.max_length) == (41, 40)
+    copy = pickle.loads(pickle.dumps(found.value))  # from a child process
+    assert (type(copy), str(copy), copy.length) == (TooLong, str(found.value), 41)
     assert hooks(model) == 0
 
 
