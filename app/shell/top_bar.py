@@ -23,7 +23,7 @@ def draw_menu(logo: str, page: Page) -> None:
 
 def draw_texts() -> None:
     """Model and sentence, and the menus."""
-    widgets.draw("model", widget_options={"width": 140, "label_visibility": "collapsed"})
+    widgets.draw("model", widget_options={"width": 100, "label_visibility": "collapsed"})
     widgets.draw("source", widget_options={"height": "content", "label_visibility": "collapsed"})
     st.html(FOLD)
     menus.draw_examples()
