@@ -50,9 +50,9 @@ def places() -> list[tuple[str, str, int, int, int]]:
     return drawn
 
 
-def word_of(name, kind, layer, head, row) -> str:
+def word_of(name, kind, layer, head, row, trace=None) -> str:
     """By hand, from the card and the tokens."""
-    trace = trace_of(name)
+    trace = trace or trace_of(name)
     tokens = trace.texts_of(kind)[0].tokens
     card = json.loads((SHIPPED / name / "config.json").read_text("utf-8"))["card"]
     read, predicted = card["alignment"]["agreement"] if kind == "cross" else ([], [])
