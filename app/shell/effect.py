@@ -96,6 +96,21 @@ def _moved(before: ModelRun, after: ModelRun, lines: Sequence[str]) -> Parts:
     return [*parts, *findings.moved(**vars(seen))]
 
 
+def new_translation() -> str:
+    """What the model writes with the current settings, where that is not the target; else ""."""
+    if not session.values()["line"]:
+        return ""
+    with suppress(CannotChange, CannotRead, messages.NothingToShow):
+        run = selection.run(changed=True)
+        view = selection.view(run)
+        if run == replace(passes.as_trained(run), pad_to=0, other=None):
+            return ""
+        if lines := _lines((view, run), (view, run)):
+            text = _written(view, lines[0], run)
+            return text if text != view.tokenizer.target.decode(run.texts[-1].ids) else ""
+    return ""
+
+
 def model_output() -> tuple[str, str]:
     """The title of the model's output, and the output as plain text."""
     if not session.values()["line"]:
