@@ -1,6 +1,6 @@
 // Answers the page's questions: reads a text, writes the target, packs all heads for the grid.
 
-import { aligned } from "./alignment.js";
+import { aligned, shiftsOf } from "./alignment.js";
 import { applied, isCausal } from "./applying.js";
 import { parse } from "./changes.js";
 import { beamSearch, greedyDecode, longest, sampler } from "./decoding.js";
@@ -229,12 +229,13 @@ export class Reader {
     const sides = {};
     for (const side of this.sides)
       sides[side.title] = gridText(side, this.tokenizer.encoding(ids[side.name] ?? []),
-        this.tokenizer.special);
+        this.tokenizer.special, this.following(side, ids[side.name] ?? []));
     const parts = this.kinds.map((sites) => {
       const [{ kind, title: name, query_side, key_side, n_heads }] = sites;
       return {
         kind, name: name[0].toUpperCase() + name.slice(1), query: title[query_side],
         key: title[key_side], heads: n_heads, numbers: sites.map(({ layer }) => layer + 1),
+        shifts: query_side !== key_side && this.alignment ? shiftsOf(this.alignment).flat() : [],
         layers: sites.flatMap((site) => weights[site.name] ?? []),
       };
     });
@@ -259,6 +260,15 @@ export class Reader {
     const rows = predictions(logits, label);
     const last = Math.min(this.withoutPadding(ids), rows.length) - 1;
     return { side: title, title: TITLES[predicts], rows, last };
+  }
+
+  /** The token after each of a text whose next tokens are predicted: eos after the last, and padding as
+   * it is. Empty for another text. */
+  following({ predicts }, ids) {
+    if (predicts !== "next token" || !ids.length) return [];
+    const real = this.withoutPadding(ids);
+    const next = [...ids.slice(1, real), this.model.config.eos_id, ...ids.slice(real)];
+    return this.tokenizer.encoding(next).tokens;
   }
 
   withoutPadding(ids) {

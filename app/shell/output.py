@@ -6,7 +6,7 @@ import streamlit as st
 
 from headlight.app import selection
 from headlight.app.results import passes
-from headlight.app.shell.effect import model_output
+from headlight.app.shell.effect import model_output, new_translation
 from headlight.app.shell.layout import concerns, menu
 from headlight.app.state import messages, session, widgets
 from headlight.app.wording import formats, notices
@@ -46,9 +46,17 @@ def draw_output() -> None:
             st.button(
                 "Translate again with the current settings",
                 icon=":material/translate:",
-                on_click=selection.translate_under_masks,
+                on_click=selection.translate_again,
                 help="The decoder then reads the result.",
                 key="translate_again",
             )
         if concerns("hold"):
             widgets.draw("hold")
+    if new := new_translation():
+        st.button(
+            "Use the new translation",
+            icon=":material/translate:",
+            on_click=selection.translate_again,
+            help=f"The decoder then reads: {formats.escaped(new)}",
+            key="use_new_translation",
+        )

@@ -33,7 +33,7 @@ def draw_state(page: Page) -> None:
     st.space("stretch")
     if not running_lesson.veils():
         draw_output()
-    if len(session.history().lines) > 1:
+    if len(session.history().states) > 1:
         draw_undo()
     if concerns("step"):
         _draw_steps()

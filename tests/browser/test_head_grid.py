@@ -64,7 +64,7 @@ def attention(kinds, source=SOURCE, target=TARGET, layers=4, heads=4) -> dict[st
 def packed(weights, source=SOURCE, target=TARGET, answers=None) -> bytes:
     sides = {
         "source": GridText("Source", source, [True] * len(source)),
-        "target": GridText("Target", target, [True] * len(target), predicts=True),
+        "target": GridText("Target", target, [True] * len(target)),
     }
     parts = [
         PackedAttention(kind, NAMES[kind], *SIDES[kind], cells, range(1, len(cells) + 1))
@@ -213,6 +213,46 @@ def test_pointing_at_a_cell_says_its_weight_and_marks_every_head(grid):
     assert marked(grid)[0] < encoder
     assert "may not attend to" in grid.point("decoder", 1, 1, 1, 4)
     assert "the only key it may attend to" in grid.point("decoder", 1, 1, 0, 0)
+
+
+def test_a_row_is_named_by_the_word_that_its_head_follows(grid):
+    following = [*TARGET[1:], "</s>"]
+    header = {
+        "source": GridText("Source", SOURCE, [True] * len(SOURCE)),
+        "target": GridText("Target", TARGET, [True] * len(TARGET), following),
+    }
+    shifts = [0, 1] * 8
+    parts = [
+        PackedAttention(
+            kind, NAMES[kind], *SIDES[kind], cells, [1, 2, 3, 4], shifts * (kind == "cross")
+        )
+        for kind, cells in grid.weights.items()
+    ]
+    grid.show(pack(header, parts))
+    row, key = 2, SOURCE[1]
+    read = grid.point("cross", 1, 1, row, 1)
+    written = grid.point("cross", 1, 2, row, 1)
+    assert f": {TARGET[row]} puts" in read and f": {following[row]} puts" in written
+    assert grid.page.locator(".target span.here").inner_text() == following[row]
+    for head, names in ((0, TARGET), (1, following)):
+        look = replace(LOOK, focus={"kind": "cross", "layer": 0, "head": head})
+        grid.show(pack(header, parts), look)
+        assert grid.picture("grid.selected.rowNames") == list(names)
+    grid.page.locator(".target span").nth(row).hover()
+    assert f"Having read {TARGET[row]}, about to write {following[row]}: attends" in grid.said()
+    grid.page.locator(".source span").nth(1).hover()
+    column = grid.weights["cross"][0, 1, :, 1]
+    assert f"{key} is attended to most by {following[column.argmax()]} (" in grid.said()
+    grid.picture("grid.selected.canvas.scrollIntoView({ block: 'center' })")
+    x, y, across, down = grid.picture("""(() => {
+      const { left, top, across, down } = grid.selected.place;
+      const box = grid.selected.canvas.getBoundingClientRect();
+      return [box.left + left, box.top + top, across, down]; })()""")
+    grid.page.mouse.move(x + across / 2, y + (row + 0.5) * down)
+    title = grid.picture("grid.selected.canvas.title")
+    assert title == f"Having read {TARGET[row]}, about to write {following[row]}"
+    grid.show(pack(header, parts), replace(LOOK, veil=[{"what": "next tokens"}]))
+    assert grid.picture("grid.selected.rowNames") == list(TARGET)
 
 
 def test_a_token_shades_the_text_by_the_head_in_focus(grid):

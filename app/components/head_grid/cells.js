@@ -145,6 +145,14 @@ export function neighbour(sections, focus, [down, right]) {
   return layer < 0 ? null : { kind, layer, head: tile % part.heads };
 }
 
+/** By how many rows the word that a tile's head follows stands after the one that a row reads: 1 where
+ * it follows the word that the row predicts. Heads of a mean may follow different ones: 0. */
+export const shiftOf = ({ query, shifts }, sides, tiles) =>
+  (tiles.length === 1 && hasFollowing(sides[query]) && shifts?.[tiles[0]] ? 1 : 0);
+
+/** Whether the rows of a side predict its next tokens, one by one. */
+export const hasFollowing = ({ following, every }) => every === 1 && following?.length > 0;
+
 /** The tiles that are averaged over: the head in focus, its layer, its place in all, or all. */
 export function averaged({ layers, heads }, { focus, average }) {
   const tiles = [];

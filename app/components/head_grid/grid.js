@@ -8,7 +8,7 @@ import {
 import { minus, percent, signedPercent } from "../shared/numbers.js";
 import {
   averaged, cellOf, cover, holds, isCovered, isFaded, joint, meanWeights, neighbour, paintTiles, placeOf, placesOf, rowOf,
-  select, tileAt, unpack, valueOf, visibleKeys, weightOf,
+  select, shiftOf, tileAt, unpack, valueOf, visibleKeys, weightOf,
 } from "./cells.js";
 import { SelectedHead } from "./selected.js";
 
@@ -562,7 +562,9 @@ export class Grid {
   /** Says what a weight would be. */
   preview(cell, more) {
     const weight = Math.min(1, Math.max(0, weightOf(this.byteAt(cell)) + more));
-    this.message.replaceChildren(this.label(cell.row), " puts ", percent(weight),
+    const part = this.part(cell.tile.kind);
+    const shift = this.shift(part, [cell.tile.layer * part.heads + cell.tile.head]);
+    this.message.replaceChildren(this.rowLabel(cell.row, shift), " puts ", percent(weight),
       " of its weight on ", this.label(cell.column));
   }
 
@@ -728,14 +730,20 @@ export class Grid {
       this.shaded.push(span);
     };
     const tokens = pointed?.tokens ?? (pointed ? [pointed.row] : []);
-    for (const token of [...tokens, ...(pointed?.to ?? [])]) set(token, "here");
+    const { kind, layer, head } = pointed?.tile ?? this.look.focus;
+    const part = this.part(kind);
+    const shift = this.shift(part, pointed?.tile ? [layer * part.heads + head] : averaged(part, this.look));
+    const followed = ({ side, index }) => ({ side, index: index + shift });
+    for (const token of pointed?.row ? [followed(pointed.row)] : [...tokens, ...(pointed?.to ?? [])])
+      set(token, "here");
     for (const [asQuery, name] of [[true, "--attends"], [false, "--attended"]]) {
       const others = this.between(tokens, asQuery, pointed?.tile);
       others?.weights.forEach((weight, i) => {
         const { every } = this.data.sides[others.side];
         const share = Math.abs(weight);
         for (let k = 0; k < every && share > 0.004; k++)
-          set({ side: others.side, index: i * every + k }, name, `${Math.round(100 * share)}%`);
+          set({ side: others.side, index: i * every + k + (asQuery ? 0 : shift) }, name,
+            `${Math.round(100 * share)}%`);
       });
     }
   }
@@ -748,6 +756,25 @@ export class Grid {
 
   label(token) {
     return element("em", {}, this.labelText(token));
+  }
+
+  /** Whether a lesson asks for what the rows predict. */
+  isNextAsked() {
+    return this.look.veil?.some(({ what }) => what === "next tokens" || what === "decoding");
+  }
+
+  /** How far the word that the heads of some tiles follow is from the word that a row reads. */
+  shift(part, tiles) {
+    return this.isNextAsked() ? 0 : shiftOf(part, this.data.sides, tiles);
+  }
+
+  /** The word that a head follows at the row of a token. */
+  rowText(token, shift) {
+    return shift ? this.data.sides[token.side].following[token.index] : this.labelText(token);
+  }
+
+  rowLabel(token, shift) {
+    return element("em", {}, this.rowText(token, shift));
   }
 
   name({ kind, layer, head }) {
@@ -772,7 +799,8 @@ export class Grid {
       const part = this.part(tile.kind);
       const i = row.index / this.data.sides[row.side].every;
       const byte = this.byteAt(pointed);
-      const start = [element("b", {}, this.name(tile)), ": ", this.label(row)];
+      const shift = this.shift(part, [tile.layer * part.heads + tile.head]);
+      const start = [element("b", {}, this.name(tile)), ": ", this.rowLabel(row, shift)];
       if (isCovered(part, [tile.layer * part.heads + tile.head], i))
         return [...start, COVERED, "."];
       if (!byte && part.signed)
@@ -792,7 +820,15 @@ export class Grid {
     const head = average ? `${this.part(focus.kind).name}, ${over[average]}` : this.name(focus);
     // The picker beside the title names the head.
     const parts = this.answersRoot && !average ? [] : [element("b", {}, head), ": "];
-    pointed.tokens.forEach((token, i) => parts.push(i ? " + " : "", this.label(token)));
+    const of = this.part(focus.kind);
+    const shift = this.shift(of, averaged(of, this.look));
+    const isRow = shift && pointed.tokens.every(({ side }) => side === of.query);
+    if (isRow && pointed.tokens.length === 1) {
+      const [token] = pointed.tokens;
+      parts.push("Having read ", this.label(token), ", about to write ", this.rowLabel(token, shift), ":");
+    } else
+      pointed.tokens.forEach((token, i) =>
+        parts.push(i ? " + " : "", this.rowLabel(token, isRow && shift)));
     let roles = 0; // it is a query, a key, or both
     for (const [asQuery, verb, changing] of [
       [true, " attends most to ", " attends most differently to "],
@@ -800,7 +836,6 @@ export class Grid {
     ]) {
       const others = this.between(pointed.tokens, asQuery);
       if (!others) continue;
-      const of = this.part(focus.kind);
       const places = asQuery ? placesOf(pointed.tokens, of.query, this.data.sides) : [...Array(of.rows).keys()];
       if (places.some((row) => isCovered(of, averaged(of, this.look), row))) {
         if (asQuery) parts.push(roles++ ? ";" : "", COVERED);
@@ -812,7 +847,8 @@ export class Grid {
       parts.push(roles++ ? ";" : "", this.data.signed ? changing : verb);
       if (!best.length) parts.push("nothing");
       best.forEach((i, rank) => parts.push(rank ? ", " : "",
-        this.label({ side: others.side, index: i * this.data.sides[others.side].every }),
+        this.rowLabel({ side: others.side, index: i * this.data.sides[others.side].every },
+          !asQuery && shift),
         ` (${(this.data.signed ? signedPercent : percent)(others.weights[i])})`));
     }
     return roles ? [...parts, "."] : [...parts, " is not read by this attention: it belongs to the other text."];

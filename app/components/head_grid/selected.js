@@ -6,7 +6,7 @@ import {
   cellUnder, cross, pixelSheet, pointIn, sized, veiled, writeAt, writeTurned,
 } from "../shared/heatmap.js";
 import { percent } from "../shared/numbers.js";
-import { averaged, isFaded, links, meanWeights, placesOf, scaled } from "./cells.js";
+import { averaged, hasFollowing, isFaded, links, meanWeights, placesOf, scaled } from "./cells.js";
 
 const LARGEST = [76, 48]; // px across and down a cell
 const PRESENTED = [160, 110]; // the same in Present
@@ -35,7 +35,7 @@ export class SelectedHead {
     this.root = root;
     const title = element("div", { class: "title" }, this.heading, this.tools);
     root.append(title, this.box, this.linked, this.answers);
-    this.canvas.onpointermove = (event) => grid.hover(this.cellAt(event));
+    this.canvas.onpointermove = (event) => this.hover(event);
     this.canvas.onpointerleave = () => grid.hover(null);
     this.canvas.onclick = (event) => this.click(this.cellAt(event));
     this.canvas.onpointerdown = (event) => this.drag(event);
@@ -74,6 +74,12 @@ export class SelectedHead {
     return this.grid.paintable() ? this.chosenTool : "point";
   }
 
+  hover(event) {
+    const cell = this.cellAt(event);
+    this.canvas.title = this.rowTitle(cell);
+    this.grid.hover(cell);
+  }
+
   click(cell) {
     if (!cell) return;
     this.grid.stage.focus({ preventScroll: true }); // keys act on what was selected
@@ -88,7 +94,7 @@ export class SelectedHead {
     this.canvas.setPointerCapture(down.pointerId);
     const more = (event) => (down.clientY - event.clientY) / this.canvas.clientHeight;
     const end = () => {
-      this.canvas.onpointermove = (moved) => this.grid.hover(this.cellAt(moved));
+      this.canvas.onpointermove = (moved) => this.hover(moved);
       this.canvas.onpointerup = this.canvas.onpointercancel = null;
     };
     this.canvas.onpointermove = (event) => this.grid.preview(cell, more(event));
@@ -282,17 +288,19 @@ export class SelectedHead {
       side.labels[at * side.every].slice(0, LONGEST_LABEL));
   }
 
-  /** A row of the text that is predicted says what is read and what follows: its weights make
-   * that prediction. */
+  /** Each row by the word that the head follows. */
   rowLabels(part, side) {
-    const labels = this.labels(side, part.rows);
-    const { veil = [] } = this.grid.look;
-    const isAsked = veil.some(({ what }) => what === "next tokens" || what === "decoding");
-    if (!side.predicts || side.every > 1 || isAsked) return labels;
-    const { rows = [], last = labels.length - 1 } = this.grid.data.answers ?? {};
-    const following = labels.slice(1, last + 1);
-    following[last] = rows[last]?.[0][0] ?? "…";
-    return labels.map((label, at) => (at > last ? label : `${label} → ${following[at]}`)); // padding
+    const { grid } = this;
+    if (!grid.shift(part, averaged(part, grid.look))) return this.labels(side, part.rows);
+    return side.following.map((label) => label.slice(0, LONGEST_LABEL));
+  }
+
+  /** Both words that a row stands for. */
+  rowTitle(cell) {
+    const side = cell && this.grid.data.sides[cell.row.side];
+    if (!side || !hasFollowing(side) || this.grid.isNextAsked()) return "";
+    const { index } = cell.row;
+    return `Having read ${side.labels[index]}, about to write ${side.following[index]}`;
   }
 
   /** One pixel a cell; what is masked is left out. */
@@ -396,7 +404,10 @@ export class SelectedHead {
         element("span", {}, grid.name({ kind, layer, head })),
         element("span", { class: "length", style: `--share: ${100 * weight}%` }),
         element("span", {}, percent(weight)));
-      button.title = `${name(queries)} attends to ${name(keys)}`;
+      const part = grid.part(kind);
+      const shift = grid.shift(part, [layer * part.heads + head]);
+      const rows = queries.map((token) => grid.rowText(token, shift)).join(" + ");
+      button.title = `${rows} attends to ${name(keys)}`;
       button.onclick = () => grid.choose({ kind, layer, head }, 0);
       return button;
     });
