@@ -54,10 +54,10 @@ if max(picture.weights.shape) > MOST:
     raise messages.NothingToShow
 trace = passes.trace_of(selection.view(run), run)
 before, now = links_before(), links(picture.weights)
-words = WordWeights(tuple(picture.key), tuple(picture.query), picture.weights)
+query, key = part_names.axes(trace, focus.kind, focus.layer, focus.head, session.reading())
+words = WordWeights(tuple(key.labels), tuple(query.labels), picture.weights)
 dashed = " Dashed: lines that were there before the change." if before - now else ""
 word_lines(words, TITLES, (now, before), NOTE + dashed, tall=True)
-query, key = part_names.axes(trace, focus.kind)
 frame.explain(f"{EXPLAINED} Above: {key.title}. Below: {query.title}.")
 if picture.notes:
     frame.notices().caption(" ".join(picture.notes))

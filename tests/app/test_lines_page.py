@@ -32,8 +32,10 @@ def test_every_weight_of_five_percent_is_a_line(opened, kind):
     trace = load("en-de").trace(TEXT)
     data, weights = drawn(page), trace.attention[kind][1, 2]
     assert data["links"] == expected(weights) and not data["before"]
-    query, key = (list(text.tokens) for text in trace.texts_of(kind))
-    assert data["words"] == [key, query]
+    query, key = trace.texts_of(kind)
+    shift = kind != "encoder" and trace.shift(kind, 1, 2)  # rows by the word that the head follows
+    rows = trace.next_tokens if shift else query.tokens
+    assert data["words"] == [list(key.tokens), list(rows)]
     assert np.allclose(data["weights"], weights, atol=0.0005)
 
 
