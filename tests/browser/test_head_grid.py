@@ -238,8 +238,12 @@ def test_a_row_is_named_by_the_word_that_its_head_follows(grid):
         look = replace(LOOK, focus={"kind": "cross", "layer": 0, "head": head})
         grid.show(pack(header, parts), look)
         assert grid.picture("grid.selected.rowNames") == list(names)
-    grid.page.locator(".target span").nth(row).hover()
+    grid.page.locator(".target span").nth(row + 1).hover()  # the label of that row
     assert f"Having read {TARGET[row]}, about to write {following[row]}: attends" in grid.said()
+    best = SOURCE[grid.weights["cross"][0, 1, row].argmax()]
+    assert f"attends most to {best} (" in grid.said()
+    grid.page.locator(".target span").first.hover()
+    assert "is not written by the model" in grid.said()
     grid.page.locator(".source span").nth(1).hover()
     column = grid.weights["cross"][0, 1, :, 1]
     assert f"{key} is attended to most by {following[column.argmax()]} (" in grid.said()
@@ -497,14 +501,18 @@ def test_a_long_text_scrolls_below_labels_that_stay(grid):
         .getImageData(x, y, width, height).data].join();
       return { rows: part(0, top, left - 8, 80), columns: part(left, 12, 80, top - 20) };
     }"""
-    box.evaluate("(node) => node.scrollTo(0, 0)")  # it began at the row that is told first
-    grid.page.wait_for_function("window.headlight.grid.selected.corner[1] > 0")
+    # It began at the row that is told first.
+    box.evaluate("(node) => { node.scrollTo(0, 0); window.headlight.grid.selected.scroll(); }")
     assert cell(grid, 80, 85)[0] > room["view"][0]
     before = grid.page.evaluate(corner)
     box.evaluate("(node) => node.scrollTo(node.scrollWidth, node.scrollHeight)")
-    grid.page.wait_for_function("window.headlight.grid.selected.corner[1] < 0")
-    after = grid.page.evaluate(corner)
-    assert before["rows"] != after["rows"] and before["columns"] != after["columns"]
+    grid.page.wait_for_function(
+        f"""(before) => {{
+          const now = ({corner})();
+          return now.rows !== before.rows && now.columns !== before.columns;
+        }}""",
+        arg=before,
+    )
     grid.page.mouse.click(*cell(grid, 80, 85))
     assert grid.picture("[grid.pinned.row.index, grid.pinned.column.index]") == [80, 85]
     assert "word80" in grid.said() and "word85" in grid.said()

@@ -8,7 +8,7 @@ import {
 import { minus, percent, signedPercent } from "../shared/numbers.js";
 import {
   averaged, cellOf, cover, holds, isCovered, isFaded, joint, meanWeights, neighbour, paintTiles, placeOf, placesOf, rowOf,
-  select, shiftOf, tileAt, unpack, valueOf, visibleKeys, weightOf,
+  rowsOf, select, shiftOf, tileAt, unpack, valueOf, visibleKeys, weightOf,
 } from "./cells.js";
 import { SelectedHead } from "./selected.js";
 
@@ -455,7 +455,7 @@ export class Grid {
   setPin(pinned) {
     this.answering = false;
     this.pinned = pinned;
-    const query = pinned?.row ?? pinned?.tokens[0];
+    const [query] = this.queries(pinned);
     if (query?.side === this.part(this.look.focus.kind).query) this.reportQuery(query.index);
     this.point();
   }
@@ -615,8 +615,9 @@ export class Grid {
    * one word far from its own place. */
   telling() {
     const { focus, points_at: token } = this.look;
-    if (token?.side) return { tokens: [token], to: [] };
     const part = this.part(focus.kind);
+    const shift = part ? this.shift(part, averaged(part, this.look)) : 0;
+    if (token?.side) return { tokens: [{ ...token, index: token.index + shift }], to: [] };
     if (!this.large || !part?.rows || !part.columns || part.signed) return null;
     const place = JSON.stringify(focus);
     if (this.toldOf?.[0] === this.data && this.toldOf[1] === place) return this.toldOf[2];
@@ -625,7 +626,7 @@ export class Grid {
       WORD.test(labels[at * every]) && !SPECIAL.test(labels[at * every]);
     let [best, most] = [null, 0];
     for (let row = 0; row < part.rows; row++) {
-      if (!isWord(query, row)) continue;
+      if (row + shift >= part.rows || !isWord(query, row + shift)) continue;
       const weights = meanWeights(part, [focus.layer * part.heads + focus.head], [row], true);
       const column = weights.indexOf(Math.max(...weights));
       const far = Math.abs(row / part.rows - column / part.columns);
@@ -633,7 +634,7 @@ export class Grid {
       const tells = weights[column] ** 3 * (0.1 + far) * (isWord(key, column) ? 1 : 0.1);
       if (tells > most) [best, most] = [row, tells];
     }
-    const tokens = [{ side: part.query, index: best * query.every }];
+    const tokens = [{ side: part.query, index: best * query.every + shift }];
     this.toldOf = [this.data, place, best === null ? null : { tokens, to: [] }];
     return this.toldOf[2];
   }
@@ -692,12 +693,20 @@ export class Grid {
     }
   }
 
+  /** The rows of what is pointed at, in the selected head or the tile that is given. A token stands
+   * for the row whose label it is: where the head follows the word that it writes, for the one before. */
+  queries(pointed, tile = null) {
+    if (!pointed || pointed.row) return pointed ? [pointed.row] : [];
+    const part = this.part((tile ?? this.look.focus).kind);
+    const shift = this.shift(part, tile ? [tile.layer * part.heads + tile.head] : averaged(part, this.look));
+    return rowsOf([...pointed.tokens, ...pointed.to], part, shift);
+  }
+
   /** The tokens whose rows and whose columns are marked. */
   marked(pointed) {
     if (!pointed) return { rows: [], columns: [] };
-    if (pointed.row) return { rows: [pointed.row], columns: [pointed.column] };
-    const all = [...pointed.tokens, ...pointed.to];
-    return { rows: all, columns: all };
+    const columns = pointed.row ? [pointed.column] : [...pointed.tokens, ...pointed.to];
+    return { rows: this.queries(pointed), columns };
   }
 
   /** Weights between tokens, as queries or as keys, and all tokens of the other side: in the head
@@ -737,7 +746,8 @@ export class Grid {
     for (const token of pointed?.row ? [followed(pointed.row)] : [...tokens, ...(pointed?.to ?? [])])
       set(token, "here");
     for (const [asQuery, name] of [[true, "--attends"], [false, "--attended"]]) {
-      const others = this.between(tokens, asQuery, pointed?.tile);
+      const others = this.between(asQuery && pointed?.tokens ? this.queries({ tokens, to: [] }) : tokens,
+        asQuery, pointed?.tile);
       others?.weights.forEach((weight, i) => {
         const { every } = this.data.sides[others.side];
         const share = Math.abs(weight);
@@ -822,21 +832,19 @@ export class Grid {
     const parts = this.answersRoot && !average ? [] : [element("b", {}, head), ": "];
     const of = this.part(focus.kind);
     const shift = this.shift(of, averaged(of, this.look));
-    const isRow = shift && pointed.tokens.every(({ side }) => side === of.query);
-    if (isRow && pointed.tokens.length === 1) {
-      const [token] = pointed.tokens;
-      parts.push("Having read ", this.label(token), ", about to write ", this.rowLabel(token, shift), ":");
-    } else
-      pointed.tokens.forEach((token, i) =>
-        parts.push(i ? " + " : "", this.rowLabel(token, isRow && shift)));
+    const queries = this.queries({ tokens: pointed.tokens, to: [] });
+    const [read] = queries;
+    if (shift && pointed.tokens.length === 1 && read?.side === of.query)
+      parts.push("Having read ", this.label(read), ", about to write ", this.label(pointed.tokens[0]), ":");
+    else pointed.tokens.forEach((token, i) => parts.push(i ? " + " : "", this.label(token)));
     let roles = 0; // it is a query, a key, or both
     for (const [asQuery, verb, changing] of [
       [true, " attends most to ", " attends most differently to "],
       [false, " is attended to most by ", " is attended to most differently by "],
     ]) {
-      const others = this.between(pointed.tokens, asQuery);
+      const others = this.between(asQuery ? queries : pointed.tokens, asQuery);
       if (!others) continue;
-      const places = asQuery ? placesOf(pointed.tokens, of.query, this.data.sides) : [...Array(of.rows).keys()];
+      const places = asQuery ? placesOf(queries, of.query, this.data.sides) : [...Array(of.rows).keys()];
       if (places.some((row) => isCovered(of, averaged(of, this.look), row))) {
         if (asQuery) parts.push(roles++ ? ";" : "", COVERED);
         continue;
@@ -851,6 +859,8 @@ export class Grid {
           !asQuery && shift),
         ` (${(this.data.signed ? signedPercent : percent)(others.weights[i])})`));
     }
+    if (!roles && shift && pointed.tokens.every(({ side }) => side === of.query))
+      return [...parts, " is not written by the model, so it has no row in this head."];
     return roles ? [...parts, "."] : [...parts, " is not read by this attention: it belongs to the other text."];
   }
 }

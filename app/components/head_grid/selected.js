@@ -373,7 +373,7 @@ export class SelectedHead {
       this.answered = null;
       return this.answers.replaceChildren();
     }
-    const token = pointed?.tokens?.[0] ?? pointed?.row;
+    const [token] = this.grid.queries(pointed);
     const read = token?.side === answers.side ? token.index : answers.last;
     const row = answers.rows.length === 1 ? 0 : Math.min(read, answers.rows.length - 1);
     if (this.answered?.[0] === answers && this.answered[1] === row) return;
@@ -397,17 +397,14 @@ export class SelectedHead {
     this.linked.replaceChildren();
     if (!shown) return;
     const { grid } = this;
-    const best = links(data.parts, data.sides, shown);
+    const best = links(data.parts, data.sides, shown, (...tiles) => grid.shift(...tiles));
     const name = (tokens) => tokens.map((token) => grid.labelText(token)).join(" + ");
     const buttons = best.map(({ kind, layer, head, queries, keys, weight }) => {
       const button = element("button", { class: "bar", type: "button" },
         element("span", {}, grid.name({ kind, layer, head })),
         element("span", { class: "length", style: `--share: ${100 * weight}%` }),
         element("span", {}, percent(weight)));
-      const part = grid.part(kind);
-      const shift = grid.shift(part, [layer * part.heads + head]);
-      const rows = queries.map((token) => grid.rowText(token, shift)).join(" + ");
-      button.title = `${rows} attends to ${name(keys)}`;
+      button.title = `${name(queries)} attends to ${name(keys)}`;
       button.onclick = () => grid.choose({ kind, layer, head }, 0);
       return button;
     });
