@@ -388,7 +388,8 @@ def test_within_one_text_links_go_both_ways(page):
     found = page.evaluate(
         f"""(packed) => {{ {PACKED}
           const token = (index) => ({{ side: "source", index }});
-          return links(grid.parts, grid.sides, {{ tokens: [token(0)], to: [token(2)] }}, () => 0, 99)
+          const selected = {{ tokens: [token(0)], to: [token(2)] }};
+          return links(grid.parts, grid.sides, selected, () => 0, 99)
             .map(({{ layer, head, queries, weight }}) => [layer, head, queries[0].index, weight]);
         }}""",
         packed({"source": 4, "target": 3}, parts),
