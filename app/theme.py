@@ -106,6 +106,7 @@ STYLE = f"""
 }}
 .st-key-state kbd {{ display: none; }} /* their help names the keys */
 .st-key-state > .st-key-output {{ flex: 0 1 auto; min-width: 6rem; }}
+.st-key-state:has(> .st-key-use_new_translation) > .st-key-output {{ min-width: 4rem; }}
 .st-key-output button {{ max-width: 100%; }}
 .st-key-output button p {{ overflow: hidden; text-overflow: ellipsis; }}
 
