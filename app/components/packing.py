@@ -65,7 +65,8 @@ class GridOptions:
     one may act. `said`: what is said of the run while nothing is pointed at, in parts: a text, and
     the HTML tag that it stands in, or "". `veil`: what is covered until a question is answered, as
     lessons.question.Veil says it: rows and columns of heads, and with any the predictions.
-    `points_at`: the token {side, index} that is marked while nothing else is pointed at."""
+    `points_at`: the row {side, index} that is marked while nothing else is pointed at; otherwise
+    the grid marks a row that tells much, but not `in_lesson`, where it could answer a question."""
 
     focus: Mapping
     show: str
@@ -84,6 +85,7 @@ class GridOptions:
     said: Sequence[tuple[str, str]] = ()
     veil: Sequence[Mapping] = ()
     points_at: Mapping = field(default_factory=dict)
+    in_lesson: bool = False
     session: str = ""
     heard: int = 0
 

@@ -389,6 +389,7 @@ function drawLesson() {
   const veil = covers ? now.veil.map(({ what, ...where }) => ({ ...where,
     what: what === "changed row" ? isChanged() && "row" : what })).filter(({ what }) => what) : [];
   return { acts: !covers, veil,
+    in_lesson: Boolean(step),
     points_at: Number.isInteger(now?.row) && side ? { side, index: now.row } : {} };
 }
 

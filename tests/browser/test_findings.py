@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+import torch
 
 from headlight.app.components.packing import pack_trace
 from headlight.app.state import catalog
@@ -18,7 +19,7 @@ from tests.browser.test_head_grid import LOOK, MountedGrid
 
 pytestmark = pytest.mark.browser
 NAMES = sorted(folder.name for folder in SHIPPED.iterdir())
-FEW, MANY = 60, 500
+FEW, MANY = 30, 500
 SENTENCES = 6  # of each model
 LEAST = 0.004  # smaller weights are not named
 STEP = 1 / 254  # of the byte that a weight is sent as
@@ -57,6 +58,7 @@ def check_named(said: str, weights: np.ndarray, labels) -> None:
 
 @pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.long)])
 def test_what_is_said_of_a_token_is_so(mounted, count):
+    torch.set_num_threads(1)  # for short texts the fastest, beside other work above all
     random, grid, names_one = np.random.default_rng(1), MountedGrid(mounted), 0
     for _ in range(count):
         name = str(random.choice(NAMES))
@@ -88,8 +90,8 @@ def test_what_is_said_of_a_token_is_so(mounted, count):
         parts = re.split(r"attends most to |is attended to most by ", said[len(start) :])[1:]
         if side == query and row >= 0:
             check_named(parts.pop(0), weights[row], keys)
-        if side == key:
-            check_named(parts.pop(0), weights[:, at], rows)
+        if side == key:  # a query says nothing of itself as a key if no row attends to it
+            check_named(parts.pop(0) if parts else "", weights[:, at], rows)
         assert not parts or "not written" in said
         names_one += "%" in said
     assert names_one >= 0.8 * count

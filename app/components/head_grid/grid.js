@@ -28,6 +28,7 @@ const GAP = 4;
 const CORNER = 12; // px
 const SCOPES = ["head", "layer", "kind"]; // of what is done to the selected head
 const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words
+const EVEN = 2; // times the weight of an even row, at most, where all count as even
 const WORD = /[\p{L}\p{N}]/u; // what a word has
 const COVERED = " is covered until you answer";
 const FADED = 0.15; // how much is left of a head that a filter leaves out
@@ -618,14 +619,19 @@ export class Grid {
     const part = this.part(focus.kind);
     const shift = part ? this.shift(part, averaged(part, this.look)) : 0;
     if (token?.side) return { tokens: [{ ...token, index: token.index + shift }], to: [] };
-    if (!this.large || !part?.rows || !part.columns || part.signed) return null;
-    const place = JSON.stringify(focus);
-    if (this.toldOf?.[0] === this.data && this.toldOf[1] === place) return this.toldOf[2];
+    this.even = null;
+    if (!this.large || !part?.rows || !part.columns || part.signed || this.look.in_lesson) return null;
+    const place = JSON.stringify([focus, this.look.average]);
+    if (this.toldOf?.[0] === this.data && this.toldOf[1] === place) {
+      this.even = this.toldOf[3];
+      return this.toldOf[2];
+    }
     const [query, key] = [part.query, part.key].map((name) => this.data.sides[name]);
     const isWord = ({ labels, every }, at) =>
       WORD.test(labels[at * every]) && !SPECIAL.test(labels[at * every]);
     let [best, most] = [null, 0];
-    for (let row = 0; row < part.rows; row++) {
+    this.even = this.evenly(part);
+    for (let row = 0; row < part.rows && this.even === null; row++) {
       if (row + shift >= part.rows || !isWord(query, row + shift)) continue;
       const weights = meanWeights(part, [focus.layer * part.heads + focus.head], [row], true);
       const column = weights.indexOf(Math.max(...weights));
@@ -635,8 +641,25 @@ export class Grid {
       if (tells > most) [best, most] = [row, tells];
     }
     const tokens = [{ side: part.query, index: best * query.every + shift }];
-    this.toldOf = [this.data, place, best === null ? null : { tokens, to: [] }];
+    this.toldOf = [this.data, place, best === null ? null : { tokens, to: [] }, this.even];
     return this.toldOf[2];
+  }
+
+  /** The largest weight of the selected head if every row spreads its weight almost evenly over the
+   * keys that it may attend to, as random weights do; else null. */
+  evenly(part) {
+    const { focus, average } = this.look;
+    if (average || part.veil?.length) return null;
+    const tile = focus.layer * part.heads + focus.head;
+    let most = 0;
+    for (let row = 0; row < part.rows; row++) {
+      const weights = meanWeights(part, [tile], [row], true);
+      const largest = Math.max(...weights), keys = visibleKeys(part, focus, row);
+      if (keys <= EVEN) continue; // too few to tell
+      if (largest * keys > EVEN) return null;
+      most = Math.max(most, largest);
+    }
+    return most || null;
   }
 
   /** What the changes of a run do to the tokens: which nobody attends to, and how much more or less
@@ -802,6 +825,9 @@ export class Grid {
           signedPercent(this.data.signed), " of the weight."];
       if (this.look.said.length)
         return this.look.said.map(([text, tag]) => (tag ? element(tag, {}, text) : text));
+      if (this.even && this.scope === "head")
+        return ["Every row spreads its weight almost evenly: no key gets more than ",
+          percent(this.even), "."];
       return [where, " is selected. Hover over a word to see what it attends to. Click a small map to enlarge it."];
     }
     if (pointed.tile) {
@@ -852,6 +878,7 @@ export class Grid {
       const size = others.weights.map(Math.abs);
       const best = [...size.keys()].filter((i) => size[i] > 0.004)
         .sort((a, b) => size[b] - size[a]).slice(0, 3);
+      if (!best.length && !asQuery && roles) continue;
       parts.push(roles++ ? ";" : "", this.data.signed ? changing : verb);
       if (!best.length) parts.push("nothing");
       best.forEach((i, rank) => parts.push(rank ? ", " : "",
