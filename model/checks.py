@@ -38,7 +38,7 @@ def check_card(folder: Path, model: nn.Module, card) -> None:
         if not isinstance(texts, list) or not all(map(_is_text, texts)):
             raise CannotLoad(f"{folder}: “{name}” in its card is not a list of texts.")
     if not _is_text(card.get("task", "")):
-        raise CannotLoad(f"{folder}: “task” in its card is not a text.")
+        raise CannotLoad(f"{folder}: “task” in its card is not text.")
     if not isinstance(card.get("pruned", []), list):
         raise CannotLoad(f"{folder}: “pruned” in its card is not a list of heads.")
     classes, wanted = card.get("classes", []), getattr(model.config, "n_classes", 0)

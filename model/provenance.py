@@ -161,7 +161,7 @@ SOURCES = {
                 "table.",
             ),
             Repair(
-                "Masked scores are −∞, with no special case: a row that may attend to nothing "
+                "Masked scores are −∞, with no special case: a row without an allowed key "
                 "is NaN, which the next layers spread.",
                 "Such a row is all zeros here, as in the paper's model.",
             ),

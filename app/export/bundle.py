@@ -498,7 +498,7 @@ def compare(bundle: Bundle, trace: Trace, model: Model) -> Agreement:
         total = sum(far.size for far in pairs.values())
         message = (
             f"{heads} of {total} heads differ by more than {OTHER_HARDWARE:g}. The largest "
-            f"difference of a weight is {largest:.2g}, in {where}."
+            f"difference in weight is {largest:.2g}, in {where}."
         )
     if not same and verdict != "different":
         message += " Still, the numbers for this text agree."

@@ -55,7 +55,7 @@ def _report(options: argparse.Namespace, models) -> int:
     except OSError as error:
         print(f"{options.out} cannot be written: {error.strerror}.", file=sys.stderr)
         return 1
-    print(f"{counted} of {len(options.files)} files count. See {options.out}.")
+    print(f"{counted} of {len(options.files)} files valid. See {options.out}.")
     return 0 if counted == len(options.files) else 1
 
 

@@ -109,15 +109,15 @@ def digest(content: Mapping) -> str:
 def read(text: str) -> dict:
     """The content of a file of answers. Raises CannotCount."""
     if len(text) > LARGEST:
-        raise CannotCount("This file is too large for a file of answers.")
+        raise CannotCount("This file is too large for an answer file.")
     try:
         content = json.loads(text, parse_constant=lambda name: None)
     except (ValueError, RecursionError):
         if '"headlight answers"' in text[:200]:
             raise CannotCount("The file is cut off or damaged.") from None
-        raise CannotCount("This is not a file of answers.") from None
+        raise CannotCount("This is not an answer file.") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise CannotCount("This is not a file of answers.")
+        raise CannotCount("This is not an answer file.")
     if content.get("version") != VERSION:
         raise CannotCount("These answers come from another version of Headlight.")
     if set(content) != KEYS or not _has_types(content):
@@ -193,7 +193,7 @@ class Marker:
             raise CannotCount(f"Step {answer.step} does not ask a question.")
         run = self._run(lesson, step, answer)
         if content["weights"].get(answer.model) != weights_of(run):
-            raise CannotCount(f"Step {answer.step} was answered with other weights of {run.name}.")
+            raise CannotCount(f"Step {answer.step} was answered on another version of {run.name}.")
         seed = seed_of(content["seed"], lesson.name, answer.step, answer.attempt)
         try:
             question = step.question(run, seed)
@@ -244,7 +244,7 @@ def report(files: Sequence[Path], marker: Marker, out: TextIO) -> int:
                 raise CannotCount(f"This is the same file as {known.name}.")
             grade = marker.grade(text)
         except UnicodeDecodeError:
-            table.writerow([plain(file.name), *[""] * 7, "This is not a file of answers."])
+            table.writerow([plain(file.name), *[""] * 7, "This is not an answer file."])
         except OSError as error:
             table.writerow(
                 [plain(file.name), *[""] * 7, f"The file cannot be read: {error.strerror}."]

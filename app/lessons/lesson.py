@@ -259,7 +259,7 @@ class LiveLesson:
     def open(self, load: Load) -> SentenceRun:
         """The first model and sentence on which every step works. Raises LessonError if there is
         none."""
-        reason = LessonError(self.source.file, 1, "None of this lesson's models is here.")
+        reason = LessonError(self.source.file, 1, "This lesson's models are all missing.")
         for model, sentence in self.runs():
             try:
                 run = SentenceRun(load(model), model, sentence)
@@ -295,7 +295,7 @@ class LiveLesson:
                             step.line, "The condition is met before the student does anything."
                         )
                     if step.kind == DO and not question.done(question.answer):
-                        return error(step.line, "What the hint names does not meet the condition.")
+                        return error(step.line, "Following the hint does not meet the condition.")
             except (NoQuestion, CannotFill, FileNotFoundError, CannotLoad, ValueError) as problem:
                 return error(step.line, str(problem))
         return None

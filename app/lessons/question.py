@@ -143,7 +143,7 @@ class Question:
         fitting = [m for m in self.misconceptions if m.answer(row)]
         if len(fitting) == 1:
             return Mark(score >= MAIN_PART, score, fitting[0].sentence, fitting[0].name)
-        sentence = "The main part is right." if score >= MAIN_PART else "Compare the two rows."
+        sentence = "Mostly right." if score >= MAIN_PART else "Compare the two rows."
         return Mark(score >= MAIN_PART, score, sentence)
 
     def _mark_find(self, answer: Any) -> Mark:

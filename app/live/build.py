@@ -112,15 +112,15 @@ def check(folder: Path, most: float = MOST) -> None:
     if not is_ours(folder):
         family = contents_of(folder).family.preset
         raise CannotHold(
-            f"{folder.name} belongs to the family {family}. A live page can only compute {known}."
+            f"{folder.name} belongs to the family {family}. A live page can only run {known}."
         )
     config = config_of(folder)
     if config["preset"] not in PRESETS:
         raise CannotHold(
-            f"{folder.name} is built as {config['preset']}. A live page can only compute {known}."
+            f"{folder.name} is built as {config['preset']}. A live page can only run {known}."
         )
     if config["card"].get("pruned"):
-        raise CannotHold(f"{folder.name} has pruned heads, which a live page cannot compute.")
+        raise CannotHold(f"{folder.name} has pruned heads, which a live page cannot run.")
     size = (folder / "model.safetensors").stat().st_size / MEGABYTE
     if size > most:
         raise CannotHold(

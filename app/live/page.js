@@ -282,7 +282,7 @@ function write({ written: text, again }, { first, last }) {
   byId("written").replaceChildren(element("b", {}, `${title}: `), shown);
   byId("written").title = shown;
   if (again === null) return [...first, ...last];
-  const stays = model.sides.at(-1).writes ? "The translation stays. " : "The continuation stays. ";
+  const stays = model.sides.at(-1).writes ? "The translation stays the same. " : "The continuation stays the same. ";
   return [...first, ...(again === text ? [[stays, ""]] : [...differences(text, again), [/[.?!…]\s*$/.test(again) ? " " : " · ", ""]]), ...last];
 }
 

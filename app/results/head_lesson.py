@@ -178,7 +178,7 @@ class Lesson:
         return LessonStep(
             name,
             r"s = q\,k^{\mathsf T}",
-            "How well does a query match a key? Their dot product is the score.",
+            "How well does a query match a key? Their dot product tells.",
             self._shape("s", "query", "key"),
             [self._weights_like("q·kᵀ", steps.scores)],
             self._code(

@@ -12,7 +12,7 @@ from streamlit import config, runtime
 
 from headlight.app.server.limits import LARGEST_UPLOAD, TOO_LARGE
 
-REFUSED = "Pages of other sites may not use this server."
+REFUSED = "Pages on other sites may not use this server."
 FULL = "Too much is being uploaded at once. Please try again in a few minutes."
 MOST_UPLOADED = 2**29  # bytes over all sessions; five files of the largest size
 # Streamlit's own addresses: one runs the whole script for every caller, the other counts sessions.

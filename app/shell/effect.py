@@ -81,7 +81,7 @@ def _moved(before: ModelRun, after: ModelRun, lines: Sequence[str]) -> Parts:
             for (view, run), line in zip((before, after), lines, strict=True)
         )
         if was == now:
-            parts.append(("The translation stays. ", ""))
+            parts.append(("The translation stays the same. ", ""))
         else:
             parts += [*formats.differences(was, now), (findings.after_text(now), "")]
     seen = consequences.moved_most(before, after)

@@ -21,7 +21,7 @@ from headlight.app.wording import formats
 WRITTEN = CHOOSE, NUMBER, FIND  # kinds of question whose answer is said in words
 WRITES = {"decoding", "next tokens", "change", "row"}  # veils under which no translation is shown
 ADDRESS = "lesson", "step_of_lesson"
-COVERED = "Covered until you answer the question of the lesson, or press *Show me*."
+COVERED = "Covered until you answer the lesson's question, or press *Show me*."
 NO_EXPORT = "You cannot export while a question is open. Answer it, or press *Show me*."
 
 

@@ -430,9 +430,9 @@ def missing(name: str, step: str) -> str:
     """Why a model or training step that a file asks for is not available; "" if it is."""
     if name not in models():
         return (
-            f"It needs the model “{name[:80]}”, which is not here. Put it into a folder DIR and "
+            f"It needs the model “{name[:80]}”, which is missing. Put it into a folder DIR and "
             "start the app with: streamlit run app/main.py -- --models DIR"
         )
     if step != FINAL and step not in steps(name):
-        return f"It needs training step {step[:20]} of “{name}”, which is not here."
+        return f"It needs training step {step[:20]} of “{name}”, which is missing."
     return ""

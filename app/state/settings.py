@@ -157,7 +157,7 @@ SETTINGS = {
             "",
             "area",
             "What the encoder reads. Enter runs the model; Shift+Enter starts a new line. "
-            "Choose among several lines from a list. Text after a tab is the target.",
+            "Pick one of several lines from a list. Text after a tab is the target.",
             opens=lambda context: (context.catalog.examples(context["model"]) or [""])[0],
             name="the source",
             run=True,
@@ -435,7 +435,7 @@ SETTINGS = {
             "Present",
             False,
             "toggle",
-            "Shows the picture alone, in letters for the last row. Esc leaves it.",
+            "Shows the picture alone, legible from the back row. Esc exits.",
         ),
         Setting("lesson", "Lesson", "", "line", "The current lesson."),
         Setting(

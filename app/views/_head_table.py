@@ -143,8 +143,8 @@ def digits_of(column: str, surveyed: bool) -> int:
 def ablated(column: str) -> str:
     """An explanation of the ablation column."""
     if column == ABLATION:
-        return "Change of the output's log-probability without the head."
-    return "Change of the survey's metric without the head."
+        return "Change in the output's log-probability without the head."
+    return "Change in the survey's metric without the head."
 
 
 def points(rows: Sequence[Mapping], across: str, up: str) -> dict[str, Points]:
@@ -188,7 +188,7 @@ def surveyed_on(survey: Survey, as_trained: bool) -> str:
     )
     return (
         f"Over {survey.card['sentences']:,} sentences ({escaped(survey.card['data'])}), with "
-        f"95% intervals by bootstrap. **{lost}**: the change of {change} without the head. "
+        f"95% intervals by bootstrap. **{lost}**: the change in {change} without the head. "
         f"p{test} is adjusted for all heads (Holm); above {SIGNIFICANT:.2f} the change is not "
         "significant. **named**: by the rules of Voita et al. and Clark et "
         f"al.{aligned}.{changed}"

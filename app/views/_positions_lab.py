@@ -353,7 +353,7 @@ def what_changes(lab: Lab, kinds: Sequence[str], shift: int) -> None:
                 format="percent", help=f"Mean probability of {probability_column}."
             ),
             "predictions that change": st.column_config.NumberColumn(
-                help=f"Most probable predictions that are now different, out of {len(before.best)}."
+                help=f"Most probable tokens that have changed, out of {len(before.best)}."
             ),
         },
         key="kinds_table",
@@ -451,8 +451,8 @@ def swap(lab: Lab) -> None:
     lab.panel(
         "Two words swapped: how far each row is from each row before",
         charts.matrices(apart, new, old, "distance", (0, largest)),
-        f"The {side.stack}'s output for the swapped sentence, each token against its own row "
-        "before. Largest difference of a number with positions: "
+        f"The {side.stack}'s output for the swapped sentence, each token against its original row. "
+        "Largest difference of a number with positions: "
         f"**{with_positions.largest:.2g}**, without: **{without.largest:.1e}** "
         + (
             f"(within 1e-5). Without positions the {side.stack} **cannot tell the difference**: "
@@ -472,7 +472,7 @@ def swap(lab: Lab) -> None:
     lab.panel(
         "How far each token moved",
         charts.lines(far, new, "moved").update_xaxes(tickangle=-90),
-        "Distance of each token's row from its row before, in mean row lengths.",
+        "How far each token's row is from its original, in mean row lengths.",
         key="followed_figure",
         alt=f"How far the {side.stack}'s row of each token moves",
     )

@@ -57,7 +57,7 @@ cost = (
 )
 lighter = "Shorten the text, or use Attention."
 if view == "model":
-    lighter = f"Leave out layers above. {lighter}"
+    lighter = f"Use fewer layers above. {lighter}"
 if size.shapes > MOST:
     st.warning(f"{cost} That is too much for a browser. {lighter}")
     raise messages.NothingToShow

@@ -88,7 +88,7 @@ else:
         compact=True,
     )
 frame.explain(
-    "Eight ways to build the same idea. You can choose each as a model, “…, untrained”. Here "
+    "Eight ways to build a Transformer. You can choose each as a model, “…, untrained”. Here "
     f"all of them read your sentence at the same size ({LAYERS} layers per stack, "
     f"{SIZES['n_heads']} heads, {SIZES['d_model']} numbers per token). Their weights are random "
     "and the same every time, so you see how they are built.",

@@ -8,7 +8,7 @@ NO_DIFFERENCE = (
     "changes."
 )
 CHANGES = """Changes to the running model, separated by `;`. Each names an attention type (or
-`all`), perhaps a layer and a head, and what to do. Tokens count from 1.
+`all`), optionally layer and head, and what to do. Tokens start at 1.
 
 | | |
 |---|---|

@@ -27,9 +27,7 @@ def in_plane(plane: Plane, answer: Answer, sides: tuple[str, str], width: int) -
     )
     off = answer.off()
     if not off.size:
-        return (
-            f"{text}With these masks, this query may attend to nothing: all its weights are zero."
-        )
+        return f"{text}With these masks, this query cannot attend at all: all its weights are zero."
     return (
         f"{text}Dot products in the plane are approximate: for this query, q·k ÷ √{width} is "
         f"off by {off.mean():.2f} on average, {off.max():.2f} at most. Weights computed from "

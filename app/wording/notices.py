@@ -74,8 +74,8 @@ def empty_rows(weights: np.ndarray, query: Axis) -> str | None:
         " …" if len(empty) > 8 else ""
     )
     return (
-        f"With these masks, {len(empty)} of {len(query.labels)} rows may attend to nothing and "
-        f"stay blank: {which}. Their weights are all zero."
+        f"With these masks, {len(empty)} of {len(query.labels)} rows cannot attend at all and stay "
+        f"blank: {which}. Their weights are all zero."
     )
 
 
@@ -91,9 +91,9 @@ def first_undefined(attention: dict[str, np.ndarray], trace: Trace) -> str | Non
             token = escaped(row_labels(trace, kind, layer, head)[0][row])
             return (
                 f"PyTorch's weights are NaN from {trace.kinds[kind][0].title}, layer "
-                f"{layer_number(trace, kind, layer)}, row “{token}” on. That row may attend to "
-                "nothing, and a softmax over nothing is undefined. Ours is zero there. Compare "
-                "the layers before it."
+                f"{layer_number(trace, kind, layer)}, row “{token}” on. That row has no allowed "
+                "key, and a softmax over nothing is undefined. Ours is zero there. Compare the "
+                "layers before it."
             )
     return None
 

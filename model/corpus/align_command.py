@@ -13,10 +13,10 @@ weight, and shows what counts as a word: a punctuation mark does.
 
 Without --by, the heads are those that were chosen for the model. Some heads align the word that a
 row of the decoder reads, others the word that it predicts; each is read at the row where it was
-measured. `describe` chooses heads without alignments by hand, `align --choose` with them. If none
+measured. `describe` chooses heads without gold alignments, `align --choose` with them. If none
 were chosen, words are aligned by influence, and the output says so.
 
---gold measures the error rate against alignments by hand, with 95% intervals from bootstrap samples
+--gold measures the error rate against gold alignments, with 95% intervals from bootstrap samples
 of pairs. A line of GOLD is {"src_words": […], "tgt_words": […], "alignment": [[0, 0], …]}, numbers
 of source word and target word. --choose uses the first half of the pairs to choose heads and the
 second half to measure them, and keeps the choice with the model. --back is a model of the opposite
@@ -72,7 +72,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         "--choose", action="store_true", help="choose heads by the first half of GOLD"
     )
     parser.add_argument(
-        "--back", metavar="MODEL", help="a model of the opposite direction, with --gold"
+        "--back", metavar="MODEL", help="a model for the other direction, with --gold"
     )
     args = parser.parse_args(arguments)
     if args.gold is None:

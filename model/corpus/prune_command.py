@@ -9,7 +9,7 @@ There are five orders:
 
     loss           first the head without which the exact loss is lowest, measured anew each time
     first order    the same, estimated from gradients
-    trained gates  by gates that are trained at a rising price (L0)
+    trained gates  by gates trained with a rising penalty (L0)
     entropy        first the head that spreads its attention most
     random         at random
 

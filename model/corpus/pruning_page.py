@@ -151,7 +151,7 @@ def write_page(rows: Rows, measure: str, survey: Survey | None, out: Path) -> No
     if survey:
         parts += [
             "## One head off",
-            f"Change of {IN_WORDS[survey.card['score'] or 'loss']} without each head, over the "
+            f"Change in {IN_WORDS[survey.card['score'] or 'loss']} without each head, over the "
             f"{survey.card['sentences']:,} sentences of the survey ({survey.card['data']}), as "
             f"in Michel et al. 2019, Table 1. Bold: p ≤ {SIGNIFICANT}, corrected for all heads "
             "(Holm).",
@@ -161,7 +161,7 @@ def write_page(rows: Rows, measure: str, survey: Survey | None, out: Path) -> No
     if left := one_left_table(rows, measure, plain):
         parts += [
             "## One head left in a layer",
-            f"Change of {name} on test data when only one head of a layer stays on: the one "
+            f"Change in {name} on test data when only one head of a layer stays on: the one "
             "with the lowest validation loss. As in Michel et al. 2019, Table 2. Bold: p ≤ "
             f"{SIGNIFICANT}, not corrected.",
             table(left),

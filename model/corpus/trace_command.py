@@ -6,7 +6,7 @@
 Each line of the file is a sentence, or source and target with a tab in between; without a target,
 the model writes its own. FILE ends in .csv or .parquet (one row per weight) or in .npz (the arrays
 "7/cross" … of line 7). In a CSV, an apostrophe before a token like "=" keeps a spreadsheet from
-reading it as a formula. Sentences, layers, heads and positions count from 1.
+reading it as a formula. Sentences, layers, heads and positions start at 1.
 
 Several processes, GPUs or machines can share a file of sentences. Put `accelerate launch` in front,
 as in `accelerate launch --multi_gpu --num_processes 2 -m headlight trace …`. The number is that of

@@ -45,7 +45,7 @@ class Bytes:
         """`count`, if so many things of at least `size` bytes each can follow."""
         if not 0 <= count * size <= len(self) - self.at:
             raise CannotLoad(
-                f"{self.path} is truncated or altered: at byte {self.at:,} it announces "
+                f"{self.path} is truncated or corrupt: at byte {self.at:,} it declares "
                 f"{count * size:,} bytes, but ends after {len(self) - self.at:,}."
             )
         return count
@@ -62,4 +62,4 @@ class Bytes:
         try:
             return str(self.take(size), "utf-8")
         except UnicodeDecodeError:
-            raise CannotLoad(f"{self.path} is altered: no text ends at byte {self.at:,}.") from None
+            raise CannotLoad(f"{self.path} is corrupt: no text ends at byte {self.at:,}.") from None

@@ -64,7 +64,7 @@ class Header:
             start = begin + offset
             if shape[-1] % block or start + size > len(read):
                 raise CannotLoad(
-                    f"{path} is truncated or altered: {name} of shape {shape} would end at byte "
+                    f"{path} is truncated or corrupt: {name} of shape {shape} would end at byte "
                     f"{start + size:,}, but the file has {len(read):,}."
                 )
             self.tensors[name] = Place(shape, kind, start, size)
@@ -83,7 +83,7 @@ class Header:
         self.entries += count
         if self.entries > MOST:
             raise CannotLoad(
-                f"The header of {self.bytes.path} announces a list of {count:,} entries, which "
+                f"The header of {self.bytes.path} declares a list of {count:,} entries, which "
                 "is too long."
             )
         if kind == STRING:
@@ -92,14 +92,14 @@ class Header:
 
     def _letter(self, kind: int) -> str:
         if kind not in NUMBERS:
-            raise CannotLoad(f"{self.bytes.path} is altered: {kind:,} is not a type of value.")
+            raise CannotLoad(f"{self.bytes.path} is corrupt: {kind:,} is not a value type.")
         return NUMBERS[kind]
 
     def _place(self) -> tuple[tuple[int, ...], int, int]:
         """Shape, type and offset of a tensor; GGUF has the axis of neighbours first."""
         axes = self.bytes.number("I")
         if not 1 <= axes <= MOST_AXES:
-            raise CannotLoad(f"{self.bytes.path} is altered: a tensor has {axes:,} axes.")
+            raise CannotLoad(f"{self.bytes.path} is corrupt: a tensor has {axes:,} axes.")
         shape = self.bytes.numbers("Q", axes)[::-1]
         return shape, self.bytes.number("I"), self.bytes.number("Q")
 

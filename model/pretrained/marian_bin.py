@@ -53,7 +53,7 @@ class MarianWeights(WeightFile):
         shapes = []
         for _, _, axes, _ in heads:
             if not 1 <= axes <= MOST_AXES:
-                raise CannotLoad(f"{path} is altered: a tensor has {axes:,} axes.")
+                raise CannotLoad(f"{path} is corrupt: a tensor has {axes:,} axes.")
             shapes.append(read.numbers("i", axes))
         read.take(read.number("Q"))  # up to where numbers begin
         self.places: dict[str, Place] = {}
@@ -80,7 +80,7 @@ class MarianWeights(WeightFile):
         needed = _length(place) + 4 if place.kind == INTGEMM8 else 4 * _length(place)
         if min(place.shape) < 1 or needed > place.size:
             raise CannotLoad(
-                f"{self.bytes.path} is altered: {name} of shape {place.shape} needs {needed:,} "
+                f"{self.bytes.path} is corrupt: {name} of shape {place.shape} needs {needed:,} "
                 f"bytes but has {place.size:,}."
             )
 
@@ -226,7 +226,7 @@ def marian_contents(folder: Path) -> Contents:
     except yaml.YAMLError:
         values = None
     if not isinstance(values, dict):
-        raise CannotLoad(f"{path} is altered: {CONFIG} does not describe a model.")
+        raise CannotLoad(f"{path} is corrupt: {CONFIG} does not describe a model.")
     sizes = values.get("dim-vocabs")
     if not isinstance(sizes, list) or len(set(sizes)) != 1 or type(sizes[0]) is not int:
         raise CannotLoad(

@@ -89,7 +89,7 @@ class Described:
         value = self.values.get(name)
         if value is not None and not isinstance(value, dict):
             raise CannotLoad(
-                f"{self.where} has {quoted(value)} for {name}; it must hold names and values."
+                f"{self.where} has {quoted(value)} for {name}; it must hold key–value pairs."
             )
         return Described(value or {}, self.where, self.said_by)
 
@@ -116,7 +116,7 @@ def values_in(file: Path) -> dict:
     """The values of a config.json. Raises CannotLoad."""
     values = json_in(file)
     if not isinstance(values, dict):
-        raise CannotLoad(f"{file} does not describe a model: it has no names and values.")
+        raise CannotLoad(f"{file} does not describe a model: it has no key–value pairs.")
     return values
 
 

@@ -20,7 +20,7 @@ def recorded(model: nn.Module, run: Run, given: PatchInputs = PatchInputs()) -> 
     """What every part gives in a run, as PatchInputs.other has it. `model` must be the caller's own
     view. Raises CannotRead and CannotChange: what others take from may not itself be patched."""
     if any(isinstance(change, Patched) for change in run.changes):
-        raise CannotChange("The comparison is patched itself. Choose one without patches.")
+        raise CannotChange("The comparison is itself patched. Choose one without patches.")
     ids = ids_of(model, read_of(model, run))
     parts = [p for p in parts_of(model.sites(), model.sides()) if p.what != "positions"]
     modules = {part.name: model.get_submodule(part.name) for part in parts}

@@ -29,7 +29,7 @@ def grown(checkpoint: Checkpoint, tokenizer: Tokenizer, d_ff: int) -> Checkpoint
     old_parts = dict(old.named_modules())
     with_new_shape = {"src_embedding.token", "tgt_embedding.token", "generator"}
     if old.config.vocab_size != len(checkpoint.tokenizer):
-        raise DataError("Only a model with one vocabulary can be given another.")
+        raise DataError("Only a shared vocabulary can be replaced.")
     for name, part in new.named_modules():
         source = old_parts[name]
         if isinstance(part, FeedForward):

@@ -439,7 +439,7 @@ def begin_with(name: Path, task: Task) -> checkpoint.Checkpoint:
     except (FileNotFoundError, CannotLoad) as error:
         raise DataError(f"--start {name} cannot be read: {error}") from error
     if initial.classes != task.classes:
-        raise DataError(f"{name} was trained for a different task than {task.title!r}.")
+        raise DataError(f"{name} was trained for a different task from {task.title!r}.")
     return initial
 
 

@@ -154,7 +154,7 @@ def check(act, line, plain, after, parts) -> bool:
         other = checkpoint.decode(after.texts[0]) if act == "comparison" else line
         before, current = translated(plain, line), translated(after, other)
         if before == current:
-            assert "The translation stays. " in text
+            assert "The translation stays the same. " in text
         else:
             names = " ".join(part for part, tag in parts if tag == "b" or not tag)
             assert " ".join(current.split()) in re.sub(r"\s+", " ", names), (names, current)

@@ -176,7 +176,7 @@ def test_a_query_that_may_look_at_nothing_is_told_so():
     text = model_texts.in_plane(
         plane, Answer(np.ones(3), np.zeros(3), np.zeros(3)), ("source",) * 2, 3
     )
-    assert "may attend to nothing" in text and "off by" not in text
+    assert "cannot attend at all" in text and "off by" not in text
 
 
 def test_a_shorter_sentence_keeps_the_query_in_range(page):

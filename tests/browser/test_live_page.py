@@ -906,7 +906,7 @@ def test_what_no_page_can_hold_is_refused(tmp_path, monkeypatch):
     for change, message in (
         (
             {"preset": "annotated"},
-            r"other is built as annotated\. A live page can only compute paper",
+            r"other is built as annotated\. A live page can only run paper",
         ),
         ({"card": {"pruned": {"encoder": [[0, 1]]}}}, "other has pruned heads"),
     ):

@@ -77,12 +77,12 @@ function masks({ labels, painted, truth }) {
   const square = (i, j) => {
     const isWrong = painted && painted[i][j] !== truth[i][j];
     const text = `row ${i + 1}, column ${j + 1}: ${truth[i][j] ? "allowed" : "forbidden"}` +
-      (isWrong ? ", you painted the other" : "");
+      (isWrong ? ", painted wrongly" : "");
     return element("span", { class: "square", role: "img", "aria-label": text,
       ...(truth[i][j] ? { "data-on": "" } : {}) }, isWrong ? "×" : "");
   };
   const hint = element("p", { class: "key" },
-    "Filled: the row may attend to the column. ×: you painted the other.");
+    "Filled: the row may attend to the column. ×: painted wrongly.");
   return [hint, table({ labels }, square)];
 }
 

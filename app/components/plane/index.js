@@ -519,7 +519,7 @@ class Head extends Picture {
     const { queries, keys, weights, chosen } = this.data;
     const best = [...weights.keys()].filter((i) => weights[i] > 0)
       .sort((a, b) => weights[b] - weights[a]).slice(0, 3);
-    if (!best.length) return `${queries.labels[chosen]} may attend to nothing.`;
+    if (!best.length) return `${queries.labels[chosen]} cannot attend at all.`;
     return `${queries.labels[chosen]} attends most to ` +
       `${best.map((i) => `${keys.labels[i]}, ${percent(weights[i], 1)}`).join("; ")}.`;
   }

@@ -50,9 +50,9 @@ class ScoreType(QuestionType):
     sentences: ClassVar = {
         "√d left out": "That is the dot product. Divide it by √d.",
         "divided by d": "You divided by d. It is the square root of d.",
-        "√d_model": "You took the size of a whole token. Use the d of one head.",
+        "√d_model": "You used the whole token's d_model. Use the d of one head.",
         "multiplied by √d": "Divide by √d instead: large sums should become smaller.",
-        "signs lost": "Minus times plus is minus. Keep the signs.",
+        "signs lost": "Check the signs: + times − is −.",
         "sums multiplied": "Multiply entry by entry first, then add.",
         "entries added": "The entries are multiplied, not added.",
         "longest key": "A long key can point away. Direction counts too.",
@@ -198,7 +198,7 @@ class SoftmaxType(QuestionType):
         "100%.",
         "shared equally": "The rest grows in proportion, not evenly.",
         "temperature upside down": "The other way round: above 1, the shares move closer together.",
-        "not scaled": "Now scale: both must add up to 100%.",
+        "not scaled": "Now scale: they must add up to 100%.",
         "no effect": "Temperature keeps the order, not the shares.",
         "ratio of scores": "Weights depend on the difference of scores, not on their ratio.",
         "difference": "Now raise e to that power.",
@@ -378,7 +378,7 @@ class ShapeType(QuestionType):
         "whole d_model": "That is all heads together.",
         "one text only": "Queries come from one text, keys from the other.",
         "heads for size": "That is how many heads there are. How long is a query?",
-        "times for divided": "The heads divide d_model among them.",
+        "times for divided": "The heads split d_model evenly.",
     }
 
     def draw(self, draw: Draw) -> Question:
@@ -387,7 +387,7 @@ class ShapeType(QuestionType):
         if draw.ask == "d_head":
             answer = float(next(iter(run.base.query.values())).shape[-1])
             if answer * config.n_heads != config.d_model:
-                raise NoQuestion("The heads of this model do not divide d_model among them.")
+                raise NoQuestion("The heads of this model do not split d_model.")
             answers = {
                 "whole d_model": float(config.d_model),
                 "heads for size": float(config.n_heads),
@@ -447,7 +447,7 @@ class PositionType(QuestionType):
     asks: ClassVar = {"entry": NUMBER, "most alike": CHOOSE}
     sentences: ClassVar = {
         "sine and cosine swapped": "Even dimensions are sine, odd ones cosine.",
-        "off by one": "Positions count from 0.",
+        "off by one": "Positions start at 0.",
         "own wavelength": "Both dimensions of a pair share one wavelength.",
         "degrees": "The angle is in radians.",
         "farthest": "Similar means near: nearby positions turn only a little.",

@@ -180,7 +180,7 @@ class RowType(QuestionType):
         crossed = crossings(run.links)
         words = names_of(run.checkpoint.align(run.sentence).target)
         if not crossed or max(crossed) == 0 or crossed.count(max(crossed)) > 1:
-            raise NoQuestion("Several lines cross equally many others. Try another sentence.")
+            raise NoQuestion("Several lines tie for most crossings. Try another sentence.")
         ranked = sorted(range(len(crossed)), key=lambda n: -crossed[n])
         best, *others = [words[run.links[n][1]] for n in ranked]
         return Question(
@@ -218,7 +218,7 @@ class SharesType(QuestionType):
         "shared equally": "The hidden share is not handed out evenly, but in proportion.",
         "row above": "You painted the row above. Stay in the row of *{row}*.",
         "row below": "You painted the row below. Stay in the row of *{row}*.",
-        "attention is meaning": "The word with this meaning gets less: the row spreads its weight.",
+        "attention is meaning": "The matching word gets less: the row spreads its weight.",
     }
     TOLERANCE = 0.02
 

@@ -44,7 +44,7 @@ class NextTokenType(QuestionType):
         "sum": "You added. All three must happen: multiply.",
         "smallest": "You took the smallest. All three must happen: multiply.",
         "width kept": "That many are kept. More are compared.",
-        "vocabulary only": "That is for one candidate.",
+        "vocabulary only": "That is for one beginning.",
         "power": "Beams do not combine with one another.",
         "stops before p": "Together these do not reach p yet.",
         "only above p": "p is a sum over tokens, not a limit for each.",
@@ -220,7 +220,7 @@ class WithoutType(QuestionType):
     asks: ClassVar = dict.fromkeys(("written", "still right", "most needed", "agreement"), CHOOSE)
     sentences: ClassVar = {
         "attention is importance": "That word gets the most attention. Hiding it costs less.",
-        "always agree": "Attention often names the needed word, but not for each token.",
+        "always agree": "Attention often names the needed word, but not for all tokens.",
         "a clear head is needed": "You expected the word to vanish. Other heads still pass it on.",
         "the key is needed": "You expected the word to vanish. The rest still suggests it.",
         "nothing is needed": "You expected the word to stay. Here too much is missing.",

@@ -275,7 +275,7 @@ class StatementType(QuestionType):
         options = draw.keys["options"]
         true = [o["say"] for o in options if all(conditions[c] for c in conditions_of(o))]
         if len(true) != 1:
-            raise NoQuestion("On this sentence, more or fewer than one statement is true.")
+            raise NoQuestion("On this sentence, not exactly one statement is true.")
         wrong = (o for o in options if o["say"] != true[0])
         return Question(
             CHOOSE,

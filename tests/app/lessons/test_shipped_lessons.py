@@ -234,7 +234,7 @@ def test_the_example_of_the_documentation_works(tmp_path, capsys):
 
 def test_a_model_that_is_not_here(tmp_path):
     lesson = write(tmp_path, GOOD.replace("model: copy", "model: nowhere"))
-    with pytest.raises(LessonError, match="None of this lesson's models is here"):
+    with pytest.raises(LessonError, match="This lesson's models are all missing"):
         lesson.open(loaded)
 
 

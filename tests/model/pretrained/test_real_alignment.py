@@ -1,4 +1,4 @@
-"""How well a real translator aligns words, against alignments by hand, where heads and shifts were
+"""How well a real translator aligns words, against gold alignments, where heads and shifts were
 chosen without these. `pytest -s` prints the figures."""
 
 import os
