@@ -23,11 +23,12 @@ MARKERS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
 @dataclass(frozen=True)
 class Axis:
     """An axis of a figure: its title, and one label per position, of which every `every`-th is
-    drawn."""
+    drawn; `hover`: what is said of each position under the pointer, if that is more."""
 
     title: str
     labels: Sequence[str]
     every: int = 1
+    hover: Sequence[str] = ()
 
     def layout(self, room: int) -> dict:
         """Tick settings for an axis about `room` pixels long. Positions are numbers because Plotly
@@ -490,9 +491,10 @@ def _cells(
     cells, row, column = None, "%{y}", "%{x}"
     if max(z.shape) > MOST_LABELS and z.size > MOST_NAMED_CELLS:
         row, column = "position %{y}", "position %{x}"
-    elif max(z.shape) > MOST_LABELS:
+    elif max(z.shape) > MOST_LABELS or rows.hover:
         cells = np.empty((*z.shape, 2), dtype=object)
-        cells[..., 0] = np.array([plain(label) for label in rows.labels], dtype=object)[:, None]
+        names = map(plain, rows.hover or rows.labels)
+        cells[..., 0] = np.array([*names], dtype=object)[:, None]
         cells[..., 1] = np.array([plain(label) for label in columns.labels], dtype=object)
         row, column = "%{customdata[0]}", "%{customdata[1]}"
     digits = ".2e" if name == "difference" else ".6f"

@@ -15,16 +15,16 @@ from headlight.app.state.messages import NothingToShow, show_message
 from headlight.app.state.options import BEFORE, DIFFERENCE, OTHER, TO_OTHER
 from headlight.app.state.session import (
     Origin,
-    choose,
     context,
     current_choices,
+    decode_target,
     decoding_settings,
     memo,
     values,
 )
 from headlight.app.state.settings import MASKS
 from headlight.model.masks import Masks
-from headlight.model.probing.changes import CannotChange, Change, Patched, check, parse
+from headlight.model.probing.changes import CannotChange, Change, Patched, check, parse, written
 from headlight.model.probing.run import FINAL, Run
 from headlight.model.probing.trace import CannotRead, read_of
 
@@ -201,9 +201,9 @@ def _run(model_view: ModelView, line: str, target: str = "", **given) -> Run:
     if target:
         return replace(run, texts=(*run.texts, model_view.checkpoint.encode(target, 1)))
     step = FINAL if values()["hold"] else model_view.step
-    written = passes.target_of(_writer(model_view, step), line)
-    masks = run.masks.over(written.ids, model_view.model.config.pad_id)
-    return replace(run, texts=(*run.texts, written), masks=masks)
+    own = passes.target_of(_writer(model_view, step), line)
+    masks = run.masks.over(own.ids, model_view.model.config.pad_id)
+    return replace(run, texts=(*run.texts, own), masks=masks)
 
 
 def _writer(model_view: ModelView, step: str) -> ModelView:
@@ -215,9 +215,9 @@ def _writer(model_view: ModelView, step: str) -> ModelView:
     return _view(name, step if name == model_view.name else FINAL, model_view.device)
 
 
-def translate_under_masks() -> None:
-    """Translate under the current masks and padding, and put the result into the target box. A
-    callback."""
+def translate_again() -> None:
+    """Translate with the current masks, padding and changes, and put the result into the target
+    box. A callback."""
     # Text typed just before the click arrives with it.
     memo()["context"] = settings.valid(current_choices(), catalog)
     chosen = values()
@@ -226,9 +226,17 @@ def translate_under_masks() -> None:
     try:
         model_view = view()
         writer = _writer(model_view, model_view.step)
-        target = passes.target_of(writer, chosen["line"], masks(), chosen["pad_to"])
+        target = passes.target_of(
+            writer, chosen["line"], masks(), chosen["pad_to"], *_applied(writer is model_view)
+        )
     except (NothingToShow, CannotRead, CannotChange):
         return  # the next page shows the reason
     text = model_view.tokenizer.target.decode(target.ids)
-    memo()["target"] = Origin(text, chosen["line"], decoding_settings())
-    choose(target=text)
+    decode_target(Origin(text, chosen["line"], decoding_settings()))
+
+
+def _applied(own: bool) -> tuple[str, Run | None]:
+    """The changes, and the run that is patched from; none if another model writes the target."""
+    applied = changes() if own else ()
+    patched = any(isinstance(change, Patched) for change in applied)
+    return written(applied), other_run() if patched else None

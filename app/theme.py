@@ -106,6 +106,7 @@ STYLE = f"""
 }}
 .st-key-state kbd {{ display: none; }} /* their help names the keys */
 .st-key-state > .st-key-output {{ flex: 0 1 auto; min-width: 6rem; }}
+.st-key-state:has(> .st-key-use_new_translation) > .st-key-output {{ min-width: 4rem; }}
 .st-key-output button {{ max-width: 100%; }}
 .st-key-output button p {{ overflow: hidden; text-overflow: ellipsis; }}
 
@@ -119,12 +120,14 @@ STYLE = f"""
 }}
 .st-key-panel :is(p, li, label) {{ font-size: 0.85rem; line-height: 1.42; }}
 .stVerticalBlock.st-key-switches {{ gap: 1px; }}
-.stElementContainer.st-key-pad_to .stNumberInput {{
+.st-key-panel .stNumberInput {{
   display: flex; align-items: center; justify-content: space-between; gap: 0.5rem;
 }}
-.st-key-pad_to .stNumberInput > label {{ margin: 0; min-height: 0; }}
-.st-key-pad_to [data-testid="stNumberInputContainer"] {{ width: 8rem; height: {CONTROL - 2}px; }}
-.st-key-pad_to [data-testid="stNumberInputContainer"] * {{ min-height: 0; }}
+.st-key-panel .stNumberInput > label {{ margin: 0; min-height: 0; }}
+.st-key-panel [data-testid="stNumberInputContainer"] {{ width: 8rem; height: {CONTROL - 2}px; }}
+.st-key-panel [data-testid="stNumberInputContainer"] * {{ min-height: 0; }}
+.st-key-controls {{ gap: 0.5rem; }}
+.st-key-controls .stButtonGroup button {{ padding-inline: 0.5rem; }}
 .st-key-lesson_address {{ display: none; }}
 :has(> .st-key-lesson_region):not(:has(.stMarkdown, .stButton, .stAlert)) {{
   position: absolute; width: 1px; overflow: hidden;
@@ -218,6 +221,8 @@ html {{ font-size: 20px !important; }}
 }}
 .stHorizontalBlock.st-key-state {{ height: {PRESENT_STATE}px; }}
 .st-key-state > .st-key-step {{ min-width: 160px; }}
+.st-key-state > :is(.st-key-undo, .st-key-redo, .st-key-no_changes),
+.st-key-state:has(> .st-key-shows) > .st-key-output {{ display: none; }} /* the finding tells it */
 .st-key-finding p {{ font-size: 28px; }}
 .st-key-finding:not(:empty) {{ min-height: 76px; }}
 [data-bar] :is(.st-key-bar, .st-key-page) {{ display: flex; }}

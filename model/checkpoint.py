@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
@@ -234,13 +235,20 @@ class Checkpoint:
         self, run: Run, donor: "Checkpoint | None" = None, written: bool = False
     ) -> Trace:
         """`trace` for a run given as a value; `written` as in `given`."""
-        return trace(self.model, run, self.given(run, donor, written))
+        traced = trace(self.model, run, self.given(run, donor, written))
+        return replace(traced, shifts=self.shifts(run.step))
 
     def long_trace_run(
         self, run: Run, donor: "Checkpoint | None" = None, written: bool = False
     ) -> LongTrace:
         """`trace_run` for a text whose weights do not fit into memory."""
-        return long_trace(self.model, run, self.given(run, donor, written))
+        traced = long_trace(self.model, run, self.given(run, donor, written))
+        return replace(traced, shifts=self.shifts(run.step))
+
+    def shifts(self, step: str = FINAL) -> dict[str, np.ndarray]:
+        """`Pass.shifts`, from the card, which is about the final weights."""
+        kind = alignment.aligning_kind(self.model.sites(), self.model.sides())
+        return {kind: self.alignment.shifts} if self.alignment and step == FINAL else {}
 
     @property
     def alignment(self) -> HeadAlignment | None:

@@ -4,6 +4,7 @@ Every Unicode string can be written in bytes, so nothing is ever unknown or lost
 someone else's may hold another tokenizer: its tokens and offsets are then the library's own.
 """
 
+import copyreg
 import json
 import re
 from collections import Counter
@@ -29,6 +30,10 @@ OTHER = "special"  # the role of other special tokens, which only other vocabula
 
 class CannotRead(ValueError):
     """A text that this model cannot read, in a sentence."""
+
+    def __reduce__(self):
+        """So that it can leave a child process: subclasses are not made from their sentence."""
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)
 
 
 @contextmanager

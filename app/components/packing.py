@@ -18,12 +18,13 @@ from headlight.model.probing.trace import Trace, without_padding
 @dataclass(frozen=True)
 class GridText:
     """A text in the grid: its name, a label for each token, and whether a space precedes it.
-    `predicts`: whether each row predicts the next token."""
+    `following`: for each token the next one, which its row predicts; empty where it predicts
+    none."""
 
     name: str
     labels: Sequence[str]
     spaced: Sequence[bool]
-    predicts: bool = False
+    following: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class PackedPredictions:
 @dataclass(frozen=True)
 class PackedAttention:
     """One kind of attention. `query`, `key`: names of sides; weights: (layers, heads, query, key),
-    reduced to the cells that are drawn; `numbers`: the layers' numbers on screen."""
+    reduced to the cells that are drawn; `numbers`: the layers' numbers on screen; `shifts`: for
+    each tile 1 if its head follows the word that a row predicts, else 0, or empty."""
 
     kind: str
     name: str
@@ -48,6 +50,7 @@ class PackedAttention:
     key: str
     weights: np.ndarray
     numbers: Sequence[int]
+    shifts: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,8 @@ class GridOptions:
     one may act. `said`: what is said of the run while nothing is pointed at, in parts: a text, and
     the HTML tag that it stands in, or "". `veil`: what is covered until a question is answered, as
     lessons.question.Veil says it: rows and columns of heads, and with any the predictions.
-    `points_at`: the token {side, index} that is marked while nothing else is pointed at."""
+    `points_at`: the row {side, index} that is marked while nothing else is pointed at; otherwise
+    the grid marks a row that tells much, but not `in_lesson`, where it could answer a question."""
 
     focus: Mapping
     show: str
@@ -81,6 +85,7 @@ class GridOptions:
     said: Sequence[tuple[str, str]] = ()
     veil: Sequence[Mapping] = ()
     points_at: Mapping = field(default_factory=dict)
+    in_lesson: bool = False
     session: str = ""
     heard: int = 0
 
@@ -170,6 +175,7 @@ def pack_trace(
             *(side.title for side in trace.sides_of(kind)),
             weights[kind],
             [site.layer + 1 for site in trace.kinds[kind]],
+            trace.shifts[kind].ravel().tolist() if kind in trace.shifts else (),
         )
         for kind in trace.kinds
     ]
@@ -177,7 +183,7 @@ def pack_trace(
         side.title: GridText(
             side.title.capitalize(),
             *part_names.side_labels(trace.texts[name], shown),
-            predicts=side.predicts == "next token",
+            part_names.following(trace, shown) if side == trace.predicted else (),
         )
         for name, side in trace.sides.items()
     }

@@ -73,7 +73,7 @@ def page(
     d_head), where scores do not compare the plain projections (see
     headlight.model.probing.head_steps.compared). Raises CannotDraw."""
     weights = trace.attention[kind][list(layers)]
-    query, key = (text.tokens for text in trace.texts_of(kind))
+    query, key = part_names.shared_row_labels(trace, kind, layers), trace.texts_of(kind)[1].tokens
     layer = layers.index(layer) if layer in layers else 0
     heads = range(1, weights.shape[1] + 1)
     data = {"attn": _weights(weights), "left_text": query, "right_text": key}

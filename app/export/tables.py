@@ -10,7 +10,7 @@ import numpy as np
 
 from headlight.app.export.view import View, settings_json
 from headlight.model.corpus.tables import CsvFile, NpzFile, ParquetFile
-from headlight.model.probing.rows import KindWeights, kind_weights, tokens_of
+from headlight.model.probing.rows import KindWeights, followed, kind_weights, tokens_of
 
 # Bytes per weight in each file format, roughly, and the largest file.
 BYTES = {"csv": 45, "parquet": 5, "npz": 4}
@@ -22,10 +22,12 @@ def weights_of(view: View, one_head: bool) -> list[KindWeights]:
     if not one_head:
         return list(kind_weights([view.trace], [1]))
     kind, layer, head = view.head
-    query, key = (text.tokens for text in view.trace.texts_of(kind))
-    weights = view.trace.attention[kind][layer : layer + 1, head : head + 1]
-    layers = [view.trace.kinds[kind][layer].layer]
-    return [KindWeights(1, kind, layers, weights, query, key, head)]
+    trace = view.trace
+    query, key = (text.tokens for text in trace.texts_of(kind))
+    one = np.s_[layer : layer + 1, head : head + 1]
+    words = followed(trace.shifts[kind][one], trace) if kind in trace.shifts else {}
+    layers = [trace.kinds[kind][layer].layer]
+    return [KindWeights(1, kind, layers, trace.attention[kind][one], query, key, head, **words)]
 
 
 def size(view: View, ending: str, one_head: bool) -> int:

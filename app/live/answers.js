@@ -1,9 +1,10 @@
 // Answers the page's questions: reads a text, writes the target, packs all heads for the grid.
 
-import { aligned } from "./alignment.js";
+import { aligned, shiftsOf } from "./alignment.js";
 import { applied, isCausal } from "./applying.js";
 import { parse } from "./changes.js";
-import { beamSearch, greedyDecode, longest } from "./decoding.js";
+import { beamSearch, greedyDecode, longest, sampler } from "./decoding.js";
+import { NoQuestion, questionOf } from "./lesson.js";
 import { beamsOf, depthsOf, rowsOf, stepsOf } from "./generation.js";
 import { TRAINED, masksFor } from "./masks.js";
 import { gridText, logSum, pack, predictions } from "./packing.js";
@@ -12,15 +13,15 @@ import { capture, readBy, trace } from "./probing.js";
 const TITLES = { class: "Class", "next token": "Next token" };
 const CONTINUATION = 24; // tokens that a decoder alone writes
 
-/** Answers to one question after another about a model, {model, tokenizer, classes, alignment}; the
- * heads that align, as in the card, or null. */
+/** Answers to one question after another about a model, {model, tokenizer, classes, alignment, lesson};
+ * the heads that align, as in the card, or null; the lesson as lesson.py carries it, or null. */
 export class Reader {
   #count = 0;
   #target = {}; // of the last source as trained: {key, written}
   #trained = {}; // of the last texts as trained: {key, logits, weights}
 
-  constructor({ model, tokenizer, classes, alignment = null }) {
-    Object.assign(this, { model, tokenizer, classes, alignment });
+  constructor({ model, tokenizer, classes, alignment = null, lesson = null }) {
+    Object.assign(this, { model, tokenizer, classes, alignment, lesson });
     this.sides = model.sides();
     this.kinds = [...Map.groupBy(model.sites(), ({ kind }) => kind).values()];
   }
@@ -28,9 +29,12 @@ export class Reader {
   /** Parts of the answer to {source, target, masks, changes, padTo, beam, shows} as they are ready,
    * and undefined where it may pause: {grid} of the encoder alone, {grid, alignment, moved, …} of everything, and
    * {written, again} once the text is written under the changes too, and of the `view` "generate"
-   * {generation}, of a text that begins with the ids `beginning`. `shows`: the grid "before" the
-   * changes, "after" them, or the "difference". Throws with a sentence. */
-  *read({ source, target, masks, changes: line, padTo, beam, shows = "after", view, beginning }) {
+   * {generation}, of a text that begins with the ids `beginning`, drawn if there is a `sampling`, as
+   * sampler takes it. `shows`: the grid "before" the
+   * changes, "after" them, or the "difference". `step`: of the lesson, from 1; the grid comes with its
+   * question, and no earlier. Throws with a sentence. */
+  *read({ source, target, masks, changes: line, padTo, beam, shows = "after", view, beginning, sampling,
+    step }) {
     const { model, tokenizer } = this;
     const changes = parse(line);
     const isTrained = !changes.length && Object.keys(TRAINED).every((name) => masks[name]);
@@ -42,7 +46,7 @@ export class Reader {
       const key = JSON.stringify([source, target, beam]);
       if (this.#target.key !== key) {
         const [shownMasks, shown] = shows === "before" ? [TRAINED, []] : [masks, changes];
-        yield shows === "difference" ? undefined
+        yield shows === "difference" || step ? undefined
           : { grid: this.pack(ids, this.encoder(ids, shownMasks, shown), null) };
         const written = target ? this.encode(target) : yield* this.write(unpadded, TRAINED, [], beam);
         this.#target = { key, written };
@@ -68,6 +72,7 @@ export class Reader {
       ...(byClass ? { classMoved: this.classMoved(trained.logits, now.logits) }
         : this.moved(trained.logits, now.logits, ...about)),
       peek: masks.causal ? null : this.peek(now.weights, ids),
+      question: step ? this.question(step, ids, trained.weights, now.weights) : null,
     };
     yield;
     if (byClass) return;
@@ -81,13 +86,35 @@ export class Reader {
     if (view !== "generate") return;
     yield;
     const src = second ? ids[first.name] : unpadded;
-    yield { generation: yield* shows === "before" ? this.generation(src, TRAINED, [], beam, beginning)
-      : this.generation(src, masks, changes, beam, beginning) };
+    const how = { beam, beginning, sampling };
+    yield { generation: yield* shows === "before" ? this.generation(src, TRAINED, [], how)
+      : this.generation(src, masks, changes, how) };
+  }
+
+  /** The question of a step, or {problem} in a sentence. */
+  question(step, ids, trained, now) {
+    const sites = this.kinds.flat();
+    const of = (weights) => ({ heads: (kind, layer) => {
+      const { name, query_side, key_side } = sites.find((site) => site.kind === kind && site.layer === layer);
+      const { shape: [, heads, rows, columns], data } = weights[name];
+      const [queries, keys] = [query_side, key_side].map((side) => this.tokenizer.encoding(ids[side]).tokens);
+      return Array.from({ length: heads }, (_, head) => ({ head, queries, keys,
+        weights: Array.from({ length: rows }, (_, i) => {
+          const start = (head * rows + i) * columns;
+          return [...data.subarray(start, start + columns)];
+        }) }));
+    } });
+    try {
+      return questionOf(this.lesson, step, { trained: of(trained), now: of(now), sites });
+    } catch (error) {
+      if (error instanceof NoQuestion) return { problem: error.message };
+      throw error;
+    }
   }
 
   /** How the model writes, step by step, as components/generation takes it, but with the rows of all
    * `kinds` of attention. Throws where `beginning` are no ids of tokens. */
-  *generation(src, masks, changes, beam, beginning = []) {
+  *generation(src, masks, changes, { beam, beginning = [], sampling = null }) {
     const { model, tokenizer } = this;
     const { bos_id, eos_id, pad_id, max_length, vocab_size } = model.config;
     const side = this.sides.find(({ predicts }) => predicts);
@@ -98,7 +125,8 @@ export class Reader {
     const isOver = beginning.at(-1) === eos_id;
     const beams = [];
     const written = isOver ? beginning.slice(0, -1)
-      : yield* this.write(src, masks, changes, beam, room, { beginning, hear: (step) => beams.push(step) });
+      : yield* this.write(src, masks, changes, sampling ? 1 : beam, room, { beginning,
+        hear: (step) => beams.push(step), ...(sampling && { choose: sampler(sampling) }) });
     const path = isOver || written.length < room ? [...written, eos_id] : written;
     const ids = alone ? { [side.name]: [...src, ...written] }
       : { [this.sides[0].name]: src, [side.name]: [bos_id, ...written] };
@@ -201,12 +229,13 @@ export class Reader {
     const sides = {};
     for (const side of this.sides)
       sides[side.title] = gridText(side, this.tokenizer.encoding(ids[side.name] ?? []),
-        this.tokenizer.special);
+        this.tokenizer.special, this.following(side, ids[side.name] ?? []));
     const parts = this.kinds.map((sites) => {
       const [{ kind, title: name, query_side, key_side, n_heads }] = sites;
       return {
         kind, name: name[0].toUpperCase() + name.slice(1), query: title[query_side],
         key: title[key_side], heads: n_heads, numbers: sites.map(({ layer }) => layer + 1),
+        shifts: query_side !== key_side && this.alignment ? shiftsOf(this.alignment).flat() : [],
         layers: sites.flatMap((site) => weights[site.name] ?? []),
       };
     });
@@ -231,6 +260,15 @@ export class Reader {
     const rows = predictions(logits, label);
     const last = Math.min(this.withoutPadding(ids), rows.length) - 1;
     return { side: title, title: TITLES[predicts], rows, last };
+  }
+
+  /** The token after each of a text whose next tokens are predicted: eos after the last, and padding as
+   * it is. Empty for another text. */
+  following({ predicts }, ids) {
+    if (predicts !== "next token" || !ids.length) return [];
+    const real = this.withoutPadding(ids);
+    const next = [...ids.slice(1, real), this.model.config.eos_id, ...ids.slice(real)];
+    return this.tokenizer.encoding(next).tokens;
   }
 
   withoutPadding(ids) {

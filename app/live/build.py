@@ -1,6 +1,7 @@
 """Writes a model as one HTML file that needs no installation: `headlight page MODEL --out FILE`.
 
     headlight page en-de --out en-de.html
+    headlight page en-de --lesson shares --out shares.html
 
 The page holds the weights and computes everything itself. It runs in any current browser, without
 a network: open the file, mail it, or put it on any web server (python -m http.server).
@@ -21,6 +22,7 @@ from safetensors import SafetensorError, safe_open
 from tokenizers import Regex, pre_tokenizers
 
 from headlight.app.components.scripts import read, script
+from headlight.app.live import lesson
 from headlight.app.theme import DIFFERENCES, FOCUS, INK, PAPER, PRIMARY, WEIGHTS
 from headlight.app.wording.alignment_texts import alignment_note
 from headlight.app.wording.output_texts import LANGUAGES
@@ -42,9 +44,10 @@ class CannotHold(ValueError):
     """A model that no page can hold, in a sentence."""
 
 
-def page(name: str | Path, most: float = MOST) -> str:
+def page(name: str | Path, most: float = MOST, carried: dict | None = None) -> str:
     """The page of a checkpoint, given by name or folder, whose weights take at most `most`
-    megabytes in half precision. Raises CannotHold, and what `load` raises."""
+    megabytes in half precision. `carried`: a lesson, as lesson.carried gives it. Raises CannotHold,
+    and what `load` raises."""
     folder = folder_of(name)
     check(folder, most)
     checkpoint = load(folder)
@@ -65,6 +68,7 @@ def page(name: str | Path, most: float = MOST) -> str:
         "tokenizer": json.loads(read_within(folder / "tokenizer.json", LARGEST)),
         "characters": _characters(),
         "examples": _examples(folder),
+        "lesson": carried,
         "styles": {
             "lines": read("word_lines/style.css"),
             "generation": read("shared/button.css") + read("generation/style.css"),
@@ -208,14 +212,21 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
     parser.add_argument("--most", type=_megabytes, default=MOST, metavar="MB",
                         help=f"most megabytes of weights (default {MOST})")  # fmt: skip
+    parser.add_argument("--lesson", metavar="NAME|FILE",
+                        help="a lesson for the page, such as shares or my-lesson.md")  # fmt: skip
     args = parser.parse_args(arguments)
     try:
-        text = page(args.model, args.most).encode("utf-8")
+        check(folder_of(args.model), args.most)
+        chosen = lesson.find(args.lesson) if args.lesson else None
+        carried = chosen and lesson.carried(chosen, args.model, cache(load))
+        text = page(args.model, args.most, carried).encode("utf-8")
     except (ValueError, LookupError) as error:
         sys.exit(str(error))
     with replacing(args.out) as file:
         file.write(text)
     print(f"{args.out}: {len(text) / MEGABYTE:.1f} MB. Open it in a browser.")
+    if carried and (titles := lesson.left_out(carried)):
+        print("Left out, because only the app can show these steps: " + ", ".join(titles) + ".")
 
 
 def _megabytes(text: str) -> float:

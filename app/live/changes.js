@@ -162,9 +162,8 @@ export function toggled(changes, change) {
   return others.length < changes.length ? others : [...changes, change];
 }
 
-/** With a token hidden as a key in all attention of some kinds, or shown again if all hide it. */
-export function hidden(changes, kinds, token) {
-  const scopes = kinds.map((kind) => ({ kind, layer: null, head: null }));
+/** With a token hidden as a key in some scopes, or shown again if all hide it. */
+export function hidden(changes, scopes, token) {
   const now = scopes.map((scope) => changes.find(inScope("hide", scope))?.tokens ?? []);
   const hide = !now.every((tokens) => tokens.includes(token));
   scopes.forEach((scope, i) => {

@@ -1,4 +1,5 @@
-// From source ids to target ids: greedy and beam search for one sentence (model/decoding/search.py).
+// From source ids to target ids, for one sentence: greedy and beam search (model/decoding/search.py),
+// and sampling (generate.py).
 // Both are generators that pause after every token, so a worker can listen in between.
 
 import { argmax, logSoftmax } from "./arrays.js";
@@ -47,21 +48,45 @@ export function longest({ max_length }, srcLength) {
   return Math.min(2 * srcLength + 20, max_length - 1);
 }
 
-/** The most probable next token, again and again, until eos or `maxLength` tokens. Returns ids without
- * the start and without eos, `beginning` with these. `cached`: see Steps; it needs the causal mask. */
+/** The most probable next token, or the one that `choose` takes from the logits, again and again, until
+ * eos or `maxLength` tokens. Returns ids without the start and without eos, `beginning` with these.
+ * `cached`: see Steps; it needs the causal mask. */
 export function* greedyDecode(model, src, masks, {
   cached = masks.causal, maxLength = longest(model.config, src.length), beginning = [],
+  choose = argmax,
 } = {}) {
   const start = startOf(model, src);
   const steps = new Steps(model, src, masks, start.length + maxLength, cached);
   const ids = [...beginning];
   while (ids.length < maxLength) {
-    const token = argmax(steps.next([[...start, ...ids]]).data);
+    const token = choose(steps.next([[...start, ...ids]]).data);
     if (token === model.config.eos_id) break;
     ids.push(token);
     yield;
   }
   return ids;
+}
+
+/** Draws a token from the softmax of logits at a temperature; with `topK`, of the k most probable ones.
+ * The numbers of a seed are this page's own: PyTorch draws others. */
+export function sampler({ temperature, topK, seed }) {
+  let state = (Math.imul(seed, 0x9e3779b1) ^ 0x5eed) || 1;
+  const random = () => { // xorshift (Marsaglia 2003)
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) / 2 ** 32;
+  };
+  for (let i = 0; i < 8; i++) random(); // the first numbers of small seeds are alike
+  return (logits) => {
+    const least = topK ? logits.toSorted().at(-Math.min(topK, logits.length)) : -Infinity;
+    const most = logits.reduce((a, b) => Math.max(a, b));
+    const weights = Array.from(logits, (logit) =>
+      (logit < least ? 0 : Math.exp((logit - most) / temperature)));
+    let left = random() * weights.reduce((a, b) => a + b);
+    const at = weights.findIndex((weight) => weight && (left -= weight) < 0);
+    return at < 0 ? argmax(logits) : at; // rounding left nothing
+  };
 }
 
 /** The divisor of a log-probability, so that long targets are not at a disadvantage (Wu et al. 2016,

@@ -13,11 +13,12 @@ export function moved(most) {
   const by = most ? Math.abs(most.after - most.before) : 0;
   if (by <= NOTHING) return [["Nothing changes by more than 0.1 percentage points.", ""]];
   const { row, token, before, after } = most;
-  if (Math.round(100 * after) === Math.round(100 * before))
-    return [[`No next-token probability moves by more than ${(100 * by).toFixed(1)} percentage points.`, ""]];
   const verb = after < before ? "falls" : "rises";
-  return [["After ", ""], word(row), [", ", ""], word(token),
-    [` ${verb} from ${wholePercent(before)} to ${wholePercent(after)}.`, ""]];
+  const bound = (Math.ceil(1000 * by) / 10).toFixed(1);
+  const ends = Math.round(100 * after) === Math.round(100 * before)
+    ? ` changes most, by at most ${bound} percentage points.`
+    : ` ${verb} from ${wholePercent(before)} to ${wholePercent(after)}.`;
+  return [["After ", ""], word(row), [", ", ""], word(token), [ends, ""]];
 }
 
 /** The class before and now, and the probability of the latter. */

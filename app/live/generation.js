@@ -60,20 +60,22 @@ export function rowsOf(sites, weights, { keys, first, count, isPredicted, alone,
     weights: steps };
 }
 
-/** The candidates of a beam search, each with its text so far. */
+/** The candidates of a beam search, each with its text so far and the place of the one that it
+ * continues among the candidates of the step before. */
 export function beamsOf(steps, labelOf, textOf) {
   const all = steps.flat().filter(({ ended }) => ended);
   const best = Math.max(...all.map(({ score }) => score));
-  let paths = [[]];
+  let kept = [[null, []]];
   return steps.map((step) => {
     const following = [];
-    const cells = step.map(({ parent, token, score, row, ended }) => {
-      const path = [...paths[parent], token];
-      if (row >= 0) following[row] = path;
+    const cells = step.map(({ parent, token, score, row, ended }, place) => {
+      const [from, before] = kept[parent];
+      const path = [...before, token];
+      if (row >= 0) following[row] = [place, path];
       return { label: labelOf(token), score, fate: ended ? "ended" : row < 0 ? "left-out" : "grew",
-        path: textOf(path), winner: ended && score === best };
+        path: textOf(path), parent: from, winner: ended && score === best };
     });
-    paths = following;
+    kept = following;
     return cells;
   });
 }

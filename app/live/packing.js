@@ -4,13 +4,14 @@
 const LARGEST = 256; // cells along a side; more would not be visible
 const MOST_PROBABLE = 5;
 
-/** Text for the grid: {name, labels, spaced, predicts}; `special`: the ids of special tokens. */
-export function gridText({ title, predicts }, { ids, tokens, offsets }, special) {
+/** Text for the grid: {name, labels, spaced, following}; `special`: the ids of special tokens, `following`:
+ * the token that each row predicts, if any. */
+export function gridText({ title }, { ids, tokens, offsets }, special, following) {
   const name = title[0].toUpperCase() + title.slice(1);
   const ends = [0, ...offsets.map(([, end]) => end)];
   const spaced = offsets.map(([start, end], i) =>
     special.has(ids[i]) || end === 0 || start > ends[i]);
-  return { name, labels: tokens, spaced, predicts: predicts === "next token" };
+  return { name, labels: tokens, spaced, following };
 }
 
 /** The most probable outputs of each row of logits, (1, row, output), with their probabilities. */
@@ -39,7 +40,7 @@ export function logSum(row) {
   return largest + Math.log(sum);
 }
 
-/** sides: title → text for the grid. parts: [{kind, name, query, key, layers: [weights, …]}], weights
+/** sides: title → text for the grid. parts: [{kind, name, query, key, shifts, layers: [weights, …]}], weights
  * (1, heads, query, key), or none where they are still to come. answers as in packing.py, or null. `less`: the
  * layers of each part that are subtracted, or null. */
 export function pack(id, sides, parts, answers, less = null) {
@@ -54,8 +55,8 @@ export function pack(id, sides, parts, answers, less = null) {
     id, answers, signed: signed ?? 0,
     sides: Object.fromEntries(Object.entries(sides).map(([title, text]) =>
       [title, { ...text, every: every(title) }])),
-    parts: parts.map(({ kind, name, query, key, heads, numbers }, i) => ({
-      kind, name, query, key, heads, numbers, layers: numbers.length,
+    parts: parts.map(({ kind, name, query, key, heads, numbers, shifts }, i) => ({
+      kind, name, query, key, heads, numbers, shifts, layers: numbers.length,
       rows: packed[i][0]?.rows ?? 0, columns: packed[i][0]?.columns ?? 0,
     })),
   }));

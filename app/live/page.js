@@ -6,6 +6,7 @@ import { element, painted } from "../components/shared/dom.js";
 import { percent } from "../components/shared/numbers.js";
 import { WordLines } from "../components/word_lines/lines.js";
 import { hidden, paintedCell, parse, toggled, VERBS, weighed, written } from "./changes.js";
+import { drawStep, isOpen } from "./lesson_panel.js";
 import { classMoved, moved, peeking, wholePercent } from "./findings.js";
 
 const MASKS = { // switch → its name, and what it does
@@ -19,6 +20,7 @@ const SCOPES = { // what an edit on the grid concerns
   layer: ({ kind, layer }) => ({ kind, layer, head: null }),
   kind: ({ kind }) => ({ kind, layer: null, head: null }),
 };
+const SAMPLING = ["temperature", "top_k", "seed"];
 const SHOWS = new Set(["before", "after", "difference"]);
 const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("data").textContent);
@@ -50,12 +52,15 @@ worker.onmessage = ({ data: { id, part, error, done } }) => {
 // The state, its history and the link
 
 const START = { source: data.examples[0] ?? "", target: "", off: [], pad_to: 0, beam: 1, changes: "",
-  shows: "after", beginning: "" };
+  shows: "after", beginning: "", step: 0, temperature: 1, top_k: 0, seed: 0 };
 let state = START;
 let model = null; // {sites, sides, longest}
+let hasViews = false;
 const past = [];
 let future = []; // undone
 let generation = null; // the last one that came
+let question = null; // of the step of the lesson, for the texts as they are
+const given = new Map(); // step and texts → {answer, shown}
 
 function choose(more) {
   const next = { ...state, ...more };
@@ -93,12 +98,15 @@ function fromFragment(text) {
   const next = { ...START, off: Object.keys(MASKS).filter((mask) => fields.get(mask) === "false") };
   for (const name of ["source", "target", "changes"]) next[name] = fields.get(name) ?? START[name];
   next.pad_to = Math.min(whole(fields.get("pad_to")), model.longest);
-  next.beam = whole(fields.get("beam")) === 5 ? 5 : 1;
+  next.beam = { 0: 0, 5: 5 }[fields.get("beam")] ?? 1;
+  for (const name of ["top_k", "seed"]) next[name] = whole(fields.get(name));
+  next.temperature = temperatureOf(fields.get("temperature"));
   if (SHOWS.has(fields.get("shows"))) next.shows = fields.get("shows");
   const [layer, at] = ["layer", "head"].map((name) => whole(fields.get(name)) - 1);
   present(fields.get("present") === "true");
   turnTo(fields.get("view") ?? "");
   const beginning = fields.get("beginning") ?? "";
+  next.step = stepAt(whole(fields.get("step") ?? String(START.step)));
   next.beginning = /^\d{1,7}(-\d{1,7}){0,1000}$/.test(beginning) ? beginning : "";
   options.focus = head({ kind: fields.get("kind"), layer, head: at }) ?? options.focus;
   return next;
@@ -110,6 +118,9 @@ function head(place) {
     kind === place?.kind && layer === place.layer && place.head >= 0 && place.head < n_heads);
   return isThere ? { kind: place.kind, layer: place.layer, head: place.head } : null;
 }
+
+/** A temperature above 0; 1 for anything else. */
+const temperatureOf = (text) => (/^\d{0,2}(\.\d{1,2})?$/.test(text ?? "") && Number(text)) || 1;
 
 const whole = (text) => (/^\d{1,6}$/.test(text ?? "") ? Number(text) : 0);
 
@@ -140,13 +151,18 @@ function show() {
   const look = { ...changedTiles(shows), moved: {},
     palette: shows === "difference" ? data.differences : data.palette };
   const masks = Object.fromEntries(Object.keys(MASKS).map((name) => [name, !state.off.includes(name)]));
-  const { source, target, changes, pad_to: padTo, beam } = state;
+  const { source, target, changes, pad_to: padTo, step, temperature, top_k: topK, seed } = state;
+  // Sampling is Generate's: elsewhere pictures are compared.
+  const [beam, sampling] = state.beam ? [state.beam, null] : [1, { temperature, topK, seed }];
   let found = { first: [], last: [] };
-  ask({ what: "read", source, target, masks, changes, padTo, beam, shows, view: view(),
+  ask({ what: "read", source, target, masks, changes, padTo, beam, sampling, shows, view: view(), step,
     beginning: state.beginning.split("-").filter(Boolean).map(Number) }, (part) => {
     if (part.best) {
       found = find(part);
       if (shows === "after") look.moved = part.moved;
+      question = part.question;
+      if (question?.done && !answered()) given.set(place(), { answer: true });
+      Object.assign(look, drawLesson());
     }
     if (part.grid) draw(part.grid, { ...look, said: [...found.first, ...found.last] });
     if (part.alignment && view() === "alignment") drawLines(part.alignment);
@@ -295,7 +311,9 @@ function differences(...texts) {
 
 /** Fields, chips and buttons as the state has them. */
 function controls() {
-  for (const name of ["source", "target", "changes", "pad_to", "beam"]) byId(name).value = state[name];
+  for (const name of ["source", "target", "changes", "pad_to", "beam", ...SAMPLING])
+    byId(name).value = state[name];
+  byId("sampling").hidden = state.beam !== 0;
   for (const box of byId("masks").querySelectorAll("[type=checkbox]")) {
     box.checked = !state.off.includes(box.name);
   }
@@ -340,15 +358,76 @@ function readable(change) {
   return `${place} ${IN_WORDS[verb](VERBS[verb].write(change))}`;
 }
 
+// The lesson
+
+/** A step, if the lesson has it; else the first one for a number that it does not carry. */
+const stepAt = (number) => (data.lesson?.steps[number - 1]?.carried ? number
+  : number && data.lesson ? firstStep() : 0);
+const firstStep = () => data.lesson.steps.findIndex(({ carried }) => carried) + 1;
+const place = () => JSON.stringify([state.step, state.source, state.target]);
+const answered = () => given.get(place()) ?? null;
+
+/** Draws the step; returns what the grid covers and points at. While a question is open, nothing can
+ * be changed and no other view opened: both would give it away. */
+function drawLesson() {
+  if (!data.lesson) return {};
+  const step = data.lesson.steps[state.step - 1];
+  const awaits = step?.own && state.source === data.lesson.sentence;
+  const now = awaits ? { problem: "Type a short sentence of your own in the box above, and press Enter." }
+    : question;
+  const open = Boolean(step) && isOpen(now, answered());
+  const { kind, layer, head: at } = options.focus;
+  drawStep(byId("lesson"), data.lesson, state.step, now, answered(), `${kind} ${layer} ${at}`, titleOf, {
+    answer: (answer) => told({ answer }), show: () => told({ shown: true }), go: goToStep });
+  const covers = open && now.kind !== "do";
+  if (covers) turnTo("attention");
+  byId("change").hidden = covers;
+  byId("views").hidden = covers || !hasViews;
+  const site = step?.head && model.sites.find((one) => one.kind === step.head.kind);
+  const side = site && model.sides.find(({ name: of }) => of === site.query_side).title;
+  // A weight after a change is asked for before anything is changed.
+  const veil = covers ? now.veil.map(({ what, ...where }) => ({ ...where,
+    what: what === "changed row" ? isChanged() && "row" : what })).filter(({ what }) => what) : [];
+  return { acts: !covers, veil,
+    in_lesson: Boolean(step),
+    points_at: Number.isInteger(now?.row) && side ? { side, index: now.row } : {} };
+}
+
+/** A head in words, by its name in a question. */
+function titleOf(name) {
+  const [kind, layer, at] = name.split(" ");
+  const { title } = model.sites.find((site) => site.kind === kind);
+  return `${title[0].toUpperCase()}${title.slice(1)}, layer ${Number(layer) + 1}, head ${Number(at) + 1}`;
+}
+
+function told(answer) {
+  given.set(place(), answer);
+  redraw(drawLesson());
+}
+
+/** Goes to a step, 0 to leave, and to its sentence, without changes, and its head. */
+function goToStep(number) {
+  const at = number === 1 ? firstStep() : number;
+  const step = data.lesson.steps[at - 1];
+  if (step?.focus) options.focus = step.focus;
+  grid.pinned = null; // a row of the step before
+  turnTo(step?.page ?? "attention");
+  byId("picker").value = JSON.stringify(options.focus);
+  choose({ step: at, ...(step && { source: data.lesson.sentence, target: "", changes: "", off: [],
+    pad_to: 0, beginning: "" }) });
+}
+
 // What the user does
 
 /** An edit on the grid: a head off, a token hidden, a cell masked or weighted. */
 function edit({ what, scope = "head", ...on }) {
+  if (!options.acts) return; // an open question covers something
   const changes = changesOf();
   const { row, column } = on;
   const edits = {
     off: () => toggled(changes, { ...SCOPES[scope](on), verb: "off" }),
-    hide: () => hidden(changes, kindsOf(on.side), on.index),
+    hide: () => hidden(changes, on.head instanceof Object ? [on.head]
+      : kindsOf(on.side).map((kind) => ({ kind, layer: null, head: null })), on.index),
     paint: () => paintedCell(changes, SCOPES[scope](on), [row, column], on.allow),
     weigh: () => weighed(changes, SCOPES.head(on), [row, column], on.weight),
   };
@@ -379,7 +458,12 @@ function listen() {
     target.selectedIndex = 0;
   };
   byId("pad_to").onchange = ({ target }) => choose({ pad_to: whole(target.value) });
-  byId("beam").onchange = ({ target }) => choose({ beam: Number(target.value) });
+  byId("beam").onchange = ({ target }) => {
+    if (target.value === "0") turnTo("generate");
+    choose({ beam: Number(target.value) });
+  };
+  byId("sampling").onchange = ({ target: { id, value } }) =>
+    choose({ [id]: id === "temperature" ? temperatureOf(value) : whole(value) });
   byId("masks").onchange = ({ target: { name, checked } }) =>
     name && choose({ off: checked ? state.off.filter((other) => other !== name) : [...state.off, name] });
   byId("undo").onclick = () => go(past, future);
@@ -439,7 +523,7 @@ function listen() {
 
 /** Selects a head. */
 function focusOn(tile) {
-  redraw({ focus: head(tile) });
+  redraw({ focus: head(tile), ...drawLesson() });
   byId("picker").value = JSON.stringify(options.focus);
   history.replaceState(null, "", fragment());
   drawGeneration();
@@ -477,7 +561,9 @@ function open(loaded) {
   const isThere = { alignment: data.alignment, generate: model.sides.at(-1).predicts !== "class" };
   for (const [name, there] of Object.entries(isThere))
     byId("views").querySelector(`[value=${name}]`).parentElement.hidden = !there;
-  byId("views").hidden = !Object.values(isThere).some(Boolean);
+  hasViews = Object.values(isThere).some(Boolean);
+  byId("views").hidden = !hasViews;
+  byId("lesson").hidden = !data.lesson;
   if (data.alignment) {
     const { heads, together, words } = data.alignment;
     const names = heads.map(([layer, at]) => `layer ${layer + 1} head ${at + 1}`).join(" and ");
@@ -490,10 +576,12 @@ function open(loaded) {
   grid.report = focusOn;
   grid.act = edit;
   listen();
+  if (data.lesson) Object.assign(START, { source: data.lesson.sentence, step: firstStep() });
   state = fromFragment(location.hash);
   byId("picker").value = JSON.stringify(options.focus);
   show();
 }
 
 ask({ what: "load", weights: byId("weights").textContent, checkpoint: data.checkpoint,
-  tokenizer: data.tokenizer, classes: data.classes, alignment: data.alignment, characters: data.characters }, open);
+  tokenizer: data.tokenizer, classes: data.classes, alignment: data.alignment, characters: data.characters,
+  lesson: data.lesson }, open);

@@ -9,6 +9,8 @@ from headlight.app.results import memoize, passes
 from headlight.app.state.catalog import ModelView
 from headlight.model.probing.run import Run
 
+ModelRun = tuple[ModelView, Run]
+
 
 @dataclass(frozen=True)
 class Moved:
@@ -34,21 +36,21 @@ class Peek:
     weight: float
 
 
-def moved_most(view: ModelView, before: Run, after: Run) -> Moved | None:
+def moved_most(before: ModelRun, after: ModelRun) -> Moved | None:
     """What moved most between two runs over the same predicted text; None if no row of the model
     predicts the next token, or the texts differ. Raises CannotRead and CannotChange."""
-    traces = [passes.trace_of(view, run) for run in (before, after)]
-    side = traces[0].predicted
-    ids = [run.texts[-1].ids for run in (before, after)]
-    if side.predicts != "next token" or ids[0] != ids[1]:
+    (view, run), (_, other) = before, after
+    trace = passes.trace_of(view, run)
+    side = trace.predicted
+    if side.predicts != "next token" or run.texts[-1].ids != other.texts[-1].ids:
         return None
-    was, now = (passes.answers_of(view, run).wanted for run in (before, after))
+    was, now = (passes.answers_of(*each).wanted for each in (before, after))
     rows = min(len(was), len(now))
     by = np.abs(now[:rows] - was[:rows])
     if not np.isfinite(by).any():
         return None
     row = int(np.nanargmax(by))
-    tokens = traces[0].texts[side.name].tokens
+    tokens = trace.texts[side.name].tokens
     if row + 1 < len(tokens):
         following = tokens[row + 1]
     else:  # a model without eos predicts nothing there: NaN
@@ -56,11 +58,12 @@ def moved_most(view: ModelView, before: Run, after: Run) -> Moved | None:
     return Moved(tokens[row], following, float(was[row]), float(now[row]))
 
 
-def class_moved(view: ModelView, before: Run, after: Run) -> Moved | None:
+def class_moved(before: ModelRun, after: ModelRun) -> Moved | None:
     """For a classifier, its class before and now, and the probability of the latter; else None."""
-    if passes.trace_of(view, before).predicted.predicts != "class":
+    view, _ = before
+    if passes.trace_of(*before).predicted.predicts != "class":
         return None
-    was, now = (passes.answers_of(view, run) for run in (before, after))
+    was, now = (passes.answers_of(*each) for each in (before, after))
     old, new = (view.checkpoint.outputs([int(answers.best[0])])[0] for answers in (was, now))
     best = int(now.best[0])
     return Moved(old, new, float(was.wanted[best]), float(now.wanted[best]))

@@ -26,8 +26,13 @@ def set_changes(changes: Iterable[Change]) -> None:
 
 
 def undo_or_redo(by: int) -> None:
-    """Undo (by = −1) or redo (by = 1) one change. A callback."""
-    session.choose(changes=session.history().go(by))
+    """Undo (by = −1) or redo (by = 1) one change, or one translation that became the target. A
+    callback."""
+    _, before = session.history().state
+    changes, target = session.history().go(by)
+    session.choose(changes=changes)
+    if target != before:
+        session.decode_target(target)
 
 
 def edit(what: str, **on) -> None:

@@ -1,48 +1,49 @@
 """What the model answers, and what the changes, or another run, do to that."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 from headlight.app import selection
 from headlight.app.results import consequences, passes
+from headlight.app.results.consequences import ModelRun
 from headlight.app.shell.layout import concerns
 from headlight.app.state import catalog, messages, session
 from headlight.app.state.catalog import ModelView
 from headlight.app.wording import findings, formats, output_texts
 from headlight.app.wording.formats import Parts
 from headlight.model.probing.changes import CannotChange, written
-from headlight.model.probing.run import Run
+from headlight.model.probing.run import FINAL, Run
 from headlight.model.probing.trace import CannotRead
 
 
 def effect() -> Parts:
     """What masks, padding and changes do to the output, compared with the model as trained over the
-    same text; or what another run writes. Empty where nothing differs."""
+    same text; or what another run, or an earlier training step, does otherwise. Empty where nothing
+    is compared."""
     with suppress(CannotChange, CannotRead, messages.NothingToShow):  # the page says why
         run = selection.run(changed=True)
         if run != (plain := replace(passes.as_trained(run), pad_to=0, other=None)):
             return _effect(plain, run)
         if session.context().has_other and model_output()[1]:
             return _other()
+        if run.step != FINAL:
+            final = replace(run, step=FINAL)
+            both = [(selection.view(each), each) for each in (final, run)]
+            return [("Compared with the final weights: ", ""), *_moved(*both, _lines(*both))]
     return []
 
 
 def _other() -> Parts:
-    """The output of the other run's model for its own text. Neither run need be drawn with its own
-    output as target: that may be typed, or come from another training step."""
-    run = selection.other_run()
-    view = selection.view(run)
-    if view.checkpoint.writes:
-        line = session.values()["line"]
-        texts = (
-            _written(selection.view(), line, selection.run(changed=False)),
-            _written(view, session.values()["other"].strip() or line, run),
-        )
-        shown = formats.differences(*texts)
-    else:
-        shown = [(output_texts.output(view, run, partial(passes.trace_of, view, run))[1], "")]
-    return [("Comparison: ", ""), *shown]
+    """The output of the other run's model for its own text, and where it is the same, what moved
+    most. Neither run need be drawn with its own output as target: that may be typed, or come from
+    another training step."""
+    other, plain = selection.other_run(), selection.run(changed=False)
+    both = (selection.view(), plain), (selection.view(other), other)
+    line = session.values()["line"]
+    lines = [line, session.values()["other"].strip() or line]
+    return [("Comparison: ", ""), *_moved(*both, lines if both[1][0].checkpoint.writes else [])]
 
 
 def _written(view: ModelView, line: str, run: Run) -> str:
@@ -58,26 +59,56 @@ def _effect(plain: Run, run: Run) -> Parts:
     parts = []
     if not run.masks.causal and (seen := consequences.peek(view, run)):
         parts += [*findings.peeking(**vars(seen)), (" ", "")]
-    if seen := consequences.class_moved(view, plain, run):
-        return [*parts, *findings.class_moved(seen.row, seen.token, seen.before, seen.after)]
-    writes = view.checkpoint.writes and catalog.trained(view.name) == view.name
-    if writes and not session.values()["target"]:
-        line = session.values()["line"]
-        before, after = (_written(view, line, version) for version in (plain, run))
-        if before == after:
+    both = (view, plain), (view, run)
+    return [*parts, *_moved(*both, _lines(*both))]
+
+
+def _lines(before: ModelRun, after: ModelRun) -> list[str]:
+    """The line that two runs translate; empty where they write nothing of their own."""
+    writes = before[0].checkpoint.writes and catalog.trained(before[0].name) == before[0].name
+    return [session.values()["line"]] * 2 if writes and not session.values()["target"] else []
+
+
+def _moved(before: ModelRun, after: ModelRun, lines: Sequence[str]) -> Parts:
+    """What differs between two runs that translate these lines, if any: the texts, the class, or
+    the next-token probability that changed most."""
+    if seen := consequences.class_moved(before, after):
+        return findings.class_moved(seen.row, seen.token, seen.before, seen.after)
+    parts = []
+    if lines:
+        was, now = (
+            _written(view, line, run)
+            for (view, run), line in zip((before, after), lines, strict=True)
+        )
+        if was == now:
             parts.append(("The translation stays. ", ""))
         else:
-            parts += [*formats.differences(before, after), (findings.after_text(after), "")]
-    seen = consequences.moved_most(view, plain, run)
+            parts += [*formats.differences(was, now), (findings.after_text(now), "")]
+    seen = consequences.moved_most(before, after)
     if seen is None:
-        now, before = (
-            output_texts.output(view, version, partial(passes.trace_of, view, version))[1]
-            for version in (run, plain)
+        was, now = (
+            output_texts.output(*each, partial(passes.trace_of, *each))[1]
+            for each in (before, after)
         )
-        return parts or [(f"{before} → {now}" if now != before else findings.NO_CHANGE, "")]
+        return parts or [(f"{was} → {now}" if now != was else findings.NO_CHANGE, "")]
     if seen.by <= findings.NOTHING:
         return [*parts, (findings.NO_CHANGE, "")]
     return [*parts, *findings.moved(**vars(seen))]
+
+
+def new_translation() -> str:
+    """What the model writes with the current settings, where that is not the target; else ""."""
+    if not session.values()["line"]:
+        return ""
+    with suppress(CannotChange, CannotRead, messages.NothingToShow):
+        run = selection.run(changed=True)
+        view = selection.view(run)
+        if run == replace(passes.as_trained(run), pad_to=0, other=None):
+            return ""
+        if lines := _lines((view, run), (view, run)):
+            text = _written(view, lines[0], run)
+            return text if text != view.tokenizer.target.decode(run.texts[-1].ids) else ""
+    return ""
 
 
 def model_output() -> tuple[str, str]:

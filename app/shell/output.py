@@ -6,7 +6,7 @@ import streamlit as st
 
 from headlight.app import selection
 from headlight.app.results import passes
-from headlight.app.shell.effect import model_output
+from headlight.app.shell.effect import model_output, new_translation
 from headlight.app.shell.layout import concerns, menu
 from headlight.app.state import messages, session, widgets
 from headlight.app.wording import formats, notices
@@ -23,8 +23,12 @@ def draw_not_finite() -> None:
                 messages.show_message(notices.not_finite(*problems))
 
 
-def draw_output() -> None:
-    """The model's output; for a translation, a menu in which the target is edited."""
+USE_NEW = "Use the new translation"
+
+
+def draw_output(short: bool = False) -> None:
+    """The model's output; for a translation, a menu in which the target is edited, and a button for
+    what the changed model writes, `short` without its label."""
     title, text = model_output()
     label = f"**{formats.escaped(title)}:** {formats.escaped(text)}" if title else "Target"
     if not concerns("target"):
@@ -46,9 +50,17 @@ def draw_output() -> None:
             st.button(
                 "Translate again with the current settings",
                 icon=":material/translate:",
-                on_click=selection.translate_under_masks,
+                on_click=selection.translate_again,
                 help="The decoder then reads the result.",
                 key="translate_again",
             )
         if concerns("hold"):
             widgets.draw("hold")
+    if new := new_translation():
+        st.button(
+            "" if short else USE_NEW,
+            icon=":material/translate:",
+            on_click=selection.translate_again,
+            help=f"{USE_NEW}. The decoder then reads: {formats.escaped(new)}",
+            key="use_new_translation",
+        )

@@ -18,11 +18,13 @@ from headlight.app.wording import change_texts, formats
 from headlight.model.probing.changes import CannotChange
 
 VISIBLE_BADGES = 3  # badges that are shown; further ones go into a popover
+ROOMY = 1  # so many badges leave room for the label of a button
+PRESENTED_BADGES = 2  # the same in Present, where letters are large
 
 
 def draw_state(page: Page) -> None:
     """The whole line. It is always there, so that no change moves the page."""
-    draw_badges()
+    count = draw_badges()
     if concerns("shows"):
         shows = widgets.draw(
             "shows", widget_options={"label_visibility": "collapsed", "width": "content"}
@@ -31,8 +33,8 @@ def draw_state(page: Page) -> None:
             st.caption(change_texts.NO_DIFFERENCE, width="content")
     st.space("stretch")
     if not running_lesson.veils():
-        draw_output()
-    if len(session.history().lines) > 1:
+        draw_output(short=count > ROOMY)
+    if len(session.history().states) > 1:
         draw_undo()
     if concerns("step"):
         _draw_steps()
@@ -79,19 +81,22 @@ def draw_undo() -> None:
     )
 
 
-def draw_badges() -> None:
+def draw_badges() -> int:
+    """Draw a badge for each act, and return how many there are."""
     badges = [partial(_badge, key, label) for key, label in session.badges()]
     badges += _badges_of_changes()
     if message := catalog.random_weights(session.values()["model"]):
         st.badge("Random weights", icon=":material/casino:", color="orange", help=message)
     elif not badges:
         st.caption("As trained", width="content")
-    for badge in badges[:VISIBLE_BADGES]:
+    visible = PRESENTED_BADGES if session.values()["projector"] else VISIBLE_BADGES
+    for badge in badges[:visible]:
         badge()
-    if more := badges[VISIBLE_BADGES:]:
+    if more := badges[visible:]:
         with st.popover(f"+{len(more)} more"):
             for badge in more:
                 badge()
+    return len(badges)
 
 
 def _badges_of_changes() -> list[Callable]:

@@ -28,9 +28,9 @@ HIDDEN = "hidden"  # label of the single row of hidden tokens
 PAUSE = 0.05  # seconds between two passes of a sweep, so that clicks are handled
 
 
-def draw_score(trace: Pass, whole: bool = True, labels: str = "collapsed") -> None:
+def draw_score(trace: Pass, whole: bool = True, labels: str = "collapsed", tokens=st) -> None:
     """Draw the choice of a score: the whole text, if `whole`, or one token at a row. `labels`: the
-    visibility of the widgets' labels."""
+    visibility of its label; `tokens`: the container of the tokens that it compares."""
     if not SETTINGS["score_at"].concerns(session.context()):
         return
     rows = part_names.row_names(trace)
@@ -38,7 +38,7 @@ def draw_score(trace: Pass, whole: bool = True, labels: str = "collapsed") -> No
         "score_at",
         options=range(len(rows) + 1),
         widget_options={
-            "width": 190,
+            "width": 128,
             "label_visibility": labels,
             "format_func": lambda row: (
                 f"{row} {rows[row - 1]}" if row else WHOLE if whole else FIRST
@@ -47,7 +47,7 @@ def draw_score(trace: Pass, whole: bool = True, labels: str = "collapsed") -> No
     )
     if session.values()["score_at"]:
         for key in ("score_token", "score_against"):
-            widgets.draw(key, widget_options={"width": 130, "label_visibility": labels})
+            widgets.draw(key, tokens)
 
 
 def score(view: ModelView, run: Run, whole: bool = True) -> Score:

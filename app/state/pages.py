@@ -40,6 +40,7 @@ PAGES = {
     for page in (
         Page("Learn", LEARN, "", "learn", "learn", idle=("switches", "hold", *CHANGES)),
         Page("Attention", ATTENTION, "Matrix", "attention", "", head=True, reading=True),
+        Page("Lines", ATTENTION, "Lines", "lines", "lines", head=True, reading=True),
         Page("Alignment", ATTENTION, "Alignment", "alignment", "alignment", head=True),
         Page("Heads", ATTENTION, "Find a head", "heads", "heads", head=True),
         Page("Generate", GENERATE, "", "generate", "generate", head=True, idle=("hold",)),

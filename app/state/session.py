@@ -137,9 +137,10 @@ def settle(page: str) -> None:
     notes["context"] = settings.valid(chosen, catalog, from_address)
     _part_source_from_target(chosen, from_address)
     now = values()
-    notes.setdefault("history", History()).hear(now["changes"])
     if "target" not in notes or notes["target"].target != now["target"]:
         notes["target"] = Origin(now["target"], now["line"])
+    decoded = notes["target"] if notes["target"].decoded else None
+    notes.setdefault("history", History()).hear(now["changes"], decoded)
     notes.setdefault("reads", values()["model"])
 
 
@@ -309,7 +310,13 @@ def read_line(line: str) -> None:
 
 def decoding_settings() -> tuple:
     """The settings that affect how a target is decoded."""
-    return tuple(values()[key] for key in ("model", "step", "pad_to", *MASKS))
+    return tuple(values()[key] for key in ("model", "step", "pad_to", "changes", *MASKS))
+
+
+def decode_target(origin: Origin | None) -> None:
+    """Make a decoded text the target, or with None let the model write it. A callback."""
+    memo()["target"] = origin or Origin("", values()["line"])
+    choose(target=memo()["target"].target)
 
 
 def badges() -> list[tuple[str, str]]:

@@ -174,10 +174,20 @@ def point_callback(figure: str, numbered: Sequence[Mapping]) -> Callable[[], Non
 
 
 def draw_token(
-    key: str, tokens: Sequence[str], first: str, widget_options: Mapping = MappingProxyType({})
+    key: str,
+    tokens: Sequence[str],
+    first: str,
+    widget_options: Mapping = MappingProxyType({}),
+    names: Sequence[str] = (),
 ) -> int | None:
     """Draw a select box of tokens and return the position of the chosen one; None for the extra
-    option `first`."""
-    options = [first, *(f"{i + 1} {token}" for i, token in enumerate(tokens))]
+    option `first`. `names`: what the tokens are called, if not by themselves."""
+    options, shown = (
+        [first, *(f"{i + 1} {token}" for i, token in enumerate(some))]
+        for some in (tokens, names or tokens)
+    )
+    if shown != options:
+        called = dict(zip(options, shown, strict=True))
+        widget_options = {**widget_options, "format_func": called.get}
     chosen = options.index(draw(key, widget_options=widget_options, options=options))
     return chosen - 1 if chosen else None

@@ -21,7 +21,7 @@ view = selection.view(run)
 trace = passes.trace_of(view, run)
 with frame.controls():
     name = SWEEPS[widgets.draw("sweep", widget_options={"label_visibility": "collapsed"})]
-    sweeps.draw_score(trace)
+    sweeps.draw_score(trace, tokens=frame.explanation())
 run = replace(run, other=selection.other_run())
 if (tokens := sweep_results.tokens_of_sweep(view, run, name)) > (
     most := sweep_results.most_tokens(view)

@@ -90,19 +90,14 @@ if running_lesson.veils():
 
 head = focus.kind, focus.layer, focus.head
 picture = passes.picture_of(model, run, *head, reading)
-query, key = (
-    replace(axis, labels=tokens)
-    for axis, tokens in zip(
-        part_names.axes(trace, focus.kind), (picture.query, picture.key), strict=True
-    )
-)
+query, key = part_names.axes(trace, *head, reading)
 name = part_names.picture_name(trace, focus.kind, focus.layer, focus.head, reading.average)
 if picture.notes:
     frame.notices().caption(" ".join(picture.notes))
 gone = head_card.is_pruned(model.checkpoint.card, focus.kind, chosen["layer"] - 1, focus.head)
 if not gone and (
     message := notices.empty_rows(
-        passes.head_of(model, run, *head), part_names.axes(trace, focus.kind)[0]
+        passes.head_of(model, run, *head), part_names.axes(trace, *head)[0]
     )
 ):
     frame.notices().warning(message)
@@ -139,7 +134,7 @@ if zoom.open:
         figure(
             charts.attention(
                 picture.weights[rows, columns],
-                replace(query, labels=query.labels[rows]),
+                replace(query, labels=query.labels[rows], hover=query.hover[rows]),
                 replace(key, labels=key.labels[columns]),
             ),
             key="head_figure",

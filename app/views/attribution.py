@@ -26,7 +26,7 @@ view = selection.view(run)
 trace = passes.trace_of(view, run)
 with frame.controls():
     picture = widgets.draw("picture", options=PICTURES, default=PARTS)
-    sweeps.draw_score(trace, whole=False)
+    sweeps.draw_score(trace, whole=False, tokens=frame.explanation())
 score, focus = sweeps.score(view, run, whole=False), session.focus()
 wanted = _terms.wanted(view, score)
 projector = session.values()["projector"]

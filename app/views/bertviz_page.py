@@ -68,7 +68,7 @@ if not asked:
     raise messages.NothingToShow
 
 shown = focus.layer if focus.layer in layers else layers[0]
-query, key = part_names.axes(trace, focus.kind)
+query, key = trace.sides_of(focus.kind)
 try:
     page = bertviz_html.page(
         trace,
@@ -88,8 +88,8 @@ name = part_names.head_name(trace, focus.kind, shown, focus.head)
 more = model_texts.compared(trace, focus.kind) if view == "neuron" else ""
 html_frame(page, key="bertviz_frame", alt=f"BertViz, {view} view: {name}")
 frame.explain(
-    f"Left: {query.title}. Right: {key.title}. It opens on layer {numbers[shown]}, head "
-    f"{focus.head + 1}. {ABOUT[view]}{more}"
+    f"Left: query ({query.title}). Right: key ({key.title}). It opens on layer {numbers[shown]}, "
+    f"head {focus.head + 1}. {ABOUT[view]}{more}"
 )
 frame.explain(
     "[BertViz](https://github.com/jessevig/bertviz) for this model and sentence. A line leads "

@@ -31,7 +31,7 @@ if view.reference is None:
 trace = passes.whole_trace_of(view, run)
 reference, timing = system_results.reference_of(view, run)
 
-query, key = part_names.axes(trace, focus.kind)
+query, key = part_names.axes(trace, focus.kind, focus.layer, focus.head)
 ours = trace.attention[focus.kind][focus.layer, focus.head]
 theirs = reference.attention[focus.kind][focus.layer, focus.head]
 

@@ -29,8 +29,10 @@ OPTIONS = {BEAM: ("width", "alpha"), SAMPLING: ("temperature", "top_k", "top_p",
 
 
 def decoding() -> How:
-    how = widgets.draw("how")
-    chosen = [widgets.draw(key, widget_options={"width": 120}) for key in OPTIONS.get(how, ())]
+    with frame.controls():
+        how = widgets.draw("how")
+    with frame.explanation():
+        chosen = [widgets.draw(key) for key in OPTIONS.get(how, ())]
     return {BEAM: Beam, SAMPLING: Sampling}.get(how, Greedy)(*chosen)
 
 
@@ -134,16 +136,18 @@ def tree(generation: Generation, write: Callable[[str], Generation]) -> list[dic
 
 
 def beams_of(generation: Generation, checkpoint: Checkpoint) -> list[list[dict]]:
-    """The candidates of a beam search, each with its text so far."""
-    paths, steps, best = {0: ()}, [], max(
+    """The candidates of a beam search, each with its text so far and, as `parent`, the place of the
+    one that it continues among the candidates of the step before."""
+    kept, steps, best = {0: (None, ())}, [], max(
         (one.score for step in generation.beams for one in step if one.ended), default=None
     )  # fmt: skip
     for step in generation.beams:
         following, cells = {}, []
-        for one in step:
-            path = (*paths[one.parent], one.token)
+        for place, one in enumerate(step):
+            parent, path = kept[one.parent]
+            path = (*path, one.token)
             if one.row is not None:
-                following[one.row] = path
+                following[one.row] = place, path
             fate = "ended" if one.ended else "left-out" if one.row is None else "grew"
             cells.append(
                 {
@@ -151,11 +155,12 @@ def beams_of(generation: Generation, checkpoint: Checkpoint) -> list[list[dict]]
                     "score": one.score,
                     "fate": fate,
                     "path": checkpoint.tokenizer.target.decode(path),
+                    "parent": parent,
                     "winner": one.ended and one.score == best,
                 }
             )
         steps.append(cells)
-        paths = following
+        kept = following
     return steps
 
 
@@ -179,11 +184,10 @@ def page() -> None:
     chosen, checkpoint = session.values(), view.checkpoint
     if chosen["target"].strip():
         frame.notices().caption("Generate ignores the typed target: the model writes its own.")
-    with frame.controls():
-        how = decoding()
-        with menu("Branches", "branches_box", icon=":material/account_tree:"):
-            widgets.draw("beginning")
-            widgets.draw("branches")
+    how = decoding()
+    with frame.controls(), menu("Branches", "branches_box", icon=":material/account_tree:"):
+        widgets.draw("beginning")
+        widgets.draw("branches")
 
     def write(beginning: str, run: Run = run) -> Generation:
         ids = ids_of(beginning, len(view.tokenizer))

@@ -84,7 +84,7 @@ elif drawn_as == SCATTER:
 else:
     shown.table(heads)
 with frame.explanation():
-    st.markdown(f"#### {part_names.head_name(trace, focus.kind, focus.layer, focus.head)}")
+    st.markdown(f"**{part_names.head_name(trace, focus.kind, focus.layer, focus.head)}**")
     gone = head_card.is_pruned(view.checkpoint.card, focus.kind, chosen["layer"] - 1, focus.head)
     numbers = head_results.card_of(view, run, focus.kind, focus.layer, focus.head)
     st.markdown(head_card.PRUNED if gone else numbers)

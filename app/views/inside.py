@@ -35,14 +35,15 @@ def lesson() -> None:
     """A fragment is kept as long as the page, with everything it closes over."""
     (view, run, trace), focus = selected(), session.focus()
     where = trace.kinds[focus.kind][focus.layer], focus.head
-    query, key = (text.tokens for text in trace.texts_of(focus.kind))
+    query = trace.row_words(focus.kind, focus.layer, focus.head)
+    read, key = (text.tokens for text in trace.texts_of(focus.kind))
     with st.container(key="walk_row", gap="xsmall"):
         choices = st.container(horizontal=True, vertical_alignment="center")
         at = widgets.draw("at")
     number = STEPS.index(at) + 1
     with choices:
         walk(number - 1, len(STEPS), on_step=lambda to: session.choose(at=STEPS[to]))
-        row = widgets.draw_token("follow", query, SECOND_TOKEN, BARE)
+        row = widgets.draw_token("follow", read, SECOND_TOKEN, BARE, names=query)
         column = widgets.draw_token("to", key, LARGEST_WEIGHT, BARE)
         ablated = widgets.draw("without")
     steps = head_results.head_steps_of(view, run, *where, ablated)

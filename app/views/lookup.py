@@ -49,8 +49,9 @@ def selected_head() -> None:
     steps = head_results.head_steps_of(view, run, trace.kinds[kind][layer], head)
     query, key = steps.compared
     texts, titles = trace.texts_of(kind), tuple(side.title for side in trace.sides_of(kind))
+    rows = trace.row_words(kind, layer, head)
     with controls:
-        chosen = widgets.draw_token("follow", texts[0].tokens, SECOND_TOKEN, BARE)
+        chosen = widgets.draw_token("follow", texts[0].tokens, SECOND_TOKEN, BARE, names=rows)
     chosen = min(1, len(query) - 1) if chosen is None else chosen
     if not (np.isfinite(query).all() and np.isfinite(key).all()):
         st.info("Queries and keys that are NaN or infinite cannot be drawn in a plane.")
@@ -68,7 +69,7 @@ def selected_head() -> None:
     plane.head(
         pca_plane,
         (query, key),
-        tuple(Axis(title, text.tokens) for title, text in zip(titles, texts, strict=True)),
+        tuple(map(Axis, titles, (rows, texts[1].tokens))),
         chosen,
         result,
         on_choose=lambda index: session.choose(follow=f"{index + 1} "),

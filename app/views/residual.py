@@ -94,7 +94,7 @@ def draw_final() -> None:
 
 def draw_writers() -> None:
     with frame.controls():
-        sweeps.draw_score(trace, whole=False)
+        sweeps.draw_score(trace, whole=False, tokens=frame.explanation())
     score = sweeps.score(model, run, whole=False)
     sum_of = word_results.decomposition_of(model, run, score)
     wanted = _terms.wanted(model, score)

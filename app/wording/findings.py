@@ -25,11 +25,11 @@ def word(token: str) -> tuple[str, str]:
 
 def moved(row: str, token: str, before: float, after: float) -> Parts:
     """“After *roten*, *Kleid* falls from 93% to 7%.”"""
-    if abs(round(100 * after) - round(100 * before)) < 1:
-        most = f"{math.ceil(1000 * abs(after - before)) / 10:.1f} percentage points"
-        return [(f"No next-token probability moves by more than {most}.", "")]
     verb = "falls" if after < before else "rises"
     ends = f" {verb} from {whole_percent(before)} to {whole_percent(after)}."
+    if abs(round(100 * after) - round(100 * before)) < 1:
+        most = math.ceil(1000 * abs(after - before)) / 10
+        ends = f" changes most, by at most {most:.1f} percentage points."
     return [("After ", ""), word(row), (", ", ""), word(token), (ends, "")]
 
 

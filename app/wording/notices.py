@@ -8,7 +8,7 @@ import numpy as np
 
 from headlight.app.charts import Axis
 from headlight.app.wording.formats import escaped, percent
-from headlight.app.wording.part_names import axes, kind_name, layer_number
+from headlight.app.wording.part_names import kind_name, layer_number, row_labels
 from headlight.model.analysis.leak import Leak
 from headlight.model.probing.trace import Pass, Trace
 from headlight.model.tokenizer import Encoding
@@ -87,7 +87,8 @@ def first_undefined(attention: dict[str, np.ndarray], trace: Trace) -> str | Non
         undefined = alone.any(axis=(1, 3))  # (layers, query)
         if undefined.any():
             layer, row = np.argwhere(undefined)[0]
-            token = escaped(axes(trace, kind)[0].labels[row])
+            head = int(alone[layer, :, row].any(axis=-1).argmax())
+            token = escaped(row_labels(trace, kind, layer, head)[0][row])
             return (
                 f"PyTorch's weights are NaN from {trace.kinds[kind][0].title}, layer "
                 f"{layer_number(trace, kind, layer)}, row “{token}” on. That row may attend to "

@@ -11,14 +11,55 @@ from headlight.model.probing.trace import Pass
 from headlight.model.tokenizer import Encoding
 from headlight.model.transformer import TokenEmbedding
 
+Axes = tuple[Axis, Axis]
+READING = Reading()
 
-def axes(trace: Pass, kind: str) -> tuple[Axis, Axis]:
-    """Queries (rows) and keys (columns)."""
-    (query_side, key_side), (query, key) = trace.sides_of(kind), trace.texts_of(kind)
+
+def axes(trace: Pass, kind: str, layer: int, head: int, reading: Reading = READING) -> Axes:
+    """Queries (rows), each labelled by the word that the head follows, and keys (columns)."""
+    (query_side, key_side), (_, key) = trace.sides_of(kind), trace.texts_of(kind)
+    labels, hover = row_labels(trace, kind, layer, head, reading)
     return (
-        Axis(f"query ({query_side.title})", query.tokens),
-        Axis(f"key ({key_side.title})", key.tokens),
+        Axis(f"query ({query_side.title})", labels, hover=hover),
+        Axis(f"key ({key_side.title})", reading.shown(key)[0]),
     )
+
+
+def row_labels(
+    trace: Pass, kind: str, layer: int, head: int, reading: Reading = READING
+) -> tuple[Sequence[str], Sequence[str]]:
+    """The word that a head follows at each of its rows, and the same with the other of the two that
+    a decoder's row stands for; empty where there is no other. Heads of a mean may follow different
+    words, and tokens of a word stand in different rows: then the word read."""
+    query, _ = trace.sides_of(kind)
+    read, _ = reading.shown(trace.texts[query.name])
+    if query != trace.predicted or not (after := following(trace, reading)):
+        return read, ()
+    if trace.shift(kind, layer, head) and not reading.average:
+        return after, [f"{b} (read: {a})" for a, b in zip(read, after, strict=True)]
+    return read, [f"{a} (next: {b})" for a, b in zip(read, after, strict=True)]
+
+
+def following(trace: Pass, reading: Reading) -> Sequence[str]:
+    """For each row of the predicted text the token that it predicts; empty where rows predict
+    something else, or tokens are put together to words."""
+    if reading.words or not trace.next_tokens:
+        return ()
+    _, first = reading.shown(trace.texts[trace.predicted.name])
+    return [trace.next_tokens[i] for i in first]
+
+
+def shared_row_labels(trace: Pass, kind: str, layers: Sequence[int]) -> Sequence[str]:
+    """Labels of rows that all heads of some layers share: the word that they follow, or both where
+    they differ."""
+    read = trace.texts_of(kind)[0].tokens
+    if kind not in trace.shifts or not (shifts := trace.shifts[kind][list(layers)]).any():
+        return read
+    return trace.next_tokens if shifts.all() else _both(read, trace.next_tokens)
+
+
+def _both(read: Sequence[str], following: Sequence[str]) -> list[str]:
+    return [f"{a} → {b}" for a, b in zip(read, following, strict=True)]
 
 
 def picture_name(trace: Pass, kind: str, layer: int, head: int, average: str) -> str:
@@ -48,10 +89,7 @@ def row_names(trace: Pass) -> list[str]:
     """The token read at each row of the logits, and the next one: “kleines → Mädchen”."""
     text = trace.texts[trace.predicted.name]
     tokens = text.tokens[: len(trace.following) or 1]
-    return [
-        f"{token} → {following}"
-        for token, following in zip(tokens, (*tokens[1:], "…"), strict=True)
-    ]
+    return _both(tokens, (*tokens[1:], "…"))
 
 
 def term_name(term: Term) -> str:

@@ -15,8 +15,20 @@ from headlight.model.masks import Masks
 from headlight.model.probing.applying import PatchInputs, applied
 from headlight.model.probing.capture import outputs_of
 from headlight.model.probing.changes import Change
-from headlight.model.probing.sites import attention_at, device_of, kinds_of, sides_of
-from headlight.model.probing.trace import TooLong, check_length, with_special_tokens
+from headlight.model.probing.sites import (
+    attention_at,
+    device_of,
+    kinds_of,
+    predicted_side,
+    sides_of,
+)
+from headlight.model.probing.trace import (
+    TooLong,
+    check_length,
+    end_of,
+    next_tokens_of,
+    with_special_tokens,
+)
 from headlight.model.sites import Side, Site
 from headlight.model.tokenizer import Encoding
 from headlight.model.training.data import DataError, batches, pad_ids, read_lines, with_special_ids
@@ -53,6 +65,8 @@ class SentenceAttention:
     sides: dict[str, Side]
     sites: tuple[Site, ...]
     texts: dict[str, Encoding]
+    next_tokens: tuple[str, ...]
+    shifts: dict[str, np.ndarray]
     attention: dict[str, np.ndarray]
 
 
@@ -145,6 +159,8 @@ def attend(
     written unchanged."""
     results: list[SentenceAttention | None] = [None] * len(sentences)
     sides, sites = sides_of(checkpoint.model), checkpoint.model.sites()
+    shifts, predicted = checkpoint.shifts(), predicted_side(checkpoint.model)
+    end = end_of(checkpoint.model.config)
     # Batches consist of pairs; a single text is paired with itself.
     pairs = [
         (s.texts[0], s.texts[-1], i) for i, s in enumerate(write_targets(checkpoint, sentences))
@@ -156,11 +172,16 @@ def attend(
             attention = attention_of(checkpoint.model, sites, ids, masks)
         for row, (*pair, i) in enumerate(batch):
             texts = dict(zip(sides, pair, strict=False))
+            encodings = {
+                name: _encoding(checkpoint, sides[name], text) for name, text in texts.items()
+            }
             results[i] = SentenceAttention(
                 sentences[i].number,
                 sides,
                 sites,
-                {name: _encoding(checkpoint, sides[name], text) for name, text in texts.items()},
+                encodings,
+                next_tokens_of(predicted, encodings, end),
+                shifts,
                 {
                     kind: attention[kind][row, :, :, : len(texts[query]), : len(texts[key])]
                     for kind, (site, *_) in kinds_of(sites).items()

@@ -130,10 +130,13 @@ def csv_lines(block: KindWeights) -> bytes:
         _bytes(f"{i},{csv_text(token)}," for i, token in enumerate(side, start=1))
         for side in (block.query, block.key)
     )
+    words = [_bytes(map(csv_text, side)) for side in (block.query, block.following)]
+    row_words = np.char.add(block.by_row(*words), b",")
     digits = np.rint(block.weights.astype(np.float64) * 1e8).astype(np.uint32)
     parts = [
         head.reshape(layers, heads, 1, 1),
         query[:, None],
+        row_words[..., None],
         key,
         FIRST_DIGITS[digits // 10**4],
         LAST_DIGITS[digits % 10**4],

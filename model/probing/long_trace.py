@@ -23,6 +23,7 @@ from headlight.model.probing.trace import (
     Pass,
     Trace,
     check_memory,
+    end_of,
     following_of,
     ids_of,
     log_probabilities,
@@ -114,6 +115,7 @@ def long_trace(model: nn.Module, run: Run, given: PatchInputs = PatchInputs()) -
         sites=sites,
         texts=texts,
         following=following,
+        end=end_of(model.config),
         **per_side(outputs, sides),
         tiles={
             kind: read_only(torch.stack([tiles[site.name] for site in of_kind]))

@@ -18,11 +18,13 @@ COLUMNS = {
     "head": np.int16,
     "query_position": np.int16,
     "query_token": np.int32,
+    "row_word": np.int32,
     "key_position": np.int16,
     "key_token": np.int32,
     "weight": np.float32,
 }
 MAX_ROWS_IN_MEMORY = 2**21  # of a table in memory
+TOKENS = ("query_token", "row_word", "key_token")  # columns
 
 
 class HasAttention(Protocol):
@@ -31,13 +33,17 @@ class HasAttention(Protocol):
     sides: Mapping[str, Side]
     sites: Sequence[Site]
     texts: Mapping[str, Encoding]
+    next_tokens: Sequence[str]
+    shifts: Mapping[str, np.ndarray]
     attention: Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
 class KindWeights:
     """Weights of one kind of one sentence, (layers, heads, query, key), or some of them: `layers`
-    are the numbers of theirs, and `first_head` the head that they begin with, from 0."""
+    are the numbers of theirs, and `first_head` the head that they begin with, from 0. `shifts`,
+    (layers, heads): 1 where a head follows the word that a row predicts, of `following`, and not
+    the one that the row reads; None where all follow the latter."""
 
     sentence: int
     kind: str
@@ -46,6 +52,13 @@ class KindWeights:
     query: Sequence[str]  # tokens
     key: Sequence[str]
     first_head: int = 0
+    shifts: np.ndarray | None = None
+    following: Sequence[str] = ()
+
+    def by_row(self, read: np.ndarray, following: np.ndarray) -> np.ndarray:
+        """Of two values a row, each (query,), that of the word which a head follows; to be
+        broadcast to (layers, heads, query)."""
+        return read if self.shifts is None else np.where(self.shifts[..., None], following, read)
 
 
 def kind_weights(traces: Sequence[HasAttention], numbers: Sequence[int]) -> Iterator[KindWeights]:
@@ -55,10 +68,17 @@ def kind_weights(traces: Sequence[HasAttention], numbers: Sequence[int]) -> Iter
         for kind, sites in kinds_of(trace.sites).items():
             weights, layers = trace.attention[kind], [site.layer for site in sites]
             texts = [trace.texts[side].tokens for side in (sites[0].query_side, sites[0].key_side)]
+            shifts = trace.shifts.get(kind)
             each = 1 if weights.size > MAX_ROWS_IN_MEMORY else len(weights)
             for first in range(0, len(weights), each):
                 some = slice(first, first + each)
-                yield KindWeights(number, kind, layers[some], weights[some], *texts)
+                words = {} if shifts is None else followed(shifts[some], trace)
+                yield KindWeights(number, kind, layers[some], weights[some], *texts, **words)
+
+
+def followed(shifts: np.ndarray, trace: HasAttention) -> dict:
+    """Which words some heads follow, as KindWeights takes it."""
+    return {"shifts": shifts, "following": trace.next_tokens}
 
 
 def rows(some: Sequence[KindWeights]) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
@@ -71,9 +91,9 @@ def rows(some: Sequence[KindWeights]) -> tuple[dict[str, np.ndarray], dict[str, 
     stop = 0
     for block in some:
         _, heads, queries, keys = (np.arange(1, n + 1) for n in block.weights.shape)
-        query_tokens, key_tokens = (
+        query_tokens, key_tokens, following = (
             np.array([tokens.setdefault(token, len(tokens)) for token in side])
-            for side in (block.query, block.key)
+            for side in (block.query, block.key, block.following)
         )
         values = {
             "sentence": block.sentence,
@@ -82,6 +102,7 @@ def rows(some: Sequence[KindWeights]) -> tuple[dict[str, np.ndarray], dict[str, 
             "head": (block.first_head + heads)[:, None, None],
             "query_position": queries[:, None],
             "query_token": query_tokens[:, None],
+            "row_word": block.by_row(query_tokens, following)[..., None],
             "key_position": keys,
             "key_token": key_tokens,
             "weight": block.weights,
@@ -90,7 +111,7 @@ def rows(some: Sequence[KindWeights]) -> tuple[dict[str, np.ndarray], dict[str, 
         for name, value in values.items():
             columns[name][start:stop].reshape(block.weights.shape)[...] = value
     names = list(tokens)
-    return columns, {"attention": list(kinds), "query_token": names, "key_token": names}
+    return columns, {"attention": list(kinds)} | dict.fromkeys(TOKENS, names)
 
 
 def tokens_of(trace: HasAttention) -> dict[str, np.ndarray]:

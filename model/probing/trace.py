@@ -1,8 +1,8 @@
 """One teacher-forced pass, and everything recorded on the way."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import numpy as np
@@ -68,9 +68,12 @@ class Pass:
     sides, sites  what the model says of itself: the texts it reads, and where attention happens
     texts         side → what was read of it, special tokens and padding included
     following     the id that each row of the logits is to predict; NONE where there is none
+    end           the token that ends a text, “…” for a model that has none
     table, token  side → (position, d_model): positions, and token embeddings × √d_model
     final         side → (position, d_model): the stream after the norm that may follow the last
                   layer
+    shifts        kind → (layers, heads): 0 where a head follows the word that a row reads, 1 where
+                  it follows the word that the row predicts; only of kinds for which it was measured
     """
 
     run: Run
@@ -78,9 +81,11 @@ class Pass:
     sites: tuple[Site, ...]
     texts: dict[str, Encoding]
     following: tuple[int, ...]
+    end: str
     table: dict[str, np.ndarray]
     token: dict[str, np.ndarray]
     final: dict[str, np.ndarray]
+    shifts: Mapping[str, np.ndarray] = field(default_factory=dict, kw_only=True)
 
     @property
     def masks(self) -> Masks:
@@ -120,6 +125,21 @@ class Pass:
         """The texts of a kind's queries (rows) and keys (columns)."""
         query, key = self.sides_of(kind)
         return self.texts[query.name], self.texts[key.name]
+
+    def shift(self, kind: str, layer: int, head: int) -> int:
+        """Of `shifts`; 0 where nothing was measured."""
+        return int(self.shifts[kind][layer, head]) if kind in self.shifts else 0
+
+    @property
+    def next_tokens(self) -> tuple[str, ...]:
+        """See `next_tokens_of`."""
+        return next_tokens_of(self.predicted, self.texts, self.end)
+
+    def row_words(self, kind: str, layer: int, head: int) -> tuple[str, ...]:
+        """The token that a head follows at each row: the one read there, or the next one."""
+        query, _ = self.sides_of(kind)
+        is_predicted = self.shift(kind, layer, head)
+        return self.next_tokens if is_predicted else self.texts[query.name].tokens
 
 
 @dataclass(frozen=True)
@@ -164,7 +184,8 @@ class Trace(Pass):
 
     def to_dataframe(self) -> "pandas.DataFrame":  # noqa: F821
         """One row for each weight: attention (its kind), layer, head, query_position,
-        query_token, key_position, key_token, weight.
+        query_token, row_word, key_position, key_token, weight. The row_word is the token that the
+        head follows: the one that its row reads, or the next one (see `shifts`).
 
         Layers, heads and positions count from 1, as on the screen, and weights that a mask
         hides are there, as 0. Text is categorical: about 16 bytes a row.
@@ -270,6 +291,21 @@ def following_of(model: nn.Module, texts: dict[str, Encoding]) -> tuple[int, ...
     return (*text.ids[1:real], eos if eos >= 0 else NONE, *padding)
 
 
+def next_tokens_of(side: Side, texts: Mapping[str, Encoding], end: str) -> tuple[str, ...]:
+    """The token after each of the predicted side's text: `end` after the last, and padding as
+    it is. Empty where something else than the next token is predicted."""
+    if side.predicts != "next token":
+        return ()
+    tokens, real = texts[side.name].tokens, without_padding(texts[side.name])
+    return (*tokens[1:real], end, *tokens[real:]) if real else tokens
+
+
+def end_of(config: Config) -> str:
+    """The token that ends a text, “…” for a model that has none."""
+    _, _, eos = special_tokens(config)
+    return eos.tokens[0] if config.eos_id >= 0 else "…"
+
+
 def without_padding(text: Encoding) -> int:
     """How many tokens stand before the padding, which comes last: a pad among other tokens is one
     that a model wrote."""
@@ -327,6 +363,7 @@ def trace(model: nn.Module, run: Run, given: PatchInputs = PatchInputs()) -> Tra
         sites=sites,
         texts=texts,
         following=following_of(model, texts),
+        end=end_of(model.config),
         **per_side(outputs, sides),
         attention=per_kind("softmax"),
         scores={

@@ -149,7 +149,7 @@ def test_nothing_of_the_user_s_is_alive_in_a_page(text, target):
     view = replace(view, settings=view.settings | {"model": text, "source": text})
     for make in (bertviz, lambda view: pictures.page(view).decode("utf-8")):
         assert Elements(make(view)).found == Elements(make(PLAIN)).found
-    axes = part_names.axes(trace, "cross")
+    axes = part_names.axes(trace, "cross", 0, 0)
     drawn = charts.attention(trace.attention["cross"][0, 0], *axes).to_plotly_json()
     for side in ("xaxis", "yaxis"):
         assert not any("<" in label for label in drawn["layout"][side]["ticktext"])

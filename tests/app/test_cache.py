@@ -94,11 +94,12 @@ def test_what_all_ask_for_at_once_is_made_once_and_anew_where_that_failed(fails)
 def test_the_last_changes_can_be_undone_however_many_there_were():
     history = history_module.History()
     for number in range(10_000):
-        history.hear(f"cross.1.{number}=off")
-    assert len(history.lines) == history_module.MAX_UNDO
-    assert [history.go(-1) for _ in range(2)] == ["cross.1.9998=off", "cross.1.9997=off"]
-    history.hear("cross.1.1=off")
-    assert not history.can(1) and history.go(-1) == "cross.1.9997=off"
+        history.hear(f"cross.1.{number}=off", None)
+    assert len(history.states) == history_module.MAX_UNDO
+    before = ("cross.1.9998=off", None), ("cross.1.9997=off", None)
+    assert (history.go(-1), history.go(-1)) == before
+    history.hear("cross.1.1=off", None)
+    assert not history.can(1) and history.go(-1) == before[1]
 
 
 def test_one_session_does_not_wait_for_another():

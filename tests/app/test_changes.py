@@ -585,3 +585,31 @@ def test_other_models_are_swept_too(changed, model):
     for name in list(SWEPT)[:3]:
         page.segmented_control(key="sweep").set_value(name).run()
         assert not page.exception and not page.error and len(page.dataframe[0].value)
+
+
+def test_one_click_makes_the_new_translation_the_target_and_undo_takes_it_back(changed, en_de):
+    line = "all=hide:2"
+    new = en_de.tokenizer.decode(en_de.translate(MAN, changes=line).ids)
+    assert new != en_de.tokenizer.decode(en_de.translate(MAN).ids)
+    page = changed(model="en-de", source=MAN)
+
+    def use():
+        return next((b for b in page.button if b.key == "use_new_translation"), None)
+
+    def badge():
+        return next((b.label for b in page.button if b.key == "badge_target"), None)
+
+    assert use() is None
+    page.text_input(key="changes").set_value(line).run()
+    assert new in plain_text(use().help.removeprefix("The decoder then reads: "))
+    use().click().run()
+    assert page.text_input(key="target").value == new and use() is None
+    assert badge() == "Translated with these settings ×"
+    page.button(key="undo").click().run()
+    assert page.text_input(key="target").value == "" and badge() is None and use() is not None
+    assert page.text_input(key="changes").value == line
+    page.button(key="redo").click().run()
+    assert page.text_input(key="target").value == new
+    assert badge() == "Translated with these settings ×"
+    page.button(key="badge_target").click().run()
+    assert page.text_input(key="target").value == "" and not page.exception

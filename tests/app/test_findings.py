@@ -14,7 +14,7 @@ def text(parts) -> str:
 def test_a_bound_is_never_smaller_than_what_moved():
     for before, by in np.random.default_rng(0).uniform([0.002, 0.001], [0.98, 0.012], (500, 2)):
         said = text(findings.moved("a", "b", before, before + by))
-        if bound := re.search(r"by more than ([\d.]+) percentage points", said):
+        if bound := re.search(r"by at most ([\d.]+) percentage points", said):
             assert float(bound[1]) / 100 >= by, (said, by)
         else:
             assert said.startswith("After a, b rises from "), said

@@ -84,11 +84,12 @@ def check(page, trace, kind, layer, head, asks):
     assert trace.texts == expected.texts
     q, k = trace.query[kind][layer, head], trace.key[kind][layer, head]
     plane = principal_plane(np.concatenate([q, k]))
-    titles = {name: side.title for name, side in trace.sides.items()}
-    tokens = {titles[name]: text.tokens for name, text in trace.texts.items()}
     sides = {kind: tuple(side.title for side in trace.sides_of(kind)) for kind in trace.kinds}
-    for side, name, vectors in zip(("queries", "keys"), sides[kind], (q, k), strict=True):
-        assert data[side]["name"] == name and data[side]["labels"] == list(tokens[name])
+    tokens = trace.row_words(kind, layer, head), trace.texts_of(kind)[1].tokens
+    for side, name, labels, vectors in zip(
+        ("queries", "keys"), sides[kind], tokens, (q, k), strict=True
+    ):
+        assert data[side]["name"] == name and data[side]["labels"] == list(labels)
         assert np.abs(data[side]["points"] - plane.put(vectors)).max() <= 1e-6
     assert data["chosen"] == asks
     weights = trace.attention[kind][layer, head, asks]

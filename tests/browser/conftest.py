@@ -27,6 +27,7 @@ SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 BEGUN = '.st-key-texts [data-testid="stElementContainer"]'
 PICKED = "kind", "layer", "head"
+NOWHERE = (2, 600)  # of the pointer: it points at nothing there
 PAGES = {page.title: page.path for page in pages.PAGES.values()}
 # Notes when the page last asked the server for a run, and when the last run began and ended: fields
 # 11 of Streamlit 1.67's BackMsg and 4 and 6 of its ForwardMsg. Of 6, the value 2 means that another
@@ -195,6 +196,7 @@ class Visit:
         self.idle()
         if label == "Target":
             self.page.keyboard.press("Escape")
+            self.page.mouse.click(*NOWHERE)  # else the button has the keyboard, and its tooltip
         return self.idle()
 
     def choose(self, group: str, option: str | int) -> "Visit":

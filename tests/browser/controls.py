@@ -37,6 +37,7 @@ CONTROLS = """([groups, change]) => {
   for (const root of roots(document))
     for (const node of root.querySelectorAll(focusable)) {
       if (node.tabIndex < 0 && node.role !== "radio") continue;
+      if (node.matches(".stMain")) continue; // the page itself, which scrolls
       if (node.disabled || node.ariaDisabled === "true" || !shown(node)) continue;
       if (closest(node, change)) continue;
       counted.add(groups.map((group) => closest(node, group)).find(Boolean) ?? node);

@@ -5,6 +5,8 @@ import { ordinaryWords } from "../../app/live/alignment.js";
 import { Reader } from "../../app/live/answers.js";
 import { parse, written } from "../../app/live/changes.js";
 import { halvesOf, modelOf } from "../../app/live/checkpoint.js";
+import { sampler } from "../../app/live/decoding.js";
+import { mark } from "../../app/live/lesson.js";
 import { trace } from "../../app/live/probing.js";
 import { Tokenizer } from "../../app/live/tokenizer.js";
 
@@ -12,7 +14,8 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const weights = halvesOf(document.getElementById("weights").textContent);
 const model = modelOf(data.checkpoint, data.checkpoint.layout, weights);
 const tokenizer = new Tokenizer(data.tokenizer, data.characters);
-const reader = new Reader({ model, tokenizer, classes: data.classes, alignment: data.alignment });
+const reader = new Reader({ model, tokenizer, classes: data.classes, alignment: data.alignment,
+  lesson: data.lesson });
 
 function base64({ data: numbers }) {
   const bytes = new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
@@ -48,6 +51,12 @@ globalThis.live = {
     return base64({ data: grid });
   },
   align: (question) => [...reader.read(question)].findLast((part) => part?.alignment).alignment,
+  draw: ({ logits, count, ...how }) => {
+    const choose = sampler(how);
+    return Array.from({ length: count }, () => choose(Float32Array.from(logits)));
+  },
+  question: (question) => [...reader.read(question)].findLast((part) => part?.question).question,
+  mark: ({ question, answer }) => tried(() => mark(question, answer)),
   generate: (question) => tried(() =>
     [...reader.read({ view: "generate", ...question })].findLast((part) => part?.generation).generation),
   words: ({ texts }) => texts.map((text) =>

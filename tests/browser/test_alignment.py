@@ -56,7 +56,7 @@ def test_a_line_for_each_word_and_what_is_pointed_at_is_said(mounted):
 
 def test_arrow_keys_point(mounted):
     page = show(mounted)
-    page.get_by_role("application", name="Aligned words").focus()
+    page.get_by_role("application", name="Words and the lines").focus()
     status = page.locator(".frame [role=status]")
     for key, said in (
         ("ArrowRight", WORDS.target[0]),

@@ -175,21 +175,46 @@ def test_another_token_and_a_branch_are_chosen_and_pruned(walk):
     assert walk.sent() == [("branch", ["", False]), ("branch", ["7", True])]
 
 
+# The candidates at the ends of each line.
+TIES = """() => {
+  const query = (selector) => [...mounts.generation.root.querySelectorAll(selector)];
+  const cells = query(".column span");
+  const at = (x, y) => cells.find((cell) => {
+    const box = cell.getBoundingClientRect();
+    return x >= box.left - 1 && x <= box.right + 1 && y >= box.top && y <= box.bottom;
+  })?.firstChild.textContent.trim();
+  return query(".ties path").map((path) => {
+    const { left, top } = path.ownerSVGElement.getBoundingClientRect();
+    const [first, last] = [0, path.getTotalLength()].map((far) => path.getPointAtLength(far));
+    return { from: at(left + first.x, top + first.y), to: at(left + last.x, top + last.y),
+      winner: path.classList.contains("winner") };
+  });
+}"""
+
+
 def test_beams_that_lived_and_died_are_drawn(walk):
-    def cell(label, fate, winner=False):
-        return dict(label=label, score=-0.5, fate=fate, path=label, winner=winner)
+    def cell(label, fate, parent=None, winner=False):
+        return dict(label=label, score=-0.5, fate=fate, path=label, parent=parent, winner=winner)
 
     beams = [
-        [cell("Ein", "grew"), cell("Zwei", "left-out")],
-        [cell("</s>", "ended", winner=True), cell(".", "ended")],
+        [cell("Zwei", "grew"), cell("Ein", "grew"), cell("Der", "left-out")],
+        [cell("</s>", "ended", 1, winner=True), cell(".", "left-out", 0), cell("Hund", "grew", 1)],
     ]
     walk.show(beams=beams)
     expect(walk.page.locator(".beams .column")).to_have_count(2)
-    expect(walk.page.locator(".beams .ended")).to_have_count(2)
-    expect(walk.page.locator(".beams .winner")).to_have_text(["</s> -0.50"])
-    assert walk.page.locator(".beams .left-out").get_attribute("title") == (
-        "Zwei: score -0.50, left-out"
+    expect(walk.page.locator(".column .ended")).to_have_count(1)
+    expect(walk.page.locator(".column .winner")).to_have_text(["Ein -0.50", "</s> -0.50"])
+    assert walk.page.locator(".column .left-out").first.get_attribute("title") == (
+        "Der: score -0.50, dropped"
     )
+    expect(walk.page.locator(".ties path")).to_have_count(3)
+    ends = walk.page.evaluate(TIES)
+    assert [(tie["from"], tie["to"]) for tie in ends] == [
+        ("Ein", "</s>"),
+        ("Zwei", "."),
+        ("Ein", "Hund"),
+    ]
+    assert [tie["winner"] for tie in ends] == [True, False, False]
 
 
 def test_text_of_tokens_is_never_read_as_markup(walk):
@@ -245,7 +270,9 @@ def test_beams_and_samples_are_those_of_the_settings(visit, models):
     found = model.generate("the dog sees", Beam())
     expect(visit.page.locator(".beams .column")).to_have_count(len(found.beams))
     ended = sum(one.ended for step in found.beams for one in step)
-    expect(visit.page.locator(".beams .ended")).to_have_count(ended)
+    expect(visit.page.locator(".column .ended")).to_have_count(ended)
+    grown = sum(map(len, found.beams[1:]))  # each continues one of the step before
+    expect(visit.page.locator(".ties path")).to_have_count(grown)
     assert walk.written[: len(found.tokens)] == list(found.tokens)
     visit.choose("how", "Sampling")
     visit.type("2", "Temperature").type("5", "Seed")

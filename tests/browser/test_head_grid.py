@@ -65,7 +65,7 @@ def attention(kinds, source=SOURCE, target=TARGET, layers=4, heads=4) -> dict[st
 def packed(weights, source=SOURCE, target=TARGET, answers=None) -> bytes:
     sides = {
         "source": GridText("Source", source, [True] * len(source)),
-        "target": GridText("Target", target, [True] * len(target), predicts=True),
+        "target": GridText("Target", target, [True] * len(target)),
     }
     parts = [
         PackedAttention(kind, NAMES[kind], *SIDES[kind], cells, range(1, len(cells) + 1))
@@ -214,6 +214,50 @@ def test_pointing_at_a_cell_says_its_weight_and_marks_every_head(grid):
     assert marked(grid)[0] < encoder
     assert "may not attend to" in grid.point("decoder", 1, 1, 1, 4)
     assert "the only key it may attend to" in grid.point("decoder", 1, 1, 0, 0)
+
+
+def test_a_row_is_named_by_the_word_that_its_head_follows(grid):
+    following = [*TARGET[1:], "</s>"]
+    header = {
+        "source": GridText("Source", SOURCE, [True] * len(SOURCE)),
+        "target": GridText("Target", TARGET, [True] * len(TARGET), following),
+    }
+    shifts = [0, 1] * 8
+    parts = [
+        PackedAttention(
+            kind, NAMES[kind], *SIDES[kind], cells, [1, 2, 3, 4], shifts * (kind == "cross")
+        )
+        for kind, cells in grid.weights.items()
+    ]
+    grid.show(pack(header, parts))
+    row, key = 2, SOURCE[1]
+    read = grid.point("cross", 1, 1, row, 1)
+    written = grid.point("cross", 1, 2, row, 1)
+    assert f": {TARGET[row]} puts" in read and f": {following[row]} puts" in written
+    assert grid.page.locator(".target span.here").inner_text() == following[row]
+    for head, names in ((0, TARGET), (1, following)):
+        look = replace(LOOK, focus={"kind": "cross", "layer": 0, "head": head})
+        grid.show(pack(header, parts), look)
+        assert grid.picture("grid.selected.rowNames") == list(names)
+    grid.page.locator(".target span").nth(row + 1).hover()  # the label of that row
+    assert f"Having read {TARGET[row]}, about to write {following[row]}: attends" in grid.said()
+    best = SOURCE[grid.weights["cross"][0, 1, row].argmax()]
+    assert f"attends most to {best} (" in grid.said()
+    grid.page.locator(".target span").first.hover()
+    assert "is not written by the model" in grid.said()
+    grid.page.locator(".source span").nth(1).hover()
+    column = grid.weights["cross"][0, 1, :, 1]
+    assert f"{key} is attended to most by {following[column.argmax()]} (" in grid.said()
+    grid.picture("grid.selected.canvas.scrollIntoView({ block: 'center' })")
+    x, y, across, down = grid.picture("""(() => {
+      const { left, top, across, down } = grid.selected.place;
+      const box = grid.selected.canvas.getBoundingClientRect();
+      return [box.left + left, box.top + top, across, down]; })()""")
+    grid.page.mouse.move(x + across / 2, y + (row + 0.5) * down)
+    title = grid.picture("grid.selected.canvas.title")
+    assert title == f"Having read {TARGET[row]}, about to write {following[row]}"
+    grid.show(pack(header, parts), replace(LOOK, veil=[{"what": "next tokens"}]))
+    assert grid.picture("grid.selected.rowNames") == list(TARGET)
 
 
 def test_a_token_shades_the_text_by_the_head_in_focus(grid):
@@ -482,12 +526,56 @@ def cell(grid, row, column):
     """Where a cell of the selected head is, in the large picture."""
     return grid.picture(
         f"""(() => {{
-          const {{ canvas, place: {{ left, top, across, down }} }} = grid.selected;
+          const {{ canvas, corner: [left, top], place: {{ across, down }} }} = grid.selected;
           const box = canvas.getBoundingClientRect();
           return [box.left + left + ({column} + 0.5) * across,
                   box.top + top + ({row} + 0.5) * down];
         }})()"""
     )
+
+
+def test_a_long_text_scrolls_below_labels_that_stay(grid):
+    """Every label is there; cells are met where they have gone to."""
+    long = [f"word{i}" for i in range(90)]
+    text = dict(source=long, target=long)
+    grid.show(packed(attention(NAMES, **text), **text))
+    box = grid.page.locator(".selected .cells")
+    room = grid.picture(
+        """(({ whole, view, box, place }) => ({
+          whole: [whole.offsetWidth, whole.offsetHeight],
+          view: [view.offsetWidth, view.offsetHeight],
+          cells: [place.across, place.down], letters: place.letters,
+          window: [box.clientWidth, innerHeight], foot: box.getBoundingClientRect().bottom,
+        }))(grid.selected)"""
+    )
+    assert min(room["cells"]) > room["letters"] >= 9
+    assert all(whole > seen for whole, seen in zip(room["whole"], room["view"], strict=True))
+    assert room["view"][0] <= room["window"][0] and room["foot"] <= room["window"][1]
+
+    corner = """() => {
+      const { picture, place: { left, top } } = window.headlight.grid.selected;
+      const part = (x, y, width, height) => [...picture.getContext("2d")
+        .getImageData(x, y, width, height).data].join();
+      return { rows: part(0, top, left - 8, 80), columns: part(left, 12, 80, top - 20) };
+    }"""
+    # It began at the row that is told first.
+    box.evaluate("(node) => { node.scrollTo(0, 0); window.headlight.grid.selected.scroll(); }")
+    assert cell(grid, 80, 85)[0] > room["view"][0]
+    before = grid.page.evaluate(corner)
+    box.evaluate("(node) => node.scrollTo(node.scrollWidth, node.scrollHeight)")
+    grid.page.wait_for_function(
+        f"""(before) => {{
+          const now = ({corner})();
+          return now.rows !== before.rows && now.columns !== before.columns;
+        }}""",
+        arg=before,
+    )
+    grid.page.mouse.click(*cell(grid, 80, 85))
+    assert grid.picture("[grid.pinned.row.index, grid.pinned.column.index]") == [80, 85]
+    assert "word80" in grid.said() and "word85" in grid.said()
+
+    grid.page.locator(".target span").nth(2).click()  # elsewhere: its row comes into view
+    grid.page.wait_for_function("window.headlight.grid.selected.box.scrollTop < 100")
 
 
 def acts(grid):

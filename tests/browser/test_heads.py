@@ -32,7 +32,7 @@ def click(heads, row, x=16):
 
 
 def card(heads, title):
-    name = heads.page.get_by_role("heading", name=title, exact=True)
+    name = heads.page.locator(".st-key-panel strong", has_text=title)
     expect(name).to_be_visible()
     expect(name).to_be_in_viewport(ratio=1)
 

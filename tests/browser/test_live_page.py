@@ -1,5 +1,5 @@
-"""The live page in Chromium, from file://, without a network: its numbers against PyTorch's, its
-tokens against Hugging Face's, and what a user does with it."""
+"""The live page in Chromium, and its numbers in Firefox, from file://, without a network: numbers
+against PyTorch's, tokens against Hugging Face's, and what a user does with it."""
 
 import base64
 import json
@@ -26,12 +26,13 @@ from headlight.model.analysis.alignment import of_trace, ordinary_words
 from headlight.model.analysis.reading import Reading
 from headlight.model.analysis.residual import lens
 from headlight.model.checkpoint import SHIPPED, load
-from headlight.model.decoding.generate import Beam, Greedy
+from headlight.model.decoding.generate import Beam, Greedy, Sampling, truncated
 from headlight.model.decoding.search import beam_search, greedy_decode
 from headlight.model.masks import Masks
 from headlight.model.probing.applying import applied
 from headlight.model.probing.changes import CannotChange, look_ahead, parse, written
 from tests.browser.conftest import ARGUMENTS, executable
+from tests.browser.firefox import launched
 
 pytestmark = pytest.mark.browser
 CHECKPOINTS = ("copy", "reverse", "sort", "induction", "en-de", "en-fr", "reviews")
@@ -305,6 +306,50 @@ def test_200_sentences(engine, name):
     compare(name, engine(name), count=200, beams=50, changed=1)
 
 
+@pytest.fixture(scope="module")
+def firefox(tmp_path_factory):
+    with launched(tmp_path_factory.mktemp("profile")) as firefox:
+        yield firefox
+
+
+IDLE = """
+  new Promise((idle) => {
+    const look = () => (document.documentElement.dataset.idle ? idle() : setTimeout(look, 20));
+    look();
+  })
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_firefox_computes_the_same(firefox, file, name):
+    """Numbers, texts and tokens, by the bars for Chromium; a sentence is typed, a key switches a
+    head off."""
+    firefox.open(file(name).as_uri())
+    firefox.evaluate(IDLE)
+    firefox.evaluate(f"(() => {{ {script('../../tests/browser/live_parity.js')} }})()")
+    ask = lambda what, **question: firefox.evaluate(f"live.{what}({json.dumps(question)})")  # noqa: E731
+    compare(name, ask, count=12, beams=4, changed=2)
+    check_tokens(name, ask, [*sentences(name, 40), *strings(500)])
+    text = sentences(name, 2)[1]
+    firefox.evaluate(
+        f"(document.getElementById('source').value = {json.dumps(text)}, "
+        "document.getElementById('source').focus())"
+    )
+    firefox.press("\ue007")  # Enter
+    firefox.evaluate(IDLE)
+    labels = "[...document.querySelectorAll('.text > div:first-child span')]"
+    first = next(iter(load(name).trace(text).texts.values()))
+    assert firefox.evaluate(f"{labels}.map((span) => span.textContent)") == list(first.tokens)
+    said = lambda id: firefox.evaluate(f"document.getElementById('{id}').textContent")  # noqa: E731
+    assert said("written")
+    firefox.evaluate("document.querySelector('.stage').focus()")
+    firefox.press("o")
+    firefox.evaluate(IDLE)
+    assert said("state").endswith(" off ×") and said("error") == ""
+    assert firefox.errors == []
+
+
 def test_lines_of_changes_read_and_write_alike(engine):
     """Both ways: what Python writes, and what it refuses."""
     lines = [line.format(k="cross") for line in LINES]
@@ -396,6 +441,20 @@ def test_a_text_is_written_as_in_the_app(engine, name, how, line):
     ]
     assert beams == [[(c["label"], c["fate"] == "ended", c["fate"] != "grew") for c in step]
                      for step in answer["beams"]]  # fmt: skip
+
+
+@pytest.mark.parametrize(("temperature", "top_k"), [(1.0, 0), (0.6, 3), (2.0, 5)])
+def test_tokens_are_drawn_as_often_as_the_app_would(engine, temperature, top_k):
+    """Over 8,000 draws the total variation from PyTorch's distribution is what chance gives."""
+    logits = torch.linspace(-2, 2, 8).roll(3)
+    expected = truncated(logits, Sampling(temperature, top_k)).numpy()
+    how = {"temperature": temperature, "topK": top_k, "seed": 7, "count": 8000}
+    drawn = engine("copy")("draw", logits=logits.tolist(), **how)
+    shares = np.bincount(drawn, minlength=8) / len(drawn)
+    assert np.abs(shares - expected).sum() / 2 < 0.03
+    assert not shares[expected == 0].any()
+    assert drawn == engine("copy")("draw", logits=logits.tolist(), **how)
+    assert drawn != engine("copy")("draw", logits=logits.tolist(), **how | {"seed": 8})
 
 
 @pytest.mark.parametrize("name", ["en-de", "reverse"])
@@ -644,6 +703,25 @@ def test_generate(opened):
     assert "is not a list of this model's token ids" in bad.text("error")
 
 
+def test_sampling(opened):
+    tab = opened("en-de", "#source=A man is sleeping.")
+    page, written = tab.page, tab.page.locator("#generation .written span")
+    page.get_by_label("Decoding").select_option("Sampling, in Generate")
+    tab.answered()
+    texts = []
+    for label, value in (("Temperature", "5"), ("Seed", "1"), ("Draw from the top k", "1")):
+        page.get_by_label(label).fill(value)
+        page.keyboard.press("Enter")
+        texts.append(tab.answered() and written.all_inner_texts())
+    hot, other, greedy = texts
+    assert hot != other != greedy and " ".join(greedy).startswith("Ein Mann schläft")
+    assert "temperature=5&top_k=1&seed=1" in page.url
+    page.reload()
+    assert tab.answered() and written.all_inner_texts() == greedy
+    tab.choose("Attention")
+    assert "schläft" in tab.text("written")
+
+
 def test_a_link_brings_everything_back(opened):
     tab = opened(
         "copy", "#source=a b c&causal=false&changes=cross.1.1=off&beam=5&pad_to=6&target=a"
@@ -716,8 +794,19 @@ def test_the_theme_is_that_of_the_system_until_it_is_chosen(opened, scheme):
     colour = "getComputedStyle(document.documentElement).backgroundColor"
     papers = {"light": "rgb(255, 255, 255)", "dark": "rgb(23, 22, 20)"}
     assert tab.page.evaluate(colour) == papers.pop(scheme)
-    tab.page.get_by_role("button", name="Light / dark").click()
+    tab.page.get_by_role("button", name="Light or dark").click()
     assert [tab.page.evaluate(colour)] == [*papers.values()]
+
+
+@pytest.mark.parametrize("fragment", ["", "#present=true"])
+@pytest.mark.parametrize("width", [1280, 1920, 390])
+def test_it_opens_with_a_finding_and_nothing_cut(opened, width, fragment):
+    """The marked row is a clear one, away from the diagonal."""
+    tab = opened("en-de", fragment, viewport={"width": width, "height": 720})
+    assert re.match(r"gesehen attends most to see \(9\d%\)", tab.finding())
+    cut = "(box) => box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight"
+    for part in ("h1", "#source", "#strip", "#written", ".message"):
+        assert not tab.page.locator(part).evaluate(cut), part
 
 
 # Safety

@@ -323,8 +323,16 @@ def test_the_line_of_chips_ends_within_the_window(visit):
     changes = "cross.1.2%3Doff%3B+encoder%3Dhide%3A3"
     small(visit).open(f"?causal=false&pad_to=20&changes={changes}&memory_padding=false&step=1")
     widths = "() => [...document.querySelectorAll('.st-key-state *')].map("
-    ends = visit.page.evaluate(f"{widths} node => node.getBoundingClientRect().right)")
-    assert len(ends) > 20 and max(ends) <= 1280
+
+    def ends():
+        return visit.page.evaluate(f"{widths} node => node.getBoundingClientRect().right)")
+
+    assert len(ends()) > 20 and max(ends()) <= 1280
+    visit.page.locator(".st-key-projector label").first.click()
+    visit.settle()
+    leave = visit.page.locator(".st-key-leave_present button >> visible=true")
+    expect(leave).to_be_in_viewport(ratio=1)
+    assert max(ends()) <= 1280
 
 
 def test_an_act_says_what_it_did_until_something_else_is_pointed_at(visit):

@@ -372,7 +372,7 @@ def test_links_are_the_largest_weights_between_two_groups_of_tokens(page):
         f"""([packed, tokens, to]) => {{ {PACKED}
           const named = (all) => all.map(([side, index]) => ({{ side, index }}));
           const selected = {{ tokens: named(tokens), to: named(to) }};
-          return links(grid.parts, grid.sides, selected, 99)
+          return links(grid.parts, grid.sides, selected, () => 0, 99)
             .map(({{ kind, layer, head, weight }}) => [kind, layer, head, weight]);
         }}""",
         [packed({"source": 4, "target": 3}, parts), from_, to],
@@ -388,7 +388,8 @@ def test_within_one_text_links_go_both_ways(page):
     found = page.evaluate(
         f"""(packed) => {{ {PACKED}
           const token = (index) => ({{ side: "source", index }});
-          return links(grid.parts, grid.sides, {{ tokens: [token(0)], to: [token(2)] }}, 99)
+          const selected = {{ tokens: [token(0)], to: [token(2)] }};
+          return links(grid.parts, grid.sides, selected, () => 0, 99)
             .map(({{ layer, head, queries, weight }}) => [layer, head, queries[0].index, weight]);
         }}""",
         packed({"source": 4, "target": 3}, parts),

@@ -119,7 +119,7 @@ def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path
     }""")
     page.mouse.move(*place)
     said = page.locator(".message")
-    expect(said).to_contain_text(f"{trace.tgt.tokens[1]} puts")
+    expect(said).to_contain_text(f"{trace.row_words('cross', 2, 1)[1]} puts")
     expect(said).to_contain_text(f"on {trace.src.tokens[0]}")
     page.evaluate("""() => {
       const { paint } = window.focused;
@@ -186,7 +186,7 @@ def test_a_file_of_any_size_gets_a_sentence_behind_nginx_too(app, context, tmp_p
     with nginx({"replica1": int(app.rpartition(":")[2])}) as address:
         visit = Visit(context.new_page(), address).open("take-away").type("A dog.")
         for size, said in (
-            (100_000_000, "This pack was not opened. It is not a ZIP file."),
+            (100_000_000, "is not a ZIP file."),
             (100_000_001, "File must be 100.0MB or smaller."),
         ):
             file = tmp_path / f"{size}.zip"

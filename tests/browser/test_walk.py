@@ -8,6 +8,7 @@ from axe_playwright_python.base import AXE_SCRIPT
 
 from headlight.app.theme import INK
 from tests.browser.conftest import PAGES
+from tests.browser.controls import controls
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]  # each test visits every page
 OURS = [  # Streamlit answers for its own widgets
@@ -39,6 +40,8 @@ FITS = """(pictures) => {
     all(".js-plotly-plot").every((plot) => plot._fullLayout.width <= plot.clientWidth + 1);
 }"""
 NARROW = 390  # pixels
+CONTROLS, FILES = 20, 27  # in the first view; the page of files is nothing but buttons
+HEIGHT = 900  # pixels of a page while nothing is unfolded
 # Of labels that stand in one line, how far one reaches into the next, at most. Turned ones stand
 # side by side by their boxes too.
 MEETING = """() => Math.max(0, ...[...document.querySelectorAll(".xaxislayer-above")].map(
@@ -63,6 +66,7 @@ INKS = """() => [...document.querySelectorAll(".js-plotly-plot")]
 PICTURES = {  # of components, by page
     "Attention": 2,  # the grid, and its predictions in the panel
     "Generate": 1,
+    "Lines": 1,
     "Alignment": 1,
     "Architecture": 1,
     "Inside a head": 1,
@@ -91,6 +95,22 @@ def expect_to_fit(visit, title: str, *widths: int) -> None:
         visit.page.wait_for_function(FITS, arg=PICTURES.get(title, 0), timeout=30_000)
 
 
+def expect_first_view(visit, title: str) -> None:
+    """The budget of a page's first view: what there is to choose from, all of it in sight."""
+    visit.page.set_viewport_size({"width": 1280, "height": 720})
+    visit.idle()
+    found = controls(visit.page)
+    assert len(found) <= (FILES if title == "Export" else CONTROLS), found
+    room = visit.page.evaluate(
+        """() => {
+          const row = document.querySelector(".st-key-controls");
+          return { hidden: row ? row.scrollWidth - row.clientWidth : 0,
+            height: document.querySelector(".stMain").scrollHeight };
+        }"""
+    )
+    assert room["hidden"] <= 1 and room["height"] <= HEIGHT, (title, room)
+
+
 def test_nothing_serious_and_nothing_wider_than_the_page(visit):
     """All that one visit of a page can tell: in light and in dark, and at three widths. A page
     begins in the scheme in which the one before ended."""
@@ -108,6 +128,7 @@ def test_nothing_serious_and_nothing_wider_than_the_page(visit):
             assert not serious(visit), f"{title}, {scheme}"
         expect_to_fit(visit, title, 1280, 1920, NARROW)
         assert visit.page.evaluate(MEETING) <= 1, title
+        expect_first_view(visit, title)
         visit.page.set_viewport_size({"width": 1280, "height": 900})
 
 

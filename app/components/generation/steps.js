@@ -1,10 +1,12 @@
 // A text as a model writes it, one token at a time.
 
 import { ramp } from "../shared/colours.js";
-import { element, painted } from "../shared/dom.js";
+import { asOneStop, element, painted } from "../shared/dom.js";
 import { percent } from "../shared/numbers.js";
+import { shape } from "../shared/svg.js";
 
 const PAUSE = 1100; // ms for a look at each step
+const FATES = { grew: "kept", ended: "finished", "left-out": "dropped" };
 const MANY_LAYERS = 12; // more than these stand closely, so that all are in view
 
 /** What stays when the server sends other data: where one is, and whether it plays. */
@@ -46,8 +48,8 @@ export class Walk {
         token.onclick = () => this.go(step);
         return token;
       }));
-    this.heads = element("div", { class: "heads" });
-    this.bars = element("div", { class: "bars" });
+    this.heads = element("div", { class: "heads", role: "group", "aria-label": "Heads" });
+    this.bars = element("div", { class: "bars", role: "group", "aria-label": "Next tokens" });
     this.lens = element("div", { class: "lens" });
     this.branches = this.tree();
     this.beams = this.search();
@@ -147,6 +149,7 @@ export class Walk {
       element("h3", {}, `Next token: “${label}”`),
       ...best.map(([id, text, share, drawn]) => bar(id, text, share, drawn)),
       bar(null, "all others", rest, rest));
+    asOneStop(this.bars, [...this.bars.querySelectorAll("button")]);
   }
 
   showHeads() {
@@ -180,6 +183,8 @@ export class Walk {
       ...weights.map((heads, layer) => element("div", { class: "layer" },
         element("span", {}, `layer ${rows.numbers[layer]}`),
         ...heads.map((values, head) => strip(values, layer, head)))));
+    const strips = [...this.heads.querySelectorAll("button")];
+    asOneStop(this.heads, strips, weights[0]?.length, this.heads.querySelector(".chosen") ?? strips[0]);
   }
 
   showLens({ lens }) {
@@ -211,21 +216,56 @@ export class Walk {
     return box;
   }
 
-  /** A beam search, a column a step: what grew on, what ended, what was left out. */
+  /** A beam search, a column a step, with lines from what was continued. */
   search() {
     const { beams } = this.data;
     const box = element("div", { class: "beams" });
     if (!beams.length) return box;
-    const columns = beams.map((step, i) => element("div", { class: "column" },
-      element("b", {}, i + 1),
-      ...step.map(({ label, score, fate, path, winner }) => {
-        const cell = element("span", { class: fate, title: `${path}: score ${score.toFixed(2)}, ${fate}`, dir: "auto" },
-          `${label} `, element("small", {}, score.toFixed(2)));
-        cell.classList.toggle("winner", winner);
-        return cell;
-      })));
-    box.append(element("h3", {}, "Beams: kept, finished and dropped candidates, each with its score"),
-      element("div", { class: "columns", tabindex: "0", role: "region", "aria-label": "Beams" }, ...columns));
+    const best = winning(beams);
+    this.cells = beams.map((step, i) => step.map(({ label, score, fate, path }, place) => {
+      const cell = element("span", { class: fate, title: `${path}: score ${score.toFixed(2)}, ${FATES[fate]}`,
+        dir: "auto" }, `${label} `, element("small", {}, score.toFixed(2)));
+      cell.classList.toggle("winner", best[i] === place);
+      return cell;
+    }));
+    const columns = this.cells.map((cells, i) => element("div", { class: "column" },
+      element("b", {}, i + 1), ...cells));
+    this.ties = shape("svg", { class: "ties", "aria-hidden": "true" });
+    const search = element("div", { class: "columns", tabindex: "0", role: "region", "aria-label": "Beams" },
+      this.ties, ...columns);
+    new ResizeObserver(() => this.tie(best)).observe(search);
+    box.append(element("h3", {}, "Beams: kept, finished and dropped candidates, each with its score"), search);
     return box;
   }
+
+  /** A line to each candidate from the one that it continues. */
+  tie(best) {
+    const { ties, cells } = this;
+    const columns = ties.parentElement;
+    ties.style.width = `${columns.scrollWidth}px`;
+    ties.style.height = `${columns.clientHeight}px`;
+    const middle = (cell) => cell.offsetTop + cell.offsetHeight / 2;
+    ties.replaceChildren(...this.data.beams.flatMap((step, i) => step.flatMap(({ parent, fate }, place) => {
+      if (parent === null) return [];
+      const [from, to] = [cells[i - 1][parent], cells[i][place]];
+      const [start, end] = [from.offsetLeft + from.offsetWidth, to.offsetLeft];
+      const half = (start + end) / 2;
+      const line = shape("path", { class: fate, d: `M ${start} ${middle(from)} ` +
+        `C ${half} ${middle(from)}, ${half} ${middle(to)}, ${end} ${middle(to)}` });
+      line.classList.toggle("winner", best[i] === place && best[i - 1] === parent);
+      return [line];
+    })));
+  }
+}
+
+/** The place of the best hypothesis' candidate in each step, from the step where it ended. */
+function winning(beams) {
+  const places = beams.map(() => null);
+  for (let step = beams.length - 1, at = null; step >= 0; step--) {
+    if (at === null) at = beams[step].findIndex(({ winner }) => winner);
+    if (at < 0) at = null;
+    places[step] = at;
+    if (at !== null) at = beams[step][at].parent;
+  }
+  return places;
 }

@@ -145,6 +145,14 @@ export function neighbour(sections, focus, [down, right]) {
   return layer < 0 ? null : { kind, layer, head: tile % part.heads };
 }
 
+/** By how many rows the word that a tile's head follows stands after the one that a row reads: 1 where
+ * it follows the word that the row predicts. Heads of a mean may follow different ones: 0. */
+export const shiftOf = ({ query, shifts }, sides, tiles) =>
+  (tiles.length === 1 && hasFollowing(sides[query]) && shifts?.[tiles[0]] ? 1 : 0);
+
+/** Whether the rows of a side predict its next tokens, one by one. */
+export const hasFollowing = ({ following, every }) => every === 1 && following?.length > 0;
+
 /** The tiles that are averaged over: the head in focus, its layer, its place in all, or all. */
 export function averaged({ layers, heads }, { focus, average }) {
   const tiles = [];
@@ -176,6 +184,11 @@ export const placesOf = (tokens, side, sides) => [...new Set(tokens
   .filter((token) => token.side === side)
   .map((token) => Math.floor(token.index / sides[side].every)))];
 
+/** The tokens at whose rows a head of a part follows some tokens; see `shiftOf`. */
+export const rowsOf = (tokens, part, shift) => tokens
+  .map((token) => (token.side === part.query ? { ...token, index: token.index - shift } : token))
+  .filter(({ index }) => index >= 0);
+
 /** What is selected after a click on a token: `tokens`, and behind a second click `to`, what they
  * are linked to. With `extend` the token joins the last of the two; one that is selected leaves. */
 export function select(selected, token, extend) {
@@ -192,15 +205,15 @@ export function select(selected, token, extend) {
 }
 
 /** The heads with the most weight between two groups of tokens, in either direction: the keys of a
- * group count together, and of its queries the mean. */
-export function links(parts, sides, { tokens, to }, most = 5) {
+ * group count together, and of its queries the mean. `shift` is that of a part's tiles. */
+export function links(parts, sides, { tokens, to }, shift, most = 5) {
   const found = [];
   for (const part of parts)
     for (const [queries, keys] of [[tokens, to], [to, tokens]]) {
-      const rows = placesOf(queries, part.query, sides);
       const columns = placesOf(keys, part.key, sides);
-      if (!rows.length || !columns.length) continue;
-      for (let tile = 0; tile < part.layers * part.heads; tile++) {
+      for (let tile = 0; columns.length && tile < part.layers * part.heads; tile++) {
+        const rows = placesOf(rowsOf(queries, part, shift(part, [tile])), part.query, sides);
+        if (!rows.length) continue;
         const weights = meanWeights(part, [tile], rows, true);
         const weight = columns.reduce((sum, column) => sum + weights[column], 0);
         const [layer, head] = [Math.floor(tile / part.heads), tile % part.heads];

@@ -8,7 +8,7 @@ import {
 import { minus, percent, signedPercent } from "../shared/numbers.js";
 import {
   averaged, cellOf, cover, holds, isCovered, isFaded, joint, meanWeights, neighbour, paintTiles, placeOf, placesOf, rowOf,
-  select, tileAt, unpack, valueOf, visibleKeys, weightOf,
+  rowsOf, select, shiftOf, tileAt, unpack, valueOf, visibleKeys, weightOf,
 } from "./cells.js";
 import { SelectedHead } from "./selected.js";
 
@@ -28,6 +28,8 @@ const GAP = 4;
 const CORNER = 12; // px
 const SCOPES = ["head", "layer", "kind"]; // of what is done to the selected head
 const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words
+const EVEN = 2; // times the weight of an even row, at most, where all count as even
+const WORD = /[\p{L}\p{N}]/u; // what a word has
 const COVERED = " is covered until you answer";
 const FADED = 0.15; // how much is left of a head that a filter leaves out
 
@@ -454,7 +456,7 @@ export class Grid {
   setPin(pinned) {
     this.answering = false;
     this.pinned = pinned;
-    const query = pinned?.row ?? pinned?.tokens[0];
+    const [query] = this.queries(pinned);
     if (query?.side === this.part(this.look.focus.kind).query) this.reportQuery(query.index);
     this.point();
   }
@@ -561,7 +563,9 @@ export class Grid {
   /** Says what a weight would be. */
   preview(cell, more) {
     const weight = Math.min(1, Math.max(0, weightOf(this.byteAt(cell)) + more));
-    this.message.replaceChildren(this.label(cell.row), " puts ", percent(weight),
+    const part = this.part(cell.tile.kind);
+    const shift = this.shift(part, [cell.tile.layer * part.heads + cell.tile.head]);
+    this.message.replaceChildren(this.rowLabel(cell.row, shift), " puts ", percent(weight),
       " of its weight on ", this.label(cell.column));
   }
 
@@ -608,29 +612,54 @@ export class Grid {
     this.speaking = setTimeout(() => (this.live.textContent = this.message.textContent), REST);
   }
 
-  /** The row of the selected head that is marked while nothing is pointed at: one that attends to
-   * one token far from its own place. */
+  /** The row of the selected head that is marked while nothing is pointed at: a word that attends to
+   * one word far from its own place. */
   telling() {
     const { focus, points_at: token } = this.look;
-    if (token?.side) return { tokens: [token], to: [] };
     const part = this.part(focus.kind);
-    if (!this.large || !part?.rows || !part.columns || part.signed) return null;
-    const place = JSON.stringify(focus);
-    if (this.toldOf?.[0] === this.data && this.toldOf[1] === place) return this.toldOf[2];
+    const shift = part ? this.shift(part, averaged(part, this.look)) : 0;
+    if (token?.side) return { tokens: [{ ...token, index: token.index + shift }], to: [] };
+    this.even = null;
+    if (!this.large || !part?.rows || !part.columns || part.signed || this.look.in_lesson) return null;
+    const place = JSON.stringify([focus, this.look.average]);
+    if (this.toldOf?.[0] === this.data && this.toldOf[1] === place) {
+      this.even = this.toldOf[3];
+      return this.toldOf[2];
+    }
     const [query, key] = [part.query, part.key].map((name) => this.data.sides[name]);
-    const isSpecial = (side, at) => SPECIAL.test(side.labels[at * side.every]);
+    const isWord = ({ labels, every }, at) =>
+      WORD.test(labels[at * every]) && !SPECIAL.test(labels[at * every]);
     let [best, most] = [null, 0];
-    for (let row = 0; row < part.rows; row++) {
-      if (isSpecial(query, row)) continue;
+    this.even = this.evenly(part);
+    for (let row = 0; row < part.rows && this.even === null; row++) {
+      if (row + shift >= part.rows || !isWord(query, row + shift)) continue;
       const weights = meanWeights(part, [focus.layer * part.heads + focus.head], [row], true);
       const column = weights.indexOf(Math.max(...weights));
       const far = Math.abs(row / part.rows - column / part.columns);
-      const tells = weights[column] * (0.1 + far) * (isSpecial(key, column) ? 0.1 : 1);
+      // Cubed: a row that is split between two tokens tells less than a clear one nearby.
+      const tells = weights[column] ** 3 * (0.1 + far) * (isWord(key, column) ? 1 : 0.1);
       if (tells > most) [best, most] = [row, tells];
     }
-    const tokens = [{ side: part.query, index: best * query.every }];
-    this.toldOf = [this.data, place, best === null ? null : { tokens, to: [] }];
+    const tokens = [{ side: part.query, index: best * query.every + shift }];
+    this.toldOf = [this.data, place, best === null ? null : { tokens, to: [] }, this.even];
     return this.toldOf[2];
+  }
+
+  /** The largest weight of the selected head if every row spreads its weight almost evenly over the
+   * keys that it may attend to, as random weights do; else null. */
+  evenly(part) {
+    const { focus, average } = this.look;
+    if (average || part.veil?.length) return null;
+    const tile = focus.layer * part.heads + focus.head;
+    let most = 0;
+    for (let row = 0; row < part.rows; row++) {
+      const weights = meanWeights(part, [tile], [row], true);
+      const largest = Math.max(...weights), keys = visibleKeys(part, focus, row);
+      if (keys <= EVEN) continue; // too few to tell
+      if (largest * keys > EVEN) return null;
+      most = Math.max(most, largest);
+    }
+    return most || null;
   }
 
   /** What the changes of a run do to the tokens: which nobody attends to, and how much more or less
@@ -687,12 +716,20 @@ export class Grid {
     }
   }
 
+  /** The rows of what is pointed at, in the selected head or the tile that is given. A token stands
+   * for the row whose label it is: where the head follows the word that it writes, for the one before. */
+  queries(pointed, tile = null) {
+    if (!pointed || pointed.row) return pointed ? [pointed.row] : [];
+    const part = this.part((tile ?? this.look.focus).kind);
+    const shift = this.shift(part, tile ? [tile.layer * part.heads + tile.head] : averaged(part, this.look));
+    return rowsOf([...pointed.tokens, ...pointed.to], part, shift);
+  }
+
   /** The tokens whose rows and whose columns are marked. */
   marked(pointed) {
     if (!pointed) return { rows: [], columns: [] };
-    if (pointed.row) return { rows: [pointed.row], columns: [pointed.column] };
-    const all = [...pointed.tokens, ...pointed.to];
-    return { rows: all, columns: all };
+    const columns = pointed.row ? [pointed.column] : [...pointed.tokens, ...pointed.to];
+    return { rows: this.queries(pointed), columns };
   }
 
   /** Weights between tokens, as queries or as keys, and all tokens of the other side: in the head
@@ -725,14 +762,21 @@ export class Grid {
       this.shaded.push(span);
     };
     const tokens = pointed?.tokens ?? (pointed ? [pointed.row] : []);
-    for (const token of [...tokens, ...(pointed?.to ?? [])]) set(token, "here");
+    const { kind, layer, head } = pointed?.tile ?? this.look.focus;
+    const part = this.part(kind);
+    const shift = this.shift(part, pointed?.tile ? [layer * part.heads + head] : averaged(part, this.look));
+    const followed = ({ side, index }) => ({ side, index: index + shift });
+    for (const token of pointed?.row ? [followed(pointed.row)] : [...tokens, ...(pointed?.to ?? [])])
+      set(token, "here");
     for (const [asQuery, name] of [[true, "--attends"], [false, "--attended"]]) {
-      const others = this.between(tokens, asQuery, pointed?.tile);
+      const others = this.between(asQuery && pointed?.tokens ? this.queries({ tokens, to: [] }) : tokens,
+        asQuery, pointed?.tile);
       others?.weights.forEach((weight, i) => {
         const { every } = this.data.sides[others.side];
         const share = Math.abs(weight);
         for (let k = 0; k < every && share > 0.004; k++)
-          set({ side: others.side, index: i * every + k }, name, `${Math.round(100 * share)}%`);
+          set({ side: others.side, index: i * every + k + (asQuery ? 0 : shift) }, name,
+            `${Math.round(100 * share)}%`);
       });
     }
   }
@@ -745,6 +789,25 @@ export class Grid {
 
   label(token) {
     return element("em", {}, this.labelText(token));
+  }
+
+  /** Whether a lesson asks for what the rows predict. */
+  isNextAsked() {
+    return this.look.veil?.some(({ what }) => what === "next tokens" || what === "decoding");
+  }
+
+  /** How far the word that the heads of some tiles follow is from the word that a row reads. */
+  shift(part, tiles) {
+    return this.isNextAsked() ? 0 : shiftOf(part, this.data.sides, tiles);
+  }
+
+  /** The word that a head follows at the row of a token. */
+  rowText(token, shift) {
+    return shift ? this.data.sides[token.side].following[token.index] : this.labelText(token);
+  }
+
+  rowLabel(token, shift) {
+    return element("em", {}, this.rowText(token, shift));
   }
 
   name({ kind, layer, head }) {
@@ -762,6 +825,9 @@ export class Grid {
           signedPercent(this.data.signed), " of the weight."];
       if (this.look.said.length)
         return this.look.said.map(([text, tag]) => (tag ? element(tag, {}, text) : text));
+      if (this.even && this.scope === "head")
+        return ["Every row spreads its weight almost evenly: no key gets more than ",
+          percent(this.even), "."];
       return [where, " is selected. Hover over a word to see what it attends to. Click a small map to enlarge it."];
     }
     if (pointed.tile) {
@@ -769,7 +835,8 @@ export class Grid {
       const part = this.part(tile.kind);
       const i = row.index / this.data.sides[row.side].every;
       const byte = this.byteAt(pointed);
-      const start = [element("b", {}, this.name(tile)), ": ", this.label(row)];
+      const shift = this.shift(part, [tile.layer * part.heads + tile.head]);
+      const start = [element("b", {}, this.name(tile)), ": ", this.rowLabel(row, shift)];
       if (isCovered(part, [tile.layer * part.heads + tile.head], i))
         return [...start, COVERED, "."];
       if (!byte && part.signed)
@@ -789,16 +856,21 @@ export class Grid {
     const head = average ? `${this.part(focus.kind).name}, ${over[average]}` : this.name(focus);
     // The picker beside the title names the head.
     const parts = this.answersRoot && !average ? [] : [element("b", {}, head), ": "];
-    pointed.tokens.forEach((token, i) => parts.push(i ? " + " : "", this.label(token)));
+    const of = this.part(focus.kind);
+    const shift = this.shift(of, averaged(of, this.look));
+    const queries = this.queries({ tokens: pointed.tokens, to: [] });
+    const [read] = queries;
+    if (shift && pointed.tokens.length === 1 && read?.side === of.query)
+      parts.push("Having read ", this.label(read), ", about to write ", this.label(pointed.tokens[0]), ":");
+    else pointed.tokens.forEach((token, i) => parts.push(i ? " + " : "", this.label(token)));
     let roles = 0; // it is a query, a key, or both
     for (const [asQuery, verb, changing] of [
       [true, " attends most to ", " attends most differently to "],
       [false, " is attended to most by ", " is attended to most differently by "],
     ]) {
-      const others = this.between(pointed.tokens, asQuery);
+      const others = this.between(asQuery ? queries : pointed.tokens, asQuery);
       if (!others) continue;
-      const of = this.part(focus.kind);
-      const places = asQuery ? placesOf(pointed.tokens, of.query, this.data.sides) : [...Array(of.rows).keys()];
+      const places = asQuery ? placesOf(queries, of.query, this.data.sides) : [...Array(of.rows).keys()];
       if (places.some((row) => isCovered(of, averaged(of, this.look), row))) {
         if (asQuery) parts.push(roles++ ? ";" : "", COVERED);
         continue;
@@ -806,12 +878,16 @@ export class Grid {
       const size = others.weights.map(Math.abs);
       const best = [...size.keys()].filter((i) => size[i] > 0.004)
         .sort((a, b) => size[b] - size[a]).slice(0, 3);
+      if (!best.length && !asQuery && roles) continue;
       parts.push(roles++ ? ";" : "", this.data.signed ? changing : verb);
       if (!best.length) parts.push("nothing");
       best.forEach((i, rank) => parts.push(rank ? ", " : "",
-        this.label({ side: others.side, index: i * this.data.sides[others.side].every }),
+        this.rowLabel({ side: others.side, index: i * this.data.sides[others.side].every },
+          !asQuery && shift),
         ` (${(this.data.signed ? signedPercent : percent)(others.weights[i])})`));
     }
+    if (!roles && shift && pointed.tokens.every(({ side }) => side === of.query))
+      return [...parts, " is not written by the model, so it has no row in this head."];
     return roles ? [...parts, "."] : [...parts, " is not read by this attention: it belongs to the other text."];
   }
 }

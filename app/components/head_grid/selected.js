@@ -6,12 +6,11 @@ import {
   cellUnder, cross, pixelSheet, pointIn, sized, veiled, writeAt, writeTurned,
 } from "../shared/heatmap.js";
 import { percent } from "../shared/numbers.js";
-import { averaged, isFaded, links, meanWeights, placesOf, scaled } from "./cells.js";
+import { averaged, hasFollowing, isFaded, links, meanWeights, placesOf, scaled } from "./cells.js";
 
 const LARGEST = [76, 48]; // px across and down a cell
 const PRESENTED = [160, 110]; // the same in Present
 const LOWEST = 260; // px, for all cells and their labels
-const SHORTEST = 2; // px of a cell
 const LETTERS = [0.62, 0.85]; // of the page's, at least and at most; as large as it is in Present
 const WIDEST_LABEL = 0.3; // of the picture, for the labels of rows
 const DIAGONAL = Math.SQRT1_2;
@@ -26,14 +25,17 @@ export class SelectedHead {
     this.heading = element("h3");
     this.picture = element("canvas", { role: "img" });
     this.canvas = element("canvas", { "aria-hidden": "true" }); // marks, and what the pointer meets
-    this.box = element("div", { class: "cells" }, this.picture, this.canvas);
+    this.view = element("div", { class: "view" }, this.picture, this.canvas);
+    this.whole = element("div", { class: "whole" }, this.view); // as large as all cells
+    this.box = element("div", { class: "cells" }, this.whole);
+    this.box.onscroll = () => this.scroll();
     this.answers = element("div", { class: "answers" });
     this.linked = element("div", { class: "answers" });
     this.tools = this.toolbar();
     this.root = root;
     const title = element("div", { class: "title" }, this.heading, this.tools);
     root.append(title, this.box, this.linked, this.answers);
-    this.canvas.onpointermove = (event) => grid.hover(this.cellAt(event));
+    this.canvas.onpointermove = (event) => this.hover(event);
     this.canvas.onpointerleave = () => grid.hover(null);
     this.canvas.onclick = (event) => this.click(this.cellAt(event));
     this.canvas.onpointerdown = (event) => this.drag(event);
@@ -72,6 +74,12 @@ export class SelectedHead {
     return this.grid.paintable() ? this.chosenTool : "point";
   }
 
+  hover(event) {
+    const cell = this.cellAt(event);
+    this.canvas.title = this.rowTitle(cell);
+    this.grid.hover(cell);
+  }
+
   click(cell) {
     if (!cell) return;
     this.grid.stage.focus({ preventScroll: true }); // keys act on what was selected
@@ -86,7 +94,7 @@ export class SelectedHead {
     this.canvas.setPointerCapture(down.pointerId);
     const more = (event) => (down.clientY - event.clientY) / this.canvas.clientHeight;
     const end = () => {
-      this.canvas.onpointermove = (moved) => this.grid.hover(this.cellAt(moved));
+      this.canvas.onpointermove = (moved) => this.hover(moved);
       this.canvas.onpointerup = this.canvas.onpointercancel = null;
     };
     this.canvas.onpointermove = (event) => this.grid.preview(cell, more(event));
@@ -129,6 +137,7 @@ export class SelectedHead {
       this.shown = shown;
       this.paint(part);
     }
+    this.show(pointed);
     this.mark(pointed);
     this.answer(pointed);
   }
@@ -140,50 +149,118 @@ export class SelectedHead {
     const context = this.picture.getContext("2d");
     const [down, across] = [part.query, part.key].map((name) => grid.data.sides[name]);
     this.rowNames = this.rowLabels(part, down);
-    const names = this.labels(across, part.columns);
-    const place = this.layout(context, part, names);
-    const { left, top, width, height, letters, every, turned } = place;
-    sized(this.picture, ...place.size);
-    this.marks = sized(this.canvas, ...place.size);
-    Object.assign(this, { part, place });
-    const isOff = averaged(part, grid.look).every((tile) => isFaded(part, grid.look.off, tile));
-    this.isOff = isOff;
-    context.fillStyle = grid.hatching;
-    context.fillRect(left, top, width, height);
-    context.imageSmoothingEnabled = false;
-    context.globalAlpha = isOff ? FADED : 1;
-    context.drawImage(this.sheet(part), left, top, width, height);
-    context.globalAlpha = 1;
-    const tiles = averaged(part, grid.look);
-    for (const { tile, first, count } of part.veil ?? [])
-      if (tiles.includes(tile)) veiled(context, grid.look.colour, left, top + first * place.down,
-        width, count * place.down);
-    if (isOff) cross(context, grid.look.colour, left, top, width, height);
+    this.columnNames = this.labels(across, part.columns);
+    const place = this.layout(context, part, this.columnNames);
+    const [wide, high] = place.whole;
+    Object.assign(this, { part, place, cells: this.sheet(part) });
+    this.isOff = averaged(part, grid.look).every((tile) => isFaded(part, grid.look.off, tile));
+    this.box.style.maxHeight = `${place.room}px`;
+    this.whole.style.width = `${wide}px`;
+    this.whole.style.height = `${high}px`;
+    const { clientWidth, clientHeight } = this.box; // without its bars
+    const size = [Math.min(wide, clientWidth), Math.min(high, clientHeight)];
+    this.scrolls = size[0] < wide || size[1] < high;
+    // What scrolls must be reached by the keyboard.
+    for (const [name, value] of Object.entries({ tabindex: "0", role: "region", "aria-label": "Cells" }))
+      if (this.scrolls) this.box.setAttribute(name, value);
+      else this.box.removeAttribute(name);
+    sized(this.picture, ...size);
+    this.marks = sized(this.canvas, ...size);
+    Object.assign(place, { size, right: size[0], bottom: size[1] });
+    this.paintView();
+  }
+
+  /** Where the first cell is: above and left of its labels when the cells have been scrolled. */
+  get corner() {
+    return [this.place.left - this.box.scrollLeft, this.place.top - this.box.scrollTop];
+  }
+
+  /** Draws within the labels, which stay while the cells scroll. */
+  within(context, draw, [left, top] = [this.place.left, this.place.top]) {
+    const { right, bottom } = this.place;
+    context.save();
+    context.beginPath();
+    context.rect(left, top, right - left, bottom - top);
+    context.clip();
+    draw();
+    context.restore();
+  }
+
+  /** What is in view of the cells, and their labels. */
+  paintView() {
+    const { grid, part, place, isOff, columnNames } = this;
+    const { width, height, letters, turned, size } = place;
+    const [left, top] = this.corner;
+    const context = this.picture.getContext("2d");
+    context.clearRect(0, 0, ...size);
+    this.within(context, () => {
+      context.fillStyle = grid.hatching;
+      context.fillRect(left, top, width, height);
+      context.imageSmoothingEnabled = false;
+      context.globalAlpha = isOff ? FADED : 1;
+      context.drawImage(this.cells, left, top, width, height);
+      context.globalAlpha = 1;
+      const tiles = averaged(part, grid.look);
+      for (const { tile, first, count } of part.veil ?? [])
+        if (tiles.includes(tile)) veiled(context, grid.look.colour, left, top + first * place.down,
+          width, count * place.down);
+      if (isOff) cross(context, grid.look.colour, left, top, width, height);
+    });
     context.fillStyle = grid.ink;
     context.font = `${letters}px ${grid.family}`;
     context.textAlign = "right";
-    this.rowNames.forEach((label, at) => at % every.down || context.fillText(
-      label, left - 6, top + (at + 0.5) * place.down + 0.35 * letters, left - 1.6 * letters));
+    this.within(context, () => this.rowNames.forEach((label, at) => context.fillText(label,
+      place.left - 6, top + (at + 0.5) * place.down + 0.35 * letters, place.left - 1.6 * letters)),
+    [0, place.top]);
     context.textAlign = turned ? "left" : "center";
-    names.forEach((label, at) => at % every.across || writeAt(context, label,
-      left + (at + 0.5) * place.across + (turned ? 0.35 * letters : 0), top - 6, turned));
+    this.within(context, () => columnNames.forEach((label, at) => writeAt(context, label,
+      left + (at + 0.5) * place.across + (turned ? 0.35 * letters : 0), place.top - 6, turned)),
+    [turned ? place.left : 0, 0]);
     context.textAlign = "left";
     context.fillText(`key (${part.key})`, 0, letters);
     context.textAlign = "center";
-    writeTurned(context, `query (${part.query})`, letters, top + height / 2, height);
+    const visible = Math.min(height, place.bottom - place.top);
+    writeTurned(context, `query (${part.query})`, letters, place.top + visible / 2, visible);
   }
 
-  /** Where cells and labels stand, so that they fill the room and every label is read where it
-   * can be: level, else slanting, else from below. */
+  scroll() {
+    if (!this.place) return;
+    this.paintView();
+    this.mark(this.told);
+  }
+
+  /** Scrolls to the first row and column that are marked; a cell under the pointer stays there. */
+  show(pointed) {
+    const isUnder = pointed?.row && pointed === this.grid.pointed;
+    if (!this.scrolls || !pointed || isUnder || pointed === this.shownAt) return;
+    this.shownAt = pointed;
+    const { box, part, place, grid } = this;
+    const { rows, columns } = grid.marked(pointed);
+    for (const [tokens, side, size, first, end, name] of [
+      [rows, part.query, place.down, place.top, place.bottom, "scrollTop"],
+      [columns, part.key, place.across, place.left, place.right, "scrollLeft"],
+    ]) {
+      const [at] = placesOf(tokens, side, grid.data.sides);
+      if (at === undefined) continue;
+      const start = first + at * size - box[name];
+      if (start < first || start + size > end) box[name] += start - (first + end) / 2;
+    }
+  }
+
+  /** Where cells and labels stand, so that they fill the room and every label is read: level, else
+   * slanting, else from below. Where the smallest letters are too large for that, cells go beyond
+   * the room and scroll. */
   layout(context, part, names) {
     const { grid } = this;
     const width = this.box.clientWidth;
-    const tall = Math.max(LOWEST, grid.wide ? roomBelow(this.box) - 12 : 0.9 * width);
+    const room = grid.wide ? Math.max(LOWEST, roomBelow(this.whole) - 12) : Infinity;
+    const tall = grid.wide ? room : Math.max(LOWEST, 0.9 * width);
     const largest = grid.isPresented ? PRESENTED : LARGEST;
     const [least, most] = LETTERS.map((share) => (grid.isPresented ? 1 : share) * grid.font);
     const measure = (labels) => labels.map((label) => context.measureText(label).width);
     for (let letters = most; ; letters--) {
       context.font = `${letters}px ${grid.family}`;
+      const line = Math.ceil(1.05 * letters);
       const rows = Math.max(...measure(this.rowNames));
       const left = 1.6 * letters + Math.min(rows, WIDEST_LABEL * width) + 6;
       const columns = measure(names);
@@ -191,20 +268,18 @@ export class SelectedHead {
       const level = longest + 8 <= (width - left - 2) / part.columns;
       const beyond = level ? 0 : Math.max(0, ...columns.map((size, at) =>
         DIAGONAL * size - (part.columns - at - 0.5) * ((width - left) / part.columns)));
-      const room = (width - left - 2 - beyond) / part.columns;
-      const slanting = !level && room >= 1.3 * letters;
+      const each = (width - left - 2 - beyond) / part.columns;
+      const slanting = !level && each >= 1.3 * letters;
       const high = level ? letters : slanting ? DIAGONAL * (longest + letters) : longest;
       const top = Math.min(high, 0.5 * tall) + 1.6 * letters;
-      const across = Math.max(SHORTEST, Math.min(largest[0], Math.floor(
-        slanting || level ? room : (width - left - 2) / part.columns)));
-      const down = Math.max(SHORTEST, Math.min(largest[1], Math.floor((tall - top - 2) / part.rows)));
-      const fits = down >= 1.05 * letters && (level || across >= 1.05 * letters);
+      const cell = [slanting || level ? each : (width - left - 2) / part.columns,
+        (tall - top - 2) / part.rows].map(Math.floor);
+      const fits = Math.min(...cell) >= line;
       if (!fits && letters - 1 >= least) continue;
-      const size = [left + part.columns * across + 2 + (slanting ? beyond : 0), top + part.rows * down + 2];
-      return { left, top, across, down, letters, size, width: part.columns * across,
-        height: part.rows * down, turned: level ? 0 : slanting ? Math.PI / 4 : Math.PI / 2,
-        every: { down: Math.ceil((1.05 * letters) / down),
-          across: level ? 1 : Math.ceil((1.05 * letters) / across) } };
+      const [across, down] = cell.map((size, i) => Math.max(line, Math.min(largest[i], size)));
+      const whole = [left + part.columns * across + 2 + (slanting ? beyond : 0), top + part.rows * down + 2];
+      return { left, top, across, down, letters, room, whole, width: part.columns * across,
+        height: part.rows * down, turned: level ? 0 : slanting ? Math.PI / 4 : Math.PI / 2 };
     }
   }
 
@@ -213,17 +288,19 @@ export class SelectedHead {
       side.labels[at * side.every].slice(0, LONGEST_LABEL));
   }
 
-  /** A row of the text that is predicted says what is read and what follows: its weights make
-   * that prediction. */
+  /** Each row by the word that the head follows. */
   rowLabels(part, side) {
-    const labels = this.labels(side, part.rows);
-    const { veil = [] } = this.grid.look;
-    const isAsked = veil.some(({ what }) => what === "next tokens" || what === "decoding");
-    if (!side.predicts || side.every > 1 || isAsked) return labels;
-    const { rows = [], last = labels.length - 1 } = this.grid.data.answers ?? {};
-    const following = labels.slice(1, last + 1);
-    following[last] = rows[last]?.[0][0] ?? "…";
-    return labels.map((label, at) => (at > last ? label : `${label} → ${following[at]}`)); // padding
+    const { grid } = this;
+    if (!grid.shift(part, averaged(part, grid.look))) return this.labels(side, part.rows);
+    return side.following.map((label) => label.slice(0, LONGEST_LABEL));
+  }
+
+  /** Both words that a row stands for. */
+  rowTitle(cell) {
+    const side = cell && this.grid.data.sides[cell.row.side];
+    if (!side || !hasFollowing(side) || this.grid.isNextAsked()) return "";
+    const { index } = cell.row;
+    return `Having read ${side.labels[index]}, about to write ${side.following[index]}`;
   }
 
   /** One pixel a cell; what is masked is left out. */
@@ -242,31 +319,39 @@ export class SelectedHead {
 
   mark(pointed) {
     const { grid, part, marks: context } = this;
-    const { left, top, across, down, width, height, letters } = this.place;
+    const { place } = this;
+    const { across, down, width, height, letters } = place;
+    const [left, top] = this.corner;
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     context.strokeStyle = context.fillStyle = grid.look.colour;
     context.lineWidth = 2;
     context.textAlign = "right";
     context.font = `bold ${letters}px ${grid.family}`;
     const { rows, columns } = grid.marked(pointed);
-    for (const row of placesOf(rows, part.query, grid.data.sides)) {
-      context.strokeRect(left, top + row * down, width, down);
-      context.save();
-      context.fillStyle = getComputedStyle(grid.frame).getPropertyValue("--st-background-color") || "#fff";
-      context.fillRect(1.4 * letters, top + row * down, left - 1.4 * letters - 2, down);
-      context.restore();
-      context.fillText(this.rowNames[row], left - 6, top + (row + 0.5) * down + 0.35 * letters,
-        left - 1.6 * letters);
-    }
-    for (const column of placesOf(columns, part.key, grid.data.sides))
-      context.strokeRect(left + column * across, top, across, height);
+    const marked = [placesOf(rows, part.query, grid.data.sides),
+      placesOf(columns, part.key, grid.data.sides)];
+    this.within(context, () => {
+      for (const row of marked[0]) context.strokeRect(left, top + row * down, width, down);
+      for (const column of marked[1]) context.strokeRect(left + column * across, top, across, height);
+    });
+    const paper = getComputedStyle(grid.frame).getPropertyValue("--st-background-color") || "#fff";
+    this.within(context, () => {
+      for (const row of marked[0]) {
+        context.fillStyle = paper;
+        context.fillRect(1.4 * letters, top + row * down, place.left - 1.4 * letters - 2, down);
+        context.fillStyle = grid.look.colour;
+        context.fillText(this.rowNames[row], place.left - 6,
+          top + (row + 0.5) * down + 0.35 * letters, place.left - 1.6 * letters);
+      }
+    }, [0, place.top]);
     if (grid.isPresented) this.writeWeights(context);
   }
 
   /** The weights in their cells, where they fit. */
   writeWeights(context) {
     const { grid, part } = this;
-    const { left, top, across, down, letters } = this.place;
+    const { across, down, letters } = this.place;
+    const [left, top] = this.corner;
     if (across < 2.6 * letters || down < 1.1 * letters || part.signed) return;
     const colours = pixelColours(grid.look.palette);
     context.font = `${letters}px ${grid.family}`;
@@ -288,7 +373,7 @@ export class SelectedHead {
       this.answered = null;
       return this.answers.replaceChildren();
     }
-    const token = pointed?.tokens?.[0] ?? pointed?.row;
+    const [token] = this.grid.queries(pointed);
     const read = token?.side === answers.side ? token.index : answers.last;
     const row = answers.rows.length === 1 ? 0 : Math.min(read, answers.rows.length - 1);
     if (this.answered?.[0] === answers && this.answered[1] === row) return;
@@ -312,7 +397,7 @@ export class SelectedHead {
     this.linked.replaceChildren();
     if (!shown) return;
     const { grid } = this;
-    const best = links(data.parts, data.sides, shown);
+    const best = links(data.parts, data.sides, shown, (...tiles) => grid.shift(...tiles));
     const name = (tokens) => tokens.map((token) => grid.labelText(token)).join(" + ");
     const buttons = best.map(({ kind, layer, head, queries, keys, weight }) => {
       const button = element("button", { class: "bar", type: "button" },
@@ -331,7 +416,10 @@ export class SelectedHead {
   cellAt(event) {
     const { part, place, canvas, grid } = this;
     const { rows, columns } = part;
-    const under = cellUnder(...pointIn(canvas, event), { ...place, rows, columns });
+    const [x, y] = pointIn(canvas, event);
+    if (x < place.left || y < place.top) return null; // a label
+    const [left, top] = this.corner;
+    const under = cellUnder(x, y, { ...place, left, top, rows, columns });
     if (!under) return null;
     const { layer, head } = grid.look.focus;
     return grid.cell(part, layer * part.heads + head, ...under);

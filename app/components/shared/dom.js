@@ -18,6 +18,26 @@ export function painted(picture, detail = null) {
   performance.mark(`${picture} painted`, { detail });
 }
 
+const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+/** One stop of the Tab key for many buttons, `across` of them in a row: arrow keys go from one to
+ * the next. In a single column, left and right are left to others. */
+export function asOneStop(box, buttons, across = 1, first = buttons[0]) {
+  const enter = (one) => buttons.forEach((button) => (button.tabIndex = button === one ? 0 : -1));
+  enter(first);
+  box.onkeydown = (event) => {
+    const [x, y] = MOVES[event.key] ?? [0, 0];
+    const at = buttons.indexOf(event.target);
+    const to = buttons[at + (across > 1 ? x : 0) + y * across];
+    if (at < 0 || !(y || (x && across > 1)) || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (!to) return;
+    enter(to);
+    to.focus();
+  };
+}
+
 /** A node and what it stands in, out of shadow roots too. */
 export function outwards(node) {
   const parent = node.parentElement ?? node.getRootNode().host;

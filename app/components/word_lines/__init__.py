@@ -16,11 +16,16 @@ _mount = st.components.v2.component(
 
 
 def word_lines(
-    weights: WordWeights, titles: tuple[str, str], links: Iterable[Links], note: str
+    weights: WordWeights,
+    titles: tuple[str, str],
+    links: Iterable[Links],
+    note: str,
+    tall: bool = False,
 ) -> None:
     """`weights`, from 0 to 1, set the thickness of lines and shade the words aligned with the one
     under the pointer. `titles`: of source and target; `links`: the lines, and the earlier ones,
-    dashed where they differ; `note`: shown while no word is pointed at."""
+    dashed where they differ; `note`: shown while no word is pointed at; `tall`: nothing stands
+    below."""
     now, before = links
     _mount(
         data={
@@ -31,6 +36,7 @@ def word_lines(
             "links": sorted(now),
             "before": sorted(before - now),
             "note": note,
+            "tall": tall,
         },
         key="word_lines",
     )

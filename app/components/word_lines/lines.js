@@ -20,8 +20,8 @@ export class WordLines {
     });
     this.lines = shape("svg", { class: "lines", "aria-hidden": "true" });
     this.sheet = element("div", { class: "sheet" }, this.rows[SOURCE], this.lines, this.rows[TARGET]);
-    this.frame = element("div", { class: "frame", tabindex: "0", role: "application",
-      "aria-label": "Aligned words. Use the arrow keys to move between them." },
+    this.frame = element("div", { class: data.tall ? "frame tall" : "frame", tabindex: "0", role: "application",
+      "aria-label": "Words and the lines between them. Use the arrow keys to move between words." },
     this.sheet, this.status);
     this.frame.onkeydown = (event) => this.key(event);
     this.frame.onmouseleave = () => this.point(null);

@@ -126,8 +126,8 @@ def test_the_head_as_svg_has_its_weights_tokens_and_settings(trace, view):
     assert "query (target)" in texts and "key (source)" in texts
     assert "Model en-de" in texts and "weight" in texts
     assert "masked" not in texts and not hatched(svg)
-    tokens = [*trace.tgt.tokens, *trace.src.tokens]
-    at = texts.index(trace.tgt.tokens[0])
+    tokens = [*trace.row_words("cross", 2, 1), *trace.src.tokens]
+    at = texts.index(tokens[0])
     assert texts[at : at + len(tokens)] == tokens
     assert json.loads(root.find(DESCRIPTION).text) == view.settings
 
@@ -162,11 +162,11 @@ def test_the_head_as_pdf_has_its_weights_tokens_and_settings(trace, kind):
     assert json.loads(reader.metadata.subject) == view.settings
     assert reader.metadata.creation_date is None
     text = pdf_text(pdf).split("\n")
-    asks, looked_at = trace.texts_of(kind)
-    for shown in (view.name, "Model en-de", *(axis.title for axis in part_names.axes(trace, kind))):
+    axes = part_names.axes(trace, *view.head)
+    for shown in (view.name, "Model en-de", *(axis.title for axis in axes)):
         assert shown in text
     assert ("Hatched: masked." in text) == (kind == "decoder")
-    for token in {*asks.tokens, *looked_at.tokens}:
+    for token in {token for axis in axes for token in axis.labels}:
         assert token in " ".join(text).split(" ")
     (page,) = reader.pages
     drawn = page.get_contents().get_data().decode("latin-1").partition("/I1 Do")[0]

@@ -11,10 +11,11 @@ from headlight.model.corpus import tables
 from headlight.model.corpus.tables import FILES, spreadsheet_safe, together
 from headlight.model.probing import rows as row_module
 from headlight.model.probing.rows import COLUMNS, kind_weights, rows
+from headlight.model.probing.rows import TOKENS as TOKEN_COLUMNS
 from headlight.model.tokenizer import Encoding
 from tests.model.common import encoding, random_ids, random_model, traced
 
-TEXT = ["attention", "query_token", "key_token"]
+TEXT = ["attention", *TOKEN_COLUMNS]
 TOKENS = ("=1+2", "@a", "-", "+", "\t", 'say "', "a,b", "NA", "ü 1/2", "'", "·ing", "</script>")
 
 
@@ -64,7 +65,7 @@ def test_rows_of_several_are_those_of_each(traces):
 def test_parquet_is_the_same_table(traces):
     read = pd.read_parquet(written(".parquet", traces))
     assert list(read) == list(COLUMNS)
-    assert [read[name].dtype for name in TEXT] == ["category"] * 3
+    assert [read[name].dtype for name in TEXT] == ["category"] * 4
     expected = as_frame(traces)
     for name in expected:
         assert list(read[name]) == list(expected[name]), name
@@ -74,7 +75,7 @@ def test_csv_is_the_same_table_and_no_spreadsheet_takes_a_token_for_a_formula(tr
     read = pd.read_csv(written(".csv", traces), keep_default_na=False)
     expected = as_frame(traces)
     assert list(read) == list(COLUMNS)
-    for name in ("query_token", "key_token"):
+    for name in TOKEN_COLUMNS:
         assert not any(token.startswith(("=", "+", "-", "@", "\t", "\r")) for token in read[name])
         expected[name] = expected[name].map(spreadsheet_safe)
     np.testing.assert_allclose(read.pop("weight"), expected.pop("weight"), rtol=0, atol=5.1e-9)

@@ -1,0 +1,98 @@
+"""What the grid says of a token under the pointer: every word and number is computed again from the
+weights of a pass, for random sentences, heads, tokens and changes."""
+
+import re
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from headlight.app.components.packing import pack_trace
+from headlight.app.state import catalog
+from headlight.model import load
+from headlight.model.analysis.reading import Reading
+from headlight.model.checkpoint import SHIPPED
+from tests.app.test_row_words import word_of
+from tests.browser.test_head_grid import LOOK, MountedGrid
+
+pytestmark = pytest.mark.browser
+NAMES = sorted(folder.name for folder in SHIPPED.iterdir())
+FEW, MANY = 30, 500
+SENTENCES = 6  # of each model
+LEAST = 0.004  # smaller weights are not named
+STEP = 1 / 254  # of the byte that a weight is sent as
+NAMED = re.compile(r"(?:(?<= )|^)(.*?) \((\d+)%\)(?:, )?")
+
+
+@cache
+def trace_of(name, line, changes):
+    return load(name).trace(line, changes=changes)
+
+
+def change_of(random, trace) -> str:
+    kind = str(random.choice(sorted(trace.attention)))
+    layers, heads, _, keys = trace.attention[kind].shape
+    layer, head, key = random.integers((layers, heads, keys)) + 1
+    lines = "", f"{kind}.{layer}.{head}=off", f"{kind}=hide:{key}", f"{kind}.{layer}.{head}=uniform"
+    return str(random.choice(lines))
+
+
+def best_of(weights, labels) -> list[tuple[str, float]]:
+    order = np.argsort(-weights, kind="stable")[:3]
+    return [(labels[i], float(weights[i])) for i in order if weights[i] > LEAST]
+
+
+def check_named(said: str, weights: np.ndarray, labels) -> None:
+    """The three largest weights, in their order, and what they are weights of."""
+    found = [(label, int(share)) for label, share in NAMED.findall(said)]
+    expected = best_of(weights, labels)
+    sure = [weight for _, weight in expected if abs(weight - LEAST) > STEP]
+    assert len(sure) <= len(found) <= 3, (said, expected)
+    for (label, share), (_, weight) in zip(found, expected, strict=False):
+        assert abs(share / 100 - weight) <= 0.005 + STEP, (said, expected)
+        places = [i for i, one in enumerate(labels) if one == label]  # others may weigh the same
+        assert any(abs(weights[i] - share / 100) <= 0.005 + STEP for i in places), (said, expected)
+
+
+@pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.long)])
+def test_what_is_said_of_a_token_is_so(mounted, count):
+    torch.set_num_threads(1)  # for short texts the fastest, beside other work above all
+    random, grid, names_one = np.random.default_rng(1), MountedGrid(mounted), 0
+    for _ in range(count):
+        name = str(random.choice(NAMES))
+        line = str(random.choice(catalog.examples(name)[:SENTENCES]))
+        trace = trace_of(name, line, change_of(random, trace_of(name, line, "")))
+        kind = str(random.choice(sorted(trace.attention)))
+        weights = trace.attention[kind]
+        layer, head = map(int, random.integers(weights.shape[:2]))
+        weights = weights[layer, head]
+        query, key = trace.sides_of(kind)
+        side = (query, key)[int(random.integers(2))]
+        at = int(random.integers(len(trace.texts[side.name].tokens)))
+        focus = {"kind": kind, "layer": layer, "head": head}
+        grid.show(pack_trace(trace, Reading()), replace(LOOK, focus=focus))
+        said = grid.picture(
+            f"grid.sentence({{ tokens: [{{ side: {side.title!r}, index: {at} }}], to: [] }})"
+            ".map((part) => part.textContent ?? part).join('')"
+        )
+        read, keys = trace.texts_of(kind)[0].tokens, trace.texts_of(kind)[1].tokens
+        rows = [word_of(name, kind, layer, head, i, trace) for i in range(len(read))]
+        number = trace.kinds[kind][layer].layer + 1
+        assert f", layer {number} head {head + 1}: " in said
+        said = said.split(f"head {head + 1}: ", 1)[1]
+        start = token = trace.texts[side.name].tokens[at]
+        row = at - (rows != list(read))  # the one whose label is the token
+        if side == query and row == at - 1 >= 0:
+            start = f"Having read {read[row]}, about to write {token}:"
+        assert said.startswith(start + " "), (said, start)
+        parts = re.split(r"attends most to |is attended to most by ", said[len(start) :])[1:]
+        if side == query and row >= 0:
+            check_named(parts.pop(0), weights[row], keys)
+        if side == key:  # a query says nothing of itself as a key if no row attends to it
+            check_named(parts.pop(0) if parts else "", weights[:, at], rows)
+        assert not parts or "not written" in said
+        names_one += "%" in said
+    assert names_one >= 0.8 * count
+    print(f"{names_one} of {count} name a token")
