@@ -191,6 +191,12 @@ NARROW_STYLE = f"""
     flex: none; width: 100%; max-width: 100%;
   }}
   .st-key-panel {{ border: 0; padding: 0; max-height: none; }}
+  /* The step of a lesson stands above the picture that it is about. */
+  .st-key-body:has(.st-key-panel .st-key-lesson_ways) :is(.st-key-panel, :has(> .st-key-panel)) {{
+    display: contents;
+  }}
+  .st-key-panel > * {{ width: 100%; }}
+  .st-key-panel > :has(> .st-key-lesson_region .st-key-lesson_ways) {{ order: -1; }}
   [data-testid="stLayoutWrapper"]:has(> .st-key-top_bar .hl-fold[open]) {{ position: static; }}
   [class*="_figure"] {{ overflow-x: auto; }}
   [class*="_figure"] > [data-testid="stFullScreenFrame"] {{ min-width: 40rem; }}

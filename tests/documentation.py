@@ -149,10 +149,11 @@ def commands() -> str:
 
 def lessons() -> str:
     """The shipped lessons, in their order."""
-    rows = ["| lesson | section of the paper | minutes |", "|---|---|---|"]
+    rows = ["| lesson | section of the paper | model | minutes |", "|---|---|---|---|"]
     for lesson in load_folder()[0]:
         section = lesson.source.front.get("paper", "–")
-        rows.append(f"| {lesson.title} | {section} | {lesson.minutes} |")
+        model = lesson.runs()[0][0]  # the first that is tried
+        rows.append(f"| {lesson.title} | {section} | `{model}` | {lesson.minutes} |")
     return "\n".join(rows)
 
 

@@ -64,6 +64,11 @@ class Step:
         return "own" in self.source.keys
 
     @property
+    def page(self) -> str:
+        """The page on which the step stands, whatever the sentence."""
+        return self._view["page"]
+
+    @property
     def _view(self) -> dict[str, Any]:
         return {**self.lesson.source.front.get("view", {}), **self.source.keys.get("view", {})}
 

@@ -98,6 +98,7 @@ def _draw_place(now: Running, page: Page) -> None:
                 icon=":material/arrow_forward:",
             )
         if session.memo().get("lesson page") == place:
+            running_lesson.show_view_again(now)
             follow_link("lesson_link", session.memo()["followed"])
     elif place:
         session.memo().pop("lesson page", None)

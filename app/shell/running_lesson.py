@@ -91,7 +91,7 @@ class Running:
 
     @property
     def page(self) -> str:
-        return self.step.view(self.run)["page"]
+        return self.step.page
 
     @property
     def is_elsewhere(self) -> bool:
@@ -301,10 +301,11 @@ def go_to(name: str, number: int) -> None:
         session.choose(lesson=name, step_of_lesson=number)
         notes["lesson problem"] = error.message
         return
+    number = _shown_from(lesson, run, number) or number
     step = lesson.steps[number - 1]
     show_view(step, step.run(run, _load))
     session.choose(lesson=name, step_of_lesson=number)
-    notes["lesson page"] = step.view(step.run(run, _load))["page"]
+    notes["lesson page"] = step.page
     notes["followed"] = notes.get("followed", 0) + 1
     touch()
 
@@ -317,6 +318,12 @@ def show_view(step: Step, run: SentenceRun) -> None:
     notes.pop("target", None)
     notes.pop("query in the plane", None)
     session.choose(**wanted)
+
+
+def show_view_again(now: Running) -> None:
+    """On the page to which a link leads."""
+    place = {"lesson": now.lesson.name, "step_of_lesson": now.step.number}
+    session.choose_again(**_wanted(now.step, now.run), **place)
 
 
 def _wanted(step: Step, run: SentenceRun) -> dict[str, Any]:
@@ -337,10 +344,13 @@ def neighbour(by: int) -> int | None:
     """The number of the next step, or with −1 of the one before, that this model has something to
     say about; None beyond the ends."""
     now = running()
-    steps, number = now.lesson.steps, now.step.number + by
-    run = _run_of(now.lesson)
-    while 1 <= number <= len(steps):
-        step = steps[number - 1]
+    return _shown_from(now.lesson, _run_of(now.lesson), now.step.number + by, by)
+
+
+def _shown_from(lesson: LiveLesson, run: SentenceRun, number: int, by: int = 1) -> int | None:
+    """The first step from a number on, or with −1 back, that is not left out."""
+    while 1 <= number <= len(lesson.steps):
+        step = lesson.steps[number - 1]
         if step.concerns(step.run(run, _load)):
             return number
         number += by

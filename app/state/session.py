@@ -126,6 +126,7 @@ def settle(page: str) -> None:
             now = values().get(key, old)
             if st.session_state.get(key, now) == old != now:
                 st.session_state[key] = now
+    st.session_state.update(notes.pop("chosen again", {}))
     notes["corrections"] = notes.pop("corrected", {})
     for key, value in notes["corrections"].items():
         st.session_state[key] = value
@@ -208,8 +209,15 @@ def values() -> dict[str, Any]:
 def choose(**chosen) -> None:
     """Set settings. A callback. The values are also recorded here: a run that is aborted before
     their widgets are drawn would lose them."""
+    memo().pop("chosen again", None)
     st.session_state.update(chosen)
     values().update({key: value for key, value in chosen.items() if key in SETTINGS})
+
+
+def choose_again(**chosen) -> None:
+    """Set settings as the next run begins, unless others are chosen until then: a browser that
+    follows a link at once may send what its widgets showed before."""
+    memo()["chosen again"] = chosen
 
 
 def reset(key: str) -> None:

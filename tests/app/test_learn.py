@@ -178,6 +178,22 @@ def test_back_and_leave(page):
     assert running(page).step.number == 5  # after the last answer
 
 
+def test_a_lesson_begins_with_none_of_the_settings_before(page):
+    """A browser that follows its link at once may send them again."""
+    page.query_params.update(OWN)
+    page.run()
+    page.switch_page("views/learn.py").run()
+    click(page, f"start {FIRST}")
+    page.session_state["causal"], page.session_state["pad_to"] = False, 12
+    follow(page)
+    assert not {"causal", "pad_to"} & {
+        key for key, value in settings_of(page).items() if value != SETTINGS[key].default
+    }
+    page.session_state["causal"] = False  # from now on it is the student's
+    page.run()
+    assert not settings_of(page)["causal"]
+
+
 @pytest.mark.parametrize("name", LESSONS)
 def test_the_last_step_asks_about_ones_own_sentence(page, name):
     begin(page, name)
@@ -200,9 +216,10 @@ def test_the_last_step_asks_about_ones_own_sentence(page, name):
         return
     give(page)
     assert running(page).given.sentence == own
-    page.session_state["source"] = "Two men are talking."
-    page.run()
-    assert not running(page).given
+    for other in ("Two men are talking.", "a b"):  # the second leaves little to ask
+        page.session_state["source"] = other
+        page.run()
+        assert not page.exception and not running(page).given
 
 
 def test_nothing_is_given_away_while_a_question_is_open(page):

@@ -17,6 +17,7 @@ from headlight.app.components.packing import (
     PackedPredictions,
     pack,
 )
+from headlight.app.lessons.question import Veil
 from headlight.model import checkpoint
 
 pytestmark = pytest.mark.browser
@@ -448,6 +449,62 @@ def test_two_tokens_list_the_heads_between_them_and_a_click_selects_one(grid):
     grid.page.locator(".stage").focus()
     grid.press("Escape")
     expect(links).to_have_count(0)
+
+
+# The frame as the browser has it and the pixels of its canvases, and the frame again with each cell
+# and token of the covered row pointed at.
+EVERYTHING = """() => {
+  const { grid } = window.headlight;
+  const { frame } = grid, part = grid.part("cross"), seen = [];
+  const pixels = () => [...frame.querySelectorAll("canvas")].map((canvas) => canvas.toDataURL());
+  const pointed = [...Array(part.columns).keys()].map((column) => grid.cell(part, 6, 3, column));
+  for (const [side, { labels }] of Object.entries(grid.data.sides))
+    for (const index of labels.keys()) pointed.push({ tokens: [{ side, index }], to: [] });
+  for (const each of [null, ...pointed]) {
+    grid.hover(each);
+    seen.push(frame.outerHTML);
+  }
+  seen.push(...pixels());
+  document.documentElement.style.setProperty("--hl-present", "1");
+  grid.draw();
+  seen.push(...pixels());
+  document.documentElement.style.removeProperty("--hl-present");
+  return seen;
+}"""
+
+
+@pytest.mark.parametrize("what", ["row", "column", "next tokens"])
+def test_nothing_of_what_a_lesson_covers_is_drawn_or_said(grid, what):
+    """Two runs that differ in it alone look the same in every display."""
+    weights, others = grid.weights, {kind: cells.copy() for kind, cells in grid.weights.items()}
+    words = ["Ein", "Ein"]
+    if what == "row":
+        others["cross"][1, 2, 3] = weights["cross"][1, 2, 3, ::-1]
+    elif what == "column":
+        others["cross"][1, 2] = weights["cross"][1, 2, ::-1, ::-1]
+    else:
+        words[1] = "Der"
+    answers = [
+        PackedPredictions("target", "Next token", [[(word, 0.75)]] * len(TARGET), last=6)
+        for word in words
+    ]
+    veil = [vars(Veil(what, "cross", 1, 2, 3))]
+    for display in (
+        *({"show": show} for show in ("all kinds", "one kind", "joint")),
+        *({"average": average} for average in ("heads", "layers", "both")),
+        *({"scale": scale} for scale in ("square root", "per row")),
+    ):
+        look = replace(LOOK, veil=veil, **display)
+        seen = [
+            grid.show(packed(cells, answers=of), look).page.evaluate(EVERYTHING)
+            for cells, of in zip((weights, others), answers, strict=True)
+        ]
+        assert seen[0] == seen[1], display
+    uncovered = [
+        grid.show(packed(cells, answers=of)).page.evaluate(EVERYTHING)
+        for cells, of in zip((weights, others), answers, strict=True)
+    ]
+    assert uncovered[0] != uncovered[1]
 
 
 def test_most_probable_answers_are_those_after_the_token_that_is_pointed_at(grid):

@@ -1,5 +1,5 @@
-"""A lesson by clicks: from Learn over three pages to its end, a reload in the middle, and that the
-answer to an open question stands nowhere on the page."""
+"""A question of a lesson: its answer stands nowhere on the page, a reload keeps it, and a phone
+shows it above the picture. Whole lessons are taken in test_lessons.py."""
 
 import re
 
@@ -7,9 +7,6 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import expect
 
-from headlight.app.lessons.answers import Marker
-from headlight.app.lessons.lesson import load_folder
-from tests.app.lessons.common import loaded
 from tests.browser.test_walk import serious
 
 pytestmark = pytest.mark.browser
@@ -62,60 +59,6 @@ def press(visit, key):
     visit.idle()
 
 
-def answer(visit):
-    """Some answer, by whatever the open question offers."""
-    region = visit.page.locator(".st-key-lesson_region")
-    choices, number = (
-        region.locator('[class*="st-key-choice"] button'),
-        region.get_by_label("Your answer"),
-    )
-    if choices.count():
-        choices.first.click()
-    elif number.count():
-        number.fill("3")
-        number.press("Enter")
-    elif visit.page.locator(".st-key-show_answer").count():
-        return press(visit, "show_answer")
-    return visit.idle()
-
-
-def test_a_lesson_over_three_pages(visit):
-    page = visit.page
-    visit.open("?source=A+dog+runs.&model=en-de")
-    visit.go("Learn")
-    page.get_by_role("button", name="Query, key, value").click()
-    visited, number = [], 1
-    while True:
-        expect(page.get_by_text(f"step {number} of")).to_be_visible()
-        expect(page.locator(".st-key-lesson_link")).to_have_count(0)  # it has been followed
-        visit.idle()
-        visited.append(page.locator("h1").inner_text())
-        query = page.get_by_label("Query rollercoaster")
-        if "Ask for something else" in page.locator(".st-key-lesson_region").inner_text():
-            query.focus()
-            for _ in range(12):
-                query.press("ArrowLeft")
-                query.press("ArrowUp")
-            expect(page.get_by_text("Done.")).to_be_visible()
-            visit.idle()
-        else:
-            answer(visit)
-        if page.locator(".st-key-finish_lesson").count():
-            break
-        press(visit, "step_on")
-        number += 1
-    assert number == 13 and set(visited) == {"Inside a head", "Attention"}
-    with page.expect_download() as download:
-        page.get_by_role("button", name="My answers").click()
-    grade = Marker(load_folder()[0], loaded).grade(download.value.path().read_text())
-    assert grade.lesson == "2-query-key-value" and grade.answered >= 7
-    press(visit, "finish_lesson")
-    expect(page.get_by_label("Source sentence", exact=True)).to_have_value("A dog runs.")
-    assert "lesson" not in page.url
-    visit.go("Learn")
-    expect(page.get_by_text("section 3.2.1, 3.2.2")).to_contain_text("done")
-
-
 def test_the_answer_stands_nowhere_until_it_is_given(visit):
     page = visit.page
     page.set_viewport_size({"width": 1280, "height": 720})
@@ -146,11 +89,29 @@ def test_a_reload_keeps_place_and_answer(visit):
     visit.open(page.url.split("/", 3)[3])
     expect(page.locator(".st-key-lesson_region .stAlert")).to_have_text(said)
     assert step(visit) == 3
+    page.evaluate("localStorage.clear()")
+
+
+def test_on_a_phone_the_question_stands_above_the_picture(visit):
+    page = visit.page
     page.set_viewport_size({"width": 390, "height": 844})
-    visit.settle()
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    page.evaluate(AXE_SCRIPT)
-    assert not serious(visit)
+    visit.open(QUESTION)
+    page.evaluate("localStorage.clear()")
+    visit.open(QUESTION)
+    region, picture = (page.locator(f".st-key-{key}") for key in ("lesson_region", "head_grid"))
+    choices = region.locator('[class*="st-key-choice"] button')
+    expect(choices.last).to_be_in_viewport()
+    while True:
+        box = region.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+        assert box["y"] + box["height"] <= picture.bounding_box()["y"]
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        page.evaluate(AXE_SCRIPT)
+        assert not serious(visit)
+        if not choices.count():
+            break  # it has been answered
+        choices.first.click()
+        visit.idle()
     page.evaluate("localStorage.clear()")
 
 

@@ -88,6 +88,7 @@ class MaskType(QuestionType):
                 "width": number(width),
             },
             misconceptions=self.mistakes(answers, truth),
+            veil=(Veil("masks"),),
         )
 
     def _booleans(self, draw: Draw) -> Question:
@@ -107,6 +108,7 @@ class MaskType(QuestionType):
             given={"length": number(length), "row number": number(i + 1)},
             shown={"answer": answer},
             misconceptions=self.mistakes(answers, answer),
+            veil=(Veil("masks"),),
         )
 
     def _of_decoder(self, draw: Draw) -> tuple[int, tuple[Veil, ...]]:
