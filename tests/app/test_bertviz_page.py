@@ -61,9 +61,7 @@ def test_a_long_text_is_drawn_on_second_asking(bertviz):
     page.segmented_control(key="kind").set_value("encoder").run()
     page.toggle(key="draw").set_value(True).run()
     assert not drawn(page)
-    assert (
-        "lines and boxes" in page.warning[0].value and "Leave out layers" in page.warning[0].value
-    )
+    assert "lines and boxes" in page.warning[0].value and "fewer layers" in page.warning[0].value
     assert drawn(page.button(key="draw_all_the_same").click().run())
     page.multiselect(key="leave_out").set_value([1]).run()  # half as much
     assert drawn(page) == (not page.warning)

@@ -158,7 +158,7 @@ def test_other_numbers_are_named(take_away, models):
 
 def test_a_model_that_is_not_here_leaves_the_view_as_it_is(take_away, models):
     page = drop(take_away, set_to(files_of(packed(models)), model="[gone](http://x)"))
-    assert "is not here" in page.error[0].value and "](" not in page.error[0].value
+    assert "is missing" in page.error[0].value and "](" not in page.error[0].value
     assert page.session_state["model"] == "short"
     page = drop(page, set_to(files_of(packed(models)), step="77"))
     assert "training step 77" in page.error[0].value

@@ -10,7 +10,7 @@ _mount = st.components.v2.component(
     "headlight_lesson_offer",
     html="""
 <p hidden>
-  New to attention? <button type="button" class="no">Look around</button>
+  New to attention? <button type="button" class="no">Not now</button>
   <button type="button" class="start"></button>
 </p>
 """,

@@ -90,11 +90,11 @@ BAD = {  # what is done to the file → a word of the sentence
     "a number for a name": (lambda t: resealed(t, student=1), "edited"),
     "truncated": (lambda t: t[: len(t) // 2], "cut off"),
     "truncated at the end": (lambda t: t[:-2], "cut off"),
-    "empty": (lambda t: "", "not a file of answers"),
-    "foreign": (lambda t: '{"cells": []}', "not a file of answers"),
-    "a list": (lambda t: "[1]", "not a file of answers"),
-    "no JSON": (lambda t: "<html>", "not a file of answers"),
-    "nested deeply": (lambda t: "[" * 100_000, "not a file of answers"),
+    "empty": (lambda t: "", "not an answer file"),
+    "foreign": (lambda t: '{"cells": []}', "not an answer file"),
+    "a list": (lambda t: "[1]", "not an answer file"),
+    "no JSON": (lambda t: "<html>", "not an answer file"),
+    "nested deeply": (lambda t: "[" * 100_000, "not an answer file"),
     "huge": (lambda t: " " * 2_000_000, "too large"),
     "another version": (lambda t: resealed(t, version=2), "another version"),
     "another seed": (lambda t: resealed(t, seed=12), "another seed"),
@@ -107,8 +107,8 @@ BAD = {  # what is done to the file → a word of the sentence
     "another step": (lambda t: changed_answer(t, 1, step=7), "another seed"),
     "another model": (lambda t: changed_answer(t, model="copy"), "another model"),
     "another sentence": (lambda t: changed_answer(t, sentence="a b"), "another sentence"),
-    "other weights": (lambda t: resealed(t, weights={"induction": "0"}), "other weights"),
-    "no weights": (lambda t: resealed(t, weights={}), "other weights"),
+    "other weights": (lambda t: resealed(t, weights={"induction": "0"}), "another version"),
+    "no weights": (lambda t: resealed(t, weights={}), "another version"),
     "no answer": (lambda t: changed_answer(t, answer="x" * 100), "no answer|not a number"),
     "an answer twice": (
         lambda t: resealed(t, answers=json.loads(t)["answers"][:1] * 2),
@@ -151,7 +151,7 @@ def test_the_report(tmp_path, good):
     for name, word in {
         "same.json": "good.json",
         "cut.json": "cut off",
-        "picture.json": "not a file",
+        "picture.json": "not an answer file",
         "nowhere.json": "cannot be read",
     }.items():
         assert word in rows[name]["problem"] and not rows[name]["right"]

@@ -110,7 +110,7 @@ BROKEN = {  # what → folder, change, what the sentence says
     "no type": ("gpt2", config(model_type=...), "a model without a type"),
     "no name of a class": ("gpt2", config(architectures=3), "3 for architectures; these"),
     "no JSON": ("gpt2", lambda f: (f / "config.json").write_text("{"), "is not valid JSON"),
-    "a list": ("gpt2", lambda f: (f / "config.json").write_text("[]"), "no names and values"),
+    "a list": ("gpt2", lambda f: (f / "config.json").write_text("[]"), "no key–value pairs"),
     "no weights": ("gpt2", without("model.safetensors"), "has no weights"),
     "pickle alone": ("gpt2", to_pickle, "only safetensors are read"),
     "a shard missing": ("gpt2", in_shards, "lacks model-00001-of-00002.safetensors"),

@@ -103,12 +103,12 @@ def test_one_token_at_a_time_is_the_same(folder):
 BROKEN = {  # what → change of the bytes, what the sentence says
     "foreign": (at(0, "Q", 2), "not a Marian model"),
     "empty": (cut(0), "cannot be read"),
-    "cut off in its header": (cut(0.05), "truncated or altered"),
-    "cut off in its numbers": (cut(0.7), "truncated or altered"),
-    "huge: tensors": (at(8, "Q", HUGE), "announces"),
-    "huge: a name": (at(16, "Q", HUGE), "announces"),
+    "cut off in its header": (cut(0.05), "truncated or corrupt"),
+    "cut off in its numbers": (cut(0.7), "truncated or corrupt"),
+    "huge: tensors": (at(8, "Q", HUGE), "declares"),
+    "huge: a name": (at(16, "Q", HUGE), "declares"),
     "huge: axes": (at(32, "Q", HUGE), "1,000,000,000 axes"),
-    "huge: a tensor": (at(40, "Q", HUGE), "announces"),
+    "huge: a tensor": (at(40, "Q", HUGE), "declares"),
     "packed for a processor": (at(24, "Q", 0x1801), "as type 0x1801"),
     "a name that is no text": (
         lambda content: content.__setitem__(content.index(b"Wemb"), 255), "no text ends",

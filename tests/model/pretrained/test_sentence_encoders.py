@@ -152,7 +152,7 @@ POOLINGS_REFUSED = [
     ({"pooling_mode": ["cls", "max"]}, "pools by 'cls' and 'max'"),
     ({"pooling_mode": 3}, "pools by 3"),
     ({"pooling_mode": []}, "pools by nothing"),
-    ([], "has no names and values"),
+    ([], "has no key–value pairs"),
 ]
 
 

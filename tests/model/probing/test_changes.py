@@ -530,7 +530,7 @@ def test_a_patch_needs_texts_of_one_length_and_a_run_without_patches():
             en_de.trace("A dog runs.", "Ein Hund.", changes=line, other=other)
     assert en_de.trace("A dog runs.", "Ein Hund.", changes="decoder.1=patch", other=other)
     patched = en_de.run("A dog runs.", "Ein Hund.", changes="decoder.1=patch", other=other)
-    with pytest.raises(CannotChange, match="is patched itself"):
+    with pytest.raises(CannotChange, match="is itself patched"):
         en_de.trace("A dog runs.", "Ein Hund.", changes="decoder.1=patch", other=patched)
 
 
