@@ -10,6 +10,7 @@ from headlight.app.components.copy_link import copy_link
 from headlight.app.live import build
 from headlight.app.results import memoize
 from headlight.app.server import lan
+from headlight.app.shell import running_lesson
 from headlight.app.shell.layout import concerns, menu
 from headlight.app.state import catalog, session, widgets
 from headlight.app.state.pages import EXPORT, PAGES
@@ -65,6 +66,9 @@ def draw_share() -> None:
 
 def _draw_live_page(name: str) -> None:
     """The model as one HTML file, or why it cannot be one."""
+    if running_lesson.veils():
+        st.caption("Live page: answer the open question first, or press *Show me*.")
+        return
     if (folder := catalog.folders().get(name)) is None:
         st.caption(f"Live page: {formats.escaped(name)} has random weights. Choose another model.")
         return

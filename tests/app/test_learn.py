@@ -242,6 +242,10 @@ def test_nothing_is_given_away_while_a_question_is_open(page):
         assert not page.exception
         (box,) = (box.value for box in page.info)
         assert "question" in box and not page.get("download_button"), key
+    page.session_state["share"] = True
+    page.run()
+    assert not page.get("download_button")
+    assert any("answer the open question" in caption.value for caption in page.caption)
     page.switch_page(PAGES["attention"].file).run()
     page.session_state["words"] = True  # other rows: the grid could not cover the right one
     page.run()

@@ -17,6 +17,7 @@ from headlight.app.components.packing import (
     PackedPredictions,
     pack,
 )
+from headlight.app.components.paint import paint
 from headlight.app.lessons.question import Veil
 from headlight.model import checkpoint
 
@@ -46,6 +47,11 @@ LOOK = GridOptions(
     acts=True,
     session="one",
 )
+PAINTED_ROW = """(({ place, corner, picture }) => [0, 1, 2, 3, 4, 5, 6].map((column) => {
+  const scale = picture.width / picture.clientWidth;
+  const at = [corner[0] + (column + 0.2) * place.across, corner[1] + 3.2 * place.down];
+  return picture.getContext("2d").getImageData(...at.map((x) => scale * x), 1, 1).data.join();
+}))(grid.selected)"""
 REST = 400  # ms, in which the server hears of a key
 
 
@@ -62,13 +68,21 @@ def attention(kinds, source=SOURCE, target=TARGET, layers=4, heads=4) -> dict[st
     return found
 
 
-def packed(weights, source=SOURCE, target=TARGET, answers=None) -> bytes:
+def packed(weights, source=SOURCE, target=TARGET, answers=None, following=(), shifts=()) -> bytes:
+    """`following` of the target, `shifts` of cross-attention."""
     sides = {
         "source": GridText("Source", source, [True] * len(source)),
-        "target": GridText("Target", target, [True] * len(target)),
+        "target": GridText("Target", target, [True] * len(target), following),
     }
     parts = [
-        PackedAttention(kind, NAMES[kind], *SIDES[kind], cells, range(1, len(cells) + 1))
+        PackedAttention(
+            kind,
+            NAMES[kind],
+            *SIDES[kind],
+            cells,
+            range(1, len(cells) + 1),
+            shifts if kind == "cross" else (),
+        )
         for kind, cells in weights.items()
     ]
     return pack(sides, parts, answers)
@@ -218,18 +232,8 @@ def test_pointing_at_a_cell_says_its_weight_and_marks_every_head(grid):
 
 def test_a_row_is_named_by_the_word_that_its_head_follows(grid):
     following = [*TARGET[1:], "</s>"]
-    header = {
-        "source": GridText("Source", SOURCE, [True] * len(SOURCE)),
-        "target": GridText("Target", TARGET, [True] * len(TARGET), following),
-    }
-    shifts = [0, 1] * 8
-    parts = [
-        PackedAttention(
-            kind, NAMES[kind], *SIDES[kind], cells, [1, 2, 3, 4], shifts * (kind == "cross")
-        )
-        for kind, cells in grid.weights.items()
-    ]
-    grid.show(pack(header, parts))
+    run = packed(grid.weights, following=following, shifts=[0, 1] * 8)
+    grid.show(run)
     row, key = 2, SOURCE[1]
     read = grid.point("cross", 1, 1, row, 1)
     written = grid.point("cross", 1, 2, row, 1)
@@ -237,7 +241,7 @@ def test_a_row_is_named_by_the_word_that_its_head_follows(grid):
     assert grid.page.locator(".target span.here").inner_text() == following[row]
     for head, names in ((0, TARGET), (1, following)):
         look = replace(LOOK, focus={"kind": "cross", "layer": 0, "head": head})
-        grid.show(pack(header, parts), look)
+        grid.show(run, look)
         assert grid.picture("grid.selected.rowNames") == list(names)
     grid.page.locator(".target span").nth(row + 1).hover()  # the label of that row
     assert f"Having read {TARGET[row]}, about to write {following[row]}: attends" in grid.said()
@@ -256,7 +260,7 @@ def test_a_row_is_named_by_the_word_that_its_head_follows(grid):
     grid.page.mouse.move(x + across / 2, y + (row + 0.5) * down)
     title = grid.picture("grid.selected.canvas.title")
     assert title == f"Having read {TARGET[row]}, about to write {following[row]}"
-    grid.show(pack(header, parts), replace(LOOK, veil=[{"what": "next tokens"}]))
+    grid.show(run, replace(LOOK, veil=[{"what": "next tokens"}]))
     assert grid.picture("grid.selected.rowNames") == list(TARGET)
 
 
@@ -477,34 +481,31 @@ EVERYTHING = """() => {
 def test_nothing_of_what_a_lesson_covers_is_drawn_or_said(grid, what):
     """Two runs that differ in it alone look the same in every display."""
     weights, others = grid.weights, {kind: cells.copy() for kind, cells in grid.weights.items()}
-    words = ["Ein", "Ein"]
+    words = "Ein", "Der" if what == "next tokens" else "Ein"
     if what == "row":
         others["cross"][1, 2, 3] = weights["cross"][1, 2, 3, ::-1]
     elif what == "column":
         others["cross"][1, 2] = weights["cross"][1, 2, ::-1, ::-1]
-    else:
-        words[1] = "Der"
-    answers = [
-        PackedPredictions("target", "Next token", [[(word, 0.75)]] * len(TARGET), last=6)
-        for word in words
-    ]
+    runs = []
+    for cells, word in zip((weights, others), words, strict=True):
+        rows = [[(word, 0.75)]] * len(TARGET)
+        answers = PackedPredictions("target", "Next token", rows, last=6)
+        following = [*TARGET[1:4], word, *TARGET[5:], "</s>"]
+        runs.append(packed(cells, answers=answers, following=following, shifts=[1] * 16))
+
+    def seen(**look):
+        return [grid.show(run, replace(LOOK, **look)).page.evaluate(EVERYTHING) for run in runs]
+
     veil = [vars(Veil(what, "cross", 1, 2, 3))]
     for display in (
         *({"show": show} for show in ("all kinds", "one kind", "joint")),
         *({"average": average} for average in ("heads", "layers", "both")),
         *({"scale": scale} for scale in ("square root", "per row")),
     ):
-        look = replace(LOOK, veil=veil, **display)
-        seen = [
-            grid.show(packed(cells, answers=of), look).page.evaluate(EVERYTHING)
-            for cells, of in zip((weights, others), answers, strict=True)
-        ]
-        assert seen[0] == seen[1], display
-    uncovered = [
-        grid.show(packed(cells, answers=of)).page.evaluate(EVERYTHING)
-        for cells, of in zip((weights, others), answers, strict=True)
-    ]
-    assert uncovered[0] != uncovered[1]
+        one, other = seen(veil=veil, **display)
+        assert one == other, display
+    one, other = seen()
+    assert one != other
 
 
 def test_most_probable_answers_are_those_after_the_token_that_is_pointed_at(grid):
@@ -821,3 +822,43 @@ def test_hover_over_the_one_head_names_both_tokens(visit):
             break
     expect(said).to_contain_text("query (source): the")
     expect(said).to_contain_text("key (source): dog")
+
+
+def test_a_covered_row_is_painted_in_the_large_picture(grid):
+    """By dragging, by clicks and by the sliders beside it: one guess, seen in its row alone."""
+    grid.look(veil=[vars(Veil("row", "cross", 1, 2, 3))])
+    grid.mounted(paint, "guess", SOURCE, False, on_painted=lambda guess: None)
+    covered = grid.picture(PAINTED_ROW)
+    box = grid.picture(
+        """(({ place, corner, canvas }) => {
+             const { left, top } = canvas.getBoundingClientRect();
+             return [left + corner[0], top + corner[1], place.across, place.down,
+                     canvas.clientHeight];
+           })(grid.selected)"""
+    )
+    left, top, across, down, height = box
+    mouse, y = grid.page.mouse, top + 3.5 * down
+    for column, share in ((0, 0.6), (1, 0.3), (2, 0)):
+        x = left + (column + 0.5) * across
+        mouse.move(x, y)
+        mouse.down()
+        mouse.move(x, y - share * height, steps=4)
+        mouse.up()
+    assert grid.picture("grid.pinned") is None  # letting go elsewhere is no click there
+    sliders = grid.page.locator("input[type=range]")
+    values = [int(sliders.nth(i).input_value()) for i in range(len(SOURCE))]
+    assert values == pytest.approx([60, 30, 20, 0, 0, 0, 0], abs=1)
+    assert grid.picture("grid.painting.shares") == pytest.approx(np.divide(values, sum(values)))
+    painted = grid.picture(PAINTED_ROW)
+    assert [a != b for a, b in zip(covered, painted, strict=True)] == [True] * 3 + [False] * 4
+    sliders.nth(3).fill("50")
+    assert grid.picture(PAINTED_ROW)[3] != covered[3]
+    # What is done to a cell of another row is what was done before.
+    grid.page.evaluate("scrollTo(0, 0)")
+    mouse.click(left + 0.5 * across, top + 1.5 * down)
+    assert sliders.first.input_value() == str(values[0])
+    assert grid.picture("grid.pinned.row.index") == 1
+    grid.page.get_by_role("button", name="Answer").click()
+    assert grid.mounted.sent("guess")[-1] == ("painted", [*values[:3], 50, 0, 0, 0])
+    grid.mounted(paint, "guess", SOURCE, False, values, [1 / len(SOURCE)] * len(SOURCE))
+    assert grid.picture("grid.painting") is None and grid.picture(PAINTED_ROW) == covered

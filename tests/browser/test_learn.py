@@ -101,6 +101,9 @@ def test_on_a_phone_the_question_stands_above_the_picture(visit):
     region, picture = (page.locator(f".st-key-{key}") for key in ("lesson_region", "head_grid"))
     choices = region.locator('[class*="st-key-choice"] button')
     expect(choices.last).to_be_in_viewport()
+    choices.first.focus()
+    page.keyboard.press("Shift+Tab")  # the keyboard comes to it from the bar
+    assert page.locator(".st-key-top_bar :focus").count()
     while True:
         box = region.bounding_box()
         assert box["x"] >= 0 and box["x"] + box["width"] <= 390

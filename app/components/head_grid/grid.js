@@ -60,6 +60,7 @@ export class Grid {
   report = () => {};
   reportQuery = () => {};
   act = null; // hears what is done to a head, a token or a cell
+  painting = null; // the guess at a covered row: {shares, weights, weigh(column, weight)}
 
   /** `large`: with the selected head in full beside its tile. */
   constructor(large = false) {
@@ -152,6 +153,13 @@ export class Grid {
     this.selected.moveTo(root);
     this.frame.classList.add("placed");
     this.selected.shown = null; // its title is gone, so there is more room
+    this.point();
+  }
+
+  /** A row that a lesson asks for can be painted into the selected head. */
+  setPainting(painting) {
+    if (painting === this.painting) return;
+    this.painting = painting;
     this.point();
   }
 

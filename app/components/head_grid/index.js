@@ -16,5 +16,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
   meeting.grid.reportQuery = (index) => setTriggerValue("query", index);
   meeting.grid.setWeights(data instanceof ArrayBuffer ? new Uint8Array(data) : data);
+  meeting.grid.setPainting(meeting.painting);
   if (meeting.look) meeting.grid.setLook(meeting.look);
 }

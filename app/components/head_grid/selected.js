@@ -18,6 +18,7 @@ const LONGEST_LABEL = 24; // characters
 const WRITTEN = 0.05; // smaller weights are not written into their cells
 const FADED = 0.3; // how much is left of a head that is off
 const DRAGGED = 3; // px; less is a click
+const CLICKED = 0.2; // what a click adds to a cell that is painted
 
 export class SelectedHead {
   constructor(grid, root) {
@@ -80,8 +81,23 @@ export class SelectedHead {
     this.grid.hover(cell);
   }
 
+  /** The row that is painted, if it is of the selected head, and the guess at it. */
+  get painted() {
+    const { grid, part } = this;
+    const { painting } = grid;
+    if (!painting || !part || painting.shares.length !== part.columns) return null;
+    const tiles = averaged(part, grid.look);
+    const veil = (part.veil ?? []).find(({ tile, count }) => tiles.includes(tile) && count === 1);
+    return veil ? { ...painting, row: veil.first } : null;
+  }
+
+  /** Whether a cell is in the row that is painted. */
+  isPainted(cell) {
+    return Boolean(cell) && this.painted?.row === cell.row.index;
+  }
+
   click(cell) {
-    if (!cell) return;
+    if (!cell || this.isPainted(this.pressed)) return; // that was a stroke
     this.grid.stage.focus({ preventScroll: true }); // keys act on what was selected
     if (this.tool === "mask") this.grid.paintMask(cell);
     else if (this.tool === "point") this.grid.pin(cell);
@@ -89,20 +105,35 @@ export class SelectedHead {
 
   /** Upwards the weight of a cell grows, by the height of the picture from 0 to 1. */
   drag(down) {
-    const cell = this.tool === "weight" && !down.button && this.cellAt(down);
-    if (!cell || !this.grid.byteAt(cell)) return;
+    const cell = this.pressed = !down.button && this.cellAt(down);
+    if (this.isPainted(cell)) return this.paintGuess(down, cell.column.index);
+    if (!cell || this.tool !== "weight" || !this.grid.byteAt(cell)) return;
+    this.follow(down, (more) => this.grid.preview(cell, more),
+      (more, isDrag) => isDrag && this.grid.weigh(cell, more));
+  }
+
+  /** Follows the pointer until it is let go: how far up it is, of the height of the picture. */
+  follow(down, moved, ended) {
     this.canvas.setPointerCapture(down.pointerId);
     const more = (event) => (down.clientY - event.clientY) / this.canvas.clientHeight;
     const end = () => {
-      this.canvas.onpointermove = (moved) => this.hover(moved);
+      this.canvas.onpointermove = (event) => this.hover(event);
       this.canvas.onpointerup = this.canvas.onpointercancel = null;
     };
-    this.canvas.onpointermove = (event) => this.grid.preview(cell, more(event));
+    this.canvas.onpointermove = (event) => moved(more(event));
     this.canvas.onpointercancel = end;
     this.canvas.onpointerup = (event) => {
       end();
-      if (Math.abs(down.clientY - event.clientY) >= DRAGGED) this.grid.weigh(cell, more(event));
+      ended(more(event), Math.abs(down.clientY - event.clientY) >= DRAGGED);
     };
+  }
+
+  /** Paints a cell of the guess: by dragging, or step by step with clicks. */
+  paintGuess(down, column) {
+    const { weights, weigh } = this.painted;
+    const before = weights[column];
+    this.follow(down, (more) => weigh(column, before + more),
+      (more, isDrag) => isDrag || weigh(column, before + CLICKED));
   }
 
   /** What is shown, row by row: one head, or the mean over some. */
@@ -131,8 +162,8 @@ export class SelectedHead {
     this.scopes.value = this.grid.scope;
     this.scopes.hidden = this.grid.scope === "head" && this.tool !== "mask"; // it takes room
     this.tools.hidden = !this.grid.paintable();
-    this.canvas.style.touchAction = this.tool === "weight" ? "none" : "";
-    const shown = [data, look, ink, frameWidth, below];
+    this.canvas.style.touchAction = this.tool === "weight" || this.painted ? "none" : "";
+    const shown = [data, look, ink, frameWidth, below, this.grid.painting];
     if (!shown.every((value, i) => value === this.shown?.[i])) {
       this.shown = shown;
       this.paint(part);
@@ -205,6 +236,7 @@ export class SelectedHead {
         if (tiles.includes(tile)) veiled(context, grid.look.colour, left, top + first * place.down,
           width, count * place.down);
       if (isOff) cross(context, grid.look.colour, left, top, width, height);
+      this.drawGuess(context);
     });
     context.fillStyle = grid.ink;
     context.font = `${letters}px ${grid.family}`;
@@ -221,6 +253,29 @@ export class SelectedHead {
     context.textAlign = "center";
     const visible = Math.min(height, place.bottom - place.top);
     writeTurned(context, `query (${part.query})`, letters, place.top + visible / 2, visible);
+  }
+
+  /** The guess over the covered row, as shares of 100%. */
+  drawGuess(context) {
+    const { painted, place, grid } = this;
+    if (!painted) return;
+    const { across, down, letters } = place;
+    const [left, top] = this.corner;
+    const colours = pixelColours(grid.look.palette);
+    context.font = `${letters}px ${grid.family}`;
+    context.textAlign = "center";
+    const colour = scaled(painted.shares, grid.look, false);
+    painted.shares.forEach((share, column) => {
+      if (!share) return; // still covered
+      const pixel = colours[Math.round(255 * colour[column])];
+      const rgb = [pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255];
+      const [x, y] = [left + column * across, top + painted.row * down];
+      context.fillStyle = `rgb(${rgb})`;
+      context.fillRect(x + 2, y + 2, across - 4, down - 4);
+      if (across < 2.6 * letters || down < 1.1 * letters) return;
+      context.fillStyle = isLight(rgb) ? "#000" : "#fff";
+      context.fillText(percent(share), x + across / 2, y + down / 2 + 0.35 * letters);
+    });
   }
 
   scroll() {

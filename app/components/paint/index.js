@@ -1,5 +1,6 @@
 // A row is painted by sliders, a mask by squares that are pressed or not.
 
+import { meeting } from "../head_grid/meeting.js";
 import { element } from "../shared/dom.js";
 
 const whole = (share) => `${Math.round(100 * share)}%`;
@@ -15,6 +16,12 @@ function bar(share, name) {
   return element("span", { class: "track" }, length);
 }
 
+/** What is painted is seen in the large picture too, and can be painted there. */
+function show(painting) {
+  meeting.painting = painting;
+  meeting.grid?.setPainting(painting);
+}
+
 /** Sliders, each with the share that it comes to. */
 function row({ labels }, send) {
   const sliders = labels.map((label) => element("input", { type: "range", min: "0", max: "100",
@@ -22,16 +29,23 @@ function row({ labels }, send) {
   const numbers = labels.map(() => element("output", {}, "0%"));
   const button = element("button", { type: "button", disabled: "" }, "Answer");
   const painted = () => sliders.map(({ value }) => Number(value));
-  const show = () => {
+  const weigh = (column, weight) => {
+    sliders[column].value = Math.round(100 * weight);
+    changed();
+  };
+  const changed = () => {
     const each = shares(painted());
     numbers.forEach((number, i) => (number.textContent = whole(each[i])));
     button.disabled = !painted().some(Boolean);
+    show({ shares: each, weights: painted().map((number) => number / 100), weigh });
   };
-  sliders.forEach((slider) => (slider.oninput = show));
+  changed();
+  sliders.forEach((slider) => (slider.oninput = changed));
   button.onclick = () => send(painted());
   const lines = labels.map((label, i) =>
     element("div", { class: "line" }, element("span", { dir: "auto" }, label), sliders[i], numbers[i]));
-  return [...lines, button];
+  const hint = element("p", { class: "key" }, "Drag up in the covered row, or use the sliders.");
+  return [hint, ...lines, button];
 }
 
 /** The painted row above the model's, for every key. */
@@ -90,9 +104,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const text = JSON.stringify(data);
   if (parentElement.shownPaint === text) return; // what is being painted stays
   parentElement.shownPaint = text;
+  show(null);
   const send = (painted) => setTriggerValue("painted", painted);
   const draw = data.truth ? (data.mask ? masks : rows) : data.mask ? mask : row;
   const box = element("div", { class: "paint", style: `--mine: ${data.colour}` }, ...draw(data, send));
   parentElement.querySelector(".paint")?.remove();
   parentElement.append(box);
+  return () => show(null);
 }
