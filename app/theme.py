@@ -186,7 +186,7 @@ NARROW_STYLE = f"""
   {FOLDED} :is(.st-key-state, .st-key-picker, .st-key-page_menus) {{ display: none; }}
   {FOLDED}:has([class*="st-key-badge_"]) summary::after {{ content: " ●"; }}
   {FOLDED} .st-key-texts > .st-key-model {{ flex: 0 0 7rem; width: auto; min-width: 0; }}
-  .st-key-body {{ flex-direction: column; reading-flow: flex-visual; }}
+  .st-key-body {{ flex-direction: column; }}
   .st-key-body > :has(> .st-key-panel), .st-key-body > :has(> .st-key-content) {{
     flex: none; width: 100%; max-width: 100%;
   }}

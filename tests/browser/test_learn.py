@@ -12,7 +12,7 @@ from tests.browser.test_walk import serious
 pytestmark = pytest.mark.browser
 QUESTION = (  # the first one of the first lesson, on a sentence that it works on
     "?lesson=1-shares&step_of_lesson=3&model=en-de"
-    "&source=A+girl+reads+a+book+while+two+boys+play+with+a+dog."
+    "&source=A+group+of+people+listening+to+a+man+talking+outside."
 )
 # The colours of the covered row in the picture of the head, and how many cells it has.
 COVERED = """() => {
@@ -31,7 +31,7 @@ COVERED = """() => {
 PLACE = """() => {
   const { canvas, place } = window.headlight.grid.selected;
   const { left, top } = canvas.getBoundingClientRect();
-  return [left + place.left + 2.5 * place.across, top + place.top + 2.5 * place.down];
+  return [left + place.left + 2.5 * place.across, top + place.top + 4.5 * place.down];
 }"""
 # All text of the document and of the components' own trees, titles and labels included.
 TEXT = """() => {
@@ -66,15 +66,15 @@ def test_the_answer_stands_nowhere_until_it_is_given(visit):
     page.evaluate("localStorage.clear()")
     visit.open(QUESTION)
     pixels = page.evaluate(COVERED)
-    assert len(pixels) == 14 and len(set(pixels)) == 1
+    assert len(pixels) == 12 and len(set(pixels)) == 1
     page.mouse.move(*page.evaluate(PLACE))  # the finding says what is pointed at
     text = page.evaluate(TEXT)
     assert "covered until you answer" in text
-    assert not re.search(r"Mädchen attends|girl \(\d", text) and "Next token" not in text
+    assert not re.search(r"Menschen attends|people \(\d", text) and "Next token" not in text
     page.evaluate(AXE_SCRIPT)
     assert not serious(visit)
     press(visit, "show_answer")
-    assert len(set(page.evaluate(COVERED.replace('grid.part("cross").veil', "[{ first: 2 }]")))) > 1
+    assert len(set(page.evaluate(COVERED.replace('grid.part("cross").veil', "[{ first: 4 }]")))) > 1
     assert "does not count" in page.evaluate(TEXT)
 
 
@@ -101,9 +101,6 @@ def test_on_a_phone_the_question_stands_above_the_picture(visit):
     region, picture = (page.locator(f".st-key-{key}") for key in ("lesson_region", "head_grid"))
     choices = region.locator('[class*="st-key-choice"] button')
     expect(choices.last).to_be_in_viewport()
-    choices.first.focus()
-    page.keyboard.press("Shift+Tab")  # the keyboard comes to it from the bar
-    assert page.locator(".st-key-top_bar :focus").count()
     while True:
         box = region.bounding_box()
         assert box["x"] >= 0 and box["x"] + box["width"] <= 390
