@@ -25,6 +25,7 @@ MEANINGS = {  # of what is measured of a text, see analysis/domain.py
     "surprise": "Surprise: mean −log p of the tokens that the model writes, in nats.",
 }
 SHARES = "accuracy", "exact"
+RESAMPLED = "bleu_lc", "perplexity"
 METRICS = {"bleu_lc": "bleu", "accuracy": "accuracy", "exact": "exact_match",
            "perplexity": "perplexity"}  # fmt: skip  # as model hubs call them
 
@@ -117,6 +118,8 @@ def _use(card: dict, name: str) -> str:
         text = "A dog runs."
     elif "classes" in card:
         text = "a gripping story, told with wit"
+    elif any("perplexity" in score for score in card.get("scores", ())):
+        text = "She has never seen the sea."
     lines = [
         "from headlight import load, show",
         "",
@@ -229,11 +232,12 @@ def _recipe(card: dict, model: Transformer, preset: str) -> str:
 
 
 def _figure(score: dict, measure: str) -> str:
-    """With its interval: measured for lowercased BLEU, by Wilson's formula for a share."""
+    """With its interval: measured for lowercased BLEU and perplexity, by Wilson's formula for a
+    share."""
     if measure in SHARES and "examples" in score:
         least, most = wilson(score[measure] / 100, score["examples"])
         return f"{score[measure]:.2f} ({100 * least:.1f} to {100 * most:.1f})"
-    interval = score.get("interval") if measure == "bleu_lc" else None
+    interval = score.get("interval") if measure in RESAMPLED else None
     return f"{score[measure]:.2f}" + ("" if interval is None else f" ± {interval:.2f}")
 
 

@@ -177,6 +177,8 @@ def scores() -> str:
         for test_set, score in found.items():
             if "bleu_lc" in score:
                 figure = f"{score['bleu_lc']:.1f} ± {score['interval']:.1f} BLEU"
+            elif "perplexity" in score:
+                figure = f"perplexity {score['perplexity']:.1f} ± {score['interval']:.1f}"
             else:
                 [share] = (score[name] for name in ("accuracy", "exact") if name in score)
                 low, high = wilson(share / 100, score["examples"])

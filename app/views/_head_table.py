@@ -182,7 +182,7 @@ def surveyed_on(survey: Survey, as_trained: bool) -> str:
     test = f" ({escaped(test)})" if (test := survey.card.get("test")) else ""
     changed = "" if as_trained else " Your current changes are not included."
     aligned = (
-        "; an “alignment” head attends most to the source word that the model needs most"
+        "; an “alignment” head attends most to the source word that the model needs most."
         if survey.of(ALIGNMENT)
         else ""
     )
@@ -191,5 +191,5 @@ def surveyed_on(survey: Survey, as_trained: bool) -> str:
         f"95% intervals by bootstrap. **{lost}**: the change in {change} without the head. "
         f"p{test} is adjusted for all heads (Holm); above {SIGNIFICANT:.2f} the change is not "
         "significant. **named**: by the rules of Voita et al. and Clark et "
-        f"al.{aligned}.{changed}"
+        f"al.{aligned}{changed}"
     )

@@ -29,7 +29,7 @@ from tests.app.test_packing import unpack
 TEXTS = {
     "copy": "a b c d", "reverse": "h e l l o", "sort": "d b a c", "induction": "a b c a b",
     "en-de": "A woman in a red dress reads.", "en-fr": "A small dog is not here.",
-    "reviews": "not a good film",
+    "reviews": "not a good film", "english": "She has never seen the sea.",
 }  # fmt: skip
 PLACES = 100
 

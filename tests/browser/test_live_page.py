@@ -35,7 +35,7 @@ from tests.browser.conftest import ARGUMENTS, executable
 from tests.browser.firefox import launched
 
 pytestmark = pytest.mark.browser
-CHECKPOINTS = ("copy", "reverse", "sort", "induction", "en-de", "en-fr", "reviews")
+CHECKPOINTS = ("copy", "reverse", "sort", "induction", "en-de", "en-fr", "reviews", "english")
 LOGITS, WEIGHTS = 1e-4, 1e-5  # logits relative to the largest, if that is above 1
 SWITCHES = ("causal", "src_padding", "tgt_padding", "memory_padding")
 CONTINUATION = 24

@@ -20,7 +20,7 @@ EMPTY = "tests/bench/empty_page.py"
 ARRIVAL = 20.0  # seconds in which all arrive
 MODEL = "en-de"
 SEED = 20
-OF_ALL = ("en-de", "en-fr", "copy", "reverse", "sort", "induction", "reviews")
+OF_ALL = ("en-de", "en-fr", "copy", "reverse", "sort", "induction", "reviews", "english")
 KILLED_EVERY = 20.0  # seconds
 SERVED_AGAIN = 10.0  # seconds, at most
 

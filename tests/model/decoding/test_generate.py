@@ -21,7 +21,9 @@ from headlight.model.tokenizer import Encoding
 
 TEXT = {"en-de": "A young boy in a red shirt runs on the beach."}
 WRITERS = [
-    path.name for path in sorted(SHIPPED.iterdir()) if path.name not in ("reviews", "induction")
+    path.name
+    for path in sorted(SHIPPED.iterdir())
+    if path.name not in ("reviews", "induction", "english")
 ]
 HOWS = [Greedy(), Beam(4), Beam(2, 0.0), Sampling(0.8, 20, 0.9, seed=3)]
 
@@ -137,7 +139,7 @@ def test_a_decoder_alone_goes_on_from_its_prompt():
         assert np.abs(found.probabilities - shares[: len(found.probabilities)]).max() <= 1e-5
 
 
-@pytest.mark.parametrize("name", ["en-de", "induction"])
+@pytest.mark.parametrize("name", ["en-de", "induction", "english"])
 def test_a_pad_that_one_begins_with_is_a_token_like_others(name):
     checkpoint = load(name)
     found = checkpoint.generate(run_of(checkpoint, name), beginning=[0, 50])

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import os
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 from headlight.model import card, checkpoint, presets
+from headlight.model.masks import Masks
 from headlight.model.tokenizer import Tokenizer
 from headlight.model.training import evaluate, tasks
 from tests.model.common import load, random_model
@@ -40,6 +42,23 @@ def test_bleu_of_a_perfect_translation_is_100():
     assert lowered["bleu_lc"] == pytest.approx(100)
     assert lowered["bleu"] < 60
     assert "case:lc" in figures["signature"]["bleu_lc"]
+
+
+def test_perplexity_is_that_of_each_token_after_those_before():
+    model = random_model("decoder_only").double()
+    texts = [[1, 5, 9, 2], [1, 7, 7, 8, 4, 2], [1, 2]]
+    losses = [
+        -model(ids := torch.tensor([text[:i]]), *Masks().build(model, ids))[0, -1]
+        .log_softmax(dim=-1)[text[i]]
+        .item()
+        for text in texts
+        for i in range(1, len(text))
+    ]
+    found = evaluate.perplexity(model, [(text, text) for text in texts], most=8)
+    assert found["perplexity"] == pytest.approx(math.exp(sum(losses) / len(losses)))
+    assert 0 < found["interval"] < found["perplexity"]
+    one = evaluate.perplexity(model, [(texts[0], texts[0])] * 3)
+    assert one["interval"] == pytest.approx(0)  # every other test set is the same
 
 
 def test_any_of_several_references_will_do():
@@ -163,7 +182,7 @@ def test_a_classifier_answers_with_probabilities(tmp_path):
     assert set(trace.table) == set(trace.token) == set(trace.embedded) == {"src"}
 
 
-FOLDERS = {"en-de": ".", "en-fr": ".", "reviews": "rt-polarity"}  # task → its data
+FOLDERS = {"en-de": ".", "en-fr": ".", "english": ".", "reviews": "rt-polarity"}  # task → its data
 WITHIN = 0.3  # another processor may choose another token where two are as good
 
 
@@ -181,5 +200,5 @@ def test_shipped_scores_are_those_of_the_card(name):
         beam = int(beam) if way == "beam" else 1
         found = evaluate.evaluate(held, task, task.tests()[score["set"]], beam=beam)
         assert found["decode"] == score["decode"]
-        for measure in {"bleu_lc", "bleu", "chrf", "accuracy", "exact"} & set(score):
+        for measure in {"bleu_lc", "bleu", "chrf", "accuracy", "exact", "perplexity"} & set(score):
             assert found[measure] == pytest.approx(score[measure], abs=WITHIN), score["set"]
