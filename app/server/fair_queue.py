@@ -2,13 +2,35 @@
 its turn between steps, and short work goes first."""
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Condition, get_ident
 
-LONG = 0.2  # seconds; longer work gives way to others
+LONG = 0.2  # seconds of an asker's turns; longer work gives way to others
 PATIENCE = 2.0  # seconds that long work gives way, before it goes first itself
+
+
+@dataclass
+class Asker:
+    """Who asks for turns, such as one run of a page; `used`: the seconds that they lasted."""
+
+    used: float = 0.0
+
+
+_asker: ContextVar[Asker | None] = ContextVar("asker", default=None)
+
+
+@contextmanager
+def one_asker() -> Iterator[None]:
+    """All turns in the block are of one asker. Long work of many turns would otherwise go as short
+    work at the beginning of each."""
+    token = _asker.set(Asker())
+    try:
+        yield
+    finally:
+        _asker.reset(token)
 
 
 @dataclass(eq=False)
@@ -16,28 +38,35 @@ class Work:
     """One computation, in its turn or waiting for one.
 
     resource  what it computes with, such as a view of a model
-    large     whether it needs much memory
+    large     whether it needs much memory; such work is long from the start
     on_turn   called in its thread whenever its turn begins
+    asker     who asked for it
     rank      the time at which it asked, later for long work; the lowest goes first
     since     when its turn began
     begun     whether it has had a turn; from then on it holds its resource and its memory
-    long      whether a turn of it has lasted longer than LONG
+    long      whether its asker's turns have lasted longer than LONG
     """
 
     resource: Hashable
     large: bool = False
     on_turn: Callable[[], None] = lambda: None
     thread: int = field(default_factory=get_ident)
-    rank: float = field(default_factory=lambda: time.monotonic())
+    asker: Asker = field(default_factory=lambda: _asker.get() or Asker())
+    rank: float = 0.0
     since: float = 0.0
     begun: bool = False
     long: bool = False
 
+    def ask(self, now: float) -> None:
+        self.long = self.long or self.large or self.asker.used > LONG
+        self.rank = now + (PATIENCE if self.long else 0)
+
 
 class FairQueue:
     """At most `at_once` threads compute, and never two with the same resource, not even while the
-    first has given up its turn. No more than `at_once` large computations are under way. A thread
-    may ask again during its turn."""
+    first has given up its turn. No more than `at_once` large computations are under way. While
+    short work computes, long work does not, unless it has waited for PATIENCE. A thread may ask
+    again during its turn."""
 
     def __init__(self, at_once: int):
         self.at_once, self.changed = at_once, Condition()
@@ -65,6 +94,7 @@ class FairQueue:
             return
         work = Work(resource, large, on_turn)
         with self.changed:
+            work.ask(time.monotonic())
             self.waiting.append(work)
             self._admit()
         try:
@@ -79,17 +109,19 @@ class FairQueue:
         """Called between two steps of this thread's work. If the work is long, short work goes
         first, and long works take turns. `on_wait` and `interval` as in `turn`."""
         work, now = self.computing.get(get_ident()), time.monotonic()
-        if work is None or not (work.long or now > work.since + LONG):
+        if work is None or not (work.long or work.asker.used + now - work.since > LONG):
             return
         with self.changed:
-            work.long, work.rank = True, now + PATIENCE
-            del self.computing[work.thread]
-            self.waiting.append(work)
-            first = self._next()
-            if first is work or (first.long and now < work.since + LONG):
-                self.waiting.remove(work)
-                self.computing[work.thread] = work
+            if not work.long:
+                work.long = True
+                self._admit()  # long work that let it go first
+            first, is_over = self._next(), now > work.since + LONG
+            is_short_next = self._is_short_computing() or (first and not first.long)
+            if not (is_short_next or (first and is_over)):
                 return
+            self._give_up(work)
+            work.ask(now)
+            self.waiting.append(work)
             self._admit()
         self._wait(work, on_wait, interval)
 
@@ -105,10 +137,16 @@ class FairQueue:
 
     def _end(self, work: Work) -> None:
         with self.changed:
-            self.computing.pop(work.thread, None)
             if work in self.waiting:
                 self.waiting.remove(work)
+            else:
+                self._give_up(work)
             self._admit()
+
+    def _give_up(self, work: Work) -> None:
+        """Ends its turn."""
+        del self.computing[work.thread]
+        work.asker.used += time.monotonic() - work.since
 
     def _admit(self) -> None:
         """Begin the turns that can begin."""
@@ -128,4 +166,10 @@ class FairQueue:
             for work in self.waiting
             if work.begun or not (work.resource in in_use or (work.large and is_full))
         ]
-        return min(eligible, key=lambda work: work.rank, default=None)
+        first = min(eligible, key=lambda work: work.rank, default=None)
+        if first and first.rank > time.monotonic() and self._is_short_computing():
+            return None  # it is long
+        return first
+
+    def _is_short_computing(self) -> bool:
+        return not all(work.long for work in self.computing.values())

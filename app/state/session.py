@@ -15,6 +15,7 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from headlight.app.server.fair_queue import one_asker
 from headlight.app.state import catalog, lines, progress, settings
 from headlight.app.state.history import History
 from headlight.app.state.messages import Stopped
@@ -75,7 +76,8 @@ def running(page: str) -> Iterator[None]:
     token = _notes.set(notes)
     try:
         settle(page)
-        with progress.observed_by(progress.Observer(stop, _raise_if_stopped)):
+        observer = progress.Observer(stop, _raise_if_stopped)
+        with one_asker(), progress.observed_by(observer):
             yield
         notes |= {"connection": connection, "reads": values()["model"]}
     finally:

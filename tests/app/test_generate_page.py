@@ -1,7 +1,9 @@
 """The page Generate, without a browser."""
 
+import numpy as np
 import pytest
 
+from headlight.app.components import generation as component
 from headlight.app.state.options import DECODING
 from headlight.model import load
 
@@ -67,3 +69,22 @@ def test_so_many_branches_are_written_and_no_more(page, monkeypatch):
     page.switch_page("views/generate.py").run()
     assert not page.exception and (339,) in written and len(written) <= 12
     assert any("Only 12 of 41 branches are shown" in info.value for info in page.info)
+
+
+def test_weights_are_sent_as_one_text_however_many_they_are(monkeypatch):
+    """A list of millions of numbers is made and written at one go, and all other threads wait."""
+    sent = []
+    monkeypatch.setattr(component, "_mount", lambda data, **other: sent.append(data["rows"]))
+
+    def count(value) -> int:
+        if isinstance(value, dict | list):
+            return sum(map(count, value.values() if isinstance(value, dict) else value))
+        return 1
+
+    for shape in ((2, 1, 1, 3), (3, 2, 40, 50)):
+        weights = np.random.default_rng(0).random(shape).transpose(0, 2, 1, 3)
+        rows = component.Rows("", [], [], [], weights)
+        callbacks = dict.fromkeys(("on_choose", "on_focus", "on_branch"))
+        component.generation("", [], [], [], rows, {}, [], [], **callbacks)
+    few, many = map(count, sent)
+    assert few == many

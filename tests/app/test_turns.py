@@ -5,7 +5,8 @@ import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from types import SimpleNamespace
+from contextvars import copy_context
+from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -189,6 +190,88 @@ def releasing(event):
         yield
     finally:
         event.set()
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The queue's time, which a test moves on."""
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+    monkeypatch.setattr(queue, "time", clock)
+    return clock
+
+
+def order_of_turns(turns, large="", contexts=MappingProxyType({})):
+    """Of "a" and "b", who ask one after the other while somebody computes."""
+    came = []
+
+    def block(name):
+        with turns.turn(name, large=name in large):
+            came.append(name)
+
+    def asks(name):
+        contexts.get(name, copy_context()).run(block, name)
+
+    with ThreadPoolExecutor(2) as pool, turns.turn(None):
+        come(turns, pool, "ab", asks)
+    return "".join(came)
+
+
+def test_large_work_is_long_from_the_start(clock):
+    assert order_of_turns(FairQueue(1)) == "ab"
+    assert order_of_turns(FairQueue(1), large="ab") == "ab"
+    assert order_of_turns(FairQueue(1), large="a") == "ba"
+
+
+@pytest.mark.parametrize(("steps", "order"), [(40, "ab"), (60, "ba")])
+def test_all_turns_of_one_asker_count_together(clock, steps, order):
+    """Each is short, and fifty are long."""
+    turns = FairQueue(1)
+    with queue.one_asker():
+        for _ in range(steps):
+            with turns.turn("a"):
+                clock.now += STEP
+        asker = copy_context()
+    assert order_of_turns(turns, contexts={"a": asker}) == order
+    assert order_of_turns(turns) == "ab"  # another asker
+
+
+def test_long_work_stands_still_while_short_work_computes(clock):
+    """Also where there is room for both, unless it has waited long; but no step of it is lost."""
+    turns, came, ends = FairQueue(2), [], threading.Event()
+    steps = threading.Semaphore(0)
+
+    def long(name):
+        with turns.turn(name, large=True):
+            for _ in range(4):
+                steps.acquire(timeout=10)
+                turns.pause()
+                came.append(name)
+
+    def short(name):
+        with turns.turn(name):
+            ends.wait(10)
+
+    def computing():
+        return {work.resource for work in turns.computing.values()}
+
+    with ThreadPoolExecutor(4) as pool, releasing(ends):
+        asked = come(turns, pool, ["long"], long)
+        steps.release()
+        wait_until(lambda: came == ["long"])
+        asked += come(turns, pool, ["short"], short)
+        assert computing() == {"long", "short"}  # until the next step
+        steps.release()
+        wait_until(lambda: computing() == {"short"})
+        clock.now += queue.PATIENCE
+        asked += come(turns, pool, ["later"], short)
+        assert computing() == {"long", "short"} and [w.resource for w in turns.waiting] == ["later"]
+        steps.release()
+        wait_until(lambda: computing() == {"later", "short"})
+        ends.set()
+        steps.release()
+        assert [one.exception(10) for one in asked] == [None] * 3
+    assert came == ["long"] * 4
+    assert not turns.computing and not turns.waiting
 
 
 def test_nobody_has_what_one_computes_with_while_it_has_given_its_turn_up(always):

@@ -2,6 +2,7 @@
 to, and what earlier layers would predict. All steps are sent at once; stepping happens in the
 browser."""
 
+import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -75,8 +76,7 @@ def generation(
             "text": list(text),
             "written": list(written),
             "steps": [vars(step) for step in steps],
-            "rows": vars(rows)
-            | {"weights": np.rint(255 * np.nan_to_num(rows.weights)).astype(int).tolist()},
+            "rows": vars(rows) | _packed(rows.weights),
             "focus": dict(focus),
             "branches": list(branches),
             "beams": [list(step) for step in beams],
@@ -86,3 +86,11 @@ def generation(
         on_focus_change=hear("focus", on_focus),
         on_branch_change=hear("branch", on_branch),
     )
+
+
+def _packed(weights: np.ndarray) -> dict:
+    """Weights as text, a byte each: a long text has millions, and as a list of numbers they would
+    halt all other threads for a second."""
+    cells = np.rint(255 * np.nan_to_num(weights)).astype(np.uint8)
+    text = base64.b64encode(cells.tobytes()).decode("ascii")
+    return {"weights": text, "shape": list(weights.shape)}

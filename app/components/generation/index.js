@@ -7,5 +7,15 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const text = JSON.stringify(data);
   if (parentElement.shown === text) return; // what is there is right
   parentElement.shown = text;
-  new Walk(parentElement, data, setTriggerValue);
+  new Walk(parentElement, { ...data, rows: { ...data.rows, weights: weightsOf(data.rows) } }, setTriggerValue);
+}
+
+/** Step, layer, head → a byte for each key, from what the server packs. */
+function weightsOf({ weights, shape: [steps, layers, heads, keys] }) {
+  const cells = Uint8Array.from(atob(weights), (letter) => letter.charCodeAt(0));
+  const list = (length, make) => Array.from({ length }, (_, i) => make(i));
+  return list(steps, (step) => list(layers, (layer) => list(heads, (head) => {
+    const start = ((step * layers + layer) * heads + head) * keys;
+    return Array.from(cells.subarray(start, start + keys));
+  })));
 }
