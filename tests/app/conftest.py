@@ -1,5 +1,9 @@
+import ctypes
+import gc
+from contextlib import suppress
 from functools import cache
 
+import psutil
 import pytest
 import streamlit as st
 import torch
@@ -12,6 +16,8 @@ from headlight.app.results import memoize
 from headlight.app.state import catalog
 from headlight.model import load
 from tests.conftest import ROOT
+
+LARGE = 10**9  # bytes of a worker
 
 
 @pytest.fixture
@@ -50,6 +56,24 @@ def one_core():
     shows would differ from a test's own pass in the last digit."""
     memoize.CORES = 1
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def small_caches():
+    """A class changes models all the time; tests one after another."""
+    catalog.MODEL_BYTES, memoize.CACHE_BYTES = 2**28, 2**27
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_large_is_left():
+    """Files of tests share what is cached, unless it has grown large."""
+    yield
+    if psutil.Process().memory_info().rss > LARGE:
+        st.cache_resource.clear()
+        st.cache_data.clear()
+        gc.collect()
+        with suppress(AttributeError, OSError, TypeError):  # elsewhere than on glibc
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 @pytest.fixture(autouse=True, scope="session")

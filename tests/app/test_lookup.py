@@ -11,11 +11,12 @@ from headlight.app.results import memoize
 from headlight.app.state.options import SECOND_TOKEN, SELECTED_HEAD, WORDS
 from headlight.app.views._small_examples import KEYS, QUERY, VALUES
 from headlight.app.wording import model_texts
-from headlight.model import Masks, load
+from headlight.model import Masks, load, presets
 from headlight.model.analysis.projection import Answer, answer, principal_plane
 from headlight.model.checkpoint import SHIPPED
 from headlight.model.presets import PRESETS
 from tests.conftest import ROOT
+from tests.model.common import depths
 
 TEXT = "Two dogs run on the beach."
 SHIPPED_NAMES = sorted(folder.parent.name for folder in SHIPPED.glob("*/config.json"))
@@ -49,14 +50,17 @@ def started(models):
 def page(started):
     """The page with its settings as they are at first, but for the sentence."""
     started.switch_page("views/lookup.py").run()
-    look(started, vectors=SELECTED_HEAD, model="en-de", source=TEXT, target="", kind="cross")
-    return look(started, layer=1, head=1, pad_to=0, follow=SECOND_TOKEN, scaled=True)
+    return look(
+        started, vectors=SELECTED_HEAD, model="en-de", source=TEXT, target="", kind="cross",
+        layer=1, head=1, pad_to=0, follow=SECOND_TOKEN, scaled=True,
+    )  # fmt: skip
 
 
 def look(page, **settings):
     for first in ("model", "kind"):  # which others there are depends on it
-        page.session_state[first] = settings.pop(first, page.session_state[first])
-        page.run()
+        if (value := settings.pop(first, None)) not in (None, page.session_state[first]):
+            page.session_state[first] = value
+            page.run()
     for key, value in settings.items():
         page.session_state[key] = value
     page.run()
@@ -131,8 +135,20 @@ def test_every_shipped_model(page, name):
     check(page, load(name).trace(text), kind, 0, 0, 1)
 
 
+@pytest.fixture
+def small_presets(monkeypatch):
+    """Their own sizes are seen in tests/app/test_family.py."""
+    own_sizes = presets.own_sizes
+
+    def sizes(name, vocab_size=0):
+        small = dict(d_model=48, d_ff=64, n_heads=own_sizes(name).get("n_heads", 4))
+        return own_sizes(name, vocab_size) | small | depths(name)
+
+    monkeypatch.setattr(presets, "own_sizes", sizes)
+
+
 @pytest.mark.parametrize("preset", PRESETS)
-def test_every_untrained_preset(page, preset):
+def test_every_untrained_preset(page, small_presets, preset):
     look(page, model=f"{preset}, untrained")
     data = given(page, "head")
     assert not page.error and sum(data["weights"]) == pytest.approx(1, abs=1e-5)
