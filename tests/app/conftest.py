@@ -14,8 +14,9 @@ from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 from headlight.app import theme
 from headlight.app.results import memoize
 from headlight.app.state import catalog
-from headlight.model import load
+from headlight.model import load, presets
 from tests.conftest import ROOT
+from tests.model.common import depths
 
 LARGE = 10**9  # bytes of a worker
 
@@ -43,6 +44,22 @@ def opened(page, request):
         return page.switch_page(f"views/{request.module.VIEW}.py").run()
 
     return open_with
+
+
+@pytest.fixture
+def small_presets(monkeypatch):
+    """All but the paper's at sizes that are built at once. Whoever asks for this forgets them when
+    the file is done, by st.cache_resource.clear()."""
+    own_sizes = presets.own_sizes
+
+    def sizes(name, vocab_size=0):
+        large = own_sizes(name, vocab_size)
+        small = dict(d_model=48, d_ff=64, n_heads=large.get("n_heads", 4)) | depths(name)
+        return large if name == "paper" else large | small
+
+    monkeypatch.setattr(presets, "own_sizes", sizes)
+    yield
+    presets.sides.cache_clear()
 
 
 @pytest.fixture(scope="session")

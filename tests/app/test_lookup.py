@@ -11,12 +11,11 @@ from headlight.app.results import memoize
 from headlight.app.state.options import SECOND_TOKEN, SELECTED_HEAD, WORDS
 from headlight.app.views._small_examples import KEYS, QUERY, VALUES
 from headlight.app.wording import model_texts
-from headlight.model import Masks, load, presets
+from headlight.model import Masks, load
 from headlight.model.analysis.projection import Answer, answer, principal_plane
 from headlight.model.checkpoint import SHIPPED
 from headlight.model.presets import PRESETS
 from tests.conftest import ROOT
-from tests.model.common import depths
 
 TEXT = "Two dogs run on the beach."
 SHIPPED_NAMES = sorted(folder.parent.name for folder in SHIPPED.glob("*/config.json"))
@@ -133,18 +132,6 @@ def test_every_shipped_model(page, name):
     look(page, model=name, source=text)
     kind = page.session_state["kind"]
     check(page, load(name).trace(text), kind, 0, 0, 1)
-
-
-@pytest.fixture
-def small_presets(monkeypatch):
-    """Their own sizes are seen in tests/app/test_family.py."""
-    own_sizes = presets.own_sizes
-
-    def sizes(name, vocab_size=0):
-        small = dict(d_model=48, d_ff=64, n_heads=own_sizes(name).get("n_heads", 4))
-        return own_sizes(name, vocab_size) | small | depths(name)
-
-    monkeypatch.setattr(presets, "own_sizes", sizes)
 
 
 @pytest.mark.parametrize("preset", PRESETS)
