@@ -75,12 +75,6 @@ def one_core():
     torch.set_num_threads(1)
 
 
-@pytest.fixture(autouse=True, scope="session")
-def small_caches():
-    """A class changes models all the time; tests one after another."""
-    catalog.MODEL_BYTES, memoize.CACHE_BYTES = 2**28, 2**27
-
-
 @pytest.fixture(autouse=True, scope="module")
 def nothing_large_is_left():
     """Files of tests share what is cached, unless it has grown large."""
