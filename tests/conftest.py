@@ -15,7 +15,7 @@ import hypothesis
 import pytest
 import torch
 
-from headlight.model import checkpoint, presets
+from headlight.model import checkpoint, memory, presets
 from headlight.model.tokenizer import Tokenizer
 from headlight.model.training import snapshots
 from tests import devices
@@ -24,6 +24,8 @@ from tests.waiting import wait_until
 # Threads of PyTorch that wait for each other do so at rest, also in every process that a test
 # starts: on a busy machine one command took 50 s of processor instead of 4 s.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+# Each script run of Streamlit is a thread, which would keep in an arena of its own what it freed.
+os.environ.setdefault("MALLOC_ARENA_MAX", "2")
 
 # The same 25 examples of every property each time; `make test-long` tries 5,000 others.
 hypothesis.settings.register_profile("short", max_examples=25, deadline=None, derandomize=True)
@@ -44,7 +46,10 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    # Before tests are collected: some make their tensors as they are imported.
+    # Before tests are collected: commands import it by name. Called in the process of the tests,
+    # they would have it keep all memory to its end.
+    memory.keep_freed_memory = lambda: False
+    # Before, too: some make their tensors as they are imported.
     try:
         device = devices.named(config.getoption("--device"))
     except ValueError as error:

@@ -10,6 +10,7 @@ from xdist.scheduler import LoadFileScheduling
 
 # File → seconds of its tests, as `make durations` measured them.
 DURATIONS = Path(__file__).with_name("durations.json")
+ROOT = Path(__file__).resolve().parent.parent
 BROWSER_TIMEOUT = 60  # seconds; of the others, `timeout` in pyproject.toml
 
 
@@ -22,7 +23,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--write-durations",
         action="store_true",
-        help=f"write the seconds of each file's tests to {DURATIONS.name}",
+        help=f"write the seconds of each file's tests to {DURATIONS.name}, beside those of others",
     )
 
 
@@ -81,7 +82,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 class Stopwatch:
-    """Of a whole run, in the process that collects what the workers report."""
+    """Of a run, in the process that collects what the workers report."""
 
     def __init__(self):
         self.seconds = Counter()
@@ -90,8 +91,11 @@ class Stopwatch:
         self.seconds[file_of(report.nodeid)] += report.duration
 
     def pytest_sessionfinish(self):
-        rounded = {file: round(seconds, 1) for file, seconds in self.seconds.most_common()}
-        DURATIONS.write_text(json.dumps(rounded, indent=0) + "\n")
+        before = json.loads(DURATIONS.read_text())
+        there = {file: seconds for file, seconds in before.items() if (ROOT / file).exists()}
+        rounded = there | {file: round(seconds, 1) for file, seconds in self.seconds.items()}
+        longest = sorted(rounded.items(), key=lambda item: -item[1])
+        DURATIONS.write_text(json.dumps(dict(longest), indent=0) + "\n")
 
 
 def file_of(test: str) -> str:

@@ -1,11 +1,13 @@
 """A test that hangs fails alone and by its name, and what fails only once is listed as flaky."""
 
+import json
 import os
 import subprocess
 import sys
 
 import pytest
 
+from tests import suite
 from tests.conftest import ROOT
 
 WORKERS = ["-n", "2", "--dist", "loadfile"]
@@ -106,3 +108,16 @@ def test_a_run_that_only_flaky_ones_failed_is_green_at_last(run):
     assert run(tests)[0] == 1
     status, output = run(tests, "--last-failed", "--second-try")
     assert status == 0 and "test_file.py::test_fails_once" in output.partition("flaky: ")[2]
+
+
+def test_measured_files_stand_beside_those_of_other_runs(tmp_path, monkeypatch):
+    table = tmp_path / "durations.json"
+    table.write_text(
+        '{"tests/test_gone.py": 9, "tests/test_suite.py": 5, "tests/test_words.py": 2}'
+    )
+    monkeypatch.setattr(suite, "DURATIONS", table)
+    stopwatch = suite.Stopwatch()
+    stopwatch.seconds["tests/test_words.py"] = 7.04
+    stopwatch.pytest_sessionfinish()
+    expected = [("tests/test_words.py", 7.0), ("tests/test_suite.py", 5)]
+    assert [*json.loads(table.read_text()).items()] == expected

@@ -1,5 +1,9 @@
+import ctypes
+import gc
+from contextlib import suppress
 from functools import cache
 
+import psutil
 import pytest
 import streamlit as st
 import torch
@@ -10,8 +14,11 @@ from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 from headlight.app import theme
 from headlight.app.results import memoize
 from headlight.app.state import catalog
-from headlight.model import load
+from headlight.model import load, presets
 from tests.conftest import ROOT
+from tests.model.common import depths
+
+LARGE = 10**9  # bytes of a worker
 
 
 @pytest.fixture
@@ -39,6 +46,22 @@ def opened(page, request):
     return open_with
 
 
+@pytest.fixture
+def small_presets(monkeypatch):
+    """All but the paper's at sizes that are built at once. Whoever asks for this forgets them when
+    the file is done, by st.cache_resource.clear()."""
+    own_sizes = presets.own_sizes
+
+    def sizes(name, vocab_size=0):
+        large = own_sizes(name, vocab_size)
+        small = dict(d_model=48, d_ff=64, n_heads=large.get("n_heads", 4)) | depths(name)
+        return large if name == "paper" else large | small
+
+    monkeypatch.setattr(presets, "own_sizes", sizes)
+    yield
+    presets.sides.cache_clear()
+
+
 @pytest.fixture(scope="session")
 def en_de():
     return load("en-de")
@@ -50,6 +73,18 @@ def one_core():
     shows would differ from a test's own pass in the last digit."""
     memoize.CORES = 1
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_large_is_left():
+    """Files of tests share what is cached, unless it has grown large."""
+    yield
+    if psutil.Process().memory_info().rss > LARGE:
+        st.cache_resource.clear()
+        st.cache_data.clear()
+        gc.collect()
+        with suppress(AttributeError, OSError, TypeError):  # elsewhere than on glibc
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -13,6 +13,7 @@ import json
 import shutil
 import zipfile
 from dataclasses import replace
+from functools import cache
 from html.parser import HTMLParser
 
 import hypothesis
@@ -245,7 +246,11 @@ def test_a_file_of_sentences_is_read_or_refused_in_a_sentence(tmp_path_factory, 
 
 JSON = st.recursive(VALUE, lambda inner: st.lists(inner, max_size=2)
                     | st.dictionaries(TEXT, inner, max_size=2), max_leaves=4)  # fmt: skip
-PACK = files_of(bundle.make(PLAIN, bundle.Model("en-de", "model.safetensors", "0" * 64)))
+
+
+@cache
+def pack() -> dict[str, bytes]:
+    return files_of(bundle.make(PLAIN, bundle.Model("en-de", "model.safetensors", "0" * 64)))
 
 
 def changed(draw, values):
@@ -258,12 +263,12 @@ def changed(draw, values):
 
 @given(st.data())
 def test_a_pack_that_anyone_wrote_is_read_or_refused_in_a_sentence(data):
-    record = changed(data.draw, json.loads(PACK[RECORD]))
+    record = changed(data.draw, json.loads(pack()[RECORD]))
     shape = data.draw(st.none() | st.lists(NUMBER | st.booleans(), max_size=5))
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         archive.writestr(RECORD, json.dumps(record))
-        numbers = PACK[NUMBERS]
+        numbers = pack()[NUMBERS]
         if shape is not None:
             header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {tuple(shape)}, }}\n"
             array = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+import streamlit as st
 import torch
 from streamlit.testing.v1 import AppTest
 
@@ -28,7 +29,8 @@ def app():
     page = AppTest.from_file(str(ROOT / "app" / "router.py"), default_timeout=120)
     page.query_params.update(source=TEXT, target=TARGET)
     page.run()
-    return page.switch_page("views/positions.py").run()
+    yield page.switch_page("views/positions.py").run()
+    st.cache_resource.clear()
 
 
 def show(app, view, model="en-de"):
@@ -89,7 +91,7 @@ def loaded():
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_every_section_works_with_every_model(app, model):
+def test_every_section_works_with_every_model(app, small_presets, model):
     page = show(app, "positions", model)
     for section in LAB:
         page.selectbox(key="lab").set_value(section).run()

@@ -49,14 +49,17 @@ def started(models):
 def page(started):
     """The page with its settings as they are at first, but for the sentence."""
     started.switch_page("views/lookup.py").run()
-    look(started, vectors=SELECTED_HEAD, model="en-de", source=TEXT, target="", kind="cross")
-    return look(started, layer=1, head=1, pad_to=0, follow=SECOND_TOKEN, scaled=True)
+    return look(
+        started, vectors=SELECTED_HEAD, model="en-de", source=TEXT, target="", kind="cross",
+        layer=1, head=1, pad_to=0, follow=SECOND_TOKEN, scaled=True,
+    )  # fmt: skip
 
 
 def look(page, **settings):
     for first in ("model", "kind"):  # which others there are depends on it
-        page.session_state[first] = settings.pop(first, page.session_state[first])
-        page.run()
+        if (value := settings.pop(first, None)) not in (None, page.session_state[first]):
+            page.session_state[first] = value
+            page.run()
     for key, value in settings.items():
         page.session_state[key] = value
     page.run()
@@ -132,7 +135,7 @@ def test_every_shipped_model(page, name):
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_every_untrained_preset(page, preset):
+def test_every_untrained_preset(page, small_presets, preset):
     look(page, model=f"{preset}, untrained")
     data = given(page, "head")
     assert not page.error and sum(data["weights"]) == pytest.approx(1, abs=1e-5)

@@ -218,9 +218,11 @@ def without_ids(folder, preset, *ids):
 
 def test_a_model_without_special_tokens_opens_every_page(models, page):
     without_ids(models, "decoder_only", "pad_id", "bos_id", "eos_id")
+    opened(page, "attention", "bare")
     for entry in PAGES.values():
-        opened(page, entry.script, "bare")
-    opened(page, "positions", "bare")
+        page.switch_page(entry.file).run()
+        assert well(page), entry.key
+    page.switch_page("views/positions.py").run()
     for section in LAB:
         page.selectbox(key="lab").set_value(section).run()
         assert well(page), section

@@ -6,7 +6,8 @@ from playwright.sync_api import expect
 
 from headlight.app import theme
 from headlight.model import Masks, load
-from tests.browser.conftest import PAGES, Visit
+from tests.browser.conftest import Visit
+from tests.browser.test_walk import PICTURES
 
 pytestmark = pytest.mark.browser
 
@@ -124,7 +125,7 @@ def test_depth_of_another_model_clamps_the_layer(visit):
     visit.choose("kind", "encoder")
     expect(visit.page.get_by_text("layer 2 · head 1")).to_be_visible()
     assert "layer=2" in visit.page.url
-    for page in [*PAGES, "Attention"]:
+    for page in [*PICTURES, "Attention"]:  # where scripts of ours draw
         visit.go(page)
         visit.expect_well()
 

@@ -9,6 +9,7 @@ import shutil
 import pytest
 import torch
 import transformers
+from allpairspy import AllPairs
 from safetensors.torch import load_file, save_file
 
 from headlight.model.checkpoint import load
@@ -43,8 +44,21 @@ def untied(request, tmp_path_factory):
     return folder, kind, PLACES[request.param]
 
 
+def combinations(places):
+    """What is stored at the places: at any two of them in every way, whatever is at the others; and
+    at most two, the same or not: one of them is what those tied to it take."""
+    rows = [*AllPairs([STORED] * len(places))]
+    for one, other in itertools.product(range(len(places)), repeat=2):
+        for how in STORED:
+            row = ["no"] * len(places)
+            row[one], row[other] = "shared", how
+            rows.append(row)
+    rows.append(["no"] * len(places))
+    return [dict(zip(places, row, strict=True)) for row in dict.fromkeys(map(tuple, rows))]
+
+
 def variants(folder, places, tied, into):
-    """The folder with every combination of what is stored at the places."""
+    """The folder with each combination of what is stored at the places."""
     config = json.loads((folder / "config.json").read_text()) | {"tie_word_embeddings": tied}
     config = {name: value for name, value in config.items() if value is not None}
     tensors = load_file(folder / "model.safetensors")
@@ -53,13 +67,13 @@ def variants(folder, places, tied, into):
     shared = torch.randn(tensors[places[-1]].shape, generator=chance) / 5
     shutil.copytree(folder, into)
     (into / "config.json").write_text(json.dumps(config))
-    for stored in itertools.product(STORED, repeat=len(places)):
+    for stored in combinations(places):
         changed = {name: tensor for name, tensor in tensors.items() if name not in places}
-        for name, how in zip(places, stored, strict=True):
+        for name, how in stored.items():
             if how != "no":
                 changed[name] = shared.clone() if how == "shared" else own[name]
         save_file(changed, into / "model.safetensors", {"format": "pt"})
-        yield dict(zip(places, stored, strict=True))
+        yield stored
 
 
 @torch.no_grad()
