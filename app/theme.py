@@ -149,6 +149,7 @@ STYLE = f"""
 .st-key-at button p {{ font-size: 0.75rem; }}
 .st-key-finding:not(:empty) {{ min-height: {FINDING}px; }}
 .st-key-finding p {{ font-size: {FINDING_LETTERS}px; line-height: 1.3; margin: 0; }}
+.st-key-swaps :is(th, td) {{ padding: 0.2rem 0.6rem; font-size: 0.94rem; }}
 .st-key-block p {{ font-size: 0.87rem; line-height: 1.45; }}
 .st-key-block a {{ height: auto; padding: 0; }}
 .st-key-block a p {{ white-space: normal; }}
