@@ -107,12 +107,17 @@ def expect_first_view(visit, title: str) -> None:
           const beyond = [...document.querySelectorAll(".stMarkdown table")].map((table) =>
             table.getBoundingClientRect().right - table.closest(".stMarkdown")
               .getBoundingClientRect().right);
+          const covering = [...document.querySelectorAll(".js-plotly-plot")].map((plot) =>
+            plot.querySelector(".modebar").getBoundingClientRect().bottom
+              - plot.getBoundingClientRect().top);
           return { hidden: row ? row.scrollWidth - row.clientWidth : 0,
             beyond: Math.max(0, ...beyond),
+            covering: Math.max(0, ...covering),  // of a toolbar, over its figure
             height: document.querySelector(".stMain").scrollHeight };
         }"""
     )
     assert max(room["hidden"], room["beyond"]) <= 1 and room["height"] <= HEIGHT, (title, room)
+    assert room["covering"] <= 4, title  # less than the margin above its labels
 
 
 def test_nothing_serious_and_nothing_wider_than_the_page(visit):
