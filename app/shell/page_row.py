@@ -88,10 +88,10 @@ def _close_after_change() -> None:
     notes, chosen = session.memo(), session.values()
     now = [chosen[key] for key in ("changes", *OTHER_RUN)]
     before, notes["what if"] = notes.get("what if", now), now
-    if now != before and st.session_state.get("what_if"):
+    if now != before:
         with suppress(CannotChange):  # else the line is to be mended
             selection.changes()
-            st.session_state["what_if"] = False
+            widgets.close("what_if")
 
 
 def _draw_score() -> None:
