@@ -84,9 +84,9 @@ def draw_menus(page: Page) -> None:
 
 
 def _close_after_change() -> None:
-    """Closes the menu What if, which covers the picture, once something was changed in it."""
-    notes, chosen = session.memo(), session.values()
-    now = [chosen[key] for key in ("changes", *OTHER_RUN)]
+    """Closes the menu What if, which covers the picture, once a change was added in it. After a
+    comparison it stays: one may go on to patch from it."""
+    notes, now = session.memo(), session.values()["changes"]
     before, notes["what if"] = notes.get("what if", now), now
     if now != before:
         with suppress(CannotChange):  # else the line is to be mended
