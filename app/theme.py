@@ -30,6 +30,7 @@ LARGER = 1.3  # factor for the text of figures in Present that fill their place
 # finding, and the panel. They keep their height whatever stands in them, so that nothing moves.
 BAR, STATE, ROW_OF_PAGE, FINDING, PANEL = 44, 28, 40, 52, 330
 PRESENT_STATE = 36  # pixels: STATE in Present
+TOOLBAR = 26  # pixels: of Plotly, above a figure
 CONTROL = 32  # pixels: the height of a control in the bar
 FINDING_LETTERS = 20  # pixels
 GRID = 560  # pixels: the grid of heads is higher with any model
@@ -149,6 +150,11 @@ STYLE = f"""
 .st-key-at button p {{ font-size: 0.75rem; }}
 .st-key-finding:not(:empty) {{ min-height: {FINDING}px; }}
 .st-key-finding p {{ font-size: {FINDING_LETTERS}px; line-height: 1.3; margin: 0; }}
+/* Plotly's toolbar stands above its figure, on nothing that is to be read. */
+.stElementContainer:has(.stPlotlyChart) {{ padding-top: {TOOLBAR}px; box-sizing: content-box; }}
+.js-plotly-plot {{ overflow: visible !important; }}
+.js-plotly-plot .modebar-container {{ transform: translateY(-{TOOLBAR}px); }}
+.st-key-swaps :is(th, td) {{ padding: 0.2rem 0.6rem; font-size: 0.94rem; }}
 .st-key-block p {{ font-size: 0.87rem; line-height: 1.45; }}
 .st-key-block a {{ height: auto; padding: 0; }}
 .st-key-block a p {{ white-space: normal; }}

@@ -20,6 +20,7 @@ from headlight.model.variants import FourthRootScores
 
 # larger scores are shown minus their row's maximum: their exponentials would be unreadable
 SHIFTED = 10
+LARGEST = 4  # scores of a row that are listed
 
 
 @dataclass(frozen=True)
@@ -197,6 +198,7 @@ class Lesson:
             root = math.sqrt(self.width)
             texts, result = by_hand(lambda s: s[0] / root, [[before]])
             hand = f"{self.pair}: {texts[0]} ÷ √{self.width} = **{result}**."
+        hand += f" Largest in this row: {self._largest(steps.scaled[self.row])}."
         explanation = (
             "A sum of many products can be large, and softmax of large numbers puts nearly all "
             "weight on one key. Dividing by the root of their number keeps scores in a usable "
@@ -215,6 +217,13 @@ class Lesson:
             [self._weights_like("s ÷ √d_head", steps.scaled)],
             self._code((type(self.attention.scores).forward, "**")),
             hand,
+        )
+
+    def _largest(self, row: np.ndarray) -> str:
+        """The largest numbers of a row, with their keys."""
+        return ", ".join(
+            f"“{formats.escaped(self.key[i])}” {formats.signed(row[i])}"
+            for i in np.argsort(-row)[:LARGEST]
         )
 
     def _mask(self, name: str) -> LessonStep:
@@ -442,12 +451,20 @@ class Lesson:
 
     def _of_query(self, title: str, values: np.ndarray) -> Matrix:
         return Matrix(
-            title, values, f"query ({self.query_title})", "number", self.query, follow=self.row
+            title,
+            values,
+            f"query ({self.query_title})",
+            "number",
+            self.query,
+            follow=self.row,
+            chooses="follow",
         )
 
     def _of_key(self, title: str, values: np.ndarray) -> Matrix:
         row_title = f"key ({self.key_title})"
-        return Matrix(title, values, row_title, "number", self.key, follow=self.column)
+        return Matrix(
+            title, values, row_title, "number", self.key, follow=self.column, chooses="to"
+        )
 
     def _weights_like(self, title: str, values: np.ndarray, weights: bool = False) -> Matrix:
         return Matrix(
@@ -459,6 +476,7 @@ class Lesson:
             self.key,
             weights,
             follow=self.row,
+            chooses="follow",
         )
 
     def _shape(self, name: str, *sides: str) -> str:

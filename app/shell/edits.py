@@ -99,7 +99,20 @@ def add_change(of: str, verb: str) -> None:
         scope = SCOPES[of](_scope(**vars(here)))
         if verb == "skip" and scope.head is not None:
             scope = replace(scope, head=None)
-        set_changes((*parse(session.values()["changes"]), *parse(f"{scope}={verb}")))
+        add(f"{scope}={verb}")
+
+
+def add(change: str) -> None:
+    """Add a change, as `parse` reads it. A callback."""
+    with suppress(CannotChange):
+        set_changes((*parse(session.values()["changes"]), *parse(change)))
+
+
+def is_off(kind: str, layer: int, head: int) -> bool:
+    """Whether a head is switched off by itself."""
+    with suppress(CannotChange):
+        return HeadOff(_scope(kind, layer, head)) in parse(session.values()["changes"])
+    return False
 
 
 def keep_valid_changes() -> None:

@@ -7,6 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app.state import session, widgets
+from headlight.app.state.options import OF_LAYER, SELECTED
 from headlight.app.state.pages import EXPORT, Page
 from headlight.app.state.settings import SETTINGS
 
@@ -35,6 +36,12 @@ def row(key: str, width: str = "stretch") -> DeltaGenerator:
     return st.container(
         horizontal=True, wrap=False, vertical_alignment="center", key=key, gap="small", width=width
     )
+
+
+def shows_head(page: Page) -> bool:
+    """Whether the page is about the selected head: Alignment only where that is what aligns."""
+    by = session.values().get("aligned_by")
+    return page.head and (page.key != "alignment" or by in (SELECTED, OF_LAYER))
 
 
 def concerns(key: str) -> bool:

@@ -10,8 +10,13 @@ from streamlit.delta_generator import DeltaGenerator
 from headlight.app import selection
 from headlight.app.results import passes
 from headlight.app.shell import sweeps
-from headlight.app.shell.layout import draw_where_open, menu, row
-from headlight.app.shell.what_if import OTHER_RUN, draw_minimal_pairs, draw_ready_made
+from headlight.app.shell.layout import draw_where_open, menu, row, shows_head
+from headlight.app.shell.what_if import (
+    OTHER_RUN,
+    draw_minimal_pairs,
+    draw_no_positions,
+    draw_ready_made,
+)
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import ABLATION, PATCHING
 from headlight.app.state.pages import GROUPS, Page
@@ -49,7 +54,7 @@ def draw_title(page: Page) -> PageRow:
 
 def draw_picker(page: Page) -> None:
     """Kind of attention, layer and head in one menu, named by what is selected."""
-    if not page.head:
+    if not shows_head(page):
         return
     chosen = session.values()
     name = session.context().structure.kinds[chosen["kind"]][0].title.capitalize()
@@ -60,6 +65,7 @@ def draw_picker(page: Page) -> None:
 
 
 def draw_menus(page: Page) -> None:
+    _close_after_change()
     with menu("What if", "what_if", icon=":material/science:") as what_if:
         widgets.draw("changes")
         with st.container(horizontal=True):
@@ -67,6 +73,7 @@ def draw_menus(page: Page) -> None:
         if what_if.open:
             if page.head:
                 draw_ready_made()
+            draw_no_positions()
             draw_minimal_pairs()
             st.markdown(change_texts.CHANGES)
     if page.reading:
@@ -74,6 +81,17 @@ def draw_menus(page: Page) -> None:
             draw_where_open(display, READING, page)
             if session.values()["order"] in (ABLATION, PATCHING):
                 _draw_score()
+
+
+def _close_after_change() -> None:
+    """Closes the menu What if, which covers the picture, once a change was added in it. After a
+    comparison it stays: one may go on to patch from it."""
+    notes, now = session.memo(), session.values()["changes"]
+    before, notes["what if"] = notes.get("what if", now), now
+    if now != before:
+        with suppress(CannotChange):  # else the line is to be mended
+            selection.changes()
+            widgets.close("what_if")
 
 
 def _draw_score() -> None:

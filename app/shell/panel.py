@@ -3,7 +3,7 @@
 import streamlit as st
 
 from headlight.app.shell import edits
-from headlight.app.shell.layout import concerns
+from headlight.app.shell.layout import concerns, shows_head
 from headlight.app.state import session, widgets
 from headlight.app.state.pages import Page
 from headlight.app.state.settings import MASKS
@@ -16,13 +16,20 @@ def draw_change(page: Page) -> None:
         for key in filter(concerns, MASKS):
             widgets.draw(key)
         widgets.draw("pad_to")
-        if page.head:
-            st.button(
-                "Switch this head off or on",
-                icon=":material/power_settings_new:",
-                on_click=edits.edit,
-                kwargs={"what": "off"} | vars(session.focus()),
-                help="On the small maps: O",
-                key="switch_head",
-                type="tertiary",
-            )
+        if shows_head(page):
+            draw_switch()
+
+
+def draw_switch(**options) -> None:
+    """The button that switches the selected head off, or on again; `options` of the button."""
+    focus, layer = session.focus(), session.values()["layer"]
+    name = f"head {layer}.{focus.head + 1}"
+    st.button(
+        f"Switch {name} on again" if edits.is_off(**vars(focus)) else f"Switch off {name}",
+        icon=":material/power_settings_new:",
+        on_click=edits.edit,
+        kwargs={"what": "off"} | vars(focus),
+        help="On the small maps: O",
+        key="switch_head",
+        **{"type": "tertiary"} | options,
+    )

@@ -14,7 +14,7 @@ from headlight.app.state import progress, session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.settings import SETTINGS
 from headlight.app.wording import change_texts, findings, part_names
-from headlight.app.wording.formats import Parts
+from headlight.app.wording.formats import Parts, signed
 from headlight.app.wording.output_texts import EMBEDDING
 from headlight.model.probing.changes import Change, Hidden, written
 from headlight.model.probing.run import Run
@@ -200,9 +200,34 @@ def most_needed(
         "sublayers": f"{_in_sentence(column)}, {row}",
         "tokens": column.partition(" ")[2],
     }[name]
+    what, *ends = _probabilities(swept, number, score, outputs)
+    return findings.most_needed(part, REMOVED[name], what, *ends)
+
+
+def _probabilities(
+    swept: Sweep, number: int, score: Score, outputs: Callable[[Iterable[int]], list[str]]
+) -> tuple[str, float, float]:
+    """Whose probability a score is, and that before and after a change."""
     what = "the output" if score.wanted is None else f"“{outputs([score.wanted])[0]}”"
     before, after = (math.exp(swept.score + effect) for effect in (0, swept.effects[number]))
-    return findings.most_needed(part, REMOVED[name], what, before, after)
+    return what, before, after
+
+
+def of_head(
+    swept: Sweep,
+    number: int,
+    head: str,
+    trace: Pass,
+    score: Score,
+    outputs: Callable[[Iterable[int]], list[str]],
+) -> Parts:
+    """What one change of a sweep over heads does to the score; `head`: the name of its head."""
+    effect = float(swept.effects[number])
+    if not np.isfinite(effect):
+        return [(f"{head}.", "")]
+    if score.against is None and trace.predicted.predicts != EMBEDDING:
+        return findings.without_head(head, *_probabilities(swept, number, score, outputs))
+    return [(f"{head}: without it the score changes by {signed(effect)}.", "")]
 
 
 def _in_sentence(name: str) -> str:

@@ -4,6 +4,7 @@ import streamlit as st
 
 from headlight.app.shell import edits
 from headlight.app.state import catalog, session
+from headlight.model.probing.changes import readable
 
 READY_MADE = (
     "off", "mean", "uniform", "skip", "mask:none", "mask:causal", "mask:window-1", "mask:diagonal",
@@ -40,6 +41,21 @@ def _take_ready_made() -> None:
     if verb := st.session_state["ready_made"]:
         edits.add_change(st.session_state["change_of"], verb)
         session.choose(ready_made=None)
+
+
+def draw_no_positions() -> None:
+    """A button that takes the positions out of the first text, if the model adds any there."""
+    structure = session.context().structure
+    side = structure.sides[0].title
+    change = f"{side}=positions:none"
+    if readable(change, structure.parts):
+        st.button(
+            f"No positions in the {side}",
+            on_click=edits.add,
+            args=(change,),
+            disabled=change in session.values()["changes"],
+            key="no_positions",
+        )
 
 
 def _take_pair() -> None:

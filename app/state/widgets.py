@@ -173,6 +173,12 @@ def point_callback(figure: str, numbered: Sequence[Mapping]) -> Callable[[], Non
     return choose_point
 
 
+def close(key: str) -> None:
+    """Close a popover, before it is drawn."""
+    if st.session_state.get(key):
+        st.session_state[key] = False
+
+
 def draw_token(
     key: str,
     tokens: Sequence[str],

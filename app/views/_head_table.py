@@ -6,13 +6,15 @@ from types import MappingProxyType
 import numpy as np
 
 from headlight.app.charts import Points
-from headlight.app.wording.formats import escaped
+from headlight.app.wording.formats import escaped, percent
 from headlight.app.wording.head_card import INTERVAL, SHARES, P, head_numbers
 from headlight.app.wording.part_names import layer_number
 from headlight.model.analysis.head_metrics import (
     ANY,
+    THRESHOLD,
     Measured,
     heads_with,
+    nearest_heads,
     nearest_names,
 )
 from headlight.model.corpus.survey import ALIGNMENT, IN_WORDS, POSITIONAL, SIGNIFICANT, Survey
@@ -46,10 +48,13 @@ def head_table(
 ) -> list[dict]:
     """One row for every head: its picture, its two nearest patterns with their scores, its numbers,
     and the effect of its ablation, kind → (layers, heads). Of one pattern the heads that have it,
-    with the score first and the best on top. Shares and scores are in percent; `trace` is any of
-    the same model. Of a survey, which `measured` is then of, all numbers with their intervals."""
-    rows = []
-    for kind, heads in heads_with(measured, pattern).items():
+    or else those nearest to it, with the score first and the best on top. Shares and scores are in
+    percent; `trace` is any of the same model. Of a survey, which `measured` is then of, all numbers
+    with their intervals."""
+    rows, matching = [], heads_with(measured, pattern)
+    if not any(matching.values()):
+        matching = nearest_heads(measured, pattern)
+    for kind, heads in matching.items():
         numbers = measured[kind]
         for layer, head in heads:
             number = layer_number(trace, kind, layer)
@@ -138,6 +143,17 @@ def digits_of(column: str, surveyed: bool) -> int:
     if column in UNITS:
         return 2 if surveyed else 1
     return 3 if column == lost_name("loss") else 2
+
+
+def none_matches(rows: Sequence[Mapping], pattern: str) -> str:
+    """Said of the heads nearest to a pattern, if none has it; empty if one does."""
+    if pattern == ANY or not rows or rows[0][SCORE] >= 100 * THRESHOLD:
+        return ""
+    best = rows[0]
+    return (
+        f"No head reaches {percent(THRESHOLD)} for “{pattern}”. Nearest: {best['attention']} "
+        f"{best['layer']}.{best['head']}, with {best[SCORE]:.0f}%."
+    )
 
 
 def ablated(column: str) -> str:

@@ -8,12 +8,13 @@ import streamlit as st
 from headlight.app import charts, selection
 from headlight.app.components.figure import figure
 from headlight.app.results import passes, sweep_results
-from headlight.app.shell import frame, sweeps
+from headlight.app.shell import edits, frame, panel, sweeps
+from headlight.app.shell.effect import effect
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import SWEEPS
-from headlight.app.wording import change_texts, formats
+from headlight.app.wording import change_texts, formats, part_names
 
-HEIGHT = 480  # pixels
+HEIGHT, TABLE_HEIGHT = 430, 480  # pixels
 TABLE, FIGURE = "effects_table", "effects_figure"
 
 run = selection.run()
@@ -32,14 +33,15 @@ score = sweeps.score(view, run)
 swept = sweeps.sweep_of(view, run, name, score)
 rows = sweeps.table(swept, trace)
 if said := sweeps.most_needed(swept, trace, name, score, view.checkpoint.outputs):
-    frame.finding(formats.as_markdown(said))
+    # The finding is what a change did, if there is one.
+    (frame.explain if effect() else frame.finding)(formats.as_markdown(said))
 heads = sweeps.settings(swept)
 focus = {key: session.values()[key] for key in ("kind", "layer", "head")}
 figure(
     charts.effects(
         {
-            panel.title: (panel.values, panel.rows, panel.columns, panel.numbers)
-            for panel in sweeps.panels(swept, trace)
+            cells.title: (cells.values, cells.rows, cells.columns, cells.numbers)
+            for cells in sweeps.panels(swept, trace)
         },
         "effect",
         HEIGHT,
@@ -50,12 +52,22 @@ figure(
     projector=session.values()["projector"],
     on_select=widgets.point_callback(FIGURE, heads),
 )
+if name == "heads":
+    with st.container(horizontal=True, vertical_alignment="center", key="cell"):
+        number = heads.index(focus) if focus in heads else None
+        title = part_names.head_name(trace, **vars(session.focus()))
+        if edits.is_off(**vars(session.focus())):
+            st.markdown(f"{title} is off.", width="content")
+        elif number is not None:
+            said = sweeps.of_head(swept, number, title, trace, score, view.checkpoint.outputs)
+            st.markdown(formats.as_markdown(said), width="content")
+        panel.draw_switch(type="secondary")
 with frame.numbers():
     st.dataframe(
         pd.DataFrame(rows).drop(columns="head"),
         key=TABLE,
         hide_index=True,
-        height=HEIGHT,
+        height=TABLE_HEIGHT,
         on_select=widgets.row_callback(TABLE, [row["head"] or {} for row in rows]),
         selection_mode="single-row",
         column_order=("effect", "head or token", "part", "changes"),

@@ -71,6 +71,8 @@ rows = (
 )
 heads = shown.Heads(rows, measured_on, over)
 
+if message := _head_table.none_matches(rows, pattern):
+    frame.finding(message)
 if is_faulty and measured_on != SURVEY:
     frame.notices().info(why_none)
 if measured_on == SURVEY and not survey:
@@ -78,7 +80,7 @@ if measured_on == SURVEY and not survey:
 elif drawn_as == SENTENCES:
     shown.sentences(view, measured[focus.kind], over)
 elif not rows:
-    st.info(f"No head of this model matches the pattern “{pattern}” here. Choose another pattern.")
+    st.info(f"The pattern “{pattern}” cannot be measured here. Choose another pattern.")
 elif drawn_as == SCATTER:
     shown.scatter(heads, chosen["projector"])
 else:

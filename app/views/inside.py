@@ -27,7 +27,12 @@ def selected() -> tuple[ModelView, Run, Trace]:
     return view, run, passes.trace_of(view, run)
 
 
-BARE = {"label_visibility": "collapsed", "width": 165}
+LOOK = {"width": 165}
+
+
+def choose_row(of: str, row: int) -> None:
+    """Choose the query (`of` "follow") or the key ("to"). A callback."""
+    session.choose(**{of: f"{row + 1} "})
 
 
 @st.fragment
@@ -38,13 +43,13 @@ def lesson() -> None:
     query = trace.row_words(focus.kind, focus.layer, focus.head)
     read, key = (text.tokens for text in trace.texts_of(focus.kind))
     with st.container(key="walk_row", gap="xsmall"):
-        choices = st.container(horizontal=True, vertical_alignment="center")
+        choices = st.container(horizontal=True, vertical_alignment="bottom")
         at = widgets.draw("at")
     number = STEPS.index(at) + 1
     with choices:
         walk(number - 1, len(STEPS), on_step=lambda to: session.choose(at=STEPS[to]))
-        row = widgets.draw_token("follow", read, SECOND_TOKEN, BARE, names=query)
-        column = widgets.draw_token("to", key, LARGEST_WEIGHT, BARE)
+        row = widgets.draw_token("follow", read, SECOND_TOKEN, LOOK, names=query)
+        column = widgets.draw_token("to", key, LARGEST_WEIGHT, LOOK)
         ablated = widgets.draw("without")
     steps = head_results.head_steps_of(view, run, *where, ablated)
     row = min(1, len(query) - 1) if row is None else row
@@ -63,7 +68,7 @@ def lesson() -> None:
             st.code(step.code, language="python")
     with pictures:
         if not ablated:
-            matrices(step.pictures, key="pictures")
+            matrices(step.pictures, key="pictures", on_choose=choose_row)
             return
         as_it_is = head_results.head_steps_of(view, run, *where)
         moved = formats.percent(float(total_variation(steps.weights, as_it_is.weights)))
@@ -75,7 +80,7 @@ def lesson() -> None:
         ):
             with box:
                 st.markdown(f"**{title}**")
-                matrices(both, key=name)
+                matrices(both, key=name, on_choose=choose_row)
 
 
 selection.tell_unchanged()

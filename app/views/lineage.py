@@ -10,12 +10,12 @@ from headlight.app.state import session, widgets
 from headlight.app.wording import system_texts
 from headlight.model.analysis.lineage import LINE, N_KEY_HEADS, SIZES
 
-PART, ALL_PARTS = PICTURES = "One part", "One part after another"
+ALL_PARTS, PART = PICTURES = "One part after another", "One part"
 
 projector = session.values()["projector"]
 effects = system_results.lineage_of(*selection.default_run())
 with frame.controls():
-    picture = widgets.draw("picture", options=PICTURES, default=PART)
+    picture = widgets.draw("picture", options=PICTURES, default=ALL_PARTS)
     name = widgets.draw("swap") if picture == PART else ""
 if picture == PART:
     swap, effect = LINE[name], effects[name]
@@ -35,14 +35,16 @@ if picture == PART:
         compact=True,
     )
 else:
-    frame.finding("From the Transformer of 2017 to a Llama, one part at a time")
-    st.markdown(system_texts.lineage(effects))
+    frame.finding(f"A Llama is the Transformer of 2017 with {len(effects)} parts swapped")
+    with st.container(key="swaps"):
+        st.markdown(system_texts.lineage(effects))
     frame.explain(
-        "The first row is the paper's model. Every other row swaps one part of the row above. "
+        "The paper's model has every part under “Before”. Each row swaps one part of the model "
+        "so far. **One part** shows what that changes on your sentence. "
         f"All have {SIZES['n_decoder_layers']} layers of {SIZES['n_heads']} heads, "
         f"{SIZES['d_model']} numbers per token, and random weights that are the same every "
-        f"time. After “pre-norm” it is a GPT-2; after “groups”, with {N_KEY_HEADS} key heads, "
-        "it is a Llama. Attention moved: the share of the decoder's weight that went "
-        "elsewhere, compared with the row above, as a mean over layers. The paper's model "
-        "reads your sentence as source and target."
+        "time. After “norm before each sublayer” it is a GPT-2. After the last row, with "
+        f"{N_KEY_HEADS} key heads, it is a Llama. Attention moved: the share of the decoder's "
+        "weight that went elsewhere because of this swap, as a mean over layers. The paper's "
+        "model reads your sentence as source and target."
     )

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from headlight.model.analysis.alignment import GOLD, HeadAlignment
 
 # by shift: a head aligns a word at the row that reads it, or that predicts it
 SHIFTS = ("word just read", "word about to be written")
+MOST_NAMED = 3  # heads
 
 
 def alignment_note(
@@ -20,12 +19,16 @@ def alignment_note(
     """What the lines show: the given heads, each at its own shift or all at one; without heads, the
     influence. Also what is `dashed`."""
     if heads:
-        rows = measured.shifts if shift is None else np.full_like(measured.shifts, shift)
-        names = ", ".join(
-            f"layer {sites[layer].layer + 1} head {head + 1} ({SHIFTS[rows[layer, head]]})"
-            for layer, head in heads
-        )
-        note = f"Each target word is linked to the source word it attends to most, in {names}."
+        names = [f"layer {sites[layer].layer + 1} head {head + 1}" for layer, head in heads]
+        layers = {sites[layer].layer + 1 for layer, _ in heads}
+        most = "Each target word is linked to the source word with the most weight"
+        if len(heads) == 1:
+            row = measured.shifts[tuple(heads[0])] if shift is None else shift
+            note = f"{most} in {names[0]}, where it is the {SHIFTS[row]}."
+        elif len(heads) > MOST_NAMED and len(layers) == 1:
+            note = f"{most} in layer {layers.pop()}, as a mean over its {len(heads)} heads."
+        else:
+            note = f"{most}, as a mean over {', '.join(names[:-1])} and {names[-1]}."
     else:
         note = (
             "Each target word is linked to the source word without which its log-probability "

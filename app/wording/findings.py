@@ -53,3 +53,14 @@ def most_needed(part: str, kind: str, what: str, before: float, after: float) ->
     ends = f", the probability of {what} falls from {whole_percent(before)} to "
     ends += f"{whole_percent(after)}, more than without any other {kind}."
     return [("Without ", ""), (part, "em"), (ends, "")]
+
+
+def without_head(head: str, what: str, before: float, after: float) -> Parts:
+    """What switching a head off does: “Cross-attention, layer 3, head 3: without it, …”."""
+    if abs(before - after) <= NOTHING:
+        return [(f"{head}: without it, the probability of {what} stays the same.", "")]
+    verb = "falls" if after < before else "rises"
+    ends = f"{verb} from {whole_percent(before)} to {whole_percent(after)}."
+    if whole_percent(before) == whole_percent(after):
+        ends = f"stays at {whole_percent(before)}."
+    return [(f"{head}: without it, the probability of {what} {ends}", "")]

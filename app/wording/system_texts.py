@@ -189,14 +189,11 @@ def lineage(effects: Mapping[str, SwapEffect]) -> str:
     rows = [
         (
             str(LINE[name].year),
-            f"**{LINE[name].becomes}**, replacing {LINE[name].was}",
-            f"{LINE[name].source} · `{LINE[name].part}`",
-            LINE[name].finding.format(**measured.curves.numbers),
+            LINE[name].was,
+            f"**{LINE[name].becomes}**",
             _signed(measured.parameters[1] - measured.parameters[0]),
             f"{sum(measured.moved) / len(measured.moved):.1%}",
         )
         for name, measured in effects.items()
     ]
-    head = ("Year", "Part", "Source, our class", "On your sentence", "Parameters",
-            "Attention moved")  # fmt: skip
-    return _table(head, rows)
+    return _table(("Year", "Before", "Since then", "Parameters", "Attention moved"), rows)

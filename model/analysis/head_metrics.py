@@ -243,6 +243,23 @@ def heads_with(
     }
 
 
+def nearest_heads(
+    measured: Mapping[str, Measured], pattern: str, count: int = 3
+) -> dict[str, list[tuple[int, int]]]:
+    """The heads that come nearest to a pattern, as heads_with gives them; none where it was not
+    measured."""
+    scores = [
+        (-measures.scores[pattern][layer, head], kind, (layer, head))
+        for kind, measures in measured.items()
+        if pattern in measures.scores
+        for layer, head in np.argwhere(np.isfinite(measures.scores[pattern])).tolist()
+    ]
+    nearest: dict[str, list[tuple[int, int]]] = {}
+    for _, kind, place in sorted(scores)[:count]:
+        nearest.setdefault(kind, []).append(place)
+    return nearest
+
+
 @dataclass(frozen=True)
 class Match:
     """A textbook name for one head, how well it fits from 0 to 1, and in words why."""

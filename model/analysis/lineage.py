@@ -495,7 +495,7 @@ LINE = {
     "no biases": Swap(
         2019,
         "Raffel et al. 2019 (in their code), Touvron et al. 2023",
-        "the same with biases",
+        "layers with biases",
         "projections and feed-forwards without biases",
         "torch.nn.Linear(…, bias=False)",
         no_biases,

@@ -11,6 +11,10 @@ from tests.app.common import finished, words
 VIEW, TEXT = "ablation", "A dog runs."
 
 
+def said(page) -> str:
+    return words(page).replace("\\", "")
+
+
 def probability(model, text, changes="", row=None, token=None):
     """That of the whole target that the model writes without changes, or of one token."""
     target = model.translate(text)
@@ -42,8 +46,7 @@ def test_what_is_needed_most_is_that_of_passes_of_our_own(opened, en_de, row):
     after = findings.whole_percent(left[kind, layer, head])
     what = "the output" if row is None else f"“{en_de.outputs([token])[0]}”"
     expected = f"probability of {what} falls from {before} to {after}, more than without any other"
-    said = words(page).replace("\\", "")
-    assert f"Without *{name}, layer {layer + 1}, head {head + 1}*, the {expected}" in said
+    assert f"Without *{name}, layer {layer + 1}, head {head + 1}*, the {expected}" in said(page)
 
 
 def test_nothing_is_said_to_be_needed_where_nothing_is():
@@ -62,3 +65,29 @@ def test_each_cell_has_the_number_of_its_change(en_de):
             chosen = settings[number]
             assert (chosen["layer"], chosen["head"]) == (row + 1, column + 1)
             assert chosen["kind"] in panel.title.lower()
+
+
+def test_a_selected_cell_is_told_and_switched_off_there(opened, en_de):
+    page = finished(opened(kind="cross", layer="2", head="3"))
+    before, after = (
+        findings.whole_percent(probability(en_de, TEXT, changes))
+        for changes in ("", "cross.2.3=off")
+    )
+    name, moves = "Cross-attention, layer 2, head 3", f"from {before} to {after}."
+    assert before != after
+    assert f"{name}: without it, the probability of the output falls {moves}" in said(page)
+    assert page.button(key="switch_head").label == "Switch off head 2.3"
+    page = finished(page.button(key="switch_head").click().run())
+    assert page.session_state["changes"] == "cross.2.3=off" and f"{name} is off." in said(page)
+    assert page.button(key="switch_head").label == "Switch head 2.3 on again"
+    page.button(key="switch_head").click().run()
+    assert not page.session_state["changes"] and not page.exception
+
+
+def test_without_a_head_its_probability_may_stay():
+    (sentence,) = findings.without_head("A head", "the output", 0.5, 0.4995)
+    assert sentence[0] == "A head: without it, the probability of the output stays the same."
+    (sentence,) = findings.without_head("A head", "the output", 0.101, 0.103)
+    assert sentence[0].endswith("stays at 10%.")
+    (sentence,) = findings.without_head("A head", "the output", 0.1, 0.3)
+    assert sentence[0].endswith("rises from 10% to 30%.")

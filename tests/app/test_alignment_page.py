@@ -2,9 +2,10 @@
 
 import pytest
 
-from headlight.app.state.options import ALIGNED_BY, AT_ROWS
+from headlight.app.state.options import ALIGNED_BY, AT_ROWS, OF_LAYER, SELECTED
+from headlight.app.wording.alignment_texts import alignment_note
 from headlight.model import load
-from headlight.model.analysis.alignment import of_influence, of_trace, pharaoh
+from headlight.model.analysis.alignment import HeadAlignment, of_influence, of_trace, pharaoh
 from headlight.model.checkpoint import untrained
 from tests.app.common import words
 
@@ -78,3 +79,27 @@ def test_influence_is_what_python_measures(opened, taken):
     en_de = load("en-de")
     expected = of_influence(en_de.model, en_de.run(TEXT)).links()
     assert taken["Pharaoh"] == pharaoh(expected) + "\n"
+
+
+@pytest.mark.parametrize("by", ALIGNED_BY)
+def test_the_picker_stands_there_only_where_its_head_aligns(opened, by):
+    page = opened(aligned_by=by, kind="cross", layer="2", head="1")
+    about_a_head = by in (SELECTED, OF_LAYER)
+    assert ("head" in {box.key for box in page.segmented_control}) == about_a_head
+    assert ("switch_head" in {button.key for button in page.button}) == about_a_head
+
+
+def test_the_note_names_the_heads_that_the_lines_show(en_de):
+    sites, measured = sites_of("en-de"), HeadAlignment.of_card(en_de.card)
+    cross = [site for site in sites if site.kind == "cross"]
+
+    def note(*heads, shift=None):
+        return alignment_note(measured, heads, cross, shift, dashed=False)
+
+    assert note((1, 0), shift=1).endswith(
+        "in layer 2 head 1, where it is the word about to be written."
+    )
+    assert note((1, 0), (2, 3)).endswith("a mean over layer 2 head 1 and layer 3 head 4.")
+    assert note(*[(2, head) for head in range(4)]).endswith(
+        "in layer 3, as a mean over its 4 heads."
+    )

@@ -173,16 +173,34 @@ def test_words_that_differ_are_marked():
 
 def test_changes_are_added_without_writing_them(changed):
     page = changed(kind="cross", layer="2", head="3")
-    page.session_state["what_if"] = True  # open
-    page.run()
-    for of, verb in (("head", "uniform"), ("layer", "temperature:2.0"), ("kind", "mask:no_first")):
+    for of, verb in (
+        ("head", "uniform"),
+        ("layer", "temperature:2.0"),
+        ("kind", "mask:no_first"),
+        ("head", "skip"),
+    ):
+        page.session_state["what_if"] = True  # open
+        page.run()
         page.segmented_control(key="change_of").set_value(of)
         page.selectbox(key="ready_made").set_value(verb).run()
-    page.segmented_control(key="change_of").set_value("head")
-    page.selectbox(key="ready_made").set_value("skip").run()
     assert not page.exception and page.session_state["changes"] == (
         "cross.2.3=uniform; cross.2=temperature:2.0; cross=mask:no_first; cross.2=skip"
     )
+
+
+def test_what_if_closes_over_what_a_change_does(changed):
+    page = changed()
+    page.session_state["what_if"] = True  # open
+    page.run()
+    page.text_input(key="changes").set_value("cross.1.1=of").run()
+    assert page.session_state["what_if"]  # to be mended
+    page.text_input(key="changes").set_value("cross.1.1=off").run()
+    assert not page.session_state["what_if"] and not page.exception
+    page.session_state["what_if"] = True
+    page.run()
+    page.button(key="no_positions").click().run()
+    assert page.session_state["changes"] == "cross.1.1=off; source=positions:none"
+    assert not page.session_state["what_if"] and not page.exception
 
 
 def test_undo_and_redo_walk_the_lines_there_were(changed):

@@ -141,6 +141,14 @@ def test_some_steps_are_multiplied_out(seen):
         assert re.search(rf"= \*\*{NUMBER}\*\*|\d%\*\*", lesson.step(STEPS.index(name) + 1).by_hand)
 
 
+def test_scaling_lists_the_largest_scores_of_the_row(seen):
+    inside, lesson = next(lessons(seen))
+    said = lesson.step(STEPS.index("Scaling") + 1).by_hand.partition("Largest in this row: ")[2]
+    listed = [float(number.replace("−", "-")) for number in re.findall(r"” (−?[\d.]+\d)", said)]
+    largest = sorted(inside.scaled[lesson.row].tolist(), reverse=True)[:4]
+    assert np.allclose(listed, largest, atol=0.0051)
+
+
 def test_every_step_shows_lines_of_code(seen):
     for _, lesson in lessons(seen):
         for number in range(1, 12):

@@ -317,7 +317,8 @@ def test_only_the_session_touches_the_session_state():
     """Apart from what a widget, whose value only Streamlit knows, tells its own callback."""
     callbacks = {
         "components/generation/__init__.py": 1, "components/head_grid/__init__.py": 3,
-        "components/local_storage/__init__.py": 1, "components/model_map/__init__.py": 1,
+        "components/local_storage/__init__.py": 1, "components/matrices/__init__.py": 1,
+        "components/model_map/__init__.py": 1,
         "components/paint/__init__.py": 1, "components/plane/__init__.py": 2,
         "components/player/__init__.py": 1, "components/walk/__init__.py": 1,
         "shell/lesson.py": 1, "shell/menus.py": 1, "shell/what_if.py": 3,

@@ -230,6 +230,41 @@ def test_pointing_at_a_cell_says_its_weight_and_marks_every_head(grid):
     assert "the only key it may attend to" in grid.point("decoder", 1, 1, 0, 0)
 
 
+def test_a_clicked_tile_is_told_as_a_whole_until_the_pointer_leaves_it(grid):
+    grid.page.mouse.click(*grid.place("encoder", 2, 2, 1, 1))
+    told = grid.said()
+    assert "Encoder self-attention, layer 2 head 2: " in told and "attends most to" in told
+    assert grid.point("encoder", 2, 2, 3, 3) == told
+    assert "of its weight on" in grid.point("encoder", 2, 3, 3, 3)
+    assert "of its weight on" in grid.point("encoder", 2, 2, 3, 3)
+
+
+def test_the_marked_row_stays_while_the_tokens_do(grid):
+    """Also the one that is marked at first: a change brings other weights, and says what it did."""
+    row = grid.picture("grid.telling().tokens[0].index")
+    others = attention(NAMES, layers=4)
+    others["cross"] = np.roll(others["cross"], 1, axis=2)  # another row is the most telling one
+    mark = "grid.marked(grid.selected.told).rows.map(({ index }) => index)"
+    assert grid.picture(mark) == [row]
+    grid.show(packed(others), replace(LOOK, said=[("It changed.", "")]))
+    assert grid.said() == "It changed." and grid.picture(mark) == [row]
+    grid.show(packed(others, source=[*SOURCE[:-1], "!"]))
+    assert grid.picture(mark) != [row]
+    grid.show(packed(others))
+    grid.picture("grid.setPin({ tokens: [{ side: 'target', index: 4 }], to: [] })")
+    for said in ([("It changed.", "")], []):
+        grid.show(packed(others if said else grid.weights), replace(LOOK, said=said))
+        assert grid.picture(mark) == [4]
+
+
+def test_a_selected_key_is_told_with_the_sum_of_its_column(grid):
+    grid.page.locator(".source span").nth(1).click()
+    weights = grid.weights["cross"][1, 2]
+    assert grid.said().endswith(f"; its column adds up to {weights[:, 1].sum():.1f}.")
+    grid.page.locator(".source span").nth(2).hover()
+    assert "adds up" not in grid.said()
+
+
 def test_a_row_is_named_by_the_word_that_its_head_follows(grid):
     following = [*TARGET[1:], "</s>"]
     run = packed(grid.weights, following=following, shifts=[0, 1] * 8)
@@ -380,7 +415,7 @@ def test_small_weights_left_out_are_not_called_masked(grid):
     weights = grid.weights["encoder"][0, 0]
     row, column = np.unravel_index(weights.argmin(), weights.shape)
     said = grid.point("encoder", 1, 1, row, column)
-    assert "may not" not in said and percent(weights[row, column]) in said
+    assert "may not" not in said and "puts less than 1% of its weight" in said
 
 
 def test_a_model_without_the_kind_in_focus(grid):

@@ -64,7 +64,7 @@ def test_what_is_under_the_pointer_is_said_all_over_the_pictures(mounted):
     weights[1, 2] = np.nan
     named = Matrix("weights", weights, "query", "key", "ABC", "abcd", weights=True)
     plain = Matrix("q", -3 * weights, "token", "number", bands=2, follow=1)
-    page = mounted(matrices, [named, plain], key="pictures").page
+    page = mounted(matrices, [named, plain], key="pictures", on_choose=None).page
     for title, values in (("weights", weights), ("q", -3 * weights)):
         found = shown(page, [title])[title]
         assert np.allclose(found, values, atol=2e-6, equal_nan=True)
@@ -80,12 +80,14 @@ def test_what_is_under_the_pointer_is_said_all_over_the_pictures(mounted):
 
 def test_hidden_pictures_wait_for_room_and_another_ink_is_drawn(mounted):
     values = np.ones((3, 4), np.float32)
-    page = mounted(matrices, [Matrix("ones", values, "row", "column")], key="pictures").page
+    page = mounted(
+        matrices, [Matrix("ones", values, "row", "column")], key="pictures", on_choose=None
+    ).page
     canvas = page.get_by_role("img", name="ones")
     place = page.locator(".st-key-pictures")
     before = canvas.evaluate("(canvas) => canvas.toDataURL()")
     place.evaluate("(node) => (node.style.display = 'none')")
-    mounted(matrices, [Matrix("ones", values * 2, "row", "column")], key="pictures")
+    mounted(matrices, [Matrix("ones", values * 2, "row", "column")], key="pictures", on_choose=None)
     place.evaluate("(node) => (node.style.display = '')")
     page.wait_for_function("(canvas) => canvas.width > 50", arg=canvas.element_handle())
     assert (shown(page, ["ones"])["ones"] == 2).all()
@@ -93,6 +95,37 @@ def test_hidden_pictures_wait_for_room_and_another_ink_is_drawn(mounted):
     page.wait_for_function(
         "([canvas, before]) => canvas.toDataURL() !== before", arg=[canvas.element_handle(), before]
     )
+
+
+def test_a_click_chooses_a_row_where_one_is_followed(mounted):
+    values = np.ones((3, 4), np.float32)
+    scores = Matrix("scores", values, "query", "key", "ABC", "abcd", follow=1, chooses="follow")
+    page = mounted(matrices, [scores, Matrix("x", values, "row", "number")],
+                   key="pictures", on_choose=None).page  # fmt: skip
+    for title in ("scores", "x"):
+        canvas = page.get_by_role("img", name=f"{title}: 3 rows")
+        box = canvas.bounding_box()
+        canvas.click(position={"x": box["width"] - 20, "y": box["height"] - 10})
+    assert mounted.sent("pictures") == [("chosen", {"of": "follow", "row": 2})]
+
+
+@pytest.mark.parametrize("width", [420, 262])  # with “Leave out” two stand in the place of one
+def test_no_label_is_dropped(mounted, width):
+    columns = [f"key{i}" for i in range(12)]
+    named = Matrix("scores", np.ones((14, 12), np.float32), "query", "key", columns * 2, columns)
+    page = mounted.page
+    page.evaluate("""(width) => {
+      document.body.style.width = `${width}px`;
+      window.written = [];
+      const write = CanvasRenderingContext2D.prototype.fillText;
+      CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+        written.push(text);
+        return write.call(this, text, ...at);
+      };
+    }""", width)  # fmt: skip
+    mounted(matrices, [named], key="pictures", on_choose=None)
+    page.wait_for_function("written.length > 0")
+    assert set(columns) <= set(page.evaluate("written.slice(-12)"))
 
 
 # In the app
@@ -160,3 +193,20 @@ def test_hidden_pictures_do_not_halt_the_page(visit):
     )
     visit.settle()
     assert "weights" in shown(visit.page)
+
+
+def test_a_row_is_chosen_in_the_picture_and_stays(visit):
+    """On other views and pages too, and beside labels that can be read."""
+    visit.open(f"{LINK}&at=Scaling")
+    query = visit.page.get_by_label("Query", exact=True)
+    expect(visit.page.get_by_test_id("stWidgetLabel").get_by_text("Query")).to_be_visible()
+    expect(visit.page.get_by_test_id("stWidgetLabel").get_by_text("Key")).to_be_visible()
+    canvas = visit.page.get_by_role("img", name="s ÷ √d_head: ")
+    box = canvas.bounding_box()
+    canvas.click(position={"x": box["width"] - 30, "y": box["height"] - 12})  # the last row
+    visit.settle()
+    last, rows = query.input_value(), canvas.get_attribute("aria-label")
+    assert re.search(r": (\d+) rows", rows)[1] == last.split()[0]
+    for title in ("Query–key–value", "Attention"):
+        visit.go(title).go("Inside a head")
+        expect(query).to_have_value(last)

@@ -104,11 +104,20 @@ def expect_first_view(visit, title: str) -> None:
     room = visit.page.evaluate(
         """() => {
           const row = document.querySelector(".st-key-controls");
+          const beyond = [...document.querySelectorAll(".stMarkdown table")].map((table) =>
+            table.getBoundingClientRect().right - table.closest(".stMarkdown")
+              .getBoundingClientRect().right);
+          const covering = [...document.querySelectorAll(".js-plotly-plot")].map((plot) =>
+            plot.querySelector(".modebar").getBoundingClientRect().bottom
+              - plot.getBoundingClientRect().top);
           return { hidden: row ? row.scrollWidth - row.clientWidth : 0,
+            beyond: Math.max(0, ...beyond),
+            covering: Math.max(0, ...covering),  // of a toolbar, over its figure
             height: document.querySelector(".stMain").scrollHeight };
         }"""
     )
-    assert room["hidden"] <= 1 and room["height"] <= HEIGHT, (title, room)
+    assert max(room["hidden"], room["beyond"]) <= 1 and room["height"] <= HEIGHT, (title, room)
+    assert room["covering"] <= 4, title  # less than the margin above its labels
 
 
 def test_nothing_serious_and_nothing_wider_than_the_page(visit):

@@ -92,8 +92,8 @@ export class Grid {
     this.selected = this.large ? new SelectedHead(this, this.aside) : null;
     root.append(this.frame);
     this.stage.onkeydown = (event) => this.key(event);
-    this.stage.onpointermove = (event) => this.hover(this.cellAt(event));
-    this.stage.onpointerleave = () => this.hover(null);
+    this.stage.onpointermove = (event) => this.hoverTile(this.cellAt(event));
+    this.stage.onpointerleave = () => this.hoverTile(null);
     this.stage.onclick = (event) => this.click(event);
     this.text.onpointermove = (event) => this.hover(this.tokenAt(event));
     this.text.onpointerleave = () => this.hover(null);
@@ -120,7 +120,7 @@ export class Grid {
     if (this.data?.id === data.id) return;
     const texts = ({ sides }) => JSON.stringify(Object.values(sides).map((side) => side.labels));
     // After a change of the model one goes on where one was.
-    if (!this.data || texts(this.data) !== texts(data)) this.pointed = this.pinned = null;
+    if (!this.data || texts(this.data) !== texts(data)) this.pointed = this.pinned = this.toldOf = null;
     this.data = data;
     this.asked = null; // for the weight of a cell
     if (this.look && !this.part(this.look.focus.kind)) {
@@ -226,9 +226,10 @@ export class Grid {
     const veil = this.look.veil ?? [];
     const asked = JSON.stringify(veil);
     if (this.coveredOf?.[0] === this.data && this.coveredOf[1] === asked) return;
+    if (this.coveredOf?.[1] !== asked) this.toldOf = null;
     this.coveredOf = [this.data, asked];
     cover(this.data.parts, this.data.sides, veil);
-    this.data.joint = this.toldOf = undefined; // made of the cells
+    this.data.joint = undefined; // made of the cells
   }
 
   /** The height that all tiles have where kinds stand above each other and all are in view. */
@@ -411,8 +412,11 @@ export class Grid {
     const tile = this.cellAt(event)?.tile;
     const kind = event.composedPath()[0]?.kind;
     const layer = tile || kind ? null : this.layerAt(event);
-    if (tile) this.widen("head", tile);
-    else if (this.part(kind)) this.widen("kind", { kind, layer: 0, head: 0 });
+    if (tile) {
+      this.clicked = JSON.stringify(tile);
+      this.pointed = null;
+      this.widen("head", tile);
+    } else if (this.part(kind)) this.widen("kind", { kind, layer: 0, head: 0 });
     else if (layer) this.widen("layer", layer);
   }
 
@@ -447,6 +451,13 @@ export class Grid {
   tokenAt(event) {
     const { side, index } = event.composedPath()[0] ?? {};
     return side ? { tokens: [{ side, index }], to: [] } : null;
+  }
+
+  /** A tile that was clicked is read in large: its cells, as small as they are, are not told until
+   * the pointer has left it. */
+  hoverTile(cell) {
+    if (JSON.stringify(cell?.tile) !== this.clicked) this.clicked = null;
+    this.hover(this.clicked ? null : cell);
   }
 
   hover(pointed) {
@@ -600,14 +611,14 @@ export class Grid {
       this.pinned = null;
     const chosen = this.pointed ?? this.pinned;
     // A layer or a kind that was selected is named instead.
-    const isSilent = this.look.said.length || this.scope !== "head";
-    const pointed = chosen ?? (isSilent ? null : this.telling());
+    const pointed = chosen ?? (this.scope === "head" ? this.telling() : null);
     // Keys read cells of the head in focus, wherever it has moved to.
     if (pointed && pointed === this.pinned && pointed.tile) pointed.tile = focus;
     this.mark(chosen);
     this.shade(pointed);
     this.selected?.draw(pointed);
-    this.message.replaceChildren(...this.sentence(this.answering ? null : pointed));
+    const isSaid = this.answering || (!chosen && this.look.said.length);
+    this.message.replaceChildren(...this.sentence(isSaid ? null : pointed));
     const token = this.act && this.token();
     this.hider.toggleAttribute("hidden", !token);
     this.hiderHere.toggleAttribute("hidden", !token || !this.isKeyHere());
@@ -639,7 +650,9 @@ export class Grid {
       WORD.test(labels[at * every]) && !SPECIAL.test(labels[at * every]);
     let [best, most] = [null, 0];
     this.even = this.evenly(part);
-    for (let row = 0; row < part.rows && this.even === null; row++) {
+    // Over the same tokens the row stays, so that the weights before and after can be compared.
+    const before = this.toldOf?.[1] === place && this.even === null ? this.toldOf[2] : null;
+    for (let row = 0; row < part.rows && this.even === null && !before; row++) {
       if (row + shift >= part.rows || !isWord(query, row + shift)) continue;
       const weights = meanWeights(part, [focus.layer * part.heads + focus.head], [row], true);
       const column = weights.indexOf(Math.max(...weights));
@@ -649,7 +662,7 @@ export class Grid {
       if (tells > most) [best, most] = [row, tells];
     }
     const tokens = [{ side: part.query, index: best * query.every + shift }];
-    this.toldOf = [this.data, place, best === null ? null : { tokens, to: [] }, this.even];
+    this.toldOf = [this.data, place, before ?? (best === null ? null : { tokens, to: [] }), this.even];
     return this.toldOf[2];
   }
 
@@ -854,7 +867,8 @@ export class Grid {
         return [...start, ` changes its weight by ${signedPercent(valueOf(part, byte))} on `,
           this.label(column), "."];
       const atMost = Math.max(this.data.sides[row.side].every, this.data.sides[column.side].every) > 1;
-      const share = (atMost ? "up to " : "") + percent(weightOf(byte));
+      const weight = weightOf(byte);
+      const share = weight < 0.005 ? "less than 1%" : (atMost ? "up to " : "") + percent(weight);
       const only = visibleKeys(part, tile, i) === 1 ? ", the only key it may attend to." : ".";
       return [...start, ` puts ${share} of its weight on `, this.label(column), only];
     }
@@ -871,6 +885,7 @@ export class Grid {
     if (shift && pointed.tokens.length === 1 && read?.side === of.query)
       parts.push("Having read ", this.label(read), ", about to write ", this.label(pointed.tokens[0]), ":");
     else pointed.tokens.forEach((token, i) => parts.push(i ? " + " : "", this.label(token)));
+    const isPinned = JSON.stringify(pointed) === JSON.stringify(this.pinned);
     let roles = 0; // it is a query, a key, or both
     for (const [asQuery, verb, changing] of [
       [true, " attends most to ", " attends most differently to "],
@@ -893,6 +908,10 @@ export class Grid {
         this.rowLabel({ side: others.side, index: i * this.data.sides[others.side].every },
           !asQuery && shift),
         ` (${(this.data.signed ? signedPercent : percent)(others.weights[i])})`));
+      if (!asQuery && isPinned && !this.data.signed && pointed.tokens.length === 1) {
+        const sum = others.weights.reduce((all, weight) => all + weight, 0);
+        parts.push(`; its column adds up to ${sum.toFixed(1)}`);
+      }
     }
     if (!roles && shift && pointed.tokens.every(({ side }) => side === of.query))
       return [...parts, " is not written by the model, so it has no row in this head."];

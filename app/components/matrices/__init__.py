@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,6 +35,7 @@ class Matrix:
     band: int = 0
     across: bool = True
     follow: int = -1  # the highlighted row
+    chooses: str = ""  # what a click on a row chooses, if anything
     largest: float = 0.0  # the value with the strongest colour; 0: the matrix's own maximum
 
 
@@ -49,9 +50,15 @@ def on_one_scale(*groups: Sequence[Matrix]) -> list[list[Matrix]]:
     ]
 
 
-def matrices(shown: Sequence[Matrix], key: str) -> None:
-    """Side by side if there is room, or else stacked."""
-    _mount(data=pack(shown), key=key)
+def matrices(shown: Sequence[Matrix], key: str, on_choose: Callable[[str, int], None]) -> None:
+    """Side by side if there is room, or else stacked. `on_choose` is called with what a matrix
+    `chooses` and the row that is clicked."""
+
+    def hear():
+        chosen = st.session_state[key].chosen
+        on_choose(chosen["of"], chosen["row"])
+
+    _mount(data=pack(shown), key=key, on_chosen_change=hear)
 
 
 def pack(shown: Sequence[Matrix]) -> bytes:

@@ -8,6 +8,7 @@ import { exact } from "../shared/numbers.js";
 import { headerOf } from "../shared/packed.js";
 
 const LEAST_NUMBER = 2.4; // in letters: the narrowest cell that holds a number
+const [LEAST_LABEL, LABEL] = [0.62, 0.9]; // in letters: a label, smaller where cells are small
 const TALL = 26; // rows up to which each gets the height of a letter
 const FLATTEST = 0.45; // in letters: the least height of a row, to end where the window ends
 
@@ -25,6 +26,8 @@ function unpack(bytes) {
 }
 
 class Matrices {
+  choose = () => {}; // hears of a row that is clicked
+
   constructor(header, root) {
     Object.assign(this, header);
     this.message = element("p", { class: "message" });
@@ -44,6 +47,10 @@ class Matrices {
       `${one.title}: ${rows} rows (${one.row_name}), ${columns} columns (${one.column_name})` });
     one.canvas.onpointermove = (event) => this.point(one, event);
     one.canvas.onpointerleave = () => (this.message.textContent = "");
+    if (one.chooses) {
+      one.canvas.classList.add("rows");
+      one.canvas.onclick = (event) => this.click(one, event);
+    }
     const title = element("h4", {}, one.title, element("small", {}, ` ${rows} × ${columns}`));
     this.all.append(element("div", { class: "one" }, title, one.canvas));
     let { largest } = one;
@@ -63,6 +70,7 @@ class Matrices {
     if (shown.every((value, i) => value === this.shown?.[i])) return;
     [this.width, this.ink] = this.shown = shown;
     this.letter = parseFloat(style.fontSize);
+    this.least = (style.getPropertyValue("--hl-present") ? LABEL : LEAST_LABEL) * this.letter;
     this.font = (size) => `${size}px ${style.fontFamily}`;
     for (const one of this.matrices) this.paint(one);
     painted("matrices");
@@ -111,18 +119,20 @@ class Matrices {
     const [rows, columns] = one.values;
     const { letter } = this;
     context.fillStyle = this.ink;
-    context.font = this.font(letter * 0.9);
+    const size = (cell) => Math.min(LABEL * letter, Math.max(this.least, cell / 1.15));
+    context.font = this.font(size(one.down));
     context.textBaseline = "middle";
     context.textAlign = "right";
-    const every = Math.ceil((letter * 1.1) / one.down);
+    const every = Math.ceil((1.15 * size(one.down)) / one.down);
     for (let row = 0; row < rows; row += every) {
       const text = one.rows.length ? one.rows[row] : String(row + 1);
       const y = one.top + (row + 0.5) * one.down;
       context.fillText(text, one.left - letter * 0.3, y, one.left - letter * 0.3);
     }
     const named = one.columns.length > 0;
+    context.font = this.font(named ? size(one.across_) : LABEL * letter);
     const step = named
-      ? Math.ceil((letter * 1.1) / one.across_)
+      ? Math.ceil((1.15 * size(one.across_)) / one.across_)
       : Math.max(1, Math.ceil((letter * 3) / one.across_));
     for (let column = 0; column < columns; column += step) {
       const x = one.left + (column + 0.5) * one.across_;
@@ -165,6 +175,11 @@ class Matrices {
       context.strokeRect(one.left, one.top + one.follow * one.down, width, one.down);
   }
 
+  click(one, event) {
+    const under = cellUnder(...pointIn(one.canvas, event), this.box(one));
+    if (under && under[0] !== one.follow) this.choose({ of: one.chooses, row: under[0] });
+  }
+
   point(one, event) {
     const under = cellUnder(...pointIn(one.canvas, event), this.box(one));
     if (!under) {
@@ -182,12 +197,14 @@ class Matrices {
 
 const shown = new WeakMap(); // where → {data, picture}
 
-export default function ({ data, parentElement }) {
+export default function ({ data, parentElement, setTriggerValue }) {
   const before = shown.get(parentElement);
   if (before?.data === data) {
     before.picture.draw();
     return;
   }
   before?.picture.observer.disconnect();
-  shown.set(parentElement, { data, picture: new Matrices(unpack(data), parentElement) });
+  const picture = new Matrices(unpack(data), parentElement);
+  picture.choose = (chosen) => setTriggerValue("chosen", chosen);
+  shown.set(parentElement, { data, picture });
 }
