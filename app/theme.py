@@ -124,7 +124,7 @@ STYLE = f"""
 .st-key-panel .stNumberInput {{
   display: flex; align-items: center; justify-content: space-between; gap: 0.5rem;
 }}
-.st-key-panel .stNumberInput > label {{ margin: 0; min-height: 0; }}
+.st-key-panel .stNumberInput > label {{ gap: 0.35rem; margin: 0; min-height: 0; }}
 .st-key-panel [data-testid="stNumberInputContainer"] {{ width: 8rem; height: {CONTROL - 2}px; }}
 .st-key-panel [data-testid="stNumberInputContainer"] * {{ min-height: 0; }}
 .st-key-controls {{ gap: 0.5rem; }}

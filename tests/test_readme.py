@@ -5,6 +5,7 @@ import re
 import headlight
 from headlight.model.checkpoint import SHIPPED
 from headlight.model.presets import PRESETS
+from tests import documentation
 from tests.conftest import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -22,6 +23,12 @@ def test_every_preset_and_model_that_is_named_exists():
     assert len(presets) == 5 and {*presets} <= {*PRESETS}
     named = re.findall(r"assets/checkpoints/([\w-]+)/README", README)
     assert {*named} == {folder.name for folder in SHIPPED.iterdir()}
+
+
+def test_scores_are_those_of_the_cards():
+    figures = re.findall(r"[\d.]+ ± [\d.]+", README)
+    table = documentation.scores()
+    assert len(figures) == 6 and [figure for figure in figures if figure not in table] == []
 
 
 def test_what_shows_a_promise_exists():

@@ -13,8 +13,9 @@ MOST_SYMBOLS = 60  # of a row
 STYLE = """<style>
 .hl-merges { overflow-x: auto; }
 .hl-merges table { border-collapse: collapse; }
-.hl-merges th { text-align: left; font-weight: 600; padding: 0 1rem 0 0; }
-.hl-merges td { padding: 0 1rem 0 0; white-space: pre; vertical-align: baseline; line-height: 1.7; }
+.hl-merges th { text-align: left; font-weight: 600; padding: 0 0.6rem 0 0; }
+.hl-merges td { padding: 0 0.6rem 0 0; white-space: pre; }
+.hl-merges td { vertical-align: baseline; line-height: 1.7; }
 .hl-merges td:first-child { text-align: right; font-variant-numeric: tabular-nums; }
 .hl-merges .hl-tokens { flex-wrap: nowrap; gap: 0.15rem; }
 .hl-merges .hl-tokens span { padding: 0 0.3rem; line-height: 1.35; }

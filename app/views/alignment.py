@@ -17,7 +17,7 @@ from headlight.model.probing.run import Run
 TABLE = "alignment_table"
 HEIGHT = 240  # pixels
 BARE = {"label_visibility": "collapsed", "width": 160}
-AGREEMENT = "agreement, word just read", "agreement, word about to be written"  # by shift
+AGREEMENT = "agreement, just read", "agreement, about to be written"  # by shift
 
 
 def words_of(of_run: Run) -> WordWeights:
@@ -96,7 +96,8 @@ rows = [
     for head in range(site.n_heads)
 ]
 rows.sort(key=lambda row: -max(row[at] for at in AGREEMENT))
-percent = st.column_config.NumberColumn(format="%.0f%%", width="small")
+small = st.column_config.NumberColumn(width="small")
+percent = st.column_config.NumberColumn(format="%.0f%%")
 st.dataframe(
     pd.DataFrame(rows).drop(columns="settings"),
     key=TABLE,
@@ -104,7 +105,7 @@ st.dataframe(
     height=HEIGHT,
     on_select=widgets.row_callback(TABLE, [row["settings"] for row in rows]),
     selection_mode="single-row",
-    column_config=dict.fromkeys(AGREEMENT, percent),
+    column_config=dict.fromkeys(("layer", "head"), small) | dict.fromkeys(AGREEMENT, percent),
     alt="How well each head aligns words",
 )
 frame.explain(

@@ -20,7 +20,7 @@ with frame.controls():
 if picture == PART:
     swap, effect = LINE[name], effects[name]
     curves = effect.curves
-    frame.finding(f"{swap.title}: the same sentence before and after the swap")
+    frame.finding(f"{swap.title}, before and after the swap")
     frame.explain(system_texts.swap(swap))
     frame.explain(system_texts.effect(swap, effect))
     frame.explain(

@@ -22,8 +22,8 @@ def words() -> None:
     frame.explain(
         "A Python dictionary finds “fun”, “exciting” and “boring”, but raises a KeyError for "
         "“rollercoaster”. With vectors there is always an answer. Dot products measure "
-        "similarity, and softmax turns them into weights that add up to 1.  \n*Try: drag "
-        "“rollercoaster” towards zero. Why does the answer become the plain mean?*"
+        "similarity, and softmax turns them into weights that add up to 1.",
+        "drag “rollercoaster” towards zero. Why does the answer become the plain mean?",
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         scaled = widgets.draw("scaled")

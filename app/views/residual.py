@@ -36,7 +36,7 @@ def draw_lens() -> None:
         f"prediction (largest difference of probabilities **{lens.difference:.1e}**).",
         "find the token whose prediction changes last. Which layer changed it?",
     )
-    answers = {"position": range(shown), "after": after[:shown]}
+    answers = {"row": range(1, shown + 1), "after": after[:shown]}
     for depth, name in enumerate(depths):
         answers[name] = [
             f"{output}  {probability:.1%}"
@@ -80,7 +80,7 @@ def draw_final() -> None:
         projector=projector,
         compact=True,
     )
-    ranks = {"position": range(shown), "after": after[:shown]}
+    ranks = {"row": range(1, shown + 1), "after": after[:shown]}
     ranks |= {name: np.asarray(rank) for name, rank in zip(depths, lens.rank, strict=True)}
     with frame.numbers():
         table = widgets.draw("ranks")
