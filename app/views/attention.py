@@ -17,6 +17,7 @@ from headlight.app.state import messages, session, widgets
 from headlight.app.wording import change_texts, head_card, notices, output_texts, part_names
 from headlight.model.analysis.domain import Domain
 from headlight.model.analysis.reading import as_table
+from headlight.model.masks import Masks
 
 MAX_TABLE_ROWS = 20_000  # of the table
 WINDOW = 512  # tokens along a side of the figure: 1.4 MB
@@ -105,12 +106,10 @@ if not reading.average:
     predicts = trace.predicted.predicts != output_texts.EMBEDDING
     with frame.numbers():
         st.markdown("**Numbers**")
-        if run.changes and not model.checkpoint.classes and predicts:
-            now, before = (
-                passes.log_probability(model, version)
-                for version in (run, replace(run, changes=()))
-            )
-            st.markdown(change_texts.log_probability(trace.predicted.title, now, before))
+        as_trained = replace(run, changes=(), masks=Masks())
+        if run != as_trained and not model.checkpoint.classes and predicts:
+            now, before = (passes.log_probability(model, version) for version in (run, as_trained))
+            st.markdown(change_texts.probability(trace.predicted.title, now, before))
         for leak in passes.leaks_of(model, run):
             st.markdown(notices.leak(trace, leak))
         st.markdown(head_card.PRUNED if gone else head_results.card_of(model, run, *head))

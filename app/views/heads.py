@@ -36,7 +36,7 @@ with frame.controls():
     )
     drawn_as = widgets.draw("heads_as", widget_options={"label_visibility": "collapsed"})
     pattern = widgets.draw(
-        "pattern", widget_options={"width": 105, "label_visibility": "collapsed"}
+        "pattern", widget_options={"width": 140, "label_visibility": "collapsed"}
     )
 
 over = survey if measured_on == SURVEY else None

@@ -1,6 +1,8 @@
 """Texts about changes, sweeps and attribution."""
 
-from headlight.app.wording.formats import signed
+import math
+
+from headlight.app.wording.formats import signed, whole_percent
 from headlight.model.probing.changes import Change, Scope
 
 NO_DIFFERENCE = (
@@ -28,10 +30,11 @@ in both.
 """
 
 
-def log_probability(side: str, now: float, before: float) -> str:
-    """The log-probability of a text with the changes, and by how much they move it."""
-    moved = f"{now - before:+.2f}".replace("-", "−")
-    return f"Log-probability of the {side}: **{signed(now)}** ({moved})"
+def probability(side: str, now: float, before: float) -> str:
+    """How changes move the probability of a text, from its log-probabilities."""
+    was, is_now = (whole_percent(math.exp(number)) for number in (before, now))
+    logs = f"log-probability {signed(before)} → {signed(now)}"
+    return f"Probability of the {side}: {was} → **{is_now}** ({logs})"
 
 
 TERMS = (

@@ -2,15 +2,10 @@
 
 import math
 
-from headlight.app.wording.formats import Parts
+from headlight.app.wording.formats import Parts, whole_percent
 
 NOTHING = 0.001  # a probability that moves by no more is said not to move
 NO_CHANGE = "Nothing changes by more than 0.1 percentage points."
-
-
-def whole_percent(share: float) -> str:
-    """A probability as whole percent; what rounds to 0 but is none is “<1%”."""
-    return "<1%" if 0 < share < 0.005 else f"{100 * share:.0f}%"
 
 
 def after_text(text: str) -> str:

@@ -13,6 +13,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f}%"
 
 
+def whole_percent(share: float) -> str:
+    """A probability as whole percent; a positive one that rounds to 0 is “<1%”."""
+    return "<1%" if 0 < share < 0.005 else f"{100 * share:.0f}%"
+
+
 def size(count: int) -> str:
     """The size of a file of `count` bytes."""
     return f"{count / 1e6:,.0f} MB" if count >= 2e6 else f"{count / 1e3:,.0f} kB"

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 from headlight.app.state import catalog
 from headlight.app.state import options as options_module
 from headlight.app.state.pages import PAGES
-from headlight.app.wording import findings, formats, head_card
+from headlight.app.wording import change_texts, findings, formats, head_card
 from headlight.model.checkpoint import load
 from headlight.model.masks import Masks
 from headlight.model.probing import sweeps
@@ -95,8 +95,7 @@ def test_the_log_probability_is_that_of_the_two_passes(changed):
         return np.log(shares[range(len(ids)), ids]).sum()
 
     now, before = total("cross=uniform"), total("")
-    expected = f"**{now:.2f}** ({now - before:+.2f})".replace("-", "−")
-    assert expected in words(page)
+    assert change_texts.probability("target", now, before) in words(page)
 
 
 def test_what_moves_most_is_said(changed):
@@ -134,6 +133,16 @@ def test_without_the_causal_mask_it_is_said_what_peeks(changed):
     page = changed(model="en-de", source=MAN, causal="false")
     expected = f"The decoder can peek: *{tokens[row]}* attends to *{tokens[row + 1]}*"
     assert expected in words(page) and findings.whole_percent(ahead.max()) in words(page)
+    now, before = (
+        float(en_de.trace(MAN, en_de.decode(target), masks=masks).log_probabilities.sum())
+        for masks in (Masks(causal=False), Masks())
+    )
+    assert change_texts.probability("target", now, before) in words(page)
+
+
+def test_a_probability_is_told_without_and_with_the_changes():
+    expected = "Probability of the target: 17% → **<1%** (log-probability −1.75 → −28.59)"
+    assert change_texts.probability("target", -28.59, -1.75) == expected
 
 
 UNREADABLE = {  # line → a part of what is said

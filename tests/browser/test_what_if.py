@@ -173,7 +173,7 @@ def test_what_the_changes_do_is_in_view(page):
     ends = " to ".join(f"{100 * np.exp(share[most]):.0f}%" for share in (before, now))
     expect(said).to_contain_text(f" {verb} from {ends}.")
     numbers = page.page.locator(".st-key-numbers_panel")
-    expect(numbers).to_contain_text("Log-probability of the target")
+    expect(numbers).to_contain_text("Probability of the target")
     expected = now - before
     assert moved[0] is None and np.abs(np.array(moved[1:]) - expected).max() <= 2e-3
     for box in (said, page.page.locator(".text"), page.page.locator(".sections")):
