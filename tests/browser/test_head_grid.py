@@ -622,6 +622,15 @@ def tool(grid, name):
     grid.page.get_by_label("Action on a cell").select_option(name)
 
 
+def test_a_head_is_switched_off_by_its_key_before_anything_is_clicked(grid):
+    grid.press("o")
+    assert acts(grid) == [FOCUS | {"what": "off", "scope": "head"}]
+    grid.page.evaluate("document.body.append(document.createElement('input'))")
+    grid.page.locator("body > input").focus()
+    grid.press("o")  # that is a letter
+    assert acts(grid) == []
+
+
 def test_a_token_is_hidden_by_button_and_by_key_and_shown_again(grid):
     token = dict(what="hide", side="source", index=1)
     grid.page.locator(".source span").nth(1).click()

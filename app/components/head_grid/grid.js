@@ -65,6 +65,14 @@ export class Grid {
   /** `large`: with the selected head in full beside its tile. */
   constructor(large = false) {
     this.large = large;
+    // Keys for what is done to the selected head work before anything was clicked.
+    document.addEventListener("keydown", (event) => {
+      const isFree = event.target === document.body && this.frame?.isConnected && this.drawn?.length;
+      if (!isFree || event.altKey || event.ctrlKey || event.metaKey) return;
+      if (!this.actByKey(event)) return;
+      event.preventDefault();
+      this.point();
+    });
   }
 
   mount(root) {
