@@ -97,6 +97,8 @@ STYLE = f"""
   field-sizing: content; min-height: 0; height: auto !important; max-height: {CONTROL}px;
   padding-block: 0.3rem;
 }}
+/* One line, not the upper half of a second one. */
+.st-key-top_bar textarea:not(:focus) {{ white-space: nowrap; overflow: hidden; }}
 .st-key-texts > .st-key-source {{ height: {CONTROL}px; overflow: visible; }}
 .st-key-source [data-testid="InputInstructions"] {{ display: none; }}
 /* While one types it is as wide as the sentence needs, over its neighbours. */

@@ -123,11 +123,10 @@ def settle(page: str) -> None:
         from_address = {
             key: st.query_params.get_all(key) for key in SETTINGS if key in st.query_params
         }
-    else:  # what a closed menu sends may be older than what was chosen elsewhere since
-        for key, old in notes.get("in closed menus", {}).items():
-            now = values().get(key, old)
-            if st.session_state.get(key, now) == old != now:
-                st.session_state[key] = now
+    else:  # what a closed menu sends is older than what was chosen elsewhere since
+        for key in notes.get("in closed menus", ()):
+            if key in st.session_state and st.session_state[key] != values()[key]:
+                st.session_state[key] = values()[key]
     st.session_state.update(notes.pop("chosen again", {}))
     notes["corrections"] = notes.pop("corrected", {})
     for key, value in notes["corrections"].items():

@@ -23,7 +23,7 @@ _is_closed: ContextVar[bool] = ContextVar("is_closed", default=False)
 @contextmanager
 def in_menu(is_open: bool) -> Iterator[None]:
     """What is drawn here stands in a menu. While that is closed the browser does not hear of a new
-    value and sends the old one (Streamlit 1.67): `settle` of session.py passes it over."""
+    value and sends one from before (Streamlit 1.67): `settle` of session.py passes it over."""
     token = _is_closed.set(not is_open)
     try:
         yield
@@ -38,7 +38,7 @@ def draw(key: str, box=st, widget_options: Mapping = MappingProxyType({}), **lim
     setting = SETTINGS[key]
     allowed = replace(setting.limits(context()), **limits)
     value = _value(key, allowed)
-    _note_menu(key, value)
+    _note_menu(key)
     # After a change of page the address has lost what stands in closed menus.
     must_send = (
         memo()["tell"] or _is_closed.get() or _is_renamed(key, allowed, widget_options)
@@ -52,15 +52,15 @@ def draw(key: str, box=st, widget_options: Mapping = MappingProxyType({}), **lim
     return shown
 
 
-def _note_menu(key: str, value) -> None:
-    """Records the values that the browser knew when it closed a menu."""
+def _note_menu(key: str) -> None:
+    """Records what stands in a menu that was open and is closed now."""
     notes = memo()
-    known, stale = notes.setdefault("in menus", {}), notes.setdefault("in closed menus", {})
+    drawn, closed = notes.setdefault("in menus", set()), notes.setdefault("in closed menus", set())
     if not _is_closed.get():
-        known[key] = value
-        stale.pop(key, None)
-    elif key in known:
-        stale[key] = known[key]
+        drawn.add(key)
+        closed.discard(key)
+    elif key in drawn:
+        closed.add(key)
 
 
 def stay_open(key: str, label: str) -> None:

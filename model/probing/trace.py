@@ -59,7 +59,7 @@ class TooLarge(CannotRead):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Pass:
     """The part of a trace that is kept for texts of any length. All arrays are read-only float32
     without a batch axis.
@@ -86,6 +86,11 @@ class Pass:
     token: dict[str, np.ndarray]
     final: dict[str, np.ndarray]
     shifts: Mapping[str, np.ndarray] = field(default_factory=dict, kw_only=True)
+
+    def __repr__(self) -> str:
+        """The tokens alone: the arrays would fill screens."""
+        texts = " → ".join(" ".join(text.tokens) for text in self.texts.values())
+        return f"<{type(self).__name__} of {texts}>"
 
     @property
     def masks(self) -> Masks:
@@ -142,7 +147,7 @@ class Pass:
         return self.next_tokens if is_predicted else self.texts[query.name].tokens
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trace(Pass):
     """The trace of one run, with every number behind attention.
 
@@ -167,6 +172,10 @@ class Trace(Pass):
     feed_forward: dict[str, np.ndarray]
     stream: dict[str, np.ndarray]
     logits: np.ndarray
+
+    def __repr__(self) -> str:
+        shapes = "; ".join(f"{kind} {array.shape}" for kind, array in self.attention.items())
+        return f"{super().__repr__()[:-1]}; attention (layers, heads, query, key): {shapes}>"
 
     def allowed(self, kind: str) -> np.ndarray:
         """Where any head of a kind has weight, (query, key): to what a row may attend."""

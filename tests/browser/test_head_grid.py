@@ -241,7 +241,7 @@ def test_a_clicked_tile_is_told_as_a_whole_until_the_pointer_leaves_it(grid):
 
 def test_the_marked_row_stays_while_the_tokens_do(grid):
     """Also the one that is marked at first: a change brings other weights, and says what it did."""
-    row = grid.picture("grid.telling().tokens[0].index")
+    row = grid.picture("grid.telling().word.tokens[0].index")
     others = attention(NAMES, layers=4)
     others["cross"] = np.roll(others["cross"], 1, axis=2)  # another row is the most telling one
     mark = "grid.marked(grid.selected.told).rows.map(({ index }) => index)"
@@ -548,7 +548,7 @@ def test_most_probable_answers_are_those_after_the_token_that_is_pointed_at(grid
     answers = PackedPredictions("target", "Next token", rows, last=5)
     grid.show(packed(grid.weights, answers=answers))
     heading, bars = grid.page.locator(".answers h4"), grid.page.locator(".answers .bar")
-    telling = grid.picture("grid.telling().tokens[0].index")  # the row that is marked at first
+    telling = grid.picture("grid.telling().word.tokens[0].index")  # the row that is marked at first
     expect(heading).to_have_text(f"Next token after “{TARGET[telling]}”")
     grid.page.locator(".target span").nth(2).hover()
     expect(heading).to_have_text("Next token after “Hund”")
@@ -620,6 +620,27 @@ def acts(grid):
 
 def tool(grid, name):
     grid.page.get_by_label("Action on a cell").select_option(name)
+
+
+def test_a_head_without_a_pattern_is_said_to_be_even(grid):
+    """Unless one row is not: of 7 keys none gets more than twice its share."""
+    weights = {kind: cells.copy() for kind, cells in grid.weights.items()}
+    weights["cross"][1, 2] = 1 / len(SOURCE)
+    said = grid.show(packed(weights)).said()
+    assert said == "Every row spreads its weight almost evenly: no key gets more than 14%."
+    assert marked(grid) and not grid.page.locator(".text .here").count()
+    weights["cross"][1, 2, 3] = [0.4, *[0.1] * 6]
+    assert "almost evenly" not in grid.show(packed(weights)).said()
+    assert "almost evenly" not in grid.show(packed(weights), replace(LOOK, in_lesson=True)).said()
+
+
+def test_a_head_is_switched_off_by_its_key_before_anything_is_clicked(grid):
+    grid.press("o")
+    assert acts(grid) == [FOCUS | {"what": "off", "scope": "head"}]
+    grid.page.evaluate("document.body.append(document.createElement('input'))")
+    grid.page.locator("body > input").focus()
+    grid.press("o")  # that is a letter
+    assert acts(grid) == []
 
 
 def test_a_token_is_hidden_by_button_and_by_key_and_shown_again(grid):

@@ -65,6 +65,14 @@ export class Grid {
   /** `large`: with the selected head in full beside its tile. */
   constructor(large = false) {
     this.large = large;
+    // Keys for what is done to the selected head work before anything was clicked.
+    document.addEventListener("keydown", (event) => {
+      const isFree = event.target === document.body && this.frame?.isConnected && this.drawn?.length;
+      if (!isFree || event.altKey || event.ctrlKey || event.metaKey) return;
+      if (!this.actByKey(event)) return;
+      event.preventDefault();
+      this.point();
+    });
   }
 
   mount(root) {
@@ -120,7 +128,7 @@ export class Grid {
     if (this.data?.id === data.id) return;
     const texts = ({ sides }) => JSON.stringify(Object.values(sides).map((side) => side.labels));
     // After a change of the model one goes on where one was.
-    if (!this.data || texts(this.data) !== texts(data)) this.pointed = this.pinned = this.toldOf = null;
+    if (!this.data || texts(this.data) !== texts(data)) this.pointed = this.pinned = this.told = null;
     this.data = data;
     this.asked = null; // for the weight of a cell
     if (this.look && !this.part(this.look.focus.kind)) {
@@ -226,7 +234,7 @@ export class Grid {
     const veil = this.look.veil ?? [];
     const asked = JSON.stringify(veil);
     if (this.coveredOf?.[0] === this.data && this.coveredOf[1] === asked) return;
-    if (this.coveredOf?.[1] !== asked) this.toldOf = null;
+    if (this.coveredOf?.[1] !== asked) this.told = null;
     this.coveredOf = [this.data, asked];
     cover(this.data.parts, this.data.sides, veil);
     this.data.joint = undefined; // made of the cells
@@ -611,14 +619,15 @@ export class Grid {
       this.pinned = null;
     const chosen = this.pointed ?? this.pinned;
     // A layer or a kind that was selected is named instead.
-    const pointed = chosen ?? (this.scope === "head" ? this.telling() : null);
+    const told = chosen || this.scope !== "head" ? null : this.telling();
+    const pointed = chosen ?? told?.word;
     // Keys read cells of the head in focus, wherever it has moved to.
     if (pointed && pointed === this.pinned && pointed.tile) pointed.tile = focus;
     this.mark(chosen);
     this.shade(pointed);
     this.selected?.draw(pointed);
     const isSaid = this.answering || (!chosen && this.look.said.length);
-    this.message.replaceChildren(...this.sentence(isSaid ? null : pointed));
+    this.message.replaceChildren(...this.sentence(isSaid ? null : pointed, told?.even));
     const token = this.act && this.token();
     this.hider.toggleAttribute("hidden", !token);
     this.hiderHere.toggleAttribute("hidden", !token || !this.isKeyHere());
@@ -631,29 +640,38 @@ export class Grid {
     this.speaking = setTimeout(() => (this.live.textContent = this.message.textContent), REST);
   }
 
-  /** The row of the selected head that is marked while nothing is pointed at: a word that attends to
-   * one word far from its own place. */
+  /** What is said and marked of the selected head while nothing is pointed at: the row of `word`,
+   * one that attends to one word far from its own place; or how `even` all of its rows are. */
   telling() {
-    const { focus, points_at: token } = this.look;
+    const { focus, points_at: token, average } = this.look;
     const part = this.part(focus.kind);
     const shift = part ? this.shift(part, averaged(part, this.look)) : 0;
-    if (token?.side) return { tokens: [{ ...token, index: token.index + shift }], to: [] };
-    this.even = null;
-    if (!this.large || !part?.rows || !part.columns || part.signed || this.look.in_lesson) return null;
-    const place = JSON.stringify([focus, this.look.average]);
-    if (this.toldOf?.[0] === this.data && this.toldOf[1] === place) {
-      this.even = this.toldOf[3];
-      return this.toldOf[2];
+    const word = (side, index) => ({ tokens: [{ side, index }], to: [] });
+    if (token?.side) return { word: word(token.side, token.index + shift), even: null };
+    if (!this.large || !part?.rows || !part.columns || part.signed || this.look.in_lesson)
+      return { word: null, even: null };
+    const place = JSON.stringify([focus, average]);
+    if (this.told?.place !== place || this.told.data !== this.data) {
+      const even = this.evenly(part);
+      // Over the same tokens the row stays, so that the weights before and after can be compared.
+      const row = even !== null ? null
+        : (this.told?.place === place ? this.told.row : null) ?? this.clearestRow(part, shift);
+      this.told = { data: this.data, place, even, row };
     }
+    const { row, even } = this.told;
+    const { every } = this.data.sides[part.query];
+    return { word: row === null ? null : word(part.query, row * every + shift), even };
+  }
+
+  /** The row of a word that attends to one word far from its own place; null if there is none. */
+  clearestRow(part, shift) {
+    const { focus } = this.look;
     const [query, key] = [part.query, part.key].map((name) => this.data.sides[name]);
     const isWord = ({ labels, every }, at) =>
       WORD.test(labels[at * every]) && !SPECIAL.test(labels[at * every]);
     let [best, most] = [null, 0];
-    this.even = this.evenly(part);
-    // Over the same tokens the row stays, so that the weights before and after can be compared.
-    const before = this.toldOf?.[1] === place && this.even === null ? this.toldOf[2] : null;
-    for (let row = 0; row < part.rows && this.even === null && !before; row++) {
-      if (row + shift >= part.rows || !isWord(query, row + shift)) continue;
+    for (let row = 0; row + shift < part.rows; row++) {
+      if (!isWord(query, row + shift)) continue;
       const weights = meanWeights(part, [focus.layer * part.heads + focus.head], [row], true);
       const column = weights.indexOf(Math.max(...weights));
       const far = Math.abs(row / part.rows - column / part.columns);
@@ -661,9 +679,7 @@ export class Grid {
       const tells = weights[column] ** 3 * (0.1 + far) * (isWord(key, column) ? 1 : 0.1);
       if (tells > most) [best, most] = [row, tells];
     }
-    const tokens = [{ side: part.query, index: best * query.every + shift }];
-    this.toldOf = [this.data, place, before ?? (best === null ? null : { tokens, to: [] }), this.even];
-    return this.toldOf[2];
+    return best;
   }
 
   /** The largest weight of the selected head if every row spreads its weight almost evenly over the
@@ -835,7 +851,7 @@ export class Grid {
     return `${this.part(kind).name}, layer ${this.part(kind).numbers[layer]} head ${head + 1}`;
   }
 
-  sentence(pointed) {
+  sentence(pointed, even) {
     const { focus, average } = this.look;
     if (!pointed) {
       const part = this.part(focus.kind);
@@ -846,9 +862,9 @@ export class Grid {
           signedPercent(this.data.signed), " of the weight."];
       if (this.look.said.length)
         return this.look.said.map(([text, tag]) => (tag ? element(tag, {}, text) : text));
-      if (this.even && this.scope === "head")
+      if (even)
         return ["Every row spreads its weight almost evenly: no key gets more than ",
-          percent(this.even), "."];
+          percent(even), "."];
       return [where, " is selected. Hover over a word to see what it attends to. Click a small map to enlarge it."];
     }
     if (pointed.tile) {

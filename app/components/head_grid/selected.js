@@ -1,11 +1,11 @@
 // The selected head in full, with its tokens, and what the model predicts at the row one looks at.
 
-import { isLight, pixelColours } from "../shared/colours.js";
+import { isLight, pixelColours, ramp } from "../shared/colours.js";
 import { element, roomBelow } from "../shared/dom.js";
 import {
   cellUnder, cross, pixelSheet, pointIn, sized, veiled, writeAt, writeTurned,
 } from "../shared/heatmap.js";
-import { percent } from "../shared/numbers.js";
+import { percent, signedPercent } from "../shared/numbers.js";
 import { averaged, hasFollowing, isFaded, links, meanWeights, placesOf, scaled } from "./cells.js";
 
 const LARGEST = [76, 48]; // px across and down a cell
@@ -18,6 +18,7 @@ const LONGEST_LABEL = 24; // characters
 const WRITTEN = 0.05; // smaller weights are not written into their cells
 const FADED = 0.3; // how much is left of a head that is off
 const DRAGGED = 3; // px; less is a click
+const LEGEND = 6; // letters long
 const CLICKED = 0.2; // what a click adds to a cell that is painted
 
 export class SelectedHead {
@@ -62,8 +63,8 @@ export class SelectedHead {
     this.chosenTool = "point";
     this.scopes = select("What to change", { head: "this head", layer: "this layer", kind: "all layers" },
       (value) => this.grid.widen(value, this.grid.look.focus));
-    const tools = select("Action on a cell", { point: "Select", mask: "Mask",
-      weight: "Weight" }, (value) => {
+    const tools = select("Action on a cell", { point: "Cells: click to select",
+      mask: "Cells: click to mask", weight: "Cells: drag to set the weight" }, (value) => {
       this.chosenTool = value;
       this.draw();
     });
@@ -253,6 +254,27 @@ export class SelectedHead {
     context.textAlign = "center";
     const visible = Math.min(height, place.bottom - place.top);
     writeTurned(context, `query (${part.query})`, letters, place.top + visible / 2, visible);
+    this.drawLegend(context);
+  }
+
+  /** What the colours mean, at the right end of the line above the labels. */
+  drawLegend(context) {
+    const { data, look, ink } = this.grid;
+    const { letters, size: [wide] } = this.place;
+    const [least, most] = this.part.signed ? [-data.signed, data.signed].map(signedPercent)
+      : ["0%", look.scale === "per row" ? "largest of the row" : "100%"];
+    const long = LEGEND * letters;
+    const right = wide - 2 - context.measureText(most).width;
+    const left = right - long - letters / 2;
+    const colour = ramp(look.palette);
+    context.fillStyle = ink;
+    context.textAlign = "right";
+    context.fillText(most, wide - 2, letters);
+    context.fillText(least, left - letters / 4, letters);
+    const shades = context.createLinearGradient(left, 0, left + long, 0);
+    for (let share = 0; share <= 1; share += 1 / 16) shades.addColorStop(share, `rgb(${colour(share)})`);
+    context.fillStyle = shades;
+    context.fillRect(left, 0.3 * letters, long, 0.7 * letters);
   }
 
   /** The guess over the covered row, as shares of 100%. */

@@ -102,6 +102,14 @@ def test_no_causal_weight_lies_above_the_diagonal(model):
     assert traced(model, Masks(causal=False)).attention["decoder"][..., above].any()
 
 
+def test_a_trace_is_printed_in_a_line(model):
+    trace = traced(model)
+    text = repr(trace)
+    assert "\n" not in text and len(text) < 500
+    assert all(token in text for read in trace.texts.values() for token in read.tokens)
+    assert all(f"{kind} {array.shape}" in text for kind, array in trace.attention.items())
+
+
 def test_logits_are_the_model_s(model):
     seen = traced(model)
     np.testing.assert_array_equal(seen.logits, raw(model, seen)[0][0].cpu())
