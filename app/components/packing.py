@@ -14,6 +14,9 @@ from headlight.model.analysis.reading import LabelledWeights, Reading
 from headlight.model.probing.long_trace import LARGEST, LongTrace, Weights
 from headlight.model.probing.trace import Trace, without_padding
 
+HALF = np.float32(0.005)  # half a percent: the steps of weight_bytes
+FINE = 54  # of its steps below the first
+
 
 @dataclass(frozen=True)
 class GridText:
@@ -225,13 +228,14 @@ def pack(
     answers: PackedPredictions | None = None,
     signed: float = 0.0,
 ) -> bytes:
-    """Length of the header (4 bytes, little-endian), header (JSON), then a byte a cell: 0 where
-    the query may not attend, else 1 + 254 × weight. Of a long text each cell stands for several,
-    and holds their largest weight. `signed`: weights are differences up to that, as `halved` gives
-    them."""
+    """Length of the header (4 bytes, little-endian), header (JSON), then a byte a cell, see
+    `weight_bytes`. Of a long text each cell stands for several, and holds their largest weight.
+    `signed`: weights are differences up to that, as `halved` gives them; their bytes are evenly
+    spaced."""
     every = {key: -(-len(side.labels) // LARGEST) or 1 for key, side in sides.items()}
     shrunk = [_shrunk(part.weights) for part in parts]
-    cells = b"".join(to_bytes(weights).tobytes() for weights in shrunk)
+    as_bytes = to_bytes if signed else weight_bytes
+    cells = b"".join(as_bytes(weights).tobytes() for weights in shrunk)
     header = {
         "sides": {key: vars(side) | {"every": every[key]} for key, side in sides.items()},
         "parts": [
@@ -250,9 +254,19 @@ def pack(
 
 
 def to_bytes(weights: np.ndarray) -> np.ndarray:
-    """Weights from 0 to 1 as uint8. Exactly 0 means masked: softmax gives all others more."""
+    """Numbers from 0 to 1 as uint8, 1 + 254 × the number. Exactly 0 means masked: softmax gives
+    all others more."""
     with np.errstate(invalid="ignore"):  # NaN is not above 0 either
         return np.rint(weights * 254 + 1).astype(np.uint8) * (weights > 0)
+
+
+def weight_bytes(weights: np.ndarray) -> np.ndarray:
+    """Weights from 0 to 1 as uint8, so that a byte and its weight are the same whole percent: steps
+    of half a percent, and FINE steps below the first. 0 means masked."""
+    weights = np.nan_to_num(weights)
+    steps = weights / HALF
+    steps = np.where(steps < 1, 1 + FINE * steps, FINE + steps)
+    return np.minimum(steps, 254).astype(np.uint8) * (weights > 0)
 
 
 def _shrunk(weights: np.ndarray) -> np.ndarray:

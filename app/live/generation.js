@@ -1,5 +1,6 @@
 // What is said of a text that the model wrote, step by step (app/views/generate.py).
 
+import { byteOf } from "../components/shared/weights.js";
 import { partAt } from "./cache.js";
 import { logSum } from "./packing.js";
 
@@ -48,7 +49,7 @@ export function rowsOf(sites, weights, { keys, first, count, isPredicted, alone,
   const at = (layer, head, row) => {
     const { shape: [, , queries, width], data } = layer;
     const start = (head * queries + row) * width;
-    return Array.from(data.subarray(start, start + width), (weight) => Math.round(255 * weight));
+    return Array.from(data.subarray(start, start + width), byteOf);
   };
   const steps = isPredicted(query_side) ? Array.from({ length: count }, (_, step) => layers.map((layer) =>
     Array.from({ length: layer.shape[1] }, (_, head) => at(layer, head, first + step)))) : [];

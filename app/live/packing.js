@@ -1,6 +1,8 @@
 // The data of the head grid as bytes, as app/components/packing.py packs them: length of the header
 // (4 bytes, little-endian), header (JSON), then a byte per cell.
 
+import { byteOf } from "../components/shared/weights.js";
+
 const LARGEST = 256; // cells along a side; more would not be visible
 const MOST_PROBABLE = 5;
 
@@ -50,7 +52,7 @@ export function pack(id, sides, parts, answers, less = null) {
       layers: part.layers.map((layer, j) => halved(layer, less[i][j], signed)) }));
   const every = (side) => Math.ceil(sides[side].labels.length / LARGEST) || 1;
   const packed = parts.map(({ layers, query, key }) =>
-    layers.map((weights) => cells(weights, every(query), every(key))));
+    layers.map((weights) => cells(weights, every(query), every(key), Boolean(signed))));
   const header = new TextEncoder().encode(JSON.stringify({
     id, answers, signed: signed ?? 0,
     sides: Object.fromEntries(Object.entries(sides).map(([title, text]) =>
@@ -88,9 +90,9 @@ function halved({ shape, data }, before, largest) {
   return { shape, data: data.map(difference) };
 }
 
-/** A byte per cell: 0 where masked, else 1 + 254 × weight. In a long text a cell stands for `down` ×
+/** A byte per cell: of a weight, or, where it is `linear`, 1 + 254 × the number. In a long text a cell stands for `down` ×
  * `across` cells and has their largest weight. */
-function cells({ shape: [, heads, queries, keys], data }, down, across) {
+function cells({ shape: [, heads, queries, keys], data }, down, across, linear) {
   const [rows, columns] = [Math.ceil(queries / down), Math.ceil(keys / across)];
   const bytes = new Uint8Array(heads * rows * columns);
   let from = 0;
@@ -99,7 +101,7 @@ function cells({ shape: [, heads, queries, keys], data }, down, across) {
       const start = (head * rows + Math.floor(i / down)) * columns;
       for (let j = 0; j < keys; j++) {
         const weight = data[from++];
-        const byte = weight > 0 ? Math.round(weight * 254 + 1) : 0;
+        const byte = linear && weight > 0 ? Math.round(weight * 254 + 1) : byteOf(weight);
         const to = start + Math.floor(j / across);
         if (byte > bytes[to]) bytes[to] = byte;
       }

@@ -285,7 +285,7 @@ def others(lab: Lab) -> None:
             ),
             "Share of each head's weight that moves when the model's own table is replaced.",
             key="moved_figure",
-            alt=f"How far {kind} positions move each head's weight",
+            alt=f"How much of each head's weight moves with {kind} positions",
         )
     with right:
         st.subheader("What changes")

@@ -15,10 +15,12 @@ from headlight.app.components.packing import (
     pack,
     pack_trace,
     shrink,
-    to_bytes,
+    weight_bytes,
 )
 from headlight.model import load
 from headlight.model.analysis.reading import Reading
+
+STEP = 0.005  # between two bytes, at most
 
 
 def rows_of_weights(*shape):
@@ -56,14 +58,32 @@ def parts(source, target, layers=(2, 3)):
     ]
 
 
-def test_a_byte_tells_a_weight_to_half_a_step_and_what_is_masked():
+def weights_of(cells) -> np.ndarray:
+    """The middle of the weights that bytes stand for."""
+    cells = np.asarray(cells, dtype=float)
+    fine, half = (cells - 0.5) / 54 * 0.005, np.minimum(1, (cells - 54 + 0.5) * 0.005)
+    return np.where(cells < 2, 0, np.where(cells <= 54, fine, half))
+
+
+def test_a_byte_tells_a_weight_and_what_is_masked():
     header, found = unpack(pack(sides(5, 7), parts(5, 7)))
     assert header["sides"]["target"]["labels"][6] == "target6 é"
     for part in parts(5, 7):
-        cells = found[part.kind].astype(float)
-        weights = np.maximum(cells - 1, 0) / 254
-        assert np.abs(weights - part.weights).max() <= 0.5 / 254 + 1e-6
+        cells = found[part.kind]
+        assert np.abs(weights_of(cells) - part.weights).max() <= STEP / 2 + 1e-6
         assert np.array_equal(cells == 0, part.weights == 0)
+
+
+def test_a_byte_is_the_same_whole_percent_as_its_weight():
+    """As everywhere else on screen; and small weights, of which a long text has many, add up."""
+    weights = np.random.default_rng(0).beta(0.3, 3, 20_000).astype(np.float32)
+    shown = weights_of(weight_bytes(weights))
+    clear = np.abs(100 * weights % 1 - 0.5) > 1e-4  # else it may be rounded either way
+    assert np.array_equal(np.rint(100 * shown)[clear], np.rint(100 * weights)[clear])
+    ends = np.array([0, 1e-7, 0.0049, 0.0051, 0.9949, 0.9951, 1], dtype=np.float32)
+    assert [f"{x:.0%}" for x in weights_of(weight_bytes(ends))] == [f"{x:.0%}" for x in ends]
+    even = np.full(512, 1 / 512, dtype=np.float32)
+    assert weights_of(weight_bytes(even)).sum() == pytest.approx(1, abs=0.05)
 
 
 def test_little_more_than_a_byte_a_weight():
@@ -85,7 +105,7 @@ def test_of_a_long_text_each_cell_is_the_largest_it_stands_for(length):
     assert cells.shape == (3, -(-length // every)) and cells.shape[1] <= LARGEST
     for i in range(cells.shape[1]):
         largest = part.weights[0, 0, :, i * every : (i + 1) * every].max(axis=1)
-        assert np.array_equal(cells[:, i], to_bytes(largest))
+        assert np.array_equal(cells[:, i], weight_bytes(largest))
     assert shrink(part.weights, 1, 1) is part.weights
 
 

@@ -20,6 +20,7 @@ from headlight.app.components.packing import (
 from headlight.app.components.paint import paint
 from headlight.app.lessons.question import Veil
 from headlight.model import checkpoint
+from tests.app.test_packing import weights_of
 
 pytestmark = pytest.mark.browser
 SOURCE = ["A", "dog", "runs", "on", "the", "beach", "."]
@@ -152,7 +153,7 @@ class MountedGrid(Grid):
         for kind, weights in self.weights.items():
             cells = self.picture(f"Array.from(grid.part('{kind}').cells)")
             cells = np.array(cells, dtype=float).reshape(weights.shape)
-            assert np.abs(np.maximum(cells - 1, 0) / 254 - weights).max() <= 0.002
+            assert np.abs(weights_of(cells) - weights).max() <= 0.0026
             assert np.array_equal(cells == 0, weights == 0)
 
 

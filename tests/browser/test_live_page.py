@@ -31,6 +31,7 @@ from headlight.model.decoding.search import beam_search, greedy_decode
 from headlight.model.masks import Masks
 from headlight.model.probing.applying import applied
 from headlight.model.probing.changes import CannotChange, look_ahead, parse, written
+from tests.app.test_packing import weights_of
 from tests.browser.conftest import ARGUMENTS, executable
 from tests.browser.firefox import launched
 
@@ -435,7 +436,7 @@ def test_a_text_is_written_as_in_the_app(engine, name, how, line):
         if kind["kind"] == "encoder":
             assert kind["weights"] == []
         else:
-            assert np.abs(np.array(kind["weights"]) - 255 * expected).max() <= 1
+            assert np.abs(weights_of(kind["weights"]) - expected).max() <= 0.0026
     beams = [
         [(outputs([c.token])[0], c.ended, c.row is None) for c in step] for step in written.beams
     ]

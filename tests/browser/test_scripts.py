@@ -10,6 +10,7 @@ from headlight.app import theme
 from headlight.app.components import matrices, packing
 from headlight.app.components.packing import LARGEST, GridText, PackedAttention
 from headlight.app.components.scripts import HERE, script
+from tests.app.test_packing import weights_of as weights_seen
 
 pytestmark = pytest.mark.browser
 SCALES = {"weights": theme.WEIGHTS, "differences": theme.DIFFERENCES}
@@ -110,7 +111,7 @@ def test_the_grid_is_unpacked_as_it_was_packed(page, source, target):
     every = {"source": -(-source // LARGEST) or 1, "target": -(-target // LARGEST) or 1}
     for part, cells in zip(parts, found, strict=True):
         shrunk = packing.shrink(part.weights, every[part.query], every[part.key])
-        assert cells == packing.to_bytes(shrunk).ravel().tolist()
+        assert cells == packing.weight_bytes(shrunk).ravel().tolist()
 
 
 def test_bytes_in_the_midst_of_others_are_unpacked(page):
@@ -121,7 +122,7 @@ def test_bytes_in_the_midst_of_others_are_unpacked(page):
         """(all) => [...unpack(Uint8Array.from(all).subarray(3, all.length - 1)).parts[2].cells]""",
         inside,
     )
-    assert cells == packing.to_bytes(parts[2].weights).ravel().tolist()
+    assert cells == packing.weight_bytes(parts[2].weights).ravel().tolist()
     values = random.normal(size=(3, 5)).astype(np.float32)
     matrix = matrices.Matrix("ü", values, "rows", "columns")
     cells = page.evaluate(
@@ -158,7 +159,7 @@ def square(parts, lengths):
     cells = np.zeros((len(layers), parts[0].weights.shape[1], length, length), np.uint8)
     for part in parts:
         for number, weights in zip(part.numbers, part.weights, strict=True):
-            for (head, row, column), byte in np.ndenumerate(packing.to_bytes(weights)):
+            for (head, row, column), byte in np.ndenumerate(packing.weight_bytes(weights)):
                 at = first[part.query] + row, first[part.key] + column
                 cells[(layers.index(number), head, *at)] = byte
     return layers, cells
@@ -340,7 +341,7 @@ def test_means_are_over_heads_and_layers(page, average):
         }}""",
         [packed({"source": 4, "target": 3}, parts), {"focus": focus, "average": average}],
     )
-    seen = np.maximum(packing.to_bytes(parts[2].weights).astype(float) - 1, 0) / 254
+    seen = weights_seen(packing.weight_bytes(parts[2].weights))
     mean = seen.mean(axis=axes, keepdims=True)
     expected = mean[1 if mean.shape[0] > 1 else 0, 0]
     assert np.allclose(rows, expected, atol=1e-6) and np.allclose(columns, expected.T, atol=1e-6)
@@ -348,7 +349,7 @@ def test_means_are_over_heads_and_layers(page, average):
 
 def seen_as(part):
     """The weights that the browser knows, from their bytes."""
-    return np.maximum(packing.to_bytes(part.weights).astype(float) - 1, 0) / 254
+    return weights_seen(packing.weight_bytes(part.weights))
 
 
 def test_of_several_tokens_queries_are_averaged_and_keys_summed(page):
@@ -497,7 +498,7 @@ def test_tiles_are_painted_byte_by_byte(page, scale, least):
     shape = dict(layers=2, heads=3, rows=4, columns=5)
     weights = weights_of(*shape.values())
     weights[0, 0, 1] = 0  # a row that may attend to nothing
-    cells = packing.to_bytes(weights)
+    cells = packing.weight_bytes(weights)
     found = page.evaluate(
         """([part, look]) => {
           const pixels = new Uint32Array(part.cells.length);
@@ -510,12 +511,12 @@ def test_tiles_are_painted_byte_by_byte(page, scale, least):
             dict(scale=scale, least=least),
         ],
     )  # fmt: skip
-    seen = np.maximum(cells.astype(float) - 1, 0) / 254
+    seen = weights_seen(cells)
     shown = np.where(seen < least, 0, seen)
     if scale == "square root":
         shown = np.sqrt(shown)
     if scale == "per row":
-        shown /= np.maximum(seen.max(axis=-1, keepdims=True), 1 / 254)
+        shown /= np.maximum(seen.max(axis=-1, keepdims=True), weights_seen(2))
     expected = np.where(cells > 0, 1000 + np.floor(255 * shown + 0.5), 0)
     sheet = expected.transpose(0, 2, 1, 3).reshape(2 * 4, 3 * 5)
     assert np.array_equal(found, sheet.ravel())

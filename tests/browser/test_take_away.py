@@ -111,7 +111,7 @@ def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path
         weights = "Array.from(focused.rows(focused.part), (row) => [...row]).flat()"
         return np.array(page.evaluate(weights))
 
-    assert np.abs(focused() - trace.attention["cross"][2, 1].ravel()).max() <= 0.5 / 254 + 1e-6
+    assert np.abs(focused() - trace.attention["cross"][2, 1].ravel()).max() <= 0.0025 + 1e-6
     place = page.evaluate("""() => {
       const { canvas, place: { left, top, across, down } } = window.focused;
       const box = canvas.getBoundingClientRect();
@@ -137,7 +137,7 @@ def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path
     expect(
         page.get_by_role("heading", name="Encoder self-attention, layer 1, head 1")
     ).to_be_visible()
-    assert np.abs(focused() - trace.attention["encoder"][0, 0].ravel()).max() <= 0.5 / 254 + 1e-6
+    assert np.abs(focused() - trace.attention["encoder"][0, 0].ravel()).max() <= 0.0025 + 1e-6
     assert page.evaluate("window.sheets") == 1
     assert page.title() == "en-fr: what every head attends to"
     assert asked == [file.as_uri()] and not errors

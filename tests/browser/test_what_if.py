@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from headlight.app.wording import change_texts
 from headlight.model import Masks, load
 from headlight.model.probing.changes import parse
+from tests.app.test_packing import weights_of
 
 pytestmark = pytest.mark.browser
 SENTENCE = "A dog runs on the beach."
@@ -47,7 +48,7 @@ class WhatIf:
         byte = self.of_grid(
             f"grid.byteAt(grid.cell(grid.part('cross'), 1 * 4 + 2, {row}, {column}))"
         )
-        return (byte - 1) / 254 if byte else None
+        return float(weights_of(byte)) if byte else None
 
     def key(self, *keys: str) -> None:
         self.page.locator(".stage").focus()
@@ -125,7 +126,7 @@ def test_a_head_is_patched_from_another_sentence(page):
         SENTENCE, target, changes="cross.2.3=patch", other=en_fr.run(other, target)
     )
     assert page.of_grid("grid.look.marked.cross") == [1 * 4 + 2]
-    shown = page.of_grid("[...grid.part('cross').cells].map((byte) => Math.max(0, byte - 1) / 254)")
+    shown = weights_of(page.of_grid("[...grid.part('cross').cells]"))
     assert np.abs(np.array(shown) - patched.attention["cross"].ravel()).max() <= 0.003
 
 

@@ -15,9 +15,10 @@ from headlight.model.probing.changes import parse
 from headlight.model.probing.run import Run
 from headlight.model.probing.sweeps import Sweep
 from headlight.model.probing.trace import Trace
+from tests.app.test_packing import weights_of
 from tests.load.student import SWEEP, Answer, Wanted
 
-A_STEP = 1 / 254  # a weight is sent as a byte
+A_STEP = 0.005  # a weight is sent as a byte
 ROUNDED = 0.011  # an effect with two decimals, over sums that may be in another order
 
 
@@ -80,7 +81,7 @@ def unpacked(data: bytes) -> tuple[dict, dict[str, np.ndarray]]:
     for part in header["parts"]:
         shape = [part[name] for name in ("layers", "heads", "rows", "columns")]
         flat = np.frombuffer(cells, np.uint8, int(np.prod(shape)))
-        weights[part["kind"]] = np.maximum(flat.reshape(shape).astype(np.float32) - 1, 0) / 254
+        weights[part["kind"]] = weights_of(flat.reshape(shape))
         cells = cells[flat.size :]
     return header, weights
 

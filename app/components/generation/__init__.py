@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
+from headlight.app.components.packing import weight_bytes
 from headlight.app.components.scripts import read, script
 from headlight.app.theme import FOCUS, WEIGHTS
 
@@ -91,6 +92,5 @@ def generation(
 def _packed(weights: np.ndarray) -> dict:
     """Weights as text, a byte each: a long text has millions, and as a list of numbers they would
     halt all other threads for a second."""
-    cells = np.rint(255 * np.nan_to_num(weights)).astype(np.uint8)
-    text = base64.b64encode(cells.tobytes()).decode("ascii")
+    text = base64.b64encode(weight_bytes(weights).tobytes()).decode("ascii")
     return {"weights": text, "shape": list(weights.shape)}

@@ -4,6 +4,7 @@ import { ramp } from "../shared/colours.js";
 import { asOneStop, element, painted } from "../shared/dom.js";
 import { percent } from "../shared/numbers.js";
 import { shape } from "../shared/svg.js";
+import { weightOf } from "../shared/weights.js";
 
 const PAUSE = 1100; // ms for a look at each step
 const FATES = { grew: "kept", ended: "finished", "left-out": "dropped" };
@@ -165,11 +166,11 @@ export class Walk {
     weights[focus.layer]?.[focus.head]?.forEach((byte, i) => {
       const place = rows.places[i];
       const token = place === null ? null : place < 0 ? written[-place - 1] : text[place];
-      token?.style.setProperty("--attends", `${Math.round(byte / 2.55)}%`);
+      token?.style.setProperty("--attends", `${Math.round(100 * weightOf(byte))}%`);
     });
     const strip = (values, layer, head) => {
-      const cells = values.map((byte, i) => element("i", { title: `${rows.keys[i]} ${percent(byte / 255)}`,
-        style: `background: rgb(${this.colour(byte / 255).map(Math.round).join(" ")})` }));
+      const cells = values.map((byte, i) => element("i", { title: `${rows.keys[i]} ${percent(weightOf(byte))}`,
+        style: `background: rgb(${this.colour(weightOf(byte)).map(Math.round).join(" ")})` }));
       const name = `layer ${rows.numbers[layer]} head ${head + 1}`;
       const box = element("button", { class: "strip", type: "button", title: name, "aria-label": name },
         ...cells);

@@ -1,13 +1,12 @@
 // The weights of the grid and where they stand: nothing here draws or listens.
 //
-// A part is one kind of attention; its cells are bytes: 0 where the query may not attend, else
-// 1 + 254 × weight, or, where the part is `signed`, 128 + 127 × the difference of two weights as a
-// share of the largest, which `signed` is.
+// A part is one kind of attention; its cells are bytes: 0 where the query may not attend, else that
+// of a weight, or, where the part is `signed`, 128 + 127 × the difference of two weights as a share
+// of the largest, which `signed` is.
 // A place is where a tile stands on the screen, a tile is layer × heads + head.
 
 import { headerOf } from "../shared/packed.js";
-
-export const weightOf = (byte) => Math.max(0, byte - 1) / 254;
+import { weightOf } from "../shared/weights.js";
 
 /** What a byte of a part stands for: a weight, or a difference of weights. */
 export const valueOf = ({ signed }, byte) =>

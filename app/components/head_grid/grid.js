@@ -6,9 +6,10 @@ import {
   cellUnder, cross, hatching, pixelSheet, pointIn, sized, veiled, writeTurned,
 } from "../shared/heatmap.js";
 import { minus, percent, signedPercent } from "../shared/numbers.js";
+import { weightOf } from "../shared/weights.js";
 import {
   averaged, cellOf, cover, holds, isCovered, isFaded, joint, meanWeights, neighbour, paintTiles, placeOf, placesOf, rowOf,
-  rowsOf, select, shiftOf, tileAt, unpack, valueOf, visibleKeys, weightOf,
+  rowsOf, select, shiftOf, tileAt, unpack, valueOf, visibleKeys,
 } from "./cells.js";
 import { SelectedHead } from "./selected.js";
 

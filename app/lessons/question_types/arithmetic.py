@@ -52,7 +52,7 @@ class ScoreType(QuestionType):
         "divided by d": "You divided by d. It is the square root of d.",
         "√d_model": "You used the whole token's d_model. Use the d of one head.",
         "multiplied by √d": "Divide by √d instead: large sums should become smaller.",
-        "signs lost": "Check the signs: + times − is −.",
+        "signs lost": "Check the signs: a positive times a negative is negative.",
         "sums multiplied": "Multiply entry by entry first, then add.",
         "entries added": "The entries are multiplied, not added.",
         "longest key": "A long key can point away. Direction counts too.",
@@ -450,7 +450,7 @@ class PositionType(QuestionType):
         "off by one": "Positions start at 0.",
         "own wavelength": "Both dimensions of a pair share one wavelength.",
         "degrees": "The angle is in radians.",
-        "farthest": "Similar means near: nearby positions turn only a little.",
+        "farthest": "Nearby positions are the most similar: each pair turns only a little.",
     }
     D, D_ALIKE, TOLERANCE, LEAST_LEAD = 4, 32, 0.02, 0.1
 
