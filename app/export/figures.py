@@ -11,11 +11,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import islice
 
 import numpy as np
 
 from headlight.app.charts import MOST_LABELS, Axis
 from headlight.app.theme import FOCUS, FONT, INK, PAPER, WEIGHTS, ramp
+from headlight.model.pause import pause
 
 INK, PAPER = INK["light"], PAPER["light"]
 CORNER = 10  # pixels
@@ -144,10 +146,9 @@ def grid(
         for name, tokens in texts.items():
             # Non-breaking spaces keep the two apart and end no line.
             text = f"{name}: " + "\N{NO-BREAK SPACE} ".join(tokens)
-            lines = drawing.wrapped([text], right - FONT, SMALL)
-            if len(lines) > MOST_LINES:
-                lines = [*lines[: MOST_LINES - 1], lines[MOST_LINES - 1][:-1] + "…"]
+            lines = drawing.wrapped([text], right - FONT, SMALL, MOST_LINES)
             top = drawing.paragraph(FONT, top, lines) + 0.5 * SMALL
+            pause()
         return drawing.file(right + 9 * FONT, top + FONT, metadata)
 
 
@@ -178,6 +179,7 @@ def _tiles(
     picture = np.zeros((layers * step[1], heads * step[0], 4), np.uint8)
     corners, masked, regions_of = {}, [], {}
     for tile, place in enumerate(part.places):
+        pause()
         weights = part.weights[tile // heads, tile % heads]
         corner = step * (place % heads, place // heads) + (0, sharp * above)
         x, y = corner
@@ -398,23 +400,32 @@ class Sheet:
             text, self._font(text, size, bold), ismath=False
         )[0]
 
-    def wrapped(self, sentences: Sequence[str], room: float, size: float) -> list[str]:
-        """Sentences broken into lines that fit; a longer word is cut."""
-        lines = []
+    def wrapped(
+        self, sentences: Sequence[str], room: float, size: float, most: int | None = None
+    ) -> list[str]:
+        """Sentences broken into lines that fit; a longer word is cut. Of more than `most` lines
+        the last ends in …"""
+        lines = list(islice(self._wrapped(sentences, room, size), most and most + 1))
+        if most and len(lines) > most:
+            lines = [*lines[: most - 1], lines[most - 1][:-1] + "…"]
+        return lines
+
+    def _wrapped(self, sentences: Sequence[str], room: float, size: float) -> Iterator[str]:
         for sentence in sentences:
             line = ""
             for word in sentence.split(" "):
                 longer = f"{line} {word}" if line else word
-                if line and self.width(longer, size) > room:
-                    lines.append(line)
-                    longer = word
-                while len(longer) > 1 and (width := self.width(longer, size)) > room:
+                width = self.width(longer, size)
+                if line and width > room:
+                    yield line
+                    longer, width = word, self.width(word, size)
+                while len(longer) > 1 and width > room:
                     cut = max(1, int(len(longer) * room / width) - 1)
-                    lines.append(longer[:cut])
+                    yield longer[:cut]
                     longer = longer[cut:]
+                    width = self.width(longer, size)
                 line = longer
-            lines.append(line)
-        return lines
+            yield line
 
     @cached_property
     def _ruler(self):

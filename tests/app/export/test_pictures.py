@@ -23,6 +23,7 @@ from headlight.app.wording import part_names
 from headlight.model import load
 from headlight.model.analysis.reading import Reading
 from headlight.model.masks import Masks
+from headlight.model.pause import pausing
 from tests.app.common import view_of
 from tests.conftest import ROOT
 
@@ -216,6 +217,28 @@ def tiles_of(pixels, place, heads, above: int = 0):
             tile = pixels[y : (layer + 1) * down - gap, x : (head + 1) * across - gap]
             size = np.array([x, y, tile.shape[1], tile.shape[0]]) / figures.SHARP
             yield size + np.array([*place[:2], 0, 0]), tile, heads[layer, head]
+
+
+def test_a_long_grid_pauses_at_every_tile_and_measures_no_text_that_is_not_drawn(
+    trace, monkeypatch
+):
+    """So that it ends soon once nobody waits for it."""
+    pauses, measured, width = [], [], figures.Sheet.width
+    monkeypatch.setattr(
+        figures.Sheet, "width", lambda *args, **kw: measured.append(args[1]) or width(*args, **kw)
+    )
+    view = view_of(trace)
+    with pausing(lambda done, total: pauses.append(done)):
+        pictures.grid(view, "svg")
+    assert len(pauses) >= sum(
+        weights.shape[0] * weights.shape[1] for weights in trace.attention.values()
+    )
+    before = len(measured)
+    with figures.sheet("svg", "A long text") as drawing:
+        lines = drawing.wrapped(["word " * 5000], 400, 12, most=4)
+    assert len(lines) == 4 and lines[-1].endswith("…") and "…" not in "".join(lines[:-1])
+    assert len(measured) - before < 200
+    assert lines[:3] == drawing.wrapped(["word " * 500], 400, 12)[:3]
 
 
 def test_the_grid_keeps_its_order_and_one_kind(trace):
