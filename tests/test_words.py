@@ -37,7 +37,7 @@ OLD = {
     r"\bno part here\b": "Headlight does not support",
 }
 # Addresses that old links lead to, with the names that follow from them.
-EXCEPTIONS = {"take-away", "take_away", "lookup", "look_up", "Other run"}
+EXCEPTIONS = {"take-away", "look_up", "Other run"}
 
 
 def python_texts(path: Path) -> Iterator[str]:

@@ -1,23 +1,33 @@
-"""All pages, in the order of the menu."""
+"""All pages, in the order of the menu. Each declares itself in its file in views/, as PAGE."""
 
-from dataclasses import dataclass
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from headlight.app.state.setting import Setting
+
+VIEWS = Path(__file__).resolve().parent.parent / "views"
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page. `path`: its path in the address; `script`: its file in views/; `group`: its entry in
-    the menu, of which it is a view; `view`: its name among the group's views, "" where it is the
-    only one. `head`: it shows the selected head; `reading`: the display options apply; `idle`:
-    other controls without effect there."""
+    """A page. `group`: its entry in the menu, of which it is a view; `view`: its name among the
+    group's views, "" where it is the only one; `place`: its place among them; `path`: its path in
+    the address, the name of its file unless given. `head`: it shows the selected head; `reading`:
+    the display options apply; `idle`: other controls without effect there. `settings`: those that
+    it draws itself; `script`: its file in views/, which need not be given."""
 
     title: str
     group: str
-    view: str
-    script: str
-    path: str
+    view: str = ""
+    place: int = 100
+    path: str | None = None
     head: bool = False
     reading: bool = False
     idle: tuple[str, ...] = ()
+    settings: tuple[Setting, ...] = field(default=(), compare=False)
+    script: str = ""
 
     @property
     def key(self) -> str:
@@ -35,60 +45,77 @@ PADDING_MASKS = "src_padding", "tgt_padding", "memory_padding"
 CHANGES = "what_if", "shows"
 LEARN, ATTENTION, GENERATE, INSIDE = "Learn", "Attention", "Generate", "Inside a head"
 EXPERIMENTS, MODEL, CHECK, SHARE = "Experiments", "Model", "Check", "Share"
-PAGES = {
-    page.key: page
-    for page in (
-        Page("Learn", LEARN, "", "learn", "learn", idle=("switches", "hold", *CHANGES)),
-        Page("Attention", ATTENTION, "Matrix", "attention", "", head=True, reading=True),
-        Page("Lines", ATTENTION, "Lines", "lines", "lines", head=True, reading=True),
-        Page("Alignment", ATTENTION, "Alignment", "alignment", "alignment", head=True),
-        Page("Heads", ATTENTION, "Find a head", "heads", "heads", head=True),
-        Page("Generate", GENERATE, "", "generate", "generate", head=True, idle=("hold",)),
-        Page("Inside a head", INSIDE, "By hand", "inside", "inside", head=True),
-        Page("Query–key–value", INSIDE, "Query, key, value", "lookup", "lookup", head=True),
-        Page("Ablation", EXPERIMENTS, "Without it", "ablation", "ablation"),
-        Page("Attribution", EXPERIMENTS, "What adds up", "attribution", "attribution", head=True),
-        Page("Residual stream", EXPERIMENTS, "Residual stream", "residual", "residual"),
-        Page(
-            "Architecture",
-            MODEL,
-            "Architecture",
-            "model_page",
-            "model",
-            head=True,
-            idle=("head", "switch_head", *PADDING_MASKS),
-        ),
-        Page(
-            "Tokenizer",
-            MODEL,
-            "Tokenizer",
-            "tokenizer",
-            "tokenizer",
-            idle=("causal", *PADDING_MASKS, *CHANGES),
-        ),
-        Page("Positional encoding", MODEL, "Positions", "positions", "positions", idle=CHANGES),
-        Page(
-            "From 2017 to Llama",
-            MODEL,
-            "From 2017 to Llama",
-            "lineage",
-            "lineage",
-            idle=("switches", "hold", "step", "player", *CHANGES),
-        ),
-        Page("PyTorch", CHECK, "PyTorch", "compare", "compare", head=True),
-        Page(
-            "Implementations",
-            CHECK,
-            "Implementations",
-            "family",
-            "family",
-            idle=("switches", "hold", "step", "player", *CHANGES),
-        ),
-        Page("BertViz", CHECK, "BertViz", "bertviz_page", "bertviz", head=True),
-        Page("Export", SHARE, "", "take_away", "take-away", head=True, reading=True),
-    )
-}
+MENU = LEARN, ATTENTION, GENERATE, INSIDE, EXPERIMENTS, MODEL, CHECK, SHARE
+
+
+def declared(file: Path) -> Page:
+    """The page that a file declares. Of the file, only what PAGE is made of is run: the rest draws
+    the page, which needs Streamlit and all settings. Raises ValueError if it declares none."""
+    definitions, needed = {}, []
+    for statement in ast.parse(file.read_text(encoding="utf-8"), str(file)).body:
+        definitions |= {name: part for name, part in _definitions(statement)}
+
+    def need(name: str) -> None:
+        """Collects what defines a name, after what that needs itself."""
+        if (definition := definitions.pop(name, None)) is None:
+            return
+        for part in ast.walk(definition):
+            if isinstance(part, ast.Name):
+                need(part.id)
+        if definition not in needed:  # several names may be assigned at once
+            needed.append(definition)
+
+    need("PAGE")
+    if not needed:
+        raise ValueError(f"{file} declares no page: it has no PAGE.")
+    names: dict = {"__name__": file.stem}
+    exec(compile(ast.Module(needed, []), str(file), "exec"), names)
+    page = names["PAGE"]
+    return replace(page, script=file.stem, path=file.stem if page.path is None else page.path)
+
+
+def _definitions(statement: ast.stmt) -> Iterator[tuple[str, ast.stmt]]:
+    """The names that a statement defines, each with the part of the statement that does so."""
+    match statement:
+        case ast.Import() | ast.ImportFrom():
+            for alias in statement.names:
+                fields = {**vars(statement), "names": [alias]}
+                yield alias.asname or alias.name, type(statement)(**fields)
+        case ast.FunctionDef():
+            yield statement.name, statement
+        case ast.Assign():
+            for target in statement.targets:
+                for part in ast.walk(target):
+                    if isinstance(part, ast.Name):
+                        yield part.id, statement
+
+
+def in_order(pages: Iterable[Page]) -> list[Page]:
+    """As in the menu: groups that it does not know come last."""
+
+    def place(page: Page) -> tuple:
+        known = page.group in MENU
+        return MENU.index(page.group) if known else len(MENU), page.group, page.place
+
+    return sorted(pages, key=place)
+
+
+def settings_of(pages: Iterable[Page]) -> tuple[Setting, ...]:
+    """What pages draw themselves, each setting once. Raises ValueError if two have one key."""
+    settings: dict[str, Setting] = {}
+    for page in pages:
+        for setting in page.settings:
+            known = settings.get(setting.key, setting)
+            if replace(known, pages=()) != setting:
+                raise ValueError(f"{page.file} declares “{setting.key}”, which another page has.")
+            settings[setting.key] = replace(setting, pages=(*known.pages, page.key))
+    return tuple(settings.values())
+
+
+PAGES = {page.key: page for page in in_order(map(declared, sorted(VIEWS.glob("[!_]*.py"))))}
 GROUPS = {  # entry of the menu → its views; Share is a menu of its own
     group: [page for page in PAGES.values() if page.group == group]
-    for group in (LEARN, ATTENTION, GENERATE, INSIDE, EXPERIMENTS, MODEL, CHECK)
+    for group in dict.fromkeys(page.group for page in PAGES.values())
+    if group != SHARE
 }
+PAGE_SETTINGS = settings_of(PAGES.values())

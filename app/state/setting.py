@@ -12,6 +12,7 @@ from headlight.model.sites import Side, Site
 
 LONGEST_TEXT = 100_000  # characters; more than any model reads
 MANY = 1000  # layers or heads
+MAX_POSITION = 100_000  # tokens, dimensions and the like that a number box takes
 ABSENT = object()
 
 

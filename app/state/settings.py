@@ -22,8 +22,16 @@ from headlight.app.state.options import (
     THIS,
     TO_OTHER,
 )
-from headlight.app.state.page_settings import MAX_POSITION, PAGE_SETTINGS
-from headlight.app.state.setting import ABSENT, LONGEST_TEXT, MANY, Catalog, Context, Setting
+from headlight.app.state.pages import PAGE_SETTINGS
+from headlight.app.state.setting import (
+    ABSENT,
+    LONGEST_TEXT,
+    MANY,
+    MAX_POSITION,
+    Catalog,
+    Context,
+    Setting,
+)
 from headlight.model.analysis.head_metrics import ANY, RULES, THRESHOLD
 from headlight.model.analysis.reading import SPECIAL_TOKENS
 from headlight.model.masks import Masks

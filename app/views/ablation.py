@@ -1,5 +1,6 @@
 """What every head, sublayer and token contributes: each is changed on its own."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -12,7 +13,31 @@ from headlight.app.shell import edits, frame, panel, sweeps
 from headlight.app.shell.effect import effect
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import SWEEPS
+from headlight.app.state.pages import EXPERIMENTS, Page
+from headlight.app.state.setting import Context, Setting
 from headlight.app.wording import change_texts, formats, part_names
+from headlight.model.probing.sweeps import PATCHING as NEED_ANOTHER
+
+
+def _sweeps(context: Context) -> Sequence[str]:
+    return [
+        title for title, name in SWEEPS.items() if context.has_other or name not in NEED_ANOTHER
+    ]
+
+
+CONTROLS = (
+    Setting(
+        "sweep",
+        "Change one at a time",
+        "Heads off",
+        "segmented",
+        "Choose a comparison under “What if” to patch heads or the residual stream from it.",
+        options=_sweeps,
+        among=tuple(SWEEPS),
+        look={"label_visibility": "collapsed"},
+    ),
+)
+PAGE = Page("Ablation", EXPERIMENTS, "Without it", place=1, settings=CONTROLS)
 
 HEIGHT, TABLE_HEIGHT = 430, 480  # pixels
 TABLE, FIGURE = "effects_table", "effects_figure"

@@ -14,10 +14,43 @@ from headlight.app.results import head_results, memoize, passes
 from headlight.app.shell import edits, frame, running_lesson
 from headlight.app.shell.grid_display import grid_options
 from headlight.app.state import messages, session, widgets
+from headlight.app.state.pages import ATTENTION, Page
+from headlight.app.state.setting import MAX_POSITION, Setting
 from headlight.app.wording import change_texts, head_card, notices, output_texts, part_names
 from headlight.model.analysis.domain import Domain
 from headlight.model.analysis.reading import as_table
 from headlight.model.masks import Masks
+
+CONTROLS = (
+    Setting(
+        "numbers",
+        "Weights as a table",
+        False,
+        "expander",
+    ),
+    Setting(
+        "zoom",
+        "Weights with zoom",
+        False,
+        "expander",
+    ),
+    *(
+        Setting(
+            f"first_{axis}",
+            f"From {axis}",
+            1,
+            "number",
+            f"Long texts are shown in part, starting at this {axis}.",
+            least=1,
+            most=MAX_POSITION,
+            look={"width": 140},
+        )
+        for axis in ("query", "key")
+    ),
+)
+PAGE = Page(
+    "Attention", ATTENTION, "Matrix", place=1, path="", head=True, reading=True, settings=CONTROLS
+)
 
 MAX_TABLE_ROWS = 20_000  # of the table
 WINDOW = 512  # tokens along a side of the figure: 1.4 MB

@@ -9,7 +9,10 @@ from headlight.app.components.figure import figure
 from headlight.app.results import passes, system_results
 from headlight.app.shell import frame
 from headlight.app.state import messages, session
+from headlight.app.state.pages import CHECK, Page
 from headlight.app.wording import model_texts, notices, part_names
+
+PAGE = Page("PyTorch", CHECK, "PyTorch", place=1, head=True)
 
 HEADS_WITHIN = 1e-5
 LOGITS_WITHIN = 1e-5  # times the largest logit, where that is above 1

@@ -8,12 +8,57 @@ from headlight.app.components.thumbnails import thumbnails
 from headlight.app.results import head_results, memoize, passes, sweep_results
 from headlight.app.shell import frame, sweeps
 from headlight.app.state import catalog, session, widgets
-from headlight.app.state.options import EXAMPLES, SCATTER, SENTENCES, SURVEY, TABLE, THIS_SENTENCE
+from headlight.app.state.options import (
+    EXAMPLES,
+    HEADS_AS,
+    MEASURED_ON,
+    SCATTER,
+    SENTENCES,
+    SURVEY,
+    TABLE,
+    THIS_SENTENCE,
+)
+from headlight.app.state.pages import ATTENTION, Page
+from headlight.app.state.setting import Setting
 from headlight.app.views import _head_displays as shown
 from headlight.app.views import _head_table
 from headlight.app.wording import formats, head_card, part_names
 from headlight.model.analysis.head_metrics import THRESHOLD
 from headlight.model.probing.trace import Trace
+
+CONTROLS = (
+    Setting(
+        "measured_on",
+        "Measured on",
+        SURVEY,
+        "select",
+        "Source of the numbers: this sentence, the model's examples, or its survey of many "
+        "sentences, with 95% intervals. Pictures always show this sentence.",
+        options=MEASURED_ON,
+    ),
+    Setting(
+        "heads_as",
+        "Show as",
+        TABLE,
+        "segmented",
+        "A sortable table, a scatter plot of two numbers, or the sentences that show the "
+        "selected head's pattern best.",
+        options=HEADS_AS,
+    ),
+    Setting(
+        "across",
+        "Horizontal axis",
+        "entropy",
+        "select",
+    ),
+    Setting(
+        "up",
+        "Vertical axis",
+        "ablation",
+        "select",
+    ),
+)
+PAGE = Page("Heads", ATTENTION, "Find a head", place=4, head=True, settings=CONTROLS)
 
 BYTES = 10_000  # bytes of a row with its picture, roughly
 TRY = {

@@ -13,11 +13,42 @@ from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import LARGEST_WEIGHT, SECOND_TOKEN, STEPS
+from headlight.app.state.page_settings import FOLLOW
+from headlight.app.state.pages import INSIDE, Page
+from headlight.app.state.setting import Setting
 from headlight.app.wording import formats
 from headlight.model.analysis.head_metrics import total_variation
-from headlight.model.probing.head_steps import HeadSteps
+from headlight.model.probing.head_steps import ABLATIONS, HeadSteps
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import Trace
+
+CONTROLS = (
+    Setting(
+        "at",
+        "Step",
+        STEPS[2],
+        "segmented",
+        options=STEPS,
+        look={"label_visibility": "collapsed"},
+    ),
+    FOLLOW,
+    Setting(
+        "to",
+        "Key",
+        LARGEST_WEIGHT,
+        "select",
+        look={"width": 260},
+    ),
+    Setting(
+        "without",
+        "Leave out",
+        [],
+        "pills",
+        "“positions” is removed from the whole model, the others only from this attention layer.",
+        options=ABLATIONS,
+    ),
+)
+PAGE = Page("Inside a head", INSIDE, "By hand", place=1, head=True, settings=CONTROLS)
 
 
 def selected() -> tuple[ModelView, Run, Trace]:

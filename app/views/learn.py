@@ -4,7 +4,10 @@ import streamlit as st
 
 from headlight.app.shell import frame, lesson, running_lesson
 from headlight.app.state import messages, session
+from headlight.app.state.pages import CHANGES, LEARN, Page
 from headlight.app.wording import formats
+
+PAGE = Page("Learn", LEARN, idle=("switches", "hold", *CHANGES))
 
 frame.finding("Predict what the model does. Then see what it did.")
 frame.explain(

@@ -8,10 +8,13 @@ from headlight.app.components.word_lines import word_lines
 from headlight.app.results import passes
 from headlight.app.shell import frame
 from headlight.app.state import messages, session
+from headlight.app.state.pages import ATTENTION, Page
 from headlight.app.wording import part_names
 from headlight.model.analysis.alignment import Links, WordWeights
 from headlight.model.analysis.reading import LabelledWeights
 from headlight.model.probing.run import Run
+
+PAGE = Page("Lines", ATTENTION, "Lines", place=2, head=True, reading=True)
 
 LEAST = 0.05  # smaller weights get no line
 MOST = 256  # tokens of a text: more lines cannot be told apart

@@ -10,10 +10,34 @@ from headlight.app.components import plane
 from headlight.app.results import head_results, passes
 from headlight.app.shell import frame, running_lesson
 from headlight.app.state import messages, session, widgets
-from headlight.app.state.options import SECOND_TOKEN, WORDS
+from headlight.app.state.options import SECOND_TOKEN, SELECTED_HEAD, WORDS
+from headlight.app.state.page_settings import FOLLOW
+from headlight.app.state.pages import INSIDE, Page
+from headlight.app.state.setting import Setting
 from headlight.app.views._small_examples import KEYS, QUERY, VALUES
 from headlight.app.wording import model_texts, part_names
 from headlight.model.analysis.projection import answer, principal_plane
+
+CONTROLS = (
+    FOLLOW,
+    Setting(
+        "vectors",
+        "Vectors",
+        WORDS,
+        "segmented",
+        "Three words with vectors to drag, or the queries and keys of the selected head.",
+        options=(WORDS, SELECTED_HEAD),
+    ),
+    Setting(
+        "scaled",
+        "Divide scores by √2",
+        True,
+        "toggle",
+        "√2, because these vectors have two numbers. Off: the same order, but more peaked weights.",
+        look={"width": "content"},
+    ),
+)
+PAGE = Page("Query–key–value", INSIDE, "Query, key, value", place=2, head=True, settings=CONTROLS)
 
 BARE = {"label_visibility": "collapsed", "width": 170}
 

@@ -10,10 +10,31 @@ from headlight.app.components.model_map import model_map
 from headlight.app.results import layer_results, passes
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
-from headlight.app.state.pages import HOME, PAGES
+from headlight.app.state.pages import HOME, MODEL, PADDING_MASKS, PAGES, Page
+from headlight.app.state.setting import Setting
 from headlight.app.wording import block_texts, part_names
 from headlight.model.analysis.architecture import Block, alike
 from headlight.model.pretrained.contents import ROUNDED
+
+CONTROLS = (
+    Setting(
+        "all_layers",
+        "All layers",
+        False,
+        "toggle",
+        "Off: identical layers are drawn once, marked N ×.",
+    ),
+)
+PAGE = Page(
+    "Architecture",
+    MODEL,
+    "Architecture",
+    place=1,
+    path="model",
+    head=True,
+    idle=("head", "switch_head", *PADDING_MASKS),
+    settings=CONTROLS,
+)
 
 
 def kind_at(shown: Sequence[Block], block: Block) -> str:

@@ -9,11 +9,31 @@ from headlight.app.components.figure import figure
 from headlight.app.results import layer_results, passes, word_results
 from headlight.app.shell import frame, sweeps
 from headlight.app.state import session, widgets
-from headlight.app.state.pages import HOME, PAGES
+from headlight.app.state.page_settings import PICTURE
+from headlight.app.state.pages import EXPERIMENTS, HOME, PAGES, Page
+from headlight.app.state.setting import Setting
 from headlight.app.views import _terms
 from headlight.app.wording import change_texts, formats, model_texts, output_texts, part_names
 from headlight.model.analysis import residual
 from headlight.model.probing.sites import has_final_norm
+
+CONTROLS = (
+    Setting(
+        "stack",
+        "Stack",
+        "decoder",
+        "segmented",
+        "The encoder reads the source, the decoder the target.",
+    ),
+    PICTURE,
+    Setting(
+        "ranks",
+        "Rank of the final prediction",
+        False,
+        "expander",
+    ),
+)
+PAGE = Page("Residual stream", EXPERIMENTS, "Residual stream", place=3, settings=CONTROLS)
 
 MAX_LENS_ROWS = 200  # rows of the lens
 TALLEST = 500  # pixels of its table

@@ -11,10 +11,23 @@ from headlight.app.results import memoize, passes
 from headlight.app.shell import frame
 from headlight.app.shell.grid_display import grid_options
 from headlight.app.state import catalog, messages, session, widgets
-from headlight.app.state.options import ONE
-from headlight.app.state.pages import PAGES
+from headlight.app.state.options import ALL, ONE
+from headlight.app.state.pages import PAGES, SHARE, Page
+from headlight.app.state.setting import Setting
 from headlight.app.state.settings import SETTINGS
 from headlight.app.wording import formats
+
+CONTROLS = (
+    Setting(
+        "weights_of",
+        "Weights of",
+        ALL,
+        "segmented",
+        "As the model used them, whatever Display hides or merges.",
+        options=(ALL, ONE),
+    ),
+)
+PAGE = Page("Export", SHARE, path="take-away", head=True, reading=True, settings=CONTROLS)
 
 PICTURES = {  # label → extension, media type, writer, part of the file name
     f"{what} as {ending.upper()}": (ending, kind, partial(make, ending=ending), name)

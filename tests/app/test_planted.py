@@ -1,0 +1,167 @@
+"""A page and a setting, each planted in a copy of the app in as few files as docs/extending.md
+says, and shown whole."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from headlight.app.export import bundle
+from headlight.app.export.view import permalink
+from headlight.app.state.pages import GROUPS, PAGES, declared
+from headlight.app.state.settings import SETTINGS, headers, shared
+from headlight.model import load
+from tests.app.common import complete, view_of
+from tests.conftest import ROOT
+
+TEXT = "A dog runs."
+PAGE = '''"""How many tokens the text has."""
+
+import streamlit as st
+
+from headlight.app import selection
+from headlight.app.shell import frame
+from headlight.app.state import widgets
+from headlight.app.state.pages import EXPERIMENTS, Page
+from headlight.app.state.setting import Context, Setting
+
+
+def _upwards(context: Context) -> tuple[int, ...]:
+    return NUMBERS
+
+
+NUMBERS = 1, 2, 3
+TIMES = Setting("times", "Times", 2, "select", options=_upwards, among=NUMBERS)
+PAGE = Page("Token count", EXPERIMENTS, "Token count", settings=(TIMES,))
+
+run = selection.run()
+with frame.controls():
+    times = widgets.draw("times")
+st.markdown(f"{times} × {len(run.texts[0].ids)} tokens")
+'''
+NOTE = """        Setting(
+            "note", "Note", "", "line", "On this view.", badge="Note: {}", header="note: {}"
+        ),
+"""
+PLANTS = {  # kind → file → what it holds, or a line of it and what comes before that
+    "page": {"app/views/token_count.py": PAGE},
+    "setting": {
+        "app/state/settings.py": ("        *PAGE_SETTINGS,\n", NOTE),
+        "app/shell/menus.py": (
+            '        widgets.draw("device")\n',
+            '        widgets.draw("note")\n',
+        ),
+    },
+}
+MOST_FILES = {"page": 1, "setting": 2}
+
+
+def opened(file: str = "", **chosen) -> AppTest:
+    page = AppTest.from_file(str(Path("app", "router.py").resolve()), default_timeout=60)
+    page.query_params.update(model="en-de", source=TEXT, **chosen)
+    page.run()
+    page = page.switch_page(file).run() if file else page
+    assert not page.exception, page.exception
+    return page
+
+
+def check_page() -> None:
+    """In the menu, under its address, with its setting in the address, and in what is exported."""
+    entry = PAGES["token_count"]
+    assert GROUPS["Experiments"][-1] == entry and entry.path == "token_count"
+    page = opened(PAGES["ablation"].file)
+    assert "Token count" in {link.proto.label for link in page.get("page_link")}
+    trace = load("en-de").trace(TEXT)
+    for times in (2, 3):
+        page = opened(entry.file, **({"times": "3"} if times == 3 else {}))
+        assert page.selectbox(key="times").value == times
+        shown = [text.value for text in page.markdown]
+        assert f"{times} × 4 tokens" in shown, shown  # a, dog, runs and the full stop
+    chosen = shared(complete({"model": "en-de", "source": TEXT}) | {"times": 3}, "token_count")
+    assert permalink(chosen, "token_count").startswith("token_count?")
+    assert "&times=3" in permalink(chosen, "token_count")
+    view = replace(view_of(trace), settings=chosen, page="token_count")
+    read = bundle.read(bundle.make(view, bundle.Model("en-de", "model.safetensors", "0" * 64)))
+    assert read.page == "token_count" and read.settings["times"] == 3
+
+
+def check_setting() -> None:
+    """Drawn, in the address, as a badge, and in the header of an exported file."""
+    assert opened().text_input(key="note").value == ""
+    page = opened(note="twice")
+    assert page.text_input(key="note").value == "twice"
+    assert page.button(key="badge_note").label == "Note: twice ×"
+    chosen = complete({"note": "twice"})
+    assert "note: twice" in headers(chosen) and "note=twice" in permalink(chosen, "attention")
+
+
+CHECKS: dict[str, Callable[[], None]] = {"page": check_page, "setting": check_setting}
+
+
+def main() -> None:
+    """In the copy: what is wrong with each kind of plant."""
+    found = {}
+    for kind, check in CHECKS.items():
+        try:
+            check()
+            found[kind] = ""
+        except Exception:
+            found[kind] = traceback.format_exc()
+    print(json.dumps(found))
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory) -> dict[str, str]:
+    """What is wrong with each kind of plant in a copy of the app that has all of them."""
+    house = tmp_path_factory.mktemp("house")
+    for name in ("app", "model"):
+        shutil.copytree(ROOT / name, house / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "headlight.py", house)
+    (house / "assets").symlink_to(ROOT / "assets")
+    for files in PLANTS.values():
+        for file, text in files.items():
+            if not isinstance(text, str):
+                line, planted = text
+                before = (house / file).read_text("utf-8")
+                assert before.count(line) == 1, file
+                text = before.replace(line, planted + line)
+            (house / file).write_text(text, "utf-8")
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.app.test_planted"],
+        cwd=house,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not run.returncode, run.stderr
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("kind", PLANTS)
+def test_what_is_planted_is_shown_whole(found, kind):
+    assert len(PLANTS[kind]) <= MOST_FILES[kind]
+    assert not found[kind], found[kind]
+
+
+def test_without_its_file_a_page_is_absent():
+    assert "token_count" not in PAGES and not {"times", "note"} & SETTINGS.keys()
+    assert all("Token count" not in [page.title for page in pages] for pages in GROUPS.values())
+
+
+def test_a_file_that_declares_no_page_is_named(tmp_path):
+    (tmp_path / "empty.py").write_text("import streamlit\n", "utf-8")
+    with pytest.raises(ValueError, match=r"empty\.py declares no page"):
+        declared(tmp_path / "empty.py")
+
+
+if __name__ == "__main__":
+    main()
