@@ -9,6 +9,7 @@ from headlight.app.state.options import AFTER, BEFORE
 from headlight.app.state.session import choose, context, values
 from headlight.model.probing import editing
 from headlight.model.probing.changes import (
+    VERBS,
     CannotChange,
     Change,
     HeadOff,
@@ -93,11 +94,11 @@ EDITS = {"off": _toggle_head, "hide": _hide_token, "paint": _paint_mask, "weigh"
 
 def add_change(of: str, verb: str) -> None:
     """Add a change to the selected head, its layer or its kind of attention; `verb` as `parse`
-    reads it. A callback. A skip always concerns the whole layer."""
+    reads it. A callback. A change of a whole part, such as a skip, concerns the whole layer."""
     here = session.focus()
     with suppress(CannotChange):
         scope = SCOPES[of](_scope(**vars(here)))
-        if verb == "skip" and scope.head is not None:
+        if getattr(VERBS[verb.partition(":")[0]], "whole", False):
             scope = replace(scope, head=None)
         add(f"{scope}={verb}")
 

@@ -4,13 +4,8 @@ import streamlit as st
 
 from headlight.app.shell import edits
 from headlight.app.state import catalog, session
-from headlight.model.probing.changes import readable
+from headlight.model.probing.changes import VERBS, readable
 
-READY_MADE = (
-    "off", "mean", "uniform", "skip", "mask:none", "mask:causal", "mask:window-1", "mask:diagonal",
-    "mask:no_diagonal", "mask:no_first", "temperature:0.5", "temperature:2.0", "temperature:4.0",
-    "patch",
-)  # fmt: skip
 OTHER_RUN = ("other", "other_model", "other_step", "other_masks")
 
 
@@ -27,7 +22,7 @@ def draw_ready_made() -> None:
         )
         st.selectbox(
             "Add a change",
-            READY_MADE,
+            [line for change in VERBS.values() for line in change.ready_made],
             index=None,
             placeholder="Add a change",
             key="ready_made",

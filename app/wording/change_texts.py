@@ -3,7 +3,7 @@
 import math
 
 from headlight.app.wording.formats import signed, whole_percent
-from headlight.model.probing.changes import Change, Scope
+from headlight.model.probing.changes import VERBS, Change, Scope
 
 NO_DIFFERENCE = (
     "Differences are drawn only on Attention. This page shows the current settings, with your "
@@ -14,20 +14,11 @@ CHANGES = """Changes to the running model, separated by `;`. Each names an atten
 
 | | |
 |---|---|
-| `cross.1.2=off` | sets the output of layer 1, head 2 to zero; `mean`: to its mean over texts |
-| `encoder.2=uniform` | makes all weights equal |
-| `encoder_feed_forward.2=skip` | the sublayer adds nothing to the residual stream |
-| `cross=hide:3,4` | no token may attend to tokens 3 and 4 |
-| `decoder=mask:window-2` | also `none`, `causal`, `prefix-2`, `strided-2`, `diagonal`, `no_first` |
-| `decoder.1=forbid:3>1` | query 3 may not attend to key 1; `allow`: it may |
-| `cross.4=temperature:0.5` | divides the scores by 0.5 before the softmax |
-| `encoder.1.3=weight:2>4:0.7` | sets one weight and rescales the rest of its row |
-| `source=positions:none` | also `sinusoidal`, `learned`, `shifted-3` |
-| `cross.3.4=patch` | uses the comparison's output; `patch:2,3`: only at these tokens |
+{}
 
 The comparison reads the same target. Patching heads and comparing weights need equally many tokens
 in both.
-"""
+""".format("\n".join(f"| `{verb.example}` | {verb.help} |" for verb in VERBS.values() if verb.help))
 
 
 def probability(side: str, now: float, before: float) -> str:
@@ -84,29 +75,9 @@ def sweep_explained(score: float, has_other: bool) -> str:
     )
 
 
-IN_WORDS = {  # verb → what a chip says, with the argument of the change
-    "allow": "{} allowed",
-    "forbid": "{} masked",
-    "hide": "token {} hidden",
-    "mask": "mask {}",
-    "mean": "mean output",
-    "off": "off",
-    "patch": "patched",
-    "positions": "positions: {}",
-    "skip": "skipped",
-    "temperature": "temperature {}",
-    "uniform": "uniform",
-    "weight": "weight {}",
-}
-
-
 def chip(change: Change) -> str:
     """A change in a few words: “Cross L1 H2 off”, “Encoder token 3 hidden”."""
-    what = change.what()
-    words = IN_WORDS[change.verb].format(what)
-    if change.verb == "patch" and what:
-        words += f" at {what}"
-    return f"{_place(change.scope)} {words}"
+    return f"{_place(change.scope)} {change.in_words()}"
 
 
 def _place(scope: Scope) -> str:

@@ -7,9 +7,8 @@ key-value cache a pass has one row: the positional tables are asked for how many
 read, so each row is known by its place, and a change for a later one waits.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 
 import torch
@@ -18,10 +17,9 @@ from torch import Tensor, nn
 from headlight.model.probing.changes import (
     CannotChange,
     Change,
-    HeadMean,
     MaskChange,
     OutputChange,
-    Patched,
+    PatchInputs,
     Positioned,
     Temperature,
     WeightChange,
@@ -41,19 +39,6 @@ from headlight.model.sites import Side
 from headlight.model.transformer import MultiHeadAttention
 
 ALL_ROWS = slice(None)  # of a batch
-
-
-@dataclass(frozen=True)
-class PatchInputs:
-    """Inputs of changes from outside the pass.
-
-    means   name of an attention → the mean output of its heads, (heads, d_head)
-    other   what parts gave in another run, by their names, (length, d_model); an attention's heads
-            under (name, "heads"), (query, heads, d_head)
-    """
-
-    means: Mapping[str, Tensor] = field(default_factory=dict)
-    other: Mapping[str | tuple[str, str], Tensor] = field(default_factory=dict)
 
 
 @contextmanager
@@ -124,7 +109,7 @@ def _hook(
             hooks.enter_context(replace_positions(embedding, table))
         elif isinstance(change, OutputChange):
             heads = part.what == "attention" and not change.whole
-            value = partial(_value, change, part, heads, read, given)
+            value = partial(_value, change, part, read, given)
             inside = partial(_inside, rows, value)
             if heads:
                 hooks.enter_context(replace_head(module, change.scope.heads, inside))
@@ -195,25 +180,7 @@ def _inside(rows: slice, value: Callable[[Tensor], Tensor], output: Tensor) -> T
 
 
 def _value(
-    change: OutputChange, part: Part, heads: bool, read: dict, given: PatchInputs, output: Tensor
+    change: OutputChange, part: Part, read: dict, given: PatchInputs, output: Tensor
 ) -> Tensor:
     """The output, (batch, length, …), that a change puts in place of the original."""
-    if isinstance(change, HeadMean):
-        if part.name not in given.means:
-            raise CannotChange(f"“{change}”: the mean output of this model's heads is not known.")
-        return given.means[part.name][change.scope.heads].to(output).expand_as(output)
-    if not isinstance(change, Patched):
-        return torch.zeros_like(output)
-    key = (part.name, "heads") if heads else part.name
-    if key not in given.other:
-        raise CannotChange(f"“{change}”: there is no comparison to patch from.")
-    other = given.other[key].to(output)
-    if heads:
-        other = other[:, change.scope.heads]
-    first = read[part.side] - output.shape[1]
-    rows = range(first, min(first + output.shape[1], len(other)))
-    if change.positions:
-        rows = [row for row in rows if row in change.positions]
-    output = output.clone()
-    output[:, [row - first for row in rows]] = other[list(rows)]
-    return output
+    return change.replaced(output, part, read[part.side] - output.shape[1], given)

@@ -15,18 +15,20 @@ screen does; the classes count from 0.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from headlight.model.probing.position_tables import KINDS
+from headlight.model.probing.position_tables import KINDS, table_of
 from headlight.model.probing.sites import Part
 from headlight.model.sites import Site
+from headlight.model.transformer import MultiHeadAttention
+from headlight.model.variants import LearnedPositions
 
 ALL = "all"
 MOST_CELLS = 2**18  # that a line is read with
@@ -66,13 +68,37 @@ class Scope:
 
 
 @dataclass(frozen=True)
+class PatchInputs:
+    """Inputs of changes from outside the pass.
+
+    means   name of an attention → the mean output of its heads, (heads, d_head)
+    other   what parts gave in another run, by their names, (length, d_model); an attention's heads
+            under (name, "heads"), (query, heads, d_head)
+    """
+
+    means: Mapping[str, Tensor] = field(default_factory=dict)
+    other: Mapping[str | tuple[str, str], Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Change:
-    """One change; a class a verb. `order`: when it acts; `parts`: what it can be made to."""
+    """One change; a class a verb.
+
+    order       when it acts
+    parts       what it can be made to
+    example     a line with it, and `help`: what that does; "" where another verb's help says it
+    words       it in a few words, with its argument in place of {}
+    ready_made  what the menu of changes offers of it, as after the = of a line
+    """
 
     scope: Scope
     verb: ClassVar[str]
     order: ClassVar[int]
+    words: ClassVar[str]
     parts: ClassVar[tuple[str, ...]] = ("attention",)
+    example: ClassVar[str] = ""
+    help: ClassVar[str] = ""
+    ready_made: ClassVar[tuple[str, ...]] = ()
 
     def __str__(self) -> str:
         what = self.what()
@@ -88,6 +114,18 @@ class Change:
         if what:
             raise ValueError
         return cls(scope)
+
+    def in_words(self) -> str:
+        """What is done, in a few words."""
+        return self.words.format(self.what())
+
+    def reweigh(
+        self, model: nn.Module, part: Part, heads: Iterable[int], mean: Tensor | None
+    ) -> None:
+        """Does the same to a part by other weights, in place, for torch.nn.Transformer, which has
+        no hooks. `heads`: those that it concerns; `mean`: their mean outputs, (heads, d_head), if
+        known. What does not define it cannot be done there."""
+        raise NotImplementedError
 
 
 class MaskChange(Change):
@@ -105,6 +143,9 @@ class MaskChange(Change):
         """Whether a query may come to attend to a later key."""
         return False
 
+    def reweigh(self, model, part, heads, mean):
+        pass  # masks are given apart
+
 
 class WeightChange(Change):
     """Changes weights on their way out of the softmax."""
@@ -119,6 +160,11 @@ class OutputChange(Change):
     """Changes what a part gives. `parts` of an attention are its heads, unless `whole`."""
 
     whole: ClassVar[bool] = False
+
+    def replaced(self, output: Tensor, part: Part, first: int, given: PatchInputs) -> Tensor:
+        """What comes in place of `output`, (batch, length, …), of the positions from `first`,
+        counted from 0: zeros, unless a class says otherwise."""
+        return torch.zeros_like(output)
 
 
 PATTERNS: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
@@ -140,7 +186,13 @@ class Patterned(MaskChange):
 
     pattern: str
     size: int = 0
-    verb = "mask"
+    verb, words = "mask", "mask {}"
+    example = "decoder=mask:window-2"
+    help = "also `none`, `causal`, `prefix-2`, `strided-2`, `diagonal`, `no_first`"
+    ready_made = (
+        "mask:none", "mask:causal", "mask:window-1", "mask:diagonal", "mask:no_diagonal",
+        "mask:no_first",
+    )  # fmt: skip
 
     def allow(self, allowed, first):
         rows, columns = (torch.arange(n, device=allowed.device) for n in allowed.shape[-2:])
@@ -170,7 +222,8 @@ class Hidden(MaskChange):
     """No query may attend to these tokens."""
 
     tokens: tuple[int, ...]
-    verb = "hide"
+    verb, words = "hide", "token {} hidden"
+    example, help = "cross=hide:3,4", "no token may attend to tokens 3 and 4"
 
     def allow(self, allowed, first):
         for token in self.tokens:
@@ -226,14 +279,15 @@ class _Painted(MaskChange):
 class Forbidden(_Painted):
     """A query may not attend to a key: cells, (query, key)."""
 
-    verb, value = "forbid", False
+    verb, words, value = "forbid", "{} masked", False
+    example, help = "decoder.1=forbid:3>1", "query 3 may not attend to key 1; `allow`: it may"
 
 
 @dataclass(frozen=True)
 class Allowed(_Painted):
     """A query may attend to a key that the model masks: cells, (query, key)."""
 
-    verb, value = "allow", True
+    verb, words, value = "allow", "{} allowed", True
 
 
 @dataclass(frozen=True)
@@ -241,13 +295,18 @@ class Temperature(Change):
     """Scores are divided by this number: above 1 the weights are flatter, below 1 sharper."""
 
     value: float
-    verb, order = "temperature", 2
+    verb, order, words = "temperature", 2, "temperature {}"
+    example, help = "cross.4=temperature:0.5", "divides the scores by 0.5 before the softmax"
+    ready_made = "temperature:0.5", "temperature:2.0", "temperature:4.0"
 
     def divided(self, scores: Tensor) -> Tensor:
         """By LEAST at least: with it the softmax takes the largest score alone, as near zero, and
         of infinite ones it would be NaN."""
         limits = torch.finfo(scores.dtype)
         return (scores / max(self.value, LEAST)).clamp(limits.min, limits.max)
+
+    def reweigh(self, model, part, heads, mean):
+        _scale_heads(model, part, "query", heads, 1 / max(self.value, LEAST))
 
     def what(self):
         return repr(self.value)
@@ -264,7 +323,9 @@ class WeightSet(WeightChange):
     row: int
     column: int
     weight: float
-    verb, order = "weight", 3
+    verb, order, words = "weight", 3, "weight {}"
+    example = "encoder.1.3=weight:2>4:0.7"
+    help = "sets one weight and rescales the rest of its row"
 
     def weigh(self, weights, allowed, first):
         row, column = slice(self.row - first, self.row - first + 1), self.column
@@ -296,18 +357,29 @@ class WeightSet(WeightChange):
 class Uniform(WeightChange):
     """The head attends equally to every token that it may attend to."""
 
-    verb, order = "uniform", 4
+    verb, order, words = "uniform", 4, "uniform"
+    example, help = "encoder.2=uniform", "makes all weights equal"
+    ready_made = ("uniform",)
 
     def weigh(self, weights, allowed, first):
         keys = allowed.to(weights.dtype)  # a quotient of integers would be float32
         weights.copy_(keys / keys.sum(dim=-1, keepdim=True).clamp(min=1))
+
+    def reweigh(self, model, part, heads, mean):
+        _scale_heads(model, part, "key", heads, 0)
 
 
 @dataclass(frozen=True)
 class HeadOff(OutputChange):
     """The head's output is zero."""
 
-    verb, order = "off", 4
+    verb, order, words = "off", 4, "off"
+    example = "cross.1.2=off"
+    help = "sets the output of layer 1, head 2 to zero; `mean`: to its mean over texts"
+    ready_made = ("off",)
+
+    def reweigh(self, model, part, heads, mean):
+        _take_heads_off(model.get_submodule(part.name), heads)
 
 
 @dataclass(frozen=True)
@@ -315,16 +387,36 @@ class HeadMean(OutputChange):
     """The head's output is its mean over many texts, so only what is specific to this text is
     lost: mean ablation. The checkpoint stores the mean."""
 
-    verb, order = "mean", 4
+    verb, order, words = "mean", 4, "mean output"
+    ready_made = ("mean",)
+
+    def replaced(self, output, part, first, given):
+        if part.name not in given.means:
+            raise CannotChange(f"“{self}”: the mean output of this model's heads is not known.")
+        return given.means[part.name][self.scope.heads].to(output).expand_as(output)
+
+    def reweigh(self, model, part, heads, mean):
+        attention = model.get_submodule(part.name)
+        for head in heads if mean is not None else ():
+            columns = attention.output.weight[:, _rows(attention, head)]
+            attention.output.bias += columns @ mean[head].to(columns)
+        _take_heads_off(attention, heads)
 
 
 @dataclass(frozen=True)
 class Skipped(OutputChange):
     """The sublayer adds nothing to the residual stream."""
 
-    verb, order = "skip", 4
+    verb, order, words = "skip", 4, "skipped"
+    example = "encoder_feed_forward.2=skip"
+    help = "the sublayer adds nothing to the residual stream"
+    ready_made = ("skip",)
     parts = ("attention", "feed-forward")
     whole = True
+
+    def reweigh(self, model, part, heads, mean):
+        module = model.get_submodule(part.name)
+        _scale(module.output if part.what == "attention" else module.linear2, slice(None), 0)
 
 
 @dataclass(frozen=True)
@@ -332,8 +424,29 @@ class Patched(OutputChange):
     """A part's output, at some tokens or all, is taken from the comparison: activation patching."""
 
     positions: tuple[int, ...] = ()
-    verb, order = "patch", 5
+    verb, order, words = "patch", 5, "patched"
+    example = "cross.3.4=patch"
+    help = "uses the comparison's output; `patch:2,3`: only at these tokens"
+    ready_made = ("patch",)
     parts = ("attention", "feed-forward", "residual")
+
+    def replaced(self, output, part, first, given):
+        heads = part.what == "attention"
+        key = (part.name, "heads") if heads else part.name
+        if key not in given.other:
+            raise CannotChange(f"“{self}”: there is no comparison to patch from.")
+        other = given.other[key].to(output)
+        if heads:
+            other = other[:, self.scope.heads]
+        rows = range(first, min(first + output.shape[1], len(other)))
+        if self.positions:
+            rows = [row for row in rows if row in self.positions]
+        output = output.clone()
+        output[:, [row - first for row in rows]] = other[list(rows)]
+        return output
+
+    def in_words(self):
+        return f"{self.words} at {self.what()}" if self.positions else self.words
 
     def what(self):
         return ",".join(str(position + 1) for position in self.positions)
@@ -350,8 +463,15 @@ class Positioned(Change):
 
     kind: str
     shift: int = 0
-    verb, order = "positions", 0
+    verb, order, words = "positions", 0, "positions: {}"
+    example, help = "source=positions:none", "also `sinusoidal`, `learned`, `shifted-3`"
     parts = ("positions",)
+
+    def reweigh(self, model, part, heads, mean):
+        module = model.get_submodule(part.name)
+        table = table_of(self.kind, module, model.config.max_length, self.shift)
+        other = LearnedPositions(*table.shape, _weight=table.clone())
+        model.get_submodule(part.name.rpartition(".")[0]).position = other
 
     def what(self):
         return f"{self.kind}-{self.shift}" if self.kind == "shifted" else self.kind
@@ -364,11 +484,35 @@ class Positioned(Change):
         return cls(scope, kind, _counted(shift) if shift else 0)
 
 
+def _rows(attention: MultiHeadAttention, head: int) -> slice:
+    """What a head has of the rows of a projection, or of the columns of the output's."""
+    width = attention.output.in_features // attention.n_heads
+    return slice(head * width, (head + 1) * width)
+
+
+def _take_heads_off(attention: MultiHeadAttention, heads: Iterable[int]) -> None:
+    for head in heads:
+        attention.output.weight[:, _rows(attention, head)] = 0
+
+
+def _scale_heads(
+    model: nn.Module, part: Part, projection: str, heads: Iterable[int], factor: float
+) -> None:
+    attention = model.get_submodule(part.name)
+    for head in heads:
+        _scale(attention.get_submodule(projection), _rows(attention, head), factor)
+
+
+def _scale(linear: nn.Linear, rows: slice, factor: float) -> None:
+    for parameter in linear.parameters():
+        parameter[rows] *= factor
+
+
 VERBS = {
     change.verb: change
     for change in (
         HeadOff, HeadMean, Uniform, Skipped, Hidden, Patterned, Forbidden, Allowed, Temperature,
-        WeightSet, Patched, Positioned,
+        WeightSet, Positioned, Patched,
     )
 }  # fmt: skip
 ENTRY = re.compile(r"(\w+?)(?:\.(\d+))?(?:\.(\d+))?=(\w+)(?::(.+))?", re.ASCII)

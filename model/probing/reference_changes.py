@@ -1,7 +1,7 @@
 """Changes as torch.nn.Transformer can be given them: by other weights, and by an additive mask for
 each head. A head that is off has no columns of the output projection, one that attends uniformly
-has keys that are zero, a temperature divides queries. A single weight, and what another run gave,
-it cannot be given."""
+has keys that are zero, a temperature divides queries: each change says so itself. A single weight,
+and what another run gave, it cannot be given."""
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,24 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from headlight.model.masks import Masks
-from headlight.model.probing.changes import (
-    LEAST,
-    CannotChange,
-    Change,
-    HeadMean,
-    HeadOff,
-    MaskChange,
-    Patched,
-    Positioned,
-    Skipped,
-    Temperature,
-    Uniform,
-    WeightSet,
-)
-from headlight.model.probing.position_tables import table_of
-from headlight.model.probing.sites import parts_of
-from headlight.model.transformer import MultiHeadAttention, Transformer
-from headlight.model.variants import LearnedPositions
+from headlight.model.probing.changes import CannotChange, Change, MaskChange, OutputChange
+from headlight.model.probing.sites import Part, parts_of
+from headlight.model.transformer import Transformer
 
 
 @torch.no_grad()
@@ -38,55 +23,31 @@ def with_other_weights(
     """A copy of a model that does by itself what the changes ask for, masks apart. Raises
     CannotChange for what no weights can do."""
     for change in changes:
-        if isinstance(change, WeightSet | Patched):
+        if type(change).reweigh is Change.reweigh:
             raise CannotChange(
                 f"“{change}” cannot be applied to torch.nn.Transformer: it accepts only other "
                 "masks and other weight matrices."
             )
     model = copy.deepcopy(model)
     for part in parts_of(model.sites(), model.sides()):
-        module = model.get_submodule(part.name)
         here = [c for c in changes if part.what in c.parts and c.scope.holds(part)]
         here.sort(key=lambda change: change.order)
         for number, change in enumerate(here, start=1):
-            if isinstance(change, Skipped):
-                last = module.output if part.what == "attention" else module.linear2
-                _scale(last, slice(None), 0)
-            elif isinstance(change, Positioned):
-                table = table_of(change.kind, module, model.config.max_length, change.shift)
-                other = LearnedPositions(*table.shape, _weight=table.clone())
-                model.get_submodule(part.name.rpartition(".")[0]).position = other
-            elif part.what == "attention":
-                heads = set(range(part.n_heads)[change.scope.heads])
-                if isinstance(change, HeadOff | HeadMean):  # of one head the last of them holds
-                    for later in here[number:]:
-                        if isinstance(later, HeadOff | HeadMean):
-                            heads -= set(range(part.n_heads)[later.scope.heads])
-                _give_heads(module, change, heads, means.get(part.name))
+            heads = _heads(part, change) if part.what == "attention" else set()
+            if _of_heads(change):  # of one head the last of them holds
+                for later in filter(_of_heads, here[number:]):
+                    heads -= _heads(part, later)
+            change.reweigh(model, part, heads, means.get(part.name))
     return model.requires_grad_(False)
 
 
-def _give_heads(
-    attention: MultiHeadAttention, change: Change, heads: set[int], mean: Tensor | None
-) -> None:
-    width = attention.output.in_features // attention.n_heads
-    for head in heads:
-        rows = slice(head * width, (head + 1) * width)
-        if isinstance(change, Temperature):
-            _scale(attention.query, rows, 1 / max(change.value, LEAST))
-        elif isinstance(change, Uniform):
-            _scale(attention.key, rows, 0)
-        elif isinstance(change, HeadMean) and mean is not None:
-            attention.output.bias += attention.output.weight[:, rows] @ mean[head].to(
-                attention.output.weight
-            )
-        if isinstance(change, HeadOff | HeadMean):
-            attention.output.weight[:, rows] = 0
+def _heads(part: Part, change: Change) -> set[int]:
+    return set(range(part.n_heads)[change.scope.heads])
 
 
-def _scale(linear: nn.Linear, rows: slice, factor: float) -> None:
-    for parameter in linear.parameters():
-        parameter[rows] *= factor
+def _of_heads(change: Change) -> bool:
+    """Whether it replaces what single heads give."""
+    return isinstance(change, OutputChange) and not change.whole
 
 
 @contextmanager

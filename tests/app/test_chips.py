@@ -2,12 +2,12 @@
 
 import pytest
 
-from headlight.app.wording.change_texts import IN_WORDS, chip
+from headlight.app.wording.change_texts import chip
 from headlight.model.probing.changes import VERBS, parse
 
 
 def test_every_verb_has_words():
-    assert IN_WORDS.keys() == VERBS.keys()
+    assert all(change.words for change in VERBS.values())
 
 
 @pytest.mark.parametrize(

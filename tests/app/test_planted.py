@@ -1,5 +1,5 @@
-"""A page and a setting, each planted in a copy of the app in as few files as docs/extending.md
-says, and shown whole."""
+"""A page, a setting and a change, each planted in a copy of the app in as few files as
+docs/extending.md says, and shown whole."""
 
 import json
 import os
@@ -19,6 +19,8 @@ from headlight.app.export.view import permalink
 from headlight.app.state.pages import GROUPS, PAGES, declared
 from headlight.app.state.settings import SETTINGS, headers, shared
 from headlight.model import load
+from headlight.model.probing.changes import VERBS
+from headlight.model.probing.reference import Reference
 from tests.app.common import complete, view_of
 from tests.conftest import ROOT
 
@@ -51,17 +53,37 @@ NOTE = """        Setting(
             "note", "Note", "", "line", "On this view.", badge="Note: {}", header="note: {}"
         ),
 """
-PLANTS = {  # kind → file → what it holds, or a line of it and what comes before that
+CHANGE = '''@dataclass(frozen=True)
+class Twice(OutputChange):
+    """The head's output is twice as large."""
+
+    verb, order, words = "twice", 4, "output doubled"
+    example, help = "cross.1.2=twice", "doubles the output of a head"
+    ready_made = ("twice",)
+
+    def replaced(self, output, part, first, given):
+        return 2 * output
+
+    def reweigh(self, model, part, heads, mean):
+        attention = model.get_submodule(part.name)
+        for head in heads:
+            attention.output.weight[:, _rows(attention, head)] *= 2
+
+
+'''
+PLANTS = {  # kind → file → what it holds, or a part of it → what comes before that
     "page": {"app/views/token_count.py": PAGE},
     "setting": {
-        "app/state/settings.py": ("        *PAGE_SETTINGS,\n", NOTE),
-        "app/shell/menus.py": (
-            '        widgets.draw("device")\n',
-            '        widgets.draw("note")\n',
-        ),
+        "app/state/settings.py": {"        *PAGE_SETTINGS,\n": NOTE},
+        "app/shell/menus.py": {
+            '        widgets.draw("device")\n': '        widgets.draw("note")\n'
+        },
+    },
+    "change": {
+        "model/probing/changes.py": {"VERBS = {\n": CHANGE, "        HeadOff, HeadMean,": "Twice,"},
     },
 }
-MOST_FILES = {"page": 1, "setting": 2}
+MOST_FILES = {"page": 1, "setting": 2, "change": 2}
 
 
 def opened(file: str = "", **chosen) -> AppTest:
@@ -103,7 +125,27 @@ def check_setting() -> None:
     assert "note: twice" in headers(chosen) and "note=twice" in permalink(chosen, "attention")
 
 
-CHECKS: dict[str, Callable[[], None]] = {"page": check_page, "setting": check_setting}
+def check_change() -> None:
+    """In the menu What if with its help, as a chip, in a trace, and in PyTorch's twin."""
+    page = opened(changes="cross.1.2=twice")
+    assert page.button(key="change_0").label == "Cross L1 H2 output doubled ×"
+    page.session_state["what_if"] = True
+    page.run()
+    assert "twice" in page.selectbox(key="ready_made").options
+    assert any("doubles the output of a head" in text.value for text in page.markdown)
+    model = load("en-de")
+    plain, changed = model.trace(TEXT), model.trace(TEXT, changes="cross.1.2=twice")
+    assert abs(plain.logits - changed.logits).max() > 0.01
+    run = model.run(TEXT, changes="cross.1.2=twice")
+    twin = Reference(model.model).trace(model.model, run)
+    assert abs(twin.logits - changed.logits).max() < 1e-4
+
+
+CHECKS: dict[str, Callable[[], None]] = {
+    "page": check_page,
+    "setting": check_setting,
+    "change": check_change,
+}
 
 
 def main() -> None:
@@ -118,6 +160,13 @@ def main() -> None:
     print(json.dumps(found))
 
 
+def with_inserted(text: str, inserted: dict[str, str]) -> str:
+    for place, planted in inserted.items():
+        assert text.count(place) == 1, place
+        text = text.replace(place, planted + place)
+    return text
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory) -> dict[str, str]:
     """What is wrong with each kind of plant in a copy of the app that has all of them."""
@@ -129,10 +178,7 @@ def found(tmp_path_factory) -> dict[str, str]:
     for files in PLANTS.values():
         for file, text in files.items():
             if not isinstance(text, str):
-                line, planted = text
-                before = (house / file).read_text("utf-8")
-                assert before.count(line) == 1, file
-                text = before.replace(line, planted + line)
+                text = with_inserted((house / file).read_text("utf-8"), text)
             (house / file).write_text(text, "utf-8")
     run = subprocess.run(
         [sys.executable, "-m", "tests.app.test_planted"],
@@ -152,8 +198,9 @@ def test_what_is_planted_is_shown_whole(found, kind):
     assert not found[kind], found[kind]
 
 
-def test_without_its_file_a_page_is_absent():
+def test_what_is_not_planted_is_absent():
     assert "token_count" not in PAGES and not {"times", "note"} & SETTINGS.keys()
+    assert "twice" not in VERBS
     assert all("Token count" not in [page.title for page in pages] for pages in GROUPS.values())
 
 
