@@ -5,8 +5,7 @@ headlight presets NAME    parameter names and shapes of one, at the sizes shown 
 """
 
 import argparse
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cache
 from threading import RLock
 
@@ -14,10 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from headlight.model.card import parameter_count
-from headlight.model.families.bert import Bert, BertConfig
-from headlight.model.families.gpt2 import GPT2Config, gpt2
-from headlight.model.families.llama import LlamaConfig, llama
-from headlight.model.families.marian import MarianConfig, marian, marian_ssru
+from headlight.model.families.family import Preset
+from headlight.model.families.registry import families
 from headlight.model.sites import Side
 from headlight.model.transformer import (
     Config,
@@ -152,20 +149,6 @@ def decoder_only(config: DecoderOnlyConfig) -> DecoderOnly:
     return DecoderOnly(config)
 
 
-@dataclass(frozen=True)
-class Preset:
-    """A system: its name, how to build it, its kind of Config, what it does otherwise than the
-    paper, in a line, the sizes it is shown at, the vocabulary's apart, and whose those are."""
-
-    system: str
-    build: Callable[[Config], nn.Module]
-    config: type[Config]
-    differs: str
-    vocabulary: Mapping[str, int]
-    sizes: Mapping[str, float]
-    whose_sizes: str = "its own sizes"
-
-
 PRESETS = {
     "paper": Preset(
         "Vaswani et al. 2017",
@@ -241,76 +224,8 @@ PRESETS = {
     ),
 }
 
-# Those whose weights other people have trained, see pretrained/.
-FAMILIES = {
-    "bert": Preset(
-        "BERT (Devlin et al. 2018)",
-        Bert,
-        BertConfig,
-        "an encoder that fills in masked tokens: learned positions and segments with a norm, GELU, "
-        "no √d_model",
-        dict(vocab_size=30522),
-        dict(d_model=768, n_heads=12, d_ff=3072, n_encoder_layers=12, max_length=512),
-        "the sizes of BERT base",
-    ),
-    "gpt2": Preset(
-        "GPT-2 (Radford et al. 2019)",
-        gpt2,
-        GPT2Config,
-        "decoder only, pre-norm with a final norm, learned positions, GELU, no √d_model",
-        dict(vocab_size=50257),
-        dict(d_model=768, n_heads=12, d_ff=3072, n_decoder_layers=12, max_length=1024),
-        "the sizes of the smallest GPT-2",
-    ),
-    "llama": Preset(
-        "Llama (Touvron et al. 2023), SmolLM2, Mistral, Qwen2, Qwen3",
-        llama,
-        LlamaConfig,
-        "decoder only, pre-norm with RMSNorm, rotary positions, SwiGLU, heads that share keys "
-        "and values, no biases, no √d_model",
-        dict(vocab_size=49152),
-        dict(
-            d_model=576,
-            n_heads=9,
-            n_key_heads=3,
-            d_ff=1536,
-            n_decoder_layers=30,
-            max_length=8192,
-            rotary_base=100000.0,
-            tied=True,
-            dropout=0.0,
-        ),
-        "the sizes of SmolLM2-135M",
-    ),
-    "marian": Preset(
-        "Marian (Junczys-Dowmunt et al. 2018), Opus-MT",
-        marian,
-        MarianConfig,
-        "all sines before all cosines, swish instead of ReLU, a bias on the logits, targets "
-        "start with the padding token",
-        dict(vocab_size=58101),
-        dict(max_length=512, pad_id=58100, bos_id=58100, eos_id=0),
-        "the sizes of Opus-MT",
-    ),
-    "marian_ssru": Preset(
-        "Marian's small translators (Kim et al. 2019), as in Firefox",
-        marian_ssru,
-        MarianConfig,
-        "a recurrent unit instead of decoder self-attention; otherwise like Marian, with ReLU",
-        dict(vocab_size=32001),
-        dict(
-            d_model=256,
-            n_heads=8,
-            d_ff=1536,
-            n_decoder_layers=2,
-            activation="relu",
-            pad_id=32000,
-            bos_id=32000,
-            eos_id=0,
-        ),
-        "the sizes of its “tiny” models",
-    ),
-}
+# Those whose weights other people have trained, see families/.
+FAMILIES = {name: preset for family in families() for name, preset in family.presets.items()}
 
 
 def preset_of(name: str) -> Preset:

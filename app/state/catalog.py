@@ -26,7 +26,7 @@ from headlight.app.state.setting import Structure
 from headlight.app.wording.formats import escaped
 from headlight.model.card import headline, parameter_count
 from headlight.model.checkpoint import SHIPPED, Checkpoint, load, parameters_sha256, untrained
-from headlight.model.presets import PRESETS, parameters, sides
+from headlight.model.presets import PRESETS, parameters, preset_of, sides
 from headlight.model.pretrained.contents import Contents
 from headlight.model.pretrained.folder import contents_of, is_ours, layout_of
 from headlight.model.pretrained.weights import Progress
@@ -36,10 +36,6 @@ from headlight.model.probing.run import FINAL
 from headlight.model.sites import Site
 from headlight.model.training import snapshots
 
-WRITTEN_FOR = {  # a family's preset → its file of examples
-    "bert": "masked-token", "gpt2": "next-token", "llama": "next-token",
-    "marian": "translation", "marian_ssru": "translation",
-}  # fmt: skip
 EXAMPLES, EXAMPLES_FILE = SHIPPED.parent / "examples", "examples.txt"
 DEFAULT_MODEL, CLASSIFIER = "en-fr", "reviews"
 UNTRAINED = {f"{preset}, untrained": preset for preset in PRESETS}  # model → its preset
@@ -163,7 +159,7 @@ def _written_for(name: str) -> str:
         return trained(name)
     contents = contents_of(folder)
     reads_english = contents.card.get("direction", ["en"])[0] == "en"
-    return WRITTEN_FOR[contents.family.preset] if reads_english else ""
+    return preset_of(contents.family.preset).examples if reads_english else ""
 
 
 @st.cache_data(show_spinner=False)  # needed several times in every script run

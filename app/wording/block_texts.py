@@ -8,9 +8,7 @@ from headlight.app.wording.formats import percent, times
 from headlight.app.wording.output_texts import EMBEDDING
 from headlight.app.wording.part_names import BLOCKS, kind_name, token_title
 from headlight.model.analysis.architecture import EMBEDDINGS, LAYERS, OUTPUT, Block
-from headlight.model.families.bert import MaskedTokenHead, SegmentedEmbedding, TextEmbedding
-from headlight.model.families.parts import GatedFeedForward, NormedProjection, RMSNorm
-from headlight.model.families.rotary import RotaryScores
+from headlight.model.families.bert import TextEmbedding
 from headlight.model.probing.sites import (
     attention_at,
     embedding_of,
@@ -21,7 +19,6 @@ from headlight.model.probing.sites import (
 )
 from headlight.model.probing.trace import Trace
 from headlight.model.sites import Side
-from headlight.model.variants import LearnedPositions
 
 POOLINGS = {  # BertConfig.pooling → what it does; classifiers take the mean, too
     "mean": "One vector for the whole text: the mean over all tokens except padding.",
@@ -73,6 +70,11 @@ def explained(model, trace: Trace, block: Block) -> str:
     return _norm(norms[block.sublayer], block)
 
 
+def _of_itself(part: nn.Module) -> str:
+    """What a part that differs from the paper's says of itself on screen."""
+    return getattr(part, "explained", "")
+
+
 def _attention(attention: nn.Module, trace: Trace, block: Block) -> str:
     site, (_, key) = block.site, trace.sides_of(block.kind)
     keys = {
@@ -87,40 +89,30 @@ def _attention(attention: nn.Module, trace: Trace, block: Block) -> str:
     if site.n_key_heads < site.n_heads:
         shared = site.n_heads // site.n_key_heads
         sentences.append(f"Every {shared} of the {site.n_heads} heads share their keys and values.")
-    if isinstance(attention.query, NormedProjection):
-        sentences.append("Queries and keys are normalised first, each separately.")
-    if isinstance(attention.scores, RotaryScores):
-        sentences.append("Queries and keys are rotated by an angle that grows with the position.")
+    sentences += filter(None, map(_of_itself, (attention.query, attention.scores)))
     if "causal" in site.masks and trace.masks.causal:
         sentences.append("No token may attend to a later one.")
     return " ".join(sentences)
 
 
 def _embedding(model: nn.Module, embedding: nn.Module) -> str:
-    more = ""
-    if isinstance(embedding, SegmentedEmbedding):
-        more = " A segment embedding is added too, and the sum with the positions is normalised."
-    return f"{token_title(model)}: one learned vector per token.{more}"
+    sentences = f"{token_title(model)}: one learned vector per token.", _of_itself(embedding)
+    return " ".join(filter(None, sentences))
 
 
 def _position(table: nn.Module) -> str:
-    learned = isinstance(table, LearnedPositions)
-    what = "one learned vector per position" if learned else "sines and cosines of the position"
+    what = _of_itself(table) or "sines and cosines of the position"
     return f"Added to the embeddings, because attention alone ignores order: {what}."
 
 
 def _feed_forward(module: nn.Module, config) -> str:
     activation = type(getattr(module, "activation", nn.ReLU())).__name__
     narrow, wide = f"{config.d_model:,}", f"{config.d_ff:,}"
-    if isinstance(module, GatedFeedForward):
-        return (
-            f"Two linear maps {narrow} → {wide}: the first, after a {activation}, gates the "
-            f"second. A third leads back to {narrow}. Each position is processed separately."
-        )
-    return (
-        f"Two linear maps, {narrow} → {wide} → {narrow}, with a {activation} in between. Each "
-        "position is processed separately."
+    maps = _of_itself(module) or (
+        "Two linear maps, {narrow} → {wide} → {narrow}, with a {activation} in between."
     )
+    sizes = {"narrow": narrow, "wide": wide, "activation": activation}
+    return f"{maps.format(**sizes)} Each position is processed separately."
 
 
 def _norm(module: nn.Module, block: Block) -> str:
@@ -139,20 +131,16 @@ def _norm(module: nn.Module, block: Block) -> str:
             "The sum of everything the layers added, normalised once at the end, as a pre-norm "
             "stack needs."
         )
-    if isinstance(module, RMSNorm):
-        sentences += " The norm is an RMSNorm, which does not subtract the mean."
-    return sentences
+    return f"{sentences} {_of_itself(module)}".strip()
 
 
 def _output(generator: nn.Module, predicted: Side, part: str) -> str:
     if isinstance(generator, TextEmbedding):
         return _text_embedding(generator, part)
     each = "class" if predicted.predicts == "class" else "token of the vocabulary"
-    before = "A linear map, an activation and a norm, then a"
     return {
         "mean": POOLINGS["mean"],
-        "generator": f"{before if isinstance(generator, MaskedTokenHead) else 'A'} logit for "
-        f"each {each}.",
+        "generator": f"{_of_itself(generator) or 'A'} logit for each {each}.",
         "softmax": "Turns the logits into probabilities that add up to 1 in each row.",
         "log_softmax": "Turns the logits into log-probabilities.",
     }[part]

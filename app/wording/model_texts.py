@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from headlight.app.wording.formats import escaped, percent
 from headlight.model.analysis.projection import Answer, Plane
-from headlight.model.families.parts import HalvedPositions
 from headlight.model.probing.reference import without_counterpart
 from headlight.model.probing.sites import embeddings_of
 from headlight.model.probing.trace import Pass
-from headlight.model.variants import LearnedPositions, PositionsFromOne
+
+ALTERNATING = "Sines and cosines alternate, from fast waves on the left to slow ones on the right."
 
 
 def in_plane(plane: Plane, answer: Answer, sides: tuple[str, str], width: int) -> str:
@@ -41,14 +41,7 @@ def positions(model) -> str:
     position = embeddings_of(model)[0].position
     if not all(side.table for side in model.sides()):
         return "None: this model rotates queries and keys instead."
-    if isinstance(position, LearnedPositions):
-        return "It was learned: one vector per position, like the word embeddings."
-    if isinstance(position, HalvedPositions):
-        return "All sines first, then all cosines; in each half, fast waves are on the left."
-    text = "Sines and cosines alternate, from fast waves on the left to slow ones on the right."
-    if isinstance(position, PositionsFromOne):
-        return f"{text} Its frequencies start at k = 1, one pair later than in the paper."
-    return text
+    return getattr(position, "picture", ALTERNATING)
 
 
 def place_of_norm(final: bool, stack: str) -> str:

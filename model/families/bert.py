@@ -6,7 +6,18 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from headlight.model.families.family import (
+    ACTIVATION_NAMES,
+    EPSILON,
+    Family,
+    Preset,
+    Shapes,
+    Sizes,
+    layer_names,
+    ties_of,
+)
 from headlight.model.families.parts import ACTIVATIONS, ActivatedFeedForward
+from headlight.model.families.values import Described
 from headlight.model.masks import padding
 from headlight.model.sites import Side, Site, sites_of
 from headlight.model.transformer import Config, Embedding, Encoder
@@ -47,6 +58,8 @@ class BertConfig(Config):
 class SegmentedEmbedding(Embedding):
     """Token + learned position + segment, then a norm (Devlin et al. 2018, section 3)."""
 
+    explained = "A segment embedding is added too, and the sum with the positions is normalised."
+
     def __init__(self, config: BertConfig):
         super().__init__(replace(config, max_length=1))  # without a large table of sinusoids
         self.token = nn.Embedding(config.vocab_size, config.d_model)
@@ -64,6 +77,8 @@ class MaskedTokenHead(nn.Module):
     """From vectors to logits, by the embedding matrix if it is tied, behind a layer and a norm
     (Devlin et al. 2018, section 3.1, and their code): (batch, length, d_model) → (batch, length,
     vocab_size)."""
+
+    explained = "A linear map, an activation and a norm, then a"
 
     def __init__(self, config: BertConfig, embedding: nn.Embedding):
         super().__init__()
@@ -176,3 +191,76 @@ class Bert(nn.Module):
 
     def forward(self, src: Tensor, src_mask: Tensor | None = None) -> Tensor:
         return self.logits(self.hidden(src, src_mask), src)
+
+
+def bert_sizes(config: Described, weights: Shapes) -> Sizes:
+    config.refuse("is_decoder", False)
+    config.refuse("position_embedding_type", "absolute", None)
+    head = any(name.startswith("cls.") for name in weights.shapes)
+    head |= "BertForMaskedLM" in (config.values.get("architectures") or ())
+    return dict(
+        vocab_size=config.count("vocab_size"),
+        d_model=config.count("hidden_size"),
+        n_heads=config.count("num_attention_heads"),
+        d_ff=config.count("intermediate_size"),
+        n_encoder_layers=config.count("num_hidden_layers"),
+        max_length=config.count("max_position_embeddings"),
+        n_segments=config.count("type_vocab_size", default=2),
+        norm_eps=config.number("layer_norm_eps", 1e-12, *EPSILON),
+        activation=ACTIVATION_NAMES[config.choice("hidden_act", ACTIVATION_NAMES, "gelu")],
+        predicts="masked token" if head else "embedding",
+    )
+
+
+PRESETS = {
+    "bert": Preset(
+        "BERT (Devlin et al. 2018)",
+        Bert,
+        BertConfig,
+        "an encoder that fills in masked tokens: learned positions and segments with a norm, GELU, "
+        "no √d_model",
+        dict(vocab_size=30522),
+        dict(d_model=768, n_heads=12, d_ff=3072, n_encoder_layers=12, max_length=512),
+        "the sizes of BERT base",
+        examples="masked-token",
+    ),
+}
+FAMILY = Family(
+    "bert",
+    bert_sizes,
+    {
+        "src_embedding.token": "embeddings.word_embeddings",
+        "src_embedding.position": "embeddings.position_embeddings",
+        "src_embedding.segment": "embeddings.token_type_embeddings",
+        "src_embedding.norm": "embeddings.LayerNorm",
+        "generator.linear": "cls.predictions.transform.dense",
+        "generator.norm": "cls.predictions.transform.LayerNorm",
+        "generator.output": "cls.predictions.decoder",
+        **layer_names(
+            "encoder.layers.{}",
+            "encoder.layer.{}",
+            {
+                **{f"self_attn.{part}": f"attention.self.{part}" for part in ("query", "key")},
+                "self_attn.value": "attention.self.value",
+                "self_attn.output": "attention.output.dense",
+                "norm1": "attention.output.LayerNorm",
+                "feed_forward.linear1": "intermediate.dense",
+                "feed_forward.linear2": "output.dense",
+                "norm2": "output.LayerNorm",
+            },
+        ),
+    },
+    "bert.",
+    {"n_encoder_layers": r"encoder\.layer\.(\d+)\."},
+    "embeddings.word_embeddings.weight",
+    ties_of(
+        ("embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"),
+        ("cls.predictions.bias", "cls.predictions.decoder.bias"),
+        default=True,
+    ),
+    {"tied": ("src_embedding.token.weight", "generator.output.weight")},
+    r"pooler\.dense\.|cls\.(seq_relationship|predictions\.(transform\.)?\w+)\.|cls\.predictions\.bias$",
+    model_types=("bert",),
+    presets=PRESETS,
+    surrounds=True,
+)

@@ -6,6 +6,17 @@ from dataclasses import dataclass, replace
 
 from torch import nn
 
+from headlight.model.families.family import (
+    ACTIVATION_NAMES,
+    EPSILON,
+    ONE_MATRIX,
+    Family,
+    Preset,
+    Shapes,
+    Sizes,
+    layer_names,
+    ties_of,
+)
 from headlight.model.families.gpt2 import UnscaledEmbedding
 from headlight.model.families.parts import (
     GatedFeedForward,
@@ -14,9 +25,23 @@ from headlight.model.families.parts import (
     NormedProjection,
     RMSNorm,
 )
-from headlight.model.families.rotary import EACH_PAIR, Rotary, RotaryScores
+from headlight.model.families.rotary import EACH_PAIR, NEEDED, Rotary, RotaryScores
+from headlight.model.families.values import LONGEST, CannotLoad, Described
 from headlight.model.sites import Side
 from headlight.model.variants import DecoderOnly, DecoderOnlyConfig, PreNormEncoderLayer
+
+WINDOW = 4096  # tokens, where a model with a sliding window does not say how long it is
+BASE = 2.0, 1e12  # least and most
+ROTARY = {
+    "factor": (0.01, 1e6),
+    "attention_factor": (0.001, 1e3),
+    "beta_fast": (0.001, 1e6),
+    "beta_slow": (0.001, 1e6),
+    "low_freq_factor": (0.001, 1e6),
+    "high_freq_factor": (0.001, 1e6),
+    "mscale": (0.0, 1e3),
+    "mscale_all_dim": (0.0, 1e3),
+}
 
 
 @dataclass(frozen=True)
@@ -134,3 +159,129 @@ class LlamaLayer(PreNormEncoderLayer):
 def llama(config: LlamaConfig) -> Llama:
     """Llama, SmolLM2, Mistral, Qwen2 and Qwen3, by what their sizes say."""
     return Llama(config)
+
+
+def llama_sizes(config: Described, weights: Shapes) -> Sizes:
+    """Llama, Mistral, Qwen2 and Qwen3."""
+    kind = config.values["model_type"]
+    n_heads = config.count("num_attention_heads")
+    length = config.count("max_position_embeddings", most=LONGEST)
+    bias = kind == "qwen2" or config.flag("attention_bias")
+    rotary = _rotary(config, length)
+    if rotary["rotary_rule"] == "dynamic":
+        length = min(int(length * dict(rotary["rotary_settings"])["factor"]), LONGEST)
+    slides = kind == "mistral" or (kind != "llama" and config.flag("use_sliding_window"))
+    if slides and config.values.get("sliding_window", WINDOW):
+        # Within its window such a model attends to all that came before, as any other.
+        length = min(length, config.count("sliding_window", default=WINDOW))
+    return rotary | dict(
+        vocab_size=config.count("vocab_size"),
+        d_model=config.count("hidden_size"),
+        n_heads=n_heads,
+        n_key_heads=config.count("num_key_value_heads", default=n_heads),
+        head_size=config.count("head_dim", default=128 if kind == "qwen3" else None)
+        if config.values.get("head_dim") is not None or kind == "qwen3"
+        else 0,
+        d_ff=config.count("intermediate_size"),
+        n_decoder_layers=config.count("num_hidden_layers"),
+        max_length=length,
+        norm_eps=config.number("rms_norm_eps", 1e-6, *EPSILON),
+        activation=ACTIVATION_NAMES[config.choice("hidden_act", ACTIVATION_NAMES, "silu")],
+        query_bias=bias,
+        output_bias=bias and kind != "qwen2",
+        forward_bias=config.flag("mlp_bias"),
+        normed_heads=kind == "qwen3",
+        dropout=0.0,
+    )
+
+
+def _rotary(config: Described, length: int) -> Sizes:
+    """The fields rotary_*, from any of the places where configs have had them."""
+    places = (config.inside(name) for name in ("rope_parameters", "rope_scaling"))
+    given = next((place for place in places if place.values), Described({}, config.where))
+    for values in (given, config):
+        values.refuse("partial_rotary_factor", 1.0, 1, None)
+    place = "type" if given.values.get("rope_type") is None else "rope_type"
+    rule = given.choice(place, NEEDED, "default")
+    settings: dict[str, object] = {
+        name: given.number(name, least, least, most)
+        for name, (least, most) in ROTARY.items()
+        if given.values.get(name) is not None
+    }
+    settings["truncate"] = given.flag("truncate", True)
+    first = given.count("original_max_position_embeddings", default=length)
+    first = config.count("original_max_position_embeddings", default=first)
+    if rule == "longrope":
+        settings |= {name: given.numbers(name, *ROTARY["factor"]) for name in EACH_PAIR}
+        settings.setdefault("factor", length / first)
+    if missing := [name for name in NEEDED[rule] if not settings.get(name)]:
+        raise CannotLoad(f"{config.where}: the rotary rule {rule!r} needs {', '.join(missing)}.")
+    if rule == "llama3" and settings["low_freq_factor"] >= settings["high_freq_factor"]:
+        raise CannotLoad(f"{config.where}: low_freq_factor is not below high_freq_factor.")
+    base = config.number("rope_theta", 10000.0, *BASE)
+    return dict(
+        rotary_base=given.number("rope_theta", base, *BASE),
+        rotary_rule=rule,
+        rotary_settings=tuple(settings.items()),
+        rotary_length=length if rule == "dynamic" else first,
+    )
+
+
+_LLAMA = {
+    "self_attn.query": "self_attn.q_proj",
+    "self_attn.key": "self_attn.k_proj",
+    "self_attn.value": "self_attn.v_proj",
+    "self_attn.output": "self_attn.o_proj",
+    "self_attn.query.linear": "self_attn.q_proj",
+    "self_attn.key.linear": "self_attn.k_proj",
+    "self_attn.query.norm": "self_attn.q_norm",
+    "self_attn.key.norm": "self_attn.k_norm",
+    "norm1": "input_layernorm",
+    "norm2": "post_attention_layernorm",
+    "feed_forward.gate": "mlp.gate_proj",
+    "feed_forward.linear1": "mlp.up_proj",
+    "feed_forward.linear2": "mlp.down_proj",
+}
+
+
+PRESETS = {
+    "llama": Preset(
+        "Llama (Touvron et al. 2023), SmolLM2, Mistral, Qwen2, Qwen3",
+        llama,
+        LlamaConfig,
+        "decoder only, pre-norm with RMSNorm, rotary positions, SwiGLU, heads that share keys "
+        "and values, no biases, no √d_model",
+        dict(vocab_size=49152),
+        dict(
+            d_model=576,
+            n_heads=9,
+            n_key_heads=3,
+            d_ff=1536,
+            n_decoder_layers=30,
+            max_length=8192,
+            rotary_base=100000.0,
+            tied=True,
+            dropout=0.0,
+        ),
+        "the sizes of SmolLM2-135M",
+        examples="next-token",
+    ),
+}
+FAMILY = Family(
+    "llama",
+    llama_sizes,
+    {
+        "tgt_embedding.token": "embed_tokens",
+        "decoder.norm": "norm",
+        "generator": "lm_head",
+        **layer_names("decoder.layers.{}", "layers.{}", _LLAMA),
+    },
+    "model.",
+    {"n_decoder_layers": r"layers\.(\d+)\."},
+    "embed_tokens.weight",
+    ties_of(("embed_tokens.weight", "lm_head.weight"), default=False),
+    ONE_MATRIX,
+    r"layers\.\d+\.self_attn\.rotary_emb\.|lm_head\.weight$",
+    model_types=("llama", "mistral", "qwen2", "qwen3"),
+    presets=PRESETS,
+)

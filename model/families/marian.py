@@ -2,17 +2,29 @@
 with sines and cosines in halves, another activation, and a bias on the logits. In its small ones,
 such as Firefox has, a recurrent unit stands in place of the decoder's self-attention."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor, nn
 
+from headlight.model.families.family import (
+    ACTIVATION_NAMES,
+    ONE_MATRIX,
+    Family,
+    Preset,
+    Shapes,
+    Sizes,
+    Ties,
+    layer_names,
+)
 from headlight.model.families.parts import (
     SSRU,
     ActivatedFeedForward,
     HalvedPositions,
     SpreadPositions,
 )
+from headlight.model.families.values import Described
 from headlight.model.transformer import (
     Config,
     DecoderLayer,
@@ -21,6 +33,8 @@ from headlight.model.transformer import (
     Transformer,
 )
 from headlight.model.variants import TwoVocabularies
+
+MOST_POSITIONS = 2**16  # of a table that is computed
 
 
 @dataclass(frozen=True)
@@ -118,3 +132,110 @@ def _with_parts(model: Transformer, positions: type[HalvedPositions]) -> Transfo
                 config.d_model, config.d_ff, config.activation
             )
     return model
+
+
+def marian_sizes(config: Described, weights: Shapes) -> Sizes:
+    for name in ("normalize_before", "normalize_embedding", "add_final_layer_norm"):
+        config.refuse(name, False)
+    sizes = dict(
+        vocab_size=config.count("vocab_size"),
+        tgt_vocab_size=config.count("decoder_vocab_size", default=config.count("vocab_size")),
+        d_model=config.count("d_model"),
+        n_heads=config.count("encoder_attention_heads"),
+        d_ff=config.count("encoder_ffn_dim"),
+        n_encoder_layers=config.count("encoder_layers"),
+        n_decoder_layers=config.count("decoder_layers"),
+        max_length=config.count("max_position_embeddings", most=MOST_POSITIONS),
+        activation=ACTIVATION_NAMES[config.choice("activation_function", ACTIVATION_NAMES, "gelu")],
+        scaled=config.flag("scale_embedding"),
+    )
+    for ours, theirs in (("n_heads", "decoder_attention_heads"), ("d_ff", "decoder_ffn_dim")):
+        config.refuse(theirs, sizes[ours])
+    return sizes
+
+
+def marian_ties(config: Described) -> Ties:
+    if not config.flag("tie_word_embeddings", True):
+        return ()
+    if not config.flag("share_encoder_decoder_embeddings", True):
+        return (("decoder.embed_tokens.weight", "lm_head.weight"),)
+    sides = "decoder.embed_tokens.weight", "encoder.embed_tokens.weight"
+    return (("shared.weight", "lm_head.weight", *sides),)
+
+
+_MARIAN_ATTENTION = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj"}
+
+
+def _marian_layers(stack: str, attentions: Mapping[str, str], norms: tuple[str, ...]):
+    names = {
+        f"{ours}.{part}": f"{theirs}.{their}"
+        for ours, theirs in attentions.items()
+        for part, their in _MARIAN_ATTENTION.items()
+    }
+    names |= {f"norm{i}": norm for i, norm in enumerate(norms, start=1)}
+    names |= {"feed_forward.linear1": "fc1", "feed_forward.linear2": "fc2"}
+    return layer_names(f"{stack}.layers.{{}}", f"{stack}.layers.{{}}", names)
+
+
+PRESETS = {
+    "marian": Preset(
+        "Marian (Junczys-Dowmunt et al. 2018), Opus-MT",
+        marian,
+        MarianConfig,
+        "all sines before all cosines, swish instead of ReLU, a bias on the logits, targets "
+        "start with the padding token",
+        dict(vocab_size=58101),
+        dict(max_length=512, pad_id=58100, bos_id=58100, eos_id=0),
+        "the sizes of Opus-MT",
+        examples="translation",
+    ),
+    "marian_ssru": Preset(
+        "Marian's small translators (Kim et al. 2019), as in Firefox",
+        marian_ssru,
+        MarianConfig,
+        "a recurrent unit instead of decoder self-attention; otherwise like Marian, with ReLU",
+        dict(vocab_size=32001),
+        dict(
+            d_model=256,
+            n_heads=8,
+            d_ff=1536,
+            n_decoder_layers=2,
+            activation="relu",
+            pad_id=32000,
+            bos_id=32000,
+            eos_id=0,
+        ),
+        "the sizes of its “tiny” models",
+        examples="translation",
+    ),
+}
+FAMILY = Family(
+    "marian",
+    marian_sizes,
+    {
+        "src_embedding.token": "encoder.embed_tokens",
+        "tgt_embedding.token": "decoder.embed_tokens",
+        "generator": "lm_head",
+        "generator.bias": "final_logits_bias",
+        **_marian_layers(
+            "encoder", {"self_attn": "self_attn"}, ("self_attn_layer_norm", "final_layer_norm")
+        ),
+        **_marian_layers(
+            "decoder",
+            {"self_attn": "self_attn", "cross_attn": "encoder_attn"},
+            ("self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm"),
+        ),
+    },
+    "model.",
+    {
+        "n_encoder_layers": r"encoder\.layers\.(\d+)\.",
+        "n_decoder_layers": r"decoder\.layers\.(\d+)\.",
+    },
+    "encoder.embed_tokens.weight",
+    marian_ties,
+    ONE_MATRIX | {"shared": ("src_embedding.token.weight", "tgt_embedding.token.weight")},
+    r"(encoder|decoder)\.embed_(positions|tokens)\.weight$|(shared|lm_head)\.weight$",
+    model_types=("marian",),
+    presets=PRESETS,
+    starts=True,
+)

@@ -1,4 +1,9 @@
-"""Parts of later models, each with its source."""
+"""Parts of later models, each with its source.
+
+`explained` is what a part says of itself on screen, where it differs from the paper's: a sentence
+or two, on a feed-forward with places for its sizes; of a table, what it is made of; of an output,
+what comes before the word “logit”. `picture` is what one sees of a table.
+"""
 
 import math
 from collections.abc import Callable
@@ -21,6 +26,8 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 class RMSNorm(nn.Module):
     """weight · x / √(mean of x² + eps): no mean is taken off and nothing added (Zhang and
     Sennrich 2019, equation 4)."""
+
+    explained = "The norm is an RMSNorm, which does not subtract the mean."
 
     def __init__(self, width: int, eps: float = 1e-6):
         super().__init__()
@@ -45,6 +52,11 @@ class ActivatedFeedForward(FeedForward):
 class GatedFeedForward(nn.Module):
     """(f(x W) ⊙ x V) W2, SwiGLU where f is silu (Shazeer 2020, equation 6)."""
 
+    explained = (
+        "Two linear maps {narrow} → {wide}: the first, after a {activation}, gates the second. A "
+        "third leads back to {narrow}."
+    )
+
     def __init__(self, d_model: int, d_ff: int, activation: str = "silu", bias: bool = False):
         super().__init__()
         self.gate = nn.Linear(d_model, d_ff, bias)
@@ -60,6 +72,8 @@ class NormedProjection(nn.Module):
     """Queries or keys whose heads are each normed behind the projection (Henry et al. 2020; with
     RMSNorm in Qwen3, Yang et al. 2025). (batch, length, d_model) → (batch, length, heads · d_head)
     """
+
+    explained = "Queries and keys are normalised first, each separately."
 
     def __init__(self, linear: nn.Linear, d_head: int, eps: float):
         super().__init__()
@@ -122,6 +136,8 @@ class NoPositions(nn.Module):
 class HalvedPositions(PositionalEncoding):
     """The paper's sinusoids, all sines before all cosines (Marian, Junczys-Dowmunt et al. 2018,
     as tensor2tensor first had it)."""
+
+    picture = "All sines first, then all cosines; in each half, fast waves are on the left."
 
     def __init__(self, max_length: int, d_model: int):
         with torch.device("cpu"):  # numbers, even where a model is built without any

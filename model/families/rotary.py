@@ -200,6 +200,8 @@ class RotaryScores(Scores):
     k: (batch, key heads, key, d_head), fewer heads than q has where groups of these share one.
     """
 
+    explained = "Queries and keys are rotated by an angle that grows with the position."
+
     def __init__(self, rotary: Rotary):
         super().__init__()
         self.query_rotation = Rotation(rotary)

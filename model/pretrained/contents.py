@@ -6,7 +6,7 @@ compared with the shapes in the headers of the weights, by a model that holds no
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +14,10 @@ import torch
 from torch import nn
 
 from headlight.model import presets
+from headlight.model.families.family import Family, Sizes, Ties
+from headlight.model.families.values import Described
 from headlight.model.memory import available
-from headlight.model.pretrained.families import Family, Sizes, tied
 from headlight.model.pretrained.tokenizers import check_vocabulary, special_ids
-from headlight.model.pretrained.values import Described
 from headlight.model.pretrained.weights import CannotLoad, Progress, WeightFile
 from headlight.model.tokenizer import Tokenizer
 
@@ -79,7 +79,7 @@ def built(contents: Contents, progress: Progress) -> Pretrained:
     _check_sizes(contents, sizes, shared)
     tokenizer = contents.tokenizer()
     check_vocabulary(where, tokenizer, sizes)
-    sizes |= special_ids(where, tokenizer, config, family.preset)
+    sizes |= special_ids(where, tokenizer, config, family)
     try:
         with torch.device("meta"):
             model = presets.build(family.preset, **sizes)
@@ -149,3 +149,16 @@ def check_memory(where: Path, model: nn.Module) -> None:
             f"{where} needs {needed / 1e9:,.1f} GB of memory as float32, but only "
             f"{free / 1e9:,.1f} GB are free on this machine."
         )
+
+
+def tied(weights: WeightFile, groups: Ties, plain: Mapping[str, str]) -> dict[str, str]:
+    """`plain` with the tensor that each weight of a group has: its own if one is stored that
+    differs, else the group's, which is the first that is stored. So does transformers 5."""
+    shared = dict(plain)
+    for group in groups:
+        stored = [plain[name] for name in group if name in plain]
+        for name in group if stored else ():
+            own = plain.get(name, stored[0])
+            if own == stored[0] or weights.equal(own, stored[0]):
+                shared[name] = stored[0]
+    return shared

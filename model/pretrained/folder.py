@@ -7,14 +7,15 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from headlight.model.families.family import Family
+from headlight.model.families.registry import families, family_of
+from headlight.model.families.values import MOST_BYTES, MOST_QUOTED, Described, quoted, values_in
 from headlight.model.files import read_json, replace_file
 from headlight.model.pretrained.contents import Contents, Pretrained, built
-from headlight.model.pretrained.families import FAMILY_OF_MODEL_TYPE, Family
 from headlight.model.pretrained.gguf_file import gguf_contents
 from headlight.model.pretrained.marian_bin import is_marian, marian_contents
 from headlight.model.pretrained.sentence_encoder import sentence_encoder
 from headlight.model.pretrained.tokenizers import tokenizer_of
-from headlight.model.pretrained.values import MOST_BYTES, MOST_QUOTED, Described, quoted, values_in
 from headlight.model.pretrained.weights import INDEX, ONE, CannotLoad, Progress, Safetensors
 
 CARD = "headlight.json"  # what is noted of a model beside its files
@@ -75,11 +76,10 @@ def config_of(folder: Path) -> dict:
 
 def _family(folder: Path, values: dict) -> Family:
     kind = values.get("model_type")
-    if not isinstance(kind, str) or kind not in FAMILY_OF_MODEL_TYPE:
+    if not isinstance(kind, str) or (family := family_of(kind)) is None:
         what = f"a model of the type {quoted(kind)}" if kind else "a model without a type"
-        raise CannotLoad(
-            f"{folder} contains {what}. Headlight reads {', '.join(FAMILY_OF_MODEL_TYPE)}."
-        )
+        known = ", ".join(name for family in families() for name in family.model_types)
+        raise CannotLoad(f"{folder} contains {what}. Headlight reads {known}.")
     if "quantization_config" in values:
         raise CannotLoad(
             f"{folder} contains quantised weights. Look for the model without quantisation."
@@ -89,7 +89,7 @@ def _family(folder: Path, values: dict) -> Family:
         raise CannotLoad(f"{folder} has {quoted(names)} for architectures; these must be names.")
     for name in filter(HEADS.search, names):
         raise CannotLoad(f"{folder} contains a {name}. Headlight does not support its output head.")
-    return FAMILY_OF_MODEL_TYPE[kind]
+    return family
 
 
 def _is_class(name: object) -> bool:

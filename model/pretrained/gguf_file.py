@@ -16,11 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headlight.model.families.family import EPSILON, ONE_MATRIX, Family, Sizes
+from headlight.model.families.llama import BASE, ROTARY
+from headlight.model.families.values import LONGEST, Described, quoted
 from headlight.model.pretrained.binary import Bytes, Place
 from headlight.model.pretrained.contents import Contents
-from headlight.model.pretrained.families import BASE, EPSILON, ONE_MATRIX, ROTARY, Family, Sizes
 from headlight.model.pretrained.gguf_tokenizer import gguf_tokenizer
-from headlight.model.pretrained.values import LONGEST, Described, quoted
 from headlight.model.pretrained.weights import CannotLoad, WeightFile
 
 MAGIC, VERSIONS, ALIGNMENT = b"GGUF", (2, 3), 32

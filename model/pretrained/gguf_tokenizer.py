@@ -6,7 +6,7 @@ from pathlib import Path
 import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 
-from headlight.model.pretrained.values import quoted
+from headlight.model.families.values import quoted
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.tokenizer import Tokenizer
 

@@ -17,12 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headlight.model.families.family import ACTIVATION_NAMES, Family, Sizes
+from headlight.model.families.values import Described, quoted
 from headlight.model.files import read_within
 from headlight.model.pretrained.binary import Bytes, Place
 from headlight.model.pretrained.contents import Contents
-from headlight.model.pretrained.families import ACTIVATIONS, Family, Sizes
 from headlight.model.pretrained.sandbox import try_tokenizer
-from headlight.model.pretrained.values import Described, quoted
 from headlight.model.pretrained.weights import CannotLoad, Stored, WeightFile
 from headlight.model.spm_tokenizer import SentencePieceTokenizer
 from headlight.model.tokenizer import LARGEST, Tokenizer
@@ -158,7 +158,9 @@ def marian_sizes(config: Described, weights: WeightFile) -> Sizes:
         n_encoder_layers=config.count("enc-depth"),
         n_decoder_layers=config.count("dec-depth"),
         max_length=MAX_LENGTH,
-        activation=ACTIVATIONS[config.choice("transformer-ffn-activation", ACTIVATIONS, "swish")],
+        activation=ACTIVATION_NAMES[
+            config.choice("transformer-ffn-activation", ACTIVATION_NAMES, "swish")
+        ],
     )
 
 
@@ -210,6 +212,7 @@ MARIAN_BIN = Family(
     {"n_encoder_layers": r"encoder_l(\d+)_", "n_decoder_layers": r"decoder_l(\d+)_"},
     EMBEDDING,
     first=1,
+    starts=True,
 )
 
 

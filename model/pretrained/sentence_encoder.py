@@ -5,8 +5,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headlight.model.pretrained.families import Family, Sizes
-from headlight.model.pretrained.values import Described, json_in, quoted, values_in
+from headlight.model.families.family import Family, Sizes
+from headlight.model.families.values import Described, json_in, quoted, values_in
 from headlight.model.pretrained.weights import CannotLoad
 
 MODULES, POOLING = "modules.json", "1_Pooling"

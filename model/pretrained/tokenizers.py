@@ -6,10 +6,10 @@ from textwrap import shorten
 
 import tokenizers
 
+from headlight.model.families.family import Family, Sizes
+from headlight.model.families.values import Described
 from headlight.model.files import read_json, read_within
-from headlight.model.pretrained.families import Sizes
 from headlight.model.pretrained.sandbox import try_tokenizer
-from headlight.model.pretrained.values import Described
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.spm_tokenizer import SentencePieceTokenizer
 from headlight.model.tokenizer import LARGEST, CannotRead, Tokenizer
@@ -75,11 +75,11 @@ def _from_json(file: Path) -> Tokenizer:
         raise CannotLoad(f"{file} is not a tokenizer: {why}.") from None
 
 
-def special_ids(where: Path, tokenizer: Tokenizer, config: Described, preset: str) -> Sizes:
+def special_ids(where: Path, tokenizer: Tokenizer, config: Described, family: Family) -> Sizes:
     """The fields pad_id, bos_id, eos_id and special_tokens: what stands around a text, as the
     tokenizer puts it there. Raises CannotLoad where it is not what the config says."""
     pad, eos = config.token("pad_token_id"), config.token("eos_token_id")
-    if preset.startswith("marian"):
+    if family.starts:
         bos = config.token("decoder_start_token_id")
         if min(pad, bos, eos) < 0:
             raise CannotLoad(
@@ -109,7 +109,7 @@ def special_ids(where: Path, tokenizer: Tokenizer, config: Described, preset: st
         if max((*before, *behind), default=0) > tokenizer.target.last_id:
             raise CannotLoad(f"{where}: its tokenizer adds an id that its vocabulary lacks.")
         bos = before[0] if before else -1
-        if preset == "bert":
+        if family.surrounds:
             eos = behind[0] if behind else -1
             if min(bos, eos) < 0:
                 raise CannotLoad(
@@ -117,7 +117,7 @@ def special_ids(where: Path, tokenizer: Tokenizer, config: Described, preset: st
                     "to another model."
                 )
         bos_in_config = config.token("bos_token_id")
-        if preset != "bert" and before and bos_in_config >= 0 and bos != bos_in_config:
+        if not family.surrounds and before and bos_in_config >= 0 and bos != bos_in_config:
             raise CannotLoad(
                 f"{where}: its tokenizer starts texts with the id {bos}, but {config.said_by} "
                 f"says {bos_in_config}. It belongs to another model."

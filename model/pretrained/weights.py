@@ -4,7 +4,6 @@ safetensors are read here. Pickles are never opened."""
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
@@ -12,6 +11,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
+from headlight.model.families.family import Stored
+from headlight.model.families.values import CannotLoad
 from headlight.model.files import read_json
 
 ONE, INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -23,30 +24,6 @@ REAL = {DOUBLE, "F32", "F16", "BF16"}
 TYPES = {"I": "int", "U": "uint", "F": "float"}  # as safetensors begin the names of theirs
 
 Progress = Callable[[int, int], None]  # hears how many numbers are read by now, and of how many
-
-
-class CannotLoad(ValueError):
-    """A folder or file that cannot be loaded, in a sentence."""
-
-
-@dataclass(frozen=True)
-class Stored:
-    """Where one of our parameters is: the tensor `name`, or the `part`-th of its `parts` equal
-    shares of outputs; `transposed`: (input, output), as in GPT-2."""
-
-    name: str
-    transposed: bool = False
-    part: int = 0
-    parts: int = 1
-
-    def shape(self, ours: torch.Size) -> tuple[int, ...]:
-        """Of the tensor, where our parameter has the shape `ours`."""
-        shape = (ours[0] * self.parts, *ours[1:])
-        return shape[::-1] if self.transposed else shape
-
-    def take(self, tensor: Tensor) -> Tensor:
-        """Our parameter out of the tensor."""
-        return (tensor.T if self.transposed else tensor).chunk(self.parts)[self.part]
 
 
 class WeightFile:

@@ -1,4 +1,4 @@
-"""A page, a setting and a change, each planted in a copy of the app in as few files as
+"""A page, a setting, a change and a family, each planted in a copy of the app in as few files as
 docs/extending.md says, and shown whole."""
 
 import json
@@ -12,17 +12,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from headlight.app.export import bundle
 from headlight.app.export.view import permalink
+from headlight.app.state import catalog
 from headlight.app.state.pages import GROUPS, PAGES, declared
 from headlight.app.state.settings import SETTINGS, headers, shared
-from headlight.model import load
+from headlight.model import commands, load
+from headlight.model.presets import FAMILIES
 from headlight.model.probing.changes import VERBS
 from headlight.model.probing.reference import Reference
 from tests.app.common import complete, view_of
 from tests.conftest import ROOT
+from tests.model.pretrained.folders import write
 
 TEXT = "A dog runs."
 PAGE = '''"""How many tokens the text has."""
@@ -32,6 +36,7 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.shell import frame
 from headlight.app.state import widgets
+from headlight.app.state import catalog
 from headlight.app.state.pages import EXPERIMENTS, Page
 from headlight.app.state.setting import Context, Setting
 
@@ -71,6 +76,35 @@ class Twice(OutputChange):
 
 
 '''
+FAMILY = '''"""As GPT-2, with norms that divide by the largest number of a vector."""
+
+from dataclasses import replace
+
+from torch import nn
+
+from headlight.model.families import gpt2
+
+
+class LargestNorm(nn.LayerNorm):
+    explained = "The norm divides by the largest number."
+
+    def forward(self, x):
+        return x / x.abs().amax(dim=-1, keepdim=True) * self.weight + self.bias
+
+
+def build(config):
+    model = gpt2.gpt2(config)
+    for name, part in list(model.named_modules()):
+        if type(part) is nn.LayerNorm:
+            model.set_submodule(name, LargestNorm(config.d_model))
+    return model
+
+
+SYSTEM = replace(gpt2.PRESETS["gpt2"], system="Planted", build=build, differs="another norm")
+FAMILY = replace(
+    gpt2.FAMILY, preset="planted", model_types=("planted",), presets={"planted": SYSTEM}
+)
+'''
 PLANTS = {  # kind → file → what it holds, or a part of it → what comes before that
     "page": {"app/views/token_count.py": PAGE},
     "setting": {
@@ -82,13 +116,14 @@ PLANTS = {  # kind → file → what it holds, or a part of it → what comes be
     "change": {
         "model/probing/changes.py": {"VERBS = {\n": CHANGE, "        HeadOff, HeadMean,": "Twice,"},
     },
+    "family": {"model/families/planted.py": FAMILY},
 }
-MOST_FILES = {"page": 1, "setting": 2, "change": 2}
+MOST_FILES = {"page": 1, "setting": 2, "change": 2, "family": 1}
 
 
 def opened(file: str = "", **chosen) -> AppTest:
     page = AppTest.from_file(str(Path("app", "router.py").resolve()), default_timeout=60)
-    page.query_params.update(model="en-de", source=TEXT, **chosen)
+    page.query_params.update({"model": "en-de", "source": TEXT} | chosen)
     page.run()
     page = page.switch_page(file).run() if file else page
     assert not page.exception, page.exception
@@ -141,10 +176,32 @@ def check_change() -> None:
     assert abs(twin.logits - changed.logits).max() < 1e-4
 
 
+def check_family() -> None:
+    """From a folder in Hugging Face's layout, through the command, to its trace and its page."""
+    commands.main(["presets"])
+    commands.main(["pretrained", "add", "theirs/tiny", "--into", "models"])
+    commands.main(["pretrained", "add", "like-gpt2", "--into", "models"])
+    like, ours = (load(Path("models", name)).trace(TEXT) for name in ("like-gpt2", "tiny"))
+    assert ours.texts["tgt"].ids == like.texts["tgt"].ids
+    assert abs(ours.logits - like.logits).max() > 0.01
+    sys.argv[1:] = ["--models", "models"]
+    st.cache_data.clear()
+    st.cache_resource.clear()
+    page = opened(model="tiny")
+    assert not page.error and page.session_state["model"] == "tiny"
+    page = opened(PAGES["model"].file, model="tiny", kind="decoder", layer="1")
+    page.session_state["_memo"]["block"] = "decoder", 0, "self_attn", "norm"
+    page.run()
+    told = " ".join(text.value for text in page.markdown)
+    assert "The norm divides by the largest number." in told, told
+    assert catalog.examples("tiny") == catalog.examples("like-gpt2") != []
+
+
 CHECKS: dict[str, Callable[[], None]] = {
     "page": check_page,
     "setting": check_setting,
     "change": check_change,
+    "family": check_family,
 }
 
 
@@ -175,6 +232,10 @@ def found(tmp_path_factory) -> dict[str, str]:
         shutil.copytree(ROOT / name, house / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "headlight.py", house)
     (house / "assets").symlink_to(ROOT / "assets")
+    write(house / "like-gpt2", "gpt2")
+    shutil.copytree(house / "like-gpt2", house / "theirs" / "tiny")
+    config = house / "theirs" / "tiny" / "config.json"
+    config.write_text(config.read_text("utf-8").replace('"gpt2"', '"planted"'), "utf-8")
     for files in PLANTS.values():
         for file, text in files.items():
             if not isinstance(text, str):
@@ -200,7 +261,7 @@ def test_what_is_planted_is_shown_whole(found, kind):
 
 def test_what_is_not_planted_is_absent():
     assert "token_count" not in PAGES and not {"times", "note"} & SETTINGS.keys()
-    assert "twice" not in VERBS
+    assert "twice" not in VERBS and "planted" not in FAMILIES
     assert all("Token count" not in [page.title for page in pages] for pages in GROUPS.values())
 
 

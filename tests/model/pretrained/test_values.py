@@ -9,8 +9,8 @@ import pytest
 
 from headlight.app.server.command import main as run
 from headlight.model.checkpoint import load
+from headlight.model.families.values import Described, quoted
 from headlight.model.pretrained.command import listed
-from headlight.model.pretrained.values import Described, quoted
 from headlight.model.pretrained.weights import CannotLoad
 from tests.limits import refusal
 from tests.model.pretrained.folders import write

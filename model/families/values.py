@@ -6,12 +6,15 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from headlight.model.files import read_json
-from headlight.model.pretrained.weights import CannotLoad
 
 MOST_BYTES = 2**22  # of a file in JSON
 MOST_COUNT = 2**31 - 1  # of what is counted, and the largest id
 LONGEST = 2**24  # tokens; ten million is the most that a model is said to read
 MOST_QUOTED = 60  # characters of a value in a sentence
+
+
+class CannotLoad(ValueError):
+    """A folder or file that cannot be loaded, in a sentence."""
 
 
 class Described:
