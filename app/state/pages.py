@@ -75,7 +75,7 @@ def declared(file: Path) -> Page:
 
 
 def _definitions(statement: ast.stmt) -> Iterator[tuple[str, ast.stmt]]:
-    """The names that a statement defines, each with the part of the statement that does so."""
+    """Each name that a statement defines, with the part that defines it."""
     match statement:
         case ast.Import() | ast.ImportFrom():
             for alias in statement.names:

@@ -174,7 +174,7 @@ def point_callback(figure: str, numbered: Sequence[Mapping]) -> Callable[[], Non
 
 
 def close(key: str) -> None:
-    """Close a popover, before it is drawn."""
+    """Close a popover that this run has not drawn yet."""
     if st.session_state.get(key):
         st.session_state[key] = False
 

@@ -31,7 +31,7 @@ Ties = tuple[tuple[str, ...], ...]
 
 
 class Shapes(Protocol):
-    """Weights, of which the shapes are known."""
+    """The shapes of a file's weights."""
 
     shapes: Mapping[str, tuple[int, ...]]
 

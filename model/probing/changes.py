@@ -116,7 +116,7 @@ class Change:
         return cls(scope)
 
     def in_words(self) -> str:
-        """What is done, in a few words."""
+        """The change in a few words."""
         return self.words.format(self.what())
 
     def reweigh(

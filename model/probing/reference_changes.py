@@ -46,7 +46,7 @@ def _heads(part: Part, change: Change) -> set[int]:
 
 
 def _of_heads(change: Change) -> bool:
-    """Whether it replaces what single heads give."""
+    """Whether the change replaces the outputs of single heads."""
     return isinstance(change, OutputChange) and not change.whole
 
 
