@@ -51,8 +51,8 @@ def grid_options(model_view: ModelView, run: Run) -> GridOptions:
         veil=[vars(veil) for veil in veils],
         points_at=_points_at(),
         in_lesson=running_lesson.running() is not None,
-        session=session.memo()["session"],
-        heard=session.memo()["heard"],
+        session=session.memo().session,
+        heard=session.memo().heard,
     )
 
 

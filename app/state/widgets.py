@@ -41,7 +41,7 @@ def draw(key: str, box=st, widget_options: Mapping = MappingProxyType({}), **lim
     _note_menu(key)
     # After a change of page the address has lost what stands in closed menus.
     must_send = (
-        memo()["tell"] or _is_closed.get() or _is_renamed(key, allowed, widget_options)
+        memo().send_all or _is_closed.get() or _is_renamed(key, allowed, widget_options)
     ) and value != allowed.default
     if must_send or value != st.session_state.get(key, allowed.default):
         st.session_state[key] = value
@@ -54,8 +54,7 @@ def draw(key: str, box=st, widget_options: Mapping = MappingProxyType({}), **lim
 
 def _note_menu(key: str) -> None:
     """Records what stands in a menu that was open and is closed now."""
-    notes = memo()
-    drawn, closed = notes.setdefault("in menus", set()), notes.setdefault("in closed menus", set())
+    drawn, closed = memo().in_menus, memo().in_closed_menus
     if not _is_closed.get():
         drawn.add(key)
         closed.discard(key)
@@ -66,8 +65,8 @@ def _note_menu(key: str) -> None:
 def stay_open(key: str, label: str) -> None:
     """Keeps an open popover open. Streamlit identifies one by its label too (1.67): it would close
     when that changes."""
-    names = memo().setdefault("names", {})
-    before, names[key] = names.get(key, label), label
+    labels = memo().labels
+    before, labels[key] = labels.get(key, label), label
     if before != label and st.session_state.get(key):
         st.session_state[key] = True
 
@@ -77,14 +76,14 @@ def _is_renamed(key: str, allowed: Limits, widget_options: Mapping) -> bool:
     label and would fall back to the first option."""
     name = widget_options.get("format_func")
     names = name and [name(option) for option in allowed.options]
-    known = memo().setdefault("names", {})
+    known = memo().labels
     before, known[key] = known.get(key, names), names
     return before != names
 
 
 def _value(key: str, allowed: Limits):
     """A setting's value within its limits, which is also recorded."""
-    known, offered = values(), memo().setdefault("offered", {})
+    known, offered = values(), memo().offered
     value = st.session_state.get(key, known.get(key, ABSENT))
     if not SETTINGS[key].pages:
         value = known[key]
@@ -98,11 +97,9 @@ def _value(key: str, allowed: Limits):
 def _correct(key: str, value) -> None:
     """A widget drawn for the first time takes its value from the address, even if another one was
     chosen since. Rerun with the chosen value."""
-    notes = memo()
-    if key in notes["corrections"]:
-        return
-    notes["corrected"] = {key: value}
-    st.rerun()
+    if key not in memo().corrected:
+        memo().to_correct = {key: value}
+        st.rerun()
 
 
 def _widget(setting: Setting, allowed: Limits, box, widget_options: Mapping):

@@ -3,6 +3,7 @@
 import itertools
 import random
 from functools import cache
+from types import SimpleNamespace
 
 import pytest
 import streamlit as st
@@ -156,7 +157,7 @@ def test_a_step_that_another_model_does_not_have_becomes_final(page):
     for name in ("short", "paper, untrained", "classifier", "bloem, untrained", "en-de"):
         page.selectbox(key="model").set_value(name).run()
         assert not page.exception and not page.error, name
-        assert page.session_state["_memo"]["context"]["step"] == FINAL
+        assert page.session_state["_memo"].context["step"] == FINAL
 
 
 @pytest.mark.parametrize("name", ["short", "paper, untrained"])
@@ -179,10 +180,21 @@ def test_an_untrained_model_takes_its_target_from_the_trained_one(page):
     assert page.text_input(key="target").proto.placeholder == expected != early
 
 
+def test_a_session_that_outlives_a_reload_of_the_code_keeps_its_settings(page):
+    """Streamlit loads an edited file again; what a session remembers is then of an older class."""
+    opened(page, source="the dog", target="ein Hund")
+    page.toggle(key="causal").set_value(False).run()
+    page.session_state["_memo"] = SimpleNamespace(context=None)
+    page.run()
+    assert not page.exception and not page.error
+    context = page.session_state["_memo"].context
+    assert (context["line"], context["causal"]) == ("the dog", False)
+
+
 def test_a_mask_that_does_not_concern_the_model_is_not_lost(page):
     opened(page, model="uneven", causal="false", source="the dog", target="ein Hund")
     page.selectbox(key="model").set_value("classifier").run()
-    assert page.session_state["_memo"]["context"]["causal"] is True
+    assert page.session_state["_memo"].context["causal"] is True
     assert not [toggle for toggle in page.toggle if toggle.key == "causal"]
     page.selectbox(key="model").set_value("uneven").run()
     assert page.toggle(key="causal").value is False
