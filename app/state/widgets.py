@@ -82,12 +82,13 @@ def _is_renamed(key: str, allowed: Limits, widget_options: Mapping) -> bool:
 
 
 def _value(key: str, allowed: Limits):
-    """A setting's value within its limits, which is also recorded."""
+    """A setting's value within its limits. That of a page's own setting is recorded; those of the
+    bar are valid before anything is drawn, and stay the same during a run."""
     known, offered = values(), memo().offered
-    value = st.session_state.get(key, known.get(key, ABSENT))
     if not SETTINGS[key].pages:
-        value = known[key]
-    elif value == offered.get(key, ABSENT):
+        return allowed.nearest(known[key])
+    value = st.session_state.get(key, known.get(key, ABSENT))
+    if value == offered.get(key, ABSENT):
         value = ABSENT  # not chosen by the user: the default for another text or model
     offered[key] = allowed.default
     known[key] = allowed.default if value is ABSENT else allowed.nearest(value)

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
 
@@ -9,7 +10,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from headlight.app.state import settings
+from headlight.app.state import session, settings, widgets
 from headlight.app.state.lines import lines_of
 from headlight.app.state.pages import PAGES
 from headlight.app.state.setting import ABSENT, Structure
@@ -93,6 +94,29 @@ def test_what_is_valid_stays_as_it_is():
         assert set(found) >= {key for key, setting in SETTINGS.items() if not setting.pages}
         for key, value in found.items():
             assert type(value) is type(SETTINGS[key].default), key
+
+
+@pytest.mark.parametrize("key", SETTINGS)
+def test_drawing_a_widget_changes_no_value(monkeypatch, key):
+    """Code reads the same before a widget and after it, within one run. A page's own setting is
+    known once it was chosen or drawn; only limits that the page gives may change it."""
+    chance, setting = random.Random(0), SETTINGS[key]
+    monkeypatch.setattr(widgets.st, "session_state", {})
+    for model in HERE.models():
+        options = setting.among or (() if callable(setting.options) else setting.options)
+        for value in (setting.default, *options, setting.least, setting.most):
+            chosen = {mask: chance.random() < 0.5 for mask in MASKS} | {"model": model}
+            context = settings.valid(chosen | {key: value}, HERE)
+            memo, before = session.Memo(context=context), dict(context.values)
+            monkeypatch.setattr(widgets, "memo", lambda memo=memo: memo)
+            monkeypatch.setattr(widgets, "values", lambda context=context: context.values)
+            limits = setting.limits(context)
+            drawn = widgets._value(key, limits)
+            if not setting.pages or limits.allows(before.get(key)):
+                assert drawn == before[key]
+            if not setting.pages:  # and with limits that a page gives it
+                widgets._value(key, replace(limits, options=limits.options[:1], most=limits.least))
+            assert context.values == before | {key: drawn}
 
 
 def test_what_the_address_cannot_mean_is_not_heard():
