@@ -16,7 +16,6 @@ from headlight.app.state.options import STEPS
 from headlight.app.wording import formats
 from headlight.model.probing.head_steps import HeadSteps
 from headlight.model.probing.sites import embedding_of, parts_at, sides_of, stack_of, sublayers_of
-from headlight.model.variants import FourthRootScores
 
 # larger scores are shown minus their row's maximum: their exponentials would be unreadable
 SHIFTED = 10
@@ -204,10 +203,8 @@ class Lesson:
             "weight on one key. Dividing by the root of their number keeps scores in a usable "
             "range."
         )
-        if isinstance(self.attention.scores, FourthRootScores):
-            explanation += (
-                " This model divides q and k each by the fourth root, with the same result."
-            )
+        if own := getattr(self.attention.scores, "scaling", ""):
+            explanation += f" {own}"
         spread = f"{np.std(steps.scores):.2f} before, {np.std(steps.scaled):.2f} after"
         return LessonStep(
             name,
