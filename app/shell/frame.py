@@ -2,20 +2,23 @@
 that explains, changes and counts. A page draws its picture where it is called and asks here for
 the other regions."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+
+from headlight.app.wording.formats import Parts
 
 TRY = "**Try:** "
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The containers of one script run."""
+    """The containers of one script run, and `effect`: what was changed did to the output."""
 
     controls: DeltaGenerator
     finding: DeltaGenerator
@@ -25,14 +28,21 @@ class Frame:
     explain: DeltaGenerator
     change: DeltaGenerator
     numbers: DeltaGenerator
+    effect: Callable[[], Parts]
 
 
 _frame: ContextVar[Frame] = ContextVar("frame")
 
 
-def make(controls: DeltaGenerator, body: DeltaGenerator, presented: bool = False) -> Frame:
+def make(
+    controls: DeltaGenerator,
+    body: DeltaGenerator,
+    effect: Callable[[], Parts],
+    presented: bool = False,
+) -> Frame:
     """The regions of a run; the page's own controls are in the bar, all others in `body`. A lesson
-    stands at the top of the panel, or, `presented`, where the finding is."""
+    stands at the top of the panel, or, `presented`, where the finding is. `effect` is called once,
+    when the page or the screen first asks for it."""
     with body:
         content = st.container(key="content", gap="small")
         panel = st.container(key="panel", gap="small")
@@ -45,7 +55,7 @@ def make(controls: DeltaGenerator, body: DeltaGenerator, presented: bool = False
             st.container(key=key, gap="xsmall")
             for key in ("notices", "explain", "change", "numbers_panel")
         ]
-    return Frame(controls, finding, hero, lesson, *parts)
+    return Frame(controls, finding, hero, lesson, *parts, cache(effect))
 
 
 @contextmanager
@@ -82,6 +92,11 @@ def explanation() -> DeltaGenerator:
 def finding(text: str) -> None:
     """One sentence on what the picture shows, in Markdown."""
     _frame.get().finding.markdown(text)
+
+
+def effect() -> Parts:
+    """What was changed did to the output, see effect.py; empty where nothing was."""
+    return _frame.get().effect()
 
 
 def explain(text: str, question: str = "", answer: str = "") -> None:

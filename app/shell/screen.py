@@ -40,7 +40,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
         line = page_row.draw_title(page)
     body = st.container(key="body", horizontal=True, wrap=False, gap="small")
     with session.running(page.key):
-        regions = frame.make(line.controls, body, session.values()["projector"])
+        regions = frame.make(line.controls, body, effect, session.values()["projector"])
         try:
             style = theme.style(session.values()["projector"], page.idle)
             st.html(f"<style>{style}</style>")
@@ -66,7 +66,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                         if page.key == HOME:
                             lesson.draw_offer()
                     veiled = bool(running_lesson.veils())
-                    if page.key != HOME and not veiled and (parts := effect()):
+                    if page.key != HOME and not veiled and (parts := regions.effect()):
                         regions.finding.markdown(formats.as_markdown(parts))
                     with regions.change:
                         panel.draw_change(page)
