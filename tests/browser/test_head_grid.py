@@ -273,14 +273,15 @@ def test_a_row_is_named_by_the_word_that_its_head_follows(grid):
     row, key = 2, SOURCE[1]
     read = grid.point("cross", 1, 1, row, 1)
     written = grid.point("cross", 1, 2, row, 1)
-    assert f": {TARGET[row]} puts" in read and f": {following[row]} puts" in written
+    assert f": {TARGET[row]} puts" in read
+    assert f": having read {TARGET[row]}, about to write {following[row]}, it puts" in written
     assert grid.page.locator(".target span.here").inner_text() == following[row]
     for head, names in ((0, TARGET), (1, following)):
         look = replace(LOOK, focus={"kind": "cross", "layer": 0, "head": head})
         grid.show(run, look)
         assert grid.picture("grid.selected.rowNames") == list(names)
     grid.page.locator(".target span").nth(row + 1).hover()  # the label of that row
-    assert f"Having read {TARGET[row]}, about to write {following[row]}: attends" in grid.said()
+    assert f"Having read {TARGET[row]}, about to write {following[row]}, it attends" in grid.said()
     best = SOURCE[grid.weights["cross"][0, 1, row].argmax()]
     assert f"attends most to {best} (" in grid.said()
     grid.page.locator(".target span").first.hover()
@@ -554,6 +555,34 @@ def test_most_probable_answers_are_those_after_the_token_that_is_pointed_at(grid
     grid.page.locator(".target span").nth(2).hover()
     expect(heading).to_have_text("Next token after “Hund”")
     expect(bars).to_have_text(["word 275%", "other25%"])
+
+
+def test_a_source_token_has_no_next_token_and_leaves_the_answers_as_they_are(grid):
+    rows = [[(f"word {row}", 1.0)] for row in range(len(TARGET))]
+    answers = PackedPredictions("target", "Next token", rows, last=5)
+    grid.show(packed(grid.weights, answers=answers))
+    heading = grid.page.locator(".answers h4")
+    before = heading.inner_text()
+    grid.page.locator(".source span").nth(1).click()
+    assert "is attended to most by" in grid.said()
+    expect(heading).to_have_text(before)
+    grid.page.locator(".source span").nth(1).click()  # no longer selected
+    grid.page.locator(".target span").nth(2).click()
+    grid.page.locator(".source span").nth(1).hover()
+    expect(heading).to_have_text("Next token after “Hund”")
+
+
+def test_the_answers_name_their_row_as_the_picture_does(grid):
+    answers = PackedPredictions("target", "Next token", [[("word", 1.0)]] * len(TARGET), last=5)
+    following = [*TARGET[1:], "</s>"]
+    grid.show(packed(grid.weights, answers=answers, following=following, shifts=[0, 1] * 8))
+    heading = grid.page.locator(".answers h4")
+    names = "after “Ein”", "having read “Ein”, about to write “Hund”"
+    for shift, (name, label) in enumerate(zip(names, ("Ein", "Hund"), strict=True)):
+        grid.picture(f"grid.choose({{ kind: 'cross', layer: 0, head: {shift} }}, 0)")
+        grid.page.locator(".target span").nth(1 + shift).hover()
+        assert grid.picture("grid.selected.rowNames[1]") == label
+        expect(heading).to_have_text(f"Next token {name}")
 
 
 # Acts

@@ -593,7 +593,7 @@ export class Grid {
     const weight = Math.min(1, Math.max(0, weightOf(this.byteAt(cell)) + more));
     const part = this.part(cell.tile.kind);
     const shift = this.shift(part, [cell.tile.layer * part.heads + cell.tile.head]);
-    this.message.replaceChildren(this.rowLabel(cell.row, shift), " puts ", percent(weight),
+    this.message.replaceChildren(...this.rowStart(cell.row, shift), " puts ", percent(weight),
       " of its weight on ", this.label(cell.column));
   }
 
@@ -848,6 +848,13 @@ export class Grid {
     return element("em", {}, this.rowText(token, shift));
   }
 
+  /** How a sentence about the row of a token begins: with both of its words where the head follows
+   * the one that the row predicts. */
+  rowStart(token, shift, having = "Having") {
+    if (!shift) return [this.label(token)];
+    return [`${having} read `, this.label(token), ", about to write ", this.rowLabel(token, shift), ", it"];
+  }
+
   name({ kind, layer, head }) {
     return `${this.part(kind).name}, layer ${this.part(kind).numbers[layer]} head ${head + 1}`;
   }
@@ -874,9 +881,10 @@ export class Grid {
       const i = row.index / this.data.sides[row.side].every;
       const byte = this.byteAt(pointed);
       const shift = this.shift(part, [tile.layer * part.heads + tile.head]);
-      const start = [element("b", {}, this.name(tile)), ": ", this.rowLabel(row, shift)];
+      const name = [element("b", {}, this.name(tile)), ": "];
       if (isCovered(part, [tile.layer * part.heads + tile.head], i))
-        return [...start, COVERED, "."];
+        return [...name, this.rowLabel(row, shift), COVERED, "."];
+      const start = [...name, ...this.rowStart(row, shift, "having")];
       if (!byte && part.signed)
         return [...start, " and ", this.label(column), ": masked, or in only one of the two texts."];
       if (!byte) return [...start, " may not attend to ", this.label(column), "."];
@@ -898,9 +906,10 @@ export class Grid {
     const of = this.part(focus.kind);
     const shift = this.shift(of, averaged(of, this.look));
     const queries = this.queries({ tokens: pointed.tokens, to: [] });
-    const [read] = queries;
-    if (shift && pointed.tokens.length === 1 && read?.side === of.query)
-      parts.push("Having read ", this.label(read), ", about to write ", this.label(pointed.tokens[0]), ":");
+    const covered = placesOf(queries, of.query, this.data.sides)
+      .some((row) => isCovered(of, averaged(of, this.look), row));
+    if (shift && pointed.tokens.length === 1 && queries[0]?.side === of.query && !covered)
+      parts.push(...this.rowStart(queries[0], shift));
     else pointed.tokens.forEach((token, i) => parts.push(i ? " + " : "", this.label(token)));
     const isPinned = JSON.stringify(pointed) === JSON.stringify(this.pinned);
     let roles = 0; // it is a query, a key, or both
@@ -910,8 +919,7 @@ export class Grid {
     ]) {
       const others = this.between(asQuery ? queries : pointed.tokens, asQuery);
       if (!others) continue;
-      const places = asQuery ? placesOf(queries, of.query, this.data.sides) : [...Array(of.rows).keys()];
-      if (places.some((row) => isCovered(of, averaged(of, this.look), row))) {
+      if (asQuery ? covered : of.veil?.some(({ tile }) => averaged(of, this.look).includes(tile))) {
         if (asQuery) parts.push(roles++ ? ";" : "", COVERED);
         continue;
       }
