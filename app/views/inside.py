@@ -12,7 +12,7 @@ from headlight.app.results.head_lesson import Lesson, LessonStep
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.state.catalog import ModelView
-from headlight.app.state.options import LARGEST_WEIGHT, SECOND_TOKEN, STEPS
+from headlight.app.state.options import CLEAREST_ROW, LARGEST_WEIGHT, STEPS
 from headlight.app.state.page_settings import FOLLOW
 from headlight.app.state.pages import INSIDE, Page
 from headlight.app.state.setting import Setting
@@ -79,11 +79,12 @@ def lesson() -> None:
     number = STEPS.index(at) + 1
     with choices:
         walk(number - 1, len(STEPS), on_step=lambda to: session.choose(at=STEPS[to]))
-        row = widgets.draw_token("follow", read, SECOND_TOKEN, LOOK, names=query)
+        row = widgets.draw_token("follow", read, CLEAREST_ROW, LOOK, names=query)
         column = widgets.draw_token("to", key, LARGEST_WEIGHT, LOOK)
         ablated = widgets.draw("without")
     steps = head_results.head_steps_of(view, run, *where, ablated)
-    row = min(1, len(query) - 1) if row is None else row
+    if row is None:
+        row = head_results.opening_row(view, run, focus.kind, focus.layer, focus.head)
     column = int(steps.weights[row].argmax()) if column is None else column
 
     def step_of(steps: HeadSteps, ablated: Sequence[str] = ()) -> LessonStep:

@@ -342,7 +342,7 @@ def test_a_tile_a_layer_and_a_kind_are_selected_by_click_and_act_as_one(grid):
 
     grid.page.mouse.click(*grid.place("decoder", 4, 1, 1, 1))
     head = dict(kind="decoder", layer=3, head=0)
-    assert grid.sent("focus") == [head | {"count": 1}]
+    assert grid.sent("focus") == [head | {"count": 1, "query": -1}]
     expect(grid.page.locator(".selected h3")).to_have_text(
         "Decoder self-attention, layer 4, head 1"
     )
@@ -361,7 +361,7 @@ def test_keys_choose_a_head_and_read_a_cell(grid):
     grid.page.locator(".stage").focus()
     grid.press("ArrowDown", "ArrowDown", "ArrowLeft")
     assert "layer 4 head 2" in grid.said()
-    assert grid.sent("focus") == [dict(kind="cross", layer=3, head=1, count=3)]
+    assert grid.sent("focus") == [dict(kind="cross", layer=3, head=1, count=3, query=-1)]
     said = grid.press("Home", "Shift+ArrowDown", "Shift+ArrowRight", "Shift+ArrowRight")
     weight = grid.weights["cross"][3, 1, 1, 2]
     share = re.search(rf"puts (\d+)% of its weight on {re.escape(SOURCE[2])}", said)[1]
@@ -380,7 +380,7 @@ def test_while_keys_are_pressed_the_server_is_left_alone_and_its_late_answers_mo
     grid.look(focus=dict(kind="cross", layer=0, head=0))
     assert grid.picture("grid.look.focus") == chosen
     assert grid.mounted.sent("head_grid") == []
-    assert grid.sent("focus") == [chosen | {"count": 4}]
+    assert grid.sent("focus") == [chosen | {"count": 4, "query": -1}]
     grid.look(focus=dict(kind="encoder", layer=0, head=0), heard=4)  # it has heard of all by then
     assert grid.picture("grid.look.focus.kind") == "encoder"
 
@@ -402,6 +402,24 @@ def test_orders_scales_and_the_joint_square(grid):
     x, y = grid.place("encoder", 2, 3, 1, 1)  # the seventh place
     grid.page.mouse.move(x, y)
     assert f"layer {layer + 1} head {head + 1}:" in grid.said()
+
+
+def test_the_server_hears_of_the_row_that_is_pinned_and_of_none(grid):
+    span = grid.page.locator(".target span").nth(3)
+    span.click()
+    assert grid.sent("query") == [3]
+    span.click()
+    assert grid.sent("query") == [-1]
+    grid.page.locator(".source span").nth(2).click()  # no row: nothing new to say
+    assert grid.sent("query") == []
+    grid.press("Escape", "Home", "Shift+ArrowDown", "Shift+ArrowDown")
+    assert grid.sent("query") == [2]
+    grid.press("Escape")
+    assert grid.sent("query") == [-1]
+    span.click()
+    grid.sent("query")
+    grid.press("ArrowRight")
+    assert [focus["query"] for focus in grid.sent("focus")] == [3]
 
 
 def test_heads_that_are_off_changed_or_without_the_pattern_look_it(grid):
@@ -446,7 +464,7 @@ def test_all_of_many_layers_are_in_view(grid, width):
         said = grid.point("encoder", layer, head, 1, 0)
         assert f"layer {layer} head {head}:" in said
         grid.page.mouse.click(*grid.place("encoder", layer, head, 1, 0))
-        chosen = dict(kind="encoder", layer=layer - 1, head=head - 1, count=count)
+        chosen = dict(kind="encoder", layer=layer - 1, head=head - 1, count=count, query=-1)
         assert grid.sent("focus") == [chosen]
         expect(grid.page.locator(".selected h3")).to_contain_text(f"layer {layer}, head {head}")
     grid.page.mouse.move(5, 5)
@@ -486,7 +504,7 @@ def test_two_tokens_list_the_heads_between_them_and_a_click_selects_one(grid):
     links.first.click()
     heading = f"Cross-attention, layer {layer + 1}, head {head + 1}"
     expect(grid.page.locator(".selected h3")).to_have_text(heading)
-    assert grid.sent("focus") == [dict(kind="cross", layer=layer, head=head, count=1)]
+    assert grid.sent("focus") == [dict(kind="cross", layer=layer, head=head, count=1, query=hund)]
     grid.page.locator(".stage").focus()
     grid.press("Escape")
     expect(links).to_have_count(0)

@@ -195,9 +195,28 @@ def test_hidden_pictures_do_not_halt_the_page(visit):
     assert "weights" in shown(visit.page)
 
 
+def test_it_opens_on_the_row_that_attention_marks_or_has_selected(visit, models):
+    """By default the most telling one; once a word is clicked, its row; and the first again."""
+    trace = checkpoint.load(models / "uneven").trace(*TEXTS)
+    rows = trace.row_words("cross", 2, 1)
+    visit.open(LINK.replace("inside?", "?"))
+    marked = "headlight.grid.queries(headlight.grid.selected.told)[0].index"
+    telling = visit.page.evaluate(marked)
+    word = visit.page.locator(".text .target span")
+    for click, row in ((None, telling), (3, 3), (3, telling)):
+        if click is not None:
+            word.nth(click).click()
+            visit.page.mouse.move(2, 600)
+            visit.settle()
+            assert visit.page.evaluate(marked) == row
+        visit.go("Inside a head")
+        expect(visit.page.get_by_text(f"“{rows[row]}” · ").first).to_be_visible()
+        visit.go("Attention")
+
+
 def test_a_row_is_chosen_in_the_picture_and_stays(visit):
     """On other views and pages too, and beside labels that can be read."""
-    visit.open(f"{LINK}&at=Scaling")
+    visit.open(f"{LINK}&at=Scaling&follow=2+ein")
     query = visit.page.get_by_label("Query", exact=True)
     expect(visit.page.get_by_test_id("stWidgetLabel").get_by_text("Query")).to_be_visible()
     expect(visit.page.get_by_test_id("stWidgetLabel").get_by_text("Key")).to_be_visible()

@@ -55,6 +55,7 @@ export class Grid {
   pinned = null;
   rest = 0;
   answering = false; // what an act did is said, until something else is pointed at
+  followed = false; // whether the server knows of a query that is pinned
   scope = "head"; // or its whole "layer" or "kind", for what is done to it
   canvases = {}; // kind → what its tiles are drawn on, and above it what is pointed at
   count = 0; // of the selections made here; the server says which it has heard of
@@ -480,13 +481,25 @@ export class Grid {
     this.setPin(same ? null : pointed);
   }
 
-  /** The query that is pinned is followed on the other pages too. */
-  setPin(pinned) {
+  /** The query that is pinned is followed on the other pages too; the server hears of it after
+   * `rest` ms. */
+  setPin(pinned, rest = 0) {
     this.answering = false;
     this.pinned = pinned;
-    const [query] = this.queries(pinned);
-    if (query?.side === this.part(this.look.focus.kind).query) this.reportQuery(query.index);
     this.point();
+    clearTimeout(this.pinning);
+    const query = this.pinnedQuery();
+    if (query < 0 && !this.followed) return; // the server knows of none
+    this.pinning = setTimeout(() => {
+      this.followed = query >= 0;
+      this.reportQuery(query);
+    }, rest);
+  }
+
+  /** The row of the selected head that is pinned; −1 if none is. */
+  pinnedQuery() {
+    const { query } = this.part(this.look.focus.kind);
+    return this.queries(this.pinned).find(({ side }) => side === query)?.index ?? -1;
   }
 
   /** The focus moves at once here, and for the server after `rest` ms. */
@@ -504,7 +517,9 @@ export class Grid {
     clearTimeout(this.rest);
     this.rest = setTimeout(() => {
       this.rest = 0;
-      this.report({ ...tile, count: this.count });
+      const query = this.pinnedQuery();
+      this.followed = query >= 0;
+      this.report({ ...tile, count: this.count, query });
     }, rest);
   }
 
@@ -513,9 +528,9 @@ export class Grid {
     const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     const move = event.key === "Home" ? [0, 0] : step[event.key];
     if (this.actByKey(event)) return event.preventDefault();
-    if (event.key === "Escape") this.pinned = null;
+    if (event.key === "Escape") this.setPin(null);
     else if (event.key === "Enter" && this.pinned?.row)
-      this.pinned = { tokens: [this.pinned.row], to: [this.pinned.column] };
+      this.setPin({ tokens: [this.pinned.row], to: [this.pinned.column] });
     else if (!move) return;
     else if (event.shiftKey || event.key === "Home") this.walkCells(move);
     else this.choose(neighbour(this.drawn, this.look.focus, move), REST);
@@ -605,8 +620,8 @@ export class Grid {
     const { every: columnEvery } = this.data.sides[part.key];
     const moved = (at, by, every, count) =>
       Math.min(count - 1, Math.max(0, (at && (down || right) ? at.index / every : 0) + (at ? by : 0)));
-    this.pinned = this.cell(part, focus.layer * part.heads + focus.head,
-      moved(row, down, rowEvery, part.rows), moved(column, right, columnEvery, part.columns));
+    this.setPin(this.cell(part, focus.layer * part.heads + focus.head,
+      moved(row, down, rowEvery, part.rows), moved(column, right, columnEvery, part.columns)), REST);
   }
 
   // Saying and marking what is pointed at
@@ -664,7 +679,8 @@ export class Grid {
     return { word: row === null ? null : word(part.query, row * every + shift), even };
   }
 
-  /** The row of a word that attends to one word far from its own place; null if there is none. */
+  /** The row of a word that attends to one word far from its own place; null if there is none. The
+   * app's pages about one row open with it (model/analysis/head_metrics.py). */
   clearestRow(part, shift) {
     const { focus } = this.look;
     const [query, key] = [part.query, part.key].map((name) => this.data.sides[name]);
