@@ -88,13 +88,16 @@ def lesson() -> None:
     column = int(steps.weights[row].argmax()) if column is None else column
 
     def step_of(steps: HeadSteps, ablated: Sequence[str] = ()) -> LessonStep:
-        return Lesson(view.model, steps, query, key, row, column, ablated).step(number)
+        return Lesson(view.model, steps, query, key, row, column, ablated, read).step(number)
 
     step = step_of(steps, ablated)
     pictures, words = st.columns([3, 2], gap="medium")
     with words:
         st.markdown(f"#### {number}. {step.name}")
         st.latex(step.formula)
+        if query != read:
+            both = (formats.escaped(words[row]) for words in (read, query))
+            st.markdown("Having read **“{}”**, about to write **“{}”**:".format(*both))
         st.markdown(f"{step.explanation}  \n`{step.shapes}`  \n{step.by_hand}")
         with st.expander("The code that computes it"):
             st.code(step.code, language="python")

@@ -18,6 +18,7 @@ from headlight.app.export import bertviz_html, pictures, tables
 from headlight.app.lessons.sentence_run import NamedHead, SentenceRun
 from headlight.app.state.options import SELECTED_HEAD
 from headlight.app.wording import part_names
+from headlight.app.wording.formats import escaped
 from headlight.model import load
 from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import SHIPPED
@@ -160,3 +161,12 @@ def test_the_word_is_the_same_on_pages(page, number):
         assert not page.exception
         (picker,) = (box for box in page.selectbox if box.key == "follow")
         assert f"{row + 1} {word_of(*place)}" in picker.options
+    read = trace_of(name).texts_of(kind)[0].tokens
+    both = (
+        f"Having read **“{escaped(read[row])}”**, about to write **“{escaped(word_of(*place))}”**:"
+    )
+    rows = trace_of(name).row_words(kind, layer, head)
+    assert (both in [text.value for text in page.markdown]) == (rows != read)
+    page.session_state["at"] = "Input"
+    page.run()
+    assert any(f"**“{escaped(read[row])}”** enters as" in text.value for text in page.markdown)

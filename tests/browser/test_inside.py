@@ -109,6 +109,23 @@ def test_a_click_chooses_a_row_where_one_is_followed(mounted):
     assert mounted.sent("pictures") == [("chosen", {"of": "follow", "row": 2})]
 
 
+def test_the_label_of_a_row_chooses_it_and_the_pointer_says_where(mounted):
+    values = np.ones((3, 4), np.float32)
+    scores = Matrix("scores", values, "query", "key", "ABC", "abcd", follow=1, chooses="follow")
+    plain = Matrix("x", values, "row", "number", "ABC")
+    page = mounted(matrices, [scores, plain], key="pictures", on_choose=None).page
+    cursor = "(canvas) => getComputedStyle(canvas).cursor"
+    for title, over_row in (("scores", "pointer"), ("x", "auto")):
+        canvas = page.get_by_role("img", name=f"{title}: 3 rows")
+        height = canvas.bounding_box()["height"]
+        label, column_label = {"x": 4, "y": height - 10}, {"x": 40, "y": 3}
+        for place, shape in ((label, over_row), (column_label, "auto")):
+            canvas.hover(position=place)
+            assert canvas.evaluate(cursor) == shape
+            canvas.click(position=place)
+    assert mounted.sent("pictures") == [("chosen", {"of": "follow", "row": 2})]
+
+
 @pytest.mark.parametrize("width", [420, 262])  # with “Leave out” two stand in the place of one
 def test_no_label_is_dropped(mounted, width):
     columns = [f"key{i}" for i in range(12)]

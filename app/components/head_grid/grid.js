@@ -951,7 +951,7 @@ export class Grid {
         ` (${(this.data.signed ? signedPercent : percent)(others.weights[i])})`));
       if (!asQuery && isPinned && !this.data.signed && pointed.tokens.length === 1) {
         const sum = others.weights.reduce((all, weight) => all + weight, 0);
-        parts.push(`; its column adds up to ${sum.toFixed(1)}`);
+        parts.push(`; in total it receives ${sum.toFixed(1)} rows' worth of attention`);
       }
     }
     if (!roles && shift && pointed.tokens.every(({ side }) => side === of.query))
