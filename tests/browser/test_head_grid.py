@@ -69,8 +69,10 @@ def attention(kinds, source=SOURCE, target=TARGET, layers=4, heads=4) -> dict[st
     return found
 
 
-def packed(weights, source=SOURCE, target=TARGET, answers=None, following=(), shifts=()) -> bytes:
-    """`following` of the target, `shifts` of cross-attention."""
+def packed(
+    weights, source=SOURCE, target=TARGET, answers=None, following=(), shifts=(), signed=0.0
+) -> bytes:
+    """`following` of the target, `shifts` of cross-attention; `signed` as in pack."""
     sides = {
         "source": GridText("Source", source, [True] * len(source)),
         "target": GridText("Target", target, [True] * len(target), following),
@@ -86,7 +88,7 @@ def packed(weights, source=SOURCE, target=TARGET, answers=None, following=(), sh
         )
         for kind, cells in weights.items()
     ]
-    return pack(sides, parts, answers)
+    return pack(sides, parts, answers, signed)
 
 
 class Grid:
@@ -214,6 +216,43 @@ def test_every_weight_arrives_and_has_the_colour_of_the_scale(grid):
             find_intermediate_color(*(f"rgb{end}" for end in ends), place - low, colortype="rgb")
         )
         assert np.abs(np.subtract(pixel, expected)).max() <= 3
+
+
+# The colours at both ends of the legend, and of the first two cells of the picture.
+LEGEND = """(({ picture, place }) => {
+  const context = picture.getContext("2d");
+  const scale = picture.width / picture.clientWidth;
+  const bars = [];
+  const fill = context.fillRect;
+  context.fillRect = function (...box) {
+    if (this.fillStyle instanceof CanvasGradient) bars.push(box);
+    return fill.apply(this, box);
+  };
+  grid.selected.paintView();
+  delete context.fillRect;
+  const [[left, top, width, height]] = bars;
+  const at = (x, y) => [...context.getImageData(scale * x, scale * y, 1, 1).data].slice(0, 3);
+  const { left: x0, top: y0, across, down } = place;
+  const cell = (column) => at(x0 + (column + 0.2) * across, y0 + 0.2 * down);
+  const end = (x) => at(x, top + height / 2);
+  return { ends: [end(left + 1), end(left + width - 1)], cells: [cell(0), cell(1)] };
+})(grid.selected)"""
+
+
+@pytest.mark.parametrize("signed", [0.0, 0.4])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_legend_ends_in_the_colours_of_the_smallest_and_the_largest_weight(
+    grid, scheme, signed
+):
+    """Also of a difference. The first cell has the smallest weight, the second the largest."""
+    grid.page.emulate_media(color_scheme=scheme)
+    weights = {"cross": grid.weights["cross"].copy()}
+    weights["cross"][1, 2, 0, :2] = 1e-6, 1
+    palette = theme.DIFFERENCES if signed else theme.WEIGHTS
+    grid.show(packed(weights, signed=signed), replace(LOOK, palette=palette))
+    seen = grid.picture(LEGEND)
+    assert np.abs(np.subtract(seen["ends"], seen["cells"])).max() <= 16  # a pixel within the bar
+    assert np.abs(np.subtract(*seen["cells"])).max() > 60
 
 
 def test_pointing_at_a_cell_says_its_weight_and_marks_every_head(grid):
