@@ -264,11 +264,14 @@ def reset(key: str) -> None:
     choose(**{key: SETTINGS[key].limits(context()).default})
 
 
-def focus_on(kind: str, layer: int, head: int, count: int) -> None:
-    """Select a head, counted as in Focus; `count` numbers the browser's selections. A callback."""
+def focus_on(kind: str, layer: int, head: int, count: int, query: int | None = None) -> None:
+    """Select a head, counted as in Focus; `count` numbers the browser's selections; `query`: as
+    choose_query takes it. A callback."""
     memo().heard = count
     if site := site_of(kind, layer):
         choose(kind=kind, layer=site.layer + 1, head=head + 1)
+        if query is not None:
+            choose_query(query)
 
 
 def site_of(kind: str, layer: int) -> Site | None:
@@ -280,10 +283,11 @@ def site_of(kind: str, layer: int) -> Site | None:
 
 
 def choose_query(row: int) -> None:
-    """Choose the query that pages about one query show. A callback. Ignored while tokens are merged
-    or hidden, because rows are then not tokens."""
+    """Choose the query that pages about one query show; below 0 none, so that they show the row
+    that Attention marks. A callback. Ignored while tokens are merged or hidden, because rows are
+    then not tokens."""
     if not values()["words"] and values()["special"] == SETTINGS["special"].default:
-        choose(follow=f"{row + 1} ")
+        choose(follow=SETTINGS["follow"].default if row < 0 else f"{row + 1} ")
 
 
 def focus() -> Focus:
