@@ -2,10 +2,10 @@
 that explains, changes and counts. A page draws its picture where it is called and asks here for
 the other regions."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -25,6 +25,7 @@ class Frame:
     explain: DeltaGenerator
     change: DeltaGenerator
     numbers: DeltaGenerator
+    drawn_by_head: list[Callable[[], None]] = field(default_factory=list)  # see of_selected_head
 
 
 _frame: ContextVar[Frame] = ContextVar("frame")
@@ -43,7 +44,7 @@ def make(controls: DeltaGenerator, body: DeltaGenerator, presented: bool = False
     with panel:
         parts = [
             st.container(key=key, gap="xsmall")
-            for key in ("notices", "explain", "change", "numbers_panel")
+            for key in ("notices", "explain", "switches", "numbers_panel")
         ]
     return Frame(controls, finding, hero, lesson, *parts)
 
@@ -77,6 +78,14 @@ def numbers() -> DeltaGenerator:
 def explanation() -> DeltaGenerator:
     """The place of what explains the picture, in the panel."""
     return _frame.get().explain
+
+
+def of_selected_head(draw: Callable[[], None]) -> None:
+    """What the page draws of the selected head by itself: all that selecting another head changes
+    on the page, apart from its picture. It is drawn after the page, in a region of its own, and
+    again whenever another head is selected; see regions.py. `draw` is defined in the page's file
+    and takes nothing from the run."""
+    _frame.get().drawn_by_head.append(draw)
 
 
 def finding(text: str) -> None:

@@ -3,21 +3,17 @@
 import streamlit as st
 
 from headlight.app.shell import edits
-from headlight.app.shell.layout import concerns, shows_head
+from headlight.app.shell.layout import concerns
 from headlight.app.state import session, widgets
-from headlight.app.state.pages import Page
 from headlight.app.state.settings import MASKS
 
 
-def draw_change(page: Page) -> None:
-    """Every mask of the model, padding, and the selected head."""
-    with st.container(key="switches", gap="xsmall"):
-        st.markdown("**Change**")
-        for key in filter(concerns, MASKS):
-            widgets.draw(key)
-        widgets.draw("pad_to")
-        if shows_head(page):
-            draw_switch()
+def draw_change() -> None:
+    """Every mask of the model, and padding."""
+    st.markdown("**Change**")
+    for key in filter(concerns, MASKS):
+        widgets.draw(key)
+    widgets.draw("pad_to")
 
 
 def draw_switch(**options) -> None:
@@ -27,9 +23,13 @@ def draw_switch(**options) -> None:
     st.button(
         f"Switch {name} on again" if edits.is_off(**vars(focus)) else f"Switch off {name}",
         icon=":material/power_settings_new:",
-        on_click=edits.edit,
-        kwargs={"what": "off"} | vars(focus),
+        kwargs=vars(focus),
         help="On the small maps: O",
         key="switch_head",
-        **{"type": "tertiary"} | options,
+        **{"type": "tertiary", "on_click": switch} | options,
     )
+
+
+def switch(**head) -> None:
+    """Switch a head off, or on again. A callback."""
+    edits.edit("off", **head)

@@ -4,7 +4,7 @@ Only `headlight.app.state` touches st.session_state, except that a widget's call
 own value.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -82,6 +82,34 @@ def running(page: str) -> Iterator[None]:
         notes |= {"connection": connection, "reads": values()["model"]}
     finally:
         _notes.reset(token)
+
+
+def is_running() -> bool:
+    """Whether a script run is in progress: `running` is entered."""
+    return _notes.get() is not None
+
+
+def begin_drawing() -> None:
+    """A run of the whole script begins to draw."""
+    memo()["drawn"] = None
+
+
+def note_drawn() -> None:
+    """A run of the whole script has drawn everything."""
+    memo()["drawn"] = dict(values())
+
+
+def shows_all_but(keys: Collection[str]) -> bool:
+    """Whether the screen shows all current settings of the page but these. It does not if the last
+    run of the whole script was cut short."""
+    notes, now = memo(), current_choices()
+    if not (drawn := notes.get("drawn")):
+        return False
+    return all(
+        value == drawn.get(key)
+        for key, value in now.items()
+        if key not in keys and SETTINGS[key].stands_on(notes["page"])
+    )
 
 
 def stop() -> None:
@@ -212,6 +240,7 @@ def choose(**chosen) -> None:
     their widgets are drawn would lose them."""
     memo().pop("chosen again", None)
     st.session_state.update(chosen)
+    memo().setdefault("chosen by code", set()).update(chosen)
     values().update({key: value for key, value in chosen.items() if key in SETTINGS})
 
 
