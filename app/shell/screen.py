@@ -41,7 +41,6 @@ def draw(page: Page, run: Callable[[], None]) -> None:
         line = page_row.draw_title(page)
     body = st.container(key="body", horizontal=True, wrap=False, gap="small")
     with session.running(page.key):
-        session.begin_drawing()
         places = frame.make(line.controls, body, session.values()["projector"])
         try:
             style = theme.style(session.values()["projector"], page.idle)
@@ -78,7 +77,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                         page_row.draw_menus(page)
                     if shows_head(page):
                         draw_head(page, places, line.picker)
-                    session.note_drawn()
+                    session.finish()
 
 
 def draw_head(page: Page, places: frame.Frame, picker: DeltaGenerator) -> None:

@@ -89,24 +89,32 @@ def is_running() -> bool:
     return _notes.get() is not None
 
 
-def begin_drawing() -> None:
-    """A run of the whole script begins to draw."""
-    memo()["drawn"] = None
+# Sessions whose last run of the whole script has not drawn everything: it is in progress, or was
+# cut short. Not in session state: what asks for that may be where a run is cut.
+_unfinished: set[str] = set()
 
 
-def note_drawn() -> None:
+def begin() -> None:
+    """A run of the whole script begins: called before anything of Streamlit's."""
+    if context := get_script_run_ctx():
+        _unfinished.add(context.session_id)
+
+
+def finish() -> None:
     """A run of the whole script has drawn everything."""
     memo()["drawn"] = dict(values())
+    if context := get_script_run_ctx():
+        _unfinished.discard(context.session_id)
 
 
 def shows_all_but(keys: Collection[str]) -> bool:
     """Whether the screen shows all current settings of the page but these. It does not if the last
     run of the whole script was cut short."""
-    notes, now = memo(), current_choices()
-    if not (drawn := notes.get("drawn")):
+    run, notes, now = get_script_run_ctx(), memo(), current_choices()
+    if run is None or run.session_id in _unfinished:
         return False
     return all(
-        value == drawn.get(key)
+        value == notes["drawn"].get(key)
         for key, value in now.items()
         if key not in keys and SETTINGS[key].stands_on(notes["page"])
     )
