@@ -44,7 +44,7 @@ def view(run: Run | None = None, device: str = "") -> ModelView:
 
 def _view(name: str, step: str, device: str) -> ModelView:
     try:
-        return catalog.view_for(memo()["session"], name, step, device)
+        return catalog.view_for(memo().session, name, step, device)
     except catalog.UnreadableModel as error:
         show_message(f"{error} Choose another model above, or train this one again.")
         raise NothingToShow from error
@@ -219,7 +219,7 @@ def translate_again() -> None:
     """Translate with the current masks, padding and changes, and put the result into the target
     box. A callback."""
     # Text typed just before the click arrives with it.
-    memo()["context"] = settings.valid(current_choices(), catalog)
+    memo().context = settings.valid(current_choices(), catalog)
     chosen = values()
     if not chosen["line"]:
         return

@@ -108,8 +108,17 @@ STYLE = f"""
   white-space: nowrap; margin: 0; padding: 0;
 }}
 .st-key-state kbd {{ display: none; }} /* their help names the keys */
-.st-key-state > .st-key-output {{ flex: 0 1 auto; min-width: 6rem; }}
-.st-key-state:has(> .st-key-use_new_translation) > .st-key-output {{ min-width: 4rem; }}
+.st-key-state > .st-key-output {{ flex: 1000 1 16rem; min-width: 4rem; max-width: max-content; }}
+/* As wide as with its label, which gives way first, all of it at once; still read out then. */
+.st-key-state > .st-key-use_new_translation {{
+  flex: 0 1000 calc(3.2rem + 9.9em); min-width: 2.6rem; container-type: inline-size;
+}}
+.st-key-use_new_translation button {{ width: fit-content; }}
+@container (width < calc(3.1rem + 9.9em)) {{
+  .st-key-use_new_translation [data-testid="stMarkdownContainer"] {{
+    position: absolute; clip-path: inset(50%);
+  }}
+}}
 .st-key-output button {{ max-width: 100%; }}
 .st-key-output button p {{ overflow: hidden; text-overflow: ellipsis; }}
 

@@ -236,19 +236,20 @@ class Checkpoint:
     ) -> Trace:
         """`trace` for a run given as a value; `written` as in `given`."""
         traced = trace(self.model, run, self.given(run, donor, written))
-        return replace(traced, shifts=self.shifts(run.step))
+        return replace(traced, shifts=self.shifts())
 
     def long_trace_run(
         self, run: Run, donor: "Checkpoint | None" = None, written: bool = False
     ) -> LongTrace:
         """`trace_run` for a text whose weights do not fit into memory."""
         traced = long_trace(self.model, run, self.given(run, donor, written))
-        return replace(traced, shifts=self.shifts(run.step))
+        return replace(traced, shifts=self.shifts())
 
-    def shifts(self, step: str = FINAL) -> dict[str, np.ndarray]:
-        """`Pass.shifts`, from the card, which is about the final weights."""
+    def shifts(self) -> dict[str, np.ndarray]:
+        """`Pass.shifts`, from the card. Measured with the final weights, they label the rows at
+        earlier training steps too: over the same text a row keeps its name."""
         kind = alignment.aligning_kind(self.model.sites(), self.model.sides())
-        return {kind: self.alignment.shifts} if self.alignment and step == FINAL else {}
+        return {kind: self.alignment.shifts} if self.alignment else {}
 
     @property
     def alignment(self) -> HeadAlignment | None:

@@ -241,7 +241,10 @@ class WideAttention(MultiHeadAttention):
 
 
 class FourthRootScores(Scores):
-    """Queries and keys each divided by the fourth root of the head size (Bloem 2019)."""
+    """Queries and keys each divided by the fourth root of the head size (Bloem 2019). `scaling`:
+    what the page Inside a head says of it."""
+
+    scaling = "This model divides q and k each by the fourth root, with the same result."
 
     def forward(self, q: Tensor, k: Tensor) -> Tensor:
         root = q.shape[-1] ** -0.25

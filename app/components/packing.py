@@ -269,6 +269,14 @@ def weight_bytes(weights: np.ndarray) -> np.ndarray:
     return np.minimum(steps, 254).astype(np.uint8) * (weights > 0)
 
 
+def as_sent(weights: np.ndarray) -> np.ndarray:
+    """Weights as the grid gets them: the middle of those that their byte stands for. Masked stays
+    0."""
+    cells = weight_bytes(weights).astype(np.float32)
+    fine, steps = (cells - 0.5) / FINE * HALF, np.minimum(1, (cells - FINE + 0.5) * HALF)
+    return np.where(cells == 0, 0, np.where(cells <= FINE, fine, steps))
+
+
 def _shrunk(weights: np.ndarray) -> np.ndarray:
     """(.., query, key) with at most LARGEST cells along each side."""
     return shrink(weights, *(-(-length // LARGEST) or 1 for length in weights.shape[-2:]))

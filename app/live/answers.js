@@ -314,21 +314,22 @@ export class Reader {
       after: share(logits, now) };
   }
 
-  /** The row that attends most to the token that it is to predict; null where none can. */
+  /** The row that attends most to the token that it is to predict, in which head; null where none can. */
   peek(weights, ids) {
     let most = null;
-    for (const { name, masks, query_side, key_side } of this.kinds.flat()) {
+    for (const { kind, layer, name, masks, query_side, key_side } of this.kinds.flat()) {
       if (!masks.includes("causal") || query_side !== key_side) continue;
       const { shape: [, heads, queries, keys], data } = weights[name];
       const real = this.withoutPadding(ids[query_side]);
       for (let head = 0; head < heads; head++)
         for (let i = 0; i + 1 < real; i++) {
           const weight = data[(head * queries + i) * keys + i + 1];
-          if (weight > (most?.weight ?? 0)) most = { side: query_side, i, weight };
+          if (weight > (most?.weight ?? 0)) most = { kind, layer, head, side: query_side, i, weight };
         }
     }
     if (!most) return null;
     const { tokens } = this.tokenizer.encoding(ids[most.side]);
-    return { row: tokens[most.i], next: tokens[most.i + 1], weight: most.weight };
+    const { kind, layer, head, i, weight } = most;
+    return { kind, layer, head, row: tokens[i], next: tokens[i + 1], weight };
   }
 }

@@ -6,19 +6,23 @@ const NOTHING = 0.001; // a probability that moves by no more is said not to mov
 export const wholePercent = (share) =>
   (share > 0 && share < 0.005 ? "<1%" : `${(100 * share).toFixed(0)}%`);
 
-const word = (token) => [token.trim() || token, "em"];
+/** A token as part of a sentence: punctuation, which italics hardly change, in quotes. */
+function word(token) {
+  const text = token.trim() || token;
+  return /[\p{L}\p{N}_]/u.test(text) ? [text, "em"] : [`“${text}”`, ""];
+}
 
-/** “After *roten*, *Kleid* falls from 93% to 7%.” Of the row and token that move most, or null. */
+/** “After *roten*, the probability of *Kleid* falls from 93% to 7%.” Of the row and token that move most, or null. */
 export function moved(most) {
   const by = most ? Math.abs(most.after - most.before) : 0;
-  if (by <= NOTHING) return [["Nothing changes by more than 0.1 percentage points.", ""]];
+  if (by <= NOTHING) return [["No next-token probability changes by more than 0.1 percentage points.", ""]];
   const { row, token, before, after } = most;
   const verb = after < before ? "falls" : "rises";
   const bound = (Math.ceil(1000 * by) / 10).toFixed(1);
   const ends = Math.round(100 * after) === Math.round(100 * before)
     ? ` changes most, by at most ${bound} percentage points.`
     : ` ${verb} from ${wholePercent(before)} to ${wholePercent(after)}.`;
-  return [["After ", ""], word(row), [", ", ""], word(token), [ends, ""]];
+  return [["After ", ""], word(row), [", the probability of ", ""], word(token), [ends, ""]];
 }
 
 /** The class before and now, and the probability of the latter. */
@@ -26,6 +30,7 @@ export const classMoved = ({ old, now, before, after }) => [
   [old === now ? "The class stays " : "The class changes to ", ""], word(now),
   [`: ${wholePercent(before)} → ${wholePercent(after)}.`, ""]];
 
-/** What a decoder row sees without the causal mask. */
-export const peeking = ({ row, next, weight }) => [["The decoder can peek: ", ""], word(row),
+/** What a decoder row sees without the causal mask, and in which head. */
+export const peeking = ({ layer, head, row, next, weight }) => [
+  [`The decoder can peek: in layer ${layer + 1}, head ${head + 1} of its self-attention, `, ""], word(row),
   [" attends to ", ""], word(next), [`, the token it should predict: ${wholePercent(weight)}. `, ""]];

@@ -84,16 +84,18 @@ class Rows {
     throw new NoQuestion("No row of this sentence shows it. Try a sentence with a comma or an adjective.");
   }
 
-  /** Placeholders of a row: [those that give nothing away, those about its weights]. */
+  /** Placeholders of a row: [those that give nothing away, those about its weights]. Of a word that
+   * stands there twice they say which one, as choices do; `token` is the word alone. */
   values(i) {
     const row = this.weights[i];
     const [j, k] = this.order[i];
-    const given = { row: this.label(i), next: this.queries[i + 1] ?? END, position: `${i + 1}`,
+    const [rows, keys] = [this.weights.map((_, at) => this.label(at)), this.keys].map(namesOf);
+    const given = { row: rows[i], token: this.label(i), next: this.queries[i + 1] ?? END, position: `${i + 1}`,
       before: `${i}`, length: `${this.queries.length}` };
-    const shown = { key: this.keys[j], weight: percent(row[j]), rest: percent(1 - row[j]),
+    const shown = { key: keys[j], weight: percent(row[j]), rest: percent(1 - row[j]),
       "end share": percent(sum(row.filter((_, at) => isMark(this.keys[at])))) };
     if (this.keys.length > 1)
-      Object.assign(shown, { "second key": this.keys[k], "second weight": percent(row[k]) });
+      Object.assign(shown, { "second key": keys[k], "second weight": percent(row[k]) });
     return [given, shown];
   }
 }
@@ -155,7 +157,7 @@ const ASKS = {
     const wrong = Object.values(answers).filter((label) => label !== undefined);
     return { kind: "choose", answer: labels[i], misconceptions: mistakes(answers, labels[i]),
       choices: choicesOf(labels[i], wrong, ranked(column).map((row) => labels[row])),
-      given: { column: keys[j] }, shown: { row: labels[i], weight: percent(column[i]) },
+      given: { column: namesOf(keys)[j] }, shown: { row: labels[i], weight: percent(column[i]) },
       covered: "column", place: j };
   } },
   "shares: covered weight": { fits: shares, draw(step, rows, i) {

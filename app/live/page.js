@@ -164,7 +164,7 @@ function show() {
       if (question?.done && !answered()) given.set(place(), { answer: true });
       Object.assign(look, drawLesson());
     }
-    if (part.grid) draw(part.grid, { ...look, said: [...found.first, ...found.last] });
+    if (part.grid) draw(part.grid, { ...look, peek: found.peek, said: [...found.first, ...found.last] });
     if (part.alignment && view() === "alignment") drawLines(part.alignment);
     if (part.generation) {
       generation = part.generation;
@@ -217,6 +217,17 @@ function redraw(look = {}) {
   grid.setLook(options);
   byId("finding").replaceChildren(...options.said.map(([text, tag]) =>
     (tag ? element(tag, {}, text) : text)));
+  offerPeek();
+}
+
+/** The button that selects the head that peeks most, if any does. */
+function offerPeek() {
+  const [button, { peek }] = [byId("peek"), options];
+  button.hidden = !peek;
+  if (!peek) return;
+  button.textContent = `Select head ${peek.layer + 1}.${peek.head + 1}, which peeks most`;
+  button.disabled = JSON.stringify(head(peek)) === JSON.stringify(head(options.focus));
+  button.onclick = () => focusOn(peek);
 }
 
 const isPresented = () => document.documentElement.classList.contains("presenting");
@@ -261,7 +272,7 @@ function changedTiles(shows) {
 }
 
 /** Says how probable the output is; returns what the changes do: what precedes the text and what
- * follows it, each in parts, [text, tag or ""]. */
+ * follows it, each in parts, [text, tag or ""]; and where the decoder peeks most, if it can. */
 function find({ title, best, bestTrained, before, after, peek, most, classMoved: classes }) {
   const { writes, predicts } = model.sides.at(-1);
   const answer = ([label, share]) => `${label}, ${wholePercent(share)}`;
@@ -272,7 +283,7 @@ function find({ title, best, bestTrained, before, after, peek, most, classMoved:
   if (predicts === "class")
     byId("written").textContent = `${title}: ${state.shows === "before" ? was : now}`;
   if (!isChanged()) return { first: [], last: [] };
-  return { first: peek ? peeking(peek) : [], last: classes ? classMoved(classes) : moved(most) };
+  return { peek, first: peek ? peeking(peek) : [], last: classes ? classMoved(classes) : moved(most) };
 }
 
 /** Shows the text; returns the finding, in parts. */

@@ -1,14 +1,15 @@
 """Arithmetic shown with as few digits as give the digits of the result."""
 
 import math
+import re
 from collections.abc import Callable, Sequence
 
 MOST_DIGITS = 8
 
 
-def multiplied_out(score: float, shift: float, total: float) -> str:
+def multiplied_out(score: float, shift: float, total: float) -> tuple[str, str]:
     """A softmax by hand: from a score to its share of `total`, with just enough digits that the
-    displayed numbers give the displayed result."""
+    displayed numbers give the displayed result; and the total as it is displayed."""
     for decimals in range(2, MOST_DIGITS):
         for digits in range(3, decimals + 2):
             exponent = f"{score - shift:.{decimals}f}"
@@ -24,7 +25,17 @@ def multiplied_out(score: float, shift: float, total: float) -> str:
         if agrees:
             break
     less = f", minus the row's maximum {before[1]}, is {exponent}" if shift else ""
-    return f"{before[0]}{less}; e^{exponent} = {power}, divided by {of}"
+    return f"{before[0]}{less}; e^{exponent} = {power}, divided by {of}", of
+
+
+def terms_of(total: str, terms: Sequence[float]) -> list[str]:
+    """The terms of a displayed total as texts, with just enough digits that they add up to it."""
+    digits = len(re.sub(r"e.*|\D", "", total).lstrip("0"))
+    for decimals in range(2, MOST_DIGITS + 1):
+        texts = [f"{x:.{decimals}g}" for x in terms]
+        if f"{sum(map(float, texts)):.{digits}g}" == total:
+            break
+    return texts
 
 
 def sum_of_products(terms: Sequence[Sequence[float]]) -> float:

@@ -29,8 +29,12 @@ class Moved:
 
 @dataclass(frozen=True)
 class Peek:
-    """The largest weight from a row of the decoder to the very token that it predicts."""
+    """The largest weight from a row of the decoder to the very token that it predicts, and its
+    head: `layer` and `head` as on screen, counted from 1."""
 
+    kind: str
+    layer: int
+    head: int
     row: str
     next_token: str
     weight: float
@@ -83,11 +87,13 @@ def peek(view: ModelView, run: Run) -> Peek | None:
                 continue
             text = traced.texts[query.name]
             real = sum(role != "pad" for role in text.roles)
-            for layer in attention[kind]:  # (head, query, key)
+            for site, layer in zip(sites, attention[kind], strict=True):  # (head, query, key)
                 ahead = np.diagonal(layer, 1, axis1=-2, axis2=-1)[:, : real - 1]
                 if ahead.size and ahead.max() > (best.weight if best else 0):
-                    row = int(np.unravel_index(ahead.argmax(), ahead.shape)[-1])
-                    best = Peek(text.tokens[row], text.tokens[row + 1], float(ahead.max()))
+                    head, row = map(int, np.unravel_index(ahead.argmax(), ahead.shape))
+                    tokens = text.tokens[row], text.tokens[row + 1]
+                    where = kind, site.layer + 1, head + 1
+                    best = Peek(*where, *tokens, float(ahead.max()))
         return best
 
     return memoize.memoize_pass(view, run, "peek", make, lambda result: memoize.SMALL_RESULT)

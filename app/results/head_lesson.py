@@ -10,17 +10,17 @@ import numpy as np
 from torch import nn
 
 from headlight.app.components.matrices import Matrix
-from headlight.app.results.by_hand import by_hand, multiplied_out, sum_of_products
+from headlight.app.results.by_hand import by_hand, multiplied_out, sum_of_products, terms_of
 from headlight.app.results.source_lines import code_lines
 from headlight.app.state.options import STEPS
 from headlight.app.wording import formats
 from headlight.model.probing.head_steps import HeadSteps
 from headlight.model.probing.sites import embedding_of, parts_at, sides_of, stack_of, sublayers_of
-from headlight.model.variants import FourthRootScores
 
 # larger scores are shown minus their row's maximum: their exponentials would be unreadable
 SHIFTED = 10
 LARGEST = 4  # scores of a row that are listed
+MOST_TERMS = 8  # of a row's sum; the smallest ones are put together
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class LessonStep:
 
 
 class Lesson:
-    """The steps of one head. query, key: their tokens; row, column: the chosen query and key."""
+    """The steps of one head. query, key: their tokens; row, column: the chosen query and key;
+    read: the tokens that the queries' rows read, where `query` are others."""
 
     def __init__(
         self,
@@ -49,7 +50,9 @@ class Lesson:
         row: int,
         column: int,
         ablated: Sequence[str] = (),
+        read: Sequence[str] = (),
     ):
+        self.read = read or query
         self.model, self.steps, self.query, self.key = model, steps, query, key
         self.row, self.column, self.ablated = row, column, ablated
         self.site, self.block, sides = steps.site, parts_at(model, steps.site), sides_of(model)
@@ -72,7 +75,8 @@ class Lesson:
     def _input(self, name: str) -> LessonStep:
         steps, row = self.steps, self.row
         pictures = [self._of_query("x, for the queries", steps.residual)]
-        hand = f"**{self.token}** enters as {steps.residual.shape[1]} numbers. The first is "
+        token = f"“{formats.escaped(self.read[row])}”"
+        hand = f"**{token}** enters as {steps.residual.shape[1]} numbers. The first is "
         explanation = (
             f"Layer {self.site.layer + 1} receives the output of layer {self.site.layer}."
             if self._is_first and self.site.layer
@@ -179,7 +183,7 @@ class Lesson:
         return LessonStep(
             name,
             r"s = q\,k^{\mathsf T}",
-            "How well does a query match a key? Their dot product tells.",
+            "How well does a query match a key? Their dot product measures this.",
             self._shape("s", "query", "key"),
             [self._weights_like("q·kᵀ", steps.scores)],
             self._code(
@@ -204,10 +208,8 @@ class Lesson:
             "weight on one key. Dividing by the root of their number keeps scores in a usable "
             "range."
         )
-        if isinstance(self.attention.scores, FourthRootScores):
-            explanation += (
-                " This model divides q and k each by the fourth root, with the same result."
-            )
+        if own := getattr(self.attention.scores, "scaling", ""):
+            explanation += f" {own}"
         spread = f"{np.std(steps.scores):.2f} before, {np.std(steps.scaled):.2f} after"
         return LessonStep(
             name,
@@ -249,7 +251,8 @@ class Lesson:
         return LessonStep(
             name,
             r"w_{ij} = \frac{e^{s'_{ij}}}{\sum_j e^{s'_{ij}}}",
-            "Exponentiate each score and divide by the row's sum: each row then adds up to 1.",
+            "Take e to the power of each score, then divide by the row's sum. Each row then adds "
+            "up to 1.",
             self._shape("w", "query", "key"),
             [
                 self._weights_like(
@@ -526,8 +529,21 @@ class Lesson:
         scaled = steps.scaled[self.row].astype(float)
         shift = float(scaled[allowed].max()) if np.abs(scaled[allowed]).max() > SHIFTED else 0.0
         total = float(np.exp(scaled[allowed] - shift).sum())
-        quotient = multiplied_out(float(scaled[self.column]), shift, total)
+        quotient, shown_total = multiplied_out(float(scaled[self.column]), shift, total)
         return (
             f"{self.pair}: {quotient}, the row's sum: "
-            f"**{steps.weights[self.row, self.column]:.1%}**."
+            f"**{steps.weights[self.row, self.column]:.1%}**.  \n"
+            f"The row's sum: {self._summed(np.exp(scaled - shift), allowed, shown_total)}."
         )
+
+    def _summed(self, powers: np.ndarray, allowed: np.ndarray, total: str) -> str:
+        """The exponentials of a row, each with its key, the largest first, and their sum."""
+        order = allowed[np.argsort(-powers[allowed], kind="stable")]
+        shown = order if len(order) <= MOST_TERMS else order[: MOST_TERMS - 1]
+        names = [f"“{formats.escaped(self.key[i])}”" for i in shown]
+        terms = [float(power) for power in powers[shown]]
+        if left := len(order) - len(shown):
+            names.append(f"the other {left}")
+            terms.append(float(powers[order[len(shown) :]].sum()))
+        texts = terms_of(total, terms)
+        return " + ".join(map("{} ({})".format, texts, names)) + f" = {total}"

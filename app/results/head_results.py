@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
+from headlight.app.components.packing import as_sent
 from headlight.app.results.memoize import (
     SMALL_RESULT,
     memoize,
@@ -155,6 +156,16 @@ def clearest_in(
     with reporting("Measuring the heads on each sentence"):
         each = [counts(*both) for both in zip(runs, examples, strict=True)]
     return clearest(each, habit, kind, layer, head)
+
+
+def opening_row(view: ModelView, run: Run, kind: str, layer: int, head: int) -> int:
+    """The row of a head that is shown until another is chosen: the one that Attention marks, with
+    the masks as trained, so that it stays while they are switched; else the second."""
+    plain = as_trained(run)
+    trace, weights = trace_of(view, plain), head_of(view, plain, kind, layer, head)
+    keys = trace.texts_of(kind)[1].tokens
+    row = head_metrics.most_telling_row(as_sent(weights), trace.row_words(kind, layer, head), keys)
+    return min(1, len(weights) - 1) if row is None else row
 
 
 def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ RENAMED = {  # setting → old option → the option now
     },
     "aligned_by": {"Mean of its layer": "Mean of the layer"},
     "at": {"Residual, norm": "Add & norm"},
-    "follow": {"the second token": "second token"},
+    "follow": {"second token": "clearest row", "the second token": "clearest row"},
     "lab": {"Other positions": "Other encodings", "What is added": "Table and sum"},
     "shows": {
         "Difference to it": "Difference from it",

@@ -7,7 +7,7 @@ from functools import partial
 
 from headlight.app import selection
 from headlight.app.results import consequences, passes
-from headlight.app.results.consequences import ModelRun
+from headlight.app.results.consequences import ModelRun, Peek
 from headlight.app.shell.layout import concerns
 from headlight.app.state import catalog, messages, session
 from headlight.app.state.catalog import ModelView
@@ -58,7 +58,8 @@ def _effect(plain: Run, run: Run) -> Parts:
     view = selection.view(run)
     parts = []
     if not run.masks.causal and (seen := consequences.peek(view, run)):
-        parts += [*findings.peeking(**vars(seen)), (" ", "")]
+        where, what = (seen.layer, seen.head), (seen.row, seen.next_token)
+        parts += [*findings.peeking(*where, *what, seen.weight), (" ", "")]
     both = (view, plain), (view, run)
     return [*parts, *_moved(*both, _lines(*both))]
 
@@ -90,10 +91,18 @@ def _moved(before: ModelRun, after: ModelRun, lines: Sequence[str]) -> Parts:
             output_texts.output(*each, partial(passes.trace_of, *each))[1]
             for each in (before, after)
         )
-        return parts or [(f"{was} → {now}" if now != was else findings.NO_CHANGE, "")]
+        return parts or [(f"{was} → {now}" if now != was else findings.SAME_OUTPUT, "")]
     if seen.by <= findings.NOTHING:
         return [*parts, (findings.NO_CHANGE, "")]
     return [*parts, *findings.moved(**vars(seen))]
+
+
+def peek() -> Peek | None:
+    """Where the decoder peeks most while the causal mask is off; else None."""
+    with suppress(CannotChange, CannotRead, messages.NothingToShow):  # the page says why
+        run = selection.run(changed=True)
+        return None if run.masks.causal else consequences.peek(selection.view(run), run)
+    return None
 
 
 def new_translation() -> str:

@@ -6,16 +6,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cache
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+
+from headlight.app.wording.formats import Parts
 
 TRY = "**Try:** "
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The containers of one script run."""
+    """The containers of one script run, and `effect`: what was changed did to the output."""
 
     controls: DeltaGenerator
     finding: DeltaGenerator
@@ -25,15 +28,22 @@ class Frame:
     explain: DeltaGenerator
     change: DeltaGenerator
     numbers: DeltaGenerator
+    effect: Callable[[], Parts]
     drawn_by_head: list[Callable[[], None]] = field(default_factory=list)  # see of_selected_head
 
 
 _frame: ContextVar[Frame] = ContextVar("frame")
 
 
-def make(controls: DeltaGenerator, body: DeltaGenerator, presented: bool = False) -> Frame:
+def make(
+    controls: DeltaGenerator,
+    body: DeltaGenerator,
+    effect: Callable[[], Parts],
+    presented: bool = False,
+) -> Frame:
     """The regions of a run; the page's own controls are in the bar, all others in `body`. A lesson
-    stands at the top of the panel, or, `presented`, where the finding is."""
+    stands at the top of the panel, or, `presented`, where the finding is. `effect` is called once,
+    when the page or the screen first asks for it."""
     with body:
         content = st.container(key="content", gap="small")
         panel = st.container(key="panel", gap="small")
@@ -46,7 +56,7 @@ def make(controls: DeltaGenerator, body: DeltaGenerator, presented: bool = False
             st.container(key=key, gap="xsmall")
             for key in ("notices", "explain", "switches", "numbers_panel")
         ]
-    return Frame(controls, finding, hero, lesson, *parts)
+    return Frame(controls, finding, hero, lesson, *parts, cache(effect))
 
 
 @contextmanager
@@ -84,13 +94,18 @@ def of_selected_head(draw: Callable[[], None]) -> None:
     """What the page draws of the selected head by itself: all that selecting another head changes
     on the page, apart from its picture. It is drawn after the page, in a region of its own, and
     again whenever another head is selected; see regions.py. `draw` is defined in the page's file
-    and takes nothing from the run."""
+    and takes nothing from the run. Called last: a run that was cut short has no region."""
     _frame.get().drawn_by_head.append(draw)
 
 
 def finding(text: str) -> None:
     """One sentence on what the picture shows, in Markdown."""
     _frame.get().finding.markdown(text)
+
+
+def effect() -> Parts:
+    """What was changed did to the output, see effect.py; empty where nothing was."""
+    return _frame.get().effect()
 
 
 def explain(text: str, question: str = "", answer: str = "") -> None:

@@ -8,8 +8,7 @@ import numpy as np
 from headlight.app import selection, theme
 from headlight.app.components.packing import GridOptions, order_by
 from headlight.app.results import head_results, passes
-from headlight.app.shell import running_lesson, sweeps
-from headlight.app.shell.effect import effect
+from headlight.app.shell import frame, running_lesson, sweeps
 from headlight.app.state import session
 from headlight.app.state.catalog import ModelView
 from headlight.model.analysis import head_metrics
@@ -47,12 +46,12 @@ def grid_options(model_view: ModelView, run: Run) -> GridOptions:
         hidden=_hidden(run),
         moved={} if veils else _moved(model_view, run),
         acts=not (read_as.average or read_as.words) and chosen["special"] == "show",
-        said=() if veils else effect(),
+        said=() if veils else frame.effect(),
         veil=[vars(veil) for veil in veils],
         points_at=_points_at(),
         in_lesson=running_lesson.running() is not None,
-        session=session.memo()["session"],
-        heard=session.memo()["heard"],
+        session=session.memo().session,
+        heard=session.memo().heard,
     )
 
 

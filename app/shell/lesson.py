@@ -27,7 +27,7 @@ NO_EXPORT = "You cannot export while a question is open. Answer it, or press *Sh
 
 def draw(page: Page) -> None:
     """The lesson that runs, if one does."""
-    now, problem = running_lesson.running(), session.memo().get("lesson problem")
+    now, problem = running_lesson.running(), running_lesson.memo().problem
     with st.container(key="lesson_address"):  # hidden; drawn always, or the address misses a start
         for key in ADDRESS:
             widgets.draw(key)
@@ -36,9 +36,7 @@ def draw(page: Page) -> None:
         st.button("Leave the lesson", on_click=running_lesson.leave, key="leave_lesson")
     elif now:
         _draw_step(now, page)
-    local_storage(
-        session.memo()["session"], running_lesson.to_browser(), running_lesson.from_browser
-    )
+    local_storage(session.memo().session, running_lesson.to_browser(), running_lesson.from_browser)
 
 
 def draw_cover(page: Page) -> None:
@@ -97,11 +95,11 @@ def _draw_place(now: Running, page: Page) -> None:
                 label=f"This step continues on the page {PAGES[place].title}",
                 icon=":material/arrow_forward:",
             )
-        if session.memo().get("lesson page") == place:
+        if running_lesson.memo().leads_to == place:
             running_lesson.show_view_again(now)
-            follow_link("lesson_link", session.memo()["followed"])
+            follow_link("lesson_link", running_lesson.memo().shown)
     elif place:
-        session.memo().pop("lesson page", None)
+        running_lesson.memo().leads_to = ""
     if now.is_elsewhere and not now.step.asks_own_sentence and now.step.kind != DO:
         st.button(
             "Back to the sentence of this step",
@@ -149,8 +147,9 @@ def _draw_question(now: Running) -> None:
     elif question.kind == PAINT:
         labels, is_mask = _painted_on(now)
         paint(f"paint {step}", labels, is_mask, on_painted=running_lesson.answer)
-    if message := session.memo().pop("no answer", None):
+    if message := running_lesson.memo().refused:
         show_message(message, st.warning)
+        running_lesson.memo().refused = ""
     with st.container(horizontal=True):
         if question.hint:
             with st.popover("Hint", type="tertiary", key="lesson_hint"):

@@ -23,12 +23,9 @@ def draw_not_finite() -> None:
                 messages.show_message(notices.not_finite(*problems))
 
 
-USE_NEW = "Use the new translation"
-
-
-def draw_output(short: bool = False) -> None:
+def draw_output() -> None:
     """The model's output; for a translation, a menu in which the target is edited, and a button for
-    what the changed model writes, `short` without its label."""
+    what the changed model writes."""
     title, text = model_output()
     label = f"**{formats.escaped(title)}:** {formats.escaped(text)}" if title else "Target"
     if not concerns("target"):
@@ -58,9 +55,9 @@ def draw_output(short: bool = False) -> None:
             widgets.draw("hold")
     if new := new_translation():
         st.button(
-            "" if short else USE_NEW,
+            "Use the new translation",
             icon=":material/translate:",
             on_click=selection.translate_again,
-            help=f"{USE_NEW}. The decoder then reads: {formats.escaped(new)}",
+            help=f"The decoder then reads: {formats.escaped(new)}",
             key="use_new_translation",
         )

@@ -88,8 +88,8 @@ def _close_after_change() -> None:
     """Closes the menu What if, which covers the picture, once a change was added in it. After a
     comparison it stays: one may go on to patch from it."""
     notes, now = session.memo(), session.values()["changes"]
-    before, notes["what if"] = notes.get("what if", now), now
-    if now != before:
+    before, notes.what_if = notes.what_if, now
+    if before not in (None, now):
         with suppress(CannotChange):  # else the line is to be mended
             selection.changes()
             widgets.close("what_if")

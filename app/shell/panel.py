@@ -1,8 +1,12 @@
 """The panel beside the picture: what changes the model while it runs."""
 
+from collections.abc import Callable
+from functools import partial
+
 import streamlit as st
 
-from headlight.app.shell import edits
+from headlight.app.shell import edits, running_lesson
+from headlight.app.shell.effect import peek
 from headlight.app.shell.layout import concerns
 from headlight.app.state import session, widgets
 from headlight.app.state.settings import MASKS
@@ -14,6 +18,36 @@ def draw_change() -> None:
     for key in filter(concerns, MASKS):
         widgets.draw(key)
     widgets.draw("pad_to")
+
+
+def draw_head(then: Callable[[], None] | None = None) -> None:
+    """What concerns the selected head: the one that peeks while the causal mask is off, and the
+    switch. `then` is called after the callback of either."""
+    _draw_peek(on_click=partial(_in_turn, session.choose, then))
+    draw_switch(on_click=partial(_in_turn, switch, then))
+
+
+def _in_turn(act: Callable[..., None], then: Callable[[], None] | None, **given) -> None:
+    act(**given)
+    if then:
+        then()
+
+
+def _draw_peek(on_click: Callable[..., None]) -> None:
+    """While the causal mask is off: a button that selects the head that peeks most."""
+    if running_lesson.veils() or (seen := peek()) is None:
+        return
+    head = {"kind": seen.kind, "layer": seen.layer, "head": seen.head}
+    st.button(
+        f"Select head {seen.layer}.{seen.head}, which peeks most",
+        icon=":material/visibility:",
+        on_click=on_click,
+        kwargs=head,
+        disabled=head == {key: session.values()[key] for key in head},
+        help="The decoder self-attention head with the largest weight on a token it should predict",
+        key="select_peek",
+        type="tertiary",
+    )
 
 
 def draw_switch(**options) -> None:

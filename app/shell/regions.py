@@ -7,7 +7,6 @@ run of this region instead of one of the whole script, which draws five times as
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -40,20 +39,14 @@ def draw_selected_head(
         with picker:
             page_row.draw_picker(page, on_change=st.rerun)
         with places.change:
-            panel.draw_switch(on_click=partial(_and_draw_all, panel.switch))
+            panel.draw_head(then=st.rerun)
     if alone:
         collect_garbage()
 
 
-def _and_draw_all(act: Callable[..., None], **given) -> None:
-    """A callback for a widget of the region whose act changes more than the region."""
-    act(**given)
-    st.rerun()
-
-
-def select_head(kind: str, layer: int, head: int, count: int) -> None:
+def select_head(**focus) -> None:
     """Select a head, as session.focus_on does. A callback."""
-    session.focus_on(kind, layer, head, count)
+    session.focus_on(**focus)
     _draw_region()
 
 

@@ -100,6 +100,30 @@ class Running:
         return (now["model"], now["line"]) != (self.run.name, self.run.sentence)
 
 
+@dataclass(slots=True)
+class LessonMemo:
+    """What a session remembers of its lessons."""
+
+    running: Running | None = None  # the step of this script run
+    problem: str = ""  # why the lesson cannot run
+    leads_to: str = ""  # the page to which the browser is to go
+    shown: int = 0  # counts the steps shown
+    refused: str = ""  # why the last answer was none
+    asked_again: tuple[str, int, int] | None = None  # lesson, step, answers to it by then
+    query: list[float] | None = None  # dragged on the page Query, key, value
+    runs: dict[tuple[str, str], SentenceRun] = field(default_factory=dict)  # by model and sentence
+    progress: StudentProgress = field(default_factory=StudentProgress)
+    has_progress: bool = False  # `progress` changed in this session: the browser is to keep it
+
+
+def memo() -> LessonMemo:
+    """This session's, see `memo` of session.py."""
+    notes = session.memo()
+    if not isinstance(notes.lesson, LessonMemo):
+        notes.lesson = LessonMemo()
+    return notes.lesson
+
+
 # Available lessons
 
 
@@ -132,7 +156,7 @@ def _load(name: str) -> Checkpoint:
     if name not in catalog.models():
         raise FileNotFoundError(name)
     try:
-        return catalog.view_for(session.memo()["session"], name, FINAL, "cpu").checkpoint
+        return catalog.view_for(session.memo().session, name, FINAL, "cpu").checkpoint
     except catalog.UnreadableModel as error:
         raise FileNotFoundError(name) from error
 
@@ -151,7 +175,7 @@ def _run_of(lesson: LiveLesson) -> SentenceRun:
 
 def _run_on(model: str, sentence: str) -> SentenceRun:
     """Its passes are those of this session; the last few are remembered."""
-    runs = session.memo().setdefault("lesson runs", {})
+    runs = memo().runs
     if (model, sentence) not in runs:
         for old in list(runs)[:-2]:
             del runs[old]
@@ -165,24 +189,24 @@ def _run_on(model: str, sentence: str) -> SentenceRun:
 def settle() -> Running | None:
     """Finds the step that the settings name, before anything is drawn, and whether what is done by
     now answers it. None without a lesson; a lesson that cannot run leaves a sentence."""
-    notes, chosen = session.memo(), session.values()
-    notes["running"], notes["lesson problem"] = None, ""
+    notes, chosen = memo(), session.values()
+    notes.running, notes.problem = None, ""
     if not chosen["lesson"] or session.context().structure is None:
         return None
     lesson = lessons().get(chosen["lesson"])
     if lesson is None:
-        notes["lesson problem"] = f"There is no lesson “{chosen['lesson'][:60]}” here."
+        notes.problem = f"There is no lesson “{chosen['lesson'][:60]}” here."
         return None
     try:
         running = _running(lesson, lesson.steps[_number(lesson) - 1])
-        notes["running"] = running
+        notes.running = running
         act = _act_now(running) if running.is_open and running.step.kind == DO else None
         if act and running.question.done(act):
             _record(running, act)
-            notes["running"] = _running(lesson, running.step)
+            notes.running = _running(lesson, running.step)
     except LessonError as error:
-        notes["lesson problem"] = error.message
-    return notes["running"]
+        notes.problem = error.message
+    return notes.running
 
 
 def _number(lesson: LiveLesson) -> int:
@@ -196,7 +220,7 @@ def _running(lesson: LiveLesson, step: Step) -> Running:
         run = _run_on(run.name, line)
     answers = [a for a in progress().answers.get(lesson.name, ()) if a.step == step.number]
     given = [a for a in answers if (a.model, a.sentence) == (run.name, run.sentence)]
-    again = session.memo().get("asked again") == (lesson.name, step.number, len(answers))
+    again = memo().asked_again == (lesson.name, step.number, len(answers))
     attempt = given[-1].attempt if given and not again else len(answers) + 1
     seed = seed_of(progress().seed, lesson.name, step.number, attempt)
     try:
@@ -208,7 +232,7 @@ def _running(lesson: LiveLesson, step: Step) -> Running:
 
 def running() -> Running | None:
     """The step of this script run."""
-    return session.memo().get("running")
+    return memo().running
 
 
 def veils() -> tuple[Veil, ...]:
@@ -256,14 +280,14 @@ def _act(values: Mapping) -> dict[str, Any]:
 def _act_now(running: Running) -> dict[str, Any] | None:
     """What has been done since the step began; None if nothing has."""
     act = _act(session.values())
-    if query := session.memo().get("query in the plane"):
+    if query := memo().query:
         act["query"] = query
     return None if act == _act(_wanted(running.step, running.run)) else act
 
 
 def hear_query(query: list[float]) -> None:
     """The query was dragged on the page Query, key, value. A callback."""
-    session.memo()["query in the plane"] = query
+    memo().query = query
 
 
 def awaits_act() -> bool:
@@ -293,30 +317,28 @@ def start(name: str) -> None:
 
 def go_to(name: str, number: int) -> None:
     """Show a step as it is meant to be seen. A callback."""
-    lesson = lessons()[name]
-    notes = session.memo()
+    lesson, notes = lessons()[name], memo()
     try:
         run = _run_of(lesson)
     except LessonError as error:
         session.choose(lesson=name, step_of_lesson=number)
-        notes["lesson problem"] = error.message
+        notes.problem = error.message
         return
     number = _shown_from(lesson, run, number) or number
     step = lesson.steps[number - 1]
     show_view(step, step.run(run, _load))
     session.choose(lesson=name, step_of_lesson=number)
-    notes["lesson page"] = step.page
-    notes["followed"] = notes.get("followed", 0) + 1
+    notes.leads_to = step.page
+    notes.shown += 1
     touch()
 
 
 def show_view(step: Step, run: SentenceRun) -> None:
     """Set all settings as the step asks. A callback."""
     wanted = _wanted(step, run)
-    notes = session.memo()
-    notes["reads"] = wanted["model"]  # the sentence comes with the model
-    notes.pop("target", None)
-    notes.pop("query in the plane", None)
+    session.memo().text_model = wanted["model"]  # the sentence comes with the model
+    session.memo().origin = None
+    memo().query = None
     session.choose(**wanted)
 
 
@@ -366,9 +388,9 @@ def leave(done: bool = False) -> None:
         key: value for key, value in state.before.items() if key not in ("lesson", "step_of_lesson")
     }
     notes = session.memo()
-    notes["reads"] = before.get("model", notes.get("reads"))
-    notes.pop("target", None)
-    notes.pop("lesson page", None)
+    notes.text_model = before.get("model", notes.text_model)
+    notes.origin = None
+    memo().leads_to = ""
     session.choose(**before)
     state.before = {}
     touch()
@@ -398,19 +420,18 @@ def ask_again() -> None:
     """Another question of the same step, which does not count."""
     now = running()
     answers = [a for a in progress().answers.get(now.lesson.name, ()) if a.step == now.step.number]
-    session.memo()["asked again"] = now.lesson.name, now.step.number, len(answers)
+    memo().asked_again = now.lesson.name, now.step.number, len(answers)
 
 
 def _answer(value: Any, shown: bool) -> None:
-    notes = session.memo()
-    notes.pop("no answer", None)
-    now = running()
+    now, notes = running(), memo()
+    notes.refused = ""
     if now is None or not now.is_open:
         return
     try:
         now.question.mark(value)
     except ValueError as error:
-        notes["no answer"] = str(error)
+        notes.refused = str(error)
         return
     _record(now, value, shown)
 
@@ -421,7 +442,7 @@ def _record(now: Running, value: Any, shown: bool = False) -> None:
     given = answer_of(now.step, now.run, state.seed, plain, now.attempt, shown)
     state.answers.setdefault(name, []).append(given)
     state.weights.setdefault(name, {})[now.run.name] = weights_of(now.run)
-    session.memo().pop("asked again", None)
+    memo().asked_again = None
     touch()
 
 
@@ -447,17 +468,17 @@ def file_of_answers(state: StudentProgress, name: str, student: str) -> str:
 
 
 def progress() -> StudentProgress:
-    return session.memo().setdefault("lesson progress", StudentProgress())
+    return memo().progress
 
 
 def touch() -> None:
     """The browser is to keep what has changed."""
-    session.memo()["lesson progress changed"] = True
+    memo().has_progress = True
 
 
 def to_browser() -> str | None:
     """The progress as text; None while nothing has changed in this session."""
-    if not session.memo().get("lesson progress changed"):
+    if not memo().has_progress:
         return None
     state = vars(progress()) | {
         "answers": {name: [vars(a) for a in some] for name, some in progress().answers.items()}
@@ -467,13 +488,13 @@ def to_browser() -> str | None:
 
 def from_browser(text: str) -> None:
     """Takes up what a browser has kept; what cannot be read is nothing. A callback."""
-    if session.memo().get("lesson progress changed") or len(text) > LARGEST:
+    if memo().has_progress or len(text) > LARGEST:
         return
     try:
         state = _read(json.loads(text))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return
-    session.memo()["lesson progress"] = state
+    memo().progress = state
 
 
 def _read(state: Mapping) -> StudentProgress:

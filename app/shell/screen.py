@@ -41,7 +41,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
         line = page_row.draw_title(page)
     body = st.container(key="body", horizontal=True, wrap=False, gap="small")
     with session.running(page.key):
-        places = frame.make(line.controls, body, session.values()["projector"])
+        places = frame.make(line.controls, body, effect, session.values()["projector"])
         try:
             style = theme.style(session.values()["projector"], page.idle)
             st.html(f"<style>{style}</style>")
@@ -67,7 +67,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                         if page.key == HOME:
                             lesson.draw_offer()
                     veiled = bool(running_lesson.veils())
-                    if page.key != HOME and not veiled and (parts := effect()):
+                    if page.key != HOME and not veiled and (parts := places.effect()):
                         places.finding.markdown(formats.as_markdown(parts))
                     with places.change:
                         panel.draw_change()
@@ -77,16 +77,17 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                         page_row.draw_menus(page)
                     if shows_head(page):
                         draw_head(page, places, line.picker)
-                    session.finish()
 
 
 def draw_head(page: Page, places: frame.Frame, picker: DeltaGenerator) -> None:
-    """Draw what depends on the selected head: in a region of its own where the page has one."""
+    """Draw what depends on the selected head: in a region of its own where the page asked for one,
+    which it does at its end. A page that was cut short, or ended in an error, did not."""
     if draws := places.drawn_by_head:
         with places.hero:
             regions.draw_selected_head(page, places, picker, tuple(draws))
+        session.finish()
         return
     with picker:
         page_row.draw_picker(page)
     with places.change:
-        panel.draw_switch()
+        panel.draw_head()

@@ -18,13 +18,12 @@ from headlight.app.wording import change_texts, formats
 from headlight.model.probing.changes import CannotChange
 
 VISIBLE_BADGES = 3  # badges that are shown; further ones go into a popover
-ROOMY = 1  # so many badges leave room for the label of a button
 PRESENTED_BADGES = 2  # the same in Present, where letters are large
 
 
 def draw_state(page: Page) -> None:
     """The whole line. It is always there, so that no change moves the page."""
-    count = draw_badges()
+    draw_badges()
     if concerns("shows"):
         shows = widgets.draw(
             "shows", widget_options={"label_visibility": "collapsed", "width": "content"}
@@ -33,7 +32,7 @@ def draw_state(page: Page) -> None:
             st.caption(change_texts.NO_DIFFERENCE, width="content")
     st.space("stretch")
     if not running_lesson.veils():
-        draw_output(short=count > ROOMY)
+        draw_output()
     if len(session.history().states) > 1:
         draw_undo()
     if concerns("step"):
@@ -81,8 +80,8 @@ def draw_undo() -> None:
     )
 
 
-def draw_badges() -> int:
-    """Draw a badge for each act, and return how many there are."""
+def draw_badges() -> None:
+    """Draw a badge for each act."""
     badges = [partial(_badge, key, label) for key, label in session.badges()]
     badges += _badges_of_changes()
     if message := catalog.random_weights(session.values()["model"]):
@@ -96,7 +95,6 @@ def draw_badges() -> int:
         with st.popover(f"+{len(more)} more"):
             for badge in more:
                 badge()
-    return len(badges)
 
 
 def _badges_of_changes() -> list[Callable]:

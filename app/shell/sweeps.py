@@ -86,10 +86,10 @@ def sweep_of(view: ModelView, run: Run, name: str, score: Score = Score()) -> Sw
     swept, rounds = sweep_results.sweep_of(view, run, name, score), count()
 
     def stop(stopped: bool) -> None:
-        notes["stopped sweep"] = this if stopped else None
+        notes.stopped_sweep = this if stopped else None
 
     def is_stopped() -> bool:
-        return notes.get("stopped sweep") == this
+        return notes.stopped_sweep == this
 
     @st.fragment(run_every=PAUSE)
     def going_on() -> None:

@@ -51,4 +51,4 @@ TABLE, SCATTER, SENTENCES = HEADS_AS = ("Table", "Scatter", "Sentences")
 THIS, BEFORE, AFTER, DIFFERENCE = "Current", "Before", "After", "Difference"
 OTHER, TO_OTHER = "Comparison", "Difference from it"
 WORDS, SELECTED_HEAD = "Three words", "Query–key plane"
-SECOND_TOKEN, LARGEST_WEIGHT = "second token", "largest weight"
+CLEAREST_ROW, LARGEST_WEIGHT = "clearest row", "largest weight"

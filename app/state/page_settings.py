@@ -1,14 +1,14 @@
 """Settings that several pages draw. Each page has those of its own in its file, see pages.py."""
 
-from headlight.app.state.options import SECOND_TOKEN
+from headlight.app.state.options import CLEAREST_ROW
 from headlight.app.state.setting import Setting
 
 FOLLOW = Setting(
     "follow",
     "Query",
-    SECOND_TOKEN,
+    CLEAREST_ROW,
     "select",
-    "The query to follow. Selecting a token on Attention sets it too.",
+    "The query to follow. It starts with the row that Attention marks, or that you selected there.",
     look={"width": 260},
 )
 PICTURE = Setting(

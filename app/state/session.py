@@ -7,7 +7,7 @@ own value.
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
@@ -47,23 +47,72 @@ class Focus:
     head: int
 
 
-# Settings
+def _connection() -> object:
+    """This session's connection to its browser; None if there is none, or no server."""
+    context = get_script_run_ctx()
+    if context is None or not runtime.exists():
+        return None
+    return runtime.get_instance().get_client(context.session_id)
+
+
+@dataclass(slots=True)
+class Memo:
+    """What is remembered between runs apart from widgets: the last valid values, so that nothing is
+    lost when a run is aborted or a page is not shown, and a few notes of the pages."""
+
+    session: str = field(default_factory=lambda: uuid4().hex)  # under which its models are cached
+    connection: object = field(default_factory=_connection)  # during the last run that ended
+    page: str = HOME  # drawn by this run
+    drawn: dict[str, Any] = field(default_factory=dict)  # values on the screen, see `finish`
+    last_page: str = HOME  # the last one other than Export
+    stopped: tuple | None = None  # the request whose computation the user stopped
+    stopped_sweep: tuple | None = None
+
+    # Settings
+    context: Context | None = None  # the last valid values; None before the first run
+    text_model: str | None = None  # the model for which the texts were chosen
+    origin: Origin | None = None  # of the target
+    history: History = field(default_factory=History)
+    pairs: dict[str, str] = field(default_factory=dict)  # pasted source → its target
+    left_out: tuple[str, int] = "", 0  # see `left_out`: the text of the box, the count
+    chosen_again: dict[str, Any] = field(default_factory=dict)  # see `choose_again`
+    what_if: str | None = None  # the changes when the menu What if was last drawn
+
+    # Widgets
+    chosen_by_code: set[str] = field(default_factory=set)  # settings, since each was last drawn
+    send_all: bool = False  # the browser may have forgotten values: send them again
+    in_menus: set[str] = field(default_factory=set)  # settings drawn in an open menu so far
+    in_closed_menus: set[str] = field(default_factory=set)  # those of them whose menu is closed now
+    labels: dict[str, Any] = field(default_factory=dict)  # of a popover, of a select's options
+    offered: dict[str, Any] = field(default_factory=dict)  # setting → its default when last drawn
+    to_correct: dict[str, Any] = field(default_factory=dict)  # settings, when the next run starts
+    corrected: dict[str, Any] = field(default_factory=dict)  # settings, when this run started
+
+    # Browser
+    sent: dict[str, Any] = field(default_factory=dict)  # see `is_new_to_browser`
+    heard: int = 0  # the number of the last selection in the grid
+
+    # Pages
+    block: tuple | None = None  # clicked in the model map
+    pack: Any = None  # the bundle opened on Export
+    refused: str = ""  # why an uploaded one could not be opened
+    lesson: Any = None  # see LessonMemo of running_lesson.py
 
 
 # What `memo` returns during a script run: asking Streamlit would take locks, 190 times a run.
-_notes: ContextVar[dict | None] = ContextVar("notes", default=None)
+_memo: ContextVar[Memo | None] = ContextVar("memo", default=None)
 
 
-def memo() -> dict:
-    """What is remembered between runs apart from widgets: the last valid values, so that nothing is
-    lost when a run is aborted or a page is not shown, and a few notes of the pages."""
-    if (known := _notes.get()) is not None:
+def memo() -> Memo:
+    """This session's memo. It begins anew if the code of this file was reloaded meanwhile."""
+    if (known := _memo.get()) is not None:
         return known
-    try:
-        return st.session_state["_memo"]
-    except KeyError:
-        st.session_state["_memo"] = {"last page": HOME, "session": uuid4().hex, "heard": 0}
-        return st.session_state["_memo"]
+    if not isinstance(st.session_state.get("_memo"), Memo):
+        st.session_state["_memo"] = Memo()
+    return st.session_state["_memo"]
+
+
+# Settings
 
 
 @contextmanager
@@ -71,26 +120,27 @@ def running(page: str) -> Iterator[None]:
     """One script run for a page. After a lost connection the browser may have missed the end of a
     run and forgotten its widgets' values; they are then sent again."""
     notes, connection = memo(), _connection()
-    notes["tell"] = notes.setdefault("connection", connection) is not connection
-    notes["page"] = page
-    token = _notes.set(notes)
+    notes.send_all = notes.connection is not connection
+    notes.page = page
+    token = _memo.set(notes)
     try:
         settle(page)
         observer = progress.Observer(stop, _raise_if_stopped)
         with one_asker(), progress.observed_by(observer):
             yield
-        notes |= {"connection": connection, "reads": values()["model"]}
+        notes.connection, notes.text_model = connection, values()["model"]
     finally:
-        _notes.reset(token)
+        _memo.reset(token)
 
 
 def is_running() -> bool:
     """Whether a script run is in progress: `running` is entered."""
-    return _notes.get() is not None
+    return _memo.get() is not None
 
 
-# Sessions whose last run of the whole script has not drawn everything: it is in progress, or was
-# cut short. Not in session state: what asks for that may be where a run is cut.
+# Sessions whose last run of the whole script has not drawn the screen with its region: it is in
+# progress, was cut short, or ended in an error. Not in session state: what asks for that may be
+# where a run is cut.
 _unfinished: set[str] = set()
 
 
@@ -101,90 +151,80 @@ def begin() -> None:
 
 
 def finish() -> None:
-    """A run of the whole script has drawn everything."""
-    memo()["drawn"] = dict(values())
+    """A run of the whole script has drawn the screen with its region."""
+    memo().drawn = dict(values())
     if context := get_script_run_ctx():
         _unfinished.discard(context.session_id)
 
 
 def shows_all_but(keys: Collection[str]) -> bool:
-    """Whether the screen shows all current settings of the page but these. It does not if the last
-    run of the whole script was cut short."""
+    """Whether the screen with its region shows all current settings of the page but these."""
     run, notes, now = get_script_run_ctx(), memo(), current_choices()
     if run is None or run.session_id in _unfinished:
         return False
     return all(
-        value == notes["drawn"].get(key)
+        value == notes.drawn.get(key)
         for key, value in now.items()
-        if key not in keys and SETTINGS[key].stands_on(notes["page"])
+        if key not in keys and SETTINGS[key].stands_on(notes.page)
     )
 
 
 def stop() -> None:
     """A callback: stop long work on what the settings ask for now."""
-    memo()["stopped"] = _current_request()
+    memo().stopped = _current_request()
 
 
 def go_on() -> None:
     """A callback: do the work that was stopped."""
-    memo().pop("stopped", None)
+    memo().stopped = None
 
 
 def _raise_if_stopped() -> None:
-    if memo().get("stopped") == _current_request():
+    if memo().stopped == _current_request():
         raise Stopped
 
 
 def _current_request() -> tuple:
-    return memo()["page"], dict(values())
-
-
-def _connection() -> object:
-    """This session's connection to its browser; None if there is none, or no server."""
-    context = get_script_run_ctx()
-    if context is None or not runtime.exists():
-        return None
-    return runtime.get_instance().get_client(context.session_id)
+    return memo().page, dict(values())
 
 
 def settle(page: str) -> None:
     """Make all settings valid and consistent, before anything is drawn."""
     notes = memo()
     if page != EXPORT:
-        notes["last page"] = page
+        notes.last_page = page
     context = get_script_run_ctx()
     back = context is not None and context.is_history_navigation
     from_address = {}
-    if "context" not in notes or back:
+    if notes.context is None or back:
         from_address = {
             key: st.query_params.get_all(key) for key in SETTINGS if key in st.query_params
         }
     else:  # what a closed menu sends is older than what was chosen elsewhere since
-        for key in notes.get("in closed menus", ()):
+        for key in notes.in_closed_menus:
             if key in st.session_state and st.session_state[key] != values()[key]:
                 st.session_state[key] = values()[key]
-    st.session_state.update(notes.pop("chosen again", {}))
-    notes["corrections"] = notes.pop("corrected", {})
-    for key, value in notes["corrections"].items():
-        st.session_state[key] = value
+    st.session_state.update(notes.chosen_again)
+    st.session_state.update(notes.to_correct)
+    notes.corrected, notes.to_correct, notes.chosen_again = notes.to_correct, {}, {}
     chosen = current_choices()
     if back:  # Streamlit sets widgets from the address, or else to their defaults
         chosen = {k: value for k, value in chosen.items() if not SETTINGS[k].stands_on(page)}
         chosen["device"] = values()["device"]
-    _follow_the_model(chosen, notes.get("reads"))
-    notes["context"] = settings.valid(chosen, catalog, from_address)
+    _follow_the_model(chosen, notes.text_model)
+    notes.context = settings.valid(chosen, catalog, from_address)
     _part_source_from_target(chosen, from_address)
     now = values()
-    if "target" not in notes or notes["target"].target != now["target"]:
-        notes["target"] = Origin(now["target"], now["line"])
-    decoded = notes["target"] if notes["target"].decoded else None
-    notes.setdefault("history", History()).hear(now["changes"], decoded)
-    notes.setdefault("reads", values()["model"])
+    if notes.origin is None or notes.origin.target != now["target"]:
+        notes.origin = Origin(now["target"], now["line"])
+    notes.history.hear(now["changes"], notes.origin if notes.origin.decoded else None)
+    if notes.text_model is None:
+        notes.text_model = now["model"]
 
 
 def current_choices() -> dict:
     """The last valid values, updated from the widgets."""
-    before = values() if "context" in memo() else {}
+    before = values() if memo().context else {}
     state = st.session_state.to_dict()  # at once: each key by itself takes locks
     return {**before, **{key: state[key] for key in SETTINGS if key in state}}
 
@@ -211,31 +251,31 @@ def _part_source_from_target(chosen: dict, from_address: Mapping) -> None:
     line = now["line"].partition("\t")[0].strip()
     if pasted := "\t" in now["source"]:
         pasted_pairs = lines.pairs_of(now["source"])
-        notes["pairs"] = dict(pasted_pairs)
-        chosen |= {"source": "\n".join(notes["pairs"]), "line": line}
-        notes["left out"] = chosen["source"], len(set(pasted_pairs)) - len(notes["pairs"])
-    pairs, origin = notes.get("pairs", {}), notes.get("target", Origin("", ""))
+        notes.pairs = dict(pasted_pairs)
+        chosen |= {"source": "\n".join(notes.pairs), "line": line}
+        notes.left_out = chosen["source"], len(set(pasted_pairs)) - len(notes.pairs)
+    pairs, origin = notes.pairs, notes.origin or Origin("", "")
     unchanged = pairs.get(origin.line) == origin.target == now["target"]
     moved = line != origin.line
     # A typed target stays if the pasted pair has none for this line.
     comes = line in pairs and ((pasted and (pairs[line] or moved)) or (moved and unchanged))
     if comes:
         chosen["target"] = pairs[line]
-        notes["target"] = Origin(pairs[line], line)
+        notes.origin = Origin(pairs[line], line)
     if comes or pasted:
-        notes["context"] = settings.valid(chosen, catalog, from_address)
+        notes.context = settings.valid(chosen, catalog, from_address)
 
 
 def left_out() -> int:
     """How many pasted pairs were dropped for a later one with the same source, as long as the
     pasted text is in the box."""
-    source, count = memo().get("left out", ("", 0))
+    source, count = memo().left_out
     return count if values()["source"] == source else 0
 
 
 def context() -> Context:
     """Validated settings, cached per script run."""
-    return memo()["context"]
+    return memo().context
 
 
 def values() -> dict[str, Any]:
@@ -246,16 +286,16 @@ def values() -> dict[str, Any]:
 def choose(**chosen) -> None:
     """Set settings. A callback. The values are also recorded here: a run that is aborted before
     their widgets are drawn would lose them."""
-    memo().pop("chosen again", None)
+    memo().chosen_again = {}
     st.session_state.update(chosen)
-    memo().setdefault("chosen by code", set()).update(chosen)
+    memo().chosen_by_code.update(chosen)
     values().update({key: value for key, value in chosen.items() if key in SETTINGS})
 
 
 def choose_again(**chosen) -> None:
     """Set settings as the next run begins, unless others are chosen until then: a browser that
     follows a link at once may send what its widgets showed before."""
-    memo()["chosen again"] = chosen
+    memo().chosen_again = chosen
 
 
 def reset(key: str) -> None:
@@ -263,11 +303,14 @@ def reset(key: str) -> None:
     choose(**{key: SETTINGS[key].limits(context()).default})
 
 
-def focus_on(kind: str, layer: int, head: int, count: int) -> None:
-    """Select a head, counted as in Focus; `count` numbers the browser's selections. A callback."""
-    memo()["heard"] = count
+def focus_on(kind: str, layer: int, head: int, count: int, query: int | None = None) -> None:
+    """Select a head, counted as in Focus; `count` numbers the browser's selections; `query`: as
+    choose_query takes it. A callback."""
+    memo().heard = count
     if site := site_of(kind, layer):
         choose(kind=kind, layer=site.layer + 1, head=head + 1)
+        if query is not None:
+            choose_query(query)
 
 
 def site_of(kind: str, layer: int) -> Site | None:
@@ -279,10 +322,11 @@ def site_of(kind: str, layer: int) -> Site | None:
 
 
 def choose_query(row: int) -> None:
-    """Choose the query that pages about one query show. A callback. Ignored while tokens are merged
-    or hidden, because rows are then not tokens."""
+    """Choose the query that pages about one query show; below 0 none, so that they show the row
+    that Attention marks. A callback. Ignored while tokens are merged or hidden, because rows are
+    then not tokens."""
     if not values()["words"] and values()["special"] == SETTINGS["special"].default:
-        choose(follow=f"{row + 1} ")
+        choose(follow=SETTINGS["follow"].default if row < 0 else f"{row + 1} ")
 
 
 def focus() -> Focus:
@@ -302,7 +346,7 @@ def reading() -> Reading:
 
 def last_page() -> str:
     """The page that was open before Export."""
-    return memo()["last page"]
+    return memo().last_page
 
 
 def to_share() -> dict:
@@ -329,16 +373,16 @@ def restore(wanted: Mapping, page: str) -> None:
         else:
             st.session_state.pop(key, None)
             values().pop(key, None)
-    notes["reads"] = wanted["model"]  # the texts come from the file as well
-    notes.pop("target", None)
-    notes["last page"] = page if page in PAGES else HOME
+    notes.text_model = wanted["model"]  # the texts come from the file as well
+    notes.origin = None
+    notes.last_page = page if page in PAGES else HOME
 
 
 # Runs
 
 
 def history() -> History:
-    return memo()["history"]
+    return memo().history
 
 
 def read_line(line: str) -> None:
@@ -361,14 +405,14 @@ def decoding_settings() -> tuple:
 
 def decode_target(origin: Origin | None) -> None:
     """Make a decoded text the target, or with None let the model write it. A callback."""
-    memo()["target"] = origin or Origin("", values()["line"])
-    choose(target=memo()["target"].target)
+    memo().origin = origin or Origin("", values()["line"])
+    choose(target=memo().origin.target)
 
 
 def badges() -> list[tuple[str, str]]:
     """Key and label of each setting that differs from the model as trained. The target's label also
     says whether it belongs to another source or was decoded under other settings."""
-    origin = memo()["target"]
+    origin = memo().origin
     if origin.line != values()["line"]:
         text = "Target of another source"
     elif not origin.decoded:
@@ -383,5 +427,6 @@ def badges() -> list[tuple[str, str]]:
 
 def is_new_to_browser(name: str, value) -> bool:
     """Whether this value differs from the last one sent under this name; records it."""
-    sent, memo()[name] = memo().get(name), value
-    return sent != value
+    sent = memo().sent
+    before, sent[name] = sent.get(name), value
+    return before != value

@@ -41,7 +41,7 @@ def draw(key: str, box=st, widget_options: Mapping = MappingProxyType({}), **lim
     _note_menu(key)
     # After a change of page the address has lost what stands in closed menus.
     must_send = (
-        memo()["tell"] or _is_closed.get() or _is_renamed(key, allowed, widget_options)
+        memo().send_all or _is_closed.get() or _is_renamed(key, allowed, widget_options)
     ) and value != allowed.default
     if _is_chosen_by_code(key) or must_send or value != st.session_state.get(key, allowed.default):
         st.session_state[key] = value
@@ -55,7 +55,7 @@ def draw(key: str, box=st, widget_options: Mapping = MappingProxyType({}), **lim
 def _is_chosen_by_code(key: str) -> bool:
     """Whether a callback chose the value since the widget was drawn. Where a callback ends in a
     rerun, Streamlit takes the value for the browser's own and does not send it (1.67)."""
-    chosen = memo().get("chosen by code", set())
+    chosen = memo().chosen_by_code
     is_chosen = key in chosen
     chosen.discard(key)
     return is_chosen
@@ -63,8 +63,7 @@ def _is_chosen_by_code(key: str) -> bool:
 
 def _note_menu(key: str) -> None:
     """Records what stands in a menu that was open and is closed now."""
-    notes = memo()
-    drawn, closed = notes.setdefault("in menus", set()), notes.setdefault("in closed menus", set())
+    drawn, closed = memo().in_menus, memo().in_closed_menus
     if not _is_closed.get():
         drawn.add(key)
         closed.discard(key)
@@ -75,8 +74,8 @@ def _note_menu(key: str) -> None:
 def stay_open(key: str, label: str) -> None:
     """Keeps an open popover open. Streamlit identifies one by its label too (1.67): it would close
     when that changes."""
-    names = memo().setdefault("names", {})
-    before, names[key] = names.get(key, label), label
+    labels = memo().labels
+    before, labels[key] = labels.get(key, label), label
     if before != label and st.session_state.get(key):
         st.session_state[key] = True
 
@@ -86,18 +85,19 @@ def _is_renamed(key: str, allowed: Limits, widget_options: Mapping) -> bool:
     label and would fall back to the first option."""
     name = widget_options.get("format_func")
     names = name and [name(option) for option in allowed.options]
-    known = memo().setdefault("names", {})
+    known = memo().labels
     before, known[key] = known.get(key, names), names
     return before != names
 
 
 def _value(key: str, allowed: Limits):
-    """A setting's value within its limits, which is also recorded."""
-    known, offered = values(), memo().setdefault("offered", {})
-    value = st.session_state.get(key, known.get(key, ABSENT))
+    """A setting's value within its limits. That of a page's own setting is recorded; those of the
+    bar are valid before anything is drawn, and stay the same during a run."""
+    known, offered = values(), memo().offered
     if not SETTINGS[key].pages:
-        value = known[key]
-    elif value == offered.get(key, ABSENT):
+        return allowed.nearest(known[key])
+    value = st.session_state.get(key, known.get(key, ABSENT))
+    if value == offered.get(key, ABSENT):
         value = ABSENT  # not chosen by the user: the default for another text or model
     offered[key] = allowed.default
     known[key] = allowed.default if value is ABSENT else allowed.nearest(value)
@@ -107,11 +107,9 @@ def _value(key: str, allowed: Limits):
 def _correct(key: str, value) -> None:
     """A widget drawn for the first time takes its value from the address, even if another one was
     chosen since. Rerun with the chosen value."""
-    notes = memo()
-    if key in notes["corrections"]:
-        return
-    notes["corrected"] = {key: value}
-    st.rerun()
+    if key not in memo().corrected:
+        memo().to_correct = {key: value}
+        st.rerun()
 
 
 def _widget(setting: Setting, allowed: Limits, box, widget_options: Mapping):

@@ -10,7 +10,6 @@ from headlight.app import charts, selection
 from headlight.app.components.figure import figure
 from headlight.app.results import passes, sweep_results
 from headlight.app.shell import edits, frame, panel, sweeps
-from headlight.app.shell.effect import effect
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import SWEEPS
 from headlight.app.state.pages import EXPERIMENTS, Page
@@ -59,7 +58,7 @@ swept = sweeps.sweep_of(view, run, name, score)
 rows = sweeps.table(swept, trace)
 if said := sweeps.most_needed(swept, trace, name, score, view.checkpoint.outputs):
     # The finding is what a change did, if there is one.
-    (frame.explain if effect() else frame.finding)(formats.as_markdown(said))
+    (frame.explain if frame.effect() else frame.finding)(formats.as_markdown(said))
 heads = sweeps.settings(swept)
 focus = {key: session.values()[key] for key in ("kind", "layer", "head")}
 figure(

@@ -18,8 +18,9 @@ from headlight.app.state.options import (
 )
 from headlight.app.state.pages import ATTENTION, Page
 from headlight.app.state.setting import Setting
+from headlight.app.views._word_links import links_before
 from headlight.app.wording import alignment_texts, part_names
-from headlight.model.analysis.alignment import Links, WordWeights, aligning_kind
+from headlight.model.analysis.alignment import WordWeights, aligning_kind
 from headlight.model.corpus.alignments import Aligned, csv_lines, pharaoh_lines
 from headlight.model.probing.run import Run
 
@@ -59,16 +60,6 @@ def words_of(of_run: Run) -> WordWeights:
     return measured.of(word_results.word_weights_of(run_view, of_run), heads, shift)
 
 
-def links_before() -> Links:
-    """The links of the run that is compared with; none if its words differ."""
-    before = selection.other_run() or selection.run(changed=False)
-    if before == run:
-        return frozenset()
-    other = words_of(before)
-    same = (other.source, other.target) == (words.source, words.target)
-    return other.links() if same else frozenset()
-
-
 run = selection.run()
 view = selection.view(run)
 trace = passes.trace_of(view, run)
@@ -96,7 +87,7 @@ heads = {
 }.get(by, measured.heads)
 words = words_of(run)
 titles = tuple(side.title.capitalize() for side in trace.sides.values())
-before = links_before()
+before = links_before(run, words, words_of, WordWeights.links)
 note = alignment_texts.alignment_note(
     measured, heads, sites, shift, dashed=bool(before - words.links())
 )

@@ -12,7 +12,7 @@ from headlight.app.results.head_lesson import Lesson, LessonStep
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.state.catalog import ModelView
-from headlight.app.state.options import LARGEST_WEIGHT, SECOND_TOKEN, STEPS
+from headlight.app.state.options import CLEAREST_ROW, LARGEST_WEIGHT, STEPS
 from headlight.app.state.page_settings import FOLLOW
 from headlight.app.state.pages import INSIDE, Page
 from headlight.app.state.setting import Setting
@@ -79,21 +79,25 @@ def lesson() -> None:
     number = STEPS.index(at) + 1
     with choices:
         walk(number - 1, len(STEPS), on_step=lambda to: session.choose(at=STEPS[to]))
-        row = widgets.draw_token("follow", read, SECOND_TOKEN, LOOK, names=query)
+        row = widgets.draw_token("follow", read, CLEAREST_ROW, LOOK, names=query)
         column = widgets.draw_token("to", key, LARGEST_WEIGHT, LOOK)
         ablated = widgets.draw("without")
     steps = head_results.head_steps_of(view, run, *where, ablated)
-    row = min(1, len(query) - 1) if row is None else row
+    if row is None:
+        row = head_results.opening_row(view, run, focus.kind, focus.layer, focus.head)
     column = int(steps.weights[row].argmax()) if column is None else column
 
     def step_of(steps: HeadSteps, ablated: Sequence[str] = ()) -> LessonStep:
-        return Lesson(view.model, steps, query, key, row, column, ablated).step(number)
+        return Lesson(view.model, steps, query, key, row, column, ablated, read).step(number)
 
     step = step_of(steps, ablated)
     pictures, words = st.columns([3, 2], gap="medium")
     with words:
         st.markdown(f"#### {number}. {step.name}")
         st.latex(step.formula)
+        if query != read:
+            both = (formats.escaped(words[row]) for words in (read, query))
+            st.markdown("Having read **“{}”**, about to write **“{}”**:".format(*both))
         st.markdown(f"{step.explanation}  \n`{step.shapes}`  \n{step.by_hand}")
         with st.expander("The code that computes it"):
             st.code(step.code, language="python")

@@ -1,5 +1,7 @@
 """The selected head as lines from its queries to the keys that they attend to."""
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 
@@ -9,6 +11,7 @@ from headlight.app.results import passes
 from headlight.app.shell import frame
 from headlight.app.state import messages, session
 from headlight.app.state.pages import ATTENTION, Page
+from headlight.app.views._word_links import links_before
 from headlight.app.wording import part_names
 from headlight.model.analysis.alignment import Links, WordWeights
 from headlight.model.analysis.reading import LabelledWeights
@@ -33,18 +36,14 @@ def picture_of(of_run: Run) -> LabelledWeights:
     )
 
 
-def links(weights) -> Links:
-    return frozenset((int(key), int(query)) for query, key in np.argwhere(weights >= LEAST))
+def words_of(of_head: LabelledWeights) -> WordWeights:
+    """Its keys in the place of a source, its queries in that of a target."""
+    return WordWeights(of_head.key, of_head.query, of_head.weights)
 
 
-def links_before() -> Links:
-    """The lines of the run that is compared with; none if its tokens differ."""
-    before = selection.other_run() or selection.run(changed=False)
-    if before == run:
-        return frozenset()
-    other = picture_of(before)
-    same = (other.query, other.key) == (picture.query, picture.key)
-    return links(other.weights) if same else frozenset()
+def links(words: WordWeights) -> Links:
+    strong = np.argwhere(words.weights >= LEAST)
+    return frozenset((int(key), int(query)) for query, key in strong)
 
 
 run, focus = selection.run(), session.focus()
@@ -56,9 +55,11 @@ if max(picture.weights.shape) > MOST:
     )
     raise messages.NothingToShow
 trace = passes.trace_of(selection.view(run), run)
-before, now = links_before(), links(picture.weights)
+words = words_of(picture)
+now = links(words)
+before = links_before(run, words, lambda other: words_of(picture_of(other)), links)
 query, key = part_names.axes(trace, focus.kind, focus.layer, focus.head, session.reading())
-words = WordWeights(tuple(key.labels), tuple(query.labels), picture.weights)
+words = replace(words, source=tuple(key.labels), target=tuple(query.labels))
 dashed = " Dashed: lines that were there before the change." if before - now else ""
 word_lines(words, TITLES, (now, before), NOTE + dashed, tall=True)
 frame.explain(f"{EXPLAINED} Above: {key.title}. Below: {query.title}.")

@@ -10,7 +10,7 @@ from headlight.app.components import plane
 from headlight.app.results import head_results, passes
 from headlight.app.shell import frame, running_lesson
 from headlight.app.state import messages, session, widgets
-from headlight.app.state.options import SECOND_TOKEN, SELECTED_HEAD, WORDS
+from headlight.app.state.options import CLEAREST_ROW, SELECTED_HEAD, WORDS
 from headlight.app.state.page_settings import FOLLOW
 from headlight.app.state.pages import INSIDE, Page
 from headlight.app.state.setting import Setting
@@ -75,8 +75,9 @@ def selected_head() -> None:
     texts, titles = trace.texts_of(kind), tuple(side.title for side in trace.sides_of(kind))
     rows = trace.row_words(kind, layer, head)
     with controls:
-        chosen = widgets.draw_token("follow", texts[0].tokens, SECOND_TOKEN, BARE, names=rows)
-    chosen = min(1, len(query) - 1) if chosen is None else chosen
+        chosen = widgets.draw_token("follow", texts[0].tokens, CLEAREST_ROW, BARE, names=rows)
+    if chosen is None:
+        chosen = head_results.opening_row(view, run, kind, layer, head)
     if not (np.isfinite(query).all() and np.isfinite(key).all()):
         st.info("Queries and keys that are NaN or infinite cannot be drawn in a plane.")
         raise messages.NothingToShow

@@ -66,12 +66,12 @@ def choose(shown: Sequence[Block], block: Block) -> None:
         session.choose(kind=kind, layer=block.layer + 1, head=1)
         norm = "Feed-forward" if block.sublayer == "feed_forward" else "Add & norm"
         session.choose(at="Input" if block.kind else norm)
-    session.memo()["block"] = place(block)
+    session.memo().block = place(block)
 
 
 def chosen(shown: Sequence[Block], in_focus: tuple[str, int]) -> Block:
     """The clicked block while its layer is selected, or else the selected attention."""
-    clicked = session.memo().get("block")
+    clicked = session.memo().block
     for block in shown:
         kind = kind_at(shown, block)
         if place(block) == clicked and (not kind or (kind, block.layer) == in_focus):

@@ -45,17 +45,16 @@ PREVIEW = 420  # pixels
 def take_pack() -> None:
     """Read an uploaded bundle and restore its settings; errors are shown below."""
     notes = session.memo()
-    for key in ("pack", "refused"):
-        notes.pop(key, None)
+    notes.pack, notes.refused = None, ""
     if (file := st.session_state["pack"]) is None:
         return
     try:
         pack = bundle.read(file.getvalue())
         session.restore(pack.settings, pack.page)
     except ValueError as error:
-        notes["refused"] = str(error)
+        notes.refused = str(error)
     else:
-        notes["pack"] = pack
+        notes.pack = pack
 
 
 def file_button(label: str, make, name: str, kind: str, **more) -> None:
@@ -83,7 +82,7 @@ with opening:
         "Restores the view, runs the model again and reports how well the numbers agree. "
         "Nothing in the pack is kept or shown to others."
     )
-if refused := session.memo().get("refused"):
+if refused := session.memo().refused:
     messages.show_message(f"The pack could not be opened. {refused}", verdict.error)
 
 run = selection.run()
@@ -99,7 +98,7 @@ view = View(
 )
 model = bundle.Model(view.settings["model"], *catalog.sha256(model_view))
 
-if pack := session.memo().get("pack"):
+if pack := session.memo().pack:
     moved = [
         setting.name
         for key, setting in SETTINGS.items()

@@ -8,7 +8,6 @@ from headlight.app.wording.formats import percent, times
 from headlight.app.wording.output_texts import EMBEDDING
 from headlight.app.wording.part_names import BLOCKS, kind_name, token_title
 from headlight.model.analysis.architecture import EMBEDDINGS, LAYERS, OUTPUT, Block
-from headlight.model.families.bert import TextEmbedding
 from headlight.model.probing.sites import (
     attention_at,
     embedding_of,
@@ -19,14 +18,6 @@ from headlight.model.probing.sites import (
 )
 from headlight.model.probing.trace import Trace
 from headlight.model.sites import Side
-
-POOLINGS = {  # BertConfig.pooling → what it does; classifiers take the mean, too
-    "mean": "One vector for the whole text: the mean over all tokens except padding.",
-    "max": "One vector for the whole text: each number is the maximum over all tokens except "
-    "padding.",
-    "cls": "One vector for the whole text: that of its first token.",
-    "last token": "One vector for the whole text: that of its last token.",
-}
 
 
 def in_numbers(trace: Trace, block: Block, depth: int) -> str:
@@ -135,30 +126,14 @@ def _norm(module: nn.Module, block: Block) -> str:
 
 
 def _output(generator: nn.Module, predicted: Side, part: str) -> str:
-    if isinstance(generator, TextEmbedding):
-        return _text_embedding(generator, part)
     each = "class" if predicted.predicts == "class" else "token of the vocabulary"
-    return {
-        "mean": POOLINGS["mean"],
+    sentences = {
+        "mean": "One vector for the whole text: the mean over all tokens except padding.",
         "generator": f"{_of_itself(generator) or 'A'} logit for each {each}.",
         "softmax": "Turns the logits into probabilities that add up to 1 in each row.",
         "log_softmax": "Turns the logits into log-probabilities.",
-    }[part]
-
-
-def _text_embedding(generator: TextEmbedding, part: str) -> str:
-    told = POOLINGS[generator.config.pooling]
-    if part == "dense":
-        told = "; ".join(
-            f"a linear map {layer.linear.in_features:,} → {layer.linear.out_features:,}"
-            + f" and a {type(layer.activation).__name__}"
-            * (not isinstance(layer.activation, nn.Identity))
-            for layer in generator.dense
-        )
-        told = f"After the pooling: {told}."
-    last = part == "dense" or not generator.dense
-    scaled = " The vector is divided by its length, so its length is 1."
-    return told + scaled * (last and generator.config.normalized)
+    }
+    return (sentences | getattr(generator, "blocks", {}))[part]
 
 
 def most_probable(checkpoint, trace: Trace) -> tuple[str, list[str]]:

@@ -1,11 +1,13 @@
 """Findings: sentences that say what a change did, in parts that the grid and Markdown both show."""
 
 import math
+import re
 
 from headlight.app.wording.formats import Parts, whole_percent
 
 NOTHING = 0.001  # a probability that moves by no more is said not to move
-NO_CHANGE = "Nothing changes by more than 0.1 percentage points."
+NO_CHANGE = "No next-token probability changes by more than 0.1 percentage points."
+SAME_OUTPUT = "The output stays the same."
 
 
 def after_text(text: str) -> str:
@@ -14,18 +16,20 @@ def after_text(text: str) -> str:
 
 
 def word(token: str) -> tuple[str, str]:
-    """A token of a text, as part of a sentence."""
-    return token.strip() or token, "em"
+    """A token of a text, as part of a sentence: punctuation, which italics hardly change, in
+    quotes."""
+    text = token.strip() or token
+    return (text, "em") if re.search(r"\w", text) else (f"“{text}”", "")
 
 
 def moved(row: str, token: str, before: float, after: float) -> Parts:
-    """“After *roten*, *Kleid* falls from 93% to 7%.”"""
+    """“After *roten*, the probability of *Kleid* falls from 93% to 7%.”"""
     verb = "falls" if after < before else "rises"
     ends = f" {verb} from {whole_percent(before)} to {whole_percent(after)}."
     if abs(round(100 * after) - round(100 * before)) < 1:
         most = math.ceil(1000 * abs(after - before)) / 10
         ends = f" changes most, by at most {most:.1f} percentage points."
-    return [("After ", ""), word(row), (", ", ""), word(token), (ends, "")]
+    return [("After ", ""), word(row), (", the probability of ", ""), word(token), (ends, "")]
 
 
 def class_moved(old: str, new: str, before: float, after: float) -> Parts:
@@ -33,9 +37,10 @@ def class_moved(old: str, new: str, before: float, after: float) -> Parts:
     return [(what, ""), word(new), (f": {whole_percent(before)} → {whole_percent(after)}.", "")]
 
 
-def peeking(row: str, next_token: str, weight: float) -> Parts:
-    """What a decoder row sees without the causal mask."""
-    parts = [("The decoder can peek: ", ""), word(row), (" attends to ", ""), word(next_token)]
+def peeking(layer: int, head: int, row: str, next_token: str, weight: float) -> Parts:
+    """What a decoder row sees without the causal mask, and in which head, counted from 1."""
+    where = f"The decoder can peek: in layer {layer}, head {head} of its self-attention, "
+    parts = [(where, ""), word(row), (" attends to ", ""), word(next_token)]
     return [*parts, (f", the token it should predict: {whole_percent(weight)}.", "")]
 
 

@@ -86,7 +86,7 @@ INTERVAL, P = ", 95%", ", p"  # suffixes of column names: confidence interval, p
 def in_all_sentences(survey: Survey, kind: str, layer: int, head: int) -> str:
     """Whether a head behaves like this in all sentences of a survey; `layer` of the model, from
     0."""
-    return f"*Is this head always like this?* {survey.in_words(kind, layer, head)}"
+    return f"*Does this head always behave like this?* {survey.in_words(kind, layer, head)}"
 
 
 def head_numbers(measured: Measured, layer: int, head: int) -> dict[str, float]:

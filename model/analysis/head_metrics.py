@@ -11,6 +11,7 @@ its weight on the previous one. So each measure comes with that of a uniform hea
 which is the baseline of scores.
 """
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -212,6 +213,7 @@ RULES = {
 }
 EXACT = ("previous token", "next token", "itself", "diagonal")  # the exact patterns within "local"
 TELLING = ("one-to-one", "diagonal", "previous token", "next token", "same token")
+EVEN = 2  # times the weight of an even row, at most, where all rows count as even
 FEWEST_ROWS = 2  # one row is not a pattern
 ANY = "any"  # instead of a pattern: all heads
 # From this score on a head has a pattern. In the models shipped it leaves a few heads to each: over
@@ -226,6 +228,27 @@ def most_telling(measured: Measured) -> tuple[int, int]:
     best = np.max(np.nan_to_num(scores), axis=0)
     layer, head = np.unravel_index(best.argmax(), best.shape)
     return int(layer), int(head)
+
+
+def most_telling_row(weights: np.ndarray, rows: Sequence[str], keys: Sequence[str]) -> int | None:
+    """The row of one head, weights (query, key), that shows best what it does: a word that attends
+    to one word far from its own place. `rows`: the word that the head follows at each row. None if
+    there is no such row, or every row spreads its weight almost evenly, as random weights do. The
+    grid marks the same one (app/components/head_grid/grid.js)."""
+    visible, largest = (weights > 0).sum(-1), weights.max(-1)
+    choosing = visible > EVEN
+    if choosing.any() and (largest * visible <= EVEN)[choosing].all():
+        return None
+    key = weights.argmax(-1)
+    far = np.abs(np.arange(len(weights)) / len(weights) - key / weights.shape[-1])
+    named, is_word = (np.array([_is_word(token) for token in some]) for some in (rows, keys))
+    # Cubed: a row that is split between two tokens tells less than a clear one nearby.
+    tells = named * largest**3 * (0.1 + far) * np.where(is_word[key], 1, 0.1)
+    return int(tells.argmax()) if tells.any() else None
+
+
+def _is_word(token: str) -> bool:
+    return any(map(str.isalnum, token)) and not re.fullmatch(r"<.+>|\[.+\]", token)
 
 
 def heads_with(

@@ -101,6 +101,12 @@ class Dense(nn.Module):
         self.linear = nn.Linear(d_in, d_out, bias)
         self.activation = ACTIVATIONS[activation]()
 
+    @property
+    def explained(self) -> str:
+        linear, activation = self.linear, type(self.activation)
+        sizes = f"a linear map {linear.in_features:,} → {linear.out_features:,}"
+        return sizes if activation is nn.Identity else f"{sizes} and a {activation.__name__}"
+
     def forward(self, x: Tensor) -> Tensor:
         return self.activation(self.linear(x))
 
@@ -116,6 +122,19 @@ class TextEmbedding(nn.Module):
         self.dense = nn.ModuleList(
             Dense(d_in, *layer) for d_in, layer in zip(widths, config.dense, strict=False)
         )
+
+    @property
+    def blocks(self) -> dict[str, str]:
+        """What each of its blocks does, as `explained` of other parts."""
+        takes = POOLED[self.config.pooling]
+        sentences = {"pooling": f"One vector for the whole text: {takes}."}
+        if self.dense:
+            maps = "; ".join(layer.explained for layer in self.dense)
+            sentences["dense"] = f"After the pooling: {maps}."
+        if self.config.normalized:
+            last = "dense" if self.dense else "pooling"
+            sentences[last] += " The vector is divided by its length, so its length is 1."
+        return sentences
 
     def forward(self, x: Tensor, ids: Tensor) -> Tensor:
         vector = POOLINGS[self.config.pooling](x, ~padding(ids, self.config.pad_id)[..., None])
@@ -144,6 +163,12 @@ def last(x: Tensor, real: Tensor) -> Tensor:
 # From vectors, (batch, length, d_model), and which are no padding, (batch, length, 1), to one,
 # (batch, 1, d_model).
 POOLINGS = {"mean": mean, "max": largest, "cls": first, "last token": last}
+POOLED = {  # the same in words
+    "mean": "the mean over all tokens except padding",
+    "max": "each number is the maximum over all tokens except padding",
+    "cls": "that of its first token",
+    "last token": "that of its last token",
+}
 
 
 class Bert(nn.Module):
@@ -263,4 +288,5 @@ FAMILY = Family(
     model_types=("bert",),
     presets=PRESETS,
     surrounds=True,
+    embeds=True,
 )

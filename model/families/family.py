@@ -89,6 +89,7 @@ class Family:
     model_types  what a config.json calls its models
     presets      our systems of it by name
     surrounds    whether its tokenizer puts a token on each side of a text
+    embeds       whether its Config can say how a model makes one vector of a text, as BertConfig
     starts       whether a target begins with the config's decoder_start_token_id
     """
 
@@ -105,6 +106,7 @@ class Family:
     model_types: tuple[str, ...] = ()
     presets: Mapping[str, Preset] = field(default_factory=dict)
     surrounds: bool = False
+    embeds: bool = False
     starts: bool = False
 
     def has(self, theirs: str) -> bool:

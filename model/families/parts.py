@@ -2,11 +2,14 @@
 
 `explained` is what a part says of itself on screen, where it differs from the paper's: a sentence
 or two, on a feed-forward with places for its sizes; of a table, what it is made of; of an output,
-what comes before the word “logit”. `picture` is what one sees of a table.
+what comes before the word “logit”. `blocks`, of an output in several blocks, has a text for each.
+`picture` is what one sees of a table. `steps` names what happens within a part and is shown as a
+step of its own: its name in HeadSteps, and the module whose output it is.
 """
 
 import math
 from collections.abc import Callable
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -56,6 +59,7 @@ class GatedFeedForward(nn.Module):
         "Two linear maps {narrow} → {wide}: the first, after a {activation}, gates the second. A "
         "third leads back to {narrow}."
     )
+    steps: ClassVar = {"gate": "activation"}
 
     def __init__(self, d_model: int, d_ff: int, activation: str = "silu", bias: bool = False):
         super().__init__()
@@ -74,6 +78,7 @@ class NormedProjection(nn.Module):
     """
 
     explained = "Queries and keys are normalised first, each separately."
+    steps: ClassVar = {"projected": "linear"}
 
     def __init__(self, linear: nn.Linear, d_head: int, eps: float):
         super().__init__()

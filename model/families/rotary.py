@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -201,6 +202,7 @@ class RotaryScores(Scores):
     """
 
     explained = "Queries and keys are rotated by an angle that grows with the position."
+    steps: ClassVar = {"q_rotated": "query_rotation", "k_rotated": "key_rotation"}
 
     def __init__(self, rotary: Rotary):
         super().__init__()

@@ -26,7 +26,7 @@ ACTIVATIONS = {
 
 @dataclass(frozen=True)
 class SentenceEncoder:
-    """Fields of BertConfig, and the folders of the Dense modules."""
+    """Fields of the Config, as BertConfig has them, and the folders of the Dense modules."""
 
     sizes: Sizes = field(default_factory=dict)
     dense: tuple[str, ...] = ()
@@ -44,10 +44,10 @@ def sentence_encoder(folder: Path, family: Family) -> SentenceEncoder:
     modules = _modules(folder)
     if not modules:
         return SentenceEncoder()
-    if family.preset != "bert":
+    if not family.embeds:
         raise CannotLoad(
-            f"{folder} contains a sentence encoder that is not a BERT. Headlight does not "
-            "support it."
+            f"{folder} contains a sentence encoder. Headlight does not support those of the "
+            f"family {family.preset}."
         )
     (first, at), (second, pooling), *after = modules if len(modules) > 1 else (modules[0], ("", ""))
     if (first, at) != ("Transformer", "") or second != "Pooling":

@@ -14,8 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headlight.model.families.parts import GatedFeedForward, NormedProjection
-from headlight.model.families.rotary import RotaryScores
 from headlight.model.probing.applying import PatchInputs, applied
 from headlight.model.probing.capture import inputs_of, outputs_of
 from headlight.model.probing.interventions import (
@@ -32,6 +30,7 @@ from headlight.model.probing.sites import (
     kinds_of,
     parts_at,
     sides_of,
+    steps_within,
     sublayers_of,
 )
 from headlight.model.probing.trace import ids_of, read_of, read_only
@@ -81,10 +80,6 @@ class HeadSteps:
     q: np.ndarray
     k: np.ndarray
     v: np.ndarray
-    q_projected: np.ndarray | None
-    k_projected: np.ndarray | None
-    q_rotated: np.ndarray | None
-    k_rotated: np.ndarray | None
     scores: np.ndarray
     scaled: np.ndarray
     mask: np.ndarray
@@ -98,9 +93,13 @@ class HeadSteps:
     after: np.ndarray
     forward_input: np.ndarray
     hidden: np.ndarray
-    gate: np.ndarray | None
     forward: np.ndarray
     layer_output: np.ndarray
+    q_projected: np.ndarray | None = None
+    k_projected: np.ndarray | None = None
+    q_rotated: np.ndarray | None = None
+    k_rotated: np.ndarray | None = None
+    gate: np.ndarray | None = None
 
     @property
     def compared(self) -> tuple[np.ndarray, np.ndarray]:
@@ -150,16 +149,9 @@ def head_steps(
         "token": embedding.token,
         "table": embedding.position,
     }
-    rotated = isinstance(attention.scores, RotaryScores)
-    if rotated:
-        recorded["q_rotated"] = attention.scores.query_rotation
-        recorded["k_rotated"] = attention.scores.key_rotation
-    normed = isinstance(attention.query, NormedProjection)
-    if normed:
-        recorded["q_projected"] = attention.query.linear
-        recorded["k_projected"] = attention.key.linear
-    if isinstance(block.feed_forward, GatedFeedForward):
-        recorded["gate"] = block.feed_forward.activation
+    recorded |= steps_within(attention.scores) | steps_within(block.feed_forward)
+    for name, projection in (("q", attention.query), ("k", attention.key)):
+        recorded |= {f"{name}_{step}": at for step, at in steps_within(projection).items()}
     with ExitStack() as stack:
         stack.enter_context(applied(model, run.changes, given))
         _ablate(stack, model, block, ablated)
@@ -176,16 +168,15 @@ def head_steps(
     key_head = head * attention.n_key_heads // attention.n_heads
     q = attention.split(outputs["query"])[0, head]
     k, v = (attention.split(outputs[name])[0, key_head] for name in ("key", "value"))
-    projected = {
-        f"{name}_projected": attention.split(outputs[f"{name}_projected"])[0, which]
-        if normed
-        else None
-        for name, which in (("q", head), ("k", key_head))
-    }
-    turned = {
-        name: outputs[name][0, which] if rotated else None
-        for name, which in (("q_rotated", head), ("k_rotated", key_head))
-    }
+    inner = {}  # steps that only some parts have
+    for name, which in (("q", head), ("k", key_head)):
+        projected, rotated = f"{name}_projected", f"{name}_rotated"
+        if projected in outputs:
+            inner[projected] = attention.split(outputs[projected])[0, which]
+        if rotated in outputs:
+            inner[rotated] = outputs[rotated][0, which]
+    if "gate" in outputs:
+        inner["gate"] = outputs["gate"][0]
     # The first sublayer of layer 1 reads the embeddings.
     reads_embeddings = site.layer == 0 and block.norm is sublayers_of(block.layer)[0][2]
     with ExitStack() as stack:
@@ -201,9 +192,8 @@ def head_steps(
         "q": q,
         "k": k,
         "v": v,
-        **projected,
-        **turned,
-        "scores": turned["q_rotated"] @ turned["k_rotated"].T if rotated else q @ k.T,
+        **inner,
+        "scores": inner.get("q_rotated", q) @ inner.get("k_rotated", k).T,
         "scaled": scaled[0, head],
         "weights": outputs["weights"][0, head],
         "head_output": attention.split(inputs["output"][0])[0, head],
@@ -215,7 +205,6 @@ def head_steps(
         "after": added[0] if pre_norm else outputs["norm"][0],
         "forward_input": inputs["feed_forward"][0][0],
         "hidden": inputs["linear2"][0][0],
-        "gate": outputs["gate"][0] if "gate" in outputs else None,
         "forward": outputs["forward"][0],
         "layer_output": outputs["layer"][0],
     }
@@ -237,10 +226,9 @@ def compared(
     ids = ids_of(model, read_of(model, run))
     attentions = [attention_at(model, site) for site in kinds_of(model.sites())[kind]]
     turning = {
-        (i, name): rotation
+        (i, step): rotation
         for i, attention in enumerate(attentions)
-        if isinstance(attention.scores, RotaryScores)
-        for name, rotation in attention.scores.named_children()
+        for step, rotation in steps_within(attention.scores).items()
     }
     scores = {i: attention.scores for i, attention in enumerate(attentions)}
     with (
@@ -252,7 +240,7 @@ def compared(
     queries, keys = [], []
     for i, attention in enumerate(attentions):
         q, k = inputs[i]
-        q, k = turned.get((i, "query_rotation"), q)[0], turned.get((i, "key_rotation"), k)[0]
+        q, k = turned.get((i, "q_rotated"), q)[0], turned.get((i, "k_rotated"), k)[0]
         queries.append(q)
         keys.append(k.repeat_interleave(attention.n_heads // attention.n_key_heads, dim=0))
     return read_only(torch.stack(queries)), read_only(torch.stack(keys))
@@ -324,8 +312,7 @@ def _head_by_head(
 
 def linear_of(projection: nn.Module) -> nn.Linear | None:
     """The matrix of all heads of a projection; None where each head has its own."""
-    if isinstance(projection, NormedProjection):
-        projection = projection.linear
+    projection = steps_within(projection).get("projected", projection)
     return projection if isinstance(projection, nn.Linear) else None
 
 
@@ -333,4 +320,5 @@ def _rows(projection: nn.Module, linear: nn.Linear, rows: slice, x: Tensor) -> T
     """What some rows of a projection's matrix make of x, (batch, length, d_head)."""
     bias = None if linear.bias is None else linear.bias[rows]
     x = nn.functional.linear(x, linear.weight[rows], bias)
-    return projection.norm(x) if isinstance(projection, NormedProjection) else x
+    norm = getattr(projection, "norm", None)
+    return norm(x) if norm else x

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from torch import Tensor, nn
 
-from headlight.model.families.rotary import Rotation
+from headlight.model.probing.sites import steps_within
 from headlight.model.transformer import Embedding, MultiHeadAttention
 
 
@@ -29,11 +29,10 @@ def without_scaling(attention: MultiHeadAttention) -> Iterator[None]:
 def without_rotation(attention: MultiHeadAttention) -> Iterator[None]:
     """Queries and keys stay as they are where rotary positions would turn them."""
     with ExitStack() as hooks:
-        for part in attention.scores.children():
-            if isinstance(part, Rotation):
-                hooks.enter_context(
-                    part.register_forward_hook(lambda module, inputs, turned: inputs[0])
-                )
+        for rotation in steps_within(attention.scores).values():
+            hooks.enter_context(
+                rotation.register_forward_hook(lambda module, inputs, turned: inputs[0])
+            )
         yield
 
 

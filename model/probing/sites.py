@@ -55,6 +55,12 @@ def final_norm_of(model: nn.Module, side: Side) -> nn.Module:
     return model.get_submodule(side.norm)
 
 
+def steps_within(part: nn.Module) -> dict[str, nn.Module]:
+    """Step → the module within a part whose output it is, as the part itself says in `steps` (see
+    families/parts.py); none in the paper's parts."""
+    return {step: part.get_submodule(name) for step, name in getattr(part, "steps", {}).items()}
+
+
 def has_final_norm(model: nn.Module, side: Side) -> bool:
     """Whether a norm of its own follows the last layer, as pre-norm stacks need."""
     return not isinstance(final_norm_of(model, side), nn.Identity)

@@ -73,7 +73,8 @@ class Pass:
     final         side → (position, d_model): the stream after the norm that may follow the last
                   layer
     shifts        kind → (layers, heads): 0 where a head follows the word that a row reads, 1 where
-                  it follows the word that the row predicts; only of kinds for which it was measured
+                  it follows the word that the row predicts; only of kinds for which it was
+                  measured, with the final weights
     """
 
     run: Run

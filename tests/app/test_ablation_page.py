@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headlight.app.shell import sweeps
+from headlight.app.shell import effect, frame, screen, sweeps
 from headlight.app.wording import findings
 from headlight.model.probing.sweeps import Score
 from tests.app.common import finished, words
@@ -47,6 +47,23 @@ def test_what_is_needed_most_is_that_of_passes_of_our_own(opened, en_de, row):
     what = "the output" if row is None else f"“{en_de.outputs([token])[0]}”"
     expected = f"probability of {what} falls from {before} to {after}, more than without any other"
     assert f"Without *{name}, layer {layer + 1}, head {head + 1}*, the {expected}" in said(page)
+
+
+@pytest.mark.parametrize("view", ["ablation", "take_away", "attention", "lines"])
+def test_what_a_change_did_is_asked_once(page, monkeypatch, view):
+    """The page may ask for it, and the frame around it."""
+    calls, runs, make = [], [], frame.make
+
+    def counted() -> list:
+        calls.append(len(runs))
+        return effect.effect()
+
+    monkeypatch.setattr(screen, "effect", counted)
+    monkeypatch.setattr(frame, "make", lambda *args: runs.append(None) or make(*args))
+    page.query_params.update(source=TEXT, changes="cross.2.3=off")
+    page.run()
+    page.switch_page(f"views/{view}.py").run()
+    assert not page.exception and calls == list(range(1, len(runs) + 1))
 
 
 def test_nothing_is_said_to_be_needed_where_nothing_is():

@@ -117,7 +117,9 @@ def test_what_moves_most_is_said(changed):
         before, after = (share[range(len(ids)), ids] for share in shares)
         row = int(np.abs(after - before).argmax())
         read = ("<s>", *target.tokens)[row]
-        assert f"After *{read}*, *{(*target.tokens, '</s>')[row]}* " in words(page), line
+        wanted = (*target.tokens, "</s>")[row]
+        said = "“.”" if read == "." else f"*{read}*"
+        assert f"After {said}, the probability of *{wanted}* " in words(page), line
         percents = [findings.whole_percent(share[row]) for share in (before, after)]
         assert f"from {percents[0]} to {percents[1]}." in words(page), line
         written = en_de.tokenizer.decode(en_de.translate(MAN, changes=line).ids)
@@ -130,16 +132,29 @@ def test_without_the_causal_mask_it_is_said_what_peeks(changed):
     target = en_de.translate(MAN)
     weights = en_de.trace(MAN, masks=Masks(causal=False)).attention["decoder"]
     ahead = np.diagonal(weights, 1, axis1=-2, axis2=-1)  # (layer, head, row)
-    row = np.unravel_index(ahead.argmax(), ahead.shape)[-1]
+    layer, head, row = np.unravel_index(ahead.argmax(), ahead.shape)
     tokens = ("<s>", *target.tokens)
     page = changed(model="en-de", source=MAN, causal="false")
-    expected = f"The decoder can peek: *{tokens[row]}* attends to *{tokens[row + 1]}*"
-    assert expected in words(page) and findings.whole_percent(ahead.max()) in words(page)
+    expected = f"*{tokens[row]}* attends to *{tokens[row + 1]}*"
+    where = f"The decoder can peek: in layer {layer + 1}, head {head + 1} of its self-attention, "
+    assert where + expected in words(page) and findings.whole_percent(ahead.max()) in words(page)
     now, before = (
         float(en_de.trace(MAN, en_de.decode(target), masks=masks).log_probabilities.sum())
         for masks in (Masks(causal=False), Masks())
     )
     assert change_texts.probability("target", now, before) in words(page)
+    for view in ("attention", "inside"):
+        page.switch_page(f"views/{view}.py").run()
+        page.session_state["kind"] = "cross"
+        page.run()
+        page.button(key="select_peek").click().run()
+        chosen = [page.session_state[key] for key in ("kind", "layer", "head")]
+        assert chosen == ["decoder", layer + 1, head + 1], view
+        assert page.button(key="select_peek").disabled, view
+    page.query_params["causal"] = "true"
+    page.session_state["causal"] = True
+    page.run()
+    assert "select_peek" not in [button.key for button in page.button]
 
 
 def test_a_probability_is_told_without_and_with_the_changes():
@@ -304,7 +319,7 @@ def test_a_change_that_does_nothing_is_told_to_do_nothing(changed, more):
     before, now = re.search(r"log-probability (\S+) → (\S+)\)", words(page)).groups()
     assert before == now or "causal" in more
     if "target" in more:  # else the mask, or the padding, may do something
-        assert "Nothing changes by more than 0.1 percentage points." in words(page)
+        assert findings.NO_CHANGE in words(page)
 
 
 def test_characters_of_another_sentence_are_its_own(changed):

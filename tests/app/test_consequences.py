@@ -27,7 +27,8 @@ SENTENCES = 4  # of each model
 EACH = 30  # acts of one test
 SHORT, LONG = [0, 1], [*range(2, 10)]
 PEEK = re.compile(
-    r"The decoder can peek: (.*?) attends to (.*?), the token it should predict: (\S+)%\. "
+    r"The decoder can peek: in layer (\d+), head (\d+) of its self-attention, (.*?) attends to "
+    r"(.*?), the token it should predict: (\S+)%\. "
 )
 STILL = re.compile(r" changes most, by at most (\S+) percentage points\.$")
 
@@ -118,6 +119,11 @@ def translated(run: Run, line: str) -> str:
     return checkpoint.tokenizer.target.decode(ids)
 
 
+def in_sentence(token: str) -> str:
+    """Punctuation is quoted; other tokens are in italics."""
+    return token.strip() if re.search(r"\w", token) else f"“{token.strip() or token}”"
+
+
 def shown_as(share: str, value: float) -> bool:
     """Whether a share in percent, “<1” included, is what a probability rounds to."""
     if share == "<1":
@@ -138,9 +144,11 @@ def check(act, line, plain, after, parts) -> bool:
                    {attention.predicted.stack})  # fmt: skip
         real = len([one for one in attention.texts[attention.predicted.name].roles if one != "pad"])
         ahead = np.diagonal(attention.attention[kind], 1, -2, -1)[..., : real - 1]
-        row = np.unravel_index(ahead.argmax(), ahead.shape)[-1]
-        assert (peek[1], peek[2]) == (tokens[row], tokens[row + 1])
-        assert shown_as(peek[3], ahead.max())
+        layer, head, row = np.unravel_index(ahead.argmax(), ahead.shape)
+        site = attention.kinds[kind][layer]
+        assert (int(peek[1]), int(peek[2])) == (site.layer + 1, head + 1)
+        assert (peek[3], peek[4]) == tuple(map(in_sentence, tokens[row : row + 2]))
+        assert shown_as(peek[5], ahead.max())
         text = text[peek.end() :]
     if checkpoint.classes:
         best = int(now[0].argmax())
@@ -172,7 +180,7 @@ def check(act, line, plain, after, parts) -> bool:
     for row in rows[moved >= moved.max() - 1e-5]:  # any of those that move alike
         last = row + 1 == len(tokens)
         token = checkpoint.outputs([int(ids[row])])[0] if last else tokens[row + 1]
-        start = f"After {tokens[row].strip()}, {token.strip()} "
+        start = f"After {in_sentence(tokens[row])}, the probability of {in_sentence(token)} "
         before, current = was[row, ids[row]], now[row, ids[row]]
         if start not in text:
             continue

@@ -17,7 +17,13 @@ def test_a_bound_is_never_smaller_than_what_moved():
         if bound := re.search(r"by at most ([\d.]+) percentage points", said):
             assert float(bound[1]) / 100 >= by, (said, by)
         else:
-            assert said.startswith("After a, b rises from "), said
+            assert said.startswith("After a, the probability of b rises from "), said
+
+
+def test_punctuation_is_quoted():
+    said = findings.moved(".", "</s>", 0.93, 0.07)
+    assert text(said) == "After “.”, the probability of </s> falls from 93% to 7%."
+    assert [part for part in said if part[1]] == [("</s>", "em")]
 
 
 def test_small_probabilities_are_not_said_to_be_none():

@@ -13,7 +13,7 @@ import torch
 
 from headlight.app.components.matrices import Matrix, on_one_scale, pack
 from headlight.app.results.by_hand import by_hand
-from headlight.app.results.head_lesson import Lesson
+from headlight.app.results.head_lesson import MOST_TERMS, Lesson
 from headlight.app.results.source_lines import code_lines
 from headlight.app.state.options import STEPS
 from headlight.model import load
@@ -123,6 +123,7 @@ def check_by_hand(name, text, inside, lesson):
         recomputed = float(f"{math.exp(float(power)):.{max(digits, 3)}g}")
         assert recomputed == float(value)
         assert f"{100 * float(value) / float(total):.1f}" == share == f"{100 * weight:.1f}"
+        check_sum(total, text.partition("\nThe row's sum: ")[2], inside, lesson)
     elif name == "Scaling" and not lesson.ablated:
         score, width, result = re.search(
             rf": ({NUMBER}) ÷ √(\d+) = \*\*({NUMBER})\*\*", text
@@ -132,6 +133,21 @@ def check_by_hand(name, text, inside, lesson):
         terms = re.sub(r"\([^()]*\)", "", found[1]).split(" + ")
         total = sum(math.prod(map(float, term.split("·"))) for term in terms)
         assert f"{total:.2f}".replace("-0.00", "0.00") == found[2].replace("-0.00", "0.00")
+
+
+def check_sum(total, text, inside, lesson):
+    """The summands are those of the row's keys, the largest first, and add up as displayed."""
+    texts = re.findall(rf"({NUMBER}) \((“.*?”|the other \d+)\)(?= \+| =)", text)
+    assert text.endswith(f" = {total}.")
+    terms, n_keys = [float(term) for term, _ in texts], int(inside.mask[lesson.row].sum())
+    assert len(texts) == min(n_keys, MOST_TERMS)
+    if n_keys > MOST_TERMS:
+        assert texts[-1][1] == f"the other {n_keys - MOST_TERMS + 1}"
+    digits = max(2, len(re.sub(r"e.*|\D", "", total).lstrip("0")))
+    assert math.isclose(sum(terms), float(total), rel_tol=0.51 * 10 ** (1 - digits))
+    shares = np.sort(inside.weights[lesson.row])[::-1]
+    named = [term for term, (_, name) in zip(terms, texts, strict=True) if name[0] == "“"]
+    assert np.allclose(np.divide(named, sum(terms)), shares[: len(named)], atol=0.01)
 
 
 def test_some_steps_are_multiplied_out(seen):

@@ -241,9 +241,9 @@ def test_a_head_in_one_sentence_and_always(page, survey):
         page.switch_page(f"views/{view}.py").run()
         assert any(said in text.value for text in page.markdown), view
     page.selectbox(key="model").set_value("en-fr").run()
-    assert any("always like this" in text.value for text in page.markdown)
+    assert any("always behave like this?" in text.value for text in page.markdown)
     page.selectbox(key="step").set_value("256").run()
-    assert not any("always like this" in text.value for text in page.markdown)
+    assert not any("always behave like this?" in text.value for text in page.markdown)
 
 
 def test_any_pattern_is_every_head():

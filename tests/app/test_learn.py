@@ -25,11 +25,11 @@ def memo(page):
 
 
 def running(page):
-    return memo(page)["running"]
+    return memo(page).lesson.running
 
 
 def settings_of(page):
-    values = memo(page)["context"].values
+    values = memo(page).context.values
     left_out = "lesson", "step_of_lesson"
     return {k: v for k, v in values.items() if SETTINGS[k].address and k not in left_out}
 
@@ -37,9 +37,9 @@ def settings_of(page):
 def follow(page):
     """As the link of the step does."""
     now = running(page)
-    if now.page != memo(page)["page"]:
+    if now.page != memo(page).page:
         page.switch_page(PAGES[now.page].file).run()
-    assert running(page).page == memo(page)["page"]
+    assert running(page).page == memo(page).page
     return running(page)
 
 
@@ -88,7 +88,7 @@ def give(page, right=True):
     elif question.kind == DO:
         act = dict(question.answer)
         if "query" in act:
-            memo(page)["query in the plane"] = act.pop("query")
+            memo(page).lesson.query = act.pop("query")
         for key, value in act.items():
             page.session_state["source" if key == "line" else key] = value
         page.run()
@@ -97,9 +97,9 @@ def give(page, right=True):
             page.run()
     elif question.kind == PAINT:
         answer = question.answer.tolist() if right else wrong_answer(question)
-        memo(page)["lesson progress"].answers.setdefault(now.lesson.name, []).append(
+        memo(page).lesson.progress.answers.setdefault(now.lesson.name, []).append(
             running_lesson.answer_of(
-                now.step, now.run, memo(page)["lesson progress"].seed, answer, now.attempt
+                now.step, now.run, memo(page).lesson.progress.seed, answer, now.attempt
             )
         )
         page.run()
@@ -112,7 +112,7 @@ def through(page, name, right):
     numbers = []
     while True:
         now = follow(page)
-        assert now.problem == "" and memo(page)["lesson problem"] == ""
+        assert now.problem == "" and memo(page).lesson.problem == ""
         numbers.append(now.step.number)
         if now.step.kind != READ:
             assert now.is_open
@@ -138,7 +138,7 @@ def test_a_lesson_from_its_first_step_to_its_last(page, name, right):
     numbers = through(page, name, right)
     steps = LESSONS[name].steps
     assert numbers[0] == 1 and numbers[-1] == len(steps)
-    progress = memo(page)["lesson progress"]
+    progress = memo(page).lesson.progress
     file = running_lesson.to_json(
         "Ada", progress.seed, LESSONS[name], progress.weights[name], progress.answers[name]
     )
@@ -283,7 +283,7 @@ def test_what_a_browser_kept_is_taken_up(page):
     for _ in range(2):
         click(page, "step_on")
     give(page, right=False)
-    progress = memo(page)["lesson progress"]
+    progress = memo(page).lesson.progress
     kept = json.dumps(
         vars(progress) | {"answers": {k: [vars(a) for a in v] for k, v in progress.answers.items()}}
     )

@@ -8,7 +8,7 @@ from headlight.model import load
 def test_the_model_of_repeated_rows_opens_on_its_induction_head(page):
     page.query_params.update(model="induction")
     page.run()
-    chosen = [page.session_state["_memo"]["context"][key] for key in ("kind", "layer", "head")]
+    chosen = [page.session_state["_memo"].context[key] for key in ("kind", "layer", "head")]
     row = "q w e r t y u i o"
     weights = load("induction").trace(f"{row} {row}").attention[chosen[0]][chosen[1] - 1]
     letters = len(row.split())  # the token <s> stands before them

@@ -11,6 +11,7 @@ from headlight.app.components.packing import (
     GridText,
     PackedAttention,
     answers_of,
+    as_sent,
     order,
     pack,
     pack_trace,
@@ -71,6 +72,7 @@ def test_a_byte_tells_a_weight_and_what_is_masked():
     for part in parts(5, 7):
         cells = found[part.kind]
         assert np.abs(weights_of(cells) - part.weights).max() <= STEP / 2 + 1e-6
+        assert np.allclose(as_sent(part.weights), weights_of(cells), atol=5e-5)
         assert np.array_equal(cells == 0, part.weights == 0)
 
 

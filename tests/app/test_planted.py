@@ -190,7 +190,7 @@ def check_family() -> None:
     page = opened(model="tiny")
     assert not page.error and page.session_state["model"] == "tiny"
     page = opened(PAGES["model"].file, model="tiny", kind="decoder", layer="1")
-    page.session_state["_memo"]["block"] = "decoder", 0, "self_attn", "norm"
+    page.session_state["_memo"].block = "decoder", 0, "self_attn", "norm"
     page.run()
     told = " ".join(text.value for text in page.markdown)
     assert "The norm divides by the largest number." in told, told

@@ -18,6 +18,7 @@ from headlight.app.export import bertviz_html, pictures, tables
 from headlight.app.lessons.sentence_run import NamedHead, SentenceRun
 from headlight.app.state.options import SELECTED_HEAD
 from headlight.app.wording import part_names
+from headlight.app.wording.formats import escaped
 from headlight.model import load
 from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import SHIPPED
@@ -140,13 +141,13 @@ def test_means_and_merged_words_are_labelled_by_what_is_read():
     assert list(hidden) == [*trace.tgt.tokens[2:], "</s>"]
 
 
-def test_padding_is_called_padding_and_an_earlier_step_was_not_measured():
+def test_padding_is_called_padding_and_an_earlier_step_keeps_the_labels():
     checkpoint = load("en-de")
     padded = checkpoint.trace(TEXTS["en-de"], pad_to=20)
     words, real = padded.row_words("cross", 1, 0), len(trace_of("en-de").tgt.tokens)
     assert words[real - 1 : real + 1] == ("</s>", "<pad>") and len(words) == 20
     run = Run(trace_of("en-de").run.texts, step="16")
-    assert checkpoint.trace_run(run).row_words("cross", 1, 0) == trace_of("en-de").tgt.tokens
+    assert checkpoint.trace_run(run).row_words("cross", 1, 0) == trace_of("en-de").next_tokens
 
 
 @pytest.mark.parametrize("number", range(10))
@@ -160,3 +161,12 @@ def test_the_word_is_the_same_on_pages(page, number):
         assert not page.exception
         (picker,) = (box for box in page.selectbox if box.key == "follow")
         assert f"{row + 1} {word_of(*place)}" in picker.options
+    read = trace_of(name).texts_of(kind)[0].tokens
+    both = (
+        f"Having read **“{escaped(read[row])}”**, about to write **“{escaped(word_of(*place))}”**:"
+    )
+    rows = trace_of(name).row_words(kind, layer, head)
+    assert (both in [text.value for text in page.markdown]) == (rows != read)
+    page.session_state["at"] = "Input"
+    page.run()
+    assert any(f"**“{escaped(read[row])}”** enters as" in text.value for text in page.markdown)

@@ -2,13 +2,15 @@
 
 import itertools
 import random
+from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from headlight.app.state import settings
+from headlight.app.state import session, settings, widgets
 from headlight.app.state.lines import lines_of
 from headlight.app.state.pages import PAGES
 from headlight.app.state.setting import ABSENT, Structure
@@ -94,6 +96,29 @@ def test_what_is_valid_stays_as_it_is():
             assert type(value) is type(SETTINGS[key].default), key
 
 
+@pytest.mark.parametrize("key", SETTINGS)
+def test_drawing_a_widget_changes_no_value(monkeypatch, key):
+    """Code reads the same before a widget and after it, within one run. A page's own setting is
+    known once it was chosen or drawn; only limits that the page gives may change it."""
+    chance, setting = random.Random(0), SETTINGS[key]
+    monkeypatch.setattr(widgets.st, "session_state", {})
+    for model in HERE.models():
+        options = setting.among or (() if callable(setting.options) else setting.options)
+        for value in (setting.default, *options, setting.least, setting.most):
+            chosen = {mask: chance.random() < 0.5 for mask in MASKS} | {"model": model}
+            context = settings.valid(chosen | {key: value}, HERE)
+            memo, before = session.Memo(context=context), dict(context.values)
+            monkeypatch.setattr(widgets, "memo", lambda memo=memo: memo)
+            monkeypatch.setattr(widgets, "values", lambda context=context: context.values)
+            limits = setting.limits(context)
+            drawn = widgets._value(key, limits)
+            if not setting.pages or limits.allows(before.get(key)):
+                assert drawn == before[key]
+            if not setting.pages:  # and with limits that a page gives it
+                widgets._value(key, replace(limits, options=limits.options[:1], most=limits.least))
+            assert context.values == before | {key: drawn}
+
+
 def test_what_the_address_cannot_mean_is_not_heard():
     address = dict(layer=["99"], kind=["sideways"], pad_to=["1000"], causal=["perhaps"], at=["x"])
     assert valid({}, HERE, address) == valid({}, HERE)
@@ -156,7 +181,7 @@ def test_a_step_that_another_model_does_not_have_becomes_final(page):
     for name in ("short", "paper, untrained", "classifier", "bloem, untrained", "en-de"):
         page.selectbox(key="model").set_value(name).run()
         assert not page.exception and not page.error, name
-        assert page.session_state["_memo"]["context"]["step"] == FINAL
+        assert page.session_state["_memo"].context["step"] == FINAL
 
 
 @pytest.mark.parametrize("name", ["short", "paper, untrained"])
@@ -179,10 +204,21 @@ def test_an_untrained_model_takes_its_target_from_the_trained_one(page):
     assert page.text_input(key="target").proto.placeholder == expected != early
 
 
+def test_a_session_that_outlives_a_reload_of_the_code_keeps_its_settings(page):
+    """Streamlit loads an edited file again; what a session remembers is then of an older class."""
+    opened(page, source="the dog", target="ein Hund")
+    page.toggle(key="causal").set_value(False).run()
+    page.session_state["_memo"] = SimpleNamespace(context=None)
+    page.run()
+    assert not page.exception and not page.error
+    context = page.session_state["_memo"].context
+    assert (context["line"], context["causal"]) == ("the dog", False)
+
+
 def test_a_mask_that_does_not_concern_the_model_is_not_lost(page):
     opened(page, model="uneven", causal="false", source="the dog", target="ein Hund")
     page.selectbox(key="model").set_value("classifier").run()
-    assert page.session_state["_memo"]["context"]["causal"] is True
+    assert page.session_state["_memo"].context["causal"] is True
     assert not [toggle for toggle in page.toggle if toggle.key == "causal"]
     page.selectbox(key="model").set_value("uneven").run()
     assert page.toggle(key="causal").value is False

@@ -119,8 +119,8 @@ def test_a_pack_is_of_the_page_one_was_on_before(page):
     page.switch_page("views/inside.py").run()
     page.switch_page("views/take_away.py").run()
     notes = page.session_state["_memo"]
-    values = notes["context"].values
-    assert notes["last page"] == "inside" and values["at"] == "Softmax"
+    values = notes.context.values
+    assert notes.last_page == "inside" and values["at"] == "Softmax"
     assert permalink(shared(values, "inside"), "inside").startswith("inside?")
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.app.components.packing import pack_trace
+from headlight.app.components.packing import as_sent, pack_trace
 from headlight.app.state import catalog
 from headlight.model import load
+from headlight.model.analysis.head_metrics import most_telling_row
 from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import SHIPPED
 from tests.app.test_row_words import word_of
@@ -56,6 +57,23 @@ def check_named(said: str, weights: np.ndarray, labels) -> None:
         assert any(abs(weights[i] - share / 100) <= 0.005 + 1e-4 for i in places), (said, expected)
 
 
+@pytest.mark.parametrize("name", ["en-de", "copy", "english"])
+def test_pages_about_one_row_open_with_the_one_that_is_marked(mounted, name):
+    grid, trace = MountedGrid(mounted), trace_of(name, catalog.examples(name)[0], "")
+    packed, n_same, n_even = pack_trace(trace, Reading()), 0, 0
+    for kind, weights in trace.attention.items():
+        keys = trace.texts_of(kind)[1].tokens
+        for layer, head in np.ndindex(weights.shape[:2]):
+            grid.show(packed, replace(LOOK, focus={"kind": kind, "layer": layer, "head": head}))
+            marked = grid.picture("grid.queries(grid.telling().word)[0]?.index ?? null")
+            rows = trace.row_words(kind, layer, head)
+            row = most_telling_row(as_sent(weights[layer, head]), rows, keys)
+            n_same += marked == row
+            n_even += row is None
+    n_heads = sum(np.prod(weights.shape[:2]) for weights in trace.attention.values())
+    assert n_same == n_heads > n_even
+
+
 @pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.long)])
 def test_what_is_said_of_a_token_is_so(mounted, count):
     torch.set_num_threads(1)  # for short texts the fastest, beside other work above all
@@ -85,7 +103,7 @@ def test_what_is_said_of_a_token_is_so(mounted, count):
         start = token = trace.texts[side.name].tokens[at]
         row = at - (rows != list(read))  # the one whose label is the token
         if side == query and row == at - 1 >= 0:
-            start = f"Having read {read[row]}, about to write {token}:"
+            start = f"Having read {read[row]}, about to write {token}, it"
         assert said.startswith(start + " "), (said, start)
         parts = re.split(r"attends most to |is attended to most by ", said[len(start) :])[1:]
         if side == query and row >= 0:

@@ -69,8 +69,10 @@ def attention(kinds, source=SOURCE, target=TARGET, layers=4, heads=4) -> dict[st
     return found
 
 
-def packed(weights, source=SOURCE, target=TARGET, answers=None, following=(), shifts=()) -> bytes:
-    """`following` of the target, `shifts` of cross-attention."""
+def packed(
+    weights, source=SOURCE, target=TARGET, answers=None, following=(), shifts=(), signed=0.0
+) -> bytes:
+    """`following` of the target, `shifts` of cross-attention; `signed` as in pack."""
     sides = {
         "source": GridText("Source", source, [True] * len(source)),
         "target": GridText("Target", target, [True] * len(target), following),
@@ -86,7 +88,7 @@ def packed(weights, source=SOURCE, target=TARGET, answers=None, following=(), sh
         )
         for kind, cells in weights.items()
     ]
-    return pack(sides, parts, answers)
+    return pack(sides, parts, answers, signed)
 
 
 class Grid:
@@ -216,6 +218,43 @@ def test_every_weight_arrives_and_has_the_colour_of_the_scale(grid):
         assert np.abs(np.subtract(pixel, expected)).max() <= 3
 
 
+# The colours at both ends of the legend, and of the first two cells of the picture.
+LEGEND = """(({ picture, place }) => {
+  const context = picture.getContext("2d");
+  const scale = picture.width / picture.clientWidth;
+  const bars = [];
+  const fill = context.fillRect;
+  context.fillRect = function (...box) {
+    if (this.fillStyle instanceof CanvasGradient) bars.push(box);
+    return fill.apply(this, box);
+  };
+  grid.selected.paintView();
+  delete context.fillRect;
+  const [[left, top, width, height]] = bars;
+  const at = (x, y) => [...context.getImageData(scale * x, scale * y, 1, 1).data].slice(0, 3);
+  const { left: x0, top: y0, across, down } = place;
+  const cell = (column) => at(x0 + (column + 0.2) * across, y0 + 0.2 * down);
+  const end = (x) => at(x, top + height / 2);
+  return { ends: [end(left + 1), end(left + width - 1)], cells: [cell(0), cell(1)] };
+})(grid.selected)"""
+
+
+@pytest.mark.parametrize("signed", [0.0, 0.4])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_legend_ends_in_the_colours_of_the_smallest_and_the_largest_weight(
+    grid, scheme, signed
+):
+    """Also of a difference. The first cell has the smallest weight, the second the largest."""
+    grid.page.emulate_media(color_scheme=scheme)
+    weights = {"cross": grid.weights["cross"].copy()}
+    weights["cross"][1, 2, 0, :2] = 1e-6, 1
+    palette = theme.DIFFERENCES if signed else theme.WEIGHTS
+    grid.show(packed(weights, signed=signed), replace(LOOK, palette=palette))
+    seen = grid.picture(LEGEND)
+    assert np.abs(np.subtract(seen["ends"], seen["cells"])).max() <= 16  # a pixel within the bar
+    assert np.abs(np.subtract(*seen["cells"])).max() > 60
+
+
 def test_pointing_at_a_cell_says_its_weight_and_marks_every_head(grid):
     row, column = 2, 1
     said = grid.point("encoder", 1, 2, row, column)
@@ -261,9 +300,11 @@ def test_the_marked_row_stays_while_the_tokens_do(grid):
 def test_a_selected_key_is_told_with_the_sum_of_its_column(grid):
     grid.page.locator(".source span").nth(1).click()
     weights = grid.weights["cross"][1, 2]
-    assert grid.said().endswith(f"; its column adds up to {weights[:, 1].sum():.1f}.")
+    assert grid.said().endswith(
+        f"; in total it receives {weights[:, 1].sum():.1f} rows' worth of attention."
+    )
     grid.page.locator(".source span").nth(2).hover()
-    assert "adds up" not in grid.said()
+    assert "in total" not in grid.said()
 
 
 def test_a_row_is_named_by_the_word_that_its_head_follows(grid):
@@ -273,14 +314,15 @@ def test_a_row_is_named_by_the_word_that_its_head_follows(grid):
     row, key = 2, SOURCE[1]
     read = grid.point("cross", 1, 1, row, 1)
     written = grid.point("cross", 1, 2, row, 1)
-    assert f": {TARGET[row]} puts" in read and f": {following[row]} puts" in written
+    assert f": {TARGET[row]} puts" in read
+    assert f": having read {TARGET[row]}, about to write {following[row]}, it puts" in written
     assert grid.page.locator(".target span.here").inner_text() == following[row]
     for head, names in ((0, TARGET), (1, following)):
         look = replace(LOOK, focus={"kind": "cross", "layer": 0, "head": head})
         grid.show(run, look)
         assert grid.picture("grid.selected.rowNames") == list(names)
     grid.page.locator(".target span").nth(row + 1).hover()  # the label of that row
-    assert f"Having read {TARGET[row]}, about to write {following[row]}: attends" in grid.said()
+    assert f"Having read {TARGET[row]}, about to write {following[row]}, it attends" in grid.said()
     best = SOURCE[grid.weights["cross"][0, 1, row].argmax()]
     assert f"attends most to {best} (" in grid.said()
     grid.page.locator(".target span").first.hover()
@@ -341,7 +383,7 @@ def test_a_tile_a_layer_and_a_kind_are_selected_by_click_and_act_as_one(grid):
 
     grid.page.mouse.click(*grid.place("decoder", 4, 1, 1, 1))
     head = dict(kind="decoder", layer=3, head=0)
-    assert grid.sent("focus") == [head | {"count": 1}]
+    assert grid.sent("focus") == [head | {"count": 1, "query": -1}]
     expect(grid.page.locator(".selected h3")).to_have_text(
         "Decoder self-attention, layer 4, head 1"
     )
@@ -360,7 +402,7 @@ def test_keys_choose_a_head_and_read_a_cell(grid):
     grid.page.locator(".stage").focus()
     grid.press("ArrowDown", "ArrowDown", "ArrowLeft")
     assert "layer 4 head 2" in grid.said()
-    assert grid.sent("focus") == [dict(kind="cross", layer=3, head=1, count=3)]
+    assert grid.sent("focus") == [dict(kind="cross", layer=3, head=1, count=3, query=-1)]
     said = grid.press("Home", "Shift+ArrowDown", "Shift+ArrowRight", "Shift+ArrowRight")
     weight = grid.weights["cross"][3, 1, 1, 2]
     share = re.search(rf"puts (\d+)% of its weight on {re.escape(SOURCE[2])}", said)[1]
@@ -379,7 +421,7 @@ def test_while_keys_are_pressed_the_server_is_left_alone_and_its_late_answers_mo
     grid.look(focus=dict(kind="cross", layer=0, head=0))
     assert grid.picture("grid.look.focus") == chosen
     assert grid.mounted.sent("head_grid") == []
-    assert grid.sent("focus") == [chosen | {"count": 4}]
+    assert grid.sent("focus") == [chosen | {"count": 4, "query": -1}]
     grid.look(focus=dict(kind="encoder", layer=0, head=0), heard=4)  # it has heard of all by then
     assert grid.picture("grid.look.focus.kind") == "encoder"
 
@@ -401,6 +443,24 @@ def test_orders_scales_and_the_joint_square(grid):
     x, y = grid.place("encoder", 2, 3, 1, 1)  # the seventh place
     grid.page.mouse.move(x, y)
     assert f"layer {layer + 1} head {head + 1}:" in grid.said()
+
+
+def test_the_server_hears_of_the_row_that_is_pinned_and_of_none(grid):
+    span = grid.page.locator(".target span").nth(3)
+    span.click()
+    assert grid.sent("query") == [3]
+    span.click()
+    assert grid.sent("query") == [-1]
+    grid.page.locator(".source span").nth(2).click()  # no row: nothing new to say
+    assert grid.sent("query") == []
+    grid.press("Escape", "Home", "Shift+ArrowDown", "Shift+ArrowDown")
+    assert grid.sent("query") == [2]
+    grid.press("Escape")
+    assert grid.sent("query") == [-1]
+    span.click()
+    grid.sent("query")
+    grid.press("ArrowRight")
+    assert [focus["query"] for focus in grid.sent("focus")] == [3]
 
 
 def test_heads_that_are_off_changed_or_without_the_pattern_look_it(grid):
@@ -445,7 +505,7 @@ def test_all_of_many_layers_are_in_view(grid, width):
         said = grid.point("encoder", layer, head, 1, 0)
         assert f"layer {layer} head {head}:" in said
         grid.page.mouse.click(*grid.place("encoder", layer, head, 1, 0))
-        chosen = dict(kind="encoder", layer=layer - 1, head=head - 1, count=count)
+        chosen = dict(kind="encoder", layer=layer - 1, head=head - 1, count=count, query=-1)
         assert grid.sent("focus") == [chosen]
         expect(grid.page.locator(".selected h3")).to_contain_text(f"layer {layer}, head {head}")
     grid.page.mouse.move(5, 5)
@@ -485,7 +545,7 @@ def test_two_tokens_list_the_heads_between_them_and_a_click_selects_one(grid):
     links.first.click()
     heading = f"Cross-attention, layer {layer + 1}, head {head + 1}"
     expect(grid.page.locator(".selected h3")).to_have_text(heading)
-    assert grid.sent("focus") == [dict(kind="cross", layer=layer, head=head, count=1)]
+    assert grid.sent("focus") == [dict(kind="cross", layer=layer, head=head, count=1, query=hund)]
     grid.page.locator(".stage").focus()
     grid.press("Escape")
     expect(links).to_have_count(0)
@@ -554,6 +614,34 @@ def test_most_probable_answers_are_those_after_the_token_that_is_pointed_at(grid
     grid.page.locator(".target span").nth(2).hover()
     expect(heading).to_have_text("Next token after “Hund”")
     expect(bars).to_have_text(["word 275%", "other25%"])
+
+
+def test_a_source_token_has_no_next_token_and_leaves_the_answers_as_they_are(grid):
+    rows = [[(f"word {row}", 1.0)] for row in range(len(TARGET))]
+    answers = PackedPredictions("target", "Next token", rows, last=5)
+    grid.show(packed(grid.weights, answers=answers))
+    heading = grid.page.locator(".answers h4")
+    before = heading.inner_text()
+    grid.page.locator(".source span").nth(1).click()
+    assert "is attended to most by" in grid.said()
+    expect(heading).to_have_text(before)
+    grid.page.locator(".source span").nth(1).click()  # no longer selected
+    grid.page.locator(".target span").nth(2).click()
+    grid.page.locator(".source span").nth(1).hover()
+    expect(heading).to_have_text("Next token after “Hund”")
+
+
+def test_the_answers_name_their_row_as_the_picture_does(grid):
+    answers = PackedPredictions("target", "Next token", [[("word", 1.0)]] * len(TARGET), last=5)
+    following = [*TARGET[1:], "</s>"]
+    grid.show(packed(grid.weights, answers=answers, following=following, shifts=[0, 1] * 8))
+    heading = grid.page.locator(".answers h4")
+    names = "after “Ein”", "having read “Ein”, about to write “Hund”"
+    for shift, (name, label) in enumerate(zip(names, ("Ein", "Hund"), strict=True)):
+        grid.picture(f"grid.choose({{ kind: 'cross', layer: 0, head: {shift} }}, 0)")
+        grid.page.locator(".target span").nth(1 + shift).hover()
+        assert grid.picture("grid.selected.rowNames[1]") == label
+        expect(heading).to_have_text(f"Next token {name}")
 
 
 # Acts

@@ -109,6 +109,23 @@ def test_a_click_chooses_a_row_where_one_is_followed(mounted):
     assert mounted.sent("pictures") == [("chosen", {"of": "follow", "row": 2})]
 
 
+def test_the_label_of_a_row_chooses_it_and_the_pointer_says_where(mounted):
+    values = np.ones((3, 4), np.float32)
+    scores = Matrix("scores", values, "query", "key", "ABC", "abcd", follow=1, chooses="follow")
+    plain = Matrix("x", values, "row", "number", "ABC")
+    page = mounted(matrices, [scores, plain], key="pictures", on_choose=None).page
+    cursor = "(canvas) => getComputedStyle(canvas).cursor"
+    for title, over_row in (("scores", "pointer"), ("x", "auto")):
+        canvas = page.get_by_role("img", name=f"{title}: 3 rows")
+        height = canvas.bounding_box()["height"]
+        label, column_label = {"x": 4, "y": height - 10}, {"x": 40, "y": 3}
+        for place, shape in ((label, over_row), (column_label, "auto")):
+            canvas.hover(position=place)
+            assert canvas.evaluate(cursor) == shape
+            canvas.click(position=place)
+    assert mounted.sent("pictures") == [("chosen", {"of": "follow", "row": 2})]
+
+
 @pytest.mark.parametrize("width", [420, 262])  # with “Leave out” two stand in the place of one
 def test_no_label_is_dropped(mounted, width):
     columns = [f"key{i}" for i in range(12)]
@@ -195,9 +212,28 @@ def test_hidden_pictures_do_not_halt_the_page(visit):
     assert "weights" in shown(visit.page)
 
 
+def test_it_opens_on_the_row_that_attention_marks_or_has_selected(visit, models):
+    """By default the most telling one; once a word is clicked, its row; and the first again."""
+    trace = checkpoint.load(models / "uneven").trace(*TEXTS)
+    rows = trace.row_words("cross", 2, 1)
+    visit.open(LINK.replace("inside?", "?"))
+    marked = "headlight.grid.queries(headlight.grid.selected.told)[0].index"
+    telling = visit.page.evaluate(marked)
+    word = visit.page.locator(".text .target span")
+    for click, row in ((None, telling), (3, 3), (3, telling)):
+        if click is not None:
+            word.nth(click).click()
+            visit.page.mouse.move(2, 600)
+            visit.settle()
+            assert visit.page.evaluate(marked) == row
+        visit.go("Inside a head")
+        expect(visit.page.get_by_text(f"“{rows[row]}” · ").first).to_be_visible()
+        visit.go("Attention")
+
+
 def test_a_row_is_chosen_in_the_picture_and_stays(visit):
     """On other views and pages too, and beside labels that can be read."""
-    visit.open(f"{LINK}&at=Scaling")
+    visit.open(f"{LINK}&at=Scaling&follow=2+ein")
     query = visit.page.get_by_label("Query", exact=True)
     expect(visit.page.get_by_test_id("stWidgetLabel").get_by_text("Query")).to_be_visible()
     expect(visit.page.get_by_test_id("stWidgetLabel").get_by_text("Key")).to_be_visible()

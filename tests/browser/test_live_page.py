@@ -638,7 +638,15 @@ def test_masks_tokens_and_cells(opened):
     assert tab.grid()[1][0] != tiles[0]  # the encoder's
     assert "Source padding mask off ×" in tab.text("state")
     page.get_by_label("Causal mask").uncheck()
-    assert tab.answered().finding().startswith("The decoder can peek: ")
+    where = re.match(
+        r"The decoder can peek: in layer (\d), head (\d) of its self-attention, ",
+        tab.answered().finding(),
+    )
+    most = page.get_by_role("button", name=f"Select head {where[1]}.{where[2]}, which peeks most")
+    most.click()
+    picked = page.locator("#picker option:checked")
+    expect(picked).to_have_text(f"Decoder self-attention · layer {where[1]} · head {where[2]}")
+    expect(most).to_be_disabled()
     page.locator(".text .source span", has_text="b").first.click()
     page.keyboard.press("h")
     tab.answered()

@@ -335,6 +335,20 @@ def test_the_line_of_chips_ends_within_the_window(visit):
     assert max(ends()) <= 1280
 
 
+def test_a_label_stands_whole_in_the_line_of_chips_or_not_at_all(visit):
+    page = small(visit).page
+    query = "?model=en-fr&source=A+man+in+an+orange+hat+is+staring+at+something.&changes="
+    for changes, whole in (("", True), ("%3B+encoder.1.1%3Doff%3B+cross.3.1%3Doff", False)):
+        visit.open(f"{query}all%3Dhide%3A2{changes}")
+        button = page.get_by_role("button", name="Use the new translation")  # read out in any case
+        expect(button).to_be_visible()
+        label = button.locator("[data-testid=stMarkdownContainer]")
+        cut = label.evaluate("label => label.scrollWidth > label.clientWidth")
+        hidden = label.evaluate("label => getComputedStyle(label).clipPath != 'none'")
+        assert hidden != whole and not (whole and cut)
+        assert (button.bounding_box()["width"] > 100) == whole
+
+
 def test_an_act_says_what_it_did_until_something_else_is_pointed_at(visit):
     page = small(visit).open("?model=en-fr").page
     page.locator(".source span").nth(2).click()

@@ -55,6 +55,7 @@ export class Grid {
   pinned = null;
   rest = 0;
   answering = false; // what an act did is said, until something else is pointed at
+  followed = false; // whether the server knows of a query that is pinned
   scope = "head"; // or its whole "layer" or "kind", for what is done to it
   canvases = {}; // kind → what its tiles are drawn on, and above it what is pointed at
   count = 0; // of the selections made here; the server says which it has heard of
@@ -480,13 +481,25 @@ export class Grid {
     this.setPin(same ? null : pointed);
   }
 
-  /** The query that is pinned is followed on the other pages too. */
-  setPin(pinned) {
+  /** The query that is pinned is followed on the other pages too; the server hears of it after
+   * `rest` ms. */
+  setPin(pinned, rest = 0) {
     this.answering = false;
     this.pinned = pinned;
-    const [query] = this.queries(pinned);
-    if (query?.side === this.part(this.look.focus.kind).query) this.reportQuery(query.index);
     this.point();
+    clearTimeout(this.pinning);
+    const query = this.pinnedQuery();
+    if (query < 0 && !this.followed) return; // the server knows of none
+    this.pinning = setTimeout(() => {
+      this.followed = query >= 0;
+      this.reportQuery(query);
+    }, rest);
+  }
+
+  /** The row of the selected head that is pinned; −1 if none is. */
+  pinnedQuery() {
+    const { query } = this.part(this.look.focus.kind);
+    return this.queries(this.pinned).find(({ side }) => side === query)?.index ?? -1;
   }
 
   /** The focus moves at once here, and for the server after `rest` ms. */
@@ -504,7 +517,9 @@ export class Grid {
     clearTimeout(this.rest);
     this.rest = setTimeout(() => {
       this.rest = 0;
-      this.report({ ...tile, count: this.count });
+      const query = this.pinnedQuery();
+      this.followed = query >= 0;
+      this.report({ ...tile, count: this.count, query });
     }, rest);
   }
 
@@ -513,9 +528,9 @@ export class Grid {
     const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     const move = event.key === "Home" ? [0, 0] : step[event.key];
     if (this.actByKey(event)) return event.preventDefault();
-    if (event.key === "Escape") this.pinned = null;
+    if (event.key === "Escape") this.setPin(null);
     else if (event.key === "Enter" && this.pinned?.row)
-      this.pinned = { tokens: [this.pinned.row], to: [this.pinned.column] };
+      this.setPin({ tokens: [this.pinned.row], to: [this.pinned.column] });
     else if (!move) return;
     else if (event.shiftKey || event.key === "Home") this.walkCells(move);
     else this.choose(neighbour(this.drawn, this.look.focus, move), REST);
@@ -593,7 +608,7 @@ export class Grid {
     const weight = Math.min(1, Math.max(0, weightOf(this.byteAt(cell)) + more));
     const part = this.part(cell.tile.kind);
     const shift = this.shift(part, [cell.tile.layer * part.heads + cell.tile.head]);
-    this.message.replaceChildren(this.rowLabel(cell.row, shift), " puts ", percent(weight),
+    this.message.replaceChildren(...this.rowStart(cell.row, shift), " puts ", percent(weight),
       " of its weight on ", this.label(cell.column));
   }
 
@@ -605,8 +620,8 @@ export class Grid {
     const { every: columnEvery } = this.data.sides[part.key];
     const moved = (at, by, every, count) =>
       Math.min(count - 1, Math.max(0, (at && (down || right) ? at.index / every : 0) + (at ? by : 0)));
-    this.pinned = this.cell(part, focus.layer * part.heads + focus.head,
-      moved(row, down, rowEvery, part.rows), moved(column, right, columnEvery, part.columns));
+    this.setPin(this.cell(part, focus.layer * part.heads + focus.head,
+      moved(row, down, rowEvery, part.rows), moved(column, right, columnEvery, part.columns)), REST);
   }
 
   // Saying and marking what is pointed at
@@ -664,7 +679,8 @@ export class Grid {
     return { word: row === null ? null : word(part.query, row * every + shift), even };
   }
 
-  /** The row of a word that attends to one word far from its own place; null if there is none. */
+  /** The row of a word that attends to one word far from its own place; null if there is none. The
+   * app's pages about one row open with it (model/analysis/head_metrics.py). */
   clearestRow(part, shift) {
     const { focus } = this.look;
     const [query, key] = [part.query, part.key].map((name) => this.data.sides[name]);
@@ -848,6 +864,13 @@ export class Grid {
     return element("em", {}, this.rowText(token, shift));
   }
 
+  /** How a sentence about the row of a token begins: with both of its words where the head follows
+   * the one that the row predicts. */
+  rowStart(token, shift, having = "Having") {
+    if (!shift) return [this.label(token)];
+    return [`${having} read `, this.label(token), ", about to write ", this.rowLabel(token, shift), ", it"];
+  }
+
   name({ kind, layer, head }) {
     return `${this.part(kind).name}, layer ${this.part(kind).numbers[layer]} head ${head + 1}`;
   }
@@ -874,9 +897,10 @@ export class Grid {
       const i = row.index / this.data.sides[row.side].every;
       const byte = this.byteAt(pointed);
       const shift = this.shift(part, [tile.layer * part.heads + tile.head]);
-      const start = [element("b", {}, this.name(tile)), ": ", this.rowLabel(row, shift)];
+      const name = [element("b", {}, this.name(tile)), ": "];
       if (isCovered(part, [tile.layer * part.heads + tile.head], i))
-        return [...start, COVERED, "."];
+        return [...name, this.rowLabel(row, shift), COVERED, "."];
+      const start = [...name, ...this.rowStart(row, shift, "having")];
       if (!byte && part.signed)
         return [...start, " and ", this.label(column), ": masked, or in only one of the two texts."];
       if (!byte) return [...start, " may not attend to ", this.label(column), "."];
@@ -898,9 +922,10 @@ export class Grid {
     const of = this.part(focus.kind);
     const shift = this.shift(of, averaged(of, this.look));
     const queries = this.queries({ tokens: pointed.tokens, to: [] });
-    const [read] = queries;
-    if (shift && pointed.tokens.length === 1 && read?.side === of.query)
-      parts.push("Having read ", this.label(read), ", about to write ", this.label(pointed.tokens[0]), ":");
+    const covered = placesOf(queries, of.query, this.data.sides)
+      .some((row) => isCovered(of, averaged(of, this.look), row));
+    if (shift && pointed.tokens.length === 1 && queries[0]?.side === of.query && !covered)
+      parts.push(...this.rowStart(queries[0], shift));
     else pointed.tokens.forEach((token, i) => parts.push(i ? " + " : "", this.label(token)));
     const isPinned = JSON.stringify(pointed) === JSON.stringify(this.pinned);
     let roles = 0; // it is a query, a key, or both
@@ -910,8 +935,7 @@ export class Grid {
     ]) {
       const others = this.between(asQuery ? queries : pointed.tokens, asQuery);
       if (!others) continue;
-      const places = asQuery ? placesOf(queries, of.query, this.data.sides) : [...Array(of.rows).keys()];
-      if (places.some((row) => isCovered(of, averaged(of, this.look), row))) {
+      if (asQuery ? covered : of.veil?.some(({ tile }) => averaged(of, this.look).includes(tile))) {
         if (asQuery) parts.push(roles++ ? ";" : "", COVERED);
         continue;
       }
@@ -927,7 +951,7 @@ export class Grid {
         ` (${(this.data.signed ? signedPercent : percent)(others.weights[i])})`));
       if (!asQuery && isPinned && !this.data.signed && pointed.tokens.length === 1) {
         const sum = others.weights.reduce((all, weight) => all + weight, 0);
-        parts.push(`; its column adds up to ${sum.toFixed(1)}`);
+        parts.push(`; in total it receives ${sum.toFixed(1)} rows' worth of attention`);
       }
     }
     if (!roles && shift && pointed.tokens.every(({ side }) => side === of.query))

@@ -445,23 +445,43 @@ export class SelectedHead {
 
   /** The most probable next tokens (or classes) at the row that is pointed at, as bars. */
   answer(pointed) {
-    const { answers, sides } = this.grid.data;
+    const { answers } = this.grid.data;
     if (!answers || this.grid.look.veil?.length) {
       this.answered = null;
       return this.answers.replaceChildren();
     }
-    const [token] = this.grid.queries(pointed);
-    const read = token?.side === answers.side ? token.index : answers.last;
-    const row = answers.rows.length === 1 ? 0 : Math.min(read, answers.rows.length - 1);
-    if (this.answered?.[0] === answers && this.answered[1] === row) return;
-    this.answered = [answers, row];
+    const row = answers.rows.length === 1 ? 0
+      : Math.min(this.answeredRow(pointed), answers.rows.length - 1);
     const title = answers.rows.length === 1 && answers.title === "Class" ? "Class of the text"
-      : `${answers.title} after “${sides[answers.side].labels[row]}”`;
+      : `${answers.title} ${this.rowInWords({ side: answers.side, index: row })}`;
+    if (this.answered?.[0] === answers && this.answered[1] === title && this.answered[2] === row) return;
+    this.answered = [answers, title, row];
     const bars = answers.rows[row].map(([label, share]) => element("div", { class: "bar" },
       element("span", { dir: "auto" }, label),
       element("span", { class: "length", style: `--share: ${100 * share}%` }),
       element("span", {}, percent(share))));
     this.answers.replaceChildren(element("h4", {}, title), ...bars);
+  }
+
+  /** The row whose predictions are shown: the one that is pointed at or selected. A token of another
+   * text has none, and leaves those of the row that is marked without it. */
+  answeredRow(pointed) {
+    const { grid } = this;
+    const { answers } = grid.data;
+    for (const each of [pointed, grid.pinned, grid.telling().word]) {
+      const row = grid.queries(each).find(({ side }) => side === answers.side);
+      if (row) return row.index;
+    }
+    return answers.last;
+  }
+
+  /** A row of the predicted text by the label that it has in the picture. */
+  rowInWords({ side, index }) {
+    const { grid, part } = this;
+    const { labels, following } = grid.data.sides[side];
+    const isLabelled = part.query === side && grid.shift(part, averaged(part, grid.look));
+    return isLabelled ? `having read “${labels[index]}”, about to write “${following[index]}”`
+      : `after “${labels[index]}”`;
   }
 
   /** The heads that link two groups of tokens, each a click away; they stand in the place of the

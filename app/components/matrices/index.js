@@ -47,10 +47,7 @@ class Matrices {
       `${one.title}: ${rows} rows (${one.row_name}), ${columns} columns (${one.column_name})` });
     one.canvas.onpointermove = (event) => this.point(one, event);
     one.canvas.onpointerleave = () => (this.message.textContent = "");
-    if (one.chooses) {
-      one.canvas.classList.add("rows");
-      one.canvas.onclick = (event) => this.click(one, event);
-    }
+    if (one.chooses) one.canvas.onclick = (event) => this.click(one, event);
     const title = element("h4", {}, one.title, element("small", {}, ` ${rows} × ${columns}`));
     this.all.append(element("div", { class: "one" }, title, one.canvas));
     let { largest } = one;
@@ -175,12 +172,20 @@ class Matrices {
       context.strokeRect(one.left, one.top + one.follow * one.down, width, one.down);
   }
 
+  /** The row whose cells, or whose label, an event is on; −1 if it is on none. */
+  rowUnder(one, event) {
+    const { left, across, columns, ...rows } = this.box(one);
+    const whole = { ...rows, left: 0, across: left + columns * across, columns: 1 };
+    return cellUnder(...pointIn(one.canvas, event), whole)?.[0] ?? -1;
+  }
+
   click(one, event) {
-    const under = cellUnder(...pointIn(one.canvas, event), this.box(one));
-    if (under && under[0] !== one.follow) this.choose({ of: one.chooses, row: under[0] });
+    const row = this.rowUnder(one, event);
+    if (row >= 0 && row !== one.follow) this.choose({ of: one.chooses, row });
   }
 
   point(one, event) {
+    one.canvas.classList.toggle("choosable", Boolean(one.chooses) && this.rowUnder(one, event) >= 0);
     const under = cellUnder(...pointIn(one.canvas, event), this.box(one));
     if (!under) {
       this.message.textContent = "";

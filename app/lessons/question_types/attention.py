@@ -32,25 +32,29 @@ LEAST_LEAD, LEAST_LEAD_OWN = 0.2, 0.1  # of the largest weight over the second
 
 
 def row_values(run: SentenceRun, head: NamedHead, i: int) -> tuple[dict, dict]:
-    """Placeholders of a row: those that give nothing away, and those about its weights."""
+    """Placeholders of a row: those that give nothing away, and those about its weights. Of a word
+    that stands there twice they say which one, as choices do; `token` is the word
+    alone."""
     row, keys, queries = run.weights(head)[i], run.keys(head), run.queries(head)
     order = np.argsort(-row, kind="stable")
     marks = [x for x, token in enumerate(keys) if is_mark(token)]
+    rows, names = names_of([run.label(head, j) for j in range(len(queries))]), names_of(keys)
     given = {
-        "row": run.label(head, i),
+        "row": rows[i],
+        "token": run.label(head, i),
         "next": queries[i + 1] if i + 1 < len(queries) else END,
         "position": str(i + 1),
         "before": str(i),
         "length": str(len(queries)),
     }
     shown = {
-        "key": keys[order[0]],
+        "key": names[order[0]],
         "weight": percent(row[order[0]]),
         "rest": percent(1 - row[order[0]]),
         "end share": percent(row[marks].sum()),
     }
     if len(keys) > 1:
-        shown |= {"second key": keys[order[1]], "second weight": percent(row[order[1]])}
+        shown |= {"second key": names[order[1]], "second weight": percent(row[order[1]])}
     return given, shown
 
 
@@ -141,7 +145,7 @@ class RowType(QuestionType):
             CHOOSE,
             labels[i],
             choices_of(draw.rng, labels[i], [*answers.values()], others),
-            given={"column": keys[j]},
+            given={"column": names_of(keys)[j]},
             shown={"row": labels[i], "weight": percent(weights[i, j])},
             misconceptions=self.mistakes(answers, labels[i]),
             veil=(Veil("column", head.kind, head.layer, head.head, j),),
@@ -167,7 +171,7 @@ class RowType(QuestionType):
             CHOOSE,
             answer,
             choices_of(draw.rng, answer, [*answers.values()], more),
-            given=given | {"row": row},
+            given=given | {"row": names_of(queries)[i]},
             shown={"next": answer},
             misconceptions=self.mistakes(answers, answer),
             veil=(Veil("next tokens", place=i),),

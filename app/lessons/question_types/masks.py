@@ -16,7 +16,7 @@ from headlight.app.lessons.question import (
     choices_of,
 )
 from headlight.app.lessons.question_types.attention import row_values
-from headlight.app.lessons.sentence_run import NoQuestion
+from headlight.app.lessons.sentence_run import NoQuestion, names_of
 
 MASKS = ("causal", "padding", "window")
 
@@ -125,7 +125,7 @@ class MaskType(QuestionType):
             raise NoQuestion("This text is too short. Try a longer sentence.")
         i = draw.rng.choice(rows)
         given, _ = row_values(draw.run, draw.of_head, i)
-        given["row"] = draw.run.queries(draw.of_head)[i]
+        given["row"] = names_of(draw.run.queries(draw.of_head))[i]
         before = given.pop("before")
         answer = float(i + 1)
         answers = {"itself left out": float(i), "later ones": float(n - i), "all": float(n)}

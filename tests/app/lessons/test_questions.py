@@ -9,6 +9,7 @@ import pytest
 from headlight.app.lessons.formatting import text
 from headlight.app.lessons.question import numbers_in
 from headlight.app.lessons.question_types import TYPES
+from headlight.app.lessons.question_types.attention import row_values
 from headlight.app.lessons.sentence_run import NoQuestion, names_of
 from headlight.model.decoding.generate import Beam
 from tests.app.lessons import truth
@@ -462,3 +463,17 @@ def test_how_often_attention_and_removal_agree():
     n = len(run.tgt) - 1
     assert question.answer == ("all" if same == n else "more than half" if same > n / 2
                                else "half or fewer")  # fmt: skip
+
+
+def test_a_row_and_a_key_that_stand_there_twice_say_which_one_they_are():
+    """By number, as choices do: “a (4)” is not “a (1)”."""
+    run = run_of("induction", "a b c a b")
+    head = run.head("induction")
+    tokens = run.tgt
+    for i in range(len(tokens)):
+        given, shown = row_values(run, head, i)
+        key = int(run.weights(head)[i].argmax())
+        for name, words, place in (("row", given["row"], i), ("key", shown["key"], key)):
+            twice = tokens.count(tokens[place]) > 1
+            assert words == (f"{tokens[place]} ({place + 1})" if twice else tokens[place]), name
+    assert len({row_values(run, head, i)[0]["row"] for i in range(len(tokens))}) == len(tokens)

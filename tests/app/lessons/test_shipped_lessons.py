@@ -12,7 +12,7 @@ from headlight.app.lessons.lesson import LiveLesson, load_folder, load_lesson
 from headlight.app.lessons.lesson_file import LessonError
 from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, PAINT, READ
 from headlight.app.lessons.question_types.acts import UNTIL
-from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
+from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun, names_of
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.model.masks import Masks
@@ -120,7 +120,7 @@ def test_the_row_attends_to_what_the_reveal_says(case):
     drawing = step._drawing(run, 0)
     step._type.draw(drawing)
     row = truth.weights(run.name, run.sentence, drawing.head)[drawing.chosen[-1]]
-    assert placeholder(case, "key") == run.keys(drawing.head)[int(row.argmax())]
+    assert placeholder(case, "key") == names_of(run.keys(drawing.head))[int(row.argmax())]
     assert row.max() - np.sort(row)[-2] >= 0.2
 
 

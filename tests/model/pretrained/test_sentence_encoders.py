@@ -245,7 +245,7 @@ def test_broken_modules(bare, what, tmp_path):
 def test_an_encoder_of_another_family_is_refused(tmp_path):
     write(tmp_path / "qwen3", "qwen3")
     encoder(tmp_path / "qwen3", tmp_path / "encoder", as_flags("lasttoken"))
-    refused(tmp_path / "encoder", "sentence encoder that is not a BERT")
+    refused(tmp_path / "encoder", "does not support those of the family")
 
 
 HEADS = [
