@@ -15,9 +15,11 @@ if sys.path[-1] != str(HERE):
 from headlight.app import startup  # noqa: E402
 from headlight.app.server import garbage  # noqa: E402
 from headlight.app.shell import screen  # noqa: E402
+from headlight.app.state import session  # noqa: E402
 from headlight.app.state.pages import HOME, PAGES  # noqa: E402
 
 ICON = ROOT / "assets" / "icon.svg"  # our own file: a named icon would be loaded from a font server
+session.begin()
 st.set_page_config(page_title="Headlight", page_icon=str(ICON), layout="wide")
 
 pages = [

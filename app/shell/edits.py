@@ -45,6 +45,12 @@ def edit(what: str, **on) -> None:
             session.choose(shows=AFTER)
 
 
+def edit_at(focus: Mapping, what: Mapping) -> None:
+    """Select a head, as session.focus_on does, and apply an edit. A callback."""
+    session.focus_on(**focus)
+    edit(**what)
+
+
 def _toggle_head(now: Changes, kind: str, layer: int, head: int, scope: str = "head") -> Changes:
     """Toggle a head, its layer or its kind of attention; `layer` counts the layers of this kind."""
     return editing.toggled(now, HeadOff(SCOPES[scope](_scope(kind, layer, head))))

@@ -5,7 +5,7 @@ the other regions."""
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 import streamlit as st
@@ -29,6 +29,7 @@ class Frame:
     change: DeltaGenerator
     numbers: DeltaGenerator
     effect: Callable[[], Parts]
+    drawn_by_head: list[Callable[[], None]] = field(default_factory=list)  # see of_selected_head
 
 
 _frame: ContextVar[Frame] = ContextVar("frame")
@@ -53,7 +54,7 @@ def make(
     with panel:
         parts = [
             st.container(key=key, gap="xsmall")
-            for key in ("notices", "explain", "change", "numbers_panel")
+            for key in ("notices", "explain", "switches", "numbers_panel")
         ]
     return Frame(controls, finding, hero, lesson, *parts, cache(effect))
 
@@ -87,6 +88,14 @@ def numbers() -> DeltaGenerator:
 def explanation() -> DeltaGenerator:
     """The place of what explains the picture, in the panel."""
     return _frame.get().explain
+
+
+def of_selected_head(draw: Callable[[], None]) -> None:
+    """What the page draws of the selected head by itself: all that selecting another head changes
+    on the page, apart from its picture. It is drawn after the page, in a region of its own, and
+    again whenever another head is selected; see regions.py. `draw` is defined in the page's file
+    and takes nothing from the run. Called last: a run that was cut short has no region."""
+    _frame.get().drawn_by_head.append(draw)
 
 
 def finding(text: str) -> None:

@@ -52,8 +52,9 @@ def draw_title(page: Page) -> PageRow:
         return PageRow(picker, controls, row("page_menus", "content"))
 
 
-def draw_picker(page: Page) -> None:
-    """Kind of attention, layer and head in one menu, named by what is selected."""
+def draw_picker(page: Page, **options) -> None:
+    """Kind of attention, layer and head in one menu, named by what is selected; `options` of its
+    widgets."""
     if not shows_head(page):
         return
     chosen = session.values()
@@ -61,7 +62,7 @@ def draw_picker(page: Page) -> None:
     label = f"{name} · layer {chosen['layer']} · head {chosen['head']}"
     with menu(label, "head_picker"):
         for key in ("kind", "layer", "head"):
-            widgets.draw(key)
+            widgets.draw(key, widget_options=options)
 
 
 def draw_menus(page: Page) -> None:

@@ -1,37 +1,47 @@
 """The panel beside the picture: what changes the model while it runs."""
 
+from collections.abc import Callable
+from functools import partial
+
 import streamlit as st
 
 from headlight.app.shell import edits, running_lesson
 from headlight.app.shell.effect import peek
-from headlight.app.shell.layout import concerns, shows_head
+from headlight.app.shell.layout import concerns
 from headlight.app.state import session, widgets
-from headlight.app.state.pages import Page
 from headlight.app.state.settings import MASKS
 
 
-def draw_change(page: Page) -> None:
-    """Every mask of the model, padding, and the selected head."""
-    with st.container(key="switches", gap="xsmall"):
-        st.markdown("**Change**")
-        for key in filter(concerns, MASKS):
-            widgets.draw(key)
-        if shows_head(page):
-            _draw_peek()
-        widgets.draw("pad_to")
-        if shows_head(page):
-            draw_switch()
+def draw_change() -> None:
+    """Every mask of the model, and padding."""
+    st.markdown("**Change**")
+    for key in filter(concerns, MASKS):
+        widgets.draw(key)
+    widgets.draw("pad_to")
 
 
-def _draw_peek() -> None:
-    """Under the causal mask, while it is off: a button that selects the head that peeks most."""
+def draw_head(then: Callable[[], None] | None = None) -> None:
+    """What concerns the selected head: the one that peeks while the causal mask is off, and the
+    switch. `then` is called after the callback of either."""
+    _draw_peek(on_click=partial(_in_turn, session.choose, then))
+    draw_switch(on_click=partial(_in_turn, switch, then))
+
+
+def _in_turn(act: Callable[..., None], then: Callable[[], None] | None, **given) -> None:
+    act(**given)
+    if then:
+        then()
+
+
+def _draw_peek(on_click: Callable[..., None]) -> None:
+    """While the causal mask is off: a button that selects the head that peeks most."""
     if running_lesson.veils() or (seen := peek()) is None:
         return
     head = {"kind": seen.kind, "layer": seen.layer, "head": seen.head}
     st.button(
         f"Select head {seen.layer}.{seen.head}, which peeks most",
         icon=":material/visibility:",
-        on_click=session.choose,
+        on_click=on_click,
         kwargs=head,
         disabled=head == {key: session.values()[key] for key in head},
         help="The decoder self-attention head with the largest weight on a token it should predict",
@@ -47,9 +57,13 @@ def draw_switch(**options) -> None:
     st.button(
         f"Switch {name} on again" if edits.is_off(**vars(focus)) else f"Switch off {name}",
         icon=":material/power_settings_new:",
-        on_click=edits.edit,
-        kwargs={"what": "off"} | vars(focus),
+        kwargs=vars(focus),
         help="On the small maps: O",
         key="switch_head",
-        **{"type": "tertiary"} | options,
+        **{"type": "tertiary", "on_click": switch} | options,
     )
+
+
+def switch(**head) -> None:
+    """Switch a head off, or on again. A callback."""
+    edits.edit("off", **head)

@@ -7,11 +7,12 @@ from functools import cache
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app import theme
-from headlight.app.shell import errors, frame, lesson, page_row, panel, running_lesson
+from headlight.app.shell import errors, frame, lesson, page_row, panel, regions, running_lesson
 from headlight.app.shell.effect import effect
-from headlight.app.shell.layout import row
+from headlight.app.shell.layout import row, shows_head
 from headlight.app.shell.output import draw_not_finite
 from headlight.app.shell.state_strip import draw_state
 from headlight.app.shell.top_bar import draw_menu, draw_texts
@@ -40,15 +41,15 @@ def draw(page: Page, run: Callable[[], None]) -> None:
         line = page_row.draw_title(page)
     body = st.container(key="body", horizontal=True, wrap=False, gap="small")
     with session.running(page.key):
-        regions = frame.make(line.controls, body, effect, session.values()["projector"])
+        places = frame.make(line.controls, body, effect, session.values()["projector"])
         try:
             style = theme.style(session.values()["projector"], page.idle)
             st.html(f"<style>{style}</style>")
             if session.is_new_to_browser("styled", True) and style:
                 time.sleep(theme.HEAD_START)
-            with frame.of_page(regions), errors.errors_as_messages():
+            with frame.of_page(places), errors.errors_as_messages():
                 running_lesson.settle()
-                with regions.lesson:
+                with places.lesson:
                     lesson.draw(page)
                 if running_lesson.covers(page.key):
                     lesson.draw_cover(page)
@@ -59,20 +60,34 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                 draw_texts()
             if session.context().structure is not None:  # else the page shows why
                 with errors.memory_errors_as_messages():
-                    with regions.notices:
+                    with places.notices:
                         if count := session.left_out():
                             st.info(notices.left_out(count))
                         draw_not_finite()
                         if page.key == HOME:
                             lesson.draw_offer()
                     veiled = bool(running_lesson.veils())
-                    if page.key != HOME and not veiled and (parts := regions.effect()):
-                        regions.finding.markdown(formats.as_markdown(parts))
-                    with regions.change:
-                        panel.draw_change(page)
+                    if page.key != HOME and not veiled and (parts := places.effect()):
+                        places.finding.markdown(formats.as_markdown(parts))
+                    with places.change:
+                        panel.draw_change()
                     with state:
                         draw_state(page)
-                    with line.picker:
-                        page_row.draw_picker(page)
                     with line.menus:
                         page_row.draw_menus(page)
+                    if shows_head(page):
+                        draw_head(page, places, line.picker)
+
+
+def draw_head(page: Page, places: frame.Frame, picker: DeltaGenerator) -> None:
+    """Draw what depends on the selected head: in a region of its own where the page asked for one,
+    which it does at its end. A page that was cut short, or ended in an error, did not."""
+    if draws := places.drawn_by_head:
+        with places.hero:
+            regions.draw_selected_head(page, places, picker, tuple(draws))
+        session.finish()
+        return
+    with picker:
+        page_row.draw_picker(page)
+    with places.change:
+        panel.draw_head()

@@ -4,7 +4,7 @@ Only `headlight.app.state` touches st.session_state, except that a widget's call
 own value.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -63,6 +63,7 @@ class Memo:
     session: str = field(default_factory=lambda: uuid4().hex)  # under which its models are cached
     connection: object = field(default_factory=_connection)  # during the last run that ended
     page: str = HOME  # drawn by this run
+    drawn: dict[str, Any] = field(default_factory=dict)  # values on the screen, see `finish`
     last_page: str = HOME  # the last one other than Export
     stopped: tuple | None = None  # the request whose computation the user stopped
     stopped_sweep: tuple | None = None
@@ -78,6 +79,7 @@ class Memo:
     what_if: str | None = None  # the changes when the menu What if was last drawn
 
     # Widgets
+    chosen_by_code: set[str] = field(default_factory=set)  # settings, since each was last drawn
     send_all: bool = False  # the browser may have forgotten values: send them again
     in_menus: set[str] = field(default_factory=set)  # settings drawn in an open menu so far
     in_closed_menus: set[str] = field(default_factory=set)  # those of them whose menu is closed now
@@ -129,6 +131,42 @@ def running(page: str) -> Iterator[None]:
         notes.connection, notes.text_model = connection, values()["model"]
     finally:
         _memo.reset(token)
+
+
+def is_running() -> bool:
+    """Whether a script run is in progress: `running` is entered."""
+    return _memo.get() is not None
+
+
+# Sessions whose last run of the whole script has not drawn the screen with its region: it is in
+# progress, was cut short, or ended in an error. Not in session state: what asks for that may be
+# where a run is cut.
+_unfinished: set[str] = set()
+
+
+def begin() -> None:
+    """A run of the whole script begins: called before anything of Streamlit's."""
+    if context := get_script_run_ctx():
+        _unfinished.add(context.session_id)
+
+
+def finish() -> None:
+    """A run of the whole script has drawn the screen with its region."""
+    memo().drawn = dict(values())
+    if context := get_script_run_ctx():
+        _unfinished.discard(context.session_id)
+
+
+def shows_all_but(keys: Collection[str]) -> bool:
+    """Whether the screen with its region shows all current settings of the page but these."""
+    run, notes, now = get_script_run_ctx(), memo(), current_choices()
+    if run is None or run.session_id in _unfinished:
+        return False
+    return all(
+        value == notes.drawn.get(key)
+        for key, value in now.items()
+        if key not in keys and SETTINGS[key].stands_on(notes.page)
+    )
 
 
 def stop() -> None:
@@ -250,6 +288,7 @@ def choose(**chosen) -> None:
     their widgets are drawn would lose them."""
     memo().chosen_again = {}
     st.session_state.update(chosen)
+    memo().chosen_by_code.update(chosen)
     values().update({key: value for key, value in chosen.items() if key in SETTINGS})
 
 

@@ -43,13 +43,22 @@ def draw(key: str, box=st, widget_options: Mapping = MappingProxyType({}), **lim
     must_send = (
         memo().send_all or _is_closed.get() or _is_renamed(key, allowed, widget_options)
     ) and value != allowed.default
-    if must_send or value != st.session_state.get(key, allowed.default):
+    if _is_chosen_by_code(key) or must_send or value != st.session_state.get(key, allowed.default):
         st.session_state[key] = value
     shown = _widget(setting, allowed, box, widget_options)
     current = shown.open if setting.widget == "expander" else shown
     if current != value:
         _correct(key, value)
     return shown
+
+
+def _is_chosen_by_code(key: str) -> bool:
+    """Whether a callback chose the value since the widget was drawn. Where a callback ends in a
+    rerun, Streamlit takes the value for the browser's own and does not send it (1.67)."""
+    chosen = memo().chosen_by_code
+    is_chosen = key in chosen
+    chosen.discard(key)
+    return is_chosen
 
 
 def _note_menu(key: str) -> None:

@@ -11,7 +11,7 @@ from headlight.app.components.figure import figure
 from headlight.app.components.head_grid import answers, head_grid
 from headlight.app.components.packing import answers_of, pack_trace
 from headlight.app.results import head_results, memoize, passes
-from headlight.app.shell import edits, frame, running_lesson
+from headlight.app.shell import edits, frame, regions, running_lesson
 from headlight.app.shell.grid_display import grid_options
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.pages import ATTENTION, Page
@@ -73,103 +73,118 @@ def windows(*axes: Axis) -> list[slice]:
     return ranges
 
 
-run = selection.run()
-model = selection.view(run)
-less = selection.subtracted_run()
-# The scale of a difference needs its maximum over all weights.
-trace = (passes.whole_trace_of if less else passes.trace_of)(model, run)
-chosen, focus, reading = session.values(), session.focus(), session.reading()
-for side, typed in zip(trace.sides.values(), selection.typed_texts(), strict=False):
-    for sentence in notices.notices(side.title, typed, trace.texts[side.name]):
-        frame.notices().info(sentence)
+def page() -> None:
+    """The grid of all heads, and what does not depend on the selected one."""
+    run = selection.run()
+    model = selection.view(run)
+    less = selection.subtracted_run()
+    # The scale of a difference needs its maximum over all weights.
+    trace = (passes.whole_trace_of if less else passes.trace_of)(model, run)
+    chosen, reading = session.values(), session.reading()
+    for side, typed in zip(trace.sides.values(), selection.typed_texts(), strict=False):
+        for sentence in notices.notices(side.title, typed, trace.texts[side.name]):
+            frame.notices().info(sentence)
 
-if chosen["order"] == "change" and not any(
-    shares.any() for shares in head_results.change_of(model, run).values()
-):
-    frame.notices().caption(
-        "Nothing changes the heads yet, so they cannot be ordered by change. Switch a mask off "
-        "first."
+    if chosen["order"] == "change" and not any(
+        shares.any() for shares in head_results.change_of(model, run).values()
+    ):
+        frame.notices().caption(
+            "Nothing changes the heads yet, so they cannot be ordered by change. Switch a mask off "
+            "first."
+        )
+
+    packed = memoize.memoize_pass(
+        model,
+        run,
+        ("grid", reading.words, reading.special, less),
+        lambda: pack_trace(
+            trace,
+            reading,
+            answers_of(trace, model.checkpoint.outputs),
+            passes.whole_trace_of(selection.view(less), less) if less else None,
+            None if less else passes.attention_of(model, run),
+        ),
+        len,
     )
-
-packed = memoize.memoize_pass(
-    model,
-    run,
-    ("grid", reading.words, reading.special, less),
-    lambda: pack_trace(
-        trace,
-        reading,
-        answers_of(trace, model.checkpoint.outputs),
-        passes.whole_trace_of(selection.view(less), less) if less else None,
-        None if less else passes.attention_of(model, run),
-    ),
-    len,
-)
-head_grid(
-    packed,
-    grid_options(model, run),
-    on_focus=session.focus_on,
-    on_query=session.choose_query,
-    on_act=edits.edit,
-    fresh=session.is_new_to_browser("grid", hash(packed)),
-)
-frame.explain(EXPLAINED)
-with frame.explanation():
-    answers()
-# It may take another pass; the grid need not wait for it.
-domain = Domain.of_card(model.checkpoint.card)
-if domain and passes.is_unlike(domain, *selection.plain_run()):
-    frame.notices().info(output_texts.unlike_training(domain, model.checkpoint.card))
-if running_lesson.veils():
-    raise messages.NothingToShow  # what follows are the numbers that a lesson asks for
-
-head = focus.kind, focus.layer, focus.head
-picture = passes.picture_of(model, run, *head, reading)
-query, key = part_names.axes(trace, *head, reading)
-name = part_names.picture_name(trace, focus.kind, focus.layer, focus.head, reading.average)
-if picture.notes:
-    frame.notices().caption(" ".join(picture.notes))
-gone = head_card.is_pruned(model.checkpoint.card, focus.kind, chosen["layer"] - 1, focus.head)
-if not gone and (
-    message := notices.empty_rows(
-        passes.head_of(model, run, *head), part_names.axes(trace, *head)[0]
+    head_grid(
+        packed,
+        grid_options(model, run),
+        on_focus=regions.select_head,
+        on_query=regions.select_query,
+        on_act=edits.edit_at,
+        fresh=session.is_new_to_browser("grid", hash(packed)),
     )
-):
-    frame.notices().warning(message)
-if not reading.average:
-    predicts = trace.predicted.predicts != output_texts.EMBEDDING
-    with frame.numbers():
-        st.markdown("**Numbers**")
-        as_trained = replace(run, changes=(), masks=Masks())
-        if run != as_trained and not model.checkpoint.classes and predicts:
-            now, before = (passes.log_probability(model, version) for version in (run, as_trained))
-            st.markdown(change_texts.probability(trace.predicted.title, now, before))
-        for leak in passes.leaks_of(model, run):
-            st.markdown(notices.leak(trace, leak))
-        st.markdown(head_card.PRUNED if gone else head_results.card_of(model, run, *head))
-        survey, *_ = head_results.survey_of(model)
-        if survey:
-            st.markdown(
-                head_card.in_all_sentences(survey, focus.kind, chosen["layer"] - 1, focus.head)
+    frame.explain(EXPLAINED)
+    with frame.explanation():
+        answers()
+    # It may take another pass; the grid need not wait for it.
+    domain = Domain.of_card(model.checkpoint.card)
+    if domain and passes.is_unlike(domain, *selection.plain_run()):
+        frame.notices().info(output_texts.unlike_training(domain, model.checkpoint.card))
+    if running_lesson.veils():
+        raise messages.NothingToShow  # what follows are the numbers that a lesson asks for
+    frame.of_selected_head(selected_head)
+
+
+def selected_head() -> None:
+    """What is said of the selected head beside its picture."""
+    run = selection.run()
+    model = selection.view(run)
+    trace = passes.trace_of(model, run)
+    chosen, focus, reading = session.values(), session.focus(), session.reading()
+    head = focus.kind, focus.layer, focus.head
+    picture = passes.picture_of(model, run, *head, reading)
+    query, key = part_names.axes(trace, *head, reading)
+    name = part_names.picture_name(trace, focus.kind, focus.layer, focus.head, reading.average)
+    if picture.notes:
+        frame.notices().caption(" ".join(picture.notes))
+    gone = head_card.is_pruned(model.checkpoint.card, focus.kind, chosen["layer"] - 1, focus.head)
+    if not gone and (
+        message := notices.empty_rows(
+            passes.head_of(model, run, *head), part_names.axes(trace, *head)[0]
+        )
+    ):
+        frame.notices().warning(message)
+    if not reading.average:
+        predicts = trace.predicted.predicts != output_texts.EMBEDDING
+        with frame.numbers():
+            st.markdown("**Numbers**")
+            as_trained = replace(run, changes=(), masks=Masks())
+            if run != as_trained and not model.checkpoint.classes and predicts:
+                now, before = (
+                    passes.log_probability(model, version) for version in (run, as_trained)
+                )
+                st.markdown(change_texts.probability(trace.predicted.title, now, before))
+            for leak in passes.leaks_of(model, run):
+                st.markdown(notices.leak(trace, leak))
+            st.markdown(head_card.PRUNED if gone else head_results.card_of(model, run, *head))
+            survey, *_ = head_results.survey_of(model)
+            if survey:
+                st.markdown(
+                    head_card.in_all_sentences(survey, focus.kind, chosen["layer"] - 1, focus.head)
+                )
+    table = widgets.draw("numbers")
+    if table.open:
+        columns, n_omitted = as_table(picture.weights, query.labels, key.labels, MAX_TABLE_ROWS)
+        if n_omitted:
+            table.caption(
+                f"The {MAX_TABLE_ROWS:,} largest weights. {n_omitted:,} smaller ones are left out."
             )
-table = widgets.draw("numbers")
-if table.open:
-    columns, n_omitted = as_table(picture.weights, query.labels, key.labels, MAX_TABLE_ROWS)
-    if n_omitted:
-        table.caption(
-            f"The {MAX_TABLE_ROWS:,} largest weights. {n_omitted:,} smaller ones are left out."
-        )
-    table.dataframe(pd.DataFrame(columns), hide_index=True, alt=f"Weights of {name}")
-zoom = widgets.draw("zoom")
-if zoom.open:
-    with zoom:
-        rows, columns = windows(query, key)
-        figure(
-            charts.attention(
-                picture.weights[rows, columns],
-                replace(query, labels=query.labels[rows], hover=query.hover[rows]),
-                replace(key, labels=key.labels[columns]),
-            ),
-            key="head_figure",
-            alt=name,
-            projector=chosen["projector"],
-        )
+        table.dataframe(pd.DataFrame(columns), hide_index=True, alt=f"Weights of {name}")
+    zoom = widgets.draw("zoom")
+    if zoom.open:
+        with zoom:
+            rows, columns = windows(query, key)
+            figure(
+                charts.attention(
+                    picture.weights[rows, columns],
+                    replace(query, labels=query.labels[rows], hover=query.hover[rows]),
+                    replace(key, labels=key.labels[columns]),
+                ),
+                key="head_figure",
+                alt=name,
+                projector=chosen["projector"],
+            )
+
+
+page()

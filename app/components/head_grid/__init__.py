@@ -2,7 +2,7 @@
 weights as bytes, the other the display options (focus, order, scale), which are small."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
 import streamlit as st
@@ -32,13 +32,13 @@ def head_grid(
     look: GridOptions,
     on_focus: Callable[..., None],
     on_query: Callable[[int], None],
-    on_act: Callable[..., None],
+    on_act: Callable[[Mapping, Mapping], None],
     fresh: bool,
 ) -> None:
     """Draw the grid. Callbacks: `on_focus` gets the selected head, as in `GridOptions.focus`, and
     the number of selections so far; `on_query` the row of the selected query; `on_act` an edit of a
-    head, token or cell, as acts.act takes it. `fresh`: the browser does not have these weights
-    yet."""
+    head, token or cell, as edits.edit takes it, and before it what `on_focus` gets. `fresh`: the
+    browser does not have these weights yet."""
 
     def focus():
         on_focus(**st.session_state["head_grid"].focus)
@@ -48,8 +48,7 @@ def head_grid(
 
     def act():
         event = st.session_state["head_grid"].act
-        on_focus(**event["focus"])
-        on_act(**event["what"])
+        on_act(event["focus"], event["what"])
 
     _mount(
         data=packed,
