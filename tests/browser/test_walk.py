@@ -155,6 +155,7 @@ def test_dark_and_for_a_projector(visit):
     for title in PAGES:
         visit.go(title)
         visit.expect_well()
+        assert "projector=true" in visit.page.url, title
         expect_scheme(visit, "dark")
         assert not serious(visit, OF_COLOUR), title
         expect_to_fit(visit, title, 1920, 1280)
