@@ -16,7 +16,13 @@ from headlight.app.live.build import page
 from headlight.app.server.command import main
 from headlight.model.checkpoint import load
 from headlight.model.masks import Masks
-from tests.browser.test_live_page import Opened, browser, one_thread, sentences  # noqa: F401
+from tests.browser.test_live_page import (  # noqa: F401
+    browser,
+    new_tab,
+    one_thread,
+    opened_in_a_tab,
+    sentences,
+)
 
 pytestmark = pytest.mark.browser
 LESSONS = {"shares": "en-de", "query-key-value": "induction", "masks": "en-de"}
@@ -37,19 +43,6 @@ def file(tmp_path_factory):
         return path
 
     return built
-
-
-@pytest.fixture
-def opened(browser, file):  # noqa: F811
-    pages = []
-
-    def open_(name, fragment="", **options):
-        pages.append(Opened(browser, file(name), fragment, **options))
-        return pages[-1]
-
-    yield open_
-    for one in pages:
-        one.close()
 
 
 def asked(step, run, seed=0):
