@@ -198,4 +198,9 @@ def moved_of(view: ModelView, run: Run) -> np.ndarray:
 
 def answers_of(view: ModelView, run: Run) -> positions.Predictions:
     """The model's predictions in this run."""
-    return positions.predictions(trace_of(view, run))
+    traced = trace_of(view, run)
+
+    def size(answers: positions.Predictions) -> int:
+        return sum(array.nbytes for array in vars(answers).values())
+
+    return memoize_pass(view, run, "answers", lambda: positions.predictions(traced), size)

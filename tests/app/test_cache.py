@@ -16,6 +16,7 @@ from headlight.app.server import garbage
 from headlight.app.state import history as history_module
 from headlight.app.state.cache import ByteBoundedCache
 from headlight.app.state.pages import EXPORT, HOME, PAGES
+from headlight.model.analysis import positions
 from headlight.model.probing.trace import Pass
 
 
@@ -181,3 +182,17 @@ def test_a_session_keeps_nothing_that_its_page_has_computed(page, key, monkeypat
     assert (key in ("inside", HOME)) == bool(fragments)
     computed = [type(one) for one in reached(kept) if isinstance(one, Tensor | Pass)]
     assert not computed
+
+
+def test_predictions_of_a_run_seen_before_are_not_computed_again(page, monkeypatch):
+    page.query_params.update(model="en-de", source="A dog runs.")
+    page.run()
+    page.toggle("causal").set_value(False).run()
+    count = []
+    predictions = positions.predictions
+    monkeypatch.setattr(
+        positions, "predictions", lambda trace: count.append(1) or predictions(trace)
+    )
+    for value in (True, False):
+        page.toggle("causal").set_value(value).run()
+    assert not page.exception and not count
