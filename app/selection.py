@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from headlight.app.results import passes
+from headlight.app.results import memoize, passes
 from headlight.app.state import catalog, lines, settings
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.messages import NothingToShow, show_message
@@ -27,7 +27,9 @@ from headlight.model.masks import Masks
 from headlight.model.probing.changes import CannotChange, Change, Patched, check, parse, written
 from headlight.model.probing.run import FINAL, Run
 from headlight.model.probing.trace import CannotRead, read_of
+from headlight.model.tokenizer import Encoding
 
+BYTES_PER_TOKEN = 500  # of an Encoding, roughly
 MOST_LINES = 50  # typed lines that are traced where each takes a pass
 
 
@@ -194,16 +196,26 @@ def sentence_runs() -> dict[str, Run]:
 def _run(model_view: ModelView, line: str, target: str = "", **given) -> Run:
     """The run of a model on a line. Without a typed target, the target is decoded with the masks as
     trained, so that it stays the same while masks are switched."""
-    run = Run((model_view.checkpoint.encode(line),), **given)
+    run = Run((_encode(model_view, line),), **given)
     run = replace(run, checkpoint=model_view.name, step=model_view.step)
     if len(model_view.model.sides()) == 1:
         return run
     if target:
-        return replace(run, texts=(*run.texts, model_view.checkpoint.encode(target, 1)))
+        return replace(run, texts=(*run.texts, _encode(model_view, target, 1)))
     step = FINAL if values()["hold"] else model_view.step
     own = passes.target_of(_writer(model_view, step), line)
     masks = run.masks.over(own.ids, model_view.model.config.pad_id)
     return replace(run, texts=(*run.texts, own), masks=masks)
+
+
+def _encode(model_view: ModelView, text: str, side: int = 0) -> Encoding:
+    """A text as `Checkpoint.encode` gives it. One script run asks for the same a dozen times."""
+
+    def make():
+        return model_view.checkpoint.encode(text, side)
+
+    key = "encoding", model_view.stamp, text, side
+    return memoize.memoize(key, make, lambda encoding: BYTES_PER_TOKEN * len(encoding.ids))
 
 
 def _writer(model_view: ModelView, step: str) -> ModelView:

@@ -16,6 +16,7 @@ from headlight.model.probing.trace import Trace, without_padding
 
 HALF = np.float32(0.005)  # half a percent: the steps of weight_bytes
 FINE = 54  # of its steps below the first
+PARTS = 54_000  # into which weight_bytes cuts 1, of which both kinds of steps are whole numbers
 
 
 @dataclass(frozen=True)
@@ -263,10 +264,18 @@ def to_bytes(weights: np.ndarray) -> np.ndarray:
 def weight_bytes(weights: np.ndarray) -> np.ndarray:
     """Weights from 0 to 1 as uint8, so that a byte and its weight are the same whole percent: steps
     of half a percent, and FINE steps below the first. 0 means masked."""
-    weights = np.nan_to_num(weights)
-    steps = weights / HALF
-    steps = np.where(steps < 1, 1 + FINE * steps, FINE + steps)
-    return np.minimum(steps, 254).astype(np.uint8) * (weights > 0)
+    with np.errstate(invalid="ignore"):  # NaN is not above 0
+        parts = (weights * np.float32(PARTS)).astype(np.uint16)
+        return _BYTES[parts] * (weights > 0)
+
+
+def _bytes_of_parts() -> np.ndarray:
+    """The byte of a weight of so many PARTS, for every uint16."""
+    steps = np.arange(2**16, dtype=np.float32) / (PARTS * HALF)
+    return np.minimum(np.where(steps < 1, 1 + FINE * steps, FINE + steps), 254).astype(np.uint8)
+
+
+_BYTES = _bytes_of_parts()
 
 
 def as_sent(weights: np.ndarray) -> np.ndarray:

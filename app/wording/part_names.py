@@ -43,10 +43,10 @@ def row_labels(
 def following(trace: Pass, reading: Reading) -> Sequence[str]:
     """For each row of the predicted text the token that it predicts; empty where rows predict
     something else, or tokens are put together to words."""
-    if reading.words or not trace.next_tokens:
+    if reading.words or not (tokens := trace.next_tokens):
         return ()
     _, first = reading.shown(trace.texts[trace.predicted.name])
-    return [trace.next_tokens[i] for i in first]
+    return [tokens[i] for i in first]
 
 
 def shared_row_labels(trace: Pass, kind: str, layers: Sequence[int]) -> Sequence[str]:
