@@ -41,61 +41,66 @@ PAGE = Page("Ablation", EXPERIMENTS, "Without it", place=1, settings=CONTROLS)
 HEIGHT, TABLE_HEIGHT = 430, 480  # pixels
 TABLE, FIGURE = "effects_table", "effects_figure"
 
-run = selection.run()
-view = selection.view(run)
-trace = passes.trace_of(view, run)
-with frame.controls():
-    name = SWEEPS[widgets.draw("sweep", widget_options={"label_visibility": "collapsed"})]
-    sweeps.draw_score(trace, tokens=frame.explanation())
-run = replace(run, other=selection.other_run())
-if (tokens := sweep_results.tokens_of_sweep(view, run, name)) > (
-    most := sweep_results.most_tokens(view)
-):
-    st.info(change_texts.too_large_a_sweep(tokens, most))
-    raise messages.NothingToShow
-score = sweeps.score(view, run)
-swept = sweeps.sweep_of(view, run, name, score)
-rows = sweeps.table(swept, trace)
-if said := sweeps.most_needed(swept, trace, name, score, view.checkpoint.outputs):
-    # The finding is what a change did, if there is one.
-    (frame.explain if frame.effect() else frame.finding)(formats.as_markdown(said))
-heads = sweeps.settings(swept)
-focus = {key: session.values()[key] for key in ("kind", "layer", "head")}
-figure(
-    charts.effects(
-        {
-            cells.title: (cells.values, cells.rows, cells.columns, cells.numbers)
-            for cells in sweeps.panels(swept, trace)
-        },
-        "effect",
-        HEIGHT,
-        heads.index(focus) if focus in heads else None,
-    ),
-    key=FIGURE,
-    alt=f"Effect of {name}",
-    projector=session.values()["projector"],
-    on_select=widgets.point_callback(FIGURE, heads),
-)
-if name == "heads":
-    with st.container(horizontal=True, vertical_alignment="center", key="cell"):
-        number = heads.index(focus) if focus in heads else None
-        title = part_names.head_name(trace, **vars(session.focus()))
-        if edits.is_off(**vars(session.focus())):
-            st.markdown(f"{title} is off.", width="content")
-        elif number is not None:
-            said = sweeps.of_head(swept, number, title, trace, score, view.checkpoint.outputs)
-            st.markdown(formats.as_markdown(said), width="content")
-        panel.draw_switch(type="secondary")
-with frame.numbers():
-    st.dataframe(
-        pd.DataFrame(rows).drop(columns="head"),
-        key=TABLE,
-        hide_index=True,
-        height=TABLE_HEIGHT,
-        on_select=widgets.row_callback(TABLE, [row["head"] or {} for row in rows]),
-        selection_mode="single-row",
-        column_order=("effect", "head or token", "part", "changes"),
-        column_config={"effect": st.column_config.NumberColumn(format="%.3f", width="small")},
-        alt=f"Effect of {name}, one row per change",
+
+def page() -> None:
+    run = selection.run()
+    view = selection.view(run)
+    trace = passes.trace_of(view, run)
+    with frame.controls():
+        name = SWEEPS[widgets.draw("sweep", widget_options={"label_visibility": "collapsed"})]
+        sweeps.draw_score(trace, tokens=frame.explanation())
+    run = replace(run, other=selection.other_run())
+    if (tokens := sweep_results.tokens_of_sweep(view, run, name)) > (
+        most := sweep_results.most_tokens(view)
+    ):
+        st.info(change_texts.too_large_a_sweep(tokens, most))
+        raise messages.NothingToShow
+    score = sweeps.score(view, run)
+    swept = sweeps.sweep_of(view, run, name, score)
+    rows = sweeps.table(swept, trace)
+    if said := sweeps.most_needed(swept, trace, name, score, view.checkpoint.outputs):
+        # The finding is what a change did, if there is one.
+        (frame.explain if frame.effect() else frame.finding)(formats.as_markdown(said))
+    heads = sweeps.settings(swept)
+    focus = {key: session.values()[key] for key in ("kind", "layer", "head")}
+    figure(
+        charts.effects(
+            {
+                cells.title: (cells.values, cells.rows, cells.columns, cells.numbers)
+                for cells in sweeps.panels(swept, trace)
+            },
+            "effect",
+            HEIGHT,
+            heads.index(focus) if focus in heads else None,
+        ),
+        key=FIGURE,
+        alt=f"Effect of {name}",
+        projector=session.values()["projector"],
+        on_select=widgets.point_callback(FIGURE, heads),
     )
-frame.explain(change_texts.sweep_explained(swept.score, session.context().has_other))
+    if name == "heads":
+        with st.container(horizontal=True, vertical_alignment="center", key="cell"):
+            number = heads.index(focus) if focus in heads else None
+            title = part_names.head_name(trace, **vars(session.focus()))
+            if edits.is_off(**vars(session.focus())):
+                st.markdown(f"{title} is off.", width="content")
+            elif number is not None:
+                said = sweeps.of_head(swept, number, title, trace, score, view.checkpoint.outputs)
+                st.markdown(formats.as_markdown(said), width="content")
+            panel.draw_switch(type="secondary")
+    with frame.numbers():
+        st.dataframe(
+            pd.DataFrame(rows).drop(columns="head"),
+            key=TABLE,
+            hide_index=True,
+            height=TABLE_HEIGHT,
+            on_select=widgets.row_callback(TABLE, [row["head"] or {} for row in rows]),
+            selection_mode="single-row",
+            column_order=("effect", "head or token", "part", "changes"),
+            column_config={"effect": st.column_config.NumberColumn(format="%.3f", width="small")},
+            alt=f"Effect of {name}, one row per change",
+        )
+    frame.explain(change_texts.sweep_explained(swept.score, session.context().has_other))
+
+
+page()

@@ -52,86 +52,92 @@ BARE = {"label_visibility": "collapsed", "width": 160}
 AGREEMENT = "agreement, just read", "agreement, about to be written"  # by shift
 
 
-def words_of(of_run: Run) -> WordWeights:
-    """The word weights that the settings choose, for a run."""
-    run_view = selection.view(of_run)
-    if by == INFLUENCE:
-        return word_results.influence_of(run_view, of_run).shares()
-    return measured.of(word_results.word_weights_of(run_view, of_run), heads, shift)
+def page() -> None:
+    run = selection.run()
+    view = selection.view(run)
+    trace = passes.trace_of(view, run)
+    kind = aligning_kind(trace.sites, trace.sides.values())
+    if kind is None:
+        st.info("This model reads only one text, so there is nothing to align.")
+        raise messages.NothingToShow
+    measured = word_results.alignment_of(view, run)
+    if measured is None:
+        st.info("There are no words to align.")
+        raise messages.NothingToShow
+    sites, focus, shift = trace.kinds[kind], session.focus(), None
+    with frame.controls():
+        by = widgets.draw("aligned_by", widget_options=BARE)
+        if by != INFLUENCE:
+            at = widgets.draw("aligned_at", widget_options=BARE)
+            shift = None if at == AT_ROWS[0] else AT_ROWS.index(at) - 1
+    if by in (SELECTED, OF_LAYER) and focus.kind != kind:
+        st.info(
+            f"Select a head of {part_names.kind_name(trace, kind)}: only those connect both texts."
+        )
+        raise messages.NothingToShow
+    heads = {
+        INFLUENCE: [],
+        SELECTED: [(focus.layer, focus.head)],
+        OF_LAYER: [(focus.layer, head) for head in range(sites[focus.layer].n_heads)],
+    }.get(by, measured.heads)
 
+    def words_of(of_run: Run) -> WordWeights:
+        """The word weights that the settings choose, for a run."""
+        run_view = selection.view(of_run)
+        if by == INFLUENCE:
+            return word_results.influence_of(run_view, of_run).shares()
+        return measured.of(word_results.word_weights_of(run_view, of_run), heads, shift)
 
-run = selection.run()
-view = selection.view(run)
-trace = passes.trace_of(view, run)
-kind = aligning_kind(trace.sites, trace.sides.values())
-if kind is None:
-    st.info("This model reads only one text, so there is nothing to align.")
-    raise messages.NothingToShow
-measured = word_results.alignment_of(view, run)
-if measured is None:
-    st.info("There are no words to align.")
-    raise messages.NothingToShow
-sites, focus, shift = trace.kinds[kind], session.focus(), None
-with frame.controls():
-    by = widgets.draw("aligned_by", widget_options=BARE)
-    if by != INFLUENCE:
-        at = widgets.draw("aligned_at", widget_options=BARE)
-        shift = None if at == AT_ROWS[0] else AT_ROWS.index(at) - 1
-if by in (SELECTED, OF_LAYER) and focus.kind != kind:
-    st.info(f"Select a head of {part_names.kind_name(trace, kind)}: only those connect both texts.")
-    raise messages.NothingToShow
-heads = {
-    INFLUENCE: [],
-    SELECTED: [(focus.layer, focus.head)],
-    OF_LAYER: [(focus.layer, head) for head in range(sites[focus.layer].n_heads)],
-}.get(by, measured.heads)
-words = words_of(run)
-titles = tuple(side.title.capitalize() for side in trace.sides.values())
-before = links_before(run, words, words_of, WordWeights.links)
-note = alignment_texts.alignment_note(
-    measured, heads, sites, shift, dashed=bool(before - words.links())
-)
-word_lines(words, titles, (words.links(), before), note)
-aligned = [Aligned(1, words)]
-name = f"{run.checkpoint}-alignment"
-with frame.numbers():
-    files = st.container(horizontal=True)
-for label, ending, lines in (("Pharaoh", "txt", pharaoh_lines), ("CSV", "csv", csv_lines)):
-    files.download_button(
-        label,
-        "".join(lines(aligned)),
-        f"{name}.{ending}",
-        on_click="ignore",
-        icon=":material/download:",
+    words = words_of(run)
+    titles = tuple(side.title.capitalize() for side in trace.sides.values())
+    before = links_before(run, words, words_of, WordWeights.links)
+    note = alignment_texts.alignment_note(
+        measured, heads, sites, shift, dashed=bool(before - words.links())
+    )
+    word_lines(words, titles, (words.links(), before), note)
+    aligned = [Aligned(1, words)]
+    name = f"{run.checkpoint}-alignment"
+    with frame.numbers():
+        files = st.container(horizontal=True)
+    for label, ending, lines in (("Pharaoh", "txt", pharaoh_lines), ("CSV", "csv", csv_lines)):
+        files.download_button(
+            label,
+            "".join(lines(aligned)),
+            f"{name}.{ending}",
+            on_click="ignore",
+            icon=":material/download:",
+        )
+
+    rows = [
+        {
+            "layer": site.layer + 1,
+            "head": head + 1,
+            "follows": alignment_texts.SHIFTS[measured.shifts[layer, head]],
+            **{at: 100 * measured.agreement[i][layer][head] for i, at in enumerate(AGREEMENT)},
+            "best set": (layer, head) in map(tuple, measured.heads),
+            "settings": dict(kind=kind, layer=site.layer + 1, head=head + 1, aligned_by=SELECTED),
+        }
+        for layer, site in enumerate(sites)
+        for head in range(site.n_heads)
+    ]
+    rows.sort(key=lambda row: -max(row[at] for at in AGREEMENT))
+    small = st.column_config.NumberColumn(width="small")
+    percent = st.column_config.NumberColumn(format="%.0f%%")
+    st.dataframe(
+        pd.DataFrame(rows).drop(columns="settings"),
+        key=TABLE,
+        hide_index=True,
+        height=HEIGHT,
+        on_select=widgets.row_callback(TABLE, [row["settings"] for row in rows]),
+        selection_mode="single-row",
+        column_config=dict.fromkeys(("layer", "head"), small) | dict.fromkeys(AGREEMENT, percent),
+        alt="How well each head aligns words",
+    )
+    frame.explain(
+        alignment_texts.alignment_explained(
+            measured, sites, known=measured == view.checkpoint.alignment
+        )
     )
 
-rows = [
-    {
-        "layer": site.layer + 1,
-        "head": head + 1,
-        "follows": alignment_texts.SHIFTS[measured.shifts[layer, head]],
-        **{at: 100 * measured.agreement[i][layer][head] for i, at in enumerate(AGREEMENT)},
-        "best set": (layer, head) in map(tuple, measured.heads),
-        "settings": dict(kind=kind, layer=site.layer + 1, head=head + 1, aligned_by=SELECTED),
-    }
-    for layer, site in enumerate(sites)
-    for head in range(site.n_heads)
-]
-rows.sort(key=lambda row: -max(row[at] for at in AGREEMENT))
-small = st.column_config.NumberColumn(width="small")
-percent = st.column_config.NumberColumn(format="%.0f%%")
-st.dataframe(
-    pd.DataFrame(rows).drop(columns="settings"),
-    key=TABLE,
-    hide_index=True,
-    height=HEIGHT,
-    on_select=widgets.row_callback(TABLE, [row["settings"] for row in rows]),
-    selection_mode="single-row",
-    column_config=dict.fromkeys(("layer", "head"), small) | dict.fromkeys(AGREEMENT, percent),
-    alt="How well each head aligns words",
-)
-frame.explain(
-    alignment_texts.alignment_explained(
-        measured, sites, known=measured == view.checkpoint.alignment
-    )
-)
+
+page()

@@ -26,76 +26,84 @@ PICTURES = PARTS, SOURCE, METHODS_COMPARED = (
     "Methods compared",
 )
 
-run = selection.run()
-view = selection.view(run)
-trace = passes.trace_of(view, run)
-with frame.controls():
-    picture = widgets.draw("picture", options=PICTURES, default=PARTS)
-    sweeps.draw_score(trace, whole=False, tokens=frame.explanation())
-score, focus = sweeps.score(view, run, whole=False), session.focus()
-wanted = _terms.wanted(view, score)
-projector = session.values()["projector"]
-head = (focus.layer, focus.head) if focus.kind == source_kind(view.model) else None
-sum_of = word_results.decomposition_of(view, run, score)
-words = word_results.attribution_of(view, run, score, head)
 
+def page() -> None:
+    run = selection.run()
+    view = selection.view(run)
+    trace = passes.trace_of(view, run)
+    with frame.controls():
+        picture = widgets.draw("picture", options=PICTURES, default=PARTS)
+        sweeps.draw_score(trace, whole=False, tokens=frame.explanation())
+    score, focus = sweeps.score(view, run, whole=False), session.focus()
+    wanted = _terms.wanted(view, score)
+    projector = session.values()["projector"]
+    head = (focus.layer, focus.head) if focus.kind == source_kind(view.model) else None
+    sum_of = word_results.decomposition_of(view, run, score)
+    words = word_results.attribution_of(view, run, score, head)
 
-shown = [name for name in METHODS if name in words.values]
-largest = sum_of.largest()
-name = formats.escaped(wanted)
-if picture == PARTS:
-    frame.finding(f"What adds up to the logit of {name}: {formats.signed(sum_of.logit)}")
-    _terms.bars(sum_of, wanted, projector)
-    frame.explain(change_texts.TERMS)
-    with frame.numbers():
-        st.dataframe(
-            pd.DataFrame(
-                {"contribution": value, "part": part_names.term_name(term)}
-                for term, value in largest
-            ),
-            key=TABLE,
-            hide_index=True,
-            height=HEIGHT,
-            on_select=widgets.row_callback(TABLE, [_terms.head_of(term) for term, _ in largest]),
-            selection_mode="single-row",
-            column_config={
-                "contribution": st.column_config.NumberColumn(format="%.3f", width="small")
-            },
-            alt="Every part of the model and its contribution to the logit",
-        )
-elif picture == SOURCE:
-    frame.finding(f"Source words behind {name}. {formats.escaped(words.in_words())}")
-    frame.explain(change_texts.METHODS)
-    if words.words:
-        scaled = [words.values[name] / (np.abs(words.values[name]).max() or 1) for name in shown]
-        labelled = [f"{i} {word}" for i, word in enumerate(words.words, start=1)]
-        figure(
-            charts.effects(
-                {
-                    "": (
-                        np.array(scaled),
-                        charts.Axis("", shown),
-                        charts.Axis("", labelled),
-                        np.full((len(shown), len(labelled)), -1),
-                    )
+    shown = [name for name in METHODS if name in words.values]
+    largest = sum_of.largest()
+    name = formats.escaped(wanted)
+    if picture == PARTS:
+        frame.finding(f"What adds up to the logit of {name}: {formats.signed(sum_of.logit)}")
+        _terms.bars(sum_of, wanted, projector)
+        frame.explain(change_texts.TERMS)
+        with frame.numbers():
+            st.dataframe(
+                pd.DataFrame(
+                    {"contribution": value, "part": part_names.term_name(term)}
+                    for term, value in largest
+                ),
+                key=TABLE,
+                hide_index=True,
+                height=HEIGHT,
+                on_select=widgets.row_callback(
+                    TABLE, [_terms.head_of(term) for term, _ in largest]
+                ),
+                selection_mode="single-row",
+                column_config={
+                    "contribution": st.column_config.NumberColumn(format="%.3f", width="small")
                 },
-                "relative to the largest",
-                HEIGHT,
-            ),
-            key="words_figure",
-            alt=f"How much each source word contributes to {wanted}, by each method",
-            projector=projector,
-            compact=True,
-        )
-else:
-    frame.finding(f"How similarly the methods rank the source words behind {name}")
-    frame.explain(change_texts.METHODS)
-    if ranks := words.correlations():
-        matrix = np.array([[ranks[one, two] for two in shown] for one in shown])
-        axis = charts.Axis("", shown)
-        figure(
-            charts.matrix(matrix, axis, axis, "ρ", (-1, 1), ".2f"),
-            key="ranks_figure",
-            alt="Rank correlation between methods",
-            projector=projector,
-        )
+                alt="Every part of the model and its contribution to the logit",
+            )
+    elif picture == SOURCE:
+        frame.finding(f"Source words behind {name}. {formats.escaped(words.in_words())}")
+        frame.explain(change_texts.METHODS)
+        if words.words:
+            scaled = [
+                words.values[name] / (np.abs(words.values[name]).max() or 1) for name in shown
+            ]
+            labelled = [f"{i} {word}" for i, word in enumerate(words.words, start=1)]
+            figure(
+                charts.effects(
+                    {
+                        "": (
+                            np.array(scaled),
+                            charts.Axis("", shown),
+                            charts.Axis("", labelled),
+                            np.full((len(shown), len(labelled)), -1),
+                        )
+                    },
+                    "relative to the largest",
+                    HEIGHT,
+                ),
+                key="words_figure",
+                alt=f"How much each source word contributes to {wanted}, by each method",
+                projector=projector,
+                compact=True,
+            )
+    else:
+        frame.finding(f"How similarly the methods rank the source words behind {name}")
+        frame.explain(change_texts.METHODS)
+        if ranks := words.correlations():
+            matrix = np.array([[ranks[one, two] for two in shown] for one in shown])
+            axis = charts.Axis("", shown)
+            figure(
+                charts.matrix(matrix, axis, axis, "ρ", (-1, 1), ".2f"),
+                key="ranks_figure",
+                alt="Rank correlation between methods",
+                projector=projector,
+            )
+
+
+page()

@@ -57,75 +57,80 @@ ABOUT = {
     "orange negative.",
 }
 
-run = selection.run()
-model_view = selection.view(run)
-trace = passes.whole_trace_of(model_view, run)
-focus = session.focus()
-numbers = [site.layer + 1 for site in trace.kinds[focus.kind]]
-short = max(len(text.ids) for text in trace.texts_of(focus.kind)) <= DRAWN_AT_ONCE
 
-with frame.controls():
-    view = widgets.draw("bertviz", widget_options={"label_visibility": "collapsed"})
-    excluded = widgets.draw(
-        "leave_out",
-        widget_options={
-            "label_visibility": "collapsed",
-            "placeholder": SETTINGS["leave_out"].label,
-            "width": 190,
-        },
-        options=numbers,
+def page() -> None:
+    run = selection.run()
+    model_view = selection.view(run)
+    trace = passes.whole_trace_of(model_view, run)
+    focus = session.focus()
+    numbers = [site.layer + 1 for site in trace.kinds[focus.kind]]
+    short = max(len(text.ids) for text in trace.texts_of(focus.kind)) <= DRAWN_AT_ONCE
+
+    with frame.controls():
+        view = widgets.draw("bertviz", widget_options={"label_visibility": "collapsed"})
+        excluded = widgets.draw(
+            "leave_out",
+            widget_options={
+                "label_visibility": "collapsed",
+                "placeholder": SETTINGS["leave_out"].label,
+                "width": 190,
+            },
+            options=numbers,
+        )
+        asked = short or widgets.draw("draw")
+
+    layers = [layer for layer, number in enumerate(numbers) if number not in excluded]
+    if not layers:
+        st.info("All layers are left out. Keep at least one.")
+        raise messages.NothingToShow
+
+    size = bertviz_html.size(trace, view, focus.kind, layers)
+    cost = (
+        f"{size.shapes:,} lines and boxes to draw and {size.bytes / 1e6:,.1f} MB to send: about "
+        f"{size.shapes / A_SECOND:,.0f} seconds."
     )
-    asked = short or widgets.draw("draw")
+    lighter = "Shorten the text, or use Attention."
+    if view == "model":
+        lighter = f"Use fewer layers above. {lighter}"
+    if size.shapes > MOST:
+        st.warning(f"{cost} That is too much for a browser. {lighter}")
+        raise messages.NothingToShow
+    if size.shapes > MANY:
+        st.warning(f"{cost} {lighter}")
+        asked = asked and st.button("Draw anyway", key="draw_all_the_same")
+    if not asked:
+        raise messages.NothingToShow
 
-layers = [layer for layer, number in enumerate(numbers) if number not in excluded]
-if not layers:
-    st.info("All layers are left out. Keep at least one.")
-    raise messages.NothingToShow
-
-size = bertviz_html.size(trace, view, focus.kind, layers)
-cost = (
-    f"{size.shapes:,} lines and boxes to draw and {size.bytes / 1e6:,.1f} MB to send: about "
-    f"{size.shapes / A_SECOND:,.0f} seconds."
-)
-lighter = "Shorten the text, or use Attention."
-if view == "model":
-    lighter = f"Use fewer layers above. {lighter}"
-if size.shapes > MOST:
-    st.warning(f"{cost} That is too much for a browser. {lighter}")
-    raise messages.NothingToShow
-if size.shapes > MANY:
-    st.warning(f"{cost} {lighter}")
-    asked = asked and st.button("Draw anyway", key="draw_all_the_same")
-if not asked:
-    raise messages.NothingToShow
-
-shown = focus.layer if focus.layer in layers else layers[0]
-query, key = trace.sides_of(focus.kind)
-try:
-    page = bertviz_html.page(
-        trace,
-        view,
-        focus.kind,
-        layers,
-        shown,
-        focus.head,
-        st.context.theme.type or "light",
-        theme.PROJECTOR if session.values()["projector"] else 1.0,
-        head_results.compared_of(model_view, run, focus.kind) if view == "neuron" else None,
+    shown = focus.layer if focus.layer in layers else layers[0]
+    query, key = trace.sides_of(focus.kind)
+    try:
+        page = bertviz_html.page(
+            trace,
+            view,
+            focus.kind,
+            layers,
+            shown,
+            focus.head,
+            st.context.theme.type or "light",
+            theme.PROJECTOR if session.values()["projector"] else 1.0,
+            head_results.compared_of(model_view, run, focus.kind) if view == "neuron" else None,
+        )
+    except bertviz_html.CannotDraw as error:
+        messages.show_message(error)
+        raise messages.NothingToShow from error
+    name = part_names.head_name(trace, focus.kind, shown, focus.head)
+    more = model_texts.compared(trace, focus.kind) if view == "neuron" else ""
+    html_frame(page, key="bertviz_frame", alt=f"BertViz, {view} view: {name}")
+    frame.explain(
+        f"Left: query ({query.title}). Right: key ({key.title}). It opens on layer "
+        f"{numbers[shown]}, head {focus.head + 1}. {ABOUT[view]}{more}"
     )
-except bertviz_html.CannotDraw as error:
-    messages.show_message(error)
-    raise messages.NothingToShow from error
-name = part_names.head_name(trace, focus.kind, shown, focus.head)
-more = model_texts.compared(trace, focus.kind) if view == "neuron" else ""
-html_frame(page, key="bertviz_frame", alt=f"BertViz, {view} view: {name}")
-frame.explain(
-    f"Left: query ({query.title}). Right: key ({key.title}). It opens on layer {numbers[shown]}, "
-    f"head {focus.head + 1}. {ABOUT[view]}{more}"
-)
-frame.explain(
-    "[BertViz](https://github.com/jessevig/bertviz) for this model and sentence. A line leads "
-    "from a query on the left to a key on the right. The stronger the line, the larger the "
-    "weight.",
-    "find a head in the model view. Then see in the neuron view how its weights arise.",
-)
+    frame.explain(
+        "[BertViz](https://github.com/jessevig/bertviz) for this model and sentence. A line leads "
+        "from a query on the left to a key on the right. The stronger the line, the larger the "
+        "weight.",
+        "find a head in the model view. Then see in the neuron view how its weights arise.",
+    )
+
+
+page()

@@ -17,78 +17,83 @@ PAGE = Page("PyTorch", CHECK, "PyTorch", place=1, head=True)
 HEADS_WITHIN = 1e-5
 LOGITS_WITHIN = 1e-5  # times the largest logit, where that is above 1
 
-frame.explain(
-    "Our Transformer and PyTorch's, with the same weights, sentence, masks and changes. The "
-    "third picture is the first minus the second.",
-    "switch a mask off. Both pictures change. Does the difference?",
-)
 
-run = selection.run()
-view, focus = selection.view(run), session.focus()
-if view.reference is None:
-    st.info(
-        "torch.nn.Transformer has no counterpart for this model's "
-        f"{model_texts.parts_without_twin(view.model)}. Choose another model to compare."
+def page() -> None:
+    frame.explain(
+        "Our Transformer and PyTorch's, with the same weights, sentence, masks and changes. The "
+        "third picture is the first minus the second.",
+        "switch a mask off. Both pictures change. Does the difference?",
     )
-    raise messages.NothingToShow
-trace = passes.whole_trace_of(view, run)
-reference, timing = system_results.reference_of(view, run)
 
-query, key = part_names.axes(trace, focus.kind, focus.layer, focus.head)
-ours = trace.attention[focus.kind][focus.layer, focus.head]
-theirs = reference.attention[focus.kind][focus.layer, focus.head]
+    run = selection.run()
+    view, focus = selection.view(run), session.focus()
+    if view.reference is None:
+        st.info(
+            "torch.nn.Transformer has no counterpart for this model's "
+            f"{model_texts.parts_without_twin(view.model)}. Choose another model to compare."
+        )
+        raise messages.NothingToShow
+    trace = passes.whole_trace_of(view, run)
+    reference, timing = system_results.reference_of(view, run)
 
-allowed = LOGITS_WITHIN * max(1.0, float(np.abs(trace.logits).max()))
-rows = [
-    {
-        "part": part_names.head_name(trace, kind, layer, head),
-        "max |Δ|": float(np.abs(trace.attention[kind][layer, head] - other).max()),
-        "tolerance": HEADS_WITHIN,
+    query, key = part_names.axes(trace, focus.kind, focus.layer, focus.head)
+    ours = trace.attention[focus.kind][focus.layer, focus.head]
+    theirs = reference.attention[focus.kind][focus.layer, focus.head]
+
+    allowed = LOGITS_WITHIN * max(1.0, float(np.abs(trace.logits).max()))
+    rows = [
+        {
+            "part": part_names.head_name(trace, kind, layer, head),
+            "max |Δ|": float(np.abs(trace.attention[kind][layer, head] - other).max()),
+            "tolerance": HEADS_WITHIN,
+        }
+        for kind in trace.attention
+        for layer, heads in enumerate(reference.attention[kind])
+        for head, other in enumerate(heads)
+    ]
+    logits_row = {
+        "part": "Logits",
+        "max |Δ|": float(np.abs(trace.logits - reference.logits).max()),
+        "tolerance": allowed,
     }
-    for kind in trace.attention
-    for layer, heads in enumerate(reference.attention[kind])
-    for head, other in enumerate(heads)
-]
-logits_row = {
-    "part": "Logits",
-    "max |Δ|": float(np.abs(trace.logits - reference.logits).max()),
-    "tolerance": allowed,
-}
-table = pd.DataFrame([logits_row, *rows])
-table["agrees"] = table["max |Δ|"] <= table["tolerance"]
+    table = pd.DataFrame([logits_row, *rows])
+    table["agrees"] = table["max |Δ|"] <= table["tolerance"]
 
-with st.container(horizontal=True, vertical_alignment="center"):
-    if undefined := notices.first_undefined(reference.attention, trace):
-        st.warning(undefined)
-    elif passes.not_finite_of(view, run)[0]:
-        st.badge("Nothing to compare", color="orange")
-    elif table["agrees"].all():
-        st.badge("PASS: they agree", icon=":material/check:", color="green")
-    else:
-        st.badge("FAIL: they differ", icon=":material/close:", color="red")
-    st.markdown(
-        f"Largest difference: heads **{table['max |Δ|'][1:].max():.1e}** (tolerance "
-        f"{HEADS_WITHIN:.0e}), logits **{logits_row['max |Δ|']:.1e}** (tolerance "
-        f"{allowed:.1e}). One pass: ours **{timing.ours * 1e3:.1f} ms**, theirs "
-        f"**{timing.theirs * 1e3:.1f} ms**."
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if undefined := notices.first_undefined(reference.attention, trace):
+            st.warning(undefined)
+        elif passes.not_finite_of(view, run)[0]:
+            st.badge("Nothing to compare", color="orange")
+        elif table["agrees"].all():
+            st.badge("PASS: they agree", icon=":material/check:", color="green")
+        else:
+            st.badge("FAIL: they differ", icon=":material/close:", color="red")
+        st.markdown(
+            f"Largest difference: heads **{table['max |Δ|'][1:].max():.1e}** (tolerance "
+            f"{HEADS_WITHIN:.0e}), logits **{logits_row['max |Δ|']:.1e}** (tolerance "
+            f"{allowed:.1e}). One pass: ours **{timing.ours * 1e3:.1f} ms**, theirs "
+            f"**{timing.theirs * 1e3:.1f} ms**."
+        )
+
+    name = part_names.head_name(trace, focus.kind, focus.layer, focus.head)
+    figure(
+        charts.comparison(ours, theirs, query, key),
+        key="comparison_figure",
+        alt=f"{name}: ours, torch.nn.Transformer's, and the difference",
+        projector=session.values()["projector"],
+        compact=not session.values()["projector"],
     )
 
-name = part_names.head_name(trace, focus.kind, focus.layer, focus.head)
-figure(
-    charts.comparison(ours, theirs, query, key),
-    key="comparison_figure",
-    alt=f"{name}: ours, torch.nn.Transformer's, and the difference",
-    projector=session.values()["projector"],
-    compact=not session.values()["projector"],
-)
+    with frame.numbers():
+        st.dataframe(
+            table,
+            hide_index=True,
+            column_config={
+                "max |Δ|": st.column_config.NumberColumn(format="%.2e"),
+                "tolerance": st.column_config.NumberColumn(format="%.2e"),
+            },
+            alt="Largest difference for every head and for the logits",
+        )
 
-with frame.numbers():
-    st.dataframe(
-        table,
-        hide_index=True,
-        column_config={
-            "max |Δ|": st.column_config.NumberColumn(format="%.2e"),
-            "tolerance": st.column_config.NumberColumn(format="%.2e"),
-        },
-        alt="Largest difference for every head and for the logits",
-    )
+
+page()

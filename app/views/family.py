@@ -44,14 +44,8 @@ LENGTHS, SYSTEM, DIFFERENCES, POSITIONS = PICTURES = (
     "Positions",
 )
 
-projector = session.values()["projector"]
-measured = system_results.family_of(*selection.default_run())
-with frame.controls():
-    picture = widgets.draw("picture", options=PICTURES, default=LENGTHS)
-    name = widgets.draw("system") if picture == SYSTEM else ""
 
-
-def one_system(name: str) -> None:
+def one_system(name: str, projector: bool) -> None:
     preset, source = PRESETS[name], SOURCES[name]
     st.markdown(
         f"**{preset.system}** · {source.address} · **{parameters(name):,}** parameters at "
@@ -76,45 +70,55 @@ def one_system(name: str) -> None:
         )
 
 
-if picture == SYSTEM:
-    one_system(name)
-elif picture == DIFFERENCES:
-    frame.finding("How they differ, and what that changes in your sentence")
-    st.markdown(system_texts.differences(measured))
-elif picture == LENGTHS:
-    layers = [*("in", *(f"layer {i + 1}" for i in range(LAYERS)))]
-    frame.finding("A norm before the sublayer lets a token's vector grow from layer to layer.")
+def page() -> None:
+    projector = session.values()["projector"]
+    measured = system_results.family_of(*selection.default_run())
+    with frame.controls():
+        picture = widgets.draw("picture", options=PICTURES, default=LENGTHS)
+        name = widgets.draw("system") if picture == SYSTEM else ""
+
+    if picture == SYSTEM:
+        one_system(name, projector)
+    elif picture == DIFFERENCES:
+        frame.finding("How they differ, and what that changes in your sentence")
+        st.markdown(system_texts.differences(measured))
+    elif picture == LENGTHS:
+        layers = [*("in", *(f"layer {i + 1}" for i in range(LAYERS)))]
+        frame.finding("A norm before the sublayer lets a token's vector grow from layer to layer.")
+        frame.explain(
+            "Mean length of the encoder's vectors (decoder_only: the decoder's) at the input of "
+            "layer 1 and after each layer. A norm after the sum sets every token back to one "
+            "length, √d_model. A norm before the sublayer lets the sum grow. `paper` and "
+            "`pre_norm` have the same weights."
+        )
+        figure(
+            charts.lines(measured["lengths"], charts.Axis("after", layers), "length"),
+            key="lengths_figure",
+            alt="Mean length of the vectors through the encoder's layers, one line per system",
+            projector=projector,
+            compact=True,
+        )
+    else:
+        places = [str(i) for i in range(measured["tokens"])]
+        frame.finding("The first number of each position's vector")
+        frame.explain(
+            "The paper's fastest wave turns one radian per position. vanilla starts at the paper's "
+            "second frequency, k = 1. bloem's table is learned, so it is random before training."
+        )
+        figure(
+            charts.lines(measured["first_waves"], charts.Axis("position", places), "value"),
+            key="waves_figure",
+            alt="The first dimension of three positional tables, by position",
+            projector=projector,
+            compact=True,
+        )
     frame.explain(
-        "Mean length of the encoder's vectors (decoder_only: the decoder's) at the input of "
-        "layer 1 and after each layer. A norm after the sum sets every token back to one "
-        "length, √d_model. A norm before the sublayer lets the sum grow. `paper` and `pre_norm` "
-        "have the same weights."
+        "Eight ways to build a Transformer. You can choose each as a model, “…, untrained”. Here "
+        f"all of them read your sentence at the same size ({LAYERS} layers per stack, "
+        f"{SIZES['n_heads']} heads, {SIZES['d_model']} numbers per token). Their weights are "
+        "random and the same every time, so you see how they are built.",
+        "a longer sentence. Which numbers change, and which belong to the system?",
     )
-    figure(
-        charts.lines(measured["lengths"], charts.Axis("after", layers), "length"),
-        key="lengths_figure",
-        alt="Mean length of the vectors through the encoder's layers, one line per system",
-        projector=projector,
-        compact=True,
-    )
-else:
-    places = [str(i) for i in range(measured["tokens"])]
-    frame.finding("The first number of each position's vector")
-    frame.explain(
-        "The paper's fastest wave turns one radian per position. vanilla starts at the paper's "
-        "second frequency, k = 1. bloem's table is learned, so it is random before training."
-    )
-    figure(
-        charts.lines(measured["first_waves"], charts.Axis("position", places), "value"),
-        key="waves_figure",
-        alt="The first dimension of three positional tables, by position",
-        projector=projector,
-        compact=True,
-    )
-frame.explain(
-    "Eight ways to build a Transformer. You can choose each as a model, “…, untrained”. Here "
-    f"all of them read your sentence at the same size ({LAYERS} layers per stack, "
-    f"{SIZES['n_heads']} heads, {SIZES['d_model']} numbers per token). Their weights are random "
-    "and the same every time, so you see how they are built.",
-    "a longer sentence. Which numbers change, and which belong to the system?",
-)
+
+
+page()

@@ -67,83 +67,90 @@ TRY = {
     SENTENCES: "click the last sentence. Why is the pattern weaker there?",
 }
 
-run = selection.run()
-view, focus = selection.view(run), session.focus()
-trace, chosen = passes.trace_of(view, run), session.values()
-survey, why_none, is_faulty = head_results.survey_of(view)
 
-with frame.controls():
-    measured_on = widgets.draw(
-        "measured_on",
-        widget_options={"label_visibility": "collapsed", "width": 135},
-        options=[THIS_SENTENCE, *([EXAMPLES] if catalog.examples(view.name) else []), SURVEY],
-        default=SURVEY if survey else THIS_SENTENCE,
+def page() -> None:
+    run = selection.run()
+    view, focus = selection.view(run), session.focus()
+    trace, chosen = passes.trace_of(view, run), session.values()
+    survey, why_none, is_faulty = head_results.survey_of(view)
+
+    with frame.controls():
+        measured_on = widgets.draw(
+            "measured_on",
+            widget_options={"label_visibility": "collapsed", "width": 135},
+            options=[THIS_SENTENCE, *([EXAMPLES] if catalog.examples(view.name) else []), SURVEY],
+            default=SURVEY if survey else THIS_SENTENCE,
+        )
+        drawn_as = widgets.draw("heads_as", widget_options={"label_visibility": "collapsed"})
+        pattern = widgets.draw(
+            "pattern", widget_options={"width": 140, "label_visibility": "collapsed"}
+        )
+
+    over = survey if measured_on == SURVEY else None
+    if measured_on == EXAMPLES:
+        measured = head_results.measured_over(view, selection.example_runs())
+    elif over:
+        measured = head_results.surveyed_of(view, run, over)
+    else:
+        measured = head_results.measured_of(view, run)
+    pictures = memoize.memoize_pass(
+        view,
+        run,
+        "thumbnails",
+        lambda: thumbnails(trace.attention if isinstance(trace, Trace) else trace.tiles),
+        lambda urls: sum(len(url) for layers in urls.values() for heads in layers for url in heads),
     )
-    drawn_as = widgets.draw("heads_as", widget_options={"label_visibility": "collapsed"})
-    pattern = widgets.draw(
-        "pattern", widget_options={"width": 140, "label_visibility": "collapsed"}
-    )
+    ablation = {}
+    # Slow measures are computed only if the order of tiles asks for them.
+    if measured_on == THIS_SENTENCE and sweep_results.is_quick(view, run):
+        ablation = sweeps.by_head(view, run, "heads")
 
-over = survey if measured_on == SURVEY else None
-if measured_on == EXAMPLES:
-    measured = head_results.measured_over(view, selection.example_runs())
-elif over:
-    measured = head_results.surveyed_of(view, run, over)
-else:
-    measured = head_results.measured_of(view, run)
-pictures = memoize.memoize_pass(
-    view,
-    run,
-    "thumbnails",
-    lambda: thumbnails(trace.attention if isinstance(trace, Trace) else trace.tiles),
-    lambda urls: sum(len(url) for layers in urls.values() for heads in layers for url in heads),
-)
-ablation = {}
-# Slow measures are computed only if the order of tiles asks for them.
-if measured_on == THIS_SENTENCE and sweep_results.is_quick(view, run):
-    ablation = sweeps.by_head(view, run, "heads")
+    def rows_of() -> list[dict]:
+        return _head_table.head_table(measured, trace, pictures, pattern, ablation, over)
 
-
-def rows_of() -> list[dict]:
-    return _head_table.head_table(measured, trace, pictures, pattern, ablation, over)
-
-
-key = "rows of heads", pattern, over
-rows = (
-    memoize.memoize_pass(view, run, key, rows_of, lambda rows: BYTES * len(rows))
-    if over
-    else rows_of()
-)
-heads = shown.Heads(rows, measured_on, over)
-
-if message := _head_table.none_matches(rows, pattern):
-    frame.finding(message)
-if is_faulty and measured_on != SURVEY:
-    frame.notices().info(why_none)
-if measured_on == SURVEY and not survey:
-    st.info(why_none)
-elif drawn_as == SENTENCES:
-    shown.sentences(view, measured[focus.kind], over)
-elif not rows:
-    st.info(f"The pattern “{pattern}” cannot be measured here. Choose another pattern.")
-elif drawn_as == SCATTER:
-    shown.scatter(heads, chosen["projector"])
-else:
-    shown.table(heads)
-with frame.explanation():
-    st.markdown(f"**{part_names.head_name(trace, focus.kind, focus.layer, focus.head)}**")
-    gone = head_card.is_pruned(view.checkpoint.card, focus.kind, chosen["layer"] - 1, focus.head)
-    numbers = head_results.card_of(view, run, focus.kind, focus.layer, focus.head)
-    st.markdown(head_card.PRUNED if gone else numbers)
-    if survey:
-        st.markdown(head_card.in_all_sentences(survey, focus.kind, chosen["layer"] - 1, focus.head))
-    if rows and heads.selected is None:
-        st.caption(f"Not in the table: this head does not match the pattern “{pattern}”.")
-    st.caption(
-        _head_table.surveyed_on(over, run == passes.as_trained(run))
+    key = "rows of heads", pattern, over
+    rows = (
+        memoize.memoize_pass(view, run, key, rows_of, lambda rows: BYTES * len(rows))
         if over
-        else "Match: 100% is a perfect example; 0% attends equally to all tokens (for “broad”: "
-        f"to one token). From {formats.percent(THRESHOLD)} on, a head has the pattern. "
-        "Shares are means over rows with more than one key, without padding."
+        else rows_of()
     )
-    st.markdown(f"*Try: {TRY[drawn_as]}*")
+    heads = shown.Heads(rows, measured_on, over)
+
+    if message := _head_table.none_matches(rows, pattern):
+        frame.finding(message)
+    if is_faulty and measured_on != SURVEY:
+        frame.notices().info(why_none)
+    if measured_on == SURVEY and not survey:
+        st.info(why_none)
+    elif drawn_as == SENTENCES:
+        shown.sentences(view, measured[focus.kind], over)
+    elif not rows:
+        st.info(f"The pattern “{pattern}” cannot be measured here. Choose another pattern.")
+    elif drawn_as == SCATTER:
+        shown.scatter(heads, chosen["projector"])
+    else:
+        shown.table(heads)
+    with frame.explanation():
+        st.markdown(f"**{part_names.head_name(trace, focus.kind, focus.layer, focus.head)}**")
+        gone = head_card.is_pruned(
+            view.checkpoint.card, focus.kind, chosen["layer"] - 1, focus.head
+        )
+        numbers = head_results.card_of(view, run, focus.kind, focus.layer, focus.head)
+        st.markdown(head_card.PRUNED if gone else numbers)
+        if survey:
+            st.markdown(
+                head_card.in_all_sentences(survey, focus.kind, chosen["layer"] - 1, focus.head)
+            )
+        if rows and heads.selected is None:
+            st.caption(f"Not in the table: this head does not match the pattern “{pattern}”.")
+        st.caption(
+            _head_table.surveyed_on(over, run == passes.as_trained(run))
+            if over
+            else "Match: 100% is a perfect example; 0% attends equally to all tokens (for “broad”: "
+            f"to one token). From {formats.percent(THRESHOLD)} on, a head has the pattern. "
+            "Shares are means over rows with more than one key, without padding."
+        )
+        st.markdown(f"*Try: {TRY[drawn_as]}*")
+
+
+page()

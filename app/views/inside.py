@@ -118,11 +118,15 @@ def lesson() -> None:
                 matrices(both, key=name, on_choose=choose_row)
 
 
-selection.tell_unchanged()
-selected()  # errors are reported outside of the fragment
-lesson()
-frame.explain(
-    "From the input of the attention to the output of its layer, in eleven steps. Each has its "
-    "formula, its numbers, and the lines of code that computed them. Use ← and → to step.",
-    "at Softmax, leave the scaling out. Why is it there?",
-)
+def page() -> None:
+    selection.tell_unchanged()
+    selected()  # errors are reported outside of the fragment
+    lesson()
+    frame.explain(
+        "From the input of the attention to the output of its layer, in eleven steps. Each has its "
+        "formula, its numbers, and the lines of code that computed them. Use ← and → to step.",
+        "at Softmax, leave the scaling out. Why is it there?",
+    )
+
+
+page()

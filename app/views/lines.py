@@ -31,6 +31,7 @@ EXPLAINED = (
 
 def picture_of(of_run: Run) -> LabelledWeights:
     """The selected head, or the mean that is chosen under Display."""
+    focus = session.focus()
     return passes.picture_of(
         selection.view(of_run), of_run, focus.kind, focus.layer, focus.head, session.reading()
     )
@@ -46,24 +47,28 @@ def links(words: WordWeights) -> Links:
     return frozenset((int(key), int(query)) for query, key in strong)
 
 
-run, focus = selection.run(), session.focus()
-picture = picture_of(run)
-if max(picture.weights.shape) > MOST:
-    frame.notices().info(
-        f"Lines are drawn for up to {MOST} tokens, and this text has "
-        f"{max(picture.weights.shape):,}. Use Matrix instead."
-    )
-    raise messages.NothingToShow
-trace = passes.trace_of(selection.view(run), run)
-words = words_of(picture)
-now = links(words)
-before = links_before(run, words, lambda other: words_of(picture_of(other)), links)
-query, key = part_names.axes(trace, focus.kind, focus.layer, focus.head, session.reading())
-words = replace(words, source=tuple(key.labels), target=tuple(query.labels))
-dashed = " Dashed: lines that were there before the change." if before - now else ""
-word_lines(words, TITLES, (now, before), NOTE + dashed, tall=True)
-frame.explain(f"{EXPLAINED} Above: {key.title}. Below: {query.title}.")
-if picture.notes:
-    frame.notices().caption(" ".join(picture.notes))
-if not now:
-    st.info("No weight of this head reaches 5%.")
+def page() -> None:
+    run, focus = selection.run(), session.focus()
+    picture = picture_of(run)
+    if max(picture.weights.shape) > MOST:
+        frame.notices().info(
+            f"Lines are drawn for up to {MOST} tokens, and this text has "
+            f"{max(picture.weights.shape):,}. Use Matrix instead."
+        )
+        raise messages.NothingToShow
+    trace = passes.trace_of(selection.view(run), run)
+    words = words_of(picture)
+    now = links(words)
+    before = links_before(run, words, lambda other: words_of(picture_of(other)), links)
+    query, key = part_names.axes(trace, focus.kind, focus.layer, focus.head, session.reading())
+    words = replace(words, source=tuple(key.labels), target=tuple(query.labels))
+    dashed = " Dashed: lines that were there before the change." if before - now else ""
+    word_lines(words, TITLES, (now, before), NOTE + dashed, tall=True)
+    frame.explain(f"{EXPLAINED} Above: {key.title}. Below: {query.title}.")
+    if picture.notes:
+        frame.notices().caption(" ".join(picture.notes))
+    if not now:
+        st.info("No weight of this head reaches 5%.")
+
+
+page()

@@ -3,6 +3,7 @@ head."""
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app import selection
 from headlight.app.charts import Axis
@@ -64,7 +65,7 @@ def words() -> None:
     )
 
 
-def selected_head() -> None:
+def selected_head(controls: DeltaGenerator) -> None:
     selection.tell_unchanged()
     run, focus = selection.run_unchanged(), session.focus()
     view = selection.view(run)
@@ -101,14 +102,18 @@ def selected_head() -> None:
     )
 
 
-frame.finding(
-    "Attention compares a **query** with every **key** and mixes their **values**; better "
-    "matches count more."
-)
-controls = frame.controls()
-with controls:
-    shown = widgets.draw("vectors", widget_options={"label_visibility": "collapsed"})
-if shown == WORDS:
-    words()
-else:
-    selected_head()
+def page() -> None:
+    frame.finding(
+        "Attention compares a **query** with every **key** and mixes their **values**; better "
+        "matches count more."
+    )
+    controls = frame.controls()
+    with controls:
+        shown = widgets.draw("vectors", widget_options={"label_visibility": "collapsed"})
+    if shown == WORDS:
+        words()
+    else:
+        selected_head(controls)
+
+
+page()

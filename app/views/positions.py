@@ -101,86 +101,91 @@ PE(pos, 2i) &= \sin(pos / 10000^{2i/d}) \\
 PE(pos, 2i+1) &= \cos(pos / 10000^{2i/d})
 \end{aligned}"""
 
-selection.tell_unchanged()
-run = selection.run_unchanged()
-view, projector = selection.view(run), session.values()["projector"]
-trace = passes.trace_of(view, run)
-sides = {side.title: side.name for side in trace.sides.values()}
-controls = frame.controls()
-unlabelled = {"label_visibility": "collapsed", "width": "content"}
-chosen = widgets.draw("lab", controls, {"label_visibility": "collapsed", "width": 160})
-title = next(iter(sides))
-if chosen not in OF_ALL_SIDES:
-    title = widgets.draw("side", controls, unlabelled, options=list(sides), default=title)
-side = sides[title]
-encoding = trace.texts[side]
-position = charts.Axis("position", [f"{i} {token}" for i, token in enumerate(encoding.tokens)])
 
-if not trace.sides[side].table and chosen not in OF_ALL_SIDES:
-    turned = position_results.rotation_of(view, run)
-    panel(
-        "How far each pair of numbers is rotated",
-        charts.vectors(np.cos(turned), position, 1.0),
-        "This model adds no table. It rotates each query and key, two numbers at a time, by an "
-        "angle that grows with the position (rotary positions, Su et al. 2021). Shown: the "
-        "cosine of that angle, from the fastest pair to the slowest. Two tokens are compared "
-        "by the difference of their angles, that is, by their distance.",
-        key="rotation_figure",
-        alt=f"Cosine of the angles at {turned.shape[0]} positions, {turned.shape[1]} pairs",
-        projector=projector,
-    )
-elif chosen in LAB:
-    LAB[chosen](Lab(view, run, trace, side, projector, controls))
-else:
-    table, token, embedded = trace.table[side], trace.token[side], trace.embedded[side]
-    largest = float(max(np.abs(values).max() for values in (table, token, embedded)))
-    panels = {
-        "Positions": (
-            "table",
-            "The positional table",
-            "Recorded from the model for these positions. It is the same for every sentence. "
-            f"{model_texts.positions(view.model)}",
-            table,
-            None,
-        ),
-        "Words": (
-            "token",
-            part_names.token_title(view.model),
-            "What the words contribute: the same row wherever the token stands.",
-            token,
-            largest,
-        ),
-        "Scaled": (
-            "added",
-            "The table again, on the same scale as the sum",
-            "How much of the input is position.",
-            table,
-            largest,
-        ),
-        "Sum": (
-            "embedded",
-            "Their sum, the input of layer 1",
-            "Embedding plus table, number by number.",
-            embedded,
-            largest,
-        ),
-    }
-    with controls:
-        shown = widgets.draw("picture", options=list(panels), default=next(iter(panels)))
-    key, title, caption, values, scale = panels[shown]
-    frame.finding(f"{title}. {caption}")
-    figure(
-        charts.vectors(values, position, scale),
-        key=f"{key}_figure",
-        alt=f"{title}: {values.shape[0]} positions, {values.shape[1]} dimensions",
-        projector=projector,
-        compact=True,
+def page() -> None:
+    selection.tell_unchanged()
+    run = selection.run_unchanged()
+    view, projector = selection.view(run), session.values()["projector"]
+    trace = passes.trace_of(view, run)
+    sides = {side.title: side.name for side in trace.sides.values()}
+    controls = frame.controls()
+    unlabelled = {"label_visibility": "collapsed", "width": "content"}
+    chosen = widgets.draw("lab", controls, {"label_visibility": "collapsed", "width": 160})
+    title = next(iter(sides))
+    if chosen not in OF_ALL_SIDES:
+        title = widgets.draw("side", controls, unlabelled, options=list(sides), default=title)
+    side = sides[title]
+    encoding = trace.texts[side]
+    position = charts.Axis("position", [f"{i} {token}" for i, token in enumerate(encoding.tokens)])
+
+    if not trace.sides[side].table and chosen not in OF_ALL_SIDES:
+        turned = position_results.rotation_of(view, run)
+        panel(
+            "How far each pair of numbers is rotated",
+            charts.vectors(np.cos(turned), position, 1.0),
+            "This model adds no table. It rotates each query and key, two numbers at a time, by an "
+            "angle that grows with the position (rotary positions, Su et al. 2021). Shown: the "
+            "cosine of that angle, from the fastest pair to the slowest. Two tokens are compared "
+            "by the difference of their angles, that is, by their distance.",
+            key="rotation_figure",
+            alt=f"Cosine of the angles at {turned.shape[0]} positions, {turned.shape[1]} pairs",
+            projector=projector,
+        )
+    elif chosen in LAB:
+        LAB[chosen](Lab(view, run, trace, side, projector, controls))
+    else:
+        table, token, embedded = trace.table[side], trace.token[side], trace.embedded[side]
+        largest = float(max(np.abs(values).max() for values in (table, token, embedded)))
+        panels = {
+            "Positions": (
+                "table",
+                "The positional table",
+                "Recorded from the model for these positions. It is the same for every sentence. "
+                f"{model_texts.positions(view.model)}",
+                table,
+                None,
+            ),
+            "Words": (
+                "token",
+                part_names.token_title(view.model),
+                "What the words contribute: the same row wherever the token stands.",
+                token,
+                largest,
+            ),
+            "Scaled": (
+                "added",
+                "The table again, on the same scale as the sum",
+                "How much of the input is position.",
+                table,
+                largest,
+            ),
+            "Sum": (
+                "embedded",
+                "Their sum, the input of layer 1",
+                "Embedding plus table, number by number.",
+                embedded,
+                largest,
+            ),
+        }
+        with controls:
+            shown = widgets.draw("picture", options=list(panels), default=next(iter(panels)))
+        key, title, caption, values, scale = panels[shown]
+        frame.finding(f"{title}. {caption}")
+        figure(
+            charts.vectors(values, position, scale),
+            key=f"{key}_figure",
+            alt=f"{title}: {values.shape[0]} positions, {values.shape[1]} dimensions",
+            projector=projector,
+            compact=True,
+        )
+
+    if chosen not in LAB:
+        frame.explanation().latex(FORMULA)
+    frame.explain(
+        "Attention alone cannot tell “dog bites man” from “man bites dog”. So a **table** with one "
+        "row per position is added to the words. In the paper it holds sines and cosines.",
+        "repeat a word. Its embedding rows are equal; which picture tells them apart?",
     )
 
-if chosen not in LAB:
-    frame.explanation().latex(FORMULA)
-frame.explain(
-    "Attention alone cannot tell “dog bites man” from “man bites dog”. So a **table** with one "
-    "row per position is added to the words. In the paper it holds sines and cosines.",
-    "repeat a word. Its embedding rows are equal; which picture tells them apart?",
-)
+
+page()

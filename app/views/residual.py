@@ -1,5 +1,8 @@
 """The residual stream: each token's vector through the layers, and the prediction after each."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -9,13 +12,15 @@ from headlight.app.components.figure import figure
 from headlight.app.results import layer_results, passes, word_results
 from headlight.app.shell import frame, sweeps
 from headlight.app.state import session, widgets
+from headlight.app.state.catalog import ModelView
 from headlight.app.state.page_settings import PICTURE
 from headlight.app.state.pages import EXPERIMENTS, HOME, PAGES, Page
 from headlight.app.state.setting import Setting
 from headlight.app.views import _terms
 from headlight.app.wording import change_texts, formats, model_texts, output_texts, part_names
 from headlight.model.analysis import residual
-from headlight.model.probing.sites import has_final_norm
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import has_final_norm, predicted_side
 
 CONTROLS = (
     Setting(
@@ -48,40 +53,75 @@ LENGTH, TURN, ALIKE, LENS, FINAL, WRITES = PICTURES = (
 )
 
 
-def draw_lens() -> None:
+@dataclass(frozen=True)
+class ShownLens:
+    """The logit lens of the predicted stack as the page shows it. `after` names its rows, at most
+    MAX_LENS_ROWS, `depths` what is before and after each layer."""
+
+    lens: residual.Lens
+    stack: str
+    after: Sequence[str]
+    depths: Sequence[str]
+
+
+def shown_lens(view: ModelView, run: Run) -> ShownLens:
+    """Of a run; tells where rows are left out."""
+    trace = passes.trace_of(view, run)
+    lens = layer_results.lens_of(view, run, rows=slice(MAX_LENS_ROWS))
+    side = trace.predicted
+    is_class = side.predicts == "class"
+    after = ["the whole text"] if is_class else trace.texts[side.name].tokens
+    if len(after) > MAX_LENS_ROWS:
+        frame.notices().info(
+            f"Only the first {MAX_LENS_ROWS} of {len(after):,} {side.title} positions are shown."
+        )
+    depths = ["in", *(f"layer {i}" for i in range(1, len(lens.best)))]
+    return ShownLens(lens, side.stack, after[:MAX_LENS_ROWS], depths)
+
+
+def draw_lens(view: ModelView, shown: ShownLens) -> None:
+    side, lens = predicted_side(view.model), shown.lens
+    through = (
+        "the final norm and the generator"
+        if has_final_norm(view.model, side)
+        else "the generator (post-norm: there is no final norm)"
+    )
+    averaged = "averaged over the real tokens, " if side.predicts == "class" else ""
     frame.finding("What the model would predict after each layer")
     frame.explain(
-        f"The logit lens sends the {read}'s vectors at each depth, {whole}straight through "
-        f"{through}, as if no layer followed. After the last layer this is the model's own "
+        f"The logit lens sends the {shown.stack}'s vectors at each depth, {averaged}straight "
+        f"through {through}, as if no layer followed. After the last layer this is the model's own "
         f"prediction (largest difference of probabilities **{lens.difference:.1e}**).",
         "find the token whose prediction changes last. Which layer changed it?",
     )
-    answers = {"row": range(1, shown + 1), "after": after[:shown]}
-    for depth, name in enumerate(depths):
+    count = len(shown.after)
+    answers = {"row": range(1, count + 1), "after": shown.after}
+    for depth, name in enumerate(shown.depths):
         answers[name] = [
             f"{output}  {probability:.1%}"
             for output, probability in zip(
-                model.checkpoint.outputs(lens.best[depth]), lens.probability[depth], strict=True
+                view.checkpoint.outputs(lens.best[depth]), lens.probability[depth], strict=True
             )
         ]
-    answers["settled"] = [depths[depth] for depth in lens.settled]
+    answers["settled"] = [shown.depths[depth] for depth in lens.settled]
     st.dataframe(
         pd.DataFrame(answers),
         hide_index=True,
-        height="content" if shown <= 14 else TALLEST,
+        height="content" if count <= 14 else TALLEST,
         column_config={
             "settled": st.column_config.TextColumn(
                 help="The first depth from which the most probable prediction stays the final one."
             )
         },
         key="lens_table",
-        alt=f"The most probable prediction after each layer of the {read}",
+        alt=f"The most probable prediction after each layer of the {shown.stack}",
     )
 
 
-def draw_final() -> None:
-    early = int((lens.settled < len(depths) - 1).sum())
-    frame.finding(f"{early} of {shown:,} predictions are final before the last layer.")
+def draw_final(shown: ShownLens) -> None:
+    lens, count = shown.lens, len(shown.after)
+    early = int((lens.settled < len(shown.depths) - 1).sum())
+    frame.finding(f"{early} of {count:,} predictions are final before the last layer.")
     frame.explain(
         "Probability of the final prediction at each depth, and its rank there (1 is the most "
         "probable)."
@@ -89,19 +129,19 @@ def draw_final() -> None:
     figure(
         charts.matrix(
             lens.final.T,
-            charts.Axis("after", after[:shown]),
-            charts.Axis("after", depths),
+            charts.Axis("after", shown.after),
+            charts.Axis("after", shown.depths),
             "probability",
             (0, 1),
             ".0%",
         ),
         key="final_figure",
         alt="Probability of the final prediction after each layer",
-        projector=projector,
+        projector=session.values()["projector"],
         compact=True,
     )
-    ranks = {"row": range(1, shown + 1), "after": after[:shown]}
-    ranks |= {name: np.asarray(rank) for name, rank in zip(depths, lens.rank, strict=True)}
+    ranks = {"row": range(1, count + 1), "after": shown.after}
+    ranks |= {name: np.asarray(rank) for name, rank in zip(shown.depths, lens.rank, strict=True)}
     with frame.numbers():
         table = widgets.draw("ranks")
     if table.open:
@@ -112,17 +152,18 @@ def draw_final() -> None:
         )
 
 
-def draw_writers() -> None:
+def draw_writers(view: ModelView, run: Run) -> None:
+    trace = passes.trace_of(view, run)
     with frame.controls():
         sweeps.draw_score(trace, whole=False, tokens=frame.explanation())
-    score = sweeps.score(model, run, whole=False)
-    sum_of = word_results.decomposition_of(model, run, score)
-    wanted = _terms.wanted(model, score)
+    score = sweeps.score(view, run, whole=False)
+    sum_of = word_results.decomposition_of(view, run, score)
+    wanted = _terms.wanted(view, score)
     frame.finding(
         f"The parts of the logit of {formats.escaped(wanted)}, {formats.signed(sum_of.logit)}"
     )
     frame.explain(change_texts.TERMS)
-    _terms.bars(sum_of, wanted, projector)
+    _terms.bars(sum_of, wanted, session.values()["projector"])
     focus = session.focus()
     head = part_names.head_name(trace, focus.kind, focus.layer, focus.head)
     frame.explanation().page_link(
@@ -133,14 +174,16 @@ def draw_writers() -> None:
     )
 
 
-def draw_vectors(picture: str) -> None:
+def draw_vectors(view: ModelView, run: Run, picture: str) -> None:
     """What concerns the vectors of one stack alone."""
+    trace = passes.trace_of(view, run)
+    stacks = {side.stack: side for side in trace.sides.values()}
     with frame.controls():
         stack = widgets.draw(
             "stack",
             widget_options={"label_visibility": "collapsed"},
             options=list(stacks),
-            default=predicted.stack,
+            default=trace.predicted.stack,
         )
     side = stacks[stack]
     encoding, stream = trace.texts[side.name], trace.stream[side.name]
@@ -154,7 +197,7 @@ def draw_vectors(picture: str) -> None:
         lengths = residual.lengths(stream).T
         top = residual.usual_most(lengths)
         frame.finding(f"Length of each vector of the {stack}")
-        normed = has_final_norm(model.model, side)
+        normed = has_final_norm(view.model, side)
         frame.explain(
             f"{model_texts.place_of_norm(normed, stack)} "
             f"{model_texts.massive_activations(encoding.tokens, lengths.max(axis=1), top)}"
@@ -183,36 +226,25 @@ def draw_vectors(picture: str) -> None:
         scale = (min(0.0, float(alike.min())), 1.0)
         drawn = charts.matrix(alike, after, after, "cosine", scale)
         key, alt = "alike_figure", f"Mean cosine between the layers of the {stack}"
-    figure(drawn, key=key, alt=alt, projector=projector, compact=True)
+    figure(drawn, key=key, alt=alt, projector=session.values()["projector"], compact=True)
 
 
-run = selection.run()
-model = selection.view(run)
-trace = passes.trace_of(model, run)
-stacks = {side.stack: side for side in trace.sides.values()}
-predicted, projector = trace.predicted, session.values()["projector"]
-predicts = predicted.predicts != output_texts.EMBEDDING
-options = PICTURES if predicts else PICTURES[:3]
-with frame.controls():
-    picture = widgets.draw("picture", options=options, default=LENS if predicts else LENGTH)
-if picture in (LENS, FINAL):
-    lens, read = layer_results.lens_of(model, run, rows=slice(MAX_LENS_ROWS)), predicted.stack
-    depths = ["in", *(f"layer {i}" for i in range(1, len(lens.best)))]
-    through = (
-        "the final norm and the generator"
-        if has_final_norm(model.model, predicted)
-        else "the generator (post-norm: there is no final norm)"
-    )
-    of_text = predicted.predicts == "class"
-    whole = "averaged over the real tokens, " if of_text else ""
-    after = ["the whole text"] if of_text else trace.texts[predicted.name].tokens
-    shown = min(len(after), MAX_LENS_ROWS)
-    if shown < len(after):
-        frame.notices().info(
-            f"Only the first {shown} of {len(after):,} {predicted.title} positions are shown."
-        )
-    (draw_lens if picture == LENS else draw_final)()
-elif picture == WRITES:
-    draw_writers()
-else:
-    draw_vectors(picture)
+def page() -> None:
+    run = selection.run()
+    view = selection.view(run)
+    trace = passes.trace_of(view, run)
+    predicts = trace.predicted.predicts != output_texts.EMBEDDING
+    options = PICTURES if predicts else PICTURES[:3]
+    with frame.controls():
+        picture = widgets.draw("picture", options=options, default=LENS if predicts else LENGTH)
+    if picture == LENS:
+        draw_lens(view, shown_lens(view, run))
+    elif picture == FINAL:
+        draw_final(shown_lens(view, run))
+    elif picture == WRITES:
+        draw_writers(view, run)
+    else:
+        draw_vectors(view, run, picture)
+
+
+page()

@@ -48,77 +48,84 @@ PAGE = Page(
 
 MOST_STEPS, MOST_WORDS, MOST_CHARACTERS = 30, 200, 200  # that are shown
 
-run = selection.run(changed=False)
-model = selection.view(run)
-tokenizer, sides = model.tokenizer, sides_of(model.model)
-read = read_of(model.model, run)
-target = session.values()["target"].strip()
-typed = [selection.text(), *(target or tokenizer.decode(text.ids) for text in run.texts[1:])]
-by_title = {
-    side.title: (side, text, encoding)
-    for side, text, encoding in zip(sides.values(), typed, run.texts, strict=True)
-}
 
-with frame.controls():
-    title = widgets.draw("text", options=list(by_title), default=next(iter(by_title)))
-whole_text, one_word = st.columns([3, 2])
-side, text, encoding = by_title[title]
-words = [word for word, _ in tokenizer.pre_tokens(text)]
-names = [tokenizer.readable(word) for word in words]
-word_ids = tokenizer.word_ids(text)
-n_tokens = Counter(word_ids)
+def page() -> None:
+    run = selection.run(changed=False)
+    model = selection.view(run)
+    tokenizer, sides = model.tokenizer, sides_of(model.model)
+    read = read_of(model.model, run)
+    target = session.values()["target"].strip()
+    typed = [selection.text(), *(target or tokenizer.decode(text.ids) for text in run.texts[1:])]
+    by_title = {
+        side.title: (side, text, encoding)
+        for side, text, encoding in zip(sides.values(), typed, run.texts, strict=True)
+    }
 
-with one_word:
-    chosen = -1
-    if words:
-        options = [f"{i} {name[:MOST_CHARACTERS]}" for i, name in enumerate(names, start=1)]
-        most_split = max(range(len(words)), key=lambda i: (n_tokens[i], len(words[i])))
-        chosen = options.index(widgets.draw("word", options=options, default=options[most_split]))
-    if tokenizer.kind != "BPE":
-        st.info(_token_table.no_merges(tokenizer.kind))
-    elif words:
-        start = tokenizer.first_symbols(words[chosen])
-        steps = list(islice(merges(tokenizer, words[chosen]), MOST_STEPS))
-        merge_steps(names[chosen], start, steps, tokenizer.readable)
-        st.caption(
-            _token_table.merged(len(start), n_tokens[chosen], len(steps), len(tokenizer.merges))
+    with frame.controls():
+        title = widgets.draw("text", options=list(by_title), default=next(iter(by_title)))
+    whole_text, one_word = st.columns([3, 2])
+    side, text, encoding = by_title[title]
+    words = [word for word, _ in tokenizer.pre_tokens(text)]
+    names = [tokenizer.readable(word) for word in words]
+    word_ids = tokenizer.word_ids(text)
+    n_tokens = Counter(word_ids)
+
+    with one_word:
+        chosen = -1
+        if words:
+            options = [f"{i} {name[:MOST_CHARACTERS]}" for i, name in enumerate(names, start=1)]
+            most_split = max(range(len(words)), key=lambda i: (n_tokens[i], len(words[i])))
+            chosen = options.index(
+                widgets.draw("word", options=options, default=options[most_split])
+            )
+        if tokenizer.kind != "BPE":
+            st.info(_token_table.no_merges(tokenizer.kind))
+        elif words:
+            start = tokenizer.first_symbols(words[chosen])
+            steps = list(islice(merges(tokenizer, words[chosen]), MOST_STEPS))
+            merge_steps(names[chosen], start, steps, tokenizer.readable)
+            st.caption(
+                _token_table.merged(len(start), n_tokens[chosen], len(steps), len(tokenizer.merges))
+            )
+
+    with whole_text:
+        normalized = visible(tokenizer.normalized(text))
+        framed_lines(
+            {
+                "Text": [text[:MOST_CHARACTERS]],
+                "Normalised": [normalized[:MOST_CHARACTERS]],
+                "Pre-tokens": names[:MOST_WORDS],
+            },
+            focus=chosen,
         )
-
-with whole_text:
-    normalized = visible(tokenizer.normalized(text))
-    framed_lines(
-        {
-            "Text": [text[:MOST_CHARACTERS]],
-            "Normalised": [normalized[:MOST_CHARACTERS]],
-            "Pre-tokens": names[:MOST_WORDS],
-        },
-        focus=chosen,
-    )
-    if len(words) > MOST_WORDS:
-        st.caption(f"Only the first {MOST_WORDS} of {len(words):,} pre-tokens are shown.")
-    # A model's output may be split differently than the tokenizer would split the same text.
-    as_tokenized = encoding.ids == tokenizer.encode(text).ids
-    sources = [options[i] for i in word_ids] if as_tokenized else None
-    table = pd.DataFrame(_token_table.token_rows(side, encoding, read[side.name], sources))
-    marked = table["from"] == (options[chosen] if words else "")
-    st.dataframe(
-        table.astype({"start": "Int64", "end": "Int64"}).style.apply(
-            lambda row: [f"background-color: {MARKED}" if marked[row.name] else ""] * len(row),
-            axis=1,
-        ),
-        hide_index=True,
-        height=360,
-        key="token_table",
-        alt=f"The tokens of the {title}, with ids and offsets",
-    )
-    if not as_tokenized:
-        st.caption(
-            "The model wrote these tokens one by one; the tokenizer would split the same text "
-            "differently."
+        if len(words) > MOST_WORDS:
+            st.caption(f"Only the first {MOST_WORDS} of {len(words):,} pre-tokens are shown.")
+        # A model's output may be split differently than the tokenizer would split the same text.
+        as_tokenized = encoding.ids == tokenizer.encode(text).ids
+        sources = [options[i] for i in word_ids] if as_tokenized else None
+        table = pd.DataFrame(_token_table.token_rows(side, encoding, read[side.name], sources))
+        marked = table["from"] == (options[chosen] if words else "")
+        st.dataframe(
+            table.astype({"start": "Int64", "end": "Int64"}).style.apply(
+                lambda row: [f"background-color: {MARKED}" if marked[row.name] else ""] * len(row),
+                axis=1,
+            ),
+            hide_index=True,
+            height=360,
+            key="token_table",
+            alt=f"The tokens of the {title}, with ids and offsets",
         )
-frame.explain(
-    "Byte-pair encoding (BPE, Sennrich et al. 2016) repeatedly merges the two neighbouring "
-    "symbols that occur together most often. A typed word starts as single bytes. The merges "
-    "are then applied in the order in which they were learned.",
-    "invent a word, such as “snowdogging”. Which parts of it are tokens?",
-)
+        if not as_tokenized:
+            st.caption(
+                "The model wrote these tokens one by one; the tokenizer would split the same text "
+                "differently."
+            )
+    frame.explain(
+        "Byte-pair encoding (BPE, Sennrich et al. 2016) repeatedly merges the two neighbouring "
+        "symbols that occur together most often. A typed word starts as single bytes. The merges "
+        "are then applied in the order in which they were learned.",
+        "invent a word, such as “snowdogging”. Which parts of it are tokens?",
+    )
+
+
+page()

@@ -49,10 +49,15 @@ NUMBERS = 1, 2, 3
 TIMES = Setting("times", "Times", 2, "select", options=_upwards, among=NUMBERS)
 PAGE = Page("Token count", EXPERIMENTS, "Token count", settings=(TIMES,))
 
-run = selection.run()
-with frame.controls():
-    times = widgets.draw("times")
-st.markdown(f"{times} × {len(run.texts[0].ids)} tokens")
+
+def page() -> None:
+    run = selection.run()
+    with frame.controls():
+        times = widgets.draw("times")
+    st.markdown(f"{times} × {len(run.texts[0].ids)} tokens")
+
+
+page()
 '''
 NOTE = """        Setting(
             "note", "Note", "", "line", "On this view.", badge="Note: {}", header="note: {}"
