@@ -348,6 +348,11 @@ def badges() -> list[tuple[str, str]]:
     return [*(labels | ({"target": text} if "target" in labels else {})).items()]
 
 
+def has_typed_target() -> bool:
+    """Whether the target was typed or pasted, not written by a model."""
+    return bool(values()["target"]) and not memo()["target"].decoded
+
+
 def is_new_to_browser(name: str, value) -> bool:
     """Whether this value differs from the last one sent under this name; records it."""
     sent, memo()[name] = memo().get(name), value
