@@ -262,8 +262,9 @@ def parting(generation: Generation, other: Generation) -> str:
 
 def least_certain(shown: Generation, given: int, checkpoint: Checkpoint) -> formats.Parts:
     """The finding: of the tokens that the model chose, after the `given` ones, the least probable,
-    and the best alternative to it. Empty if it chose none."""
-    if len(shown.path) <= given:
+    and the best alternative to it. Empty if it chose none,
+    or a probability is no number."""
+    if len(shown.path) <= given or not all(np.isfinite(step).all() for step in shown.probabilities):
         return []
     steps = range(given, len(shown.path))
     step = min(steps, key=lambda step: shown.probabilities[step, shown.path[step]])
@@ -301,7 +302,8 @@ def page() -> None:
         frame.finding(f"**{whose}**: {text} ({parting(shown, other)})")
     else:
         given = len(ids_of(chosen["beginning"], len(view.tokenizer)))
-        frame.finding(formats.as_markdown(least_certain(shown, given, checkpoint)))
+        if said := least_certain(shown, given, checkpoint):
+            frame.finding(formats.as_markdown(said))
     if (count := len(branches())) > MOST_BRANCHES:
         frame.notices().info(
             f"Only {MOST_BRANCHES} of {count:,} branches are shown, including the selected one."
