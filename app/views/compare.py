@@ -79,7 +79,7 @@ figure(
     key="comparison_figure",
     alt=f"{name}: ours, torch.nn.Transformer's, and the difference",
     projector=session.values()["projector"],
-    compact=not session.values()["projector"],
+    compact=True,
 )
 
 with frame.numbers():
