@@ -101,20 +101,22 @@ def comparison(ours: np.ndarray, theirs: np.ndarray, query: Axis, key: Axis) -> 
     figure.update_yaxes(title_text="", col=2)
     figure.update_yaxes(title_text="", col=3)
     figure.update_xaxes(side="bottom")
-    below = {"orientation": "h", "yanchor": "top", "y": -0.3, "thickness": 16}
+    # One above the other at the right: below, they would meet the labels of long tokens.
+    upper, lower = (
+        {"len": 0.5, "y": y, "yanchor": side} for y, side in ((1, "top"), (0, "bottom"))
+    )
     figure.update_layout(
-        coloraxis=WEIGHTS | {"colorbar": _colorbar("weight") | below | {"x": 0.32, "len": 0.5}},
+        coloraxis=WEIGHTS | {"colorbar": _colorbar("weight") | upper},
         coloraxis2={
             "colorscale": DIFFERENCES,
             "cmin": -largest,
             "cmax": largest,
             "colorbar": _colorbar("difference")
-            | below
-            | {"x": 0.84, "len": 0.3}
+            | lower
             | {"tickvals": ends, "ticktext": [f"{end:.0e}" if end else "0" for end in ends]},
         },
     )
-    return _finish(figure, height=_height(query, 30) + 130, top=40)
+    return _finish(figure, height=_height(query, 30), top=40)
 
 
 def vectors(

@@ -101,8 +101,8 @@ STYLE = f"""
 .st-key-top_bar textarea:not(:focus) {{ white-space: nowrap; overflow: hidden; }}
 .st-key-texts > .st-key-source {{ height: {CONTROL}px; overflow: visible; }}
 .st-key-source [data-testid="InputInstructions"] {{ display: none; }}
-/* While one types it is as wide as the sentence needs, over its neighbours. */
-.st-key-texts > .st-key-source:focus-within {{ z-index: 20; margin-left: -7rem; }}
+/* While one types it is wider, over the model beside it. */
+.st-key-texts > .st-key-source:focus-within {{ z-index: 20; margin-left: -6rem; }}
 .st-key-top_bar textarea:focus {{ max-height: 8rem; }}
 .st-key-state :is(.stMarkdown, [data-testid="stCaptionContainer"]) {{
   white-space: nowrap; margin: 0; padding: 0;
@@ -151,6 +151,9 @@ STYLE = f"""
   border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent);
   padding-bottom: 0.6rem;
 }}
+.hl-key {{ display: flex; flex-wrap: wrap; gap: 0 1.2rem; font-size: {SMALL}; }}
+.hl-key i {{ display: inline-block; width: 0.9em; height: 0.7em; border-radius: 0.15em; }}
+.hl-key .scale {{ width: 6em; }}
 .st-key-panel .katex {{ font-size: 0.78em; }}
 .st-key-panel .katex-display {{ overflow: visible !important; }}
 .st-key-content {{ gap: 0.3rem; }}

@@ -185,7 +185,7 @@ class Tokenizer:
         starts = range(len(ids) - len(alone) + 1)
         first = next((i for i in starts if ids[i : i + len(alone)] == alone), None)
         if first is None:
-            raise CannotRead("Its tokenizer replaces text with other tokens.")
+            raise CannotRead("Its tokenizer changes a text when it adds its special tokens.")
         return ids[:first], ids[first + len(alone) :]
 
     def with_dropout(self, share: float) -> "Tokenizer":

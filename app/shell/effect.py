@@ -128,9 +128,17 @@ def model_output() -> tuple[str, str]:
         run = selection.run()
         view = selection.view(run)
         title, text = output_texts.output(view, run, lambda: passes.trace_of(view, run))
-        holds_target = (
-            concerns("hold") and session.values()["hold"] and not session.values()["target"]
-        )
-        return f"{title} (final model)" if holds_target else title, text
+        return _target_title(view.name) if len(run.texts) > 1 else title, text
     except (messages.NothingToShow, CannotRead, CannotChange):
         return "", ""  # the page says why
+
+
+def _target_title(name: str) -> str:
+    """Who wrote the target that a model reads: the user, the model or, for an untrained one, a
+    trained one."""
+    if session.has_typed_target():
+        return output_texts.TYPED
+    writer, chosen = catalog.trained(name), session.values()
+    if concerns("hold") and chosen["hold"] and not chosen["target"]:
+        return output_texts.wrote(f"{writer} (final model)")
+    return output_texts.wrote(writer, name)

@@ -57,7 +57,8 @@ def draw_share() -> None:
         with st.container(key="export_link"):
             st.page_link(
                 PAGES[EXPORT].file,
-                label="Pictures, numbers, a web page, or a ZIP that others can check",
+                label="Pictures, numbers, a web page, or a ZIP with which others can verify "
+                "your result",
                 icon=":material/download:",
             )
         if share.open:

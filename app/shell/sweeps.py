@@ -16,7 +16,7 @@ from headlight.app.state.settings import SETTINGS
 from headlight.app.wording import change_texts, findings, part_names
 from headlight.app.wording.formats import Parts, signed
 from headlight.app.wording.output_texts import EMBEDDING
-from headlight.model.probing.changes import Change, Hidden, written
+from headlight.model.probing.changes import Change, Hidden, Scope
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import Part, parts_of
 from headlight.model.probing.sweeps import Score, Sweep
@@ -179,6 +179,11 @@ def _axis(title: str, labels: list[str]) -> charts.Axis:
     return charts.Axis("", labels)
 
 
+def is_probability(trace: Pass, score: Score) -> bool:
+    """Whether a score is a log-probability: not a difference of logits, nor of an embedding."""
+    return score.against is None and trace.predicted.predicts != EMBEDDING
+
+
 def most_needed(
     swept: Sweep,
     trace: Pass,
@@ -188,9 +193,8 @@ def most_needed(
 ) -> Parts:
     """The finding of a complete sweep whose score is a log-probability: which part the output needs
     most. Empty for others."""
-    is_probability = score.against is None and trace.predicted.predicts != EMBEDDING
     found = swept.effects[np.isfinite(swept.effects)]
-    if name not in REMOVED or swept.missing or not len(found) or not is_probability:
+    if name not in REMOVED or swept.missing or not len(found) or not is_probability(trace, score):
         return []
     number = int(np.nanargmin(swept.effects))
     parts = parts_of(trace.sites, trace.sides.values())
@@ -225,7 +229,7 @@ def of_head(
     effect = float(swept.effects[number])
     if not np.isfinite(effect):
         return [(f"{head}.", "")]
-    if score.against is None and trace.predicted.predicts != EMBEDDING:
+    if is_probability(trace, score):
         return findings.without_head(head, *_probabilities(swept, number, score, outputs))
     return [(f"{head}: without it the score changes by {signed(effect)}.", "")]
 
@@ -240,21 +244,32 @@ def settings(swept: Sweep) -> list[dict]:
 
 
 def table(swept: Sweep, trace: Pass) -> list[dict]:
-    """One row per change, the most harmful first: its effect, the changed part, the change as text,
-    and the settings that select its head, if it concerns one."""
+    """One row per change, the most harmful first: the changed part, its effect, and the settings
+    that select its head, if it concerns one."""
     rows, parts = [], parts_of(trace.sites, trace.sides.values())
     for changes, effect in zip(swept.changes, swept.effects, strict=True):
         name, row, column = _place(changes[0], trace, parts)
         rows.append(
             {
+                "part": _short(changes[0].scope, name, row, column),
                 "effect": float(effect),
-                "part": name if row == HIDDEN else f"{name}, {row}",
-                "head or token": column,
-                "changes": written(changes),
                 "head": _settings(changes[0]),
             }
         )
     return sorted(rows, key=lambda row: row["effect"])
+
+
+def _short(scope: Scope, name: str, row: str, column: str) -> str:
+    """A changed part in a narrow column, from its `_place`: “Cross 4.3”."""
+    layer = row.removeprefix("layer ")
+    if scope.head is not None and column.startswith("head "):
+        kind = scope.kind.replace("_", " ").capitalize()
+        return f"{kind} {layer}.{column.removeprefix('head ')}"
+    if row == HIDDEN:
+        return f"{name}: {column}"
+    if name == "Sublayers":
+        return f"{column} {layer}"
+    return f"{name} {layer.replace('·', '.')}: {column}"
 
 
 def _settings(change: Change) -> dict | None:

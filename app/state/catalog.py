@@ -23,6 +23,7 @@ from safetensors import safe_open
 from headlight.app.state.cache import ByteBoundedCache
 from headlight.app.state.lines import lines_of
 from headlight.app.state.setting import Structure
+from headlight.app.wording import output_texts
 from headlight.app.wording.formats import escaped
 from headlight.model.card import headline, parameter_count
 from headlight.model.checkpoint import SHIPPED, Checkpoint, load, parameters_sha256, untrained
@@ -415,7 +416,7 @@ def random_weights(name: str) -> str:
     if name not in UNTRAINED:
         return ""
     writes = any(side.writes for side in sides(UNTRAINED[name]))
-    wrote = f" {DEFAULT_MODEL} wrote the target; this model only reads it." if writes else ""
+    wrote = f" {output_texts.only_reads(DEFAULT_MODEL)}" if writes else ""
     return (
         f"**{UNTRAINED[name]}** is untrained: its weights are random, but always the same. The "
         f"pictures show how it is built, not what it would learn.{wrote}"

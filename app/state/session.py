@@ -425,6 +425,11 @@ def badges() -> list[tuple[str, str]]:
     return [*(labels | ({"target": text} if "target" in labels else {})).items()]
 
 
+def has_typed_target() -> bool:
+    """Whether the target was typed or pasted, not written by a model."""
+    return bool(values()["target"]) and not (memo().origin and memo().origin.decoded)
+
+
 def is_new_to_browser(name: str, value) -> bool:
     """Whether this value differs from the last one sent under this name; records it."""
     sent = memo().sent

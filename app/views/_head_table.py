@@ -46,11 +46,11 @@ def head_table(
     ablation: Mapping[str, np.ndarray] = MappingProxyType({}),
     survey: Survey | None = None,
 ) -> list[dict]:
-    """One row for every head: its picture, its two nearest patterns with their scores, its numbers,
-    and the effect of its ablation, kind → (layers, heads). Of one pattern the heads that have it,
-    or else those nearest to it, with the score first and the best on top. Shares and scores are in
-    percent; `trace` is any of the same model. Of a survey, which `measured` is then of, all numbers
-    with their intervals."""
+    """One row for every head: its nearest pattern with its score, the effect of its ablation, kind
+    → (layers, heads), its picture, its second pattern, and its numbers. Of one pattern the heads
+    that have it, or else those nearest to it, with the score first and the best on top. Shares and
+    scores are in percent; `trace` is any of the same model. Of a survey, which `measured` is then
+    of, all numbers with their intervals."""
     rows, matching = [], heads_with(measured, pattern)
     if not any(matching.values()):
         matching = nearest_heads(measured, pattern)
@@ -58,24 +58,38 @@ def head_table(
         numbers = measured[kind]
         for layer, head in heads:
             number = layer_number(trace, kind, layer)
-            row = {"weights": pictures[kind][layer][head]}
-            row |= {"attention": kind, "layer": number, "head": head + 1}
+            row = {"attention": kind, "layer": number, "head": head + 1}
             if pattern != ANY:
                 row[SCORE] = 100 * float(numbers.scores[pattern][layer, head])
             if survey:
-                row |= _lost(survey, kind, number - 1, head)
-            matches = nearest_names(numbers, layer, head)
-            for place, match in zip(("nearest", "second"), matches, strict=False):
-                row |= {place: match.name, f"{place}, match": 100 * match.score}
+                names = survey.names(kind, number - 1, head)
+                row["named"] = ", ".join(named.name for named in names)
+            nearest, second = _matches(numbers, layer, head)
+            row |= nearest
             if kind in ablation:
                 effect = float(ablation[kind][layer, head])
                 row[ABLATION] = None if np.isnan(effect) else effect
+            if survey:
+                row |= _lost(survey, kind, number - 1, head)
+            row |= {"weights": pictures[kind][layer][head]} | second
             if survey:
                 row |= _surveyed(survey.head(kind, number - 1, head))
             else:
                 row |= _of_sentence(head_numbers(numbers, layer, head))
             rows.append(row)
     return sorted(rows, key=lambda row: -row.get(SCORE, 0))
+
+
+def _matches(numbers: Measured, layer: int, head: int) -> list[dict]:
+    """The nearest and the second pattern of a head, each with its score; empty where there is
+    none."""
+    matches = dict(zip(("nearest", "second"), nearest_names(numbers, layer, head), strict=False))
+    return [
+        {place: matches[place].name, f"{place}, match": 100 * matches[place].score}
+        if place in matches
+        else {}
+        for place in ("nearest", "second")
+    ]
 
 
 def _of_sentence(known: Mapping[str, float]) -> dict:
@@ -85,12 +99,12 @@ def _of_sentence(known: Mapping[str, float]) -> dict:
 
 
 def _lost(survey: Survey, kind: str, layer: int, head: int) -> dict:
-    """What a survey loses without a head, with its p; and the names that it gives it."""
+    """What a survey loses without a head, with its p."""
     known, row = survey.head(kind, layer, head), {}
     for name in filter(None, (survey.card["score"], "loss")):
         column = lost_name(name)
         row |= _with_interval(column, known.get(name)) | {column + P: known[name]["p_holm"]}
-    return row | {"named": ", ".join(named.name for named in survey.names(kind, layer, head))}
+    return row
 
 
 def _surveyed(known: Mapping[str, Mapping]) -> dict:

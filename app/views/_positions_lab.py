@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from headlight.app import charts, selection
 from headlight.app.components.figure import panel
 from headlight.app.results import passes, position_results
+from headlight.app.shell import frame
 from headlight.app.state import catalog, session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import LAB as SECTIONS
@@ -29,6 +30,13 @@ SHOWN = 64  # positions of a table that are drawn
 MAX_ANSWER_ROWS = 200  # of a table of answers
 MOST_SWAPPED = 64  # tokens that can be chosen and drawn
 CONTROL = {"width": 300}
+POSITION = "position, from 0"  # as in the paper's formula; tokens count from 1 elsewhere
+FORMULA = r"""\begin{aligned}
+PE(pos, 2i) &= \sin(pos / 10000^{2i/d}) \\
+PE(pos, 2i+1) &= \cos(pos / 10000^{2i/d})
+\end{aligned}"""
+LINEAR = r"PE(pos + k) = R_k \; PE(pos)"
+OF_POSITIONS = r"PE(p)^\top \, W_Q^\top \, W_K \; PE(q)"
 
 
 @dataclass(frozen=True)
@@ -116,7 +124,7 @@ def wavelengths(lab: Lab) -> None:
             f"The waves at N = {base:,}",
             charts.curves(
                 {f"dimension {2 * p}": (np.arange(SHOWN), scaled[:, 2 * p]) for p in pairs},
-                "position",
+                POSITION,
                 "value",
             ),
             "The first dimension of four pairs, from the fastest to the slowest.",
@@ -145,7 +153,7 @@ def wavelengths(lab: Lab) -> None:
         "The table for five bases N",
         charts.tables(
             {f"N = {scale:,}": table for scale, table in scales.items()},
-            charts.Axis("position", [str(i) for i in range(length)]),
+            charts.Axis(POSITION, [str(i) for i in range(length)]),
         ),
         f"{length} positions and {width} dimensions, built as in "
         "mr-raccoon-97/vanilla-transformer: frequencies N^(−2k / d), from k = 1. At N = 1 all "
@@ -156,13 +164,46 @@ def wavelengths(lab: Lab) -> None:
     )
 
 
+def explain_relative(sinusoidal: bool) -> None:
+    """Why attention can depend on relative distance: section 3.5 of the paper."""
+    if not sinusoidal:
+        frame.explain(
+            "In the paper's table, PE(pos + k) is a **linear function** of PE(pos), the same "
+            "for every pos (section 3.5), so a head can attend by distance. This model's table "
+            "was **learned** and follows no such rule: training has to teach it each distance "
+            "at each position."
+        )
+        return
+    frame.explanation().latex(FORMULA)
+    frame.explain(
+        "Why sines and cosines? Because for any fixed offset k, PE(pos + k) is a **linear "
+        "function** of PE(pos) (section 3.5):"
+    )
+    frame.explanation().latex(LINEAR)
+    frame.explain(
+        "Rₖ rotates each pair of sine and cosine by an angle that depends on k, but not on pos. "
+        "In a score, the position p of the query and q of the key contribute"
+    )
+    frame.explanation().latex(OF_POSITIONS)
+    frame.explain(
+        "If a head learns W_Qᵀ W_K = Rₖ, this is PE(p) · PE(q + k), largest where q = p − k: the "
+        "head attends **k tokens to the left, anywhere in the sentence**."
+    )
+
+
 def distance(lab: Lab) -> None:
     """PE·PEᵀ, and whether it depends only on distance."""
     table = lab.table[:SHOWN]
     products = positions.products(table)
     by_distance = positions.by_distance(products)
     alone = by_distance.spread <= 1e-6
-    places = charts.Axis("position", [str(i) for i in range(len(table))], every=8)
+    frame.finding(
+        "How similar two positions are depends only on the **distance** between them."
+        if alone
+        else "In this table, distance alone does not decide how similar two positions are."
+    )
+    explain_relative(lab.kind_of_table == "sinusoidal")
+    places = charts.Axis(POSITION, [str(i) for i in range(len(table))], every=8)
     left, right = st.columns(2)
     with left:
         lab.panel(
@@ -213,6 +254,13 @@ def rotation(lab: Lab) -> None:
     k = lab.choose("k", 1, min(SHOWN, len(table)) - 1)
     turn = positions.rotation(table, pair, k)
     fits = turn.error <= 1e-6
+    frame.finding(
+        f"A pair of dimensions is a clock hand: {k} positions further on, it has **turned by the "
+        "same angle**, wherever it started."
+        if fits
+        else f"No single rotation takes this pair of dimensions {k} positions further everywhere."
+    )
+    explain_relative(lab.kind_of_table == "sinusoidal")
     step = abs(positions.rotation(table, pair, 1).angle)
     once = 2 * math.pi / max(step, 1e-6) if fits else 24  # one full turn is enough
     length = min(len(table), max(k + 1, min(SHOWN, round(once))))
@@ -231,6 +279,9 @@ def rotation(lab: Lab) -> None:
             key="turn_figure",
             alt=f"Positions in the plane of pair {pair}, each rotated by {k} positions",
         )
+    why = "This table was learned"
+    if lab.kind_of_table == "sinusoidal":
+        why = "These two dimensions are not the sine and the cosine of one wave"
     (a, b), (c, d) = turn.matrix
     with right:
         st.latex(
@@ -242,7 +293,7 @@ def rotation(lab: Lab) -> None:
             f"clockwise, by the same matrix wherever p is. To attend “{k} to the left”, a head "
             "needs only one matrix."
             if fits
-            else "This table was learned, and **no rotation fits**; this is the closest one."
+            else f"{why}, and **no rotation fits**; this is the closest one."
         )
         st.markdown(
             f"Largest error over all {len(table) - k:,} positions p: **{turn.error:.1e}** "
@@ -512,5 +563,6 @@ def swap(lab: Lab) -> None:
     )
 
 
+RELATIVE = "Distance", "Rotation"  # sections that explain why attention can depend on distance
 LAB = dict(zip(SECTIONS[1:], (wavelengths, distance, rotation, others, swap), strict=True))
 OF_ALL_SIDES = "Other encodings", "Swap two words"

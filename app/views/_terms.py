@@ -3,6 +3,7 @@
 import streamlit as st
 
 from headlight.app import charts
+from headlight.app.components.colour_key import NEGATIVE, POSITIVE, Swatch, colour_key
 from headlight.app.components.figure import figure
 from headlight.app.state import session
 from headlight.app.state.catalog import ModelView
@@ -41,6 +42,7 @@ def bars(sum_of: Decomposition, name: str, projector: bool) -> None:
             if point["point_index"] < min(MOST, len(largest)):
                 session.choose(**head_of(largest[point["point_index"]][0]))
 
+    colour_key(Swatch("raises the logit", POSITIVE), Swatch("lowers the logit", NEGATIVE))
     figure(
         charts.bars(names, values, "contribution to the logit", HEIGHT),
         key=FIGURE,

@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from headlight.app import charts, selection
+from headlight.app.components.colour_key import NEGATIVE, POSITIVE, Swatch, colour_key
 from headlight.app.components.figure import figure
 from headlight.app.results import passes, sweep_results
 from headlight.app.shell import edits, frame, panel, sweeps
@@ -63,6 +64,11 @@ def page() -> None:
         (frame.explain if frame.effect() else frame.finding)(formats.as_markdown(said))
     heads = sweeps.settings(swept)
     focus = {key: session.values()[key] for key in ("kind", "layer", "head")}
+    measure = "log-probability" if sweeps.is_probability(trace, score) else "metric"
+    colour_key(
+        Swatch(f"the {measure} falls: the output needs this part", NEGATIVE),
+        Swatch(f"the {measure} rises", POSITIVE),
+    )
     figure(
         charts.effects(
             {
@@ -96,11 +102,10 @@ def page() -> None:
             height=TABLE_HEIGHT,
             on_select=widgets.row_callback(TABLE, [row["head"] or {} for row in rows]),
             selection_mode="single-row",
-            column_order=("effect", "head or token", "part", "changes"),
-            column_config={"effect": st.column_config.NumberColumn(format="%.3f", width="small")},
+            column_config={"effect": st.column_config.NumberColumn(format="%.3f", width=90)},
             alt=f"Effect of {name}, one row per change",
         )
-    frame.explain(change_texts.sweep_explained(swept.score, session.context().has_other))
+    frame.explain(change_texts.sweep_explained(measure, swept.score, session.context().has_other))
 
 
 page()

@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from headlight.app import selection
+from headlight.app.components.colour_key import LINE, POINTED, colour_key
 from headlight.app.components.word_lines import word_lines
 from headlight.app.results import passes, word_results
 from headlight.app.shell import frame
@@ -94,6 +95,7 @@ def page() -> None:
     note = alignment_texts.alignment_note(
         measured, heads, sites, shift, dashed=bool(before - words.links())
     )
+    colour_key(LINE, POINTED)
     word_lines(words, titles, (words.links(), before), note)
     aligned = [Aligned(1, words)]
     name = f"{run.checkpoint}-alignment"

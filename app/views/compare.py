@@ -81,7 +81,7 @@ def page() -> None:
         key="comparison_figure",
         alt=f"{name}: ours, torch.nn.Transformer's, and the difference",
         projector=session.values()["projector"],
-        compact=not session.values()["projector"],
+        compact=True,
     )
 
     with frame.numbers():

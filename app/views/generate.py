@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from headlight.app import selection
+from headlight.app.components.colour_key import WEIGHT, Swatch, colour_key
 from headlight.app.components.generation import GenerationStep, Rows, generation
 from headlight.app.results import layer_results, passes
 from headlight.app.shell import frame
@@ -16,7 +17,8 @@ from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import BEAM, DECODING, GREEDY, SAMPLING
 from headlight.app.state.pages import GENERATE, Page
 from headlight.app.state.setting import MAX_POSITION, Setting
-from headlight.app.wording import formats, part_names
+from headlight.app.theme import FOCUS
+from headlight.app.wording import findings, formats, part_names
 from headlight.model.analysis.residual import Lens
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Beam, Generation, Greedy, How, Sampling, no_text
@@ -258,6 +260,20 @@ def parting(generation: Generation, other: Generation) -> str:
     return "the same tokens"
 
 
+def least_certain(shown: Generation, given: int, checkpoint: Checkpoint) -> formats.Parts:
+    """The finding: of the tokens that the model chose, after the `given` ones, the least probable,
+    and the best alternative to it. Empty if it chose none,
+    or a probability is no number."""
+    if len(shown.path) <= given or not all(np.isfinite(step).all() for step in shown.probabilities):
+        return []
+    steps = range(given, len(shown.path))
+    step = min(steps, key=lambda step: shown.probabilities[step, shown.path[step]])
+    shares, token = shown.probabilities[step], shown.path[step]
+    other = next(id for id in np.argsort(-shares, kind="stable")[:2].tolist() if id != token)
+    names = checkpoint.outputs([token, other])
+    return findings.least_certain(step + 1, *names, float(shares[token]), float(shares[other]))
+
+
 def page() -> None:
     """A function, because callbacks would keep alive whatever a page computes at its top level."""
     run = selection.run()
@@ -284,6 +300,10 @@ def page() -> None:
         whose = "Comparison" if session.context().has_other else "Before the changes"
         text = formats.escaped(view.tokenizer.target.decode(other.ids))
         frame.finding(f"**{whose}**: {text} ({parting(shown, other)})")
+    else:
+        given = len(ids_of(chosen["beginning"], len(view.tokenizer)))
+        if said := least_certain(shown, given, checkpoint):
+            frame.finding(formats.as_markdown(said))
     if (count := len(branches())) > MOST_BRANCHES:
         frame.notices().info(
             f"Only {MOST_BRANCHES} of {count:,} branches are shown, including the selected one."
@@ -294,6 +314,7 @@ def page() -> None:
     focus = session.focus()
     kind = focus.kind
     text = next(iter(trace.texts.values())).tokens
+    colour_key(WEIGHT, Swatch("weight of the selected head, in the texts", FOCUS))
     generation(
         title=next(iter(trace.sides.values())).title.capitalize(),
         text=text[: shown.first + 1] if len(trace.sides) == 1 else text,
@@ -312,6 +333,13 @@ def page() -> None:
         on_choose=partial(choose, tuple(shown.ids)),
         on_focus=partial(choose_head, [site.layer + 1 for site in trace.kinds[kind]]),
         on_branch=to_branch,
+    )
+    frame.explain(
+        "The model writes one token at a time and reads it before it writes the next. Each "
+        "**strip** is one head, in the row of its layer. Each cell of a strip is a token that "
+        "the head can attend to, in the order of the text. The brighter the cell, the larger "
+        "the weight. Click a strip to see its weights in the texts.",
+        "step with →. Which head moves along the source with the output?",
     )
 
 

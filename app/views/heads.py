@@ -132,6 +132,11 @@ def page() -> None:
         shown.table(heads)
     with frame.explanation():
         st.markdown(f"**{part_names.head_name(trace, focus.kind, focus.layer, focus.head)}**")
+        if rows and heads.selected is None:
+            st.info(
+                f"This head is not in the table: it does not match the pattern “{pattern}”. Click "
+                "a row to select another one."
+            )
         gone = head_card.is_pruned(
             view.checkpoint.card, focus.kind, chosen["layer"] - 1, focus.head
         )
@@ -141,8 +146,6 @@ def page() -> None:
             st.markdown(
                 head_card.in_all_sentences(survey, focus.kind, chosen["layer"] - 1, focus.head)
             )
-        if rows and heads.selected is None:
-            st.caption(f"Not in the table: this head does not match the pattern “{pattern}”.")
         st.caption(
             _head_table.surveyed_on(over, run == passes.as_trained(run))
             if over

@@ -8,6 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from headlight.app import selection
 from headlight.app.charts import Axis
 from headlight.app.components import plane
+from headlight.app.components.colour_key import PRIMARY, Swatch, colour_key
 from headlight.app.results import head_results, passes
 from headlight.app.shell import frame, running_lesson
 from headlight.app.state import messages, session, widgets
@@ -15,6 +16,7 @@ from headlight.app.state.options import CLEAREST_ROW, SELECTED_HEAD, WORDS
 from headlight.app.state.page_settings import FOLLOW
 from headlight.app.state.pages import INSIDE, Page
 from headlight.app.state.setting import Setting
+from headlight.app.theme import FOCUS
 from headlight.app.views._small_examples import KEYS, QUERY, VALUES
 from headlight.app.wording import model_texts, part_names
 from headlight.model.analysis.projection import answer, principal_plane
@@ -57,6 +59,7 @@ def words() -> None:
             rf"$w_i = \text{{softmax}}_i ({divided})$ $\quad \text{{answer}} = \sum_i w_i \, v_i$",
             width="content",
         )
+    colour_key(Swatch("query", FOCUS), Swatch("keys: the thicker, the larger the weight", PRIMARY))
     plane.look_up(
         scaled,
         {"rollercoaster": QUERY} | KEYS,

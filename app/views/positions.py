@@ -1,6 +1,7 @@
 """How the model knows word order: the positional table, the input of layer 1, and a lab."""
 
 import numpy as np
+import streamlit as st
 
 from headlight.app import charts, selection
 from headlight.app.components.figure import figure, panel
@@ -12,7 +13,7 @@ from headlight.app.state.options import LAB as SECTIONS
 from headlight.app.state.page_settings import PICTURE
 from headlight.app.state.pages import CHANGES, MODEL, Page
 from headlight.app.state.setting import MAX_POSITION, Setting
-from headlight.app.views._positions_lab import LAB, OF_ALL_SIDES, Lab
+from headlight.app.views._positions_lab import FORMULA, LAB, OF_ALL_SIDES, POSITION, RELATIVE, Lab
 from headlight.app.wording import model_texts, part_names
 from headlight.model.probing import position_tables
 
@@ -28,10 +29,11 @@ CONTROLS = (
         "lab",
         "Experiment",
         SECTIONS[0],
-        "select",
+        "segmented",
         "The table and its sum with the embeddings, what the table contains, and how the model "
         "behaves without it.",
         options=SECTIONS,
+        look={"label_visibility": "collapsed", "width": "content"},
     ),
     Setting(
         "base",
@@ -79,7 +81,7 @@ CONTROLS = (
     ),
     Setting(
         "first",
-        "Swap",
+        "Swap, positions from 0",
         "",
         "select",
         "A source token. The target stays the same.",
@@ -95,12 +97,6 @@ CONTROLS = (
 )
 PAGE = Page("Positional encoding", MODEL, "Positions", place=3, idle=CHANGES, settings=CONTROLS)
 
-# Section 3.5 of the paper
-FORMULA = r"""\begin{aligned}
-PE(pos, 2i) &= \sin(pos / 10000^{2i/d}) \\
-PE(pos, 2i+1) &= \cos(pos / 10000^{2i/d})
-\end{aligned}"""
-
 
 def page() -> None:
     selection.tell_unchanged()
@@ -109,14 +105,15 @@ def page() -> None:
     trace = passes.trace_of(view, run)
     sides = {side.title: side.name for side in trace.sides.values()}
     controls = frame.controls()
-    unlabelled = {"label_visibility": "collapsed", "width": "content"}
-    chosen = widgets.draw("lab", controls, {"label_visibility": "collapsed", "width": 160})
+    chosen = widgets.draw("lab", controls)
     title = next(iter(sides))
     if chosen not in OF_ALL_SIDES:
+        unlabelled = {"label_visibility": "collapsed", "width": "content"}
         title = widgets.draw("side", controls, unlabelled, options=list(sides), default=title)
+    line = st.container(horizontal=True, vertical_alignment="bottom", key="lab_row")
     side = sides[title]
     encoding = trace.texts[side]
-    position = charts.Axis("position", [f"{i} {token}" for i, token in enumerate(encoding.tokens)])
+    position = charts.Axis(POSITION, [f"{i} {token}" for i, token in enumerate(encoding.tokens)])
 
     if not trace.sides[side].table and chosen not in OF_ALL_SIDES:
         turned = position_results.rotation_of(view, run)
@@ -132,7 +129,7 @@ def page() -> None:
             projector=projector,
         )
     elif chosen in LAB:
-        LAB[chosen](Lab(view, run, trace, side, projector, controls))
+        LAB[chosen](Lab(view, run, trace, side, projector, line))
     else:
         table, token, embedded = trace.table[side], trace.token[side], trace.embedded[side]
         largest = float(max(np.abs(values).max() for values in (table, token, embedded)))
@@ -167,8 +164,7 @@ def page() -> None:
                 largest,
             ),
         }
-        with controls:
-            shown = widgets.draw("picture", options=list(panels), default=next(iter(panels)))
+        shown = widgets.draw("picture", line, options=list(panels), default=next(iter(panels)))
         key, title, caption, values, scale = panels[shown]
         frame.finding(f"{title}. {caption}")
         figure(
@@ -181,11 +177,14 @@ def page() -> None:
 
     if chosen not in LAB:
         frame.explanation().latex(FORMULA)
-    frame.explain(
-        "Attention alone cannot tell “dog bites man” from “man bites dog”. So a **table** with one "
-        "row per position is added to the words. In the paper it holds sines and cosines.",
-        "repeat a word. Its embedding rows are equal; which picture tells them apart?",
-    )
+    if chosen not in RELATIVE:
+        frame.explain(
+            "Attention alone cannot tell “dog bites man” from “man bites dog”. So a **table** with "
+            "one row per position is added to the words. In the paper it holds sines and cosines.",
+            ""
+            if chosen in LAB
+            else "repeat a word. Its embedding rows are equal; which picture tells them apart?",
+        )
 
 
 page()

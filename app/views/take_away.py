@@ -179,8 +179,8 @@ def page() -> None:
             " ".join(
                 [
                     "All of these files, the settings, a link, the model's SHA-256, the library "
-                    "versions, and a README. Anyone who opens it sees the same view and can check "
-                    "it.",
+                    "versions, and a README. Others can open the same view with it and verify your "
+                    "result.",
                     *left_out,
                 ]
             )

@@ -26,9 +26,12 @@ def alignment_note(
             row = measured.shifts[tuple(heads[0])] if shift is None else shift
             note = f"{most} in {names[0]}, where it is the {SHIFTS[row]}."
         elif len(heads) > MOST_NAMED and len(layers) == 1:
-            note = f"{most} in layer {layers.pop()}, as a mean over its {len(heads)} heads."
+            note = f"{most} in layer {layers.pop()}, averaged over its {len(heads)} heads."
         else:
-            note = f"{most}, as a mean over {', '.join(names[:-1])} and {names[-1]}."
+            short = [f"{sites[layer].layer + 1}.{head + 1}" for layer, head in heads]
+            count = {2: "two", 3: "three", 4: "four"}.get(len(short), len(short))
+            which = f"{', '.join(short[:-1])} and {short[-1]}"
+            note = f"{most}, averaged over {count} heads: {which}."
     else:
         note = (
             "Each target word is linked to the source word without which its log-probability "

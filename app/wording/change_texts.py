@@ -16,8 +16,8 @@ CHANGES = """Changes to the running model, separated by `;`. Each names an atten
 |---|---|
 {}
 
-The comparison reads the same target. Patching heads and comparing weights need equally many tokens
-in both.
+The comparison reads the same target. To patch heads or compare weights, both texts must have the
+same number of tokens.
 """.format("\n".join(f"| `{verb.example}` | {verb.help} |" for verb in VERBS.values() if verb.help))
 
 
@@ -62,16 +62,16 @@ def too_many_removals(tokens: int, most: int) -> str:
     )
 
 
-def sweep_explained(score: float, has_other: bool) -> str:
-    """What the numbers of a sweep mean."""
+def sweep_explained(measure: str, score: float, has_other: bool) -> str:
+    """What the numbers of a sweep mean; `measure`: what is measured, `score`: before any change."""
     more = (
         ""
         if has_other
         else (" To patch heads or the residual stream, choose a comparison under “What if”.")
     )
     return (
-        f"**Effect**: metric after the change minus metric before ({signed(score)}). Below 0, "
-        f"the output needs what was changed. Click a row to select its head on every page.{more}"
+        f"**Effect**: {measure} after the change minus before ({signed(score)}). Below 0: the "
+        f"output needs this part. Click a row to select its head on every page.{more}"
     )
 
 

@@ -32,6 +32,14 @@ def moved(row: str, token: str, before: float, after: float) -> Parts:
     return [("After ", ""), word(row), (", the probability of ", ""), word(token), (ends, "")]
 
 
+def least_certain(number: int, token: str, other: str, share: float, best_other: float) -> Parts:
+    """Where a model that writes a text was least certain: the token, counted from 1, and its best
+    alternative, with their probabilities."""
+    least = [(f"Least certain: token {number}, ", ""), word(token)]
+    ends = f". It had a probability of {whole_percent(share)}; the best alternative, "
+    return [*least, (ends, ""), word(other), (f", {whole_percent(best_other)}.", "")]
+
+
 def class_moved(old: str, new: str, before: float, after: float) -> Parts:
     what = "The class stays " if old == new else "The class changes to "
     return [(what, ""), word(new), (f": {whole_percent(before)} → {whole_percent(after)}.", "")]

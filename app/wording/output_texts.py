@@ -46,14 +46,30 @@ LANGUAGES = {
 }  # fmt: skip
 
 
+TYPED = "You typed"
+
+
+def wrote(writer: str, reader: str = "") -> str:
+    """Who wrote a target, before the target itself; `reader`: the model that reads it, if that is
+    another one."""
+    return (
+        f"{writer} wrote, this model only reads"
+        if reader not in ("", writer)
+        else f"{writer} wrote"
+    )
+
+
+def only_reads(writer: str) -> str:
+    """The same as a sentence of its own."""
+    return f"{writer} wrote the target; this model only reads it."
+
+
 def output(view, run: Run, trace: Callable[[], Trace | LongTrace]) -> tuple[str, str]:
     """The title of a model's output, and the output as plain text; `trace()` gives the run's
-    trace."""
+    trace. The title of a text is that of one which the model wrote itself."""
     predicted = predicted_side(view.model)
     if len(run.texts) > 1:
-        direction = view.checkpoint.card.get("direction") or ["", ""]
-        text = view.tokenizer.target.decode(run.texts[-1].ids)
-        return LANGUAGES.get(direction[-1], direction[-1]) or "Output", text
+        return wrote(run.checkpoint), view.tokenizer.target.decode(run.texts[-1].ids)
     if predicted.predicts == EMBEDDING:
         return "Output", f"an embedding of {view.model.config.d_embedding:,} numbers"
     title, predicted_tokens = ANSWERS[predicted.predicts], predictions(trace())

@@ -66,6 +66,17 @@ def test_what_a_change_did_is_asked_once(page, monkeypatch, view):
     assert not page.exception and calls == list(range(1, len(runs) + 1))
 
 
+def test_the_table_names_a_part_before_its_effect(opened, en_de):
+    page = finished(opened())
+    table = page.dataframe[0].value
+    assert [*table.columns] == ["part", "effect"]
+    assert "Cross 4.3" in set(table["part"]) and table["effect"].is_monotonic_increasing
+    page.segmented_control(key="sweep").set_value("Sublayers skipped").run()
+    assert "Cross-attention 2" in set(finished(page).dataframe[0].value["part"])
+    page.segmented_control(key="sweep").set_value("Tokens hidden").run()
+    assert "Source: 2 dog" in set(finished(page).dataframe[0].value["part"])
+
+
 def test_nothing_is_said_to_be_needed_where_nothing_is():
     said = findings.most_needed("a", "head", "the output", 0.5, 0.4995)
     assert said == [("Almost nothing is lost without any single head.", "")]

@@ -54,6 +54,28 @@ def test_beside_the_changes_stands_the_model_as_it_is_and_where_they_part(opened
     assert "they diverge" not in said(page) and not page.exception
 
 
+def test_the_finding_names_the_least_certain_token_and_its_best_alternative(opened):
+    page, en_de = opened(), load("en-de")
+    written = en_de.generate(en_de.run(TEXT))
+    chosen = [
+        float(shares[id]) for shares, id in zip(written.probabilities, written.path, strict=True)
+    ]
+    step = int(np.argmin(chosen))
+    others = written.probabilities[step].copy()
+    others[written.path[step]] = 0
+    names = en_de.outputs([written.path[step], int(others.argmax())])
+    (finding,) = [t.value for t in page.markdown if t.value.startswith("Least certain")]
+    finding = finding.replace("\\", "")
+    assert f"token {step + 1}, " in finding and all(name in finding for name in names)
+    assert f"{100 * chosen[step]:.0f}%" in finding and f"{100 * others.max():.0f}%" in finding
+
+
+def test_strips_are_explained(opened):
+    page = opened()
+    assert "Each **strip** is one head" in said(page)
+    assert any("weight 0%" in html.proto.body for html in page.get("html"))
+
+
 def test_so_many_branches_are_written_and_no_more(page, monkeypatch):
     from headlight.app.results import passes
 

@@ -85,10 +85,21 @@ def test_without_a_previous_token_head_the_nearest_is_named(page):
 def test_a_head_that_is_left_out_keeps_its_card(heads):
     heads.segmented_control(key="kind").set_value("cross").run()
     heads.selectbox(key="pattern").set_value("previous token").run()
-    assert any("Not in the table" in caption.value for caption in heads.caption)
+    assert any("is not in the table" in info.value for info in heads.info)
     assert any("Cross-attention, layer 1, head 2" in text.value for text in heads.markdown)
     heads.selectbox(key="pattern").set_value("any").run()
-    assert not any("Not in the table" in caption.value for caption in heads.caption)
+    assert not any("is not in the table" in info.value for info in heads.info)
+
+
+def test_head_pattern_and_effect_come_before_pictures_and_numbers(page):
+    page = opened(page, "en-fr")
+    columns = [*table(page).columns]
+    first = ["attention", "layer", "head", "named", "nearest", "nearest, match"]
+    assert columns[: len(first)] == first
+    assert columns[len(first)].startswith("ablation")
+    assert columns.index("weights") < columns.index("second") < columns.index("entropy")
+    page.selectbox(key="pattern").set_value("previous token").run()
+    assert [*table(page).columns][3] == "match"
 
 
 def test_the_filter_stays_from_page_to_page(heads):

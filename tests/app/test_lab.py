@@ -50,7 +50,7 @@ def lab(app):
 
     def open_(section, model="en-de"):
         show(app, "positions", model)
-        app.selectbox(key="lab").set_value(section).run()
+        app.segmented_control(key="lab").set_value(section).run()
         assert not app.exception and not app.error
         return app
 
@@ -94,7 +94,7 @@ def loaded():
 def test_every_section_works_with_every_model(app, small_presets, model):
     page = show(app, "positions", model)
     for section in LAB:
-        page.selectbox(key="lab").set_value(section).run()
+        page.segmented_control(key="lab").set_value(section).run()
         assert not page.exception and not page.error
         assert page.get("plotly_chart")
     page.switch_page("views/residual.py").run()
@@ -128,6 +128,36 @@ def test_distance(lab):
     page = lab("Distance", "reviews")
     assert bold(page, "differ by at most") > 0.1
     assert "distance alone does not decide" in said(page)
+
+
+@pytest.mark.parametrize("section", ["Distance", "Rotation"])
+def test_why_attention_can_depend_on_distance(lab, section):
+    page = lab(section)
+    formulas = [formula.value for formula in page.latex]
+    paper = next(i for i, formula in enumerate(formulas) if "10000^{2i/d}" in formula)
+    assert "PE(pos + k) = R_k" in formulas[paper + 1]
+    assert "k tokens to the left" in said(page)
+    page = lab(section, "reviews")  # whose table was learned
+    assert "follows no such rule" in said(page) and "Rₖ" not in said(page)
+
+
+def test_what_a_head_can_learn_is_true():
+    """Where W_Qᵀ W_K is the rotation by k, a query's best key stands k to its left."""
+    table, k = positions.sinusoids(40, 16, 10_000).astype(float), 3
+    rotation = np.zeros((16, 16))
+    for pair in range(8):
+        places = slice(2 * pair, 2 * pair + 2)
+        rotation[places, places] = positions.rotation(table, pair, k).matrix
+    assert np.allclose(table[k:], table[:-k] @ rotation.T, atol=1e-6)
+    scores = table @ rotation @ table.T
+    assert (scores[k:].argmax(axis=1) == np.arange(len(table) - k)).all()
+
+
+def test_positions_say_that_they_count_from_0(lab):
+    for section in ("Distance", "Wavelengths"):
+        charts = lab(section).get("plotly_chart")
+        assert any("position, from 0" in chart.proto.spec for chart in charts)
+    assert "from 0" in lab("Swap two words").selectbox(key="first").label
 
 
 def test_rotation(lab):
@@ -279,7 +309,7 @@ def test_padding_and_masks_that_are_off_are_borne(app):
     app.toggle(key="src_padding").set_value(False)
     app.toggle(key="causal").set_value(False)
     for section in LAB:
-        app.selectbox(key="lab").set_value(section).run()
+        app.segmented_control(key="lab").set_value(section).run()
         assert not app.exception and not app.error
     app.selectbox(key="first").select_index(0)
     app.selectbox(key="second").select_index(4).run()

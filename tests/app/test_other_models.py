@@ -90,7 +90,7 @@ def test_every_step_and_every_section(page, name):
     assert well(page.run())
     opened(page, "positions", name)
     for section in LAB:
-        page.selectbox(key="lab").set_value(section).run()
+        page.segmented_control(key="lab").set_value(section).run()
         assert well(page), section
     opened(page, "residual", name)
     page.segmented_control(key="picture").set_value("Length").run()
@@ -224,7 +224,7 @@ def test_a_model_without_special_tokens_opens_every_page(models, page):
         assert well(page), entry.key
     page.switch_page("views/positions.py").run()
     for section in LAB:
-        page.selectbox(key="lab").set_value(section).run()
+        page.segmented_control(key="lab").set_value(section).run()
         assert well(page), section
     page.number_input(key="pad_to").set_value(9).run()
     assert not page.exception

@@ -243,7 +243,7 @@ def test_a_link_holds_the_pages_controls(page):
     page.switch_page("views/positions.py").run()
     assert page.select_slider(key="base").value == 1000
     assert page.segmented_control(key="side").value == "target"
-    page.selectbox(key="lab").set_value("Swap two words").run()
+    page.segmented_control(key="lab").set_value("Swap two words").run()
     assert not page.exception and page.selectbox(key="first").value == "1 dog"
 
 

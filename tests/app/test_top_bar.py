@@ -4,7 +4,8 @@ import pytest
 
 from headlight.app.server import lan
 from headlight.app.shell.state_strip import VISIBLE_BADGES
-from tests.app.common import output
+from headlight.app.state import catalog
+from tests.app.common import output, plain_text
 
 
 @pytest.fixture
@@ -47,6 +48,22 @@ def test_the_output_is_edited_as_the_target(bar):
     bar.button(key="badge_target").click().run()
     assert bar.text_input(key="target").value == ""
     assert bar.text_input(key="target").placeholder == written
+
+
+def test_the_line_says_who_wrote_the_target(page):
+    page.query_params.update(model="en-fr", source="A dog sleeps.")
+    assert plain_text(output(page.run())).startswith("en-fr wrote: ")
+    page.text_input(key="target").set_value("Un chien dort.").run()
+    assert plain_text(output(page)) == "You typed: Un chien dort."
+    page.toggle(key="memory_padding").set_value(False)
+    page.button(key="translate_again").click().run()
+    assert plain_text(output(page)).startswith(
+        "en-fr wrote: "
+    )  # what it wrote is in the box of the target
+    page.button(key="badge_target").click().run()
+    untrained = next(name for name in catalog.UNTRAINED if "vanilla" in name)
+    page.selectbox(key="model").set_value(untrained).run()
+    assert plain_text(output(page)).startswith("en-fr wrote, this model only reads: ")
 
 
 def test_an_earlier_step_reads_the_final_translation_unless_it_is_let_go(page):

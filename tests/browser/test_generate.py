@@ -77,6 +77,15 @@ def walk(mounted):
     return MountedWalk(mounted)
 
 
+def test_heads_are_numbered_above_their_strips(walk):
+    numbers = walk.page.locator(".numbers b")
+    expect(numbers).to_have_text(["1", "2", "3", "4"])
+    strips = walk.page.locator(".layer").nth(1).locator(".strip")
+    for head in range(4):
+        above, below = numbers.nth(head).bounding_box(), strips.nth(head).bounding_box()
+        assert abs(above["x"] + above["width"] / 2 - below["x"] - below["width"] / 2) <= 2
+
+
 def test_one_walks_by_keys_and_sees_the_probabilities_of_each_step(walk):
     assert walk.written == WRITTEN
     walk.expect_step(0)

@@ -13,10 +13,33 @@ SECTIONS = ["Wavelengths", "Distance", "Rotation", "Other encodings", "Swap two 
 def test_a_link_opens_a_section_with_its_settings(visit):
     visit.open("positions?lab=Rotation&pair=5&k=7")
     expect(visit.page.get_by_text("Moving k = 7 positions")).to_be_visible()
-    expect(visit.page.locator(".katex-display")).to_be_visible()
+    expect(visit.page.locator(".katex-display").first).to_be_visible()
     expect(visit.page.get_by_role("slider", name="Pair of dimensions")).to_have_value("5")
     visit.open("positions?lab=Rotation&pair=63&k=7&model=copy")  # which has 24 pairs
     expect(visit.page.get_by_text("Moving k = 7 positions")).to_be_visible()
+
+
+def test_sine_and_cosine_and_why_distance_counts_are_three_clicks_away(visit):
+    visit.open()
+    menu = visit.page.locator(".st-key-menu")
+    menu.get_by_role("link", name="Model").click()
+    visit.page.locator(".st-key-views").get_by_role("link", name="Positions").click()
+    expect(visit.page.get_by_text("In the paper it holds sines and cosines")).to_be_visible()
+    visit.choose("lab", "Distance")
+    expect(visit.page.get_by_text("k tokens to the left")).to_be_in_viewport()
+
+
+def test_a_section_and_its_sliders_stand_below_the_bar(visit):
+    visit.page.set_viewport_size({"width": 1280, "height": 720})
+    visit.open("positions?lab=Rotation")
+    below = visit.page.locator(".st-key-page").bounding_box()
+    row = visit.page.locator(".st-key-lab_row")
+    assert row.bounding_box()["y"] >= below["y"] + below["height"]
+    label = row.get_by_text("Pair of dimensions").bounding_box()
+    assert label["y"] >= below["y"] + below["height"]
+    for section in ["Table and sum", *SECTIONS]:
+        button = visit.page.locator(".st-key-lab").get_by_text(section, exact=True)
+        expect(button).to_be_in_viewport(ratio=1)
 
 
 def test_sections_are_walked_and_the_address_follows(visit):

@@ -145,9 +145,53 @@ def test_the_first_view_has_name_sentence_translation_tiles_and_the_head(visit, 
     assert seen["scrolled"] == 0
     assert seen["logo"] and visit.page.title() == "Headlight"
     assert seen["source"] == "She has never seen the red car of my sister."
-    assert seen["target"].startswith("French: Elle n'a jamais")
+    assert seen["target"].startswith("en-fr wrote: Elle n'a jamais")
     assert seen["tiles"] >= LEAST_TILES
     assert seen["head"], seen
+
+
+def test_the_sentence_box_is_narrow_again_once_enter_is_pressed(visit):
+    visit.page.set_viewport_size({"width": 1280, "height": 720})
+    visit.open()
+    box = visit.page.get_by_label("Source sentence", exact=True)
+    before = box.bounding_box()
+    menu = visit.page.locator(".st-key-menu").bounding_box()
+    box.click()
+    while_typing = box.bounding_box()
+    assert while_typing["width"] > before["width"]
+    assert while_typing["x"] > menu["x"] + menu["width"]
+    box.fill("A dog sleeps.")
+    box.press("Enter")
+    visit.settle()
+    expect(visit.page.locator(".st-key-output")).to_contain_text("Un chien")
+    assert box.bounding_box() == before
+
+
+def test_pytorch_fits_into_a_small_window_in_present(visit):
+    visit.page.set_viewport_size({"width": 1280, "height": 720})
+    visit.open("compare?projector=true")
+    plot = visit.page.locator(".st-key-comparison_figure .js-plotly-plot")
+    expect(plot.locator(".colorbar").last).to_be_in_viewport()
+    lowest = plot.evaluate(
+        "(plot) => Math.max(...[...plot.querySelectorAll('text')]"
+        ".map((text) => text.getBoundingClientRect().bottom))"
+    )
+    assert lowest <= 720
+
+
+def test_who_wrote_the_target_is_said_beside_two_chips_and_in_present(visit):
+    two = "changes=cross.1.2=off;cross.1.3=off"
+    for address in (f"?{two}", f"?{two}&projector=true&shows=After"):
+        visit.page.set_viewport_size({"width": 1280, "height": 720})
+        visit.open(address)
+        state = visit.page.locator(".st-key-state")
+        expect(state.locator("[class*='st-key-change_'] button >> visible=true")).to_have_count(2)
+        told = state.locator(".st-key-output button p >> visible=true")
+        if "projector" not in address:  # there the finding tells it
+            expect(told).to_contain_text("en-fr wrote:")
+        assert state.evaluate("(row) => row.scrollWidth <= row.clientWidth")
+    visit.open("?projector=true")
+    expect(visit.page.locator(".st-key-state")).to_contain_text("en-fr wrote: Elle")
 
 
 def test_what_is_not_drawn_yet_fades_once_a_run_is_slow(visit):

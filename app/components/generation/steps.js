@@ -180,7 +180,9 @@ export class Walk {
     };
     this.heads.classList.toggle("many", weights.length > MANY_LAYERS);
     this.heads.replaceChildren(
-      element("h3", {}, `${rows.name}: what each head attends to when this token is written`),
+      element("h3", {}, `${rows.name}: what each head attends to at this token`),
+      element("div", { class: "layer numbers", "aria-hidden": "true" }, element("span", {}, "head"),
+        ...(weights[0] ?? []).map((_, head) => element("b", {}, head + 1))),
       ...weights.map((heads, layer) => element("div", { class: "layer" },
         element("span", {}, `layer ${rows.numbers[layer]}`),
         ...heads.map((values, head) => strip(values, layer, head)))));

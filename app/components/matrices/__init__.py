@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from headlight.app import theme
+from headlight.app.components.colour_key import Scale, colour_key
 from headlight.app.components.scripts import read, script
 
 _mount = st.components.v2.component(
@@ -50,6 +51,27 @@ def on_one_scale(*groups: Sequence[Matrix]) -> list[list[Matrix]]:
     ]
 
 
+def scales(shown: Sequence[Matrix]) -> list[Scale]:
+    """The scales of colours, each with the titles of the matrices that have it."""
+    titles: dict[tuple, list[str]] = {}
+    for matrix in shown:
+        most = (
+            matrix.largest
+            or float(np.max(np.abs(matrix.values), where=np.isfinite(matrix.values), initial=0))
+            or 1
+        )
+        ends = ("0", "1") if matrix.weights else (f"−{most:.2g}", f"{most:.2g}")
+        titles.setdefault((matrix.weights, *ends), []).append(matrix.title)
+    return [
+        Scale(", ".join(dict.fromkeys(names)), _palette(weights), low, high)
+        for (weights, low, high), names in titles.items()
+    ]
+
+
+def _palette(weights: bool) -> Sequence[str]:
+    return theme.WEIGHTS if weights else theme.DIFFERENCES
+
+
 def matrices(shown: Sequence[Matrix], key: str, on_choose: Callable[[str, int], None]) -> None:
     """Side by side if there is room, or else stacked. `on_choose` is called with what a matrix
     `chooses` and the row that is clicked."""
@@ -58,6 +80,7 @@ def matrices(shown: Sequence[Matrix], key: str, on_choose: Callable[[str, int], 
         chosen = st.session_state[key].chosen
         on_choose(chosen["of"], chosen["row"])
 
+    colour_key(*scales(shown))
     _mount(data=pack(shown), key=key, on_chosen_change=hear)
 
 
@@ -73,7 +96,7 @@ def pack(shown: Sequence[Matrix]) -> bytes:
                 "values": matrix.values.shape,
                 "rows": list(matrix.rows),
                 "columns": list(matrix.columns),
-                "palette": theme.WEIGHTS if matrix.weights else theme.DIFFERENCES,
+                "palette": _palette(matrix.weights),
             }
             for matrix in shown
         ],

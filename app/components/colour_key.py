@@ -1,0 +1,50 @@
+"""What the colours of a picture mean, in one line above it: scales with their ends, and single
+colours."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import streamlit as st
+
+from headlight.app import theme
+from headlight.app.theme import DIFFERENCES, FOCUS, WEIGHTS
+
+PRIMARY = f"light-dark({theme.PRIMARY['light']}, {theme.PRIMARY['dark']})"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A scale of colours, evenly spaced, from what `low` says to what `high` says."""
+
+    name: str
+    palette: Sequence[str]
+    low: str
+    high: str
+
+    def html(self) -> str:
+        colours = f"linear-gradient(to right, {', '.join(self.palette)})"
+        bar = f'<i class="scale" style="background: {colours}"></i>'
+        return f"{escape(self.name)} {escape(self.low)} {bar} {escape(self.high)}"
+
+
+@dataclass(frozen=True)
+class Swatch:
+    """One colour, and what it means."""
+
+    name: str
+    colour: str
+
+    def html(self) -> str:
+        return f'<i style="background: {self.colour}"></i> {escape(self.name)}'
+
+
+LINE = Swatch("line: the thicker, the larger the weight", PRIMARY)
+POINTED = Swatch("the word you point at: its lines, and its weights as shades", FOCUS)
+WEIGHT = Scale("weight", WEIGHTS, "0%", "100%")
+NEGATIVE, POSITIVE = DIFFERENCES[1], DIFFERENCES[-2]  # the ends of differences, as bars have them
+
+
+def colour_key(*entries: Scale | Swatch) -> None:
+    spans = "".join(f"<span>{entry.html()}</span>" for entry in entries)
+    st.html(f'<div class="hl-key">{spans}</div>')

@@ -1,0 +1,71 @@
+"""Every page says what its colours mean."""
+
+import json
+
+import numpy as np
+import pytest
+
+from headlight.app import theme
+from headlight.app.components.colour_key import Scale, Swatch
+from headlight.app.components.matrices import Matrix, scales
+from headlight.app.state.pages import PAGES
+from tests.app.common import finished
+
+TEXT = "A dog runs."
+NAMED = {  # page → what its line above the picture says
+    "lines": "the thicker, the larger the weight",
+    "alignment": "the thicker, the larger the weight",
+    "generate": "weight 0%",
+    "inside": "q·k",
+    "lookup": "query",
+    "ablation": "the log-probability falls: the output needs this part",
+    "attribution": "raises the logit",
+}
+
+
+def key_of(page) -> str:
+    bodies = [html.proto.body for html in page.get("html")]
+    return " ".join(body for body in bodies if "hl-key" in body)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_names_its_scale(page, name):
+    """In a line above the picture, or in the title of the figure's own scale."""
+    page.query_params.update(model="en-de", source=TEXT)
+    page.run()
+    page.switch_page(PAGES[name].file).run()
+    assert NAMED.get(name, "") in key_of(page)
+    drawn = finished(page) if name == "ablation" else page
+    for chart in drawn.get("plotly_chart"):
+        figure = json.loads(chart.proto.spec)
+        for trace in figure["data"]:
+            if trace["type"] != "heatmap":
+                continue
+            colours = figure["layout"][trace["coloraxis"]]
+            assert colours.get("showscale") is False or colours["colorbar"]["title"]["text"]
+
+
+@pytest.mark.parametrize("picture", ["Length", "Turn", "Layers alike", "Final answer"])
+def test_pictures_of_the_residual_stream_name_theirs(page, picture):
+    page.query_params.update(model="en-de", source=TEXT, picture=picture)
+    page.run()
+    (chart,) = page.switch_page(PAGES["residual"].file).run().get("plotly_chart")
+    assert json.loads(chart.proto.spec)["layout"]["coloraxis"]["colorbar"]["title"]["text"]
+
+
+def test_matrices_of_one_scale_share_it():
+    score = np.array([[3.0, -44.6], [np.nan, 1.0]])
+    matrix = {"row_name": "query", "column_name": "key"}
+    shown = [
+        Matrix("q·kᵀ", score, **matrix),
+        Matrix("weights", np.eye(2), weights=True, **matrix),
+        Matrix("masked", score, **matrix),
+    ]
+    both, weights = scales(shown)
+    assert both == Scale("q·kᵀ, masked", theme.DIFFERENCES, "−45", "45")
+    assert weights == Scale("weights", theme.WEIGHTS, "0", "1")
+
+
+def test_a_name_is_shown_as_text():
+    assert "&lt;b&gt;" in Swatch("<b>", theme.FOCUS).html()
+    assert "&lt;b&gt;" in Scale("<b>", theme.WEIGHTS, "0", "1").html()
