@@ -37,13 +37,8 @@ class ExceededLimit(AssertionError):
 def under_limits(function: Callable, *arguments, seconds: int = 10, megabytes: int = 200) -> None:
     """Calls the function in a new process and raises what it raises; or ExceededLimit where it
     takes more seconds of processor time, or its memory grows by more."""
-    _start_server()
     receiver, sender = _processes.Pipe(duplex=False)
-    child = _processes.Process(
-        target=_call, args=(sender, seconds, function, arguments), daemon=True
-    )
-    with _no_main_module():
-        child.start()
+    child = forked(_call, sender, seconds, function, arguments)
     sender.close()
     try:
         outcome = receiver.recv() if receiver.poll(PATIENCE) else None
@@ -59,6 +54,15 @@ def under_limits(function: Callable, *arguments, seconds: int = 10, megabytes: i
         raise ExceededLimit(f"The call took {grown / MEGABYTE:,.0f} MB.") from error
     if error is not None:
         raise error
+
+
+def forked(function: Callable, *arguments) -> multiprocessing.Process:
+    """Calls the function in a new process, without limits, and does not wait for it."""
+    _start_server()
+    child = _processes.Process(target=function, args=arguments, daemon=True)
+    with _no_main_module():
+        child.start()
+    return child
 
 
 def refusal(kind: type[Exception], function: Callable, *arguments) -> str:

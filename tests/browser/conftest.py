@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Playwright, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Locator, Page, Playwright, expect, sync_playwright
 
 from headlight.app import theme
 from headlight.app.state import pages
@@ -27,6 +27,7 @@ SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 BEGUN = '.st-key-texts [data-testid="stElementContainer"]'
 PICKED = "kind", "layer", "head"
+SIZE = {"width": 1280, "height": 900}
 NOWHERE = (2, 600)  # of the pointer: it points at nothing there
 PAGES = {page.title: page.path for page in pages.PAGES.values()}
 # Notes when the page last asked the server for a run, and when the last run began and ended: fields
@@ -129,7 +130,7 @@ def context(tmp_path_factory):
             tmp_path_factory.mktemp("browser"),
             executable_path=executable(),
             args=[*ARGUMENTS, UNOPTIMISED],
-            viewport={"width": 1280, "height": 900},
+            viewport=SIZE,
         )
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         yield context
@@ -378,8 +379,20 @@ class Mounted:
 
     def __init__(self, page: Page):
         self.page, self.errors = page, []
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("pageerror", self._note)
         page.set_content(BLANK)
+
+    def _note(self, error: Error) -> None:
+        self.errors.append(str(error))
+
+    def leave(self) -> None:
+        """Make the tab like a new one. The pointer goes home first: once it has moved over an empty
+        document, Chromium does not tell what is drawn there that it leaves."""
+        self.page.mouse.move(0, 0)
+        self.page.goto("about:blank")
+        self.page.set_viewport_size(SIZE)
+        self.page.emulate_media(color_scheme="light")
+        self.page.remove_listener("pageerror", self._note)
 
     def __call__(self, component: Callable, *args, **kwargs) -> "Mounted":
         """Call a function of headlight.app.components, whose mounts come here."""
@@ -416,17 +429,17 @@ class Mounted:
 
 
 @pytest.fixture(scope="session")
-def still(chromium):
-    """A context in which time stands still but for `page.clock.run_for`."""
-    with chromium.new_context(viewport={"width": 1280, "height": 900}, has_touch=True) as context:
+def blank(chromium):
+    """A tab in which time stands still but for `page.clock.run_for`, to be used again."""
+    with chromium.new_context(viewport=SIZE, has_touch=True) as context:
         context.clock.install(time=0)
         context.clock.pause_at(1000)
-        yield context
+        yield context.new_page()
 
 
 @pytest.fixture
-def mounted(still):
-    mounted = Mounted(still.new_page())
+def mounted(blank):
+    mounted = Mounted(blank)
     yield mounted
-    mounted.page.close()
+    mounted.leave()
     assert mounted.errors == []

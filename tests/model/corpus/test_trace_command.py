@@ -1,7 +1,9 @@
 """headlight trace"""
 
+import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 
@@ -11,11 +13,10 @@ import pytest
 
 from headlight.model.corpus import trace_command as command
 from tests.conftest import ROOT
+from tests.limits import PATIENCE, forked
 from tests.model.common import load
 from tests.waiting import wait_until
 
-LAUNCH = ["-m", "accelerate.commands.launch", "--num_machines", "1", "--mixed_precision", "no",
-          "--dynamo_backend", "no", "--multi_gpu", "--num_processes", "2"]  # fmt: skip
 WORDS = ["a", "dog", "man", "girl", "boy", "street", "water", "ball", "red", "blue"]
 
 
@@ -69,11 +70,24 @@ for first in (
     assert done.returncode == 0, done.stderr
 
 
+def launched(rank: int, port: int, arguments: list[str]) -> None:
+    """The command in one of two processes, as `accelerate launch` starts it."""
+    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": 2, "RANK": rank,
+             "LOCAL_RANK": rank, "ACCELERATE_MIXED_PRECISION": "no"}  # fmt: skip
+    os.environ.update({name: str(value) for name, value in where.items()})
+    command.main(arguments)
+
+
 def test_two_processes_write_what_one_writes(sentences, tmp_path):
     files = [tmp_path / f"{name}.parquet" for name in ("one", "two")]
     command.main(arguments_of(sentences, files[0]))
-    done = python(*LAUNCH, "-m", "headlight", "trace", *arguments_of(sentences, files[1]))
-    assert done.returncode == 0, done.stderr
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    processes = [forked(launched, rank, port, arguments_of(sentences, files[1])) for rank in (0, 1)]
+    for process in processes:
+        process.join(PATIENCE)
+    assert [process.exitcode for process in processes] == [0, 0]
     one, two = map(pd.read_parquet, files)
     assert one.drop(columns="weight").equals(two.drop(columns="weight"))
     assert one.sentence.is_monotonic_increasing and one.sentence.nunique() == 70
