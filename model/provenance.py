@@ -272,7 +272,7 @@ SOURCES = {
             Disagreement(
                 "a stack of layers without positions",
                 "called permutation-invariant",
-                "each layer permutes its output along; only the mean stays the same",
+                "if the input is permuted, so is each output; only the mean stays the same",
                 "as in the code",
             ),
         ),

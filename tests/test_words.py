@@ -35,6 +35,7 @@ OLD = {
     r"\bclearest in\b": "best examples",
     r"\bcannot be said\b": "does not apply",
     r"\bno part here\b": "Headlight does not support",
+    r"\bheads of cross-attention\b": "cross-attention heads",
 }
 # Addresses that old links lead to, with the names that follow from them.
 EXCEPTIONS = {"take-away", "look_up", "Other run"}

@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     checking = commands.add_parser("check", help="list the mistakes in lessons, with line numbers")
     checking.add_argument("path", type=Path, metavar="FILE|FOLDER")
-    reporting = commands.add_parser("report", help="mark files of answers again")
+    reporting = commands.add_parser("report", help="mark answer files again")
     reporting.add_argument("files", type=Path, nargs="+", metavar="FILE")
     reporting.add_argument("--out", type=Path, required=True, metavar="CSV")
     reporting.add_argument("--lessons", type=Path, metavar="FOLDER", help="your own lessons")

@@ -169,7 +169,7 @@ class Marker:
             answer = GivenAnswer(**raw)
             mark = self._mark(lesson, content, answer)
             if answer.attempt == 1 and answer.step in first:
-                raise CannotCount(f"Step {answer.step} has two first attempts.")
+                raise CannotCount(f"Step {answer.step} has two answers given as first attempts.")
             if answer.attempt == 1 and not answer.shown:
                 first[answer.step] = mark
             elif answer.attempt == 1:

@@ -282,7 +282,8 @@ class Draw:
         rows = [row for row in self.rows().fitting(selector) if fits(row)]
         if not rows:
             raise NoQuestion(
-                "No row of this sentence shows it. Try a sentence with a comma or an adjective."
+                "No row of this sentence fits the question. Try a sentence with a comma or an "
+                "adjective."
             )
         row = self.rng.choice(rows) if "any" in selector else rows[0]
         self.chosen.append(row)

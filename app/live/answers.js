@@ -121,7 +121,8 @@ export class Reader {
     const alone = this.sides.length === 1;
     const room = alone ? Math.min(CONTINUATION, max_length - src.length) : longest(model.config, src.length);
     if (beginning.some((id) => id >= vocab_size) || beginning.length > room)
-      throw new Error(`“${beginning.join("-")}” is not a list of this model's token ids, or too long.`);
+      throw new Error(`“${beginning.join("-")}” is not a list of this model's token ids, ` +
+        "or it is too long.");
     const isOver = beginning.at(-1) === eos_id;
     const beams = [];
     const written = isOver ? beginning.slice(0, -1)

@@ -125,8 +125,8 @@ def check(folder: Path, most: float = MOST) -> None:
     if size > most:
         raise CannotHold(
             f"The weights of {folder.name} take {size:.1f} MB. A "
-            f"live page holds at most {most:g} MB; --most raises "
-            "that."
+            f"live page holds at most {most:g} MB. Use --most to "
+            "raise the limit."
         )
     try:
         with safe_open(folder / "model.safetensors", "pt") as file:

@@ -81,7 +81,8 @@ class Rows {
       if (!fitting.length) break;
       return fitting[selector.includes("any") ? Math.floor(Math.random() * fitting.length) : 0];
     }
-    throw new NoQuestion("No row of this sentence shows it. Try a sentence with a comma or an adjective.");
+    throw new NoQuestion("No row of this sentence fits the question. " +
+      "Try a sentence with a comma or an adjective.");
   }
 
   /** Placeholders of a row: [those that give nothing away, those about its weights]. Of a word that

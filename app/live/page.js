@@ -578,9 +578,9 @@ function open(loaded) {
   if (data.alignment) {
     const { heads, together, words } = data.alignment;
     const names = heads.map(([layer, at]) => `layer ${layer + 1} head ${at + 1}`).join(" and ");
-    byId("aligning").textContent = "The heads of cross-attention that align words best, on other " +
-      `sentences: ${names}. Their links agree with the word that the model needs most for ` +
-      `${percent(together)} of ${words} target words. Thicker: more attention.`;
+    byId("aligning").textContent = "These cross-attention heads align words best, measured on " +
+      `other sentences: ${names}. For ${percent(together)} of ${words} target words, they pick ` +
+      "the source word that the model needs most. Thicker: more attention.";
   }
   grid.mount(byId("grid"));
   grid.placeAnswers(byId("answers"));

@@ -205,8 +205,8 @@ class Lesson:
         hand += f" Largest in this row: {self._largest(steps.scaled[self.row])}."
         explanation = (
             "A sum of many products can be large, and softmax of large numbers puts nearly all "
-            "weight on one key. Dividing by the root of their number keeps scores in a usable "
-            "range."
+            "weight on one key. Dividing by √d_head keeps scores in a usable range: d_head is "
+            "how many products are added."
         )
         if own := getattr(self.attention.scores, "scaling", ""):
             explanation += f" {own}"

@@ -10,6 +10,7 @@ RENAMED = {  # setting → old option → the option now
     "at": {"Residual, norm": "Add & norm"},
     "follow": {"second token": "clearest row", "the second token": "clearest row"},
     "lab": {"Other positions": "Other encodings", "What is added": "Table and sum"},
+    "picture": {"Layers alike": "Similarity", "Turn": "Direction"},
     "shows": {
         "Difference to it": "Difference from it",
         "Other run": "Comparison",

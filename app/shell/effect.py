@@ -99,6 +99,8 @@ def _moved(before: ModelRun, after: ModelRun, lines: Sequence[str]) -> Parts:
 
 def peek() -> Peek | None:
     """Where the decoder peeks most while the causal mask is off; else None."""
+    if not session.values()["line"]:
+        return None
     with suppress(CannotChange, CannotRead, messages.NothingToShow):  # the page says why
         run = selection.run(changed=True)
         return None if run.masks.causal else consequences.peek(selection.view(run), run)

@@ -201,7 +201,7 @@ def sentences_explained(habit: str, most: int) -> str:
     """An explanation of how a head's sentences were chosen."""
     return (
         f"Your own lines (the first {most}) and the example sentences, ordered by how clearly "
-        f"the head shows its pattern, “{habit}”. Click a sentence to read it on every page."
+        f"the head shows its pattern, “{habit}”. Click a sentence to use it on every page."
     )
 
 

@@ -87,8 +87,8 @@ def page() -> None:
         frame.finding("A norm before the sublayer lets a token's vector grow from layer to layer.")
         frame.explain(
             "Mean length of the encoder's vectors (decoder_only: the decoder's) at the input of "
-            "layer 1 and after each layer. A norm after the sum sets every token back to one "
-            "length, √d_model. A norm before the sublayer lets the sum grow. `paper` and "
+            "layer 1 and after each layer. A norm after the sum rescales every vector to "
+            "length √d_model. A norm before the sublayer lets the sum grow. `paper` and "
             "`pre_norm` have the same weights."
         )
         figure(

@@ -66,8 +66,8 @@ def page() -> None:
         with st.container(key="swaps"):
             st.markdown(system_texts.lineage(effects))
         frame.explain(
-            "The paper's model has every part under “Before”. Each row swaps one part of the model "
-            "so far. **One part** shows what that changes on your sentence. "
+            "The paper's model has every part under “Before”. Each row replaces one more part. "
+            "**One part** shows what that changes on your sentence. "
             f"All have {SIZES['n_decoder_layers']} layers of {SIZES['n_heads']} heads, "
             f"{SIZES['d_model']} numbers per token, and random weights that are the same every "
             "time. After “norm before each sublayer” it is a GPT-2. After the last row, with "

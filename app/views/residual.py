@@ -45,8 +45,8 @@ TALLEST = 500  # pixels of its table
 
 LENGTH, TURN, ALIKE, LENS, FINAL, WRITES = PICTURES = (
     "Length",
-    "Turn",
-    "Layers alike",
+    "Direction",
+    "Similarity",
     "Logit lens",
     "Final answer",
     "Who writes it",

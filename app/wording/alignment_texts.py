@@ -35,7 +35,7 @@ def alignment_note(
     else:
         note = (
             "Each target word is linked to the source word without which its log-probability "
-            "falls most. Thicker: a larger share of its total loss."
+            "falls most. Thicker: a larger share of the falls for all source words."
         )
     return note + " Dashed: before the changes, or the comparison." * dashed
 
@@ -47,9 +47,9 @@ def alignment_explained(measured: HeadAlignment, sites, known: bool) -> str:
         f"layer {sites[layer].layer + 1} head {head + 1}" for layer, head in measured.heads
     )
     where = (
-        "of other sentences"
+        "in other sentences"
         if known
-        else "of this sentence, because none were chosen on other sentences"
+        else "in this sentence, because none were chosen on other sentences"
     )
     right = (
         "one that a person linked"

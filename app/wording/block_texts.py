@@ -114,13 +114,12 @@ def _norm(module: nn.Module, block: Block) -> str:
         )
     elif block.sublayer:
         sentences = (
-            "Pre-norm: the sublayer reads normalised vectors; what bypasses it and is added at "
-            "⊕ is not normalised."
+            "Pre-norm: the sublayer reads normalised vectors. The residual path, added at ⊕, is "
+            "not normalised."
         )
     else:
         sentences = (
-            "The sum of everything the layers added, normalised once at the end, as a pre-norm "
-            "stack needs."
+            "The residual stream, normalised once after the last layer, as a pre-norm stack needs."
         )
     return f"{sentences} {_of_itself(module)}".strip()
 

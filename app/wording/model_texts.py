@@ -77,7 +77,7 @@ POSITIONS = {  # kind of positions (model/analysis/positions.py) → what the mo
     "learned": "a random table, as a learned one is before training, with rows as long as the "
     "model's own",
     "none": "zeros, so that only the words remain",
-    "shifted": "the model's own table from a later row on, as if other words came first",
+    "shifted": "the model's own table, starting at a later row, as if other words came first",
 }
 
 

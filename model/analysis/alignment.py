@@ -56,7 +56,7 @@ class WordWeights:
 
 @dataclass(frozen=True)
 class HeadAlignment:
-    """How well the heads of cross-attention align.
+    """How well the cross-attention heads align.
 
     agreement  (shift, layer, head): the share of target words whose most attended source word is
                right

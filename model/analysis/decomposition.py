@@ -98,7 +98,7 @@ def decomposition(
     ids, layers = ids_of(model, texts), layers_of(model, side)
     if not isinstance(model.generator, nn.Linear):
         raise CannotRead(
-            "This model's logits are not a linear function of its last vectors, "
+            "This model's logits are not a linear function of its final vectors, "
             "so they cannot be split into contributions."
         )
     embedding, final_norm = embedding_of(model, side), final_norm_of(model, side)

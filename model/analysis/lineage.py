@@ -421,7 +421,7 @@ LINE = {
         "headlight.model.variants.DecoderOnly",
         decoder_alone,
         read_ahead,
-        "How far each last vector moves when the middle token changes",
+        "How far each final vector moves when the middle token changes",
         "Replace token {token}. In the paper's encoder, vectors before it move by up to "
         "{encoder:.1%} of their length. In the decoder-only model they move by "
         "{decoder:.1%}, because it never reads ahead. So one pass can predict at every "

@@ -67,7 +67,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         choices=ROWS,
         help="which of a row's two words the head aligns (default: as measured)",
     )
-    parser.add_argument("--gold", type=Path, metavar="GOLD", help="alignments by hand, to measure")
+    parser.add_argument(
+        "--gold", type=Path, metavar="GOLD", help="alignments by hand, to measure against"
+    )
     parser.add_argument(
         "--choose", action="store_true", help="choose heads by the first half of GOLD"
     )

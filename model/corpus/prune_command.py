@@ -59,7 +59,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--repeats", type=int, default=3, help="repeats of the random order (default 3)"
     )
-    parser.add_argument("--every", type=int, default=4, help="heads between two points (default 4)")
+    parser.add_argument(
+        "--every", type=int, default=4, help="heads removed between two measurements (default 4)"
+    )
     parser.add_argument("--most", type=int, default=1000, help="test sentences (default 1000)")
     parser.add_argument(
         "--ranking",
@@ -81,7 +83,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         "--retrain-at",
         default="",
         metavar="N,N",
-        help="numbers of heads off to retrain at (default all measured); one for random orders",
+        help="numbers of heads off to retrain at (default all measured); of the random orders, "
+        "only the first is retrained",
     )
     parser.add_argument("--out", type=Path, metavar="CURVE", help="ends in .parquet or .csv")
     parser.add_argument(

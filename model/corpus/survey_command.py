@@ -48,7 +48,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, metavar="FILE", help=f"default: MODEL/{FILE}")
     parser.add_argument("--most", type=int, default=1000, help="sentences (default 1000)")
     parser.add_argument(
-        "--aligned", type=int, default=200, help="of them, used for alignment (default 200)"
+        "--aligned", type=int, default=200, help="sentences used for alignment (default 200)"
     )
     parser.add_argument(
         "--samples",
@@ -56,7 +56,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         default=1000,
         help="bootstrap samples for the intervals (default 1000)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the bootstrap and the test")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="random seed of the bootstrap and the test"
+    )
     parser.add_argument("--device", default="cpu", help="cpu (default), cuda …")
     args = parser.parse_args(arguments)
     if args.file and args.data:

@@ -9,8 +9,8 @@ the model writes its own. FILE ends in .csv or .parquet (one row per weight) or 
 reading it as a formula. Sentences, layers, heads and positions start at 1.
 
 Several processes, GPUs or machines can share a file of sentences. Put `accelerate launch` in front,
-as in `accelerate launch --multi_gpu --num_processes 2 -m headlight trace …`. The number is that of
-the processes, even on a machine without a GPU.
+as in `accelerate launch --multi_gpu --num_processes 2 -m headlight trace …`. The number
+counts processes, even on a machine without a GPU.
 """
 
 import argparse

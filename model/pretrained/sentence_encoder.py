@@ -51,7 +51,9 @@ def sentence_encoder(folder: Path, family: Family) -> SentenceEncoder:
         )
     (first, at), (second, pooling), *after = modules if len(modules) > 1 else (modules[0], ("", ""))
     if (first, at) != ("Transformer", "") or second != "Pooling":
-        raise CannotLoad(f"{folder / MODULES} does not start with a Transformer and its Pooling.")
+        raise CannotLoad(
+            f"{folder / MODULES} does not start with the modules Transformer and Pooling."
+        )
     normalized = after[-1:] and after[-1][0] == "Normalize"
     dense = after[:-1] if normalized else after
     for kind, _ in dense:

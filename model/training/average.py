@@ -77,7 +77,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         help="names of shipped models, or folders; the last trained one last",
     )
     parser.add_argument("--shares", type=float, nargs="+", metavar="N",
-                        help="one for each, in proportion (default: equal)")  # fmt: skip
+                        help="share of each in the mean (default: equal shares)")  # fmt: skip
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
     args = parser.parse_args(arguments)
     args.shares = args.shares or [1.0] * len(args.checkpoints)

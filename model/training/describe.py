@@ -5,9 +5,9 @@
 
 It measures statistics of the training text, so that the app can warn about a sentence that is
 unlike it. It chooses the head that the app opens on, and the heads that align words. And it
-measures the mean output of each head, which replaces the output of a head that is ablated.
+measures the mean output of each head, which the change `mean` puts in place of its output.
 
-The validation data of the model's task are used; training does this when it ends. For a model that
+It uses the validation data of the model's task. Training runs this at its end. For a model that
 was trained elsewhere, give a --file. Each line is a source, or source and target with a tab in
 between; without a target, the model writes its own. Then there are no statistics of the training
 text. The results go into the card; for a model that was added, into headlight.json in its folder.

@@ -92,7 +92,7 @@ def put_into(model: nn.Module, folder: Path, step: int) -> None:
             )
         if scale is not None and scale.shape != (groups, 1):
             raise CannotLoad(
-                f"{file} belongs to another model: {name} has no scale for each group."
+                f"{file} belongs to another model: the scales of {name} have the wrong shape."
             )
         value = tensors[name]
         values[parameter] = value if scale is None else dequantize(value, scale, parameter.shape)

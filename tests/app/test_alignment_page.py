@@ -46,7 +46,7 @@ def test_a_head_of_another_kind_says_what_to_select(opened):
 
 
 @pytest.mark.parametrize(
-    ("step", "where"), [("16", "of this sentence"), ("final", "of other sentences")]
+    ("step", "where"), [("16", "in this sentence"), ("final", "in other sentences")]
 )
 def test_what_the_card_does_not_know_is_measured_on_the_sentence(opened, step, where):
     page = opened(model="en-fr", step=step)

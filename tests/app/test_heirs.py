@@ -21,6 +21,7 @@ from headlight.app.state.settings import SETTINGS
         ("//example.com/family?implementations=2017+to+today", ""),
         ("/\\example.com?shows=Without", ""),
         ("/inside?at=Residual%2C+norm", "/inside?at=Add+%26+norm"),
+        ("/residual?picture=Layers+alike", "/residual?picture=Similarity"),
         ("/alignment?aligned_at=is+read", "/alignment?aligned_at=word+just+read"),
     ],
 )

@@ -244,9 +244,9 @@ def test_the_residual_page_shows_the_trace(app):
         expected = x.norm(dim=-1).T.numpy()
         assert np.abs(lengths - expected).max() <= 1e-6 * max(1, expected.max())
         cosine = torch.nn.functional.cosine_similarity
-        turned = traces(picture(app, "Turn"), "turned_figure")[0]["z"]
+        turned = traces(picture(app, "Direction"), "turned_figure")[0]["z"]
         assert np.abs(turned - cosine(x[:-1], x[1:], dim=-1).T.numpy()).max() <= 1e-6
-        alike = traces(picture(app, "Layers alike"), "alike_figure")[0]["z"]
+        alike = traces(picture(app, "Similarity"), "alike_figure")[0]["z"]
         assert np.abs(alike - cosine(x[:, None], x, dim=-1).mean(-1).numpy()).max() <= 1e-6
     with torch.no_grad():
         shares = model.generator(model.decoder.norm(x.float())).softmax(dim=-1).numpy()

@@ -228,7 +228,7 @@ def test_a_sentence_of_ones_own(opened):
     for text in ("Remember.", "But.", "Only in the app: Draw a row before you see it, And the"):
         expect(lesson.panel).to_contain_text(text)
     tab.type("!")
-    assert lesson.says().startswith("No row of this sentence shows it.")
+    assert lesson.says().startswith("No row of this sentence fits the question.")
     lesson.press("Leave").press("Start the lesson: A row of attention is a set of shares")
     expect(lesson.panel).to_contain_text("step 1 of 10")
 

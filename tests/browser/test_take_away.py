@@ -119,7 +119,7 @@ def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path
     }""")
     page.mouse.move(*place)
     said = page.locator(".message")
-    expect(said).to_contain_text(f"{trace.row_words('cross', 2, 1)[1]} puts")
+    expect(said).to_contain_text(f"about to write {trace.row_words('cross', 2, 1)[1]}, it puts")
     expect(said).to_contain_text(f"on {trace.src.tokens[0]}")
     page.evaluate("""() => {
       const { paint } = window.focused;

@@ -92,8 +92,9 @@ export class Grid {
       class: "stage", tabindex: "0", role: "application",
       "aria-label": "All heads. Arrow keys select a head; Shift and arrow keys move from " +
         "cell to cell, Home to the first cell. O switches the head off or on, H hides the " +
-        "selected token, Shift and H hides it from the selected head alone, M masks the selected cell, plus and minus change its weight. L widens what " +
-        "O and M to the layer, then to all layers. A sentence describes the selection.",
+        "selected token, Shift and H hides it from the selected head alone. M masks the " +
+        "selected cell, plus and minus change its weight. L makes O and M apply to the whole " +
+        "layer, then to all layers. A sentence describes the selection.",
     }, this.sections);
     this.aside = element("div", { class: "selected" });
     this.both = element("div", { class: "both" }, this.stage, this.aside);

@@ -49,7 +49,7 @@ class ScoreType(QuestionType):
     }
     sentences: ClassVar = {
         "√d left out": "That is the dot product. Divide it by √d.",
-        "divided by d": "You divided by d. It is the square root of d.",
+        "divided by d": "You divided by d. Divide by its square root.",
         "√d_model": "You used the whole token's d_model. Use the d of one head.",
         "multiplied by √d": "Divide by √d instead: large sums should become smaller.",
         "signs lost": "Check the signs: a positive times a negative is negative.",
@@ -57,7 +57,7 @@ class ScoreType(QuestionType):
         "entries added": "The entries are multiplied, not added.",
         "longest key": "A long key can point away. Direction counts too.",
         "sign ignored": "A large negative product is a bad fit.",
-        "nearest": "Close is not the same: dot products reward length too.",
+        "nearest": "The nearest key need not win: dot products reward length too.",
         "grows with d": "Positive and negative products partly cancel.",
         "stays 1": "Each product has size 1. You add d of them.",
     }

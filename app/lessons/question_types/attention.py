@@ -216,8 +216,8 @@ class SharesType(QuestionType):
         "half for the first": "There is no second column to share with.",
         "the rest": "That is the sum of the others. The covered weight is the rest.",
         "column for row": "You added up the column. Only a row adds up to 100%.",
-        "not renormalised": "The hidden share is not lost. The others grow until they are 100% "
-        "again.",
+        "not renormalised": "The hidden share is not lost. The others grow until they add up "
+        "to 100% again.",
         "gets all of it": "No single key gets all of it. All the others grow by the same factor.",
         "shared equally": "The hidden share is not handed out evenly, but in proportion.",
         "row above": "You painted the row above. Stay in the row of *{row}*.",

@@ -338,7 +338,7 @@ class WithoutType(QuestionType):
         tokens = [n for n in needed if n.is_clear and is_word(run.tgt, n.row + 1) and fits(n)]
         if not tokens:
             raise NoQuestion(
-                "No token of this translation clearly depends on one word. Try another."
+                "No token of this translation clearly depends on one word. Try another sentence."
             )
         if wanted == "content":
             token = max(tokens, key=lambda n: n.removal.max())

@@ -275,7 +275,7 @@ class StatementType(QuestionType):
         options = draw.keys["options"]
         true = [o["say"] for o in options if all(conditions[c] for c in conditions_of(o))]
         if len(true) != 1:
-            raise NoQuestion("On this sentence, not exactly one statement is true.")
+            raise NoQuestion("For this sentence, none of the statements is true, or several are.")
         wrong = (o for o in options if o["say"] != true[0])
         return Question(
             CHOOSE,

@@ -112,7 +112,7 @@ BAD = {  # what is done to the file → a word of the sentence
     "no answer": (lambda t: changed_answer(t, answer="x" * 100), "no answer|not a number"),
     "an answer twice": (
         lambda t: resealed(t, answers=json.loads(t)["answers"][:1] * 2),
-        "two first",
+        "two answers given as first",
     ),
 }
 

@@ -8,6 +8,7 @@ import pytest
 from headlight.app.lessons.lesson import SHIPPED, load_folder, load_lesson
 from headlight.app.lessons.lesson_file import LessonError, words_in
 from headlight.app.lessons.question import READ
+from headlight.app.state.settings import SETTINGS
 
 GOOD = """---
 title: A lesson
@@ -206,6 +207,13 @@ def test_the_form_of_a_lesson(file):
     assert steps[-1].asks_own_sentence and lesson.remember and lesson.limit
     for text in texts_of(lesson):
         assert not re.search(r"\b[Aa]n? \*?\{", text), text  # the article would not fit
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_controls_have_the_names_that_are_on_the_screen(file):
+    places = {"Change", "What if", *(setting.label for setting in SETTINGS.values())}
+    texts = texts_of(load_lesson(file))
+    assert {name for text in texts for name in re.findall(r"under \*([^*{]+)\*", text)} <= places
 
 
 def test_there_are_seven():

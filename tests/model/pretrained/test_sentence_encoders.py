@@ -217,7 +217,7 @@ BROKEN = {
         lambda f: (f / "modules.json").write_text(
             '[{"path": "", "type": "sentence_transformers.models.Transformer"}]'
         ),
-        "does not start with a Transformer and its Pooling",
+        "does not start with the modules Transformer and Pooling",
     ),
     "unknown activation": (
         of_dense(activation_function="torch.nn.modules.activation.Mish"), "Mish. for activation_f",
