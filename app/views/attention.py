@@ -40,7 +40,7 @@ CONTROLS = (
             f"From {axis}",
             1,
             "number",
-            f"Long texts are shown in part, starting at this {axis}.",
+            f"A long text is shown in part; choose the first {axis}.",
             least=1,
             most=MAX_POSITION,
             look={"width": 140},
@@ -89,8 +89,8 @@ def page() -> None:
         shares.any() for shares in head_results.change_of(model, run).values()
     ):
         frame.notices().caption(
-            "Nothing changes the heads yet, so they cannot be ordered by change. Switch a mask off "
-            "first."
+            "Nothing changes the heads yet, so they cannot be ordered by change. Make a change "
+            "first; for example, switch a mask off."
         )
 
     packed = memoize.memoize_pass(

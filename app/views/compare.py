@@ -71,7 +71,7 @@ def page() -> None:
         st.markdown(
             f"Largest difference: heads **{table['max |Δ|'][1:].max():.1e}** (tolerance "
             f"{HEADS_WITHIN:.0e}), logits **{logits_row['max |Δ|']:.1e}** (tolerance "
-            f"{allowed:.1e}). One pass: ours **{timing.ours * 1e3:.1f} ms**, theirs "
+            f"{allowed:.1e}). One pass: ours **{timing.ours * 1e3:.1f} ms**, PyTorch's "
             f"**{timing.theirs * 1e3:.1f} ms**."
         )
 

@@ -34,7 +34,7 @@ CONTROLS = (
         GREEDY,
         "segmented",
         "Greedy: the most probable next token. Beam search: several candidates in parallel. "
-        "Sampling: tokens drawn by their probability.",
+        "Sampling: tokens drawn at random by their probability.",
         options=DECODING,
         look={"label_visibility": "collapsed"},
     ),
