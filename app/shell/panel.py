@@ -44,7 +44,7 @@ def _draw_peek(on_click: Callable[..., None]) -> None:
         on_click=on_click,
         kwargs=head,
         disabled=head == {key: session.values()[key] for key in head},
-        help="The decoder self-attention head with the largest weight on the token that its row predicts",
+        help="The decoder self-attention head with the largest weight on a row's next token",
         key="select_peek",
         type="tertiary",
     )
