@@ -32,5 +32,5 @@ export const classMoved = ({ old, now, before, after }) => [
 
 /** What a decoder row sees without the causal mask, and in which head. */
 export const peeking = ({ layer, head, row, next, weight }) => [
-  [`The decoder can peek: in layer ${layer + 1}, head ${head + 1} of its self-attention, `, ""], word(row),
-  [" attends to ", ""], word(next), [`, the token it should predict: ${wholePercent(weight)}. `, ""]];
+  [`The decoder can peek: in its head ${layer + 1}.${head + 1}, `, ""], word(row),
+  [" attends to the next token, ", ""], word(next), [` (${wholePercent(weight)}). `, ""]];

@@ -186,8 +186,8 @@ def explain_relative(sinusoidal: bool) -> None:
     )
     frame.explanation().latex(OF_POSITIONS)
     frame.explain(
-        "If a head learns W_Qᵀ W_K = Rₖ, this is PE(p) · PE(q + k), largest where q = p − k: the "
-        "head attends **k tokens to the left, anywhere in the sentence**."
+        "If a head learns W_Qᵀ W_K = Rₖ, this is PE(p) · PE(q + k). It is largest where q = p − k. "
+        "So the head attends **k tokens to the left, anywhere in the sentence**."
     )
 
 

@@ -47,9 +47,9 @@ def class_moved(old: str, new: str, before: float, after: float) -> Parts:
 
 def peeking(layer: int, head: int, row: str, next_token: str, weight: float) -> Parts:
     """What a decoder row sees without the causal mask, and in which head, counted from 1."""
-    where = f"The decoder can peek: in layer {layer}, head {head} of its self-attention, "
-    parts = [(where, ""), word(row), (" attends to ", ""), word(next_token)]
-    return [*parts, (f", the token it should predict: {whole_percent(weight)}.", "")]
+    where = f"The decoder can peek: in its head {layer}.{head}, "
+    parts = [(where, ""), word(row), (" attends to the next token, ", ""), word(next_token)]
+    return [*parts, (f" ({whole_percent(weight)}).", "")]
 
 
 def most_needed(part: str, kind: str, what: str, before: float, after: float) -> Parts:

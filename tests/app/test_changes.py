@@ -1,6 +1,7 @@
 """What one changes in the model, on the page."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -135,8 +136,8 @@ def test_without_the_causal_mask_it_is_said_what_peeks(changed):
     layer, head, row = np.unravel_index(ahead.argmax(), ahead.shape)
     tokens = ("<s>", *target.tokens)
     page = changed(model="en-de", source=MAN, causal="false")
-    expected = f"*{tokens[row]}* attends to *{tokens[row + 1]}*"
-    where = f"The decoder can peek: in layer {layer + 1}, head {head + 1} of its self-attention, "
+    expected = f"*{tokens[row]}* attends to the next token, *{tokens[row + 1]}*"
+    where = f"The decoder can peek: in its head {layer + 1}.{head + 1}, "
     assert where + expected in words(page) and findings.whole_percent(ahead.max()) in words(page)
     now, before = (
         float(en_de.trace(MAN, en_de.decode(target), masks=masks).log_probabilities.sum())
@@ -507,6 +508,12 @@ SWEPT = {  # sweep → how many rows for texts of source and target tokens
 }
 
 
+def most_harmful(checkpoint, run: Run, name: str, score=sweeps.Score()) -> str:
+    """The change of a sweep with the lowest effect, as a line."""
+    swept = checkpoint.sweep(run, options_module.SWEEPS[name], score)
+    return swept.loc[swept["effect"].idxmin(), "change"]
+
+
 @pytest.mark.parametrize("name", SWEPT)
 def test_a_sweep_is_drawn_and_listed(changed, name):
     page = changed(model="en-de", source=MAN, other=WOMAN, sweep=name)
@@ -518,8 +525,8 @@ def test_a_sweep_is_drawn_and_listed(changed, name):
     assert len(table) == SWEPT[name](*(len(text.ids) + 1 for text in run.texts))
     assert table["effect"].is_monotonic_increasing
     target = en_de.tokenizer.decode(run.texts[1].ids)
-    line = table["changes"].iloc[0]
     other = en_de.run(WOMAN, target)
+    line = most_harmful(en_de, replace(run, other=other), name)
 
     def total(trace):
         ids = [*run.texts[1].ids, en_de.model.config.eos_id]
@@ -549,10 +556,9 @@ def test_a_score_may_be_of_one_token_or_of_two(changed):
     assert not page.exception and not page.error
     en_de = load("en-de")
     (man,), (woman,) = (en_de.tokenizer.encode(word).ids for word in ("Mann", "Frau"))
-    logits = [
-        en_de.trace(MAN, changes=line).logits[1]
-        for line in ("", page.dataframe[0].value["changes"].iloc[0])
-    ]
+    score = sweeps.Score(position=1, wanted=man, against=woman)
+    worst = most_harmful(en_de, en_de.run(MAN), "Heads off", score)
+    logits = [en_de.trace(MAN, changes=line).logits[1] for line in ("", worst)]
     plain, off = (row[man] - row[woman] for row in logits)
     assert page.dataframe[0].value["effect"].iloc[0] == pytest.approx(off - plain, abs=2e-3)
     page.switch_page("views/attention.py").run()

@@ -45,7 +45,7 @@ def test_a_page_names_its_scale(page, name):
             assert colours.get("showscale") is False or colours["colorbar"]["title"]["text"]
 
 
-@pytest.mark.parametrize("picture", ["Length", "Turn", "Layers alike", "Final answer"])
+@pytest.mark.parametrize("picture", ["Length", "Direction", "Similarity", "Final answer"])
 def test_pictures_of_the_residual_stream_name_theirs(page, picture):
     page.query_params.update(model="en-de", source=TEXT, picture=picture)
     page.run()

@@ -68,7 +68,7 @@ def test_after_sorting_a_row_is_still_its_own_head(heads):
         for kind, one in measured(load("en-fr").trace(SENTENCE)).items()
         for layer, head in np.ndindex(4, 4)
     }
-    click(heads, -1, x=390)
+    click(heads, -1, x=345)
     click(heads, 0)
     kind, layer, head = min(scores, key=scores.get)
     title = {"cross": "Cross-attention"}.get(kind, f"{kind.capitalize()} self-attention")

@@ -522,6 +522,19 @@ def test_tiles_are_painted_byte_by_byte(page, scale, least):
     assert np.array_equal(found, sheet.ravel())
 
 
+def test_tiles_of_a_difference_have_no_change_in_the_middle_of_the_scale(page):
+    found = page.evaluate(
+        """(part) => {
+          const pixels = new Uint32Array(part.cells.length);
+          const colours = Uint32Array.from({ length: 256 }, (_, i) => 1000 + i);
+          paintTiles(pixels, part, { scale: "square root", least: 0.4 }, colours);
+          return [...pixels];
+        }""",
+        dict(layers=1, heads=1, rows=1, columns=5, cells=[0, 1, 128, 191, 255], signed=0.4),
+    )
+    assert found == [0, 1000, 1128, 1191, 1255]  # masked, −0.4, 0, 0.2, +0.4
+
+
 # Under the pointer
 
 

@@ -248,13 +248,14 @@ export function scaled(weights, { scale, least }, signed) {
 
 /** All cells of a part as pixels, row by row, heads beside and layers below each other. `colours`
  * are 256; weights under `least` are shown as none. */
-export function paintTiles(pixels, { layers, heads, rows, columns, cells, signed }, look, colours) {
+export function paintTiles(pixels, part, look, colours) {
+  const { layers, heads, rows, columns, cells, signed } = part;
   const { scale, least } = signed ? { scale: "linear", least: 0 } : look;
   const table = new Uint32Array(256);
   for (let byte = 1; byte < 256; byte++) {
-    const weight = weightOf(byte);
-    const shown = weight < least ? 0 : scale === "square root" ? Math.sqrt(weight) : weight;
-    table[byte] = colours[Math.round(255 * shown)];
+    const each = scale === "per row" ? "linear" : scale;
+    const [shown] = scaled([valueOf(part, byte)], { scale: each, least }, signed);
+    table[byte] = colours[Math.round(255 * Math.min(1, shown))];
   }
   const width = heads * columns;
   let from = 0;

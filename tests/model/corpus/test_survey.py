@@ -34,7 +34,7 @@ from headlight.model.corpus.survey_table import changes, exchanges, importance_r
 from headlight.model.presets import build
 from headlight.model.probing.changes import parse
 from tests.conftest import ROOT
-from tests.model.corpus.test_trace_command import LAUNCH, python
+from tests.model.corpus.test_trace_command import python
 from tests.waiting import wait_until
 
 PARTS = 4 + 12 + 10 + 4  # counts, gates, trust, the model as it is; heads, sublayers, layers
@@ -267,6 +267,10 @@ def test_what_was_stopped_goes_on(copy_survey, some, tmp_path, monkeypatch, caps
     assert len(done) == len(set(done)) == PARTS  # none twice
     assert out.read_bytes() == copy_survey.read_bytes()
     assert list(tmp_path.iterdir()) == [out]
+
+
+LAUNCH = ["-m", "accelerate.commands.launch", "--num_machines", "1", "--mixed_precision", "no",
+          "--dynamo_backend", "no", "--multi_gpu", "--num_processes", "2"]  # fmt: skip
 
 
 @pytest.mark.long
