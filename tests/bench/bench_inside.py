@@ -2,7 +2,9 @@
 
 import functools
 import itertools
+from urllib.parse import quote
 
+from headlight.app.state.options import STEPS
 from tests.bench.bench_grid import ANSWERED, floor, page_at, text_of, typed
 from tests.bench.harness import Row
 from tests.browser.conftest import SETTLED
@@ -29,13 +31,15 @@ STEP = """async (key) => {
 @functools.cache
 def lesson():
     text = text_of(TOKENS - 1)
-    opened = page_at(f"inside?model=big&source={text}&target={text}", ".stMain h4")
+    first = quote(STEPS[0])
+    opened = page_at(f"inside?model=big&source={text}&target={text}&at={first}", ".stMain h4")
     opened.wait_for_function("() => performance.getEntriesByName('matrices painted').length")
     return opened
 
 
 def steps():
-    keys = itertools.cycle(["ArrowRight"] * 10 + ["ArrowLeft"] * 10)
+    later = len(STEPS) - 1
+    keys = itertools.cycle(["ArrowRight"] * later + ["ArrowLeft"] * later)
 
     def ours():
         seconds = lesson().evaluate(STEP, next(keys))
