@@ -43,7 +43,7 @@ def page() -> None:
     allowed = LOGITS_WITHIN * max(1.0, float(np.abs(trace.logits).max()))
     rows = [
         {
-            "part": f"{kind} {trace.kinds[kind][layer].layer + 1}.{head + 1}",
+            "part": f"{kind.capitalize()} {trace.kinds[kind][layer].layer + 1}.{head + 1}",
             "max |Δ|": float(np.abs(trace.attention[kind][layer, head] - other).max()),
             "tolerance": HEADS_WITHIN,
         }
