@@ -470,7 +470,7 @@ def test_the_server_hears_of_the_row_or_the_cell_that_is_pinned_and_of_none(grid
 def test_a_cell_that_the_server_names_is_selected_until_another_is(grid):
     grid.look(cell=chosen(2, 5))
     said = grid.said()
-    assert f"weight on {SOURCE[5]}" in said and f"read {TARGET[2]}" in said
+    assert re.search(rf"{TARGET[2]} puts .* of its weight on {SOURCE[5]}", said)
     assert grid.sent("cell") == []
     span = grid.page.locator(".target span").nth(3)
     span.click()
@@ -481,6 +481,20 @@ def test_a_cell_that_the_server_names_is_selected_until_another_is(grid):
     assert grid.picture("grid.pinnedCell()") == chosen(4)
     grid.look(cell=chosen(99, 99))  # of a longer sentence
     assert grid.picture("grid.pinnedCell()") == chosen(-1)
+
+
+def test_a_difference_names_the_row_that_was_marked_before_or_changed_most(grid):
+    marked = grid.picture("grid.telling().word.tokens[0].index")
+    changed = {kind: np.zeros_like(weights) for kind, weights in grid.weights.items()}
+    changed["cross"][1, 2, 4, 1:3] = -0.3, 0.3
+    look = replace(LOOK, palette=theme.DIFFERENCES)
+    grid.show(packed(changed, signed=0.3), look)
+    assert grid.picture("grid.telling().word.tokens[0].index") == marked != 4
+    focus = dict(kind="cross", layer=1, head=2)
+    grid.show(packed(changed, signed=0.3), replace(look, focus=dict(kind="cross", layer=0, head=0)))
+    assert grid.picture("grid.telling().word") is None  # nothing has changed here
+    grid.show(packed(changed, signed=0.3), replace(look, focus=focus))
+    assert f"{TARGET[4]} attends most differently to" in grid.said()
 
 
 def test_heads_that_are_off_changed_or_without_the_pattern_look_it(grid):
@@ -525,8 +539,8 @@ def test_all_of_many_layers_are_in_view(grid, width):
         said = grid.point("encoder", layer, head, 1, 0)
         assert f"layer {layer} head {head}:" in said
         grid.page.mouse.click(*grid.place("encoder", layer, head, 1, 0))
-        chosen = dict(kind="encoder", layer=layer - 1, head=head - 1, count=count, query=-1)
-        assert grid.sent("focus") == [chosen]
+        tile = dict(kind="encoder", layer=layer - 1, head=head - 1)
+        assert grid.sent("focus") == [tile | dict(count=count, query=-1, key=-1)]
         expect(grid.page.locator(".selected h3")).to_contain_text(f"layer {layer}, head {head}")
     grid.page.mouse.move(5, 5)
     grid.page.locator(".stage").focus()
@@ -565,7 +579,8 @@ def test_two_tokens_list_the_heads_between_them_and_a_click_selects_one(grid):
     links.first.click()
     heading = f"Cross-attention, layer {layer + 1}, head {head + 1}"
     expect(grid.page.locator(".selected h3")).to_have_text(heading)
-    assert grid.sent("focus") == [dict(kind="cross", layer=layer, head=head, count=1, query=hund)]
+    tile = dict(kind="cross", layer=layer, head=head)
+    assert grid.sent("focus") == [tile | dict(count=1, query=hund, key=-1)]
     grid.page.locator(".stage").focus()
     grid.press("Escape")
     expect(links).to_have_count(0)
@@ -882,6 +897,7 @@ def test_selections_reach_the_server_the_address_and_other_pages(here, uneven):
     assert not here.picture("grid.look.off?.decoder")
     page.locator(".target span").nth(1).click()
     visit.settle()
+    assert "follow=2+" in page.url
     before = picture(here)
     visit.go("PyTorch").expect_head("Decoder self-attention", 3, 2)
     visit.go("Inside a head")  # follows the query that was selected

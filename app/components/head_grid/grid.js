@@ -527,7 +527,7 @@ export class Grid {
 
   /** The row of the selected head that is pinned, and the column of a cell; −1 where none is. */
   pinnedCell() {
-    const { query: side } = this.part(this.look.focus.kind);
+    const side = this.part(this.look.focus.kind)?.query; // the weights of another model come first
     const query = this.queries(this.pinned).find((token) => token.side === side)?.index ?? -1;
     return { query, key: query >= 0 && this.pinned.row ? this.pinned.column.index : -1 };
   }
@@ -669,9 +669,10 @@ export class Grid {
     const pointed = chosen ?? told?.word;
     // Keys read cells of the head in focus, wherever it has moved to.
     if (pointed && pointed === this.pinned && pointed.tile) pointed.tile = focus;
+    // Canvases first: to set a font makes the browser work out the styles that words then change.
     this.mark(chosen);
-    this.shade(pointed);
     this.selected?.draw(pointed);
+    this.shade(pointed);
     const isSaid = this.answering || (!chosen && this.look.said.length);
     this.message.replaceChildren(...this.sentence(isSaid ? null : pointed, told?.even));
     const token = this.act && this.token();

@@ -199,12 +199,20 @@ export class SelectedHead {
     sized(this.picture, ...size);
     this.marks = sized(this.canvas, ...size);
     Object.assign(place, { size, right: size[0], bottom: size[1] });
+    this.keepScroll();
+    this.paper = getComputedStyle(grid.frame).getPropertyValue("--st-background-color") || "#fff";
     this.paintView();
   }
 
   /** Where the first cell is: above and left of its labels when the cells have been scrolled. */
   get corner() {
-    return [this.place.left - this.box.scrollLeft, this.place.top - this.box.scrollTop];
+    return [this.place.left - this.scrolled[0], this.place.top - this.scrolled[1]];
+  }
+
+  /** Kept, as the colour of the paper is: to ask makes the browser lay out the page, which each move
+   * of the pointer changes. */
+  keepScroll() {
+    this.scrolled = [this.box.scrollLeft, this.box.scrollTop];
   }
 
   /** Draws within the labels, which stay while the cells scroll. */
@@ -302,6 +310,7 @@ export class SelectedHead {
 
   scroll() {
     if (!this.place) return;
+    this.keepScroll();
     this.paintView();
     this.mark(this.told);
   }
@@ -322,6 +331,7 @@ export class SelectedHead {
       const start = first + at * size - box[name];
       if (start < first || start + size > end) box[name] += start - (first + end) / 2;
     }
+    this.keepScroll();
   }
 
   /** Where cells and labels stand, so that they fill the room and every label is read: level, else
@@ -411,10 +421,9 @@ export class SelectedHead {
       for (const row of marked[0]) context.strokeRect(left, top + row * down, width, down);
       for (const column of marked[1]) context.strokeRect(left + column * across, top, across, height);
     });
-    const paper = getComputedStyle(grid.frame).getPropertyValue("--st-background-color") || "#fff";
     this.within(context, () => {
       for (const row of marked[0]) {
-        context.fillStyle = paper;
+        context.fillStyle = this.paper;
         context.fillRect(1.4 * letters, top + row * down, place.left - 1.4 * letters - 2, down);
         context.fillStyle = grid.look.colour;
         context.fillText(this.rowNames[row], place.left - 6,
