@@ -80,7 +80,7 @@ class GridOptions:
     order: Mapping
     average: str
     least: float
-    palette: Sequence[str]
+    palette: Sequence[str] | Mapping[str, Sequence[str]]  # as in theme.py
     colour: str
     faded: Mapping = field(default_factory=dict)
     off: Mapping = field(default_factory=dict)

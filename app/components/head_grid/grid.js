@@ -1,6 +1,6 @@
 // All heads at once: for each kind of attention a canvas of tiles, and the text that they read.
 
-import { pixelColours } from "../shared/colours.js";
+import { pixelColours, stopsOf } from "../shared/colours.js";
 import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
 import {
   cellUnder, cross, hatching, pixelSheet, pointIn, sized, veiled, writeTurned,
@@ -226,6 +226,7 @@ export class Grid {
     const style = getComputedStyle(this.frame);
     this.font = parseFloat(style.fontSize);
     this.ink = style.color;
+    this.palette = stopsOf(this.look.palette, this.ink);
     this.family = style.fontFamily;
     this.wide = this.large && this.frameWidth >= WIDE;
     this.frame.classList.toggle("wide", this.wide);
@@ -400,7 +401,7 @@ export class Grid {
   /** All tiles of a part, one pixel a cell. */
   sheet(part) {
     return pixelSheet(part.layers * part.rows, part.heads * part.columns, (pixels) =>
-      paintTiles(pixels, part, this.look, pixelColours(this.look.palette)));
+      paintTiles(pixels, part, this.look, pixelColours(this.palette)));
   }
 
   /** The text, a span for each token, as it was typed. */
@@ -673,7 +674,8 @@ export class Grid {
     this.mark(chosen);
     this.selected?.draw(pointed);
     this.shade(pointed);
-    const isSaid = this.answering || (!chosen && this.look.said.length);
+    // What the changes did to the output, but of a difference what it shows.
+    const isSaid = !this.data.signed && (this.answering || (!chosen && this.look.said.length));
     this.message.replaceChildren(...this.sentence(isSaid ? null : pointed, told?.even));
     const token = this.act && this.token();
     this.hider.toggleAttribute("hidden", !token);

@@ -274,7 +274,7 @@ export class SelectedHead {
     const long = LEGEND * letters;
     const right = wide - 2 - context.measureText(most).width;
     const left = right - long - letters / 2;
-    const colour = ramp(look.palette);
+    const colour = ramp(this.grid.palette);
     context.fillStyle = ink;
     context.textAlign = "right";
     context.fillText(most, wide - 2, letters);
@@ -291,7 +291,7 @@ export class SelectedHead {
     if (!painted) return;
     const { across, down, letters } = place;
     const [left, top] = this.corner;
-    const colours = pixelColours(grid.look.palette);
+    const colours = pixelColours(grid.palette);
     context.font = `${letters}px ${grid.family}`;
     context.textAlign = "center";
     const colour = scaled(painted.shares, grid.look, false);
@@ -393,8 +393,8 @@ export class SelectedHead {
   /** One pixel a cell; what is masked is left out. */
   sheet(part) {
     const { rows, columns, cells } = part;
-    const { look } = this.grid;
-    const colours = pixelColours(look.palette);
+    const { look, palette } = this.grid;
+    const colours = pixelColours(palette);
     const tiles = averaged(part, look);
     return pixelSheet(rows, columns, (pixels) =>
       this.rows(part).forEach((weights, row) => scaled(weights, look, part.signed).forEach((shown, column) => {
@@ -439,7 +439,7 @@ export class SelectedHead {
     const { across, down, letters } = this.place;
     const [left, top] = this.corner;
     if (across < 2.6 * letters || down < 1.1 * letters || part.signed) return;
-    const colours = pixelColours(grid.look.palette);
+    const colours = pixelColours(grid.palette);
     context.font = `${letters}px ${grid.family}`;
     context.textAlign = "center";
     this.rows(part).forEach((weights, row) => scaled(weights, grid.look, false).forEach((shown, column) => {
