@@ -168,7 +168,7 @@ export class Grid {
   restore() {
     const { focus, cell } = this.look;
     const part = this.data && this.part(focus.kind);
-    if (!cell || !part || this.known.has(JSON.stringify(cell))) return;
+    if (cell?.query === undefined || !part || this.known.has(JSON.stringify(cell))) return;
     this.note(cell);
     const { query, key } = cell;
     if (JSON.stringify(cell) === JSON.stringify(this.pinnedCell())) return;
