@@ -16,6 +16,7 @@ MOST_LABELS = 64  # more would overlap on a projector
 MOST_NAMED_CELLS = 128 * 128  # cells whose hover text names both tokens
 MOST_LETTERS = 70  # total length of labels side by side; longer ones are turned
 MOST_NUMBERED = 14  # columns; with more, the numbers in the cells would be too small to read
+OVER_DIFFERENCES = "numbers over cells of a scale with a middle"
 DASHES = ("solid", "dash", "dot", "dashdot")
 MARKERS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
 
@@ -108,7 +109,7 @@ def comparison(ours: np.ndarray, theirs: np.ndarray, query: Axis, key: Axis) -> 
     figure.update_layout(
         coloraxis=WEIGHTS | {"colorbar": _colorbar("weight") | upper},
         coloraxis2={
-            "colorscale": DIFFERENCES,
+            "colorscale": DIFFERENCES["light"],
             "cmin": -largest,
             "cmax": largest,
             "colorbar": _colorbar("difference")
@@ -136,7 +137,7 @@ def vectors(
     )
     figure.update_layout(
         coloraxis={
-            "colorscale": DIFFERENCES,
+            "colorscale": DIFFERENCES["light"],
             "cmin": -largest,
             "cmax": largest,
             "colorbar": _colorbar("value"),
@@ -174,7 +175,7 @@ def tables(
     figure.update_yaxes(showticklabels=True, title_text=rows.title, col=1)
     figure.update_layout(
         coloraxis={
-            "colorscale": DIFFERENCES,
+            "colorscale": DIFFERENCES["light"],
             "cmin": -largest,
             "cmax": largest,
             "colorbar": _colorbar("value"),
@@ -324,7 +325,7 @@ def effects(
 
 def bars(names: Sequence[str], values: Sequence[float], across: str, height: int) -> go.Figure:
     """Positive and negative numbers as labelled bars, the first on top."""
-    ends = [DIFFERENCES[1], DIFFERENCES[-2]]
+    ends = [DIFFERENCES["light"][i] for i in (1, -2)]
     figure = go.Figure(
         go.Bar(
             x=values,
@@ -351,7 +352,7 @@ def bars(names: Sequence[str], values: Sequence[float], across: str, height: int
 def _scale(values: np.ndarray, ends: tuple[float, float] | None) -> dict:
     if ends is None:
         largest = float(np.abs(values).max(initial=0)) or 1.0
-        return {"colorscale": DIFFERENCES, "cmin": -largest, "cmax": largest}
+        return {"colorscale": DIFFERENCES["light"], "cmin": -largest, "cmax": largest}
     return {"colorscale": SCALE, "cmin": ends[0], "cmax": ends[1]}
 
 
@@ -370,6 +371,7 @@ def _numbers(values: np.ndarray, ends: tuple[float, float] | None, digits: str) 
         textfont={"size": FONT, "color": np.where(dark, "white", "black").ravel()},
         hoverinfo="skip",
         showlegend=False,
+        meta=OVER_DIFFERENCES if ends is None else None,
     )
 
 

@@ -11,9 +11,15 @@ import numpy as np
 from plotly.colors import diverging, qualitative, sequential, unlabel_rgb
 
 WEIGHTS = sequential.Viridis  # from 0 to 1, evenly spaced
-DIFFERENCES = [  # evenly spaced too
-    "#{:02x}{:02x}{:02x}".format(*map(int, unlabel_rgb(stop))) for stop in diverging.RdBu
-]
+DIFFERENCES = {  # evenly spaced too; the middle is like the paper
+    "light": [
+        "#{:02x}{:02x}{:02x}".format(*map(int, unlabel_rgb(stop))) for stop in diverging.RdBu
+    ],
+    "dark": [
+        *("#ffd0c2", "#f79b85", "#e0654f", "#b8402f", "#6e2b22", "#2a2927"),
+        *("#1f3f63", "#2e6aa8", "#4f97d8", "#8bbff0", "#cfe4fb"),
+    ],
+}
 FOCUS = "#e4572e"
 MARKED = "rgba(228, 87, 46, 0.25)"  # FOCUS behind text
 # distinguishable in every kind of colour vision; lines also differ in dashes and markers

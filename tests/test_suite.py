@@ -10,6 +10,7 @@ import pytest
 from tests import suite
 from tests.conftest import ROOT
 
+ALONE = {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 WORKERS = ["-n", "2", "--dist", "loadfile"]
 HANGS = """
 import subprocess, threading, time
@@ -65,11 +66,13 @@ def run(tmp_path):
 
     def run(tests, *arguments):
         (tmp_path / "test_file.py").write_text(tests)
-        command = [sys.executable, "-m", "pytest", "-p", "tests.suite", "--rootdir=."]
+        # Those alone: to start takes longer with all plugins than to run.
+        plugins = [f"-p{name}" for name in ("tests.suite", "xdist", "pytest_timeout")]
+        command = [sys.executable, "-m", "pytest", *plugins, "--rootdir=."]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST")}
         done = subprocess.run(
             [*command, "-c", ROOT / "pyproject.toml", *arguments, "test_file.py"],
-            cwd=tmp_path, env=environment | {"PYTHONPATH": str(ROOT)},
+            cwd=tmp_path, env=environment | ALONE,
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         return done.returncode, done.stdout

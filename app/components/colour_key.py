@@ -1,7 +1,7 @@
 """What the colours of a picture mean, in one line above it: scales with their ends, and single
 colours."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -15,15 +15,20 @@ PRIMARY = f"light-dark({theme.PRIMARY['light']}, {theme.PRIMARY['dark']})"
 
 @dataclass(frozen=True)
 class Scale:
-    """A scale of colours, evenly spaced, from what `low` says to what `high` says."""
+    """A scale of colours, evenly spaced, from what `low` says to what `high` says. `palette`: as in
+    theme.py, one scale for both colour schemes or one for each."""
 
     name: str
-    palette: Sequence[str]
+    palette: Sequence[str] | Mapping[str, Sequence[str]]
     low: str
     high: str
 
     def html(self) -> str:
-        colours = f"linear-gradient(to right, {', '.join(self.palette)})"
+        stops = self.palette
+        if isinstance(stops, Mapping):
+            both = zip(stops["light"], stops["dark"], strict=True)
+            stops = [f"light-dark({light}, {dark})" for light, dark in both]
+        colours = f"linear-gradient(to right, {', '.join(stops)})"
         bar = f'<i class="scale" style="background: {colours}"></i>'
         return f"{escape(self.name)} {escape(self.low)} {bar} {escape(self.high)}"
 
@@ -42,7 +47,7 @@ class Swatch:
 LINE = Swatch("line: the thicker, the larger the weight", PRIMARY)
 POINTED = Swatch("the word you point at: its lines, and its weights as shades", FOCUS)
 WEIGHT = Scale("weight", WEIGHTS, "0%", "100%")
-NEGATIVE, POSITIVE = DIFFERENCES[1], DIFFERENCES[-2]  # the ends of differences, as bars have them
+NEGATIVE, POSITIVE = (DIFFERENCES["light"][i] for i in (1, -2))  # as bars have them
 
 
 def colour_key(*entries: Scale | Swatch) -> None:

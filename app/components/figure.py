@@ -6,7 +6,8 @@ from collections.abc import Callable
 import plotly.graph_objects as go
 import streamlit as st
 
-from headlight.app.theme import INK, LARGER, PICTURE, PROJECTOR, ROW
+from headlight.app.charts import OVER_DIFFERENCES
+from headlight.app.theme import DIFFERENCES, INK, LARGER, PICTURE, PROJECTOR, ROW
 
 
 def figure(
@@ -19,12 +20,15 @@ def figure(
 ) -> None:
     """`projector`: large text. `compact`: fits below the bar in a small window, unless its rows
     would become too thin. `on_select`: called when a point is clicked."""
-    ink = INK[st.context.theme.type or "light"]
+    scheme = st.context.theme.type or "light"
+    ink = INK[scheme]
     letters = {"tickfont": {"color": ink}, "title": {"font": {"color": ink}}}
     named = {"xaxis", "yaxis", *drawn.layout.to_plotly_json()}
     axes = {name: letters for name in named if name.startswith(("xaxis", "yaxis"))}
     axes |= {name: {"colorbar": letters} for name in named if name.startswith("coloraxis")}
     drawn.update_layout(axes | {"font": {"color": ink}})  # in one call: each change is validated
+    if scheme == "dark":
+        _darken(drawn)
     if on_select:  # points that are not selected would fade
         as_is = {"marker": {"opacity": 1}, "textfont": {"color": ink}}
         both = {"selected": as_is, "unselected": as_is}  # Plotly needs both, or neither
@@ -48,6 +52,16 @@ def figure(
             "toImageButtonOptions": {"format": "svg", "filename": key},
         },
     )
+
+
+def _darken(drawn: go.Figure) -> None:
+    """Scales with a middle have a dark one, and what is written over their cells is readable."""
+    for scaled in (*drawn.select_coloraxes(), *drawn.select_traces({"type": "heatmap"})):
+        if [colour for _, colour in scaled.colorscale or ()] == DIFFERENCES["light"]:
+            scaled.colorscale = DIFFERENCES["dark"]
+    swapped = {"white": "black", "black": "white"}
+    for numbers in drawn.select_traces({"meta": OVER_DIFFERENCES}):
+        numbers.textfont.color = [swapped[colour] for colour in numbers.textfont.color]
 
 
 def _selects(trace: go.Trace) -> bool:

@@ -70,7 +70,9 @@ class GridOptions:
     the HTML tag that it stands in, or "". `veil`: what is covered until a question is answered, as
     lessons.question.Veil says it: rows and columns of heads, and with any the predictions.
     `points_at`: the row {side, index} that is marked while nothing else is pointed at; otherwise
-    the grid marks a row that tells much, but not `in_lesson`, where it could answer a question."""
+    the grid marks a row that tells much, but not `in_lesson`, where it could answer a question.
+    `cell`: the row of the selected head, and the column, that are selected, each −1 where none
+    is."""
 
     focus: Mapping
     show: str
@@ -78,7 +80,7 @@ class GridOptions:
     order: Mapping
     average: str
     least: float
-    palette: Sequence[str]
+    palette: Sequence[str] | Mapping[str, Sequence[str]]  # as in theme.py
     colour: str
     faded: Mapping = field(default_factory=dict)
     off: Mapping = field(default_factory=dict)
@@ -89,6 +91,7 @@ class GridOptions:
     said: Sequence[tuple[str, str]] = ()
     veil: Sequence[Mapping] = ()
     points_at: Mapping = field(default_factory=dict)
+    cell: Mapping = field(default_factory=dict)
     in_lesson: bool = False
     session: str = ""
     heard: int = 0

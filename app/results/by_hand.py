@@ -38,6 +38,15 @@ def terms_of(total: str, terms: Sequence[float]) -> list[str]:
     return texts
 
 
+def operand(number: str) -> str:
+    """A number of `by_hand` within a sum or a product: a negative one in parentheses."""
+    return f"(−{number[1:]})" if number.startswith("-") else number
+
+
+def product(first: str, second: str) -> str:
+    return f"{operand(first)} · {operand(second)}"
+
+
 def sum_of_products(terms: Sequence[Sequence[float]]) -> float:
     return sum(math.prod(term) for term in terms)
 

@@ -10,7 +10,14 @@ import numpy as np
 from torch import nn
 
 from headlight.app.components.matrices import Matrix
-from headlight.app.results.by_hand import by_hand, multiplied_out, sum_of_products, terms_of
+from headlight.app.results.by_hand import (
+    by_hand,
+    multiplied_out,
+    operand,
+    product,
+    sum_of_products,
+    terms_of,
+)
 from headlight.app.results.source_lines import code_lines
 from headlight.app.state.options import STEPS
 from headlight.app.wording import formats
@@ -107,7 +114,7 @@ class Lesson:
             code = self._code((type(embedding).forward, "self.position("))
             parts = [steps.token[row, 0], steps.table[row, 0]]
             texts, total = by_hand(sum, [parts])
-            hand += f"{texts[0]} + {texts[1]} = **{total}**."
+            hand += f"{' + '.join(map(operand, texts))} = **{total}**."
             if not math.isclose(sum(parts), steps.residual[row, 0], abs_tol=1e-4):
                 explanation += " Other embeddings are added too, and the sum is normalised."
                 hand += f" With the rest added and normalised: **{steps.residual[row, 0]:.2f}**."
@@ -178,7 +185,7 @@ class Lesson:
         pairs = [[query[self.row, i], key[self.column, i]] for i in order]
         rest = float(products.sum() - products[order].sum())
         texts, total = by_hand(sum_of_products, [*pairs, [rest]])
-        terms = " + ".join(f"{a} · {b}" for a, b in zip(texts[0:-1:2], texts[1:-1:2], strict=True))
+        terms = " + ".join(map(product, texts[0:-1:2], texts[1:-1:2]))
         left = len(products) - len(order)
         return LessonStep(
             name,
@@ -190,7 +197,7 @@ class Lesson:
                 (type(self.attention).forward, "self.scores("),
                 (type(self.attention.scores).forward, "@"),
             ),
-            f"{self.pair}: {terms} + {texts[-1]} (the other {left}) = **{total}**.",
+            f"{self.pair}: {terms} + {operand(texts[-1])} (the other {left}) = **{total}**.",
         )
 
     def _scaling(self, name: str) -> LessonStep:
@@ -270,7 +277,7 @@ class Lesson:
         rest = float(weights @ values - weights[order] @ values[order])
         texts, total = by_hand(sum_of_products, [*([weights[i], values[i]] for i in order), [rest]])
         terms = " + ".join(
-            f"{texts[2 * n]} · {texts[2 * n + 1]} (“{formats.escaped(self.key[i])}”)"
+            f"{product(*texts[2 * n : 2 * n + 2])} (“{formats.escaped(self.key[i])}”)"
             for n, i in enumerate(order)
         )
         return LessonStep(
@@ -280,7 +287,8 @@ class Lesson:
             self._shape("h", "query", "d_head"),
             [self._of_key("v", steps.v), self._of_query("h = w·v", steps.head_output)],
             self._code((type(self.attention).forward, "@ v")),
-            f"First number of **{self.token}**: {terms} + {texts[-1]} (all others) = **{total}**.",
+            f"First number of **{self.token}**: {terms} + "
+            f"{operand(texts[-1])} (all others) = **{total}**.",
         )
 
     def _concatenation(self, name: str) -> LessonStep:
@@ -363,7 +371,8 @@ class Lesson:
             formula = r"x + o"
             explanation = "The heads' output is added to x, so nothing is lost."
             texts, total = by_hand(sum, [[steps.residual[row, 0], steps.output[row, 0]]])
-            hand = f"First number of **{self.token}**: {texts[0]} + {texts[1]} = **{total}**."
+            terms = " + ".join(map(operand, texts))
+            hand = f"First number of **{self.token}**: {terms} = **{total}**."
         if steps.pre_norm:
             explanation += " Here the norm comes before the next sublayer (pre-norm)."
         else:
@@ -513,11 +522,12 @@ class Lesson:
         texts, total = by_hand(
             sum_of_products, [*([x[i], weight[i]] for i in order), [rest], *bias]
         )
-        terms = " + ".join(f"{texts[2 * n]} · {texts[2 * n + 1]}" for n in range(len(order)))
-        added = f" + {texts[-1]} (bias)" if bias else ""
+        terms = " + ".join(product(*texts[2 * n : 2 * n + 2]) for n in range(len(order)))
+        added = f" + {operand(texts[-1])} (bias)" if bias else ""
         return (
             f"First number of {name} for **{self.token}**, {len(x)} products: {terms} + "
-            f"{texts[2 * len(order)]} (the other {len(x) - len(order)}){added} = **{total}**."
+            f"{operand(texts[2 * len(order)])} (the other {len(x) - len(order)}){added} "
+            f"= **{total}**."
         )
 
     def _share(self) -> str:

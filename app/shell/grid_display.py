@@ -49,6 +49,7 @@ def grid_options(model_view: ModelView, run: Run) -> GridOptions:
         said=() if veils else frame.effect(),
         veil=[vars(veil) for veil in veils],
         points_at=_points_at(),
+        cell=session.chosen_cell(),
         in_lesson=running_lesson.running() is not None,
         session=session.memo().session,
         heard=session.memo().heard,

@@ -1,6 +1,7 @@
 """The line of a page: its title and views, the picker of the selected head, its own controls, and
 the menus What if and Display."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -18,8 +19,8 @@ from headlight.app.shell.what_if import (
     draw_ready_made,
 )
 from headlight.app.state import messages, session, widgets
-from headlight.app.state.options import ABLATION, PATCHING
-from headlight.app.state.pages import GROUPS, Page
+from headlight.app.state.options import ABLATION, CLEAREST_ROW, LARGEST_WEIGHT, PATCHING
+from headlight.app.state.pages import GROUPS, HOME, Page
 from headlight.app.wording import change_texts
 from headlight.model.probing.changes import CannotChange
 from headlight.model.probing.trace import CannotRead
@@ -60,9 +61,29 @@ def draw_picker(page: Page, **options) -> None:
     chosen = session.values()
     name = session.context().structure.kinds[chosen["kind"]][0].title.capitalize()
     label = f"{name} · layer {chosen['layer']} · head {chosen['head']}"
-    with menu(label, "head_picker"):
+    with menu(label, "head_picker") as picker:
         for key in ("kind", "layer", "head"):
             widgets.draw(key, widget_options=options)
+        if page.key == HOME:
+            _draw_cell(picker.open, options)
+
+
+def _draw_cell(is_open: bool, options: Mapping) -> None:
+    """The selected query and key, which are usually clicked in the picture. While the menu is
+    closed, only chosen ones are drawn, for the address."""
+    chosen, focus = session.values(), session.focus()
+    firsts = {"follow": CLEAREST_ROW, "to": LARGEST_WEIGHT}
+    drawn = [key for key, first in firsts.items() if is_open or chosen.get(key, first) != first]
+    if not drawn or not session.shows_tokens():
+        return
+    with suppress(messages.NothingToShow, CannotChange, CannotRead):  # the page says why
+        run = selection.run()
+        trace = passes.trace_of(selection.view(run), run)
+        texts = dict(zip(firsts, trace.texts_of(focus.kind), strict=True))
+        names = {"follow": trace.row_words(focus.kind, focus.layer, focus.head)}
+        for key in drawn:
+            tokens = texts[key].tokens
+            widgets.draw_token(key, tokens, firsts[key], options, names.get(key, ()))
 
 
 def draw_menus(page: Page) -> None:

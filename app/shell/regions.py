@@ -18,6 +18,7 @@ from headlight.app.state import session
 from headlight.app.state.pages import Page
 
 SELECTED_HEAD = "selected_head"
+SELECTION = "kind", "layer", "head", "follow", "to"  # settings that the region draws
 
 
 @st.fragment(key=SELECTED_HEAD)
@@ -50,14 +51,15 @@ def select_head(**focus) -> None:
     _draw_region()
 
 
-def select_query(row: int) -> None:
-    """Choose the query that pages about one query show. A callback."""
-    session.choose_query(row)
+def select_cell(query: int, key: int) -> None:
+    """Choose the query and the key that pages about one cell show, as session.choose_cell does. A
+    callback."""
+    session.choose_cell(query, key)
     _draw_region()
 
 
 def _draw_region() -> None:
     """Draw the region alone, if all else stands on the screen as it is; or else, in a callback
     that returns, the whole script runs."""
-    if session.shows_all_but(("kind", "layer", "head")) and not running_lesson.running():
+    if session.shows_all_but(SELECTION) and not running_lesson.running():
         st.rerun(SELECTED_HEAD)

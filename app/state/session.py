@@ -303,14 +303,16 @@ def reset(key: str) -> None:
     choose(**{key: SETTINGS[key].limits(context()).default})
 
 
-def focus_on(kind: str, layer: int, head: int, count: int, query: int | None = None) -> None:
-    """Select a head, counted as in Focus; `count` numbers the browser's selections; `query`: as
-    choose_query takes it. A callback."""
+def focus_on(
+    kind: str, layer: int, head: int, count: int, query: int | None = None, key: int = -1
+) -> None:
+    """Select a head, counted as in Focus; `count` numbers the browser's selections; `query` and
+    `key`: as choose_cell takes them. A callback."""
     memo().heard = count
     if site := site_of(kind, layer):
         choose(kind=kind, layer=site.layer + 1, head=head + 1)
         if query is not None:
-            choose_query(query)
+            choose_cell(query, key)
 
 
 def site_of(kind: str, layer: int) -> Site | None:
@@ -321,12 +323,28 @@ def site_of(kind: str, layer: int) -> Site | None:
     return sites[layer] if layer < len(sites) else None
 
 
-def choose_query(row: int) -> None:
-    """Choose the query that pages about one query show; below 0 none, so that they show the row
-    that Attention marks. A callback. Ignored while tokens are merged or hidden, because rows are
-    then not tokens."""
-    if not values()["words"] and values()["special"] == SETTINGS["special"].default:
-        choose(follow=SETTINGS["follow"].default if row < 0 else f"{row + 1} ")
+def choose_cell(query: int, key: int) -> None:
+    """Choose the row and the column that pages about one row show; below 0 none, so that they show
+    the row that Attention marks, and its largest weight. A callback. Ignored while tokens are
+    merged or hidden, because rows are then not tokens."""
+    if shows_tokens():
+        for setting, place in (("follow", query), ("to", key)):
+            choose(**{setting: f"{place + 1} " if place >= 0 else SETTINGS[setting].default})
+
+
+def chosen_cell() -> dict[str, int]:
+    """What choose_cell chose, or the user on another page; empty where rows are not tokens."""
+
+    def place(setting: str) -> int:
+        number = values().get(setting, "").partition(" ")[0]
+        return int(number) - 1 if number.isdecimal() and len(number) < 6 else -1
+
+    return {"query": place("follow"), "key": place("to")} if shows_tokens() else {}
+
+
+def shows_tokens() -> bool:
+    """Whether rows and columns are tokens: none are merged or hidden."""
+    return not values()["words"] and values()["special"] == SETTINGS["special"].default
 
 
 def focus() -> Focus:

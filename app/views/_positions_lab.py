@@ -181,13 +181,13 @@ def explain_relative(sinusoidal: bool) -> None:
     )
     frame.explanation().latex(LINEAR)
     frame.explain(
-        "Rₖ rotates each pair of sine and cosine by an angle that depends on k, but not on pos. "
+        "$R_k$ rotates each pair of sine and cosine by an angle that depends on k, but not on pos. "
         "In a score, the position p of the query and q of the key contribute"
     )
     frame.explanation().latex(OF_POSITIONS)
     frame.explain(
-        "If a head learns W_Qᵀ W_K = Rₖ, this is PE(p) · PE(q + k). It is largest where q = p − k. "
-        "So the head attends **k tokens to the left, anywhere in the sentence**."
+        "If a head learns $W_Q^\\top W_K = R_k$, this is PE(p) · PE(q + k). It is largest where "
+        "q = p − k. So the head attends **k tokens to the left, anywhere in the sentence**."
     )
 
 

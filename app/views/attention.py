@@ -14,6 +14,7 @@ from headlight.app.results import head_results, memoize, passes
 from headlight.app.shell import edits, frame, regions, running_lesson
 from headlight.app.shell.grid_display import grid_options
 from headlight.app.state import messages, session, widgets
+from headlight.app.state.page_settings import FOLLOW, KEY
 from headlight.app.state.pages import ATTENTION, Page
 from headlight.app.state.setting import MAX_POSITION, Setting
 from headlight.app.wording import change_texts, head_card, notices, output_texts, part_names
@@ -47,6 +48,8 @@ CONTROLS = (
         )
         for axis in ("query", "key")
     ),
+    FOLLOW,
+    KEY,
 )
 PAGE = Page(
     "Attention", ATTENTION, "Matrix", place=1, path="", head=True, reading=True, settings=CONTROLS
@@ -58,6 +61,11 @@ EXPLAINED = (
     "Each small map is one head. In the picture, a **row** is a query and a **column** is a "
     "key. The weights of a row add up to 100%. Hatched: masked. Hover over a word. Filled: it "
     "attends to these. Underlined: these attend to it."
+)
+DIFFERENCE_EXPLAINED = (
+    "Each small map is one head. In the picture, a **row** is a query and a **column** is a "
+    "key. A cell is the change in a weight: red lost, blue gained. Hover over a word to see which "
+    "weights changed most."
 )
 
 
@@ -110,11 +118,11 @@ def page() -> None:
         packed,
         grid_options(model, run),
         on_focus=regions.select_head,
-        on_query=regions.select_query,
+        on_cell=regions.select_cell,
         on_act=edits.edit_at,
         fresh=session.is_new_to_browser("grid", hash(packed)),
     )
-    frame.explain(EXPLAINED)
+    frame.explain(DIFFERENCE_EXPLAINED if less else EXPLAINED)
     with frame.explanation():
         answers()
     # It may take another pass; the grid need not wait for it.

@@ -111,6 +111,19 @@ PAGE = Page("Generate", GENERATE, head=True, idle=("hold",), settings=CONTROLS)
 
 SHOWN = 10  # most probable tokens
 MOST_BRANCHES = 12  # branches; each is generated again
+EXPLAINED = (
+    "The model writes one token at a time and reads it before it writes the next. Each "
+    "**strip** is one head, in the row of its layer. Each cell of a strip is a token that "
+    "the head can attend to, in the order of the text. The brighter the cell, the larger "
+    "the weight. Click a strip to see its weights in the texts.",
+    "step with →. Which head moves along the source with the output?",
+)
+BEAMS_EXPLAINED = (
+    "Beam search continues several texts at once. Each column is a step, with its **candidates** "
+    "from best to worst. A line leads from each candidate to the text that it continues. The path "
+    "of the winner is marked.",
+    "choose one beam, then four. Does another text win?",
+)
 OPTIONS = {BEAM: ("width", "alpha"), SAMPLING: ("temperature", "top_k", "top_p", "seed")}
 
 
@@ -334,13 +347,7 @@ def page() -> None:
         on_focus=partial(choose_head, [site.layer + 1 for site in trace.kinds[kind]]),
         on_branch=to_branch,
     )
-    frame.explain(
-        "The model writes one token at a time and reads it before it writes the next. Each "
-        "**strip** is one head, in the row of its layer. Each cell of a strip is a token that "
-        "the head can attend to, in the order of the text. The brighter the cell, the larger "
-        "the weight. Click a strip to see its weights in the texts.",
-        "step with →. Which head moves along the source with the output?",
-    )
+    frame.explain(*(BEAMS_EXPLAINED if shown.beams else EXPLAINED))
 
 
 page()

@@ -13,7 +13,7 @@ from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import CLEAREST_ROW, LARGEST_WEIGHT, STEPS
-from headlight.app.state.page_settings import FOLLOW
+from headlight.app.state.page_settings import FOLLOW, KEY
 from headlight.app.state.pages import INSIDE, Page
 from headlight.app.state.setting import Setting
 from headlight.app.wording import formats
@@ -32,13 +32,7 @@ CONTROLS = (
         look={"label_visibility": "collapsed"},
     ),
     FOLLOW,
-    Setting(
-        "to",
-        "Key",
-        LARGEST_WEIGHT,
-        "select",
-        look={"width": 260},
-    ),
+    KEY,
     Setting(
         "without",
         "Leave out",

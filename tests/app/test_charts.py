@@ -3,6 +3,8 @@ import pytest
 
 from headlight.app import charts
 from headlight.app.charts import Axis, Points
+from headlight.app.components.figure import _darken
+from headlight.app.theme import DIFFERENCES, PAPER, ramp
 
 RANDOM = np.random.default_rng(0)
 
@@ -76,3 +78,34 @@ def test_points_have_their_intervals_and_the_selected_one_its_ring():
     assert list(first.customdata) == [7, 9] and list(second.customdata) == [8]
     assert second.marker.color != first.marker.color and second.marker.symbol != first.marker.symbol
     assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == ("entropy", "loss")
+
+
+def brightness(colour):
+    """Relative luminance, as WCAG 2.2 defines it."""
+    rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return linear @ (0.2126, 0.7152, 0.0722)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_change_is_like_the_paper_and_more_differs_more_from_it(scheme):
+    away = [abs(brightness(c) - brightness(PAPER[scheme])) for c in DIFFERENCES[scheme]]
+    middle = len(away) // 2
+    assert away[middle] < 0.1
+    assert away[: middle + 1] == sorted(away[: middle + 1], reverse=True)
+    assert away[middle:] == sorted(away[middle:])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_numbers_over_a_scale_with_a_middle_can_be_read(scheme):
+    values = np.linspace(-1, 1, 13)[None]
+    drawn = charts.matrix(values, Axis("row", ["a"]), Axis("column", [*"abcdefghijklm"]), "")
+    if scheme == "dark":
+        _darken(drawn)
+    assert [c for _, c in drawn.layout.coloraxis.colorscale] == DIFFERENCES[scheme]
+    stops = ramp(DIFFERENCES[scheme], 201)
+    for value, written in zip(values[0], drawn.data[1].textfont.color, strict=True):
+        cell = "#{:02x}{:02x}{:02x}".format(*stops[round(100 * (value + 1))])
+        ink = {"black": 0, "white": 1}[written]
+        low, high = sorted([brightness(cell), ink])
+        assert (high + 0.05) / (low + 0.05) >= 3, (value, cell, written)

@@ -130,7 +130,8 @@ def check_by_hand(name, text, inside, lesson):
         ).groups()
         assert f"{float(score) / math.sqrt(int(width)):.2f}" == result
     elif found := re.search(rf"(?::|them) ([^=:]*?) = \*\*({NUMBER})\*\*", text):
-        terms = re.sub(r"\([^()]*\)", "", found[1]).split(" + ")
+        bare = re.sub(r"\(−([\d.e-]+)\)", r"-\1", found[1])  # negative numbers
+        terms = re.sub(r"\([^()]*\)", "", bare).split(" + ")
         total = sum(math.prod(map(float, term.split("·"))) for term in terms)
         assert f"{total:.2f}".replace("-0.00", "0.00") == found[2].replace("-0.00", "0.00")
 

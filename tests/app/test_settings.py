@@ -1,6 +1,7 @@
 """Settings are valid together, always: in a session, in the address, in a file."""
 
 import itertools
+import json
 import random
 from dataclasses import replace
 from functools import cache
@@ -235,6 +236,26 @@ def test_the_pages_own_controls_are_remembered(page):
     assert page.selectbox(key="follow").value == "2 ei"
     page.text_area(key="source").set_value("a cat").run()
     assert not page.exception
+
+
+def test_the_selected_cell_is_the_same_on_attention_and_by_hand(page):
+    def cell():
+        (look,) = (e.proto for e in page.main if e.type == "bidi_component"
+                   and "grid_look" in e.proto.component_name)  # fmt: skip
+        return json.loads(look.json).get("cell")
+
+    where = dict(kind="cross", layer="1", head="2", follow="2", to="3")
+    opened(page, model="uneven", source="the dog sees", target="ein Hund", **where)
+    assert cell() == {"query": 1, "key": 2}
+    page.switch_page("views/inside.py").run()
+    chosen = [page.selectbox(key=key).value.partition(" ")[0] for key in ("follow", "to")]
+    assert chosen == ["2", "3"]
+    page.selectbox(key="follow").select_index(1).run()
+    page.switch_page("views/attention.py").run()
+    assert cell() == {"query": 0, "key": 2}
+    assert page.selectbox(key="follow").value.startswith("1 ")  # in its menu, and so in the address
+    page.toggle(key="words").set_value(True).run()
+    assert not page.exception and cell() is None
 
 
 def test_a_link_holds_the_pages_controls(page):

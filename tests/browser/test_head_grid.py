@@ -138,7 +138,7 @@ class MountedGrid(Grid):
         self.show(packed(self.weights))
 
     def show(self, packed: bytes, look: GridOptions = LOOK) -> "MountedGrid":
-        nobody = dict.fromkeys(("on_focus", "on_query", "on_act"))
+        nobody = dict.fromkeys(("on_focus", "on_cell", "on_act"))
         self.mounted(head_grid, packed, look, **nobody, fresh=False)
         return self
 
@@ -383,7 +383,7 @@ def test_a_tile_a_layer_and_a_kind_are_selected_by_click_and_act_as_one(grid):
 
     grid.page.mouse.click(*grid.place("decoder", 4, 1, 1, 1))
     head = dict(kind="decoder", layer=3, head=0)
-    assert grid.sent("focus") == [head | {"count": 1, "query": -1}]
+    assert grid.sent("focus") == [head | {"count": 1, "query": -1, "key": -1}]
     expect(grid.page.locator(".selected h3")).to_have_text(
         "Decoder self-attention, layer 4, head 1"
     )
@@ -402,7 +402,7 @@ def test_keys_choose_a_head_and_read_a_cell(grid):
     grid.page.locator(".stage").focus()
     grid.press("ArrowDown", "ArrowDown", "ArrowLeft")
     assert "layer 4 head 2" in grid.said()
-    assert grid.sent("focus") == [dict(kind="cross", layer=3, head=1, count=3, query=-1)]
+    assert grid.sent("focus") == [dict(kind="cross", layer=3, head=1, count=3, query=-1, key=-1)]
     said = grid.press("Home", "Shift+ArrowDown", "Shift+ArrowRight", "Shift+ArrowRight")
     weight = grid.weights["cross"][3, 1, 1, 2]
     share = re.search(rf"puts (\d+)% of its weight on {re.escape(SOURCE[2])}", said)[1]
@@ -421,7 +421,7 @@ def test_while_keys_are_pressed_the_server_is_left_alone_and_its_late_answers_mo
     grid.look(focus=dict(kind="cross", layer=0, head=0))
     assert grid.picture("grid.look.focus") == chosen
     assert grid.mounted.sent("head_grid") == []
-    assert grid.sent("focus") == [chosen | {"count": 4, "query": -1}]
+    assert grid.sent("focus") == [chosen | {"count": 4, "query": -1, "key": -1}]
     grid.look(focus=dict(kind="encoder", layer=0, head=0), heard=4)  # it has heard of all by then
     assert grid.picture("grid.look.focus.kind") == "encoder"
 
@@ -445,22 +445,56 @@ def test_orders_scales_and_the_joint_square(grid):
     assert f"layer {layer + 1} head {head + 1}:" in grid.said()
 
 
-def test_the_server_hears_of_the_row_that_is_pinned_and_of_none(grid):
+def chosen(query, key=-1):
+    return {"query": query, "key": key}
+
+
+def test_the_server_hears_of_the_row_or_the_cell_that_is_pinned_and_of_none(grid):
     span = grid.page.locator(".target span").nth(3)
     span.click()
-    assert grid.sent("query") == [3]
+    assert grid.sent("cell") == [chosen(3)]
     span.click()
-    assert grid.sent("query") == [-1]
+    assert grid.sent("cell") == [chosen(-1)]
     grid.page.locator(".source span").nth(2).click()  # no row: nothing new to say
-    assert grid.sent("query") == []
+    assert grid.sent("cell") == []
     grid.press("Escape", "Home", "Shift+ArrowDown", "Shift+ArrowDown")
-    assert grid.sent("query") == [2]
+    assert grid.sent("cell") == [chosen(2, 0)]
     grid.press("Escape")
-    assert grid.sent("query") == [-1]
+    assert grid.sent("cell") == [chosen(-1)]
     span.click()
-    grid.sent("query")
+    grid.sent("cell")
     grid.press("ArrowRight")
     assert [focus["query"] for focus in grid.sent("focus")] == [3]
+
+
+def test_a_cell_that_the_server_names_is_selected_until_another_is(grid):
+    grid.look(cell=chosen(2, 5))
+    said = grid.said()
+    assert re.search(rf"{TARGET[2]} puts .* of its weight on {SOURCE[5]}", said)
+    assert grid.sent("cell") == []
+    span = grid.page.locator(".target span").nth(3)
+    span.click()
+    assert grid.sent("cell") == [chosen(3)]
+    grid.look(cell=chosen(2, 5), order={})  # an answer from before
+    assert grid.picture("grid.pinnedCell()") == chosen(3)
+    grid.look(cell=chosen(4))  # chosen on another page
+    assert grid.picture("grid.pinnedCell()") == chosen(4)
+    grid.look(cell=chosen(99, 99))  # of a longer sentence
+    assert grid.picture("grid.pinnedCell()") == chosen(-1)
+
+
+def test_a_difference_names_the_row_that_was_marked_before_or_changed_most(grid):
+    marked = grid.picture("grid.telling().word.tokens[0].index")
+    changed = {kind: np.zeros_like(weights) for kind, weights in grid.weights.items()}
+    changed["cross"][1, 2, 4, 1:3] = -0.3, 0.3
+    look = replace(LOOK, palette=theme.DIFFERENCES)
+    grid.show(packed(changed, signed=0.3), look)
+    assert grid.picture("grid.telling().word.tokens[0].index") == marked != 4
+    focus = dict(kind="cross", layer=1, head=2)
+    grid.show(packed(changed, signed=0.3), replace(look, focus=dict(kind="cross", layer=0, head=0)))
+    assert grid.picture("grid.telling().word") is None  # nothing has changed here
+    grid.show(packed(changed, signed=0.3), replace(look, focus=focus))
+    assert f"{TARGET[4]} attends most differently to" in grid.said()
 
 
 def test_heads_that_are_off_changed_or_without_the_pattern_look_it(grid):
@@ -505,8 +539,8 @@ def test_all_of_many_layers_are_in_view(grid, width):
         said = grid.point("encoder", layer, head, 1, 0)
         assert f"layer {layer} head {head}:" in said
         grid.page.mouse.click(*grid.place("encoder", layer, head, 1, 0))
-        chosen = dict(kind="encoder", layer=layer - 1, head=head - 1, count=count, query=-1)
-        assert grid.sent("focus") == [chosen]
+        tile = dict(kind="encoder", layer=layer - 1, head=head - 1)
+        assert grid.sent("focus") == [tile | dict(count=count, query=-1, key=-1)]
         expect(grid.page.locator(".selected h3")).to_contain_text(f"layer {layer}, head {head}")
     grid.page.mouse.move(5, 5)
     grid.page.locator(".stage").focus()
@@ -534,7 +568,7 @@ def test_a_long_text_scrolls_above_its_tiles_and_each_cell_stands_for_several(gr
 def test_two_tokens_list_the_heads_between_them_and_a_click_selects_one(grid):
     dog, hund = SOURCE.index("dog"), TARGET.index("Hund")
     grid.page.locator(".target span").nth(hund).click()
-    assert grid.sent("query") == [hund]
+    assert grid.sent("cell") == [chosen(hund)]
     grid.page.locator(".source span").nth(dog).click()
     weights = grid.weights["cross"][:, :, hund, dog]
     layer, head = np.unravel_index(weights.argmax(), weights.shape)
@@ -545,7 +579,8 @@ def test_two_tokens_list_the_heads_between_them_and_a_click_selects_one(grid):
     links.first.click()
     heading = f"Cross-attention, layer {layer + 1}, head {head + 1}"
     expect(grid.page.locator(".selected h3")).to_have_text(heading)
-    assert grid.sent("focus") == [dict(kind="cross", layer=layer, head=head, count=1, query=hund)]
+    tile = dict(kind="cross", layer=layer, head=head)
+    assert grid.sent("focus") == [tile | dict(count=1, query=hund, key=-1)]
     grid.page.locator(".stage").focus()
     grid.press("Escape")
     expect(links).to_have_count(0)
@@ -862,6 +897,7 @@ def test_selections_reach_the_server_the_address_and_other_pages(here, uneven):
     assert not here.picture("grid.look.off?.decoder")
     page.locator(".target span").nth(1).click()
     visit.settle()
+    assert "follow=2+" in page.url
     before = picture(here)
     visit.go("PyTorch").expect_head("Decoder self-attention", 3, 2)
     visit.go("Inside a head")  # follows the query that was selected

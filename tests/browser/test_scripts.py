@@ -13,7 +13,7 @@ from headlight.app.components.scripts import HERE, script
 from tests.app.test_packing import weights_of as weights_seen
 
 pytestmark = pytest.mark.browser
-SCALES = {"weights": theme.WEIGHTS, "differences": theme.DIFFERENCES}
+SCALES = {"weights": theme.WEIGHTS} | theme.DIFFERENCES
 random = np.random.default_rng(0)
 
 

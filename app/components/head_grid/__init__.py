@@ -31,20 +31,20 @@ def head_grid(
     packed: bytes,
     look: GridOptions,
     on_focus: Callable[..., None],
-    on_query: Callable[[int], None],
+    on_cell: Callable[..., None],
     on_act: Callable[[Mapping, Mapping], None],
     fresh: bool,
 ) -> None:
     """Draw the grid. Callbacks: `on_focus` gets the selected head, as in `GridOptions.focus`, and
-    the number of selections so far; `on_query` the row of the selected query; `on_act` an edit of a
-    head, token or cell, as edits.edit takes it, and before it what `on_focus` gets. `fresh`: the
-    browser does not have these weights yet."""
+    the number of selections so far; `on_cell` the selected cell, as in `GridOptions.cell`; `on_act`
+    an edit of a head, token or cell, as edits.edit takes it, and before it what `on_focus` gets.
+    `fresh`: the browser does not have these weights yet."""
 
     def focus():
         on_focus(**st.session_state["head_grid"].focus)
 
-    def query():
-        on_query(st.session_state["head_grid"].query)
+    def cell():
+        on_cell(**st.session_state["head_grid"].cell)
 
     def act():
         event = st.session_state["head_grid"].act
@@ -54,7 +54,7 @@ def head_grid(
         data=packed,
         key="head_grid",
         on_focus_change=focus,
-        on_query_change=query,
+        on_cell_change=cell,
         on_act_change=act,
     )
     # Sent apart: it changes with every click, and the weights are large.

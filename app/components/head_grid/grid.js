@@ -1,6 +1,6 @@
 // All heads at once: for each kind of attention a canvas of tiles, and the text that they read.
 
-import { pixelColours } from "../shared/colours.js";
+import { pixelColours, stopsOf } from "../shared/colours.js";
 import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
 import {
   cellUnder, cross, hatching, pixelSheet, pointIn, sized, veiled, writeTurned,
@@ -55,12 +55,13 @@ export class Grid {
   pinned = null;
   rest = 0;
   answering = false; // what an act did is said, until something else is pointed at
-  followed = false; // whether the server knows of a query that is pinned
+  known = new Set(); // cells that the server has named or heard of since the page was opened
+  latest = null; // of them
   scope = "head"; // or its whole "layer" or "kind", for what is done to it
   canvases = {}; // kind → what its tiles are drawn on, and above it what is pointed at
   count = 0; // of the selections made here; the server says which it has heard of
   report = () => {};
-  reportQuery = () => {};
+  reportCell = () => {};
   act = null; // hears what is done to a head, a token or a cell
   painting = null; // the guess at a covered row: {shares, weights, weigh(column, weight)}
 
@@ -80,6 +81,7 @@ export class Grid {
   mount(root) {
     if (this.root === root) return;
     this.root = root;
+    this.known.clear();
     this.text = element("div", { class: "text" });
     this.hider = element("button", { type: "button", class: "act" });
     this.hider.onclick = () => this.act({ what: "hide", ...this.token() });
@@ -131,7 +133,9 @@ export class Grid {
     if (this.data?.id === data.id) return;
     const texts = ({ sides }) => JSON.stringify(Object.values(sides).map((side) => side.labels));
     // After a change of the model one goes on where one was.
-    if (!this.data || texts(this.data) !== texts(data)) this.pointed = this.pinned = this.told = null;
+    const isNew = !this.data || texts(this.data) !== texts(data);
+    const isLost = isNew && this.pinned;
+    if (isNew) this.pointed = this.pinned = this.told = null;
     this.data = data;
     this.asked = null; // for the weight of a cell
     if (this.look && !this.part(this.look.focus.kind)) {
@@ -139,6 +143,7 @@ export class Grid {
       this.rest = 0;
     }
     this.draw();
+    if (isLost && this.look) this.setPin(null);
   }
 
   setLook(look) {
@@ -152,9 +157,29 @@ export class Grid {
     this.look = look;
     const said = [look, before].map((l) => JSON.stringify(l?.said ?? []));
     if (said[0] !== said[1]) this.answering = look.said.length > 0;
-    const rest = (l) => JSON.stringify({ ...l, focus: null, heard: null });
+    this.restore();
+    const rest = (l) => JSON.stringify({ ...l, focus: null, heard: null, cell: null });
     if (this.drawn && before && rest(before) === rest(look)) this.point();
     else this.draw();
+  }
+
+  /** Selects the cell that the app knows of and this grid does not: from a link, or chosen on
+   * another page. */
+  restore() {
+    const { focus, cell } = this.look;
+    const part = this.data && this.part(focus.kind);
+    if (cell?.query === undefined || !part || this.known.has(JSON.stringify(cell))) return;
+    this.note(cell);
+    const { query, key } = cell;
+    if (JSON.stringify(cell) === JSON.stringify(this.pinnedCell())) return;
+    this.pinned = null;
+    const [row, column] = [[query, part.query], [key, part.key]].map(([index, side]) =>
+      Math.floor(index / this.data.sides[side].every));
+    if (row < 0 || row >= part.rows || column >= part.columns) return;
+    const token = { side: part.query, index: query + this.shift(part, averaged(part, this.look)) };
+    const isWord = column < 0 && token.index < this.data.sides[part.query].labels.length;
+    this.pinned = isWord ? { tokens: [token], to: [] }
+      : this.cell(part, focus.layer * part.heads + focus.head, row, Math.max(0, column));
   }
 
   /** Puts the predictions and the tools into another place of the page. */
@@ -201,6 +226,7 @@ export class Grid {
     const style = getComputedStyle(this.frame);
     this.font = parseFloat(style.fontSize);
     this.ink = style.color;
+    this.palette = stopsOf(this.look.palette, this.ink);
     this.family = style.fontFamily;
     this.wide = this.large && this.frameWidth >= WIDE;
     this.frame.classList.toggle("wide", this.wide);
@@ -375,7 +401,7 @@ export class Grid {
   /** All tiles of a part, one pixel a cell. */
   sheet(part) {
     return pixelSheet(part.layers * part.rows, part.heads * part.columns, (pixels) =>
-      paintTiles(pixels, part, this.look, pixelColours(this.look.palette)));
+      paintTiles(pixels, part, this.look, pixelColours(this.palette)));
   }
 
   /** The text, a span for each token, as it was typed. */
@@ -482,25 +508,29 @@ export class Grid {
     this.setPin(same ? null : pointed);
   }
 
-  /** The query that is pinned is followed on the other pages too; the server hears of it after
-   * `rest` ms. */
+  /** The cell or the query that is pinned is followed on the other pages too; the server hears of
+   * it after `rest` ms. */
   setPin(pinned, rest = 0) {
     this.answering = false;
     this.pinned = pinned;
     this.point();
     clearTimeout(this.pinning);
-    const query = this.pinnedQuery();
-    if (query < 0 && !this.followed) return; // the server knows of none
-    this.pinning = setTimeout(() => {
-      this.followed = query >= 0;
-      this.reportQuery(query);
-    }, rest);
+    const cell = this.pinnedCell();
+    if (cell.query < 0 && !(this.latest?.query >= 0)) return; // the server knows of none
+    this.note(cell);
+    this.pinning = setTimeout(() => this.reportCell(cell), rest);
   }
 
-  /** The row of the selected head that is pinned; −1 if none is. */
-  pinnedQuery() {
-    const { query } = this.part(this.look.focus.kind);
-    return this.queries(this.pinned).find(({ side }) => side === query)?.index ?? -1;
+  note(cell) {
+    this.latest = cell;
+    this.known.add(JSON.stringify(cell));
+  }
+
+  /** The row of the selected head that is pinned, and the column of a cell; −1 where none is. */
+  pinnedCell() {
+    const side = this.part(this.look.focus.kind)?.query; // the weights of another model come first
+    const query = this.queries(this.pinned).find((token) => token.side === side)?.index ?? -1;
+    return { query, key: query >= 0 && this.pinned.row ? this.pinned.column.index : -1 };
   }
 
   /** The focus moves at once here, and for the server after `rest` ms. */
@@ -518,9 +548,9 @@ export class Grid {
     clearTimeout(this.rest);
     this.rest = setTimeout(() => {
       this.rest = 0;
-      const query = this.pinnedQuery();
-      this.followed = query >= 0;
-      this.report({ ...tile, count: this.count, query });
+      const cell = this.pinnedCell();
+      this.note(cell);
+      this.report({ ...tile, count: this.count, ...cell });
     }, rest);
   }
 
@@ -640,10 +670,12 @@ export class Grid {
     const pointed = chosen ?? told?.word;
     // Keys read cells of the head in focus, wherever it has moved to.
     if (pointed && pointed === this.pinned && pointed.tile) pointed.tile = focus;
+    // Canvases first: to set a font makes the browser work out the styles that words then change.
     this.mark(chosen);
-    this.shade(pointed);
     this.selected?.draw(pointed);
-    const isSaid = this.answering || (!chosen && this.look.said.length);
+    this.shade(pointed);
+    // What the changes did to the output, but of a difference what it shows.
+    const isSaid = !this.data.signed && (this.answering || (!chosen && this.look.said.length));
     this.message.replaceChildren(...this.sentence(isSaid ? null : pointed, told?.even));
     const token = this.act && this.token();
     this.hider.toggleAttribute("hidden", !token);
@@ -665,14 +697,15 @@ export class Grid {
     const shift = part ? this.shift(part, averaged(part, this.look)) : 0;
     const word = (side, index) => ({ tokens: [{ side, index }], to: [] });
     if (token?.side) return { word: word(token.side, token.index + shift), even: null };
-    if (!this.large || !part?.rows || !part.columns || part.signed || this.look.in_lesson)
+    if (!this.large || !part?.rows || !part.columns || this.look.in_lesson)
       return { word: null, even: null };
     const place = JSON.stringify([focus, average]);
     if (this.told?.place !== place || this.told.data !== this.data) {
-      const even = this.evenly(part);
+      const even = part.signed ? null : this.evenly(part);
       // Over the same tokens the row stays, so that the weights before and after can be compared.
       const row = even !== null ? null
-        : (this.told?.place === place ? this.told.row : null) ?? this.clearestRow(part, shift);
+        : (this.told?.place === place ? this.told.row : null)
+          ?? (part.signed ? this.mostChangedRow(part, shift) : this.clearestRow(part, shift));
       this.told = { data: this.data, place, even, row };
     }
     const { row, even } = this.told;
@@ -696,6 +729,18 @@ export class Grid {
       // Cubed: a row that is split between two tokens tells less than a clear one nearby.
       const tells = weights[column] ** 3 * (0.1 + far) * (isWord(key, column) ? 1 : 0.1);
       if (tells > most) [best, most] = [row, tells];
+    }
+    return best;
+  }
+
+  /** Of a difference, the row whose weights have changed most; null if none has. */
+  mostChangedRow(part, shift) {
+    const { focus } = this.look;
+    let [best, most] = [null, 0];
+    for (let row = 0; row + shift < part.rows; row++) {
+      const weights = meanWeights(part, [focus.layer * part.heads + focus.head], [row], true);
+      const change = weights.reduce((sum, weight) => sum + Math.abs(weight), 0);
+      if (change > most) [best, most] = [row, change];
     }
     return best;
   }
@@ -918,8 +963,8 @@ export class Grid {
     const over = { heads: `mean over the heads of layer ${number}`,
       layers: `mean of head ${focus.head + 1} over all layers`, both: "mean over all heads" };
     const head = average ? `${this.part(focus.kind).name}, ${over[average]}` : this.name(focus);
-    // The picker beside the title names the head.
-    const parts = this.answersRoot && !average ? [] : [element("b", {}, head), ": "];
+    // The picker beside the title names the head, but in Present, where it is hidden.
+    const parts = this.answersRoot && !average && !this.isPresented ? [] : [element("b", {}, head), ": "];
     const of = this.part(focus.kind);
     const shift = this.shift(of, averaged(of, this.look));
     const queries = this.queries({ tokens: pointed.tokens, to: [] });

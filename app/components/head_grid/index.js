@@ -14,7 +14,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const { look, count } = meeting.grid;
     setTriggerValue("act", { what, focus: { ...look.focus, count } });
   };
-  meeting.grid.reportQuery = (index) => setTriggerValue("query", index);
+  meeting.grid.reportCell = (cell) => setTriggerValue("cell", cell);
   meeting.grid.setWeights(data instanceof ArrayBuffer ? new Uint8Array(data) : data);
   meeting.grid.setPainting(meeting.painting);
   if (meeting.look) meeting.grid.setLook(meeting.look);

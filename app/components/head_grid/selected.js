@@ -199,12 +199,20 @@ export class SelectedHead {
     sized(this.picture, ...size);
     this.marks = sized(this.canvas, ...size);
     Object.assign(place, { size, right: size[0], bottom: size[1] });
+    this.keepScroll();
+    this.paper = getComputedStyle(grid.frame).getPropertyValue("--st-background-color") || "#fff";
     this.paintView();
   }
 
   /** Where the first cell is: above and left of its labels when the cells have been scrolled. */
   get corner() {
-    return [this.place.left - this.box.scrollLeft, this.place.top - this.box.scrollTop];
+    return [this.place.left - this.scrolled[0], this.place.top - this.scrolled[1]];
+  }
+
+  /** Kept, as the colour of the paper is: to ask makes the browser lay out the page, which each move
+   * of the pointer changes. */
+  keepScroll() {
+    this.scrolled = [this.box.scrollLeft, this.box.scrollTop];
   }
 
   /** Draws within the labels, which stay while the cells scroll. */
@@ -266,7 +274,7 @@ export class SelectedHead {
     const long = LEGEND * letters;
     const right = wide - 2 - context.measureText(most).width;
     const left = right - long - letters / 2;
-    const colour = ramp(look.palette);
+    const colour = ramp(this.grid.palette);
     context.fillStyle = ink;
     context.textAlign = "right";
     context.fillText(most, wide - 2, letters);
@@ -283,7 +291,7 @@ export class SelectedHead {
     if (!painted) return;
     const { across, down, letters } = place;
     const [left, top] = this.corner;
-    const colours = pixelColours(grid.look.palette);
+    const colours = pixelColours(grid.palette);
     context.font = `${letters}px ${grid.family}`;
     context.textAlign = "center";
     const colour = scaled(painted.shares, grid.look, false);
@@ -302,6 +310,7 @@ export class SelectedHead {
 
   scroll() {
     if (!this.place) return;
+    this.keepScroll();
     this.paintView();
     this.mark(this.told);
   }
@@ -322,6 +331,7 @@ export class SelectedHead {
       const start = first + at * size - box[name];
       if (start < first || start + size > end) box[name] += start - (first + end) / 2;
     }
+    this.keepScroll();
   }
 
   /** Where cells and labels stand, so that they fill the room and every label is read: level, else
@@ -383,8 +393,8 @@ export class SelectedHead {
   /** One pixel a cell; what is masked is left out. */
   sheet(part) {
     const { rows, columns, cells } = part;
-    const { look } = this.grid;
-    const colours = pixelColours(look.palette);
+    const { look, palette } = this.grid;
+    const colours = pixelColours(palette);
     const tiles = averaged(part, look);
     return pixelSheet(rows, columns, (pixels) =>
       this.rows(part).forEach((weights, row) => scaled(weights, look, part.signed).forEach((shown, column) => {
@@ -411,10 +421,9 @@ export class SelectedHead {
       for (const row of marked[0]) context.strokeRect(left, top + row * down, width, down);
       for (const column of marked[1]) context.strokeRect(left + column * across, top, across, height);
     });
-    const paper = getComputedStyle(grid.frame).getPropertyValue("--st-background-color") || "#fff";
     this.within(context, () => {
       for (const row of marked[0]) {
-        context.fillStyle = paper;
+        context.fillStyle = this.paper;
         context.fillRect(1.4 * letters, top + row * down, place.left - 1.4 * letters - 2, down);
         context.fillStyle = grid.look.colour;
         context.fillText(this.rowNames[row], place.left - 6,
@@ -430,7 +439,7 @@ export class SelectedHead {
     const { across, down, letters } = this.place;
     const [left, top] = this.corner;
     if (across < 2.6 * letters || down < 1.1 * letters || part.signed) return;
-    const colours = pixelColours(grid.look.palette);
+    const colours = pixelColours(grid.palette);
     context.font = `${letters}px ${grid.family}`;
     context.textAlign = "center";
     this.rows(part).forEach((weights, row) => scaled(weights, grid.look, false).forEach((shown, column) => {

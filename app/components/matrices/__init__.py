@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -68,7 +68,7 @@ def scales(shown: Sequence[Matrix]) -> list[Scale]:
     ]
 
 
-def _palette(weights: bool) -> Sequence[str]:
+def _palette(weights: bool) -> Sequence[str] | Mapping[str, Sequence[str]]:
     return theme.WEIGHTS if weights else theme.DIFFERENCES
 
 

@@ -1,7 +1,7 @@
 // Matrices as pictures: cells in colour, their numbers where they fit, and in words what is under
 // the pointer. The row that is followed has a frame.
 
-import { ramp } from "../shared/colours.js";
+import { ramp, stopsOf } from "../shared/colours.js";
 import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
 import { cellUnder, drawCells, hatching, pointIn, sized, writeTurned } from "../shared/heatmap.js";
 import { exact } from "../shared/numbers.js";
@@ -54,8 +54,7 @@ class Matrices {
     if (!largest) for (const value of one.cells)
       if (Number.isFinite(value)) largest = Math.max(largest, Math.abs(value));
     largest ||= 1;
-    const colour = ramp(one.palette);
-    one.colour = (value) => colour(one.weights ? value : 0.5 + value / largest / 2);
+    one.share = (value) => (one.weights ? value : 0.5 + value / largest / 2);
   }
 
   draw() {
@@ -74,6 +73,8 @@ class Matrices {
   }
 
   paint(one) {
+    const colour = ramp(stopsOf(one.palette, this.ink));
+    one.colour = (value) => colour(one.share(value));
     const { letter } = this;
     const [rows, columns] = one.values;
     const context = one.canvas.getContext("2d");

@@ -1,5 +1,11 @@
 // Scales of colours. Their stops, "#rrggbb" and evenly spaced, come from theme.py.
 
+/** The stops of a scale that may have others in the dark, by the colour in which a page writes. */
+export function stopsOf(palette, ink) {
+  if (Array.isArray(palette)) return palette;
+  return palette[isLight(ink.match(/[\d.]+/g).map(Number)) ? "dark" : "light"];
+}
+
 /** The colour [red, green, blue] at a share of 0 to 1 of the scale. */
 export function ramp(palette) {
   const stops = palette.map((hex) =>
