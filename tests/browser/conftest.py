@@ -6,6 +6,7 @@ import shutil
 import sys
 from base64 import b64encode
 from collections.abc import Callable
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -322,22 +323,34 @@ def tabs() -> list[Visit]:
     return []
 
 
+@pytest.fixture(scope="session")
+def visiting(context, tabs, app):
+    """For visits that several tests share; where one is alone, `visit`."""
+
+    @contextmanager
+    def visiting():
+        visit = tabs.pop() if tabs else Visit(context.new_page(), app)
+        before = context.pages  # one is left open: without any Chromium ends
+        yield visit
+        visit.expect_well()
+        for page in context.pages:
+            if page not in before:
+                page.close()
+        if visit.prepared:
+            visit.page.close()
+        else:
+            visit.leave()
+            tabs.append(visit)
+
+    return visiting
+
+
 @pytest.fixture
-def visit(context, tabs, app):
+def visit(visiting):
     """In the tab of the visit before, which has Streamlit's scripts compiled: a third less work
     than in a new one."""
-    visit = tabs.pop() if tabs else Visit(context.new_page(), app)
-    before = context.pages  # one is left open: without any Chromium ends
-    yield visit
-    visit.expect_well()
-    for page in context.pages:
-        if page not in before:
-            page.close()
-    if visit.prepared:
-        visit.page.close()
-    else:
-        visit.leave()
-        tabs.append(visit)
+    with visiting() as visit:
+        yield visit
 
 
 # What Streamlit 1.67 gives a component: its theme, and a shadow root of its own with its style.

@@ -31,6 +31,7 @@ def tokens(visit, side):
 
 
 def test_opens_on_an_example_and_reads_what_is_typed(visit):
+    """Also odd texts, lines to choose from, and texts that cannot be read, which are kept."""
     visit.open()
     weights = np.array(visit.cells("head_figure"))
     assert np.allclose(weights.sum(axis=1), 1, atol=1e-5)
@@ -45,6 +46,49 @@ def test_opens_on_an_example_and_reads_what_is_typed(visit):
     assert visit.labels("head_figure", "yaxis") == ["the", "dog", "the", "&lt;/s&gt;"]
     assert visit.labels("head_figure", "xaxis") == ["the", "dog", "the", "&lt;/s&gt;"]
     assert np.shape(visit.cells("head_figure")) == (4, 4)
+    expect_odd_text_as_typed(visit)
+    expect_lines_as_a_list(visit)
+    expect_an_answer_where_nothing_can_be_read(visit)
+
+
+def expect_odd_text_as_typed(visit):
+    for name, text in BAD_TEXTS.items():
+        visit.type(text)
+        assert visit.page.get_by_label("Source sentence", exact=True).input_value() == text, name
+        joined = "".join(tokens(visit, "Source"))
+        if name == "markup":
+            assert "$" in joined and "**" in joined.replace("·", "") and "<b>" in joined
+        assert visit.page.evaluate("window.broken") is None
+        visit.cells("head_figure")
+        visit.expect_well()
+
+
+def expect_lines_as_a_list(visit):
+    visit.type("Two dogs run.\n\nA man sleeps.")
+    assert tokens(visit, "Source")[0] == "Two"
+    visit.page.get_by_role("combobox", name="Line").click()
+    visit.page.get_by_role("option", name="A man sleeps.").click()
+    visit.settle()
+    assert tokens(visit, "Source")[:2] == ["A", "man"]
+    shown, address = visit.cells("head_figure"), visit.page.url
+    visit.open(address.removeprefix(visit.address + "/"))
+    assert visit.cells("head_figure") == shown
+
+
+def expect_an_answer_where_nothing_can_be_read(visit):
+    for blank in ("", "   \n \t "):
+        visit.type(blank)
+        expect(visit.page.get_by_text("Type a sentence")).to_be_visible()
+        visit.type("A man.")
+        assert tokens(visit, "Source")[0] == "A"
+    text = "dog " * 2000
+    visit.type(text)
+    said = visit.page.get_by_test_id("stAlert").inner_text()
+    assert "2,001" in said and "1,024" in said
+    assert visit.page.get_by_label("Source sentence", exact=True).input_value() == text
+    for page in ("PyTorch", "Positional encoding"):
+        visit.go(page)
+        expect(visit.page.get_by_test_id("stAlert")).to_be_visible()
 
 
 def test_each_mask_changes_its_picture(visit):
@@ -150,48 +194,6 @@ def test_a_menu_that_was_closed_brings_nothing_old_back(visit):
         visit.go(page).settle()
         for part in ("changes=cross.1%3Doff%3B+encoder.2.1%3Doff", "kind=encoder"):
             assert part in visit.page.url, page
-
-
-def test_odd_text_is_shown_as_typed(visit):
-    visit.open()
-    for name, text in BAD_TEXTS.items():
-        visit.type(text)
-        assert visit.page.get_by_label("Source sentence", exact=True).input_value() == text, name
-        joined = "".join(tokens(visit, "Source"))
-        if name == "markup":
-            assert "$" in joined and "**" in joined.replace("·", "") and "<b>" in joined
-        assert visit.page.evaluate("window.broken") is None
-        visit.cells("head_figure")
-        visit.expect_well()
-
-
-def test_text_that_cannot_be_read_is_answered_in_words_and_kept(visit):
-    visit.open()
-    for blank in ("", "   \n \t "):
-        visit.type(blank)
-        expect(visit.page.get_by_text("Type a sentence")).to_be_visible()
-        visit.type("A man.")
-        assert tokens(visit, "Source")[0] == "A"
-    text = "dog " * 2000
-    visit.type(text)
-    said = visit.page.get_by_test_id("stAlert").inner_text()
-    assert "2,001" in said and "1,024" in said
-    assert visit.page.get_by_label("Source sentence", exact=True).input_value() == text
-    for page in ("PyTorch", "Positional encoding"):
-        visit.go(page)
-        expect(visit.page.get_by_test_id("stAlert")).to_be_visible()
-
-
-def test_lines_are_offered_as_a_list(visit):
-    visit.open().type("Two dogs run.\n\nA man sleeps.")
-    assert tokens(visit, "Source")[0] == "Two"
-    visit.page.get_by_role("combobox", name="Line").click()
-    visit.page.get_by_role("option", name="A man sleeps.").click()
-    visit.settle()
-    assert tokens(visit, "Source")[:2] == ["A", "man"]
-    shown, address = visit.cells("head_figure"), visit.page.url
-    visit.open(address.removeprefix(visit.address + "/"))
-    assert visit.cells("head_figure") == shown
 
 
 def test_translate_again_under_masks(visit):

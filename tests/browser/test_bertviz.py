@@ -1,6 +1,7 @@
 """The BertViz page: what BertViz draws of our numbers, and what it must not do."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from headlight.app.export import bertviz_html
 from headlight.app.state.options import BERTVIZ
 from headlight.model import checkpoint, load
 from tests.browser.conftest import Visit
+from tests.browser.test_walk import HAS_SCHEME
 
 pytestmark = pytest.mark.browser
 SOURCE, TARGET = "the dog sees the cat", "ein Hund sieht"
@@ -60,19 +62,16 @@ def sides(trace, kind):
     }[kind]
 
 
-def each_kind(visit, view):
-    """The last layer of each kind, its head 3 selected: chosen one after the other in one page."""
-    seen = open_at(visit, view, kind="encoder", layer=DEPTH["encoder"], head=3)
+def test_every_view_shows_the_numbers_of_every_kind(visit, trace):
+    """Of the last layer of each kind, its head 3, and of what is chosen inside the frame."""
+    open_at(visit, BERTVIZ[0], kind="encoder", layer=DEPTH["encoder"], head=3)
     for kind, layer in DEPTH.items():
         if kind != "encoder":
             visit.choose("kind", kind).choose("layer", layer)
-            seen = drawn(visit)
-        yield kind, layer, seen
-
-
-def test_head_view(visit, trace):
-    for kind, layer, seen in each_kind(visit, "head"):
-        expect_head_view(seen, trace, kind, layer)
+        for view, expect_view in zip(BERTVIZ, EXPECTED, strict=True):
+            visit.choose("bertviz", view)
+            expect_view(drawn(visit), trace, kind, layer)
+    expect_nothing_of_the_app_in_reach(drawn(visit))
 
 
 def expect_head_view(seen, trace, kind, layer):
@@ -94,11 +93,6 @@ def expect_head_view(seen, trace, kind, layer):
     assert np.allclose(rows, trace.attention[kind][0, 0], atol=DIGITS)
 
 
-def test_model_view(visit, trace):
-    for kind, layer, seen in each_kind(visit, "model"):
-        expect_model_view(seen, trace, kind, layer)
-
-
 def expect_model_view(seen, trace, kind, layer):
     assert seen.frame.locator(".attn_background").count() == DEPTH[kind] * 4
     rows = seen.rows("g:has(> .attn_background) > g")
@@ -112,11 +106,6 @@ def expect_model_view(seen, trace, kind, layer):
     expect(seen.frame.get_by_text("Layer 1, Head 2")).to_be_visible()
     large = seen.rows(".attn-line-group")
     assert np.allclose(large, trace.attention[kind][0, 1], atol=DIGITS)
-
-
-def test_neuron_view(visit, trace):
-    for kind, layer, seen in each_kind(visit, "neuron"):
-        expect_neuron_view(seen, trace, kind, layer)
 
 
 def expect_neuron_view(seen, trace, kind, layer):
@@ -141,15 +130,21 @@ def expect_neuron_view(seen, trace, kind, layer):
     assert hidden == [kind == "decoder" and i > row for i in range(len(hidden))]  # causal mask
 
 
-def test_sides_of_different_length_fit_the_picture(visit):
-    for view in BERTVIZ:
-        seen = open_at(visit, view, source="dog", target=f"{TARGET} {TARGET}", kind="cross")
-        frame, halo = seen.frame.locator("svg").bounding_box(), 3
-        for box in seen.frame.locator("svg text >> visible=true").all():
-            box = box.bounding_box()
-            assert frame["x"] - halo <= box["x"]
-            assert box["x"] + box["width"] <= frame["x"] + frame["width"] + halo
-            assert box["y"] + box["height"] <= frame["y"] + frame["height"] + halo
+def expect_nothing_of_the_app_in_reach(seen):
+    reach = "() => { try { return parent.document.title } catch (error) { return error.name } }"
+    assert seen.frame.locator(":root").evaluate(reach) == "SecurityError"
+
+
+EXPECTED = expect_head_view, expect_model_view, expect_neuron_view
+
+
+def expect_to_fit(seen):
+    frame, halo = seen.frame.locator("svg").bounding_box(), 3
+    for box in seen.frame.locator("svg text >> visible=true").all():
+        box = box.bounding_box()
+        assert frame["x"] - halo <= box["x"]
+        assert box["x"] + box["width"] <= frame["x"] + frame["width"] + halo
+        assert box["y"] + box["height"] <= frame["y"] + frame["height"] + halo
 
 
 def test_a_classifier_has_one_attention(visit):
@@ -157,8 +152,10 @@ def test_a_classifier_has_one_attention(visit):
     assert seen.frame.locator("#layer option").count() == 2
 
 
-def test_hostile_text_stays_text(visit):
-    open_at(visit, BERTVIZ[0], kind="cross", source="dog", target="Hund")
+def test_sides_of_different_length_fit_the_picture_and_hostile_text_stays_text(visit):
+    open_at(visit, BERTVIZ[0], source="dog", target=f"{TARGET} {TARGET}", kind="cross")
+    for view in BERTVIZ:
+        expect_to_fit(drawn(visit.choose("bertviz", view)))
     visit.type(HOSTILE).type(HOSTILE, "Target")
     visit.switch("Draw")  # a text of so many tokens is drawn on demand
     visit.menu("output")
@@ -172,25 +169,26 @@ def test_hostile_text_stays_text(visit):
         assert not visit.page.evaluate("() => 'broken' in window")
 
 
-@pytest.mark.parametrize("kind", DEPTH)
-@pytest.mark.parametrize("view", BERTVIZ)
-def test_a_hostile_token_is_shown_and_nothing_is_run_or_asked(chromium, trace, view, kind):
-    """As a vocabulary could hold it, in the page by itself."""
+def test_a_hostile_token_is_shown_and_nothing_is_run_or_asked(chromium, trace):
+    """As a vocabulary could hold it, in every page by itself."""
     texts = {
         name: replace(text, tokens=(HOSTILE,) * len(text.tokens))
         for name, text in trace.texts.items()
     }
-    html = bertviz_html.page(replace(trace, texts=texts), view, kind, [0, 1], 1, 0)
     visit = Visit(chromium.new_page(), "about:blank")
     said = []
     visit.page.on("console", lambda message: said.append((message.type, message.text)))
-    visit.page.set_content(html)
-    seen = Drawn(visit.page)
-    assert HOSTILE in seen.frame.locator("svg").text_content()
-    expect(seen.frame.locator("img")).to_have_count(0)
-    assert not visit.page.evaluate("() => 'broken' in window")
-    assert visit.requests == [] and visit.errors == []
-    assert [text for kind, text in said if kind == "error"] == []
+    for view, kind in product(BERTVIZ, DEPTH):
+        html = bertviz_html.page(replace(trace, texts=texts), view, kind, [0, 1], 1, 0)
+        visit.page.goto("about:blank")
+        visit.requests.clear()
+        visit.page.set_content(html)
+        seen = Drawn(visit.page)
+        assert HOSTILE in seen.frame.locator("svg").text_content()
+        expect(seen.frame.locator("img")).to_have_count(0)
+        assert not visit.page.evaluate("() => 'broken' in window")
+        assert visit.requests == [] and visit.errors == []
+        assert [text for kind, text in said if kind == "error"] == []
     visit.page.close()
 
 
@@ -202,12 +200,6 @@ def test_even_markup_in_the_page_could_not_run(chromium, trace):
     Drawn(visit.page)
     assert not visit.page.evaluate("() => 'broken' in window")
     visit.page.close()
-
-
-def test_the_frame_reaches_nothing_of_the_app(visit):
-    seen = open_at(visit, "head")
-    reach = "() => { try { return parent.document.title } catch (error) { return error.name } }"
-    assert seen.frame.locator(":root").evaluate(reach) == "SecurityError"
 
 
 def test_the_frame_is_as_high_as_the_picture_and_stays_while_nothing_changes(visit):
@@ -234,32 +226,41 @@ def height(visit: Visit) -> float:
 
 def test_link_and_theme_and_projector(visit):
     """The address brings back view, layers left out and head; letters are large enough."""
-    sizes = {}
     visit.page.set_viewport_size({"width": 1920, "height": 1080})
-    for scheme, projector in (("light", "false"), ("dark", "true")):
-        visit.page.emulate_media(color_scheme=scheme)
-        open_at(visit, "model", kind="decoder", layer=5, head=2, projector=projector)
-        if projector == "true":
-            visit.page.keyboard.press("b")
-        visit.page.locator(".st-key-leave_out input").click()
-        visit.page.get_by_role("option", name="3", exact=True).click()
-        visit.settle()
-        assert "leave_out=3" in visit.page.url and "bertviz=model" in visit.page.url
-        visit.open(visit.page.url.removeprefix(f"{visit.address}/"))
-        seen = drawn(visit)
-        assert seen.frame.locator(".attn_background").count() == 4 * 4
-        expect(seen.frame.get_by_text("Layer 5, Head 2")).to_be_visible()
-        look = seen.frame.locator(":root").evaluate(
-            """() => [document.documentElement.dataset.theme,
-                 getComputedStyle(document.documentElement).backgroundColor,
-                 document.querySelector("svg text.token").getBoundingClientRect().height]"""
-        )
-        theirs = visit.page.locator(".stApp").evaluate("a => getComputedStyle(a).backgroundColor")
-        assert look[:2] == [scheme, theirs]
-        sizes[scheme] = look[2]
-        visit.screenshot(f"bertviz-{scheme}")
-        visit.expect_well()
-    assert sizes["light"] >= 20 and sizes["dark"] >= 1.3 * sizes["light"]
+    visit.page.emulate_media(color_scheme="dark")
+    open_at(visit, "model", kind="decoder", layer=5, head=2, projector="true")
+    visit.page.keyboard.press("b")
+    visit.page.locator(".st-key-leave_out input").click()
+    visit.page.get_by_role("option", name="3", exact=True).click()
+    visit.settle()
+    visit.open(visit.page.url.removeprefix(f"{visit.address}/"))
+    dark = letters(visit, "dark")
+    visit.page.emulate_media(color_scheme="light")
+    visit.page.wait_for_function(HAS_SCHEME, arg="light")
+    visit.settle()
+    visit.page.locator(".st-key-leave_present button >> visible=true").click()
+    visit.settle()
+    assert "projector" not in visit.page.url
+    light = letters(visit, "light")
+    assert light >= 20 and dark >= 1.3 * light
+
+
+def letters(visit: Visit, scheme: str) -> float:
+    """How high they are, in the page at this address and in the theme of the app."""
+    assert "leave_out=3" in visit.page.url and "bertviz=model" in visit.page.url
+    seen = drawn(visit)
+    expect(seen.frame.locator(".attn_background")).to_have_count(4 * 4)
+    expect(seen.frame.get_by_text("Layer 5, Head 2")).to_be_visible()
+    expect(seen.frame.locator(":root")).to_have_attribute("data-theme", scheme)
+    background, height = seen.frame.locator(":root").evaluate(
+        """() => [getComputedStyle(document.documentElement).backgroundColor,
+             document.querySelector("svg text.token").getBoundingClientRect().height]"""
+    )
+    theirs = visit.page.locator(".stApp").evaluate("a => getComputedStyle(a).backgroundColor")
+    assert background == theirs
+    visit.screenshot(f"bertviz-{scheme}")
+    visit.expect_well()
+    return height
 
 
 def test_the_shipped_translator(visit):

@@ -167,11 +167,31 @@ def test_every_step_is_drawn_by_keyboard_alone(visit, models):
     expect(visit.page.get_by_role("heading", name=f"10. {STEPS[-2]}")).to_be_visible()
 
 
+def expect_hidden_pictures_not_to_halt(visit):
+    """Something above grows while the pictures have no width: they wait for one."""
+    visit.page.evaluate(
+        """() => {
+          const pictures = document.querySelector(".st-key-pictures");
+          pictures.style.display = "none";
+          document.querySelector(".st-key-top_bar").style.minHeight = "400px";
+          requestAnimationFrame(() => requestAnimationFrame(() => (window.goesOn = true)));
+        }"""
+    )
+    visit.page.wait_for_function("() => window.goesOn", timeout=10_000)
+    visit.page.evaluate(
+        "document.querySelector('.st-key-pictures').style.display = '';"
+        "document.querySelector('.st-key-top_bar').style.minHeight = ''"
+    )
+    visit.settle()
+    assert "weights" in shown(visit.page)
+
+
 def test_a_step_is_linked_to_and_every_press_counts(visit):
     visit.open(LINK + "&at=Softmax&without=scaling")
     expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
     expect(visit.page.get_by_text("Without scaling:")).to_be_visible()
     expect(visit.page.get_by_text("Unchanged")).to_be_visible()
+    expect_hidden_pictures_not_to_halt(visit)
     address = visit.page.url
     visit.page.keyboard.press("ArrowRight")
     expect(visit.page.get_by_role("heading", name="7. Values")).to_be_visible()
@@ -190,26 +210,6 @@ def test_a_step_is_linked_to_and_every_press_counts(visit):
     expect(visit.page.get_by_role("heading", name=f"5. {STEPS[4]}")).to_be_visible()
     visit.settle()
     assert "at=Mask" in visit.page.url
-
-
-def test_hidden_pictures_do_not_halt_the_page(visit):
-    """Something above grows while the pictures have no width: they wait for one."""
-    visit.open(f"{LINK}&at=Softmax")
-    visit.page.evaluate(
-        """() => {
-          const pictures = document.querySelector(".st-key-pictures");
-          pictures.style.display = "none";
-          document.querySelector(".st-key-top_bar").style.minHeight = "400px";
-          requestAnimationFrame(() => requestAnimationFrame(() => (window.goesOn = true)));
-        }"""
-    )
-    visit.page.wait_for_function("() => window.goesOn", timeout=10_000)
-    visit.page.evaluate(
-        "document.querySelector('.st-key-pictures').style.display = '';"
-        "document.querySelector('.st-key-top_bar').style.minHeight = ''"
-    )
-    visit.settle()
-    assert "weights" in shown(visit.page)
 
 
 def test_it_opens_on_the_row_that_attention_marks_or_has_selected(visit, models):

@@ -8,6 +8,7 @@ from headlight.app.components.model_map import model_map
 from headlight.app.wording.block_texts import most_probable
 from headlight.model import Masks, checkpoint
 from headlight.model.analysis.architecture import blocks
+from tests.browser.test_walk import HAS_SCHEME, WITHOUT_TRANSITIONS
 
 pytestmark = pytest.mark.browser
 UNEVEN = "model?model=uneven&source=the+dog&target=ein+Hund"
@@ -150,8 +151,23 @@ def link(visit):
     return link
 
 
+def expect_nothing_serious(visit):
+    """For axe-core, in figure and details, with layers drawn once and each."""
+    visit.page.evaluate(WITHOUT_TRANSITIONS)
+    for scheme in ("dark", "light"):
+        visit.page.emulate_media(color_scheme=scheme)
+        visit.page.wait_for_function(HAS_SCHEME, arg=scheme)
+        for _ in range(2):
+            parts = [[MAP], [".st-key-block"]]
+            found = Axe().run(visit.page, context={"include": parts}).response["violations"]
+            serious = [rule for rule in found if rule["impact"] in ("serious", "critical")]
+            assert not serious, serious
+            visit.switch("All layers")
+
+
 def test_a_block_is_chosen_and_its_page_opens_at_its_layer(visit):
     figure = Map(visit.open(f"{UNEVEN}&kind=cross&layer=2").page)
+    expect_nothing_serious(visit)
     expect(link(visit)).to_contain_text("Cross-attention, layer 2")
     figure.block("encoder.0.feed_forward.feed_forward").click()
     expect(link(visit)).to_contain_text("Open Inside a head at Feed Forward, encoder layer 2")
@@ -208,39 +224,38 @@ PLACES = """(map) => {
 }"""
 
 
-@pytest.mark.parametrize("projector", [False, True])
-def test_the_whole_figure_and_the_details_are_in_the_first_view(visit, projector):
+def test_the_whole_figure_and_the_details_are_in_the_first_view(visit):
     visit.page.set_viewport_size({"width": 1280, "height": 720})
-    visit.open(f"model?model=pre_norm,+untrained&source=the+dog&projector={str(projector).lower()}")
-    for model in ("pre_norm, untrained", *MODELS):
+    visit.open("model?model=pre_norm,+untrained&source=the+dog")
+    models = "pre_norm, untrained", *MODELS
+    for model in models:
         if model in MODELS:
-            if projector:
-                visit.page.keyboard.press("b")  # lays the bar over the picture
-            visit.page.get_by_role("combobox", name="Model").click()
-            visit.page.get_by_role("option", name=model, exact=True).click()
-            if projector:
-                visit.page.evaluate("document.activeElement.blur()")
-                visit.page.keyboard.press("b")
+            choose(visit, model)
+        expect_the_whole_figure(visit, model)
+        expect(visit.page.locator(".st-key-block")).to_be_in_viewport(ratio=1)
+        link(visit)
+    visit.page.locator(".st-key-projector label").first.click()
+    visit.settle()  # in Present, where the panel is hidden
+    for model in reversed(models):
+        if model != MODELS[-1]:
+            visit.page.keyboard.press("b")  # lays the bar over the picture
+            choose(visit, model)
+            visit.page.evaluate("document.activeElement.blur()")
+            visit.page.keyboard.press("b")
             visit.settle()
-        where = visit.page.locator(MAP).evaluate(PLACES)
-        bar = visit.page.locator(".st-key-top_bar").bounding_box()
-        assert bar["y"] + bar["height"] <= where["top"] and where["bottom"] <= 720, model
-        assert where["left"] >= 0 and where["right"] <= 1280, model
-        assert not where["scrolls"] and where["letters"] >= 11, model
-        if not projector:  # where the panel is hidden
-            expect(visit.page.locator(".st-key-block")).to_be_in_viewport(ratio=1)
-            link(visit)
-        assert visit.page.evaluate("document.querySelector('.stMain').scrollTop + scrollY") == 0
+        expect_the_whole_figure(visit, model)
 
 
-def test_axe_finds_nothing_serious_in_figure_and_details(visit):
-    visit.open(UNEVEN)
-    for scheme in ("light", "dark"):
-        visit.page.emulate_media(color_scheme=scheme)
-        visit.page.wait_for_timeout(500)  # colours change by and by
-        for _ in range(2):
-            parts = [[MAP], [".st-key-block"]]
-            found = Axe().run(visit.page, context={"include": parts}).response["violations"]
-            serious = [rule for rule in found if rule["impact"] in ("serious", "critical")]
-            assert not serious, serious
-            visit.switch("All layers")
+def choose(visit, model):
+    visit.page.get_by_role("combobox", name="Model").click()
+    visit.page.get_by_role("option", name=model, exact=True).click()
+    visit.settle()
+
+
+def expect_the_whole_figure(visit, model):
+    where = visit.page.locator(MAP).evaluate(PLACES)
+    bar = visit.page.locator(".st-key-top_bar").bounding_box()
+    assert bar["y"] + bar["height"] <= where["top"] and where["bottom"] <= 720, model
+    assert where["left"] >= 0 and where["right"] <= 1280, model
+    assert not where["scrolls"] and where["letters"] >= 11, model
+    assert visit.page.evaluate("document.querySelector('.stMain').scrollTop + scrollY") == 0

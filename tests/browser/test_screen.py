@@ -137,22 +137,63 @@ def tile(visit, *which):
     return visit.page.evaluate(TILE, which)
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
-def test_the_first_view_has_name_sentence_translation_tiles_and_the_head(visit, size):
-    small(visit, size).open()
-    seen = visit.page.evaluate(FIRST_VIEW)
-    print(seen)
-    assert seen["scrolled"] == 0
-    assert seen["logo"] and visit.page.title() == "Headlight"
-    assert seen["source"] == "She has never seen the red car of my sister."
-    assert seen["target"].startswith("en-fr wrote: Elle n'a jamais")
-    assert seen["tiles"] >= LEAST_TILES
-    assert seen["head"], seen
+def test_the_first_view_has_name_sentence_translation_masks_tiles_and_the_head(visit):
+    small(visit).open()
+    for size in SIZES:
+        small(visit, size).idle()
+        seen = visit.page.evaluate(FIRST_VIEW)
+        print(seen)
+        assert seen["scrolled"] == 0
+        assert seen["logo"] and visit.page.title() == "Headlight"
+        assert seen["source"] == "She has never seen the red car of my sister."
+        assert seen["target"].startswith("en-fr wrote: Elle n'a jamais")
+        assert seen["tiles"] >= LEAST_TILES
+        assert seen["head"], seen
+        for key in ("causal", "src_padding", "tgt_padding", "memory_padding", "pad_to",
+                    "switch_head"):  # fmt: skip
+            box = visit.page.locator(f".st-key-{key}").bounding_box()
+            assert box["y"] + box["height"] <= size[1], key
+    small(visit).idle()
+    expect_pointing_to_move_nothing(visit)
+    expect_an_act_to_say_what_it_did_until_something_else_is_pointed_at(visit)
+    expect_the_sentence_box_to_be_narrow_again_once_enter_is_pressed(visit)
 
 
-def test_the_sentence_box_is_narrow_again_once_enter_is_pressed(visit):
-    visit.page.set_viewport_size({"width": 1280, "height": 720})
-    visit.open()
+def expect_pointing_to_move_nothing(visit):
+    visit.page.evaluate(SHIFTS)
+    visit.page.wait_for_timeout(100)
+    visit.page.evaluate("window.shifts.length = 0")
+    for side in ("source", "target"):
+        for span in visit.page.locator(f".{side} span").all()[::2]:
+            span.hover()
+    for kind in ("encoder", "decoder", "cross"):
+        for layer in range(4):
+            visit.page.mouse.move(*tile(visit, kind, layer, layer))
+    head = visit.page.locator(".selected canvas").last.bounding_box()
+    for part in (0.5, 0.6, 0.7, 0.8, 0.9):
+        visit.page.mouse.move(
+            head["x"] + part * head["width"], head["y"] + part * head["height"], steps=3
+        )
+    visit.page.wait_for_timeout(200)
+    assert visit.page.evaluate("window.shifts") == []
+
+
+def expect_an_act_to_say_what_it_did_until_something_else_is_pointed_at(visit):
+    page = visit.page
+    page.locator(".source span").nth(2).click()
+    page.keyboard.press("h")
+    visit.settle()
+    message = page.locator(".message")
+    expect(message).to_contain_text("falls from")
+    page.mouse.move(2, 700)
+    expect(message).to_contain_text("falls from")
+    page.locator(".source span").nth(5).hover()
+    expect(message).not_to_contain_text("falls from")
+    page.keyboard.press("x")
+    visit.settle()
+
+
+def expect_the_sentence_box_to_be_narrow_again_once_enter_is_pressed(visit):
     box = visit.page.get_by_label("Source sentence", exact=True)
     before = box.bounding_box()
     menu = visit.page.locator(".st-key-menu").bounding_box()
@@ -336,33 +377,6 @@ def test_present_shows_a_larger_picture_and_keeps_through_pages_and_reload(visit
     assert "projector" not in page.url
 
 
-def test_pointing_moves_nothing(visit):
-    small(visit).open()
-    visit.page.evaluate(SHIFTS)
-    visit.page.wait_for_timeout(100)
-    visit.page.evaluate("window.shifts.length = 0")
-    for side in ("source", "target"):
-        for span in visit.page.locator(f".{side} span").all()[::2]:
-            span.hover()
-    for kind in ("encoder", "decoder", "cross"):
-        for layer in range(4):
-            visit.page.mouse.move(*tile(visit, kind, layer, layer))
-    head = visit.page.locator(".selected canvas").last.bounding_box()
-    for part in (0.5, 0.6, 0.7, 0.8, 0.9):
-        visit.page.mouse.move(
-            head["x"] + part * head["width"], head["y"] + part * head["height"], steps=3
-        )
-    visit.page.wait_for_timeout(200)
-    assert visit.page.evaluate("window.shifts") == []
-
-
-def test_all_masks_and_padding_are_in_view(visit):
-    page = small(visit).open().page
-    for key in ("causal", "src_padding", "tgt_padding", "memory_padding", "pad_to", "switch_head"):
-        box = page.locator(f".st-key-{key}").bounding_box()
-        assert box["y"] + box["height"] <= 720, key
-
-
 def test_the_line_of_chips_ends_within_the_window(visit):
     changes = "cross.1.2%3Doff%3B+encoder%3Dhide%3A3"
     small(visit).open(f"?causal=false&pad_to=20&changes={changes}&memory_padding=false&step=1")
@@ -391,19 +405,6 @@ def test_a_label_stands_whole_in_the_line_of_chips_or_not_at_all(visit):
         hidden = label.evaluate("label => getComputedStyle(label).clipPath != 'none'")
         assert hidden != whole and not (whole and cut)
         assert (button.bounding_box()["width"] > 100) == whole
-
-
-def test_an_act_says_what_it_did_until_something_else_is_pointed_at(visit):
-    page = small(visit).open("?model=en-fr").page
-    page.locator(".source span").nth(2).click()
-    page.keyboard.press("h")
-    visit.settle()
-    message = page.locator(".message")
-    expect(message).to_contain_text("falls from")
-    page.mouse.move(2, 700)
-    expect(message).to_contain_text("falls from")
-    page.locator(".source span").nth(5).hover()
-    expect(message).not_to_contain_text("falls from")
 
 
 @pytest.mark.parametrize("path", ["?projector=true", "inside"])

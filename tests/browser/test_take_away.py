@@ -1,8 +1,9 @@
 """Files as a browser gets them: taken, opened without a server, and given back to another app."""
 
-import io
 import json
+import shutil
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,6 @@ from headlight.model import load
 from headlight.model.corpus.tables import spreadsheet_safe
 from tests.app.test_serve import needs_nginx, nginx
 from tests.browser.conftest import Visit
-from tests.conftest import serve
 
 pytestmark = pytest.mark.browser
 TEXT = "A dog </script><img src=x onerror=document.title='run'> שלום 🙂 =1+1"
@@ -55,10 +55,21 @@ def alone(chromium, file):
     return page, asked, errors
 
 
-def test_every_file_is_taken_and_read(visit, tmp_path):
-    visit.open(HERE).type(TEXT)
-    files = {label: take(visit, label, tmp_path) for label in BUTTONS}
-    trace = load("en-fr").trace(TEXT)
+@pytest.fixture(scope="module")
+def trace():
+    return load("en-fr").trace(TEXT)
+
+
+@pytest.fixture(scope="module")
+def files(visiting, tmp_path_factory):
+    """Every file of one view, by the label of its button."""
+    folder = tmp_path_factory.mktemp("files")
+    with visiting() as visit:
+        visit.open(HERE).type(TEXT)
+        return {label: take(visit, label, folder) for label in BUTTONS}
+
+
+def test_every_file_is_taken_and_read(files, trace):
     for label in ("Head as PNG", "All heads as PNG"):
         Image.open(files[label]).verify()
     for label in ("Head as PDF", "All heads as PDF"):
@@ -77,10 +88,9 @@ def test_every_file_is_taken_and_read(visit, tmp_path):
     assert bundle.compare(pack, trace, pack.model).verdict == "identical"
 
 
-def test_pictures_open_in_a_browser_and_run_nothing(visit, chromium, tmp_path):
-    visit.open(HERE).type(TEXT)
+def test_pictures_open_in_a_browser_and_run_nothing(files, chromium):
     for label in ("Head as SVG", "All heads as SVG"):
-        file = take(visit, label, tmp_path)
+        file = files[label]
         page, asked, errors = alone(chromium, file)
         assert asked == [file.as_uri()] and not errors
         shown = page.locator("svg").text_content()
@@ -98,14 +108,12 @@ def within_reach(file, *made):
     file.write_text(page, encoding="utf-8")
 
 
-def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path):
-    visit.open(HERE).type(TEXT)
-    file = take(visit, "Both as a web page", tmp_path)
+def test_the_page_needs_nobody_and_follows_the_pointer(files, trace, chromium, tmp_path):
+    file = Path(shutil.copy(files["Both as a web page"], tmp_path))
     within_reach(file, ("grid", "new Grid(large)"))
     page, asked, errors = alone(chromium, file)
     page.evaluate("window.focused = window.grid.selected")
     expect(page.get_by_role("heading", name="Cross-attention, layer 3, head 2")).to_be_visible()
-    trace = load("en-fr").trace(TEXT)
 
     def focused():
         weights = "Array.from(focused.rows(focused.part), (row) => [...row]).flat()"
@@ -144,41 +152,6 @@ def test_the_page_needs_nobody_and_follows_the_pointer(visit, chromium, tmp_path
     page.context.close()
 
 
-@pytest.mark.timeout(180)  # two servers, one after the other
-def test_a_pack_opens_on_another_start_of_the_app(visit, chromium, models, tmp_path):
-    changed = "changes=cross.3%3Dpatch&other=A+dog+is+running+home."
-    visit.open(f"{HERE}&words=true&scale=per+row&causal=false&{changed}")
-    visit.type("A man is running home.")
-    file = take(visit, "Evidence pack (ZIP)", tmp_path)
-    with serve(models) as address:
-        other = Visit(chromium.new_context().new_page(), address).open("take-away?model=uneven")
-        other.page.locator("input[type=file]").set_input_files(file)
-        verdict = other.page.locator(".st-key-verdict")
-        expect(verdict).to_contain_text("Numbers: identical")
-        expect(verdict).to_be_in_viewport()
-        other.settle()
-        expect(other.page.get_by_label("Source sentence", exact=True)).to_have_value(
-            "A man is running home."
-        )
-        for part in ("head=2", "words=true", "causal=false", *changed.split("&")):
-            assert part in other.page.url
-        assert "model=uneven" not in other.page.url
-        other.expect_well()
-        other.page.context.close()
-
-
-def test_a_broken_pack_is_refused_and_the_session_goes_on(visit, tmp_path):
-    visit.open("take-away").type("A dog.")
-    file = take_any(visit, tmp_path)
-    broken = tmp_path / "broken.zip"
-    broken.write_bytes(file.read_bytes()[:5000])
-    visit.page.locator("input[type=file]").set_input_files(broken)
-    verdict = visit.page.locator(".st-key-verdict")
-    expect(verdict).to_contain_text("The pack could not be opened. It is incomplete")
-    visit.page.locator("input[type=file]").set_input_files(file)
-    expect(verdict).to_contain_text("Numbers: identical")
-
-
 @needs_nginx
 def test_a_file_of_any_size_gets_a_sentence_behind_nginx_too(app, context, tmp_path):
     """The largest one that the page takes is read, with the form around it; a larger one is not
@@ -200,39 +173,56 @@ def test_a_file_of_any_size_gets_a_sentence_behind_nginx_too(app, context, tmp_p
         visit.page.close()
 
 
-def take_any(visit: Visit, folder):
-    with visit.page.expect_download() as download:
-        visit.page.get_by_role("button", name="Evidence pack (ZIP)", exact=True).click()
-    download.value.save_as(folder / "pack.zip")
-    return folder / "pack.zip"
+def settings_in(pack: Path) -> dict:
+    with zipfile.ZipFile(pack) as archive:
+        return json.loads(archive.read(bundle.RECORD))
 
 
-def test_the_link_in_a_pack_leads_to_its_page_and_controls(visit, tmp_path):
-    visit.open("inside?kind=encoder&layer=2&at=Softmax&without=scaling").type("A man.")
+@pytest.mark.timeout(120)  # four sessions
+def test_a_pack_and_its_link_bring_the_view_its_page_and_controls_back(visit, tmp_path):
+    """In other sessions. A pack that is broken is refused before, and the session goes on."""
+    run = "causal=false&pad_to=20&changes=cross.3%3Dpatch&other=A+dog+is+running+home."
+    display = "words=true&scale=per+row&special=hide&least=0.1"
+    visit.open(f"inside?kind=cross&layer=3&head=2&at=Softmax&without=scaling&{run}&{display}")
+    visit.type("A man & a woman run home?").go("Export")
+    of_inside = take(visit, "Evidence pack (ZIP)", tmp_path).rename(tmp_path / "inside.zip")
+    assert settings_in(of_inside)["permalink"].startswith("inside?")
+    visit.go("Attention").go("Export")
+    of_attention = take(visit, "Evidence pack (ZIP)", tmp_path).rename(tmp_path / "attention.zip")
+
+    def expect_view(*parts):
+        visit.settle().expect_head("Cross-attention", 3, 2)
+        box = visit.page.get_by_label("Source sentence", exact=True)
+        expect(box).to_have_value("A man & a woman run home?")
+        for part in (*run.split("&"), *parts):
+            assert part in visit.page.url
+        assert "model=" not in visit.page.url
+
+    def expect_inside():
+        expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
+        expect(visit.page.get_by_text("Without scaling:")).to_be_visible()
+        expect_view("at=Softmax")
+
+    for pack in (of_inside, of_attention):
+        record = settings_in(pack)
+        visit.open(record["permalink"])
+        if pack == of_inside:
+            expect_inside()
+        visit.go("Export")
+        assert settings_in(take(visit, "Evidence pack (ZIP)", tmp_path)) == record
+    visit.open("take-away?model=uneven")
+    broken, chooser = tmp_path / "broken.zip", visit.page.locator("input[type=file]")
+    broken.write_bytes(of_inside.read_bytes()[:5000])
+    chooser.set_input_files(broken)
+    verdict = visit.page.locator(".st-key-verdict")
+    expect(verdict).to_contain_text("The pack could not be opened. It is incomplete")
+    chooser.set_input_files(of_inside)
+    expect(verdict).to_contain_text("Numbers: identical")
+    expect(verdict).to_be_in_viewport()
+    visit.settle()
+    visit.page.get_by_role("link", name="Back to Inside").click()
+    expect_inside()
     visit.go("Export")
-    with zipfile.ZipFile(io.BytesIO(take_any(visit, tmp_path).read_bytes())) as archive:
-        record = json.loads(archive.read(bundle.RECORD))
-    assert record["permalink"].startswith("inside?")
-    visit.open(record["permalink"])
-    expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
-    expect(visit.page.get_by_text("Without scaling:")).to_be_visible()
-    visit.open("take-away?model=reverse")
-    visit.page.locator("input[type=file]").set_input_files(tmp_path / "pack.zip")
-    back = visit.page.get_by_role("link", name="Back to Inside")
-    expect(back).to_be_visible()
-    visit.settle()
-    back.click()
-    expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
-    expect(visit.page.get_by_text("Without scaling:")).to_be_visible()
-    visit.settle()
-    assert "at=Softmax" in visit.page.url and "layer=2" in visit.page.url
-
-
-def test_the_link_in_a_pack_brings_the_view_back(visit, tmp_path):
-    visit.open(f"{HERE}&special=hide&least=0.1&pad_to=20").type("A man & a dog?")
-    with zipfile.ZipFile(io.BytesIO(take_any(visit, tmp_path).read_bytes())) as archive:
-        record = json.loads(archive.read(bundle.RECORD))
-    visit.open(record["permalink"]).go("Export")
-    with zipfile.ZipFile(io.BytesIO(take_any(visit, tmp_path).read_bytes())) as archive:
-        again = json.loads(archive.read(bundle.RECORD))
-    assert again == record
+    chooser.set_input_files(of_attention)
+    expect(visit.page.get_by_role("link", name="Back to Attention")).to_be_visible()
+    expect_view(*display.split("&"))

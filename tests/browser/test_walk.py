@@ -45,6 +45,7 @@ OF_COLOUR = {
 }
 NARROW = 390  # pixels
 CONTROLS, FILES = 20, 27  # in the first view; the page of files is nothing but buttons
+LOW = 720  # pixels, of the window
 HEIGHT = 900  # pixels of a page while nothing is unfolded
 # Of labels that stand in one line, how far one reaches into the next, at most. Turned ones stand
 # side by side by their boxes too.
@@ -67,6 +68,7 @@ WITHOUT_TRANSITIONS = """() => {
 }"""
 INKS = """() => [...document.querySelectorAll(".js-plotly-plot")]
   .map((plot) => plot.layout.font.color)"""
+OPEN = "Attention", "Residual stream", "Positional encoding"  # while the scheme changes
 PICTURES = {  # of components, by page
     "Attention": 2,  # the grid, and its predictions in the panel
     "Generate": 1,
@@ -95,13 +97,12 @@ def serious(visit, options: dict | None = None) -> dict:
 
 def expect_to_fit(visit, title: str, *widths: int) -> None:
     for width in widths:
-        visit.page.set_viewport_size({"width": width, "height": 900})
+        visit.page.set_viewport_size({"width": width, "height": LOW})
         visit.page.wait_for_function(FITS, arg=PICTURES.get(title, 0), timeout=30_000)
 
 
 def expect_first_view(visit, title: str) -> None:
     """The budget of a page's first view: what there is to choose from, all of it in sight."""
-    visit.page.set_viewport_size({"width": 1280, "height": 720})
     visit.idle()
     found = controls(visit.page)
     assert len(found) <= (FILES if title == "Export" else CONTROLS), found
@@ -132,9 +133,22 @@ def expect_scheme(visit, scheme: str) -> None:
 def begin(visit, scheme: str, path: str = "") -> None:
     """Open the first page, from which one walks to the others by clicks."""
     visit.page.emulate_media(color_scheme=scheme)
+    visit.page.set_viewport_size({"width": 1280, "height": LOW})
     visit.open(path)
     visit.page.evaluate(WITHOUT_TRANSITIONS)
     visit.page.evaluate(AXE_SCRIPT)
+
+
+def expect_to_follow_the_scheme(visit, title: str) -> None:
+    """While the page is open."""
+    if title == "Attention":
+        visit.zoom()
+    for scheme in ("dark", "light"):
+        visit.page.emulate_media(color_scheme=scheme)
+        visit.page.wait_for_function(HAS_SCHEME, arg=scheme)
+        visit.idle()
+        expect_scheme(visit, scheme)
+        assert not serious(visit, OF_COLOUR), f"{title}, {scheme}"
 
 
 def test_nothing_serious_and_nothing_wider_than_the_page(visit):
@@ -146,8 +160,10 @@ def test_nothing_serious_and_nothing_wider_than_the_page(visit):
         assert not serious(visit), title
         expect_to_fit(visit, title, 1280, 1920, NARROW)
         assert visit.page.evaluate(MEETING) <= 1, title
+        expect_to_fit(visit, title, 1280)
         expect_first_view(visit, title)
-        visit.page.set_viewport_size({"width": 1280, "height": 900})
+        if title in OPEN:
+            expect_to_follow_the_scheme(visit, title)
 
 
 def test_dark_and_for_a_projector(visit):
@@ -159,17 +175,3 @@ def test_dark_and_for_a_projector(visit):
         expect_scheme(visit, "dark")
         assert not serious(visit, OF_COLOUR), title
         expect_to_fit(visit, title, 1920, 1280)
-
-
-def test_the_scheme_changes_on_an_open_page(visit):
-    begin(visit, "light")
-    for title in ("Attention", "Residual stream", "Positional encoding"):
-        visit.go(title)
-        if title == "Attention":
-            visit.zoom()
-        for scheme in ("dark", "light"):
-            visit.page.emulate_media(color_scheme=scheme)
-            visit.page.wait_for_function(HAS_SCHEME, arg=scheme)
-            visit.idle()
-            expect_scheme(visit, scheme)
-            assert not serious(visit, OF_COLOUR), f"{title}, {scheme}"

@@ -110,7 +110,7 @@ def test_what_is_done_to_tokens_cells_and_heads_changes_the_run(page):
     assert page.of_grid("grid.look.off.decoder") == list(range(16))
 
 
-def test_a_head_is_patched_from_another_sentence(page):
+def expect_a_head_to_be_patched_from_another_sentence(page):
     other = "A cat runs on the beach."
     page.page.get_by_role("button", name="What if").click()
     page.visit.type(other, "Compare with sentence")
@@ -130,7 +130,10 @@ def test_a_head_is_patched_from_another_sentence(page):
     assert np.abs(np.array(shown) - patched.attention["cross"].ravel()).max() <= 0.003
 
 
-def test_undo_redo_and_reset_by_key_and_a_link_that_brings_them_back(page):
+def test_what_is_done_to_heads_is_undone_redone_reset_and_brought_back_by_a_link(page):
+    expect_a_head_to_be_patched_from_another_sentence(page)
+    page.key("x")
+    page.expect_line("")
     page.key("o")
     page.expect_line("cross.2.3=off")
     page.select_token("source", 2)
@@ -153,9 +156,25 @@ def test_undo_redo_and_reset_by_key_and_a_link_that_brings_them_back(page):
     assert page.of_grid("grid.look.hidden.source") == [2]
 
 
+def expect_weight_on_later_tokens_to_be_told_where_the_causal_mask_is_off(page):
+    said = page.page.locator(".st-key-numbers_panel")
+    expect(said).not_to_contain_text("later tokens")
+    page.visit.switch("Causal mask")
+    expect(page.page.locator(".message")).to_contain_text("The decoder can peek: ")
+    expect(said).to_contain_text("puts this weight on later tokens, by layer: ")
+    (leak,) = (line for line in said.inner_text().splitlines() if "later tokens" in line)
+    shares = [int(share) for share in re.findall(r"(\d+)%", leak)]
+    weights = load("en-fr").trace(SENTENCE, masks=Masks(causal=False)).attention["decoder"]
+    expected = 100 * np.triu(weights, 1).sum(axis=-1).mean(axis=(1, 2))
+    assert np.abs(np.array(shares) - expected).max() <= 0.51
+    page.visit.switch("Causal mask")
+    expect(said).not_to_contain_text("later tokens")
+
+
 def test_what_the_changes_do_is_in_view(page):
     """At 1280 × 720, nothing scrolled: which probability they move most, a bar for each token,
     tiles and the selected head, with, without and the difference."""
+    expect_weight_on_later_tokens_to_be_told_where_the_causal_mask_is_off(page)
     page.key("o")
     said = page.page.locator(".message")
     moved = page.of_grid("grid.look.moved.target")
@@ -197,9 +216,12 @@ def test_what_the_changes_do_is_in_view(page):
     assert page.of_grid("grid.data.id") == with_changes != without
 
 
-def test_an_edit_that_cannot_be_made_is_answered_and_undone_by_one_key(page):
-    page.visit.open(
-        f"?source={SENTENCE.replace(' ', '+')}&changes=decoder.1.1%3Dweight%3A1%3E1%3A0.5"
+def test_an_edit_that_cannot_be_made_is_answered_and_undone_by_one_key(visit):
+    visit.page.set_viewport_size({"width": 1280, "height": 720})
+    page = WhatIf(
+        visit.open(
+            f"?source={SENTENCE.replace(' ', '+')}&changes=decoder.1.1%3Dweight%3A1%3E1%3A0.5"
+        )
     )
     expect(page.page.get_by_test_id("stAlert")).to_contain_text("there is nothing to rescale")
     page.page.get_by_role("button", name="Clear all changes").or_(
@@ -208,21 +230,6 @@ def test_an_edit_that_cannot_be_made_is_answered_and_undone_by_one_key(page):
     page.visit.idle()
     expect(page.page.get_by_test_id("stAlert")).to_have_count(0)
     assert page.of_grid("grid.drawn.length") == 3
-
-
-def test_weight_on_later_tokens_is_told_where_the_causal_mask_is_off(page):
-    said = page.page.locator(".st-key-numbers_panel")
-    expect(said).not_to_contain_text("later tokens")
-    page.visit.switch("Causal mask")
-    expect(page.page.locator(".message")).to_contain_text("The decoder can peek: ")
-    expect(said).to_contain_text("puts this weight on later tokens, by layer: ")
-    (leak,) = (line for line in said.inner_text().splitlines() if "later tokens" in line)
-    shares = [int(share) for share in re.findall(r"(\d+)%", leak)]
-    weights = load("en-fr").trace(SENTENCE, masks=Masks(causal=False)).attention["decoder"]
-    expected = 100 * np.triu(weights, 1).sum(axis=-1).mean(axis=(1, 2))
-    assert np.abs(np.array(shares) - expected).max() <= 0.51
-    page.visit.switch("Causal mask")
-    expect(said).not_to_contain_text("later tokens")
 
 
 def test_a_long_translation_under_changes_moves_nothing_down(visit):
