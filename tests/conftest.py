@@ -14,6 +14,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 import torch
+from filelock import FileLock
 
 from headlight.model import checkpoint, memory, presets
 from headlight.model.tokenizer import Tokenizer
@@ -86,6 +87,23 @@ def models(tmp_path_factory) -> Path:
     shutil.copytree(folder / "short", folder / "broken")
     (folder / "broken" / "model.safetensors").write_bytes(b"not weights")
     return folder
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory) -> Path:
+    """The documentation's site, built once in a run: the first worker that asks builds it, while
+    others wait."""
+    from tests import documentation  # which imports all commands and lessons
+
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:  # whose folders lie in that of the run
+        folder = folder.parent
+    with FileLock(folder / "documentation.lock"):
+        if not (site := folder / "documentation" / "site").is_dir():
+            built = documentation.built(tmp_path_factory.mktemp("documentation"))
+            (folder / "documentation").mkdir()
+            built.rename(site)
+    return site
 
 
 def run_apart(coroutine):

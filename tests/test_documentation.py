@@ -116,11 +116,6 @@ class Links(HTMLParser):
         self.links += [found[key] for key in ("href", "src") if found.get(key)]
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory) -> Path:
-    return documentation.built(tmp_path_factory.mktemp("documentation"))
-
-
 def parsed(page: Path) -> Links:
     links = Links()
     links.feed(page.read_text("utf-8"))

@@ -7,15 +7,19 @@ import re
 import zipfile
 
 from markdown_it import MarkdownIt
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
 from headlight.app import theme
 from headlight.app.components.packing import GridOptions
 from headlight.app.export.view import View
 from headlight.app.results import memoize, sweep_results
 from headlight.app.state import catalog
+from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS, shared
 from headlight.app.wording.formats import MARKS
 from headlight.model.analysis.reading import Reading
+from tests.conftest import ROOT
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 NOTHING = "\ue000"  # in the place of an empty span
@@ -24,6 +28,20 @@ LATE = re.compile(
     r"https?://[-.\w]|www\.|[-.\w+]@[-\w]+\.|:[\w+-]+:|(?:^|\s)(?:<->|->|<-|--|>=|<=|~=)(?:\s|$)",
     re.IGNORECASE,
 )
+
+
+def session() -> AppTest:
+    """The app without a browser, of which any page may be the first to be drawn, as by a link:
+    switch_page(...).run(). Streamlit itself would know the pages after a first run."""
+    page = AppTest.from_file(str(ROOT / "app" / "router.py"), default_timeout=60)
+    page._registered_pages = {
+        calc_hash(entry.path): {
+            "script_path": str(ROOT / "app" / entry.file),
+            "url_pathname": entry.path,
+        }
+        for entry in PAGES.values()
+    }
+    return page
 
 
 def complete(chosen) -> dict:

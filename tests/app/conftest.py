@@ -15,23 +15,32 @@ from headlight.app import theme
 from headlight.app.results import memoize
 from headlight.app.state import catalog
 from headlight.model import load, presets
-from tests.conftest import ROOT
+from tests.app.common import session
 from tests.model.common import depths
 
 LARGE = 10**9  # bytes of a worker
 
 
 @pytest.fixture
-def page(models, monkeypatch):
-    """The app without a browser, with our own models to choose from. What is cached of another
-    folder of models is forgotten."""
+def new_page(models, monkeypatch):
+    """Makes the app without a browser, with our own models to choose from: one session each. What
+    is cached of another folder of models is forgotten."""
     monkeypatch.setattr("sys.argv", ["main.py", "--models", str(models)])
     if catalog.folders() != catalog.folders.__wrapped__():
         st.cache_resource.clear()
         st.cache_data.clear()
-    page = AppTest.from_file(str(ROOT / "app" / "router.py"), default_timeout=60)
-    page.session_state["display"] = True  # what it holds is drawn where it is open
-    return page
+
+    def make() -> AppTest:
+        page = session()
+        page.session_state["display"] = True  # what it holds is drawn where it is open
+        return page
+
+    return make
+
+
+@pytest.fixture
+def page(new_page):
+    return new_page()
 
 
 @pytest.fixture
@@ -40,7 +49,6 @@ def opened(page, request):
 
     def open_with(model="en-de", source=request.module.TEXT, **more):
         page.query_params.update(model=model, source=source, **more)
-        page.run()
         return page.switch_page(f"views/{request.module.VIEW}.py").run()
 
     return open_with

@@ -48,6 +48,21 @@ def leads_nowhere(folder):
     (folder / "model.safetensors").symlink_to(folder / "model.safetensors")
 
 
+def fails_on_pairs(folder):
+    """Its tokenizer's regular expression takes more steps on 28 times qk than are allowed."""
+    backend = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    first = pre_tokenizers.Split(Regex("((qk)+(qk)+)+y"), "isolated")
+    backend.pre_tokenizer = pre_tokenizers.Sequence([first, backend.pre_tokenizer])
+    backend.save(str(folder / "tokenizer.json"))
+
+
+def grows(folder):
+    backend = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    steps = [normalizers.Replace("a", "a" * 10) for _ in range(12)]
+    backend.normalizer = normalizers.Sequence(steps)
+    backend.save(str(folder / "tokenizer.json"))
+
+
 BROKEN = {  # what is wrong → what makes it so
     "the card is a list": configured(lambda config: config | {"card": [1]}),
     "the card is a number": configured(lambda config: config | {"card": 3}),
@@ -84,45 +99,45 @@ ODD = {  # what is odd, and no reason not to read the model
 }
 
 
-@pytest.fixture
-def broken(models, tmp_path, monkeypatch):
-    """A folder with a good model and one that `breaks` has been at."""
+OTHERS = {
+    "it opens on a head": carded(opens={"kind": "encoder", "layer": 0, "head": 2}),
+    "its tokenizer fails": fails_on_pairs,
+    "its tokenizer grows": grows,
+}
 
-    def make(breaks):
-        for name in ("good", "bad"):
-            shutil.copytree(models / "short", tmp_path / name)
-        breaks(tmp_path / "bad")
-        monkeypatch.setattr("sys.argv", ["main.py", "--models", str(tmp_path)])
-        st.cache_resource.clear()
-        st.cache_data.clear()
 
-    return make
+@pytest.fixture(scope="module")
+def models(models, tmp_path_factory):
+    """A folder with a good model and all these; see tests/conftest.py."""
+    folder = tmp_path_factory.mktemp("broken")
+    shutil.copytree(models / "short", folder / "good")
+    for what, breaks in (BROKEN | ODD | OTHERS).items():
+        shutil.copytree(models / "short", folder / what)
+        breaks(folder / what)
+    return folder
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_a_broken_folder_fails_alone_and_says_so(page, broken, what):
-    broken(BROKEN[what])
-    page.query_params.update(model="bad", source="the dog", target="ein Hund")
+def test_a_broken_folder_fails_alone_and_says_so(page, what):
+    page.query_params.update(model=what, source="the dog", target="ein Hund")
     page.run()
     assert not page.exception
-    assert plain_text(page.error[0].value).startswith("The model “bad” cannot be loaded (")
+    assert plain_text(page.error[0].value).startswith(f"The model “{what}” cannot be loaded (")
     page.selectbox(key="model").set_value("good").run()
     assert not page.exception and not page.error
 
 
-def test_a_broken_model_is_chosen(page, broken):
-    broken(BROKEN["no tokenizer"])
+def test_a_broken_model_is_chosen(page):
     page.query_params.update(source="the dog", target="ein Hund")
     page.run()
     assert not page.exception and not page.error
-    page.selectbox(key="model").set_value("bad").run()
+    page.selectbox(key="model").set_value("no tokenizer").run()
     assert not page.exception
-    assert plain_text(page.error[0].value).startswith("The model “bad” cannot be loaded (")
+    assert plain_text(page.error[0].value).startswith("The model “no tokenizer” cannot be loaded (")
 
 
-def test_a_model_that_cannot_be_read_is_tried_once_for_all_settings(page, broken, monkeypatch):
-    broken(BROKEN["weights that are none"])
-    page.query_params.update(model="bad", source="the dog")
+def test_a_model_that_cannot_be_read_is_tried_once_for_all_settings(page, monkeypatch):
+    page.query_params.update(model="not JSON", source="the dog")
     page.run()
     tried = []
 
@@ -132,21 +147,19 @@ def test_a_model_that_cannot_be_read_is_tried_once_for_all_settings(page, broken
 
     monkeypatch.setattr(catalog, "_read", read)
     page.run()
-    assert plain_text(page.error[0].value).startswith("The model “bad” cannot be loaded (")
+    assert plain_text(page.error[0].value).startswith("The model “not JSON” cannot be loaded (")
     assert len(tried) == 2  # by the settings, and by the page, which says why
 
 
 @pytest.mark.parametrize("what", ODD)
-def test_an_odd_folder_is_read_all_the_same(page, broken, what):
-    broken(ODD[what])
-    page.query_params.update(model="bad", source="the dog", target="ein Hund")
+def test_an_odd_folder_is_read_all_the_same(page, what):
+    page.query_params.update(model=what, source="the dog", target="ein Hund")
     page.run()
-    assert not page.exception and not page.error and page.session_state["model"] == "bad"
+    assert not page.exception and not page.error and page.session_state["model"] == what
 
 
-def test_a_model_opens_on_the_head_of_its_card(page, broken):
-    broken(carded(opens={"kind": "encoder", "layer": 0, "head": 2}))
-    page.query_params.update(model="bad", source="the dog", target="ein Hund")
+def test_a_model_opens_on_the_head_of_its_card(page):
+    page.query_params.update(model="it opens on a head", source="the dog", target="ein Hund")
     page.run()
     found = [page.segmented_control(key=key).value for key in ("kind", "layer", "head")]
     assert found == ["encoder", 1, 3]
@@ -154,23 +167,24 @@ def test_a_model_opens_on_the_head_of_its_card(page, broken):
     assert page.segmented_control(key="head").value == 3  # what is shown stays
 
 
-def test_a_folder_that_may_not_be_looked_into_fails_alone(broken, monkeypatch):
+def test_a_folder_that_may_not_be_looked_into_fails_alone(page, monkeypatch):
     """As root nothing is forbidden, so the refusal is played."""
-    broken(lambda folder: None)
     exists = catalog.Path.exists
 
     def refuse(path, **more):
-        if path.parent.name == "bad":
+        if path.parent.name == "not JSON":
             raise PermissionError(13, "Permission denied")
         return exists(path, **more)
 
     monkeypatch.setattr(catalog.Path, "exists", refuse)
-    assert {"good", "bad"} <= set(catalog.models())
+    catalog.folders.clear()
+    assert {"good", "not JSON"} <= set(catalog.models())
+    catalog.folders.clear()
 
 
 def test_a_folder_whose_name_is_no_text_can_be_sent_to_a_browser(models, tmp_path, monkeypatch):
     try:
-        shutil.copytree(models / "short", tmp_path / "caf\udce9")
+        shutil.copytree(models / "good", tmp_path / "caf\udce9")
     except OSError:
         pytest.skip("this file system takes no such name")
     monkeypatch.setattr("sys.argv", ["main.py", "--models", str(tmp_path)])
@@ -217,19 +231,9 @@ def test_two_sessions_that_ask_for_a_model_at_once_have_it_read_once(page, monke
     assert len(count) == 1 and len({id(view.model) for view in views}) == 3
 
 
-def fails_on_pairs(folder):
-    """Its tokenizer's regular expression takes more steps on 28 times qk than are allowed."""
-    backend = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    first = pre_tokenizers.Split(Regex("((qk)+(qk)+)+y"), "isolated")
-    backend.pre_tokenizer = pre_tokenizers.Sequence([first, backend.pre_tokenizer])
-    backend.save(str(folder / "tokenizer.json"))
-
-
 @pytest.mark.parametrize("view", ["attention", "heads", "generate"])
-def test_a_text_that_the_tokenizer_fails_on_is_told(page, broken, view):
-    broken(fails_on_pairs)
-    page.query_params.update(model="bad", source="qk" * 28, target="ein Hund")
-    page.run()
+def test_a_text_that_the_tokenizer_fails_on_is_told(page, view):
+    page.query_params.update(model="its tokenizer fails", source="qk" * 28, target="ein Hund")
     page.switch_page(f"views/{view}.py").run()
     assert not page.exception
     assert "fails on this text: Onig: Regex search error" in plain_text(page.error[0].value)
@@ -238,15 +242,8 @@ def test_a_text_that_the_tokenizer_fails_on_is_told(page, broken, view):
     assert not page.exception and not page.error
 
 
-def test_a_tokenizer_that_takes_all_memory_fails_alone(page, broken):
-    def grows(folder):
-        backend = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        steps = [normalizers.Replace("a", "a" * 10) for _ in range(12)]
-        backend.normalizer = normalizers.Sequence(steps)
-        backend.save(str(folder / "tokenizer.json"))
-
-    broken(grows)
-    page.query_params.update(model="bad", source="a", target="ein Hund")
+def test_a_tokenizer_that_takes_all_memory_fails_alone(page):
+    page.query_params.update(model="its tokenizer grows", source="a", target="ein Hund")
     page.run()
     assert not page.exception
     assert "more than 1.1 GB of memory" in plain_text(page.error[0].value)

@@ -1,5 +1,5 @@
-"""Every page with every model, under changes, other masks and other ways of reading: each two of
-them meet in some render, since a fault rarely takes three."""
+"""Every page with every model, under changes and comparisons, other masks and other ways of
+reading: each two of them meet in some render, since a fault rarely takes three."""
 
 import re
 import shutil
@@ -9,8 +9,10 @@ import pytest
 from allpairspy import AllPairs
 
 from headlight.app.results import system_results
-from headlight.app.state.pages import PAGES
+from headlight.app.state.options import AFTER, BEFORE, DIFFERENCE, OTHER, THIS, TO_OTHER
+from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import SETTINGS
+from headlight.app.wording.change_texts import NO_DIFFERENCE
 from headlight.model import checkpoint, load
 from headlight.model.presets import PRESETS
 from headlight.model.probing.changes import VERBS
@@ -23,13 +25,25 @@ from tests.model.pretrained.folders import FAMILIES, write
 
 MODELS = ("uneven", "classifier", "odd", "alone", *FAMILIES)
 OURS = {"odd": odd.NAME, "alone": "decoder_only"}  # name → preset
-# Every verb but those that need means or another run.
+# Every verb but “mean”, which needs what comes with a trained model.
 CHANGES = {
     "none": "",
     "kind": "{kind}.{first}.2=off; {kind}=hide:2; {kind}.{last}.1=uniform; "
     "{kind}.{last}=temperature:2.0; {kind}.{first}.1=weight:3>1:0.9; {kind}.{first}=forbid:4>3; "
     "{kind}.{first}.3=mask:diagonal; {kind}.{first}.3=allow:3>1; {stack}_feed_forward.2=skip",
     "everywhere": "all.1.1=off; all=hide:2; {side}=positions:none",
+    "patch": "{kind}.{last}.2=patch; {stack}_residual.1=patch",
+}
+TEXT, OTHER_TEXT = "the dog sees the cat", "the cat sees the dog"  # of as many tokens
+SHOWN = {  # what is shown → changes, which weights, the sentence to compare with
+    "as trained": ("none", THIS, ""),
+    "after": ("kind", AFTER, ""),
+    "after, everywhere": ("everywhere", AFTER, ""),
+    "before": ("kind", BEFORE, ""),
+    "difference": ("everywhere", DIFFERENCE, ""),
+    "comparison": ("none", OTHER, OTHER_TEXT),
+    "difference from it": ("none", TO_OTHER, OTHER_TEXT),
+    "patched": ("patch", AFTER, OTHER_TEXT),
 }
 MASKS = {
     "as trained": {"causal": True, "src_padding": True, "tgt_padding": True, "pad_to": 0},
@@ -44,12 +58,12 @@ READING = [
 ]
 AS_OPENED = {key: SETTINGS[key].default for way in READING for key in way}
 RENDERS = sorted(
-    AllPairs([MODELS, [*PAGES], [*CHANGES], [*MASKS], range(len(READING)), ["first", "last"]]),
-    key=lambda render: MODELS.index(render[0]),
+    AllPairs([MODELS, [*PAGES], [*SHOWN], [*MASKS], range(len(READING)), ["first", "last"]]),
+    key=lambda render: (MODELS.index(render[0]), render[2]),
 )
-TEXT = "the dog sees the cat"
 # What it may say instead of taking apart what is no sum, or what is no longer there.
-ATTRIBUTION = ("not a linear function", "this key is masked")
+MASKED = ("this key is masked", "there is nothing to rescale")
+ATTRIBUTION = ("not a linear function",)
 
 
 def test_every_two_meet():
@@ -59,7 +73,9 @@ def test_every_two_meet():
             pairs = {*zip(first, second, strict=True)}
             assert len(pairs) == len({*first}) * len({*second})
     verbs = set(re.findall(r"=(\w+)", " ".join(CHANGES.values())))
-    assert verbs == {*VERBS} - {"mean", "patch"}
+    assert verbs == {*VERBS} - {"mean"}
+    assert {changed for changed, *_ in SHOWN.values()} == {*CHANGES}
+    assert {shows for _, shows, _ in SHOWN.values()} == {*SETTINGS["shows"].among}
 
 
 @pytest.fixture(scope="module")
@@ -85,21 +101,24 @@ def models(models, tmp_path_factory):
     [(name, [*group]) for name, group in groupby(RENDERS, key=lambda render: render[0])],
     ids=MODELS,
 )
-def test_a_page_is_drawn(page, models, name, renders):
+def test_a_page_is_drawn(new_page, models, name, renders):
     model = load(models / name).model
     layers = {}  # by kind
     for site in model.sites():
         layers.setdefault(site.kind, []).append(site.layer + 1)
     kinds, side = [*layers], model.sides()[-1].title
-    page.query_params.update(model=name, source=TEXT, target="ein Hund")
-    page.run()
-    for _, key, changed, masks, reading, which in renders:
+    before = None
+    for _, key, shown, masks, reading, which in renders:
+        changed, shows, other = SHOWN[shown]
+        if shown != before:  # AppTest cannot choose what the screen before did not offer
+            page, before = new_page(), shown
+            page.query_params.update(model=name, source=TEXT, target="ein Hund")
         kind = kinds[0 if which == "first" else -1]
         line = CHANGES[changed].format(
             kind=kind, first=layers[kind][0], last=layers[kind][-1], side=side,
             stack="encoder" if "encoder" in kinds and kind != "decoder" else "decoder",
         )  # fmt: skip
-        chosen = {"kind": kind, "changes": line}
+        chosen = {"kind": kind, "changes": line, "shows": shows, "other": other}
         chosen |= MASKS[masks] | AS_OPENED | READING[reading]
         if model.config.pad_id < 0:
             chosen["pad_to"] = 0
@@ -108,8 +127,12 @@ def test_a_page_is_drawn(page, models, name, renders):
         page.switch_page(PAGES[key].file).run()
         assert not page.exception, (key, chosen, page.exception[0].value)
         said = [plain_text(error.value) for error in page.error]
-        # A weight is set of a key that another change, or padding, may have masked.
-        allowed = (*(ATTRIBUTION if key == "attribution" else ()), "this key is masked")
+        # A weight is set of a key that another change, or padding, may have masked, or its others.
+        allowed = (*(ATTRIBUTION if key == "attribution" else ()), *MASKED)
         assert all(any(part in text for part in allowed) for text in said), (key, chosen, said)
         assert page.session_state["model"] == name and page.session_state["kind"] == kind
+        now = page.session_state["_memo"].context.values
+        assert now["other"] == other and (now["shows"] == shows or shows == THIS), (key, chosen)
         assert page.session_state["changes"] == chosen["changes"]
+        told = any(text.value == NO_DIFFERENCE for text in page.caption)
+        assert told == (shows in (DIFFERENCE, TO_OTHER) and key != HOME), (key, chosen)

@@ -14,7 +14,7 @@ from headlight.app.export.bundle import Model
 from headlight.app.notebook import show
 from headlight.app.state import catalog
 from headlight.app.state.options import BERTVIZ, LAB
-from headlight.app.state.pages import PAGES
+from headlight.app.state.pages import HOME, PAGES
 from headlight.app.wording import block_texts, model_texts, output_texts
 from headlight.model.analysis.architecture import blocks
 from headlight.model.checkpoint import load
@@ -49,8 +49,7 @@ def models(folders):
 def opened(page):
     def open_with(name, key="", **more):
         page.query_params.update(dict(model=name, source=TEXT) | more)
-        page.run()
-        return page.switch_page(PAGES[key].file).run() if key else page
+        return page.switch_page(PAGES[key or HOME].file).run()
 
     return open_with
 
@@ -175,7 +174,6 @@ def test_a_sentence_encoder_says_how_it_makes_its_vector(page, folders, pooling)
         folders / "minilm", folders / name, {"pooling_mode": pooling}, DENSE["two"], True
     )
     page.query_params.update(dict(model=name, source=TEXT))
-    well(page.run())
     well(page.switch_page(PAGES["model"].file).run())
     checkpoint = load(folders / name)
     run = checkpoint.run(TEXT)
@@ -300,7 +298,6 @@ def test_a_pack_comes_back(page, folders, name):
     packed = bundle.make(view, Model(name, "model.safetensors", sha256))
     read = bundle.read(packed)
     assert all((read.attention[one] == weights).all() for one, weights in trace.attention.items())
-    page.run()
     page.switch_page(PAGES["take-away"].file).run()
     page.file_uploader(key="pack").set_value(("pack.zip", packed, "application/zip")).run()
     assert well(page) and any("**identical**" in said.value for said in page.success)

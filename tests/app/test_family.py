@@ -5,7 +5,6 @@ import re
 import pytest
 import streamlit as st
 import torch
-from streamlit.testing.v1 import AppTest
 
 from headlight.app.state.catalog import DEFAULT_MODEL
 from headlight.app.wording import system_texts
@@ -13,17 +12,21 @@ from headlight.model import load
 from headlight.model.analysis import family, lineage
 from headlight.model.presets import PRESETS
 from headlight.model.provenance import SOURCES
-from tests.app.common import plain_text
-from tests.conftest import ROOT
+from tests.app.common import plain_text, session
 
 TEXT = "Two dogs run on the beach."
 PAGES = ("heads", "positions", "family")
 
 
 @pytest.fixture(scope="module")
+def default():
+    return load(DEFAULT_MODEL)
+
+
+@pytest.fixture(scope="module")
 def app():
     """One start for all tests here."""
-    page = AppTest.from_file(str(ROOT / "app" / "router.py"), default_timeout=120)
+    page = session()
     page.query_params["source"] = TEXT
     yield page.run()
     st.cache_resource.clear()
@@ -32,13 +35,12 @@ def app():
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_reads_the_users_sentence(app, small_presets, preset):
     """On Attention and on PyTorch, which depend on its parts; and on one of the other pages."""
-    app.switch_page("views/attention.py").run()
-    app.selectbox(key="model").set_value(f"{preset}, untrained").run()
-    assert app.text_area(key="source").value == TEXT
+    app.session_state["model"] = f"{preset}, untrained"
     for page in ("attention", PAGES[[*PRESETS].index(preset) % len(PAGES)]):
         app.switch_page(f"views/{page}.py").run()
         assert not app.exception and not app.error, page
         assert any("Random weights" in text.value for text in app.markdown)
+        assert app.text_area(key="source").value == TEXT
     app.switch_page("views/compare.py").run()
     assert not app.exception and not app.error
     said = [info.value for info in app.info if "no counterpart" in info.value]
@@ -51,35 +53,33 @@ def test_every_preset_reads_the_users_sentence(app, small_presets, preset):
     assert app.segmented_control(key="kind").options == kinds
 
 
-def test_the_target_of_an_untrained_model_is_the_trained_ones(app):
-    app.switch_page("views/attention.py").run()
+def test_the_target_of_an_untrained_model_is_the_trained_ones(app, default):
+    app.switch_page("views/attention.py")
     app.selectbox(key="model").set_value("annotated, untrained").run()
-    default = load(DEFAULT_MODEL)
     written = default.tokenizer.decode(default.translate(TEXT).ids)
     assert app.text_input(key="target").proto.placeholder == written
 
 
 def test_what_was_typed_outlives_a_change_of_model(app):
-    app.switch_page("views/attention.py").run()
+    app.switch_page("views/attention.py")
     app.selectbox(key="model").set_value(DEFAULT_MODEL).run()
     for model in ("reviews", "paper, untrained", "bloem, untrained"):
         app.selectbox(key="model").set_value(model).run()
         assert app.text_area(key="source").value == TEXT
 
 
-def show(app, page, picture):
+def show(page, picture, **chosen):
+    app = session()
+    app.query_params.update(dict(source=TEXT, picture=picture) | chosen)
     app.switch_page(f"views/{page}.py").run()
-    app.segmented_control(key="picture").set_value(picture).run()
     assert not app.exception and not app.error
+    assert app.segmented_control(key="picture").value == picture
     return [text.value for text in app.markdown]
 
 
-def test_the_page_shows_what_is_measured(app):
-    app.switch_page("views/attention.py").run()
-    app.selectbox(key="model").set_value(DEFAULT_MODEL).run()
-    show(app, "family", "Differences")
-    table = next(text.value for text in app.markdown if text.value.startswith("| What | Paper"))
-    default = load(DEFAULT_MODEL)
+def test_the_page_shows_what_is_measured(default):
+    shown = show("family", "Differences")
+    table = next(text for text in shown if text.startswith("| What | Paper"))
     source, target = default.tokenizer.encode(TEXT), default.translate(TEXT)
     src, tgt = torch.tensor([[*source.ids, 2]]), torch.tensor([[1, *target.ids]])
     models = family.members(len(default.tokenizer), 1024)
@@ -96,11 +96,8 @@ def test_the_page_shows_what_is_measured(app):
 
 
 @pytest.mark.parametrize("system", SOURCES)
-def test_each_system_is_told(app, system):
-    show(app, "family", "One system")
-    app.selectbox(key="system").set_value(system).run()
-    assert not app.exception
-    shown = "\n".join(text.value for text in app.markdown)
+def test_each_system_is_told(system):
+    shown = "\n".join(show("family", "One system", system=system))
     for told in (*SOURCES[system].disagreements, *SOURCES[system].repairs):
         assert all(part in shown for part in vars(told).values())
     assert SOURCES[system].completed in shown and PRESETS[system].whose_sizes in shown
@@ -110,7 +107,7 @@ def test_each_system_is_told(app, system):
 
 @pytest.mark.parametrize("text", ["", "dog " * 2000])
 def test_a_text_that_cannot_be_read_is_answered(app, text):
-    app.switch_page("views/family.py").run()
+    app.switch_page("views/family.py")
     app.text_area(key="source").set_value(text).run()
     assert not app.exception
     answers = [plain_text(one.value) for one in (*app.info, *app.error)]
@@ -119,36 +116,27 @@ def test_a_text_that_cannot_be_read_is_answered(app, text):
     assert not app.error
 
 
-def of_the_line(app, swap=""):
-    show(app, "lineage", "One part")
-    if swap:
-        app.selectbox(key="swap").set_value(swap).run()
-    assert not app.exception and not app.error
-    return [text.value for text in app.markdown]
-
-
 @pytest.fixture(scope="module")
-def effects():
-    default = load(DEFAULT_MODEL)
+def effects(default):
     source = default.tokenizer.encode(TEXT)
     models = lineage.members(len(default.tokenizer), 1024)
     ids = torch.tensor([[*source.ids, 2]])
     return lineage.effects(models, ids, (*source.tokens, "</s>"))
 
 
-@pytest.mark.parametrize("swap", lineage.LINE)
-def test_each_swap_is_told_with_what_it_changes(app, effects, swap):
-    app.text_area(key="source").set_value(TEXT).run()
-    shown, step = of_the_line(app, swap), lineage.LINE[swap]
-    assert system_texts.swap(step) in shown and system_texts.effect(step, effects[swap]) in shown
-    assert any(text.startswith(step.title) for text in shown)
+def test_each_swap_is_told_with_what_it_changes(effects):
+    for swap, step in lineage.LINE.items():
+        shown = show("lineage", "One part", swap=swap)
+        assert system_texts.swap(step) in shown, swap
+        assert system_texts.effect(step, effects[swap]) in shown, swap
+        assert any(text.startswith(step.title) for text in shown), swap
     table = system_texts.lineage(effects)
-    shown = show(app, "lineage", "One part after another")
+    shown = show("lineage", "One part after another")
     assert table in shown and len(table.splitlines()) == 2 + len(lineage.LINE)
 
 
 def test_the_line_says_what_cannot_be_read(app):
-    of_the_line(app)
+    app.switch_page("views/lineage.py")
     app.text_area(key="source").set_value("dog " * 2000).run()
     assert not app.exception
     assert any(plain_text(one.value).startswith("The source is 2,001") for one in app.error)

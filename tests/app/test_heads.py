@@ -22,7 +22,6 @@ def heads(page):
 
 def opened(page, model="en-de", **more):
     page.query_params.update(model=model, source=SENTENCE, **more)
-    page.run()
     page.switch_page("views/heads.py").run()
     assert not page.exception
     return page
@@ -235,7 +234,7 @@ def test_the_sentences_that_show_a_head(page):
 @pytest.mark.parametrize("model", ["copy", "reverse", "sort", "induction", "reviews"])
 def test_every_survey_is_shown_in_every_way(page, model):
     page.query_params.update(model=model)
-    page.run().switch_page("views/heads.py").run()
+    page.switch_page("views/heads.py").run()
     assert page.selectbox(key="measured_on").value == SURVEY
     assert "ablation, loss, 95%" in table(page) and table(page)["ablation, loss, 95%"].all()
     for way in (SCATTER, SENTENCES):

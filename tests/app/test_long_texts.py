@@ -52,7 +52,6 @@ def pages(page, monkeypatch):
         memoize.results_cache().entries.clear()
         monkeypatch.setattr(passes, "LARGEST_TRACE", 0 if long else 2**30)
         page.query_params.update(dict(model=name, source=TEXT) | more)
-        page.run()
         found = {}
         for key in only:
             page.switch_page(PAGES[key].file).run()

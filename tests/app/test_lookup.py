@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
+import streamlit as st
 
 from headlight.app.components.packing import as_sent
 from headlight.app.results import memoize
@@ -17,7 +17,6 @@ from headlight.model.analysis import head_metrics
 from headlight.model.analysis.projection import Answer, answer, principal_plane
 from headlight.model.checkpoint import SHIPPED
 from headlight.model.presets import PRESETS
-from tests.conftest import ROOT
 
 TEXT = "Two dogs run on the beach."
 SHIPPED_NAMES = sorted(folder.parent.name for folder in SHIPPED.glob("*/config.json"))
@@ -33,35 +32,30 @@ def said(page):
     return next(text.value for text in page.markdown if "is a joint PCA" in text.value)
 
 
-@pytest.fixture(scope="module")
-def started(models):
-    """One start for all tests here, on the models of the folder too."""
-    import streamlit as st
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.argv", ["main.py", "--models", str(models)])
-        st.cache_resource.clear()
-        st.cache_data.clear()
-        yield AppTest.from_file(str(ROOT / "app" / "router.py"), default_timeout=120).run()
-        st.cache_resource.clear()
-        st.cache_data.clear()
+@pytest.fixture(autouse=True, scope="module")
+def forgotten():
+    """The small presets, which would be those of other files."""
+    st.cache_resource.clear()
+    yield
+    st.cache_resource.clear()
 
 
 @pytest.fixture
-def page(started):
-    """The page with its settings as they are at first, but for the sentence."""
-    started.switch_page("views/lookup.py").run()
-    return look(
-        started, vectors=SELECTED_HEAD, model="en-de", source=TEXT, target="", kind="cross",
-        layer=1, head=1, pad_to=0, follow=CLEAREST_ROW, scaled=True,
-    )  # fmt: skip
+def opened(new_page):
+    """The page as a link opens it."""
+
+    def open_with(**chosen):
+        asked = dict(vectors=SELECTED_HEAD, model="en-de", source=TEXT) | chosen
+        page = new_page()
+        page.query_params.update({key: str(value) for key, value in asked.items()})
+        page.switch_page("views/lookup.py").run()
+        assert not page.exception
+        return page
+
+    return open_with
 
 
 def look(page, **settings):
-    for first in ("model", "kind"):  # which others there are depends on it
-        if (value := settings.pop(first, None)) not in (None, page.session_state[first]):
-            page.session_state[first] = value
-            page.run()
     for key, value in settings.items():
         page.session_state[key] = value
     page.run()
@@ -122,31 +116,32 @@ def check(page, trace, kind, layer, head, asks=None):
 
 
 @pytest.mark.parametrize(("kind", "layer", "head"), [("encoder", 1, 4), ("decoder", 3, 2)])
-def test_every_number_is_the_traces(page, kind, layer, head):
-    trace = load("en-de").trace(TEXT)
-    look(page, kind=kind, layer=layer, head=head)
+def test_every_number_is_the_traces(opened, en_de, kind, layer, head):
+    trace = en_de.trace(TEXT)
+    page = opened(kind=kind, layer=layer, head=head)
     for asks in (0, 3):
         follow(page, asks + 1)
         check(page, trace, kind, layer - 1, head - 1, asks)
     assert f"come from the {'source' if kind == 'encoder' else 'target'}" in said(page)
 
 
-def test_cross_attention_says_where_queries_and_keys_come_from(page):
-    check(page, load("en-de").trace(TEXT), "cross", 0, 0)
+def test_cross_attention_says_where_queries_and_keys_come_from(opened, en_de):
+    page = opened(kind="cross", layer=1, head=1)
+    check(page, en_de.trace(TEXT), "cross", 0, 0)
     assert "Queries come from the **target**, keys from the **source**" in said(page)
 
 
 @pytest.mark.parametrize("name", SHIPPED_NAMES)
-def test_every_shipped_model(page, name):
+def test_every_shipped_model(opened, name):
     text = TEXT if name in ("en-de", "en-fr", "reviews") else "b d a c"
-    look(page, model=name, source=text)
+    page = opened(model=name, source=text, layer=1, head=1)
     kind = page.session_state["kind"]
     check(page, load(name).trace(text), kind, 0, 0)
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_every_untrained_preset(page, small_presets, preset):
-    look(page, model=f"{preset}, untrained")
+def test_every_untrained_preset(opened, small_presets, preset):
+    page = opened(model=f"{preset}, untrained")
     data = given(page, "head")
     assert not page.error and sum(data["weights"]) == pytest.approx(1, abs=1e-5)
     scores = np.array(data["scores"])[np.array(data["weights"]) > 0]
@@ -157,31 +152,28 @@ def test_every_untrained_preset(page, small_presets, preset):
 
 @pytest.mark.parametrize("name", ["uneven", "short", "classifier"])
 @pytest.mark.parametrize("source", ["the dog", "a"])
-def test_other_depths_and_short_texts(page, models, name, source):
-    look(page, model=name, source=source, target="a")
+def test_other_depths_and_short_texts(opened, models, name, source):
     trace = load(models / name).trace(source, None if name == "classifier" else "a")
     depths = {kind: weights.shape[0] for kind, weights in trace.attention.items()}
     for kind, depth in depths.items():
-        look(page, kind=kind, layer=depth, head=4)
+        page = opened(model=name, source=source, target="a", kind=kind, layer=depth, head=4)
         check(page, trace, kind, depth - 1, 3)
 
 
-def test_a_long_text_is_shown_whole(page):
-    look(page, source=" ".join([TEXT] * 14), target=TEXT, kind="encoder")
+def test_a_long_text_is_shown_whole(opened):
+    page = opened(source=" ".join([TEXT] * 14), target=TEXT, kind="encoder")
     data = given(page, "head")
     assert len(data["keys"]["labels"]) == len(data["weights"]) > 64
     assert len(json.dumps(data)) < 40_000
 
 
-def test_masks_are_the_traces(page):
-    look(page, kind="decoder")
+def test_masks_are_the_traces(opened, en_de):
+    page = opened(kind="decoder", layer=1, head=1)
     follow(page, 1)
-    assert given(page, "head")["weights"] == [1] + [0] * (len(load("en-de").translate(TEXT).ids))
-    look(page, pad_to=20, kind="encoder")
-    page.toggle(key="src_padding").set_value(False).run()
-    trace = load("en-de").trace(TEXT, masks=Masks(src_padding=False), pad_to=20)
+    assert given(page, "head")["weights"] == [1] + [0] * (len(en_de.translate(TEXT).ids))
+    look(page, pad_to=20, kind="encoder", src_padding=False)
+    trace = en_de.trace(TEXT, masks=Masks(src_padding=False), pad_to=20)
     check(page, trace, "encoder", 0, 0, 0)
-    page.toggle(key="src_padding").set_value(True).run()
 
 
 def test_a_query_that_may_look_at_nothing_is_told_so():
@@ -192,7 +184,8 @@ def test_a_query_that_may_look_at_nothing_is_told_so():
     assert "cannot attend at all" in text and "off by" not in text
 
 
-def test_a_shorter_sentence_keeps_the_query_in_range(page):
+def test_a_shorter_sentence_keeps_the_query_in_range(opened):
+    page = opened(kind="cross", layer=1, head=1)
     follow(page, 6)
     assert given(page, "head")["chosen"] == 5
     look(page, target="Hund")
@@ -201,8 +194,8 @@ def test_a_shorter_sentence_keeps_the_query_in_range(page):
     assert given(page, "head")["chosen"] == telling_row(own_trace(), "cross", 0, 0)
 
 
-def test_the_dictionary_is_the_texts_and_its_scaling_a_switch(page):
-    page.segmented_control(key="vectors").set_value(WORDS).run()
+def test_the_dictionary_is_the_texts_and_its_scaling_a_switch(opened):
+    page = opened(vectors=WORDS)
     data = given(page, "look_up")
     assert [tuple(v["at"]) for v in data["vectors"]] == [QUERY, *KEYS.values()]
     assert [v["name"] for v in data["vectors"]] == ["rollercoaster", *KEYS]
@@ -213,8 +206,8 @@ def test_the_dictionary_is_the_texts_and_its_scaling_a_switch(page):
 
 
 @pytest.mark.parametrize(("text", "says"), [("", "Type a sentence"), ("dog " * 2000, "at most")])
-def test_a_text_that_cannot_be_read_is_answered_and_keeps_the_words(page, text, says):
-    look(page, source=text)
+def test_a_text_that_cannot_be_read_is_answered_and_keeps_the_words(opened, text, says):
+    page = opened(source=text)
     assert says in [*page.info, *page.error][0].value
     page.segmented_control(key="vectors").set_value(WORDS).run()
     assert not page.exception and given(page, "look_up")

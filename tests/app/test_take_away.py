@@ -58,7 +58,6 @@ def inside_of(content) -> dict:
 def take_away(page):
     """The page, on a small model."""
     page.query_params.update(model="short", source="a man")
-    page.run()
     return page.switch_page(PAGE).run()
 
 
@@ -83,7 +82,6 @@ def drop(page, content: bytes):
 @pytest.mark.parametrize("name", ["en-de", "uneven", "short", "classifier", "paper, untrained"])
 def test_every_model_can_be_taken_away(page, name):
     page.query_params.update(model=name, source="the dog", target="ein Hund")
-    page.run()
     page.switch_page(PAGE).run()
     assert not page.exception and not page.error
     assert len(page.download_button) == 12
@@ -175,7 +173,6 @@ def test_untrained_weights_agree_by_their_parameters(page):
     view = replace(view_of(own.trace("good"), "encoder", 0, 0), settings=chosen)
     sha = parameters_sha256(own.model)
     page.query_params["model"] = "short"
-    page.run()
     page.switch_page(PAGE).run()
     drop(page, bundle.make(view, Model("bloem, untrained", "its parameters", sha)))
     assert "**identical**" in page.success[0].value
@@ -212,7 +209,6 @@ def test_a_large_view_says_what_is_left_out(page, monkeypatch):
     monkeypatch.setattr("headlight.app.export.tables.LARGEST_FILE", 100_000)
     monkeypatch.setattr("headlight.app.export.bundle.LARGEST_TABLE", 100_000)
     page.query_params.update(model="uneven", source="the dog sees " * 8, target="ein Hund")
-    page.run()
     page.switch_page(PAGE).run()
     disabled = {button.label for button in page.download_button if button.disabled}
     assert disabled == {"CSV"} and "are not made here" in page.info[0].value

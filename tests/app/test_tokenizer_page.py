@@ -20,7 +20,6 @@ HOSTILE = ["🙂 <b>bold</b> *x* :smile: $a$", "שלום עולם", "a" * 900, "
 def opened(page):
     def open_page(**asked):
         page.query_params.update({"model": "en-de"} | asked)
-        page.run()
         page.switch_page("views/tokenizer.py").run()
         assert not page.exception
         return page

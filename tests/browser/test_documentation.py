@@ -9,11 +9,6 @@ from tests import documentation
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    return documentation.built(tmp_path_factory.mktemp("documentation"))
-
-
 @pytest.fixture
 def refusing(context):
     """A page of its own that reads files alone, and what it asked for beside them."""

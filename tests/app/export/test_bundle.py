@@ -135,7 +135,7 @@ def test_a_large_view_is_packed_in_part(trace, monkeypatch):
     assert seen.verdict == "different" and "layer 2, head 3" in seen.explanation[-1]
 
 
-def test_random_weights_have_a_sum_of_their_own():
+def test_random_weights_have_a_sum_of_their_own(small_presets):
     like = load("en-de")
     first, again, other = (untrained("annotated", like, seed) for seed in (0, 0, 1))
     sums = [parameters_sha256(one.model) for one in (first, again, other)]
