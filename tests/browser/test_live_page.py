@@ -831,9 +831,11 @@ def test_the_theme_is_that_of_the_system_until_it_is_chosen(opened, scheme):
 @pytest.mark.parametrize("fragment", ["", "#present=true"])
 @pytest.mark.parametrize("width", [1280, 1920, 390])
 def test_it_opens_with_a_finding_and_nothing_cut(opened, width, fragment):
-    """The marked row is a clear one, away from the diagonal."""
+    """The marked row is a clear one, away from the diagonal. In Present nothing else names the
+    head."""
     tab = opened("en-de", fragment, viewport={"width": width, "height": 720})
-    assert re.match(r"gesehen attends most to see \(9\d%\)", tab.finding())
+    head = "Cross-attention, layer 1 head 2: " if fragment else ""
+    assert re.match(head + r"gesehen attends most to see \(9\d%\)", tab.finding())
     cut = "(box) => box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight"
     for part in ("h1", "#source", "#strip", "#written", ".message"):
         assert not tab.page.locator(part).evaluate(cut), part
