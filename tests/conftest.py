@@ -11,6 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+# Before NumPy is imported, and for every process that a test starts. Its threads wait for each
+# other at full speed: beside other work a small product of matrices took forty times as long.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Threads of PyTorch that wait for each other do so at rest, also in every process that a test
+# starts: on a busy machine one command took 50 s of processor instead of 4 s.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+# Each script run of Streamlit is a thread, which would keep in an arena of its own what it freed.
+os.environ.setdefault("MALLOC_ARENA_MAX", "2")
+
 import hypothesis
 import pytest
 import torch
@@ -21,12 +30,6 @@ from headlight.model.tokenizer import Tokenizer
 from headlight.model.training import snapshots
 from tests import devices
 from tests.waiting import wait_until
-
-# Threads of PyTorch that wait for each other do so at rest, also in every process that a test
-# starts: on a busy machine one command took 50 s of processor instead of 4 s.
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-# Each script run of Streamlit is a thread, which would keep in an arena of its own what it freed.
-os.environ.setdefault("MALLOC_ARENA_MAX", "2")
 
 # The same 25 examples of every property each time; `make test-long` tries 5,000 others.
 hypothesis.settings.register_profile("short", max_examples=25, deadline=None, derandomize=True)

@@ -1,11 +1,13 @@
 """Calls that hostile input may lead astray, tried in a process of their own under limits, so that a
 fault fails a test and cannot take the machine with it."""
 
+import math
 import multiprocessing
 import os
 import resource
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
@@ -19,6 +21,7 @@ ADDRESS_SPACE, FILE_SIZE = 4_000_000_000, 1_000_000_000  # bytes
 PATIENCE = 120  # seconds by the clock, for what waits for something
 MEGABYTE = 2**20
 ROOT = Path(__file__).resolve().parent.parent
+RESET_PEAK = Path("/proc/self/clear_refs")  # of Linux; see man 5 proc
 IMPORTED_BY = os.getpid()  # in a call, the server where it had imported this before the fork
 
 # Forked from a process that has imported what takes long and has computed nothing, so that no lock
@@ -37,9 +40,39 @@ class ExceededLimit(AssertionError):
 def under_limits(function: Callable, *arguments, seconds: int = 10, megabytes: int = 200) -> None:
     """Calls the function in a new process and raises what it raises; or ExceededLimit where it
     takes more seconds of processor time, or its memory grows by more."""
-    receiver, sender = _processes.Pipe(duplex=False)
-    child = forked(_call, sender, seconds, function, arguments)
-    sender.close()
+    (error,) = outcomes(function, [arguments], seconds, megabytes)
+    if error is not None:
+        raise error
+
+
+def outcomes(
+    function: Callable, calls: Iterable[tuple], seconds: int = 10, megabytes: int = 200
+) -> list[Exception | None]:
+    """What each call of the function raises, as `under_limits` does, or None: the calls, their
+    arguments, are made one after another. They share a process, whose start takes longer than most
+    of them; but each has its own limits, and after one that exceeds them there is a new process."""
+    rest, found = list(calls), []
+    together = len(rest) if RESET_PEAK.exists() else 1
+    while rest:
+        receiver, sender = _processes.Pipe(duplex=False)
+        some, rest = rest[:together], rest[together:]
+        child = forked(_call_each, sender, seconds, function, some)
+        sender.close()
+        while some:
+            some.pop(0)
+            found.append(_outcome(receiver, child, seconds, megabytes))
+            if isinstance(found[-1], ExceededLimit):
+                break
+        rest = some + rest
+        child.kill()
+        child.join()
+        receiver.close()
+    return found
+
+
+def _outcome(
+    receiver: Connection, child: multiprocessing.Process, seconds: int, megabytes: int
+) -> Exception | None:
     try:
         outcome = receiver.recv() if receiver.poll(PATIENCE) else None
     except EOFError:
@@ -47,13 +80,13 @@ def under_limits(function: Callable, *arguments, seconds: int = 10, megabytes: i
     if outcome is None:
         child.kill()
         child.join()
-        raise ExceededLimit(f"The call did not end within {seconds} s (exit {child.exitcode}).")
-    child.join()
+        return ExceededLimit(f"The call did not end within {seconds} s (exit {child.exitcode}).")
     error, grown = outcome
     if grown > megabytes * MEGABYTE:
-        raise ExceededLimit(f"The call took {grown / MEGABYTE:,.0f} MB.") from error
-    if error is not None:
-        raise error
+        exceeded = ExceededLimit(f"The call took {grown / MEGABYTE:,.0f} MB.")
+        exceeded.__cause__ = error
+        return exceeded
+    return error
 
 
 def forked(function: Callable, *arguments) -> multiprocessing.Process:
@@ -70,6 +103,15 @@ def refusal(kind: type[Exception], function: Callable, *arguments) -> str:
     with pytest.raises(kind) as error:
         under_limits(function, *arguments)
     return str(error.value)
+
+
+def refusals(
+    kind: type[Exception], function: Callable, cases: Mapping[str, tuple]
+) -> Iterator[tuple[str, str]]:
+    """As `refusal` for each case, a name → arguments: its name and what the error says."""
+    for name, error in zip(cases, outcomes(function, cases.values()), strict=True):
+        assert isinstance(error, kind), f"{name}: {error!r}"
+        yield name, str(error)
 
 
 @contextmanager
@@ -92,24 +134,32 @@ def _start_server() -> None:
         forkserver.ensure_running()
 
 
-def _call(sender: Connection, seconds: int, function: Callable, arguments: tuple) -> None:
+def _call_each(
+    sender: Connection, seconds: int, function: Callable, calls: Sequence[tuple]
+) -> None:
     torch.set_num_threads(1)
     for limit, most in (
         (resource.RLIMIT_AS, ADDRESS_SPACE),
         (resource.RLIMIT_FSIZE, FILE_SIZE),
-        (resource.RLIMIT_CPU, seconds),
         (resource.RLIMIT_CORE, 0),
     ):
         resource.setrlimit(limit, (most, most))
-    before = _peak()
-    error = None
-    try:
-        function(*arguments)
-    except Exception as raised:
-        error = raised
-    sender.send((error, _peak() - before))
+    for i, arguments in enumerate(calls):
+        taken = math.ceil(time.process_time()) if i else 0
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)  # once lowered it stays
+        resource.setrlimit(resource.RLIMIT_CPU, (taken + seconds, most))
+        if RESET_PEAK.exists():
+            RESET_PEAK.write_text("5")
+        before = _peak()
+        error = None
+        try:
+            function(*arguments)
+        except Exception as raised:
+            error = raised
+        sender.send((error, _peak() - before))
 
 
 def _peak() -> int:
-    """Bytes; a forked process begins with what it holds, not with its parent's peak."""
+    """Bytes since the last reset; a forked process begins with what it holds, not with its parent's
+    peak."""
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -18,7 +18,8 @@ from headlight.model import load, presets
 from tests.app.common import session
 from tests.model.common import depths
 
-LARGE = 10**9  # bytes of a worker
+LARGE = 8 * 10**8  # bytes of a worker
+RESULTS = 128 * 2**20  # bytes: of a file of tests they are rarely asked for again
 
 
 @pytest.fixture
@@ -93,6 +94,12 @@ def nothing_large_is_left():
         gc.collect()
         with suppress(AttributeError, OSError, TypeError):  # elsewhere than on glibc
             ctypes.CDLL(None).malloc_trim(0)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def few_results():
+    """Two workers hold as much as one app."""
+    memoize.CACHE_BYTES = RESULTS
 
 
 @pytest.fixture(autouse=True, scope="session")

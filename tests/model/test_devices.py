@@ -1,9 +1,11 @@
 """--device is checked before anything is made, and puts what tests make where it says."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
-from tests import devices
+from tests import conftest, devices
 from tests.bench import __main__ as bench
 from tests.conftest import ROOT
 from tests.model.common import random_ids, random_model
@@ -39,6 +41,10 @@ def test_without_the_device_tests_are_skipped_aloud(pytester, monkeypatch):
         ["*--device cuda was asked for, but PyTorch sees none here*SKIPPED*"]
     )
     assert result.parseoutcomes().keys() == {"skipped"}
-    result = pytester.runpytest_subprocess(file, "--rootdir", ROOT, "--device", "meta")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*hold no numbers*"])
+
+
+def test_a_device_that_cannot_be_ends_a_run_before_tests_are_collected(monkeypatch):
+    monkeypatch.setattr(devices, "_current", devices.current())
+    config = SimpleNamespace(getoption={"--device": "meta"}.get)
+    with pytest.raises(pytest.UsageError, match="hold no numbers"):
+        conftest.pytest_configure(config)

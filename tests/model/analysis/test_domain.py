@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -93,9 +94,14 @@ def test_a_card_that_holds_something_else_says_nothing(entry):
     assert Domain.of_card({}) is None
 
 
-def test_the_command_writes_the_card(tmp_path, capsys):
-    task = tasks.toy("copy")
-    tokenizer = task.tokenizer(task.examples()["train"][:100])
+def test_the_command_writes_the_card(tmp_path, capsys, monkeypatch):
+    task, of_card = tasks.toy("copy"), tasks.of_card
+    examples = task.examples()
+    some = {"train": examples["train"], "val": examples["val"][:20]}
+    monkeypatch.setattr(
+        tasks, "of_card", lambda *card: replace(of_card(*card), examples=lambda: some)
+    )
+    tokenizer = task.tokenizer(examples["train"][:100])
     model = random_model("pre_norm", vocab_size=len(tokenizer))
     about = {"task": "copy", "title": "A copy"}
     checkpoint.save(tmp_path, model, "pre_norm", tokenizer, about)
@@ -111,7 +117,7 @@ def test_the_command_writes_the_card(tmp_path, capsys):
         assert np.abs(means[site.name].numpy() - heads.mean(axis=1)).max() <= 1e-6
         assert held.means[site.name].shape == means[site.name].shape
     assert held.trace("a b", changes="all=mean").run.changes
-    assert Domain.of_card(card).examples == 500 and card["title"] == "A copy"
+    assert Domain.of_card(card).examples == 20 and card["title"] == "A copy"
     assert "lower-case letters" in (tmp_path / "README.md").read_text(encoding="utf-8")
     with pytest.raises(SystemExit, match="no checkpoint"):
         describe.main([str(tmp_path / "nothing")])

@@ -2,16 +2,18 @@
 
 import os
 import random
-import signal
 import socket
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from headlight.app.server.command import main
 from headlight.model.corpus import trace_command as command
+from headlight.model.corpus.sentences import encode, read, windows
 from tests.conftest import ROOT
 from tests.limits import PATIENCE, forked
 from tests.model.common import load
@@ -30,11 +32,22 @@ def python(*arguments) -> subprocess.CompletedProcess:
     )
 
 
+def take_small_windows() -> None:
+    """Few sentences are then several windows."""
+    command.windows = partial(windows, most=1500)
+
+
 @pytest.fixture
-def sentences(tmp_path):
+def small_windows(monkeypatch):
+    monkeypatch.setattr(command, "windows", command.windows)  # undone afterwards
+    take_small_windows()
+
+
+@pytest.fixture
+def sentences(tmp_path, small_windows):
     """Three windows of sentences, every other with a target."""
     chance = np.random.default_rng(0)
-    lines = [" ".join(chance.choice(WORDS, length)) for length in chance.integers(1, 60, 70)]
+    lines = [" ".join(chance.choice(WORDS, length)) for length in chance.integers(1, 20, 20)]
     text = "\n".join(line if i % 2 else f"{line}\tein Hund" for i, line in enumerate(lines))
     (tmp_path / "sentences.txt").write_text(text)
     return tmp_path / "sentences.txt"
@@ -75,11 +88,15 @@ def launched(rank: int, port: int, arguments: list[str]) -> None:
     where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": 2, "RANK": rank,
              "LOCAL_RANK": rank, "ACCELERATE_MIXED_PRECISION": "no"}  # fmt: skip
     os.environ.update({name: str(value) for name, value in where.items()})
+    take_small_windows()
     command.main(arguments)
 
 
 def test_two_processes_write_what_one_writes(sentences, tmp_path):
     files = [tmp_path / f"{name}.parquet" for name in ("one", "two")]
+    checkpoint = load("en-de")
+    dealt = list(command.windows(encode(checkpoint, read(sentences))))
+    assert len(dealt) == 3  # one has more to do than the other
     command.main(arguments_of(sentences, files[0]))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -90,7 +107,7 @@ def test_two_processes_write_what_one_writes(sentences, tmp_path):
     assert [process.exitcode for process in processes] == [0, 0]
     one, two = map(pd.read_parquet, files)
     assert one.drop(columns="weight").equals(two.drop(columns="weight"))
-    assert one.sentence.is_monotonic_increasing and one.sentence.nunique() == 70
+    assert one.sentence.is_monotonic_increasing and one.sentence.nunique() == 20
     np.testing.assert_allclose(one.weight, two.weight, rtol=0, atol=1e-6)
 
 
@@ -190,11 +207,11 @@ def arguments_of(file, out) -> list[str]:
     return ["en-de", "--file", str(file), "--out", str(out)]
 
 
-def test_two_commands_on_one_output_leave_one_whole_result(tmp_path, monkeypatch):
+def test_two_commands_on_one_output_leave_one_whole_result(tmp_path, monkeypatch, small_windows):
     """The one that ends last: they used to write into one file, and to rename it twice."""
     chance, files, results = random.Random(0), [], []
     for name in "ab":
-        lines = [f"{' '.join(chance.choices(WORDS, k=30))}\tein Hund" for _ in range(36)]
+        lines = [f"{' '.join(chance.choices(WORDS, k=15))}\tein Hund" for _ in range(12)]
         files.append(tmp_path / f"{name}.txt")
         files[-1].write_text("\n".join(lines))
         command.main(arguments_of(files[-1], tmp_path / f"{name}.parquet"))
@@ -215,24 +232,26 @@ def test_two_commands_on_one_output_leave_one_whole_result(tmp_path, monkeypatch
     assert {path.name for path in tmp_path.iterdir()} == before | {"w.parquet"}
 
 
+def begun(errors, arguments: list[str]) -> None:
+    """Headlight in a process of its own, as from the command line."""
+    sys.stderr = errors.open("w", buffering=1)
+    main(arguments)
+
+
 def test_a_signal_leaves_the_old_file_and_nothing_else(tmp_path):
     """That of `kill`. It ends in the KeyboardInterrupt of ^C, which is tried above."""
-    file, out = tmp_path / "many.txt", tmp_path / "w.csv"
-    file.write_text("\n".join([f"{' '.join(WORDS * 5)}\tein Hund"] * 3000))
+    file, out, errors = (tmp_path / name for name in ("many.txt", "w.csv", "errors"))
+    file.write_text("\n".join([f"{' '.join(WORDS * 5)}\tein Hund"] * 600))
     out.write_text("old")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "headlight", "trace", *arguments_of(file, out)],
-        cwd=ROOT,
-        stderr=subprocess.PIPE,
-    )
+    process = forked(begun, errors, ["trace", *arguments_of(file, out)])
     # Until it writes, beside the old file.
-    wait_until(lambda: process.poll() is not None or len(list(tmp_path.iterdir())) == 3)
-    process.send_signal(signal.SIGTERM)
-    error = process.communicate()[1].decode()
-    assert process.returncode == 1, error
-    assert error.strip().splitlines()[-1] == f"Stopped. {out} was not written."
+    wait_until(lambda: not process.is_alive() or len(list(tmp_path.iterdir())) == 4)
+    process.terminate()
+    process.join(PATIENCE)
+    assert process.exitcode == 1, errors.read_text()
+    assert errors.read_text().strip().splitlines()[-1] == f"Stopped. {out} was not written."
     assert out.read_text() == "old"
-    assert {path.name for path in tmp_path.iterdir()} == {"many.txt", "w.csv"}
+    assert {path.name for path in tmp_path.iterdir()} == {"many.txt", "w.csv", "errors"}
 
 
 @pytest.mark.parametrize("package", ["tqdm", "accelerate"])

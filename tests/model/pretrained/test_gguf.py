@@ -18,7 +18,7 @@ from headlight.model.pretrained.command import add
 from headlight.model.pretrained.gguf_tokenizer import PRE_TOKENIZERS
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.run import Run
-from tests.limits import refusal
+from tests.limits import refusals
 from tests.model.pretrained.folders import LINES, random_batch, write
 from tests.model.pretrained.gguf_files import to_gguf
 
@@ -203,27 +203,21 @@ STRANGE = {  # what → metadata, what the sentence says
 }  # fmt: skip
 
 
-def sentence_of(file):
-    message = refusal(CannotLoad, load, file)
-    assert message.endswith(".") and "\n" not in message
-    return message
-
-
-@pytest.mark.parametrize("what", BROKEN)
-def test_broken_files(what, folder, tmp_path):
-    file = to_gguf(folder, tmp_path / "model.gguf")
-    change, sentence = BROKEN[what]
-    content = bytearray(file.read_bytes())
-    change(content)
-    file.write_bytes(content)
-    assert re.search(sentence, message := sentence_of(file)), message
-
-
-@pytest.mark.parametrize("what", STRANGE)
-def test_strange_files(what, folder, tmp_path):
-    metadata, sentence = STRANGE[what]
-    file = to_gguf(folder, tmp_path / "model.gguf", **metadata)
-    assert re.search(sentence, message := sentence_of(file)), message
+def test_broken_and_strange_files(folder, tmp_path):
+    whole = to_gguf(folder, tmp_path / "model.gguf").read_bytes()
+    files = {}
+    for what, (change, _) in BROKEN.items():
+        content = bytearray(whole)
+        change(content)
+        files[what] = (tmp_path / f"broken {len(files)}.gguf",)
+        files[what][0].write_bytes(content)
+    for what, (metadata, _) in STRANGE.items():
+        files[what] = (to_gguf(folder, tmp_path / f"strange {len(files)}.gguf", **metadata),)
+    assert len(files) == len(BROKEN) + len(STRANGE)
+    for what, message in refusals(CannotLoad, load, files):
+        _, sentence = (BROKEN | STRANGE)[what]
+        assert re.search(sentence, message), (what, message)
+        assert message.endswith(".") and "\n" not in message, (what, message)
 
 
 def test_every_byte_of_a_header_may_be_wrong(folder, tmp_path):

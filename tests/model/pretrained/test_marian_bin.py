@@ -17,9 +17,11 @@ from headlight.model.families.parts import SSRU, SpreadPositions
 from headlight.model.masks import Masks
 from headlight.model.pretrained.command import add
 from headlight.model.pretrained.folder import contents_of
+from headlight.model.pretrained.weights import CannotLoad
+from tests.limits import refusals
 from tests.model.pretrained.folders import LINES
 from tests.model.pretrained.marian_files import write_marian
-from tests.model.pretrained.test_gguf import at, cut, sentence_of
+from tests.model.pretrained.test_gguf import at, cut
 
 DATA = os.environ.get("HEADLIGHT_DATA")
 HUGE = 10**9
@@ -131,29 +133,32 @@ STRANGE = {  # what → description, what the sentence says
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", BROKEN)
-def test_broken_files(what, folder, tmp_path):
-    change, sentence = BROKEN[what]
-    content = bytearray((folder / "model.xxyy.bin").read_bytes())
-    change(content)
-    (tmp_path / "model.xxyy.bin").write_bytes(content)
-    (tmp_path / "vocab.xxyy.spm").write_bytes((folder / "vocab.xxyy.spm").read_bytes())
-    assert re.search(sentence, message := sentence_of(tmp_path)), message
+def test_broken_and_strange_files(folder, tmp_path):
+    model, vocab = (folder / name for name in ("model.xxyy.bin", "vocab.xxyy.spm"))
+    files, sentences = {}, {}
 
+    def case(what, sentence):
+        files[what], sentences[what] = (tmp_path / f"{len(files)}",), sentence
+        files[what][0].mkdir()
+        return files[what][0]
 
-@pytest.mark.parametrize("what", STRANGE)
-def test_strange_files(what, tmp_path):
-    values, sentence = STRANGE[what]
-    write_marian(tmp_path, LINES, **values)
-    assert re.search(sentence, message := sentence_of(tmp_path)), message
-
-
-def test_no_vocabulary_or_two(folder, tmp_path):
-    (tmp_path / "model.xxyy.bin").write_bytes((folder / "model.xxyy.bin").read_bytes())
-    assert "no file vocab" in sentence_of(tmp_path)
+    for what, (change, sentence) in BROKEN.items():
+        content = bytearray(model.read_bytes())
+        change(content)
+        into = case(what, sentence)
+        (into / model.name).write_bytes(content)
+        shutil.copy(vocab, into)
+    for what, (values, sentence) in STRANGE.items():
+        write_marian(case(what, sentence), LINES, **values)
+    shutil.copy(model, case("no vocabulary", "no file vocab"))
+    into = case("two vocabularies of one", "several files vocab")
+    shutil.copy(model, into)
     for name in ("vocab.a.spm", "vocab.b.spm"):
-        (tmp_path / name).write_bytes(b"")
-    assert "several files vocab" in sentence_of(tmp_path)
+        (into / name).write_bytes(b"")
+    assert len(files) == len(BROKEN) + len(STRANGE) + 2
+    for what, message in refusals(CannotLoad, load, files):
+        assert re.search(sentences[what], message), (what, message)
+        assert message.endswith(".") and "\n" not in message, (what, message)
 
 
 def test_a_folder_as_firefox_keeps_it(folder, tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from allpairspy import AllPairs
 from torch import nn
 
 from headlight.model.masks import Masks
@@ -29,10 +30,13 @@ from tests.model.common import (
     random_model,
 )
 
+# Any two of the switches in every way.
+SOME_MASKS = [Masks(*switches) for switches in AllPairs([[True, False]] * 4)]
 
-def both(model, masks, src, tgt):
+
+def both(model, masks, src, tgt, twin=None):
     """(ours, theirs) of the logits and of every layer's weights."""
-    own, twin = view(model), Reference(model)
+    own, twin = view(model), twin or Reference(model)
     with capture(own) as seen, capture_reference(twin.transformer) as theirs:
         logits = own(src, tgt, *masks.build(model, src, tgt)), twin(src, tgt, masks)
     assert hooks(own) == hooks(twin) == 0
@@ -44,8 +48,8 @@ def both(model, masks, src, tgt):
     return logits, weights
 
 
-def agree(model, masks, src, tgt):
-    logits, weights = both(model, masks, src, tgt)
+def agree(model, masks, src, tgt, twin=None):
+    logits, weights = both(model, masks, src, tgt, twin)
     assert len(weights) == len(list(attentions(model)))
     exact = logits[0].dtype == torch.float64
     tolerance = 1e-10 if exact else within(1e-5)
@@ -68,8 +72,9 @@ def batch(vocab_size):
 def test_random_weights_agree(preset, depths, dtype):
     encoder, decoder = depths
     model = random_model(preset, n_encoder_layers=encoder, n_decoder_layers=decoder).to(dtype)
-    for masks in ALL_MASKS:
-        agree(model, masks, *batch(SIZES["vocab_size"]))
+    twin = Reference(model)
+    for masks in ALL_MASKS if dtype == torch.float64 and depths == (2, 3) else SOME_MASKS:
+        agree(model, masks, *batch(SIZES["vocab_size"]), twin)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
@@ -78,8 +83,9 @@ def test_trained_weights_agree(folder, dtype):
     model = load(folder).model.to(dtype)
     if not isinstance(model, Transformer):
         pytest.skip("not an encoder-decoder")
-    for masks in ALL_MASKS:
-        agree(model, masks, *batch(model.config.vocab_size))
+    twin = Reference(model)
+    for masks in SOME_MASKS:
+        agree(model, masks, *batch(model.config.vocab_size), twin)
 
 
 @pytest.mark.parametrize("preset", PRESETS)

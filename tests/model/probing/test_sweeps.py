@@ -10,13 +10,13 @@ import torch
 from headlight.model import load
 from headlight.model.presets import PRESETS
 from headlight.model.probing import sweeps
-from headlight.model.probing.applying import PatchInputs
+from headlight.model.probing.applying import PatchInputs, applied
 from headlight.model.probing.changes import parse
 from headlight.model.probing.patching import recorded
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import kinds_of
 from headlight.model.probing.sweeps import Score, sweep, sweeping
-from headlight.model.probing.trace import trace
+from headlight.model.probing.trace import ids_of, read_of, trace
 from tests.model.common import encoding, random_model
 
 SENTENCE = "A young girl in a red dress runs."
@@ -34,16 +34,24 @@ def log_softmax(row):
     return row - row.max() - np.log(np.exp(row - row.max()).sum())
 
 
-def score_of(model, seen, score, best=None):
-    """By hand, of a pass."""
+@torch.no_grad()
+def logits_of(model, run, given):
+    """Of a pass of its own; a trace keeps much besides."""
+    ids = ids_of(model, read_of(model, run))
+    with applied(model, run.changes, given):
+        return model(*ids, *run.masks.build(model, *ids))[0].numpy()
+
+
+def score_of(model, seen, logits, score):
+    """By hand, of the logits of a pass over the texts that were seen."""
     if score.position is not None:
-        row = log_softmax(seen.logits[score.position])
+        row = log_softmax(logits[score.position])
         return row[score.wanted] - (0 if score.against is None else row[score.against])
     if seen.predicted.predicts == "class":
-        return log_softmax(seen.logits[0])[best]
+        return log_softmax(logits[0])[seen.logits[0].argmax()]
     ids = [id for id in seen.texts[seen.predicted.name].ids if id != model.config.pad_id]
     following = [*ids[1:], *([model.config.eos_id] if model.config.eos_id >= 0 else [])]
-    return sum(log_softmax(seen.logits[i])[id] for i, id in enumerate(following))
+    return sum(log_softmax(logits[i])[id] for i, id in enumerate(following))
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -63,14 +71,14 @@ def test_effects_are_those_of_one_pass_each(preset, monkeypatch):
         *sweeps.heads_patched_by_position(model, dict.fromkeys(lengths, 2)),
         *sweeps.residual_patched_by_position(model, dict.fromkeys(lengths, 3)),
     ]
-    best = trace(model, run).logits[0].argmax()
     plain = trace(model, run, given)
-    alone = [trace(model, replace(run, changes=(*run.changes, *c)), given) for c in changes]
-    for score in (Score(), Score(0, 1), Score(0, 1, 0)):
-        found = sweep(model, run, changes, score, given)
-        assert found.score == pytest.approx(score_of(model, plain, score, best), abs=1e-4)
-        for seen, effect in zip(alone, found.effects, strict=True):
-            expected = score_of(model, seen, score, best) - found.score
+    alone = [logits_of(model, replace(run, changes=(*run.changes, *c)), given) for c in changes]
+    # How the score is made of logits does not hang on what was changed: of the others, some.
+    for score, some in ((Score(), 1), (Score(0, 1), 7), (Score(0, 1, 0), 7)):
+        found = sweep(model, run, changes[::some], score, given)
+        assert found.score == pytest.approx(score_of(model, plain, plain.logits, score), abs=1e-4)
+        for logits, effect in zip(alone[::some], found.effects, strict=True):
+            expected = score_of(model, plain, logits, score) - found.score
             assert effect == pytest.approx(expected, abs=1e-4 * max(1, abs(found.score))), score
         assert np.abs(found.effects).max() > 1e-3, score
 

@@ -71,6 +71,17 @@ def opened():
     return files
 
 
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch):
+    """The curve is not drawn, which takes longer than the training."""
+    monkeypatch.setattr(train, "curve", lambda *rows: "<svg/>")
+
+
+@functools.cache
+def toy_examples(name):
+    return tasks.toy(name).examples()
+
+
 def run_training(task, folder):
     recipe = train.Recipe(epochs=2, max_tokens=300, warmup=5)
     task = dataclasses.replace(task, sizes=task.sizes | dict(d_model=16, d_ff=16), vocab_size=300)
@@ -136,7 +147,7 @@ def test_reviews_are_split_by_line(snippets):
 @pytest.mark.parametrize("name", tasks.TOYS)
 def test_toys(name):
     task = tasks.toy(name)
-    examples, tests = task.examples(), task.tests()["unseen"]
+    examples, tests = toy_examples(name), task.tests()["unseen"]
     assert len(tests) == len({source for source, _ in tests}) == 1000
     seen = {source for split in examples.values() for source, _ in split}
     assert not seen & {source for source, _ in tests}
@@ -152,7 +163,7 @@ def test_toys_are_tiny_and_their_letters_whole(name):
     from headlight.model import presets
 
     task = tasks.toy(name)
-    tokenizer = task.tokenizer(task.examples()["train"])
+    tokenizer = task.tokenizer(toy_examples(name)["train"])
     model = presets.build(task.preset, vocab_size=len(tokenizer), **task.sizes)
     assert sum(p.numel() for p in model.parameters()) < 100_000
     assert len(tokenizer.encode(" ".join(tasks.LETTERS)).ids) == 26

@@ -56,11 +56,20 @@ def whole(task, tmp_path_factory):
     return run
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """The curve is not drawn, which takes longer than an epoch."""
+    monkeypatch.setattr(train, "curve", lambda *rows: "<svg/>")
+
+
 class Stopped(Exception):
     pass
 
 
-@pytest.mark.parametrize("stop", [1, 7, 13, 20, 29])
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize(
+    "stop", [1, 13, 20, *(pytest.param(i, marks=pytest.mark.long) for i in (7, 29))]
+)
 def test_resumed_is_bit_identical(task, whole, tmp_path, stop, monkeypatch):
     """Stopped after any step, in or between epochs, with a state saved every third step."""
     step = Training.step
@@ -142,6 +151,7 @@ def test_r_drop_adds_how_far_two_readings_are_apart(whole):
     model.train()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_under_bpe_dropout_a_resumed_run_reads_what_was_drawn(tmp_path):
     """Each epoch splits the text anew, the same for whoever asks again."""
     file = tmp_path / "pairs.tsv"
@@ -215,6 +225,7 @@ def test_a_later_run_begins_with_the_weights_of_an_earlier_one(task, whole, tmp_
         Training(task, recipe, tmp_path, start=tmp_path)
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("share", [0.0, 0.4])
 def test_attention_weights_have_a_rate_of_dropout_of_their_own(task, whole, tmp_path, share):
     """Of this run, whatever the model it begins with has."""
@@ -250,6 +261,7 @@ def test_a_rate_of_dropout_is_set_where_the_preset_has_one(preset):
     assert model.config == expected.config
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("later", [False, True])
 def test_a_run_may_have_another_rate_of_dropout(whole, tmp_path, later):
     """Than its task has, or than the model it begins with."""
@@ -262,6 +274,7 @@ def test_a_run_may_have_another_rate_of_dropout(whole, tmp_path, later):
     assert [recipe["dropout"] for recipe in found.card["recipes"]] == [0.1] * later + [0.25]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_patience(task, tmp_path):
     """With a rate of nothing, no epoch is better than the first."""
     run = Training(task, dataclasses.replace(RECIPE, epochs=9, peak=0.0, patience=2), tmp_path)
