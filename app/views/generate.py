@@ -122,7 +122,7 @@ BEAMS_EXPLAINED = (
     "Beam search continues several texts at once. Each column is a step, with its **candidates** "
     "from best to worst. A line leads from each candidate to the text that it continues. The path "
     "of the winner is marked.",
-    "choose one beam, then four. Does another text win?",
+    "set Beams to 2, then to 8. Does another text win?",
 )
 OPTIONS = {BEAM: ("width", "alpha"), SAMPLING: ("temperature", "top_k", "top_p", "seed")}
 
