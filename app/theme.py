@@ -16,8 +16,8 @@ DIFFERENCES = {  # evenly spaced too; the middle is like the paper
         "#{:02x}{:02x}{:02x}".format(*map(int, unlabel_rgb(stop))) for stop in diverging.RdBu
     ],
     "dark": [
-        *("#ffd0c2", "#f79b85", "#e0654f", "#b8402f", "#6e2b22", "#2a2927"),
-        *("#1f3f63", "#2e6aa8", "#4f97d8", "#8bbff0", "#cfe4fb"),
+        *("#ffb9a6", "#f28a71", "#dc5f48", "#b23d2c", "#6b2a21", "#2a2927"),
+        *("#1f3f63", "#2e69a6", "#4b93d6", "#7fb8f0", "#b5d8ff"),
     ],
 }
 FOCUS = "#e4572e"

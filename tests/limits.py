@@ -81,12 +81,15 @@ def _outcome(
         child.kill()
         child.join()
         return ExceededLimit(f"The call did not end within {seconds} s (exit {child.exitcode}).")
-    error, grown = outcome
+    error, taken, grown = outcome
+    exceeded = None
+    if taken > seconds:
+        exceeded = ExceededLimit(f"The call took {taken:.1f} s.")
     if grown > megabytes * MEGABYTE:
         exceeded = ExceededLimit(f"The call took {grown / MEGABYTE:,.0f} MB.")
+    if exceeded:
         exceeded.__cause__ = error
-        return exceeded
-    return error
+    return exceeded or error
 
 
 def forked(function: Callable, *arguments) -> multiprocessing.Process:
@@ -145,9 +148,11 @@ def _call_each(
     ):
         resource.setrlimit(limit, (most, most))
     for i, arguments in enumerate(calls):
-        taken = math.ceil(time.process_time()) if i else 0
+        start = time.process_time()
+        # In whole seconds, so that the time is looked at afterwards too.
+        end = math.ceil(start) + seconds if i else seconds
         _, most = resource.getrlimit(resource.RLIMIT_CPU)  # once lowered it stays
-        resource.setrlimit(resource.RLIMIT_CPU, (taken + seconds, most))
+        resource.setrlimit(resource.RLIMIT_CPU, (end, most))
         if RESET_PEAK.exists():
             RESET_PEAK.write_text("5")
         before = _peak()
@@ -156,7 +161,7 @@ def _call_each(
             function(*arguments)
         except Exception as raised:
             error = raised
-        sender.send((error, _peak() - before))
+        sender.send((error, time.process_time() - start, _peak() - before))
 
 
 def _peak() -> int:

@@ -82,6 +82,17 @@ def test_calls_that_share_a_process_have_limits_of_their_own(tmp_path):
             assert isinstance(error, ExceededLimit) and re.search(said, str(error)), what
 
 
+def work(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def test_a_call_that_takes_little_more_than_its_time_is_heard_too():
+    short, long = outcomes(work, [(0.1,), (1.05,)], seconds=1)
+    assert short is None and isinstance(long, ExceededLimit)
+
+
 def test_one_that_is_not_refused_is_named():
     cases = {"one": ("No.",), "two": ("Never.",)}
     assert dict(refusals(CannotLoad, refuse, cases)) == {"one": "No.", "two": "Never."}
