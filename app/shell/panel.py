@@ -1,15 +1,21 @@
 """The panel beside the picture: what changes the model while it runs."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 import streamlit as st
 
+from headlight.app import selection
+from headlight.app.results import head_results
 from headlight.app.shell import edits, running_lesson
 from headlight.app.shell.effect import peek
 from headlight.app.shell.layout import concerns
-from headlight.app.state import session, widgets
+from headlight.app.state import messages, session, widgets
 from headlight.app.state.settings import MASKS
+from headlight.app.wording import head_card
+from headlight.model.probing.changes import CannotChange
+from headlight.model.probing.trace import CannotRead
 
 
 def draw_change() -> None:
@@ -25,6 +31,8 @@ def draw_head(then: Callable[[], None] | None = None) -> None:
     switch. `then` is called after the callback of either."""
     _draw_peek(on_click=partial(_in_turn, session.choose, then))
     draw_switch(on_click=partial(_in_turn, switch, then))
+    if not running_lesson.veils():
+        _draw_importance()
 
 
 def _in_turn(act: Callable[..., None], then: Callable[[], None] | None, **given) -> None:
@@ -62,6 +70,15 @@ def draw_switch(**options) -> None:
         key="switch_head",
         **{"type": "tertiary", "on_click": switch} | options,
     )
+
+
+def _draw_importance() -> None:
+    """What a survey of many sentences found of the selected head, if the model has one."""
+    focus, layer = session.focus(), session.values()["layer"]
+    with suppress(messages.NothingToShow, CannotChange, CannotRead):  # the page says why
+        survey, *_ = head_results.survey_of(selection.view(selection.run()))
+        if survey and (said := head_card.importance(survey, focus.kind, layer - 1, focus.head)):
+            st.caption(said)
 
 
 def switch(**head) -> None:

@@ -89,6 +89,13 @@ def in_all_sentences(survey: Survey, kind: str, layer: int, head: int) -> str:
     return f"*Does this head always behave like this?* {survey.in_words(kind, layer, head)}"
 
 
+def importance(survey: Survey, kind: str, layer: int, head: int) -> str:
+    """Whether the model is worse without a head, over all sentences of a survey; `layer` of the
+    model, from 0. Empty for a head that was not surveyed."""
+    said = survey.importance(kind, layer, head)
+    return said and f"*Is this head important?* {said}"
+
+
 def head_numbers(measured: Measured, layer: int, head: int) -> dict[str, float]:
     """The measures of a head that exist: a causal decoder, for example, has no next token to attend
     to."""

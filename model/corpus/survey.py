@@ -174,29 +174,34 @@ class Survey:
         ]
 
     def in_words(self, kind: str, layer: int, head: int) -> str:
-        """Whether a head is always like this: its names, and what is lost without it, over all
-        sentences; layer and head from 0. Empty for a head that was not surveyed."""
-        measures = self.head(kind, layer, head)
-        if not measures:
+        """Whether a head is always like this: its names over all sentences; layer and head from 0.
+        Empty for a head that was not surveyed."""
+        if not self.head(kind, layer, head):
             return ""
         names = [
             f"{one.name} ({one.row['value']:.0%}, {one.row['low']:.0%} to {one.row['high']:.0%})"
             for one in self.names(kind, layer, head)
         ]
+        listed = ", ".join(names).replace("-", "−") or "no named pattern"
+        return f"Over {self.card['sentences']:,} sentences: {listed}."
+
+    def importance(self, kind: str, layer: int, head: int) -> str:
+        """Whether the model is worse without a head, over all sentences; layer and head from 0.
+        Empty for a head that was not surveyed."""
+        measures = self.head(kind, layer, head)
+        if not measures:
+            return ""
         measure = self.card["score"] or "loss"
         row, digits = measures[measure], 3 if measure == "loss" else 2
         value, low, high = (f"{row[name]:+.{digits}f}" for name in ("value", "low", "high"))
-        sure = (
-            ""
-            if row["p_holm"] <= SIGNIFICANT
-            else ", not significant after correcting for all heads"
-        )
-        note = (
-            f"Over {self.card['sentences']:,} sentences: "
-            f"{', '.join(names) or 'no named pattern'}. Without this head, {IN_WORDS[measure]} "
-            f"changes by {value} ({low} to {high}){sure}."
-        )
-        return note.replace("-", "−")
+        verdict, sure = "Not by itself", ", not significant after correcting for all heads"
+        if row["p_holm"] <= SIGNIFICANT:
+            is_worse = (row["value"] > 0) == (measure == "loss")
+            verdict, sure = "Yes" if is_worse else "No", ""
+        return (
+            f"{verdict}: over {self.card['sentences']:,} sentences, {IN_WORDS[measure]} changes by "
+            f"{value} without it ({low} to {high}){sure}."
+        ).replace("-", "−")
 
     def of(self, measure: str, part: str = "head") -> list[Mapping]:
         """All rows of a measure."""

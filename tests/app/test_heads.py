@@ -250,6 +250,10 @@ def test_a_head_in_one_sentence_and_always(page, survey):
     for view in ("heads", "attention"):
         page.switch_page(f"views/{view}.py").run()
         assert any(said in text.value for text in page.markdown), view
+    matters = survey.importance("cross", 2, 1)
+    for view in ("attention", "inside", "compare"):
+        page.switch_page(f"views/{view}.py").run()
+        assert sum(matters in text.value for text in page.caption) == 1, view
     page.selectbox(key="model").set_value("en-fr").run()
     assert any("always behave like this?" in text.value for text in page.markdown)
     page.selectbox(key="step").set_value("256").run()

@@ -41,14 +41,20 @@ def test_a_head_in_words():
     for head, row in changes.items():
         said = en_de.in_words(*head)
         assert said.startswith(f"Over {en_de.card['sentences']:,} sentences: ")
-        changes_by = f"Without this head, BLEU changes by {row['value']:+.2f}"
-        assert changes_by.replace("-", "−") in said
-        assert ("not significant" in said) == (row["p_holm"] > 0.05)
+        matters = en_de.importance(*head)
+        assert f"BLEU changes by {row['value']:+.2f} without it".replace("-", "−") in matters
+        assert ("not significant" in matters) == (row["p_holm"] > 0.05)
+        significant = "Yes" if row["value"] < 0 else "No"
+        verdict = "Not by itself" if row["p_holm"] > 0.05 else significant
+        assert matters.startswith(f"{verdict}: over {en_de.card['sentences']:,} sentences, ")
         for named in en_de.names(*head):
             assert f"{named.name} ({named.row['value']:.0%}" in said
     said = by_name["reverse"].in_words("encoder", 1, 1)
-    assert "no named pattern. Without this head, " in said and "not significant" not in said
-    assert by_name["reverse"].in_words("encoder", 7, 1) == ""
+    assert said.endswith(": no named pattern.")
+    matters = by_name["reverse"].importance("encoder", 1, 1)
+    assert matters.startswith("Yes: ") and "not significant" not in matters
+    for words in (by_name["reverse"].in_words, by_name["reverse"].importance):
+        assert words("encoder", 7, 1) == ""
 
 
 @pytest.mark.long
