@@ -246,14 +246,14 @@ def test_every_survey_is_shown_in_every_way(page, model):
 
 def test_a_head_in_one_sentence_and_always(page, survey):
     page = opened(page, kind="cross", layer="3", head="2")
-    said = survey.in_words("cross", 2, 1)
-    for view in ("heads", "attention"):
-        page.switch_page(f"views/{view}.py").run()
-        assert any(said in text.value for text in page.markdown), view
     matters = survey.importance("cross", 2, 1)
     for view in ("attention", "inside", "compare"):
         page.switch_page(f"views/{view}.py").run()
         assert sum(matters in text.value for text in page.caption) == 1, view
+    said = survey.in_words("cross", 2, 1)
+    for view in ("heads", "attention"):
+        page.switch_page(f"views/{view}.py").run()
+        assert any(said in text.value for text in page.markdown), view
     page.selectbox(key="model").set_value("en-fr").run()
     assert any("always behave like this?" in text.value for text in page.markdown)
     page.selectbox(key="step").set_value("256").run()
