@@ -112,9 +112,7 @@ SEEDS = [0, *(pytest.param(n, marks=pytest.mark.long) for n in range(1, 20))]
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in range(1, 20))]
-)
+@pytest.mark.parametrize("seed", SEEDS)
 def test_quick_acts_end_where_slow_ones_do(visit, seed):
     """Two acts within 0.02 to 0.3 seconds of each other, against one after the other has been
     answered: the same address, texts, switches and pictures."""
