@@ -71,7 +71,7 @@ def sweep_explained(measure: str, score: float, has_other: bool) -> str:
     )
     return (
         f"**Effect**: {measure} after the change minus before ({signed(score)}). Below 0: the "
-        f"output needs this part. Click a row to select its head on every page.{more}"
+        f"output needs this part. Click a cell, or a row of the table, to select its head.{more}"
     )
 
 

@@ -269,8 +269,9 @@ export class SelectedHead {
   drawLegend(context) {
     const { data, look, ink } = this.grid;
     const { letters, size: [wide] } = this.place;
-    const [least, most] = this.part.signed ? [-data.signed, data.signed].map(signedPercent)
-      : ["0%", look.scale === "per row" ? "largest of the row" : "100%"];
+    const [least, most] = this.part.signed
+      ? [`change ${signedPercent(-data.signed)}`, signedPercent(data.signed)]
+      : ["weight 0%", look.scale === "per row" ? "largest of the row" : "100%"];
     const long = LEGEND * letters;
     const right = wide - 2 - context.measureText(most).width;
     const left = right - long - letters / 2;
