@@ -753,6 +753,14 @@ def test_a_head_without_a_pattern_is_said_to_be_even(grid):
     said = grid.show(packed(weights)).said()
     assert said == "Every row spreads its weight almost evenly: no key gets more than 14%."
     assert marked(grid) and not grid.page.locator(".text .here").count()
+    rows = np.tri(len(TARGET), dtype=np.float32)
+    weights["decoder"][0, 0] = rows / rows.sum(axis=1, keepdims=True)
+    causal = replace(LOOK, focus=dict(kind="decoder", layer=0, head=0))
+    said = grid.show(packed(weights), causal).said()  # two rows have one key and two
+    assert said == (
+        "Every row spreads its weight almost evenly: with more than two keys, none gets more than "
+        "33%."
+    )
     weights["cross"][1, 2, 3] = [0.4, *[0.1] * 6]
     assert "almost evenly" not in grid.show(packed(weights)).said()
     assert "almost evenly" not in grid.show(packed(weights), replace(LOOK, in_lesson=True)).said()

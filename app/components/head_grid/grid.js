@@ -745,21 +745,25 @@ export class Grid {
     return best;
   }
 
-  /** The largest weight of the selected head if every row spreads its weight almost evenly over the
-   * keys that it may attend to, as random weights do; else null. */
+  /** If every row of the selected head spreads its weight almost evenly over the keys that it may
+   * attend to, as random weights do: the largest weight, and whether there are rows of few keys, which
+   * tell nothing; else null. */
   evenly(part) {
     const { focus, average } = this.look;
     if (average || part.veil?.length) return null;
     const tile = focus.layer * part.heads + focus.head;
-    let most = 0;
+    let [most, few] = [0, false];
     for (let row = 0; row < part.rows; row++) {
       const weights = meanWeights(part, [tile], [row], true);
       const largest = Math.max(...weights), keys = visibleKeys(part, focus, row);
-      if (keys <= EVEN) continue; // too few to tell
+      if (keys <= EVEN) {
+        few = true; // too few to tell
+        continue;
+      }
       if (largest * keys > EVEN) return null;
       most = Math.max(most, largest);
     }
-    return most || null;
+    return most ? { most, few } : null;
   }
 
   /** What the changes of a run do to the tokens: which nobody attends to, and how much more or less
@@ -933,8 +937,9 @@ export class Grid {
       if (this.look.said.length)
         return this.look.said.map(([text, tag]) => (tag ? element(tag, {}, text) : text));
       if (even)
-        return ["Every row spreads its weight almost evenly: no key gets more than ",
-          percent(even), "."];
+        return ["Every row spreads its weight almost evenly: ", even.few
+          ? "with more than two keys, none gets more than " : "no key gets more than ",
+        percent(even.most), "."];
       return [where, " is selected. Hover over a word to see what it attends to. Click a small map to enlarge it."];
     }
     if (pointed.tile) {
