@@ -74,7 +74,7 @@ def _draw_cell(is_open: bool, options: Mapping) -> None:
     chosen, focus = session.values(), session.focus()
     firsts = {"follow": CLEAREST_ROW, "to": LARGEST_WEIGHT}
     drawn = [key for key, first in firsts.items() if is_open or chosen.get(key, first) != first]
-    if not drawn or not session.shows_tokens():
+    if not drawn or not chosen["line"] or not session.shows_tokens():
         return
     with suppress(messages.NothingToShow, CannotChange, CannotRead):  # the page says why
         run = selection.run()

@@ -1,7 +1,6 @@
 """The panel beside the picture: what changes the model while it runs."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 
 import streamlit as st
@@ -11,11 +10,9 @@ from headlight.app.results import head_results
 from headlight.app.shell import edits, running_lesson
 from headlight.app.shell.effect import peek
 from headlight.app.shell.layout import concerns
-from headlight.app.state import messages, session, widgets
+from headlight.app.state import session, widgets
 from headlight.app.state.settings import MASKS
 from headlight.app.wording import head_card
-from headlight.model.probing.changes import CannotChange
-from headlight.model.probing.trace import CannotRead
 
 
 def draw_change() -> None:
@@ -75,10 +72,9 @@ def draw_switch(**options) -> None:
 def _draw_importance() -> None:
     """What a survey of many sentences found of the selected head, if the model has one."""
     focus, layer = session.focus(), session.values()["layer"]
-    with suppress(messages.NothingToShow, CannotChange, CannotRead):  # the page says why
-        survey, *_ = head_results.survey_of(selection.view(selection.run()))
-        if survey and (said := head_card.importance(survey, focus.kind, layer - 1, focus.head)):
-            st.caption(said)
+    survey, *_ = head_results.survey_of(selection.view())
+    if survey and (said := head_card.importance(survey, focus.kind, layer - 1, focus.head)):
+        st.caption(said)
 
 
 def switch(**head) -> None:
