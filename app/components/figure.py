@@ -55,7 +55,7 @@ def figure(
 
 
 def _darken(drawn: go.Figure) -> None:
-    """Scales with a middle have a dark one, and what is written over their cells is readable."""
+    """Give diverging scales a dark middle, and keep the numbers over their cells readable."""
     for scaled in (*drawn.select_coloraxes(), *drawn.select_traces({"type": "heatmap"})):
         if [colour for _, colour in scaled.colorscale or ()] == DIFFERENCES["light"]:
             scaled.colorscale = DIFFERENCES["dark"]

@@ -39,7 +39,7 @@ def terms_of(total: str, terms: Sequence[float]) -> list[str]:
 
 
 def operand(number: str) -> str:
-    """A number of `by_hand` within a sum or a product: a negative one in parentheses."""
+    """A number as a term or factor: negative ones stand in parentheses."""
     return f"(−{number[1:]})" if number.startswith("-") else number
 
 

@@ -70,7 +70,7 @@ def draw_switch(**options) -> None:
 
 
 def _draw_importance() -> None:
-    """What a survey of many sentences found of the selected head, if the model has one."""
+    """Whether the selected head is important, if the model has been surveyed."""
     focus, layer = session.focus(), session.values()["layer"]
     survey, *_ = head_results.survey_of(selection.view())
     if survey and (said := head_card.importance(survey, focus.kind, layer - 1, focus.head)):

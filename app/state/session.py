@@ -333,7 +333,8 @@ def choose_cell(query: int, key: int) -> None:
 
 
 def chosen_cell() -> dict[str, int]:
-    """What choose_cell chose, or the user on another page; empty where rows are not tokens."""
+    """The selected row and column, from 0, each −1 if there is none; empty where rows are not
+    tokens."""
 
     def place(setting: str) -> int:
         number = values().get(setting, "").partition(" ")[0]
@@ -343,7 +344,7 @@ def chosen_cell() -> dict[str, int]:
 
 
 def shows_tokens() -> bool:
-    """Whether rows and columns are tokens: none are merged or hidden."""
+    """Whether every row and column is one token: no tokens are merged or hidden."""
     return not values()["words"] and values()["special"] == SETTINGS["special"].default
 
 

@@ -745,9 +745,9 @@ export class Grid {
     return best;
   }
 
-  /** If every row of the selected head spreads its weight almost evenly over the keys that it may
-   * attend to, as random weights do: the largest weight, and whether there are rows of few keys, which
-   * tell nothing; else null. */
+  /** Null, unless every row of the selected head spreads its weight almost evenly over its allowed
+   * keys, as with random weights. Then `most` is the largest weight, and `few` tells whether rows with
+   * too few keys were skipped. */
   evenly(part) {
     const { focus, average } = this.look;
     if (average || part.veil?.length) return null;

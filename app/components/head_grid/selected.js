@@ -209,8 +209,8 @@ export class SelectedHead {
     return [this.place.left - this.scrolled[0], this.place.top - this.scrolled[1]];
   }
 
-  /** Kept, as the colour of the paper is: to ask makes the browser lay out the page, which each move
-   * of the pointer changes. */
+  /** Cached, like the background colour: reading it forces a layout, because every move of the
+   * pointer changes the page. */
   keepScroll() {
     this.scrolled = [this.box.scrollLeft, this.box.scrollTop];
   }
