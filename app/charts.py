@@ -530,7 +530,7 @@ def _targets(
     """What is clicked in a heatmap, of which Plotly reports no clicks that select: an invisible
     point in every numbered cell."""
     down, across = np.nonzero(numbers >= 0)
-    found = numbers[down, across]
+    selected = numbers[down, across]
     return go.Scatter(
         x=across,
         y=down,
@@ -540,7 +540,7 @@ def _targets(
             "size": size,
             "color": "rgba(0, 0, 0, 0)",
         },
-        customdata=found,
+        customdata=selected,
         text=[
             f"<b>{plain(_named(rows, row))}, {plain(_named(columns, column))}</b><br>"
             f"{name} {values[row, column]:.6f}"

@@ -42,7 +42,7 @@ FINDING_LETTERS = 20  # pixels
 GRID = 560  # pixels: the grid of heads is higher with any model
 # Pixels: the height of a picture that is fully visible in a window 720 high; the least height of a
 # row.
-PICTURE, ROW = 480, 12
+PICTURE_HEIGHT, ROW = 480, 12
 
 # Seconds, once per session, if a page has a style beyond the document's: the browser fetches a
 # script before it applies one, and what it has drawn by then would jump.

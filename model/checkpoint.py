@@ -44,7 +44,7 @@ from headlight.model.probing.run import FINAL, Run
 from headlight.model.probing.sites import attention_at
 from headlight.model.probing.sweeps import Score, Sweep
 from headlight.model.probing.trace import Trace, check_length, ids_of, read_of, trace
-from headlight.model.tokenizer import LARGEST, Encoding, Tokenizer
+from headlight.model.tokenizer import LARGEST_TOKENIZER, Encoding, Tokenizer
 from headlight.model.transformer import Transformer
 from headlight.model.variants import PrunedSoftmax
 
@@ -417,7 +417,7 @@ def _ours(folder: Path) -> Checkpoint:
     check_card(folder, hollow, card)
     if folder.parent != SHIPPED:
         file = folder / "tokenizer.json"
-        try_tokenizer(file, read_within(file, LARGEST))
+        try_tokenizer(file, read_within(file, LARGEST_TOKENIZER))
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     check_vocabulary(folder, tokenizer, sizes)
     model, weights = presets.build(preset, **sizes), load_file(folder / "model.safetensors")

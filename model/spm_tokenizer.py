@@ -5,7 +5,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from headlight.model.files import read_json, read_within
-from headlight.model.tokenizer import LARGEST, OTHER, SPACE, Encoding, named, visible
+from headlight.model.tokenizer import (
+    LARGEST_TOKENIZER,
+    OTHER_SPECIAL,
+    SPACE,
+    Encoding,
+    named,
+    visible,
+)
 
 UNKNOWN, SPECIAL = "<unk>", ("</s>", "<pad>")
 
@@ -44,7 +51,7 @@ class SentencePieceTokenizer:
                 vocabulary = folder / "vocab.json"
             try:
                 processor = _processor(folder / f"{side}.spm")
-                ids = read_json(vocabulary, LARGEST)
+                ids = read_json(vocabulary, LARGEST_TOKENIZER)
             except FileNotFoundError as error:
                 raise ValueError(f"There is no file {error.filename}.") from None
             if not isinstance(ids, dict) or not all(type(i) is int for i in ids.values()):
@@ -103,7 +110,7 @@ class SentencePieceTokenizer:
         rest, end, text = iter(range(len(ordinary.ids))), 0, Encoding((), (), ())
         for i in ids:
             if i in self._special:
-                text += Encoding((i,), (self._special[i],), ((end, end),), (OTHER,))
+                text += Encoding((i,), (self._special[i],), ((end, end),), (OTHER_SPECIAL,))
             else:
                 text += ordinary.take([next(rest)])
                 end = text.offsets[-1][1]
@@ -178,7 +185,9 @@ def _processor(file: Path):
             f"{file} needs SentencePiece for its tokenizer. Run: pip install sentencepiece"
         ) from None
     try:
-        return sentencepiece.SentencePieceProcessor(model_proto=read_within(file, LARGEST))
+        return sentencepiece.SentencePieceProcessor(
+            model_proto=read_within(file, LARGEST_TOKENIZER)
+        )
     except RuntimeError:
         raise ValueError(f"{file} is not a SentencePiece model.") from None
 

@@ -19,13 +19,13 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from headlight.model.files import read_within
 
-LARGEST = 2**26  # bytes of a file; one of 256,000 tokens has half as many
+LARGEST_TOKENIZER = 2**26  # bytes of a file; one of 256,000 tokens has half as many
 SPECIAL = ["<pad>", "<s>", "</s>"]  # ids 0, 1, 2: Config's pad_id, bos_id, eos_id
 ROLES = ("pad", "bos", "eos")  # what these are for
 SPACE = "▁"  # stands for a space in the symbols of SentencePiece, and of those who follow it
 MOST_QUOTED = 120  # characters of what the library says
 _ROLES = dict(zip(SPECIAL, ROLES, strict=True))
-OTHER = "special"  # the role of other special tokens, which only other vocabularies have
+OTHER_SPECIAL = "special"  # the role of other special tokens, which only other vocabularies have
 
 
 class CannotRead(ValueError):
@@ -136,7 +136,9 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
-        return cls(tokenizers.Tokenizer.from_str(read_within(path, LARGEST).decode("utf-8")))
+        return cls(
+            tokenizers.Tokenizer.from_str(read_within(path, LARGEST_TOKENIZER).decode("utf-8"))
+        )
 
     def to_json(self) -> str:
         """What `load` reads."""
@@ -325,7 +327,7 @@ class Tokenizer:
             end = span[1]
             offsets_found.append((name, span))
         roles = tuple(
-            _ROLES.get(self._special[i], OTHER) if i in self._special else "" for i in ids
+            _ROLES.get(self._special[i], OTHER_SPECIAL) if i in self._special else "" for i in ids
         )
         names, spans = (tuple(part[i] for part in offsets_found) for i in range(2))
         return Encoding(ids, names, spans, roles)

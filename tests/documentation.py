@@ -37,7 +37,7 @@ from headlight.model.probing.changes import (
     Change,
     parse,
 )
-from headlight.model.probing.position_tables import KINDS
+from headlight.model.probing.position_tables import POSITION_KINDS
 from headlight.model.probing.sites import parts_of
 from headlight.model.probing.trace import TooLong
 from headlight.model.tokenizer import CannotRead
@@ -102,7 +102,7 @@ def places() -> str:
 def arguments() -> str:
     """The names that may follow `mask` and `positions`, and how long a line may be."""
     masks = (f"`{name}-{2 if name in SIZED else ''}`".replace("-`", "`") for name in PATTERNS)
-    positions = (f"`{'shifted-3' if kind == 'shifted' else kind}`" for kind in KINDS)
+    positions = (f"`{'shifted-3' if kind == 'shifted' else kind}`" for kind in POSITION_KINDS)
     return (
         f"- `mask` takes {', '.join(masks)}.\n"
         f"- `positions` takes {', '.join(positions)}.\n"

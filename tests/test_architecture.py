@@ -35,6 +35,12 @@ def files(folder):
     return sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.py"))
 
 
+def dotted(file):
+    """The name under which a file is imported."""
+    parts = ["headlight", *Path(file).with_suffix("").parts]
+    return ".".join(parts).removesuffix(".__init__")
+
+
 def imports(file):
     """Dotted names that a file imports."""
     for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
@@ -80,6 +86,36 @@ def test_no_public_class_is_defined_twice():
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(file)
     assert not {name: found for name, found in places.items() if len(found) > 1}
+
+
+def test_no_constant_that_another_module_uses_is_defined_twice():
+    """What each page and family declares under one name is not: others read it by way of that
+    page or family."""
+    modules = {dotted(file): file for file in [*files("app"), *files("model")]}
+    trees = {name: ast.parse((ROOT / file).read_text("utf-8")) for name, file in modules.items()}
+    places = {}
+    for module, tree in trees.items():
+        for node in tree.body:
+            for target in getattr(node, "targets", [getattr(node, "target", None)]):
+                if isinstance(target, ast.Name) and target.id.isupper():
+                    places.setdefault(target.id, set()).add(module)
+    used = {}
+    for module, tree in trees.items():
+        aliases = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                for name in node.names:
+                    if (full := f"{node.module}.{name.name}") in modules:
+                        aliases[name.asname or name.name] = full
+                    elif node.module in places.get(name.name, ()):
+                        used.setdefault(name.name, set()).add(node.module)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                home = aliases.get(node.value.id)
+                if home in places.get(node.attr, ()) and home != module:
+                    used.setdefault(node.attr, set()).add(home)
+    assert len(used) > 100
+    assert not {name: found for name, found in used.items() if len(found) > 1}
 
 
 def test_few_files_stand_in_no_room_of_the_app():

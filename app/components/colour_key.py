@@ -10,7 +10,7 @@ import streamlit as st
 from headlight.app import theme
 from headlight.app.theme import DIFFERENCES, FOCUS, WEIGHTS
 
-PRIMARY = f"light-dark({theme.PRIMARY['light']}, {theme.PRIMARY['dark']})"
+PRIMARY_COLOUR = f"light-dark({theme.PRIMARY['light']}, {theme.PRIMARY['dark']})"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Swatch:
         return f'<i style="background: {self.colour}"></i> {escape(self.name)}'
 
 
-LINE = Swatch("line: the thicker, the larger the weight", PRIMARY)
+LINE_SWATCH = Swatch("line: the thicker, the larger the weight", PRIMARY_COLOUR)
 POINTED = Swatch("the word you point at: its lines, and its weights as shades", FOCUS)
 WEIGHT = Scale("weight", WEIGHTS, "0%", "100%")
 NEGATIVE, POSITIVE = (DIFFERENCES["light"][i] for i in (1, -2))  # as bars have them

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from headlight.app.charts import OVER_DIFFERENCES
-from headlight.app.theme import DIFFERENCES, INK, LARGER, PICTURE, PROJECTOR, ROW
+from headlight.app.theme import DIFFERENCES, INK, LARGER, PICTURE_HEIGHT, PROJECTOR, ROW
 
 
 def figure(
@@ -102,7 +102,7 @@ def _compress(drawn: go.Figure) -> None:
     longest = max((len(text) for axis in turned for text in axis.ticktext), default=0)
     around = letters * (5 + 0.5 * longest)  # the other axis and its title
     rows = max((len(axis.tickvals or ()) for axis in drawn.select_yaxes()), default=0)
-    room = max(PICTURE - around, ROW * rows)
+    room = max(PICTURE_HEIGHT - around, ROW * rows)
     drawn.layout.height = around + room
     for axis in drawn.select_yaxes():
         if axis.tickvals:

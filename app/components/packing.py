@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from headlight.app.wording import output_texts, part_names
-from headlight.model.analysis.matching import NONE, counterparts
+from headlight.model.analysis.matching import UNMATCHED, counterparts
 from headlight.model.analysis.reading import LabelledWeights, Reading
-from headlight.model.probing.long_trace import LARGEST, LongTrace, Weights
+from headlight.model.probing.long_trace import PICTURE_CELLS, LongTrace, Weights
 from headlight.model.probing.trace import Trace, without_padding
 
 HALF = np.float32(0.005)  # half a percent: the steps of weight_bytes
@@ -211,7 +211,10 @@ def beside(shown: LabelledWeights, other: LabelledWeights) -> np.ndarray:
     """The `other` weights aligned with the `shown` tokens; NaN where a token has no counterpart."""
     rows, columns = counterparts(shown.query, other.query), counterparts(shown.key, other.key)
     weights = np.full(shown.weights.shape, np.nan, dtype=np.float32)
-    here, there = (np.flatnonzero(rows != NONE), np.flatnonzero(columns != NONE)), (rows, columns)
+    here, there = (
+        (np.flatnonzero(rows != UNMATCHED), np.flatnonzero(columns != UNMATCHED)),
+        (rows, columns),
+    )
     both = np.ix_(*(places[known] for places, known in zip(there, here, strict=True)))
     weights[(..., *np.ix_(*here))] = other.weights[(..., *both)]
     return weights
@@ -236,7 +239,7 @@ def pack(
     `weight_bytes`. Of a long text each cell stands for several, and holds their largest weight.
     `signed`: weights are differences up to that, as `halved` gives them; their bytes are evenly
     spaced."""
-    every = {key: -(-len(side.labels) // LARGEST) or 1 for key, side in sides.items()}
+    every = {key: -(-len(side.labels) // PICTURE_CELLS) or 1 for key, side in sides.items()}
     shrunk = [_shrunk(part.weights) for part in parts]
     as_bytes = to_bytes if signed else weight_bytes
     cells = b"".join(as_bytes(weights).tobytes() for weights in shrunk)
@@ -291,7 +294,7 @@ def as_sent(weights: np.ndarray) -> np.ndarray:
 
 def _shrunk(weights: np.ndarray) -> np.ndarray:
     """(.., query, key) with at most LARGEST cells along each side."""
-    return shrink(weights, *(-(-length // LARGEST) or 1 for length in weights.shape[-2:]))
+    return shrink(weights, *(-(-length // PICTURE_CELLS) or 1 for length in weights.shape[-2:]))
 
 
 def shrink(weights: np.ndarray, rows: int, columns: int) -> np.ndarray:

@@ -24,10 +24,12 @@ def weights_of(view: View, one_head: bool) -> list[KindWeights]:
     kind, layer, head = view.head
     trace = view.trace
     query, key = (text.tokens for text in trace.texts_of(kind))
-    one = np.s_[layer : layer + 1, head : head + 1]
-    words = followed(trace.shifts[kind][one], trace) if kind in trace.shifts else {}
+    selected = np.s_[layer : layer + 1, head : head + 1]
+    words = followed(trace.shifts[kind][selected], trace) if kind in trace.shifts else {}
     layers = [trace.kinds[kind][layer].layer]
-    return [KindWeights(1, kind, layers, trace.attention[kind][one], query, key, head, **words)]
+    return [
+        KindWeights(1, kind, layers, trace.attention[kind][selected], query, key, head, **words)
+    ]
 
 
 def size(view: View, ending: str, one_head: bool) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headlight.app.lessons.answers import Marker, report
 from headlight.app.lessons.check import check
-from headlight.app.lessons.lesson import SHIPPED, load_folder
+from headlight.app.lessons.lesson import SHIPPED_LESSONS, load_folder
 from headlight.app.lessons.lesson_file import LessonError
 from headlight.model.checkpoint import load
 
@@ -44,7 +44,7 @@ def _check(path: Path, models) -> int:
 
 def _report(options: argparse.Namespace, models) -> int:
     lessons, errors = [], []
-    for folder in filter(None, (SHIPPED, options.lessons)):
+    for folder in filter(None, (SHIPPED_LESSONS, options.lessons)):
         of_folder, wrong = load_folder(folder)
         lessons, errors = lessons + of_folder, errors + wrong
     for error in errors:

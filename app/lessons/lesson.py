@@ -25,7 +25,7 @@ from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Beam
 from headlight.model.pretrained.weights import CannotLoad
 
-SHIPPED = Path(__file__).resolve().parent / "en"
+SHIPPED_LESSONS = Path(__file__).resolve().parent / "en"
 FEWEST_WORDS_CROSSED, LONGEST_PARTING = 2, 20
 Load = Callable[[str], Checkpoint]
 PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
@@ -330,7 +330,7 @@ def load_lesson(file: Path) -> LiveLesson:
     return LiveLesson(read_lesson(file))
 
 
-def load_folder(folder: Path = SHIPPED) -> tuple[list[LiveLesson], list[LessonError]]:
+def load_folder(folder: Path = SHIPPED_LESSONS) -> tuple[list[LiveLesson], list[LessonError]]:
     """The lessons of a folder in the order of their names, and what is wrong with the others."""
     lessons, errors = [], []
     for file in sorted(folder.glob("*.md")):

@@ -13,9 +13,9 @@ from headlight.app.lessons.question import DO, FIND, KINDS, READ
 from headlight.app.lessons.question_types import TYPES
 from headlight.app.lessons.question_types.acts import UNTIL
 from headlight.app.lessons.question_types.decoding import WithoutType
-from headlight.app.lessons.question_types.masks import MASKS
+from headlight.app.lessons.question_types.masks import PAINTABLE_MASKS
 from headlight.app.lessons.question_types.statements import ABOUT, conditions_of
-from headlight.app.lessons.sentence_run import HEADS, WORDS
+from headlight.app.lessons.sentence_run import HEADS, WORD_CONDITIONS
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.model.analysis.head_metrics import RULES
@@ -274,7 +274,7 @@ class _Reader:
             "point": POINTS,
             "head": HEADS,
             "change": WithoutType.CHANGES,
-            "mask": MASKS,
+            "mask": PAINTABLE_MASKS,
             "token": TOKENS,
             "own": ["sentence"],
             "step": ["clear"],
@@ -292,7 +292,7 @@ class _Reader:
         if "row" in keys and not (keys["row"] == "third" and keys.get("type") == "mask"):
             self.is_text(keys["row"], line_of("row"), "“row”")
             for word in re.split(r",| or ", keys["row"]):
-                self.known(word.strip(), WORDS, line_of("row"), "selector")
+                self.known(word.strip(), WORD_CONDITIONS, line_of("row"), "selector")
         for key, least, most in (("length", 3, 12), ("real", 1, 11), ("width", 1, 10), ("d", 2, 6)):
             if key in keys and (type(keys[key]) is not int or not least <= keys[key] <= most):
                 raise self.error(

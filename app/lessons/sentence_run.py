@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from headlight.model.analysis import head_metrics
-from headlight.model.analysis.alignment import PREDICTED, READ, ordinary_words
+from headlight.model.analysis.alignment import JUST_READ, PREDICTED, ordinary_words
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Beam, Generation, Greedy, How
 from headlight.model.masks import Masks
@@ -44,7 +44,7 @@ class NamedHead:
     kind: str
     layer: int
     head: int
-    shift: int = READ
+    shift: int = JUST_READ
 
     @property
     def scope(self) -> str:
@@ -193,7 +193,7 @@ class SentenceRun:
         if name == "best aligning":
             layer, head = alignment.heads[0]
             return NamedHead("cross", layer, head, int(shifts[layer, head]))
-        shift = PREDICTED if name == "aligns the word predicted" else READ
+        shift = PREDICTED if name == "aligns the word predicted" else JUST_READ
         for layer, head in alignment.heads:
             if shifts[layer, head] == shift:
                 return NamedHead("cross", layer, head, shift)
@@ -332,7 +332,11 @@ class HeadRows:
         none."""
         for option in selector.split(" or "):
             words = [word.strip() for word in option.split(",")]
-            rows = [i for i in range(len(self.weights)) if all(WORDS[w](self, i) for w in words)]
+            rows = [
+                i
+                for i in range(len(self.weights))
+                if all(WORD_CONDITIONS[w](self, i) for w in words)
+            ]
             if rows:
                 return rows[::-1] if "late" in words else rows
         return []
@@ -412,7 +416,7 @@ class HeadRows:
 
 
 # Cheap words come first in lessons: `vital` and the like take passes.
-WORDS: dict[str, Callable[[HeadRows, int], bool]] = {
+WORD_CONDITIONS: dict[str, Callable[[HeadRows, int], bool]] = {
     "any": lambda rows, i: True,
     "late": lambda rows, i: True,
     "first": lambda rows, i: i == 0,

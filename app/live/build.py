@@ -31,7 +31,7 @@ from headlight.model.arguments import parser_of
 from headlight.model.checkpoint import SHIPPED, Checkpoint, folder_of, load
 from headlight.model.files import read_within, replacing
 from headlight.model.pretrained.folder import config_of, contents_of, is_ours
-from headlight.model.tokenizer import LARGEST
+from headlight.model.tokenizer import LARGEST_TOKENIZER
 
 LOGO = SHIPPED.parent / "logo.svg"
 MEGABYTE = 1_000_000
@@ -65,7 +65,7 @@ def page(name: str | Path, most: float = MOST, carried: dict | None = None) -> s
         "classes": checkpoint.classes,
         "alignment": _alignment(checkpoint),
         "output": LANGUAGES.get((checkpoint.card.get("direction") or [""])[-1], "Output"),
-        "tokenizer": json.loads(read_within(folder / "tokenizer.json", LARGEST)),
+        "tokenizer": json.loads(read_within(folder / "tokenizer.json", LARGEST_TOKENIZER)),
         "characters": _characters(),
         "examples": _examples(folder),
         "lesson": carried,

@@ -4,7 +4,14 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from headlight.app.lessons.lesson import SHIPPED, LiveLesson, Load, Step, load_folder, load_lesson
+from headlight.app.lessons.lesson import (
+    SHIPPED_LESSONS,
+    LiveLesson,
+    Load,
+    Step,
+    load_folder,
+    load_lesson,
+)
 from headlight.app.lessons.question import DO, FIND, READ
 from headlight.app.lessons.question_types import TYPES
 from headlight.app.lessons.sentence_run import SentenceRun
@@ -38,7 +45,7 @@ def find(name: str) -> LiveLesson:
     CannotCarry and LessonError."""
     if name.endswith(".md"):
         return load_lesson(Path(name))
-    lessons, _ = load_folder(SHIPPED)
+    lessons, _ = load_folder(SHIPPED_LESSONS)
     names = {re.sub(r"^\d+-", "", lesson.name): lesson for lesson in lessons}
     names |= {lesson.name: lesson for lesson in lessons}
     if name not in names:

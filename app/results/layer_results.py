@@ -19,7 +19,7 @@ def blocks_of(view: ModelView, run: Run) -> list[architecture.Block]:
 
 
 def lens_of(
-    view: ModelView, run: Run, written: bool = False, rows: slice = residual.ALL
+    view: ModelView, run: Run, written: bool = False, rows: slice = residual.ALL_ROWS
 ) -> residual.Lens:
     """The logit lens: predictions after each layer, for some rows of the logits; `written` as in
     trace_of."""

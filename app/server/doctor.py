@@ -24,37 +24,38 @@ class Problem(Exception):
 
 
 def python() -> str:
-    found = platform.python_version()
+    python = platform.python_version()
     if sys.version_info < OLDEST_PYTHON:
-        raise Problem(f"{found}: Headlight needs Python 3.11 or newer.")
-    return f"{found}, {platform.platform(terse=True)}, {platform.machine()}"
+        raise Problem(f"{python}: Headlight needs Python 3.11 or newer.")
+    return f"{python}, {platform.platform(terse=True)}, {platform.machine()}"
 
 
 def pytorch() -> str:
     import torch  # takes seconds
 
-    found = torch.__version__
+    torch_version = torch.__version__
     oldest, newer = TORCH
-    version = tuple(int(number) for number in found.split("+")[0].split(".")[:2])
+    version = tuple(int(number) for number in torch_version.split("+")[0].split(".")[:2])
     if not oldest <= version < newer:
         wanted = ",".join(
             f"{sign}{major}.{minor}"
             for sign, (major, minor) in zip((">=", "<"), TORCH, strict=True)
         )
-        raise Problem(f'{found} is not supported. Run: pip install "torch{wanted}"')
-    return f"{found}, built for {'CUDA ' + torch.version.cuda if torch.version.cuda else 'CPU'}"
+        raise Problem(f'{torch_version} is not supported. Run: pip install "torch{wanted}"')
+    device = f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPU"
+    return f"{torch_version}, built for {device}"
 
 
 def packages() -> str:
-    found, missing = [], []
+    packages, missing = [], []
     for name in PACKAGES:
         try:
-            found.append(f"{name} {importlib.metadata.version(name)}")
+            packages.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
             missing.append(name)
     if missing:
         raise Problem(f"{', '.join(missing)} missing. Run: pip install -r requirements.txt")
-    return ", ".join(found)
+    return ", ".join(packages)
 
 
 def model() -> str:

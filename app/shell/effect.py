@@ -57,9 +57,9 @@ def _effect(plain: Run, run: Run) -> Parts:
     """What the model writes now, and the next-token probability that changed most."""
     view = selection.view(run)
     parts = []
-    if not run.masks.causal and (seen := consequences.peek(view, run)):
-        where, what = (seen.layer, seen.head), (seen.row, seen.next_token)
-        parts += [*findings.peeking(*where, *what, seen.weight), (" ", "")]
+    if not run.masks.causal and (peek := consequences.peek(view, run)):
+        where, what = (peek.layer, peek.head), (peek.row, peek.next_token)
+        parts += [*findings.peeking(*where, *what, peek.weight), (" ", "")]
     both = (view, plain), (view, run)
     return [*parts, *_moved(*both, _lines(*both))]
 
@@ -73,8 +73,8 @@ def _lines(before: ModelRun, after: ModelRun) -> list[str]:
 def _moved(before: ModelRun, after: ModelRun, lines: Sequence[str]) -> Parts:
     """What differs between two runs that translate these lines, if any: the texts, the class, or
     the next-token probability that changed most."""
-    if seen := consequences.class_moved(before, after):
-        return findings.class_moved(seen.row, seen.token, seen.before, seen.after)
+    if moved := consequences.class_moved(before, after):
+        return findings.class_moved(moved.row, moved.token, moved.before, moved.after)
     parts = []
     if lines:
         was, now = (
@@ -85,16 +85,16 @@ def _moved(before: ModelRun, after: ModelRun, lines: Sequence[str]) -> Parts:
             parts.append(("The translation stays the same. ", ""))
         else:
             parts += [*formats.differences(was, now), (findings.after_text(now), "")]
-    seen = consequences.moved_most(before, after)
-    if seen is None:
+    moved = consequences.moved_most(before, after)
+    if moved is None:
         was, now = (
             output_texts.output(*each, partial(passes.trace_of, *each))[1]
             for each in (before, after)
         )
         return parts or [(f"{was} → {now}" if now != was else findings.SAME_OUTPUT, "")]
-    if seen.by <= findings.NOTHING:
+    if moved.by <= findings.NOTHING:
         return [*parts, (findings.NO_CHANGE, "")]
-    return [*parts, *findings.moved(**vars(seen))]
+    return [*parts, *findings.moved(**vars(moved))]
 
 
 def peek() -> Peek | None:

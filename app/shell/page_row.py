@@ -73,15 +73,15 @@ def _draw_cell(is_open: bool, options: Mapping) -> None:
     closed, only chosen ones are drawn, for the address."""
     chosen, focus = session.values(), session.focus()
     firsts = {"follow": CLEAREST_ROW, "to": LARGEST_WEIGHT}
-    drawn = [key for key, first in firsts.items() if is_open or chosen.get(key, first) != first]
-    if not drawn or not chosen["line"] or not session.shows_tokens():
+    keys = [key for key, first in firsts.items() if is_open or chosen.get(key, first) != first]
+    if not keys or not chosen["line"] or not session.shows_tokens():
         return
     with suppress(messages.NothingToShow, CannotChange, CannotRead):  # the page says why
         run = selection.run()
         trace = passes.trace_of(selection.view(run), run)
         texts = dict(zip(firsts, trace.texts_of(focus.kind), strict=True))
         names = {"follow": trace.row_words(focus.kind, focus.layer, focus.head)}
-        for key in drawn:
+        for key in keys:
             tokens = texts[key].tokens
             widgets.draw_token(key, tokens, firsts[key], options, names.get(key, ()))
 
@@ -97,7 +97,7 @@ def draw_menus(page: Page) -> None:
                 draw_ready_made()
             draw_no_positions()
             draw_minimal_pairs()
-            st.markdown(change_texts.CHANGES)
+            st.markdown(change_texts.CHANGES_HELP)
     if page.reading:
         with menu("Display", "display", icon=":material/tune:") as display:
             draw_where_open(display, READING, page)

@@ -21,7 +21,7 @@ from headlight.app.lessons.answers import (
     to_json,
     weights_of,
 )
-from headlight.app.lessons.lesson import SHIPPED, LiveLesson, Step, load_folder
+from headlight.app.lessons.lesson import SHIPPED_LESSONS, LiveLesson, Step, load_folder
 from headlight.app.lessons.lesson_file import LessonError
 from headlight.app.lessons.question import DO, FIND, READ, Question, Veil
 from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
@@ -132,7 +132,7 @@ def _loaded() -> tuple[dict[str, LiveLesson], list[LessonError]]:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--lessons", type=Path, help="a folder of your own lessons")
     more = parser.parse_known_args(sys.argv[1:])[0].lessons
-    lessons, errors = load_folder(SHIPPED)
+    lessons, errors = load_folder(SHIPPED_LESSONS)
     if more and not more.is_dir():
         errors.append(LessonError(more, 1, "There is no such folder."))
     elif more:

@@ -193,8 +193,8 @@ def most_needed(
 ) -> Parts:
     """The finding of a complete sweep whose score is a log-probability: which part the output needs
     most. Empty for others."""
-    found = swept.effects[np.isfinite(swept.effects)]
-    if name not in REMOVED or swept.missing or not len(found) or not is_probability(trace, score):
+    effects = swept.effects[np.isfinite(swept.effects)]
+    if name not in REMOVED or swept.missing or not len(effects) or not is_probability(trace, score):
         return []
     number = int(np.nanargmin(swept.effects))
     parts = parts_of(trace.sites, trace.sides.values())

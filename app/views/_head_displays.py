@@ -106,7 +106,7 @@ def _column(name: str, surveyed: bool):
         return config.NumberColumn(format="%.0f%%")
     if unit := _head_table.UNITS.get(name):
         return config.NumberColumn(f"{name} ({unit})", format=f"%.{digits}f")
-    if name.startswith(_head_table.ABLATION):
+    if name.startswith(_head_table.ABLATION_COLUMN):
         return config.NumberColumn(format=f"%.{digits}f", help=_head_table.ablated(name))
     return config.Column()
 

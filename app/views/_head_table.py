@@ -35,7 +35,7 @@ PERCENTAGES = (  # of head_table
     *RULED.values(),
 )
 UNITS = {"entropy": "bits", "distance": "tokens"}
-ABLATION = "ablation"
+ABLATION_COLUMN = "ablation"
 
 
 def head_table(
@@ -68,7 +68,7 @@ def head_table(
             row |= nearest
             if kind in ablation:
                 effect = float(ablation[kind][layer, head])
-                row[ABLATION] = None if np.isnan(effect) else effect
+                row[ABLATION_COLUMN] = None if np.isnan(effect) else effect
             if survey:
                 row |= _lost(survey, kind, number - 1, head)
             row |= {"weights": pictures[kind][layer][head]} | second
@@ -129,7 +129,7 @@ def _with_interval(column: str, row: Mapping | None, scale: int = 1) -> dict:
 
 def lost_name(measure: str) -> str:
     """The column title for what is lost without a head."""
-    return f"{ABLATION}, {IN_WORDS[measure].partition(', of')[0].removeprefix('the ')}"
+    return f"{ABLATION_COLUMN}, {IN_WORDS[measure].partition(', of')[0].removeprefix('the ')}"
 
 
 def numbers_of(rows: Sequence[Mapping]) -> list[str]:
@@ -140,7 +140,7 @@ def numbers_of(rows: Sequence[Mapping]) -> list[str]:
         for name, value in row.items()
         if isinstance(value, float) and not name.endswith(P)
     )
-    return sorted(names, key=lambda name: not name.startswith(ABLATION))
+    return sorted(names, key=lambda name: not name.startswith(ABLATION_COLUMN))
 
 
 def interval(ends: tuple[float, float] | None, digits: int) -> str:
@@ -172,7 +172,7 @@ def none_matches(rows: Sequence[Mapping], pattern: str) -> str:
 
 def ablated(column: str) -> str:
     """An explanation of the ablation column."""
-    if column == ABLATION:
+    if column == ABLATION_COLUMN:
         return "Change in the output's log-probability without the head."
     return "Change in the survey's metric without the head."
 

@@ -312,7 +312,7 @@ def others(lab: Lab) -> None:
     before, own_kind = passes.answers_of(view, run), lab.kind_of_table
     longest = max(len(text.ids) for text in trace.texts.values())
     room = view.model.config.max_length - longest
-    kinds = [kind for kind in position_tables.KINDS if kind != "shifted" or room > 0]
+    kinds = [kind for kind in position_tables.POSITION_KINDS if kind != "shifted" or room > 0]
     kind = widgets.draw("instead", lab.controls, {"width": "content"}, options=kinds)
     shift = min(room, session.values().get("shift", SETTINGS["shift"].default))
     if kind == "shifted":
@@ -564,5 +564,5 @@ def swap(lab: Lab) -> None:
 
 
 RELATIVE = "Distance", "Rotation"  # sections that explain why attention can depend on distance
-LAB = dict(zip(SECTIONS[1:], (wavelengths, distance, rotation, others, swap), strict=True))
+DRAW_SECTION = dict(zip(SECTIONS[1:], (wavelengths, distance, rotation, others, swap), strict=True))
 OF_ALL_SIDES = "Other encodings", "Swap two words"

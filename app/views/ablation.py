@@ -16,7 +16,7 @@ from headlight.app.state.options import SWEEPS
 from headlight.app.state.pages import EXPERIMENTS, Page
 from headlight.app.state.setting import Context, Setting
 from headlight.app.wording import change_texts, formats, part_names
-from headlight.model.probing.sweeps import PATCHING as NEED_ANOTHER
+from headlight.model.probing.sweeps import NEED_ANOTHER
 
 
 def _sweeps(context: Context) -> Sequence[str]:
@@ -59,9 +59,9 @@ def page() -> None:
     score = sweeps.score(view, run)
     swept = sweeps.sweep_of(view, run, name, score)
     rows = sweeps.table(swept, trace)
-    if said := sweeps.most_needed(swept, trace, name, score, view.checkpoint.outputs):
+    if sentence := sweeps.most_needed(swept, trace, name, score, view.checkpoint.outputs):
         # The finding is what a change did, if there is one.
-        (frame.explain if frame.effect() else frame.finding)(formats.as_markdown(said))
+        (frame.explain if frame.effect() else frame.finding)(formats.as_markdown(sentence))
     heads = sweeps.settings(swept)
     focus = {key: session.values()[key] for key in ("kind", "layer", "head")}
     measure = "log-probability" if sweeps.is_probability(trace, score) else "metric"
@@ -91,8 +91,10 @@ def page() -> None:
             if edits.is_off(**vars(session.focus())):
                 st.markdown(f"{title} is off.", width="content")
             elif number is not None:
-                said = sweeps.of_head(swept, number, title, trace, score, view.checkpoint.outputs)
-                st.markdown(formats.as_markdown(said), width="content")
+                sentence = sweeps.of_head(
+                    swept, number, title, trace, score, view.checkpoint.outputs
+                )
+                st.markdown(formats.as_markdown(sentence), width="content")
             panel.draw_switch(type="secondary")
     with frame.numbers():
         st.dataframe(

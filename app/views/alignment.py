@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from headlight.app import selection
-from headlight.app.components.colour_key import LINE, POINTED, colour_key
+from headlight.app.components.colour_key import LINE_SWATCH, POINTED, colour_key
 from headlight.app.components.word_lines import word_lines
 from headlight.app.results import passes, word_results
 from headlight.app.shell import frame
@@ -95,7 +95,7 @@ def page() -> None:
     note = alignment_texts.alignment_note(
         measured, heads, sites, shift, dashed=bool(before - words.links())
     )
-    colour_key(LINE, POINTED)
+    colour_key(LINE_SWATCH, POINTED)
     word_lines(words, titles, (words.links(), before), note)
     aligned = [Aligned(1, words)]
     name = f"{run.checkpoint}-alignment"
@@ -114,7 +114,7 @@ def page() -> None:
         {
             "layer": site.layer + 1,
             "head": head + 1,
-            "follows": alignment_texts.SHIFTS[measured.shifts[layer, head]],
+            "follows": alignment_texts.SHIFT_NAMES[measured.shifts[layer, head]],
             **{at: 100 * measured.agreement[i][layer][head] for i, at in enumerate(AGREEMENT)},
             "best set": (layer, head) in map(tuple, measured.heads),
             "settings": dict(kind=kind, layer=site.layer + 1, head=head + 1, aligned_by=SELECTED),

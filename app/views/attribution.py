@@ -68,7 +68,7 @@ def page() -> None:
             )
     elif picture == SOURCE:
         frame.finding(f"Source words behind {name}. {formats.escaped(words.in_words())}")
-        frame.explain(change_texts.METHODS)
+        frame.explain(change_texts.METHOD_HELP)
         if words.words:
             scaled = [
                 words.values[name] / (np.abs(words.values[name]).max() or 1) for name in shown
@@ -94,7 +94,7 @@ def page() -> None:
             )
     else:
         frame.finding(f"How similarly the methods rank the source words behind {name}")
-        frame.explain(change_texts.METHODS)
+        frame.explain(change_texts.METHOD_HELP)
         if ranks := words.correlations():
             matrix = np.array([[ranks[one, two] for two in shown] for one in shown])
             axis = charts.Axis("", shown)

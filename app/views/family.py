@@ -12,7 +12,7 @@ from headlight.app.state.pages import CHANGES, CHECK, Page
 from headlight.app.state.setting import Setting
 from headlight.app.views import _small_examples as little_examples
 from headlight.app.wording import system_texts
-from headlight.model.analysis.family import LAYERS, SIZES
+from headlight.model.analysis.family import FAMILY_SIZES, N_LAYERS
 from headlight.model.presets import PRESETS, parameters
 from headlight.model.provenance import SOURCES
 
@@ -83,7 +83,7 @@ def page() -> None:
         frame.finding("How they differ, and what that changes in your sentence")
         st.markdown(system_texts.differences(measured))
     elif picture == LENGTHS:
-        layers = [*("in", *(f"layer {i + 1}" for i in range(LAYERS)))]
+        layers = [*("in", *(f"layer {i + 1}" for i in range(N_LAYERS)))]
         frame.finding("A norm before the sublayer lets a token's vector grow from layer to layer.")
         frame.explain(
             "Mean length of the encoder's vectors (decoder_only: the decoder's) at the input of "
@@ -114,9 +114,9 @@ def page() -> None:
         )
     frame.explain(
         "Eight ways to build a Transformer. You can choose each as a model, “…, untrained”. Here "
-        f"all of them read your sentence at the same size ({LAYERS} layers per stack, "
-        f"{SIZES['n_heads']} heads, {SIZES['d_model']} numbers per token). Their weights are "
-        "random and the same every time, so you see how they are built.",
+        f"all of them read your sentence at the same size ({N_LAYERS} layers per stack, "
+        f"{FAMILY_SIZES['n_heads']} heads, {FAMILY_SIZES['d_model']} numbers per token). Their "
+        "weights are random and the same every time, so you see how they are built.",
         "a longer sentence. Which numbers change, and which belong to the system?",
     )
 

@@ -237,13 +237,13 @@ def tree(generation: Generation, write: Callable[[str], Generation]) -> list[dic
 def beams_of(generation: Generation, checkpoint: Checkpoint) -> list[list[dict]]:
     """The candidates of a beam search, each with its text so far and, as `parent`, the place of the
     one that it continues among the candidates of the step before."""
-    kept, steps, best = {0: (None, ())}, [], max(
+    beams, steps, best = {0: (None, ())}, [], max(
         (one.score for step in generation.beams for one in step if one.ended), default=None
     )  # fmt: skip
     for step in generation.beams:
         following, cells = {}, []
         for place, one in enumerate(step):
-            parent, path = kept[one.parent]
+            parent, path = beams[one.parent]
             path = (*path, one.token)
             if one.row is not None:
                 following[one.row] = place, path
@@ -259,7 +259,7 @@ def beams_of(generation: Generation, checkpoint: Checkpoint) -> list[list[dict]]
                 }
             )
         steps.append(cells)
-        kept = following
+        beams = following
     return steps
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from headlight.app import selection
-from headlight.app.components.colour_key import LINE, POINTED, colour_key
+from headlight.app.components.colour_key import LINE_SWATCH, POINTED, colour_key
 from headlight.app.components.word_lines import word_lines
 from headlight.app.results import passes
 from headlight.app.shell import frame
@@ -64,7 +64,7 @@ def page() -> None:
     query, key = part_names.axes(trace, focus.kind, focus.layer, focus.head, session.reading())
     words = replace(words, source=tuple(key.labels), target=tuple(query.labels))
     dashed = " Dashed: lines that were there before the change." if before - now else ""
-    colour_key(LINE, POINTED)
+    colour_key(LINE_SWATCH, POINTED)
     word_lines(words, TITLES, (now, before), NOTE + dashed, tall=True)
     frame.explain(f"{EXPLAINED} Above: {key.title}. Below: {query.title}.")
     if picture.notes:

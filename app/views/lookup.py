@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from headlight.app import selection
 from headlight.app.charts import Axis
 from headlight.app.components import plane
-from headlight.app.components.colour_key import PRIMARY, Swatch, colour_key
+from headlight.app.components.colour_key import PRIMARY_COLOUR, Swatch, colour_key
 from headlight.app.results import head_results, passes
 from headlight.app.shell import frame, running_lesson
 from headlight.app.state import messages, session, widgets
@@ -59,7 +59,9 @@ def words() -> None:
             rf"$w_i = \text{{softmax}}_i ({divided})$ $\quad \text{{answer}} = \sum_i w_i \, v_i$",
             width="content",
         )
-    colour_key(Swatch("query", FOCUS), Swatch("keys: the thicker, the larger the weight", PRIMARY))
+    colour_key(
+        Swatch("query", FOCUS), Swatch("keys: the thicker, the larger the weight", PRIMARY_COLOUR)
+    )
     plane.look_up(
         scaled,
         {"rollercoaster": QUERY} | KEYS,

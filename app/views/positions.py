@@ -13,7 +13,14 @@ from headlight.app.state.options import LAB as SECTIONS
 from headlight.app.state.page_settings import PICTURE
 from headlight.app.state.pages import CHANGES, MODEL, Page
 from headlight.app.state.setting import MAX_POSITION, Setting
-from headlight.app.views._positions_lab import FORMULA, LAB, OF_ALL_SIDES, POSITION, RELATIVE, Lab
+from headlight.app.views._positions_lab import (
+    DRAW_SECTION,
+    FORMULA,
+    OF_ALL_SIDES,
+    POSITION,
+    RELATIVE,
+    Lab,
+)
 from headlight.app.wording import model_texts, part_names
 from headlight.model.probing import position_tables
 
@@ -68,7 +75,7 @@ CONTROLS = (
         "segmented",
         "Replaces the model's positional table for source and target. Words, weights and masks "
         "stay the same.",
-        options=position_tables.KINDS,
+        options=position_tables.POSITION_KINDS,
     ),
     Setting(
         "shift",
@@ -128,8 +135,8 @@ def page() -> None:
             alt=f"Cosine of the angles at {turned.shape[0]} positions, {turned.shape[1]} pairs",
             projector=projector,
         )
-    elif chosen in LAB:
-        LAB[chosen](Lab(view, run, trace, side, projector, line))
+    elif chosen in DRAW_SECTION:
+        DRAW_SECTION[chosen](Lab(view, run, trace, side, projector, line))
     else:
         table, token, embedded = trace.table[side], trace.token[side], trace.embedded[side]
         largest = float(max(np.abs(values).max() for values in (table, token, embedded)))
@@ -175,14 +182,14 @@ def page() -> None:
             compact=True,
         )
 
-    if chosen not in LAB:
+    if chosen not in DRAW_SECTION:
         frame.explanation().latex(FORMULA)
     if chosen not in RELATIVE:
         frame.explain(
             "Attention alone cannot tell “dog bites man” from “man bites dog”. So a **table** with "
             "one row per position is added to the words. In the paper it holds sines and cosines.",
             ""
-            if chosen in LAB
+            if chosen in DRAW_SECTION
             else "repeat a word. Its embedding rows are equal; which picture tells them apart?",
         )
 

@@ -202,7 +202,7 @@ def draw_vectors(view: ModelView, run: Run, picture: str) -> None:
             f"{model_texts.place_of_norm(normed, stack)} "
             f"{model_texts.massive_activations(encoding.tokens, lengths.max(axis=1), top)}"
         )
-        drawn = charts.matrix(lengths, position, after, "length", (0, top), ".1f")
+        heatmap = charts.matrix(lengths, position, after, "length", (0, top), ".1f")
         key, alt = "lengths_figure", f"Length of each token's vector through the {stack}"
     elif picture == TURN:
         turned = residual.cosine(stream[:-1], stream[1:]).T
@@ -212,7 +212,7 @@ def draw_vectors(view: ModelView, run: Run, picture: str) -> None:
             "direction; 0: a right angle."
         )
         step, scale = charts.Axis("through", depths[1:]), (min(0.0, float(turned.min())), 1.0)
-        drawn = charts.matrix(turned, position, step, "cosine", scale)
+        heatmap = charts.matrix(turned, position, step, "cosine", scale)
         key = "turned_figure"
         alt = f"Cosine of each token's vector before and after each layer of the {stack}"
     else:
@@ -224,9 +224,9 @@ def draw_vectors(view: ModelView, run: Run, picture: str) -> None:
             "from the diagonal: the layers in between changed little."
         )
         scale = (min(0.0, float(alike.min())), 1.0)
-        drawn = charts.matrix(alike, after, after, "cosine", scale)
+        heatmap = charts.matrix(alike, after, after, "cosine", scale)
         key, alt = "alike_figure", f"Mean cosine between the layers of the {stack}"
-    figure(drawn, key=key, alt=alt, projector=session.values()["projector"], compact=True)
+    figure(heatmap, key=key, alt=alt, projector=session.values()["projector"], compact=True)
 
 
 def page() -> None:

@@ -127,14 +127,14 @@ def page() -> None:
 
     with preview:
         # it may wait long for other users' drawings, and must not hold its turn meanwhile
-        drawn = memoize.memoize_drawing(
+        preview = memoize.memoize_drawing(
             model_view,
             run,
             ("preview", focus, reading, settings_json(view)),  # the file contains all of them
             lambda: pictures.head(view, "svg").decode("utf-8"),
             len,
         )
-        st.image(drawn, width=PREVIEW, alt=f"Preview: {view.name}")
+        st.image(preview, width=PREVIEW, alt=f"Preview: {view.name}")
 
     with files, st.container(key="files"):
         st.subheader("Pictures")
@@ -147,15 +147,15 @@ def page() -> None:
             "web page works offline, and you can hover and click as here."
         )
         st.subheader("Numbers")
-        one = widgets.draw("weights_of") == ONE
+        selected = widgets.draw("weights_of") == ONE
         with st.container(horizontal=True):
-            name = stem(view, "" if one else "all-heads")
-            sizes = {ending: tables.size(view, ending, one) for ending, *_ in TABLES.values()}
+            name = stem(view, "" if selected else "all-heads")
+            sizes = {ending: tables.size(view, ending, selected) for ending, *_ in TABLES.values()}
             for label, (ending, kind, make) in TABLES.items():
                 large = sizes[ending] > tables.LARGEST_FILE
                 file_button(
-                    label, partial(make, view, one), f"{name}.{ending}", kind, disabled=large
-                )  # fmt: skip
+                    label, partial(make, view, selected), f"{name}.{ending}", kind, disabled=large
+                )
             settings = partial(settings_json, view)
             file_button("Settings (JSON)", settings, f"{name}.settings.json", "application/json")
         text = ", ".join(f"{label} {formats.size(sizes[TABLES[label][0]])}" for label in TABLES)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from headlight.model.analysis.alignment import GOLD, HeadAlignment
 
 # by shift: a head aligns a word at the row that reads it, or that predicts it
-SHIFTS = ("word just read", "word about to be written")
+SHIFT_NAMES = ("word just read", "word about to be written")
 MOST_NAMED = 3  # heads
 
 
@@ -24,7 +24,7 @@ def alignment_note(
         most = "Each target word is linked to the source word with the most weight"
         if len(heads) == 1:
             row = measured.shifts[tuple(heads[0])] if shift is None else shift
-            note = f"{most} in {names[0]}, where it is the {SHIFTS[row]}."
+            note = f"{most} in {names[0]}, where it is the {SHIFT_NAMES[row]}."
         elif len(heads) > MOST_NAMED and len(layers) == 1:
             note = f"{most} in layer {layers.pop()}, averaged over its {len(heads)} heads."
         else:

@@ -7,7 +7,7 @@ from torch import nn
 from headlight.app.wording.formats import percent, times
 from headlight.app.wording.output_texts import EMBEDDING
 from headlight.app.wording.part_names import BLOCKS, kind_name, token_title
-from headlight.model.analysis.architecture import EMBEDDINGS, LAYERS, OUTPUT, Block
+from headlight.model.analysis.architecture import EMBEDDINGS, LAYER_OUTPUTS, OUTPUT, Block
 from headlight.model.probing.sites import (
     attention_at,
     embedding_of,
@@ -70,7 +70,7 @@ def _attention(attention: nn.Module, trace: Trace, block: Block) -> str:
     site, (_, key) = block.site, trace.sides_of(block.kind)
     keys = {
         "": "all from this stack",
-        LAYERS: f"queries from this stack, keys and values from the {key.stack}'s output",
+        LAYER_OUTPUTS: f"queries from this stack, keys and values from the {key.stack}'s output",
         EMBEDDINGS: f"queries from this stack, keys and values from the {key.title}'s embeddings",
     }[block.keys]
     sentences = [

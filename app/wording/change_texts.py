@@ -9,7 +9,7 @@ NO_DIFFERENCE = (
     "Differences are drawn only on Attention. This page shows the current settings, with your "
     "changes."
 )
-CHANGES = """Changes to the running model, separated by `;`. Each names an attention type (or
+CHANGES_HELP = """Changes to the running model, separated by `;`. Each names an attention type (or
 `all`), optionally layer and head, and what to do. Tokens start at 1.
 
 | | |
@@ -34,7 +34,7 @@ TERMS = (
     "is frozen at its current value, so the parts add up exactly. To see what happens without "
     "a part, choose Without it. Click a head to select it."
 )
-METHODS = (
+METHOD_HELP = (
     "**attention**: mean weight over all heads. **head**: weight in the selected head. "
     "**rollout**: attention traced back through all layers (Abnar & Zuidema 2020). **norms**: "
     "weight times the length of the transformed value (Kobayashi et al. 2020). **gradient**: "

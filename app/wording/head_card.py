@@ -92,8 +92,8 @@ def in_all_sentences(survey: Survey, kind: str, layer: int, head: int) -> str:
 def importance(survey: Survey, kind: str, layer: int, head: int) -> str:
     """Whether the model is worse without a head, over all sentences of a survey; `layer` of the
     model, from 0. Empty for a head that was not surveyed."""
-    said = survey.importance(kind, layer, head)
-    return said and f"*Is this head important?* {said}"
+    answer = survey.importance(kind, layer, head)
+    return answer and f"*Is this head important?* {answer}"
 
 
 def head_numbers(measured: Measured, layer: int, head: int) -> dict[str, float]:

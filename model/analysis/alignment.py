@@ -23,8 +23,8 @@ from headlight.model.probing.trace import Trace, read_of
 from headlight.model.sites import Side, Site
 from headlight.model.tokenizer import Encoding
 
-READ, PREDICTED = 0, 1
-SHIFTS = (READ, PREDICTED)
+JUST_READ, PREDICTED = 0, 1
+SHIFTS = (JUST_READ, PREDICTED)
 SURE = 2  # standard errors by which a further head must improve a set
 INFLUENCE, GOLD = "influence", "gold links"  # what tells which source word is right
 NO_HEADS = "no chosen heads: by influence"

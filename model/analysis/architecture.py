@@ -20,7 +20,7 @@ from headlight.model.variants import LogSoftmaxLinear
 
 OUTPUT = "output"
 # outputs of a stack that other stacks attend to
-EMBEDDINGS, LAYERS = "embeddings", "output of the layers"
+EMBEDDINGS, LAYER_OUTPUTS = "embeddings", "output of the layers"
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,9 @@ def _keys(site: Site, order: Sequence[str]) -> str:
     yet."""
     if site.query_side == site.key_side:
         return ""
-    return LAYERS if order.index(site.key_side) < order.index(site.query_side) else EMBEDDINGS
+    return (
+        LAYER_OUTPUTS if order.index(site.key_side) < order.index(site.query_side) else EMBEDDINGS
+    )
 
 
 def alike(shown: Sequence[Block], stack: str) -> list[list[int]]:

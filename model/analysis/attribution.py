@@ -47,9 +47,9 @@ from headlight.model.probing.trace import Trace, ids_of, read_of, trace
 from headlight.model.sites import Site
 from headlight.model.tokenizer import Encoding
 
-ATTENTION, HEAD, ROLLOUT, NORMS = "attention", "head", "rollout", "norms"
+BY_ATTENTION, HEAD, ROLLOUT, NORMS = "attention", "head", "rollout", "norms"
 GRADIENT, REMOVAL = "gradient", "removal"
-METHODS = (ATTENTION, HEAD, ROLLOUT, NORMS, GRADIENT, REMOVAL)
+METHODS = (BY_ATTENTION, HEAD, ROLLOUT, NORMS, GRADIENT, REMOVAL)
 FEWEST_WORDS = 6
 TOO_FEW = "Fewer than six words: too few to rank."
 ALIKE = 0.8  # rank correlations from here on count as similar rankings
@@ -82,7 +82,7 @@ class Attribution:
         sizes = {name: np.abs(values) for name, values in self.values.items()}
         return {(one, two): measure(sizes[one], sizes[two]) for one in sizes for two in sizes}
 
-    def in_words(self, method: str = ATTENTION, truth: str = REMOVAL) -> str:
+    def in_words(self, method: str = BY_ATTENTION, truth: str = REMOVAL) -> str:
         """A sentence on how far a method agrees with removal here."""
         if self.too_few:
             return TOO_FEW
@@ -132,7 +132,7 @@ def attribution(
     ids = torch.tensor(traced.texts[query.name].ids, device=device_of(model))
     shares = row_shares(model, ids, row).cpu().numpy()
     by_head = np.einsum("q,lhqk->lhk", shares, traced.attention[kind].astype(np.float64))
-    values = {ATTENTION: by_head.mean(axis=(0, 1))}
+    values = {BY_ATTENTION: by_head.mean(axis=(0, 1))}
     if head is not None:
         values[HEAD] = by_head[head]
     values |= {

@@ -31,8 +31,8 @@ from headlight.model.transformer import (
 )
 from headlight.model.variants import FilledSoftmax, StdNorm, UnbiasedNorm
 
-SIZES = dict(d_model=128, n_heads=8, d_ff=512, dropout=0.1)
-LAYERS, DEPTHS = 6, ("n_encoder_layers", "n_decoder_layers")
+FAMILY_SIZES = dict(d_model=128, n_heads=8, d_ff=512, dropout=0.1)
+N_LAYERS, DEPTHS = 6, ("n_encoder_layers", "n_decoder_layers")
 NORMS: dict[str, Callable[[int], nn.Module]] = {
     "paper": nn.LayerNorm,
     "annotated": StdNorm,
@@ -46,10 +46,10 @@ def members(vocab_size: int, max_length: int, seed: int = 0) -> dict[str, nn.Mod
     generator: hold GENERATOR."""
     models = {}
     for name, preset in PRESETS.items():
-        sizes = dict(vocab_size=vocab_size, max_length=max_length) | SIZES
+        sizes = dict(vocab_size=vocab_size, max_length=max_length) | FAMILY_SIZES
         # A stack that a system lacks keeps its Config's depth of 0.
         depths = {f.name: f.default for f in fields(preset.config) if f.name in DEPTHS}
-        sizes |= {name: LAYERS for name, depth in depths.items() if depth}
+        sizes |= {name: N_LAYERS for name, depth in depths.items() if depth}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             models[name] = build(name, **sizes).eval().requires_grad_(False)

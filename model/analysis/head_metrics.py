@@ -73,7 +73,7 @@ class Measured:
             for name, rule in RULES.items()
             if rule.number in self.rows
         }
-        exact = [np.nan_to_num(scores[name]) for name in EXACT if name in scores]
+        exact = [np.nan_to_num(scores[name]) for name in EXACT_PATTERNS if name in scores]
         scores["local"] = scores["local"] * (1 - np.maximum.reduce(exact))
         return scores
 
@@ -211,7 +211,12 @@ RULES = {
         one=None,
     ),
 }
-EXACT = ("previous token", "next token", "itself", "diagonal")  # the exact patterns within "local"
+EXACT_PATTERNS = (
+    "previous token",
+    "next token",
+    "itself",
+    "diagonal",
+)  # the exact patterns within "local"
 TELLING = ("one-to-one", "diagonal", "previous token", "next token", "same token")
 EVEN = 2  # times the weight of an even row, at most, where all rows count as even
 FEWEST_ROWS = 2  # one row is not a pattern

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-NONE = -1  # marks a token without a counterpart
+UNMATCHED = -1  # marks a token without a counterpart
 
 
 def counterparts(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
@@ -14,7 +14,7 @@ def counterparts(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
     Tokens of the longest common subsequence match. Between two of these, tokens match in order if
     both texts have equally many: “man” and “woman” in a minimal pair."""
     anchors = [(-1, -1), *_common(first, second), (len(first), len(second))]
-    places = np.full(len(first), NONE)
+    places = np.full(len(first), UNMATCHED)
     for (i, j), (next_i, next_j) in pairwise(anchors):
         if i >= 0:
             places[i] = j

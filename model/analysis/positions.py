@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from headlight.model.analysis.head_metrics import total_variation
-from headlight.model.probing.changes import ALL, Positioned, Scope
+from headlight.model.probing.changes import EVERY_KIND, Positioned, Scope
 from headlight.model.probing.long_trace import LongTrace
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import Trace, trace, without_padding
@@ -125,7 +125,7 @@ class PositionEffect:
 
 def with_positions(run: Run, kind: str, shift: int = 0) -> Run:
     """The same run with another kind of positions in all its texts."""
-    positioned = Positioned(Scope(ALL), kind, shift if kind == "shifted" else 0)
+    positioned = Positioned(Scope(EVERY_KIND), kind, shift if kind == "shifted" else 0)
     return replace(run, changes=(*run.changes, positioned))
 
 

@@ -13,7 +13,7 @@ from headlight.model.probing.long_trace import LongTrace
 from headlight.model.probing.sites import device_of, final_norm_of, predicted_side
 from headlight.model.probing.trace import Pass, Trace
 
-ALL = slice(None)  # rows
+ALL_ROWS = slice(None)  # rows
 
 
 def lengths(x: np.ndarray) -> np.ndarray:
@@ -88,7 +88,7 @@ class Lens:
 
 
 @torch.no_grad()
-def lens(model: nn.Module, trace: Trace | LongTrace, rows: slice = ALL) -> Lens:
+def lens(model: nn.Module, trace: Trace | LongTrace, rows: slice = ALL_ROWS) -> Lens:
     """Each depth through the final norm and the generator, for some rows of the logits."""
     best_ids, shares = (some[rows] for some in trace.most_probable(1))
     answer = torch.from_numpy(best_ids.copy())
@@ -104,13 +104,15 @@ def lens(model: nn.Module, trace: Trace | LongTrace, rows: slice = ALL) -> Lens:
 
 
 def stopped(
-    model: nn.Module, trace: Trace | LongTrace, rows: slice = ALL
+    model: nn.Module, trace: Trace | LongTrace, rows: slice = ALL_ROWS
 ) -> Iterator[torch.Tensor]:
     """Some rows of the logits, (row, vocab_size), at each depth of the side that is predicted."""
     side = predicted_side(model)
     norm, device = final_norm_of(model, side), device_of(model)
     ids = torch.tensor([trace.texts[side.name].ids], device=device)
-    some = rows if trace.following else ALL  # for a class of the text, all vectors give one row
+    some = (
+        rows if trace.following else ALL_ROWS
+    )  # for a class of the text, all vectors give one row
     for x in trace.stream[side.name]:
         pause()
         hidden = norm(torch.tensor(x[None], device=device))

@@ -30,15 +30,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from headlight.model.analysis.alignment import (
+    JUST_READ,
     NO_HEADS,
     PREDICTED,
-    READ,
     HeadAlignment,
     Links,
     aligning_kind,
 )
 from headlight.model.checkpoint import Checkpoint, add_to_card
-from headlight.model.corpus.alignments import FILES, aligned, influenced
+from headlight.model.corpus.alignments import ALIGNMENT_FILES, aligned, influenced
 from headlight.model.corpus.gold_alignments import (
     Choose,
     GoldPair,
@@ -54,7 +54,7 @@ from headlight.model.corpus.trace_command import check_texts, opened, parser_of_
 from headlight.model.files import replacing
 from headlight.model.training.data import DataError
 
-ROWS = {"read": READ, "predicted": PREDICTED}
+ROWS = {"read": JUST_READ, "predicted": PREDICTED}
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -80,7 +80,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     if args.gold is None:
         if args.choose or args.back:
             parser.error("--choose and --back need --gold")
-        check_texts(parser, args, FILES)
+        check_texts(parser, args, ALIGNMENT_FILES)
     elif any(given is not None for given in (args.text, args.target, args.file, args.out)):
         parser.error("--gold measures: leave out text, --target, --file and --out")
     elif (args.by or args.row) and (args.choose or args.back):
@@ -124,12 +124,14 @@ def write(args: argparse.Namespace) -> None:
     sentences = encode(checkpoint, lines)
     if heads is None:
         print(NO_HEADS, file=sys.stderr)
-        found = influenced(checkpoint, lines)
+        alignments = influenced(checkpoint, lines)
     else:
-        found = aligned(checkpoint, sentences, heads)
+        alignments = aligned(checkpoint, sentences, heads)
     try:
         with replacing(args.out) as file:
-            file.writelines(line.encode() for line in FILES[args.out.suffix.lower()](found))
+            file.writelines(
+                line.encode() for line in ALIGNMENT_FILES[args.out.suffix.lower()](alignments)
+            )
     except OSError as error:
         raise DataError(f"{args.out} cannot be written: {error.strerror or error}.") from None
 

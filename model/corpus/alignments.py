@@ -68,4 +68,4 @@ def csv_lines(some: Iterable[Aligned]) -> Iterator[str]:
             yield f"{result.number},{i + 1},{source[i]},{j + 1},{target[j]},{weight:.6f}\n"
 
 
-FILES = {".txt": pharaoh_lines, ".csv": csv_lines}
+ALIGNMENT_FILES = {".txt": pharaoh_lines, ".csv": csv_lines}

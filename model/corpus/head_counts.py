@@ -93,11 +93,11 @@ def _counts(
     site = kinds_of(one.sites)[kind][0]
     query, key = one.texts[site.query_side], one.texts[site.key_side]
     metrics = measure(weights, names_of(query), names_of(key), site.query_side == site.key_side)
-    found = {
+    counts = {
         name: HeadCounts(metrics.numbers[name] * rows, metrics.uniform[name] * rows, rows)
         for name, rows in metrics.rows.items()
     }
-    return found | patterns(weights, key, frequency[site.key_side])
+    return counts | patterns(weights, key, frequency[site.key_side])
 
 
 def patterns(weights: np.ndarray, key: Encoding, frequency: Counter) -> dict[str, HeadCounts]:

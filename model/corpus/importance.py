@@ -23,7 +23,7 @@ from headlight.model.training.data import DataError, batches, pad_ids
 
 TOKENS = 1024  # tokens of a batch on either side, with padding
 WRITTEN_TOKENS = 4096  # of the sources of a batch that is written: steps are few and small
-BLEU, ACCURACY, EXACT = "bleu", "accuracy", "exact"
+BLEU, ACCURACY, EXACT_MATCH = "bleu", "accuracy", "exact"
 BLEU_ORDER = 4
 
 
@@ -226,7 +226,7 @@ def quality(
                  zip(decided(checkpoint, examples, changes), examples, strict=True)]  # fmt: skip
         return np.stack([right, np.ones(len(examples))], axis=-1)
     texts = written(checkpoint, examples, changes)
-    if measure == EXACT:
+    if measure == EXACT_MATCH:
         right = [text == e.reference for text, e in zip(texts, examples, strict=True)]
         return np.stack([right, np.ones(len(examples))], axis=-1)
     from sacrebleu.metrics import BLEU as Bleu  # in the extra `train`

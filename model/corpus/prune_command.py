@@ -32,7 +32,14 @@ import torch
 from headlight.model.arguments import parser_of
 from headlight.model.checkpoint import Checkpoint, folder_of, save
 from headlight.model.corpus.importance import Example, Unit, examples_of
-from headlight.model.corpus.pruning import COLUMNS, ONE_LEFT, Curve, Statistics, heads_of, orders
+from headlight.model.corpus.pruning import (
+    ONE_LEFT,
+    PRUNING_COLUMNS,
+    Curve,
+    Statistics,
+    heads_of,
+    orders,
+)
 from headlight.model.corpus.pruning_page import write_page
 from headlight.model.corpus.sentences import Line
 from headlight.model.corpus.survey import Survey
@@ -205,7 +212,7 @@ def read(path: Path) -> list[dict]:
 
     try:
         table = (csv.read_csv if path.suffix.lower() == ".csv" else parquet.read_table)(path)
-        return table.select(COLUMNS).to_pylist()
+        return table.select(PRUNING_COLUMNS).to_pylist()
     except (OSError, ArrowException, KeyError) as error:
         raise DataError(f"{path} is not a curve: {' '.join(str(error).split())[:200]}") from None
 
@@ -215,7 +222,7 @@ def added(earlier: list[dict], rows: list[dict]) -> list[dict]:
     numbers = ("value", "low", "high", "p")
 
     def what(row: dict) -> tuple:
-        return tuple(row[name] or "" for name in COLUMNS if name not in numbers)
+        return tuple(row[name] or "" for name in PRUNING_COLUMNS if name not in numbers)
 
     return [*({what(row): row for row in [*earlier, *rows]}).values()]
 
@@ -225,7 +232,7 @@ def write(rows: list[dict], out: Path) -> None:
     import pyarrow as pa
     from pyarrow import csv, parquet
 
-    table = pa.Table.from_pylist([{name: row[name] for name in COLUMNS} for row in rows])
+    table = pa.Table.from_pylist([{name: row[name] for name in PRUNING_COLUMNS} for row in rows])
     with replacing(out) as file:
         if out.suffix.lower() == ".csv":
             csv.write_csv(table, file)

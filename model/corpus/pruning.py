@@ -26,7 +26,7 @@ from headlight.model.probing.changes import Change
 BY_LOSS, BY_GATES, BY_ENTROPY, AT_RANDOM = "loss", "first order", "entropy", "random"
 BY_TRAINED_GATES = "trained gates"
 ONE_LEFT = "one left"  # no order: a row is a layer with one head left, which it names
-COLUMNS = (
+PRUNING_COLUMNS = (
     "order",
     "repeat",
     "retrained",
@@ -186,16 +186,18 @@ class Curve:
     def _point(self, checkpoint: Checkpoint, off: Sequence[Unit], named: Unit | None) -> list[dict]:
         """A row for each measure with some heads off; it names one head."""
         now = Statistics.of(checkpoint, self.examples, self.measure, off) if off else self.plain
-        drawn = resamples(len(self.examples), self.samples)
+        resampled = resamples(len(self.examples), self.samples)
         of = {LOSS: lambda s: s[..., 0] / s[..., 1], self.measure: lambda s: score(self.measure, s)}
         rows = []
         for name, numbers in now.numbers.items():
             before = self.plain.numbers[name]
             value, plain = (of[name](n.sum(axis=0)) for n in (numbers, before))
-            draws, draws_before = (of[name](drawn @ n) for n in (numbers, before))
+            draws, draws_before = (of[name](resampled @ n) for n in (numbers, before))
             low, high = interval(draws)
             p = p_value(value - plain, draws - draws_before)
             place = (named.kind, named.layer + 1, named.head + 1) if named else (None,) * 3
             numbers_ = (float(value), float(low), float(high), float(p))
-            rows.append(dict(zip(COLUMNS[3:], (len(off), *place, name, *numbers_), strict=True)))
+            rows.append(
+                dict(zip(PRUNING_COLUMNS[3:], (len(off), *place, name, *numbers_), strict=True))
+            )
         return rows

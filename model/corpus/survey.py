@@ -60,8 +60,10 @@ MEASURES = {  # those that are no head metric, see analysis/head_metrics.py
 }
 IN_WORDS = {"bleu": "BLEU", "loss": "the loss", "accuracy": "accuracy (in points)",
             "exact": "exact targets (in points)"}  # fmt: skip
-COLUMNS = ("part", "kind", "layer", "head", "measure", "at", "value", "low", "high", "uniform", "p",
-           "p_holm", "sentences", "rows", "best")  # fmt: skip
+SURVEY_COLUMNS = (
+    "part", "kind", "layer", "head", "measure", "at", "value", "low", "high", "uniform", "p",
+    "p_holm", "sentences", "rows", "best",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class NamingRule:
     source: str
 
 
-RULES = {
+SURVEY_RULES = {
     "positional": NamingRule(POSITIONAL, 0.9, "Voita et al. 2019"),
     "previous token": NamingRule("previous", 0.5, "Clark et al. 2019"),
     "next token": NamingRule("next", 0.5, "Clark et al. 2019"),
@@ -169,7 +171,7 @@ class Survey:
         measures = self.head(kind, layer, head)
         return [
             Named(name, row, row["low"] >= rule.least)
-            for name, rule in RULES.items()
+            for name, rule in SURVEY_RULES.items()
             if (row := measures.get(rule.measure)) and row["value"] >= rule.least
         ]
 
@@ -214,7 +216,7 @@ def _types(text) -> list[tuple]:
 
     types = dict.fromkeys(("part", "kind", "measure"), text) | {"best": pa.list_(pa.int32())}
     types |= dict.fromkeys(("layer", "head", "at", "sentences", "rows"), pa.int32())
-    return [(name, types.get(name, pa.float64())) for name in COLUMNS]
+    return [(name, types.get(name, pa.float64())) for name in SURVEY_COLUMNS]
 
 
 def _read(path: Path) -> tuple[tuple[Mapping, ...], Mapping]:
@@ -227,7 +229,7 @@ def _read(path: Path) -> tuple[tuple[Mapping, ...], Mapping]:
     if about.num_rows > MAX_SURVEY_ROWS or sum(groups) > MOST_BYTES:
         raise ValueError("it is too large")
     table = parquet.read_table(path)
-    if missing := {*COLUMNS} - {*table.column_names}:
+    if missing := {*SURVEY_COLUMNS} - {*table.column_names}:
         raise ValueError(f"it has no column {min(missing)}")
     columns = {}
     for name, kind in _types(pa.string()):
@@ -241,5 +243,5 @@ def _read(path: Path) -> tuple[tuple[Mapping, ...], Mapping]:
     card = json.loads((table.schema.metadata or {}).get(CARD, b"null"))
     check_card(card, [measure for measure in IN_WORDS if measure != "loss"])
     check_rows(rows, card, {rule.measure: rule.measure in (POSITIONAL, ALIGNMENT)
-                            for rule in RULES.values()})  # fmt: skip
+                            for rule in SURVEY_RULES.values()})  # fmt: skip
     return tuple(rows), card

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 
-from headlight.model.analysis.head_metrics import EXACT
+from headlight.model.analysis.head_metrics import EXACT_PATTERNS
 from headlight.model.analysis.head_metrics import RULES as PATTERNS
 
 LONGEST_TEXT = 300  # characters of the card
@@ -62,7 +62,7 @@ def check_rows(rows: Iterable[Mapping], card: Mapping, named: Mapping[str, objec
         of_kind.setdefault(kind, set()).update(measures)
         if missing := changes - measures:
             raise ValueError(f"{kind} {layer}·{head} has no row of “{min(missing)}”")
-    exact = {PATTERNS[name].number for name in EXACT}
+    exact = {PATTERNS[name].number for name in EXACT_PATTERNS}
     for kind, measures in of_kind.items():
         if DISTANCE not in measures or not exact & measures:
             raise ValueError(f"the rows of what {kind} heads attend to are missing")

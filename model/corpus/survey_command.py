@@ -25,7 +25,7 @@ from pathlib import Path
 
 from headlight.model.arguments import parser_of
 from headlight.model.checkpoint import Checkpoint, folder_of, parameters_sha256
-from headlight.model.corpus.importance import ACCURACY, BLEU, EXACT, examples_of
+from headlight.model.corpus.importance import ACCURACY, BLEU, EXACT_MATCH, examples_of
 from headlight.model.corpus.sentences import Line, read
 from headlight.model.corpus.survey import FILE, Survey
 from headlight.model.corpus.survey_table import card_of, table
@@ -80,7 +80,7 @@ def lines_of(checkpoint: Checkpoint, args: argparse.Namespace) -> tuple[list[Lin
         lines = read(args.file)[: args.most]
         measure = ACCURACY if checkpoint.classes else BLEU
         if card.get("task") in tasks.TOYS:
-            measure = EXACT
+            measure = EXACT_MATCH
         known = all(line.target is not None for line in lines)
         known &= bool(checkpoint.classes) or checkpoint.writes
         return lines, measure if known else "", args.file.name

@@ -12,28 +12,28 @@ from headlight.model.corpus.head_counts import FEWEST_ROWS, OFFSETS, aligned, po
 from headlight.model.corpus.importance import Unit, score
 from headlight.model.corpus.survey import (
     ALIGNMENT,
-    COLUMNS,
     MEASURES,
     POSITIONAL,
-    RULES,
     SIGNIFICANT,
+    SURVEY_COLUMNS,
+    SURVEY_RULES,
 )
 from headlight.model.corpus.survey_work import COUNTS, GATES, LOSS, PLAIN, TRUST, Arrays, Plan
 from headlight.model.corpus.trust import PAIRS
 
 N_BEST = 3  # sentences that are named
 FINEST = SIGNIFICANT / 10  # to which the least p_holm goes down at least
-NAMING = {rule.measure for rule in RULES.values()}  # what sentences are named for
+NAMING = {rule.measure for rule in SURVEY_RULES.values()}  # what sentences are named for
 
 
 def table(plan: Plan, numbers: Mapping[str, Arrays], samples: int, seed: int) -> list[Mapping]:
     """The rows, of what `survey_work.work` gives."""
-    drawn = resamples(len(plan.examples), samples, seed)
+    resampled = resamples(len(plan.examples), samples, seed)
     return [
-        *importance_rows(plan, numbers, drawn, seed),
-        *_gates(plan, numbers, drawn),
-        *_trust(numbers[TRUST][TRUST], drawn),
-        *_metrics(plan, numbers[COUNTS], drawn),
+        *importance_rows(plan, numbers, resampled, seed),
+        *_gates(plan, numbers, resampled),
+        *_trust(numbers[TRUST][TRUST], resampled),
+        *_metrics(plan, numbers[COUNTS], resampled),
     ]
 
 
@@ -45,7 +45,7 @@ def exchanges(units: Sequence[Unit]) -> int:
 
 def row(part: str, measure: str, **values) -> dict:
     given = {"part": part, "measure": measure} | values
-    return {name: _plain(given.get(name)) for name in COLUMNS}
+    return {name: _plain(given.get(name)) for name in SURVEY_COLUMNS}
 
 
 def _plain(value):
@@ -58,7 +58,7 @@ def _plain(value):
 def changes(
     plain: np.ndarray,
     without: np.ndarray,
-    drawn: np.ndarray,
+    resampled: np.ndarray,
     of: Callable[[np.ndarray], np.ndarray],
 ) -> dict[str, np.ndarray]:
     """How a score changes, paired by sentence, for each part, with bootstrap intervals from the
@@ -66,7 +66,7 @@ def changes(
     `of` makes scores of sums, (.., statistic) → (..)."""
     sums = np.concatenate([plain[None], without])  # (1 + part, sentence, statistic)
     scores = of(sums.sum(axis=1))
-    draws = of((drawn @ sums).swapaxes(0, 1))  # (sample, 1 + part)
+    draws = of((resampled @ sums).swapaxes(0, 1))  # (sample, 1 + part)
     value, differences = scores[1:] - scores[0], draws[:, 1:] - draws[:, :1]
     low, high = interval(differences)
     own = interval(draws[:, 0])
@@ -74,7 +74,7 @@ def changes(
 
 
 def importance_rows(
-    plan: Plan, numbers: Mapping[str, Arrays], drawn: np.ndarray, seed: int
+    plan: Plan, numbers: Mapping[str, Arrays], resampled: np.ndarray, seed: int
 ) -> list[dict]:
     rows, count = [], len(plan.examples)
     scores = {LOSS: lambda sums: sums[..., 0] / sums[..., 1]}
@@ -83,17 +83,17 @@ def importance_rows(
     for measure, of in scores.items():
         plain = numbers[PLAIN][measure]
         without = np.stack([numbers[str(i)][measure] for i in range(len(plan.units))])
-        found = changes(plain, without, drawn, of)
-        found["p"] = randomisation_test(plain, without, of, exchanges(plan.units), seed)
-        low, high = found["plain_interval"]
+        effects = changes(plain, without, resampled, of)
+        effects["p"] = randomisation_test(plain, without, of, exchanges(plan.units), seed)
+        low, high = effects["plain_interval"]
         rows.append(
-            row("model", measure, value=found["plain"], low=low, high=high, sentences=count)
+            row("model", measure, value=effects["plain"], low=low, high=high, sentences=count)
         )
         for part in dict.fromkeys(unit.part for unit in plan.units):
             family = [i for i, unit in enumerate(plan.units) if unit.part == part]
-            adjusted = holm(found["p"][family])
+            adjusted = holm(effects["p"][family])
             for i, p_holm in zip(family, adjusted, strict=True):
-                values = {name: found[name][i] for name in ("value", "low", "high", "p")}
+                values = {name: effects[name][i] for name in ("value", "low", "high", "p")}
                 rows.append(
                     row(part, measure, **_place(plan.units[i]), **values, p_holm=p_holm,
                         sentences=count)
@@ -106,25 +106,27 @@ def _place(unit: Unit) -> dict:
     return {"kind": unit.kind, "layer": unit.layer + 1, "head": head}
 
 
-def _gates(plan: Plan, numbers: Mapping[str, Arrays], drawn: np.ndarray) -> list[dict]:
+def _gates(plan: Plan, numbers: Mapping[str, Arrays], resampled: np.ndarray) -> list[dict]:
     """First-order estimates beside the exact numbers."""
     gradients, tokens = numbers[GATES][GATES], numbers[PLAIN][LOSS][:, 1]
     rows = []
     for measure, values in (("first_order", -gradients), ("sensitivity", np.abs(gradients))):
-        low, high = interval(drawn @ values / (drawn @ tokens)[:, None])
+        low, high = interval(resampled @ values / (resampled @ tokens)[:, None])
         total = values.sum(axis=0) / tokens.sum()
         heads = [unit for unit in plan.units if unit.part == "head"]
         for unit, *numbers_ in zip(heads, total, low, high, strict=True):
-            found = dict(zip(("value", "low", "high"), numbers_, strict=True))
-            rows.append(row("head", measure, **_place(unit), **found, sentences=len(plan.examples)))
+            estimate = dict(zip(("value", "low", "high"), numbers_, strict=True))
+            rows.append(
+                row("head", measure, **_place(unit), **estimate, sentences=len(plan.examples))
+            )
     return rows
 
 
-def _trust(rho: np.ndarray, drawn: np.ndarray) -> list[dict]:
+def _trust(rho: np.ndarray, resampled: np.ndarray) -> list[dict]:
     """Means of rank correlations, (sentence, pair); NaN where there is none."""
     rows, there = [], np.isfinite(rho)
     for pair, (first, two) in enumerate(PAIRS):
-        values, some = rho[there[:, pair], pair], drawn[:, there[:, pair]]
+        values, some = rho[there[:, pair], pair], resampled[:, there[:, pair]]
         if len(values) >= 2:
             counts = some.sum(axis=1)
             draws = (some @ values)[counts > 0] / counts[counts > 0]
@@ -136,7 +138,7 @@ def _trust(rho: np.ndarray, drawn: np.ndarray) -> list[dict]:
     return rows
 
 
-def _metrics(plan: Plan, counts: Arrays, drawn: np.ndarray) -> list[dict]:
+def _metrics(plan: Plan, counts: Arrays, resampled: np.ndarray) -> list[dict]:
     """Head metrics and patterns: of the positional ones the best offset, of both shifts the better
     one."""
     by_kind: dict[str, dict[str, np.ndarray]] = {}
@@ -150,13 +152,13 @@ def _metrics(plan: Plan, counts: Arrays, drawn: np.ndarray) -> list[dict]:
     choices = {positional(offset): (POSITIONAL, offset) for offset in OFFSETS}
     choices |= {aligned(shift): (ALIGNMENT, shift) for shift in SHIFTS}
     for kind, measures in by_kind.items():
-        found = {name: _shares(array, drawn) for name, array in measures.items()}
+        shares = {name: _shares(array, resampled) for name, array in measures.items()}
         for i, layer in enumerate(layers[kind]):
             for head in range(next(iter(measures.values())).shape[-1]):
                 place = {"kind": kind, "layer": layer + 1, "head": head + 1}
                 chosen = {}
-                for name in found:
-                    values = {key: of[i, head] for key, of in found[name].items()}
+                for name in shares:
+                    values = {key: of[i, head] for key, of in shares[name].items()}
                     if not values["rows"]:
                         continue
                     measure, at = choices.get(name, (name, None))
@@ -169,12 +171,12 @@ def _metrics(plan: Plan, counts: Arrays, drawn: np.ndarray) -> list[dict]:
     return rows
 
 
-def _shares(array: np.ndarray, drawn: np.ndarray) -> dict[str, np.ndarray]:
+def _shares(array: np.ndarray, resampled: np.ndarray) -> dict[str, np.ndarray]:
     """Of (sentence, 3, layers, heads): means over all rows, their intervals, (layers, heads)."""
     total, uniform, rows = array.sum(axis=0)
     some = np.maximum(rows, 1)
     flat = array.reshape(len(array), -1)
-    sums = (drawn @ flat).reshape(len(drawn), *array.shape[1:])
+    sums = (resampled @ flat).reshape(len(resampled), *array.shape[1:])
     draws = sums[:, 0] / np.where(sums[:, 2] > 0, sums[:, 2], np.nan)
     with np.errstate(all="ignore"):
         low, high = np.nanquantile(np.where(rows > 0, draws, 0), [0.025, 0.975], axis=0)
@@ -208,7 +210,8 @@ def card_of(plan: Plan, rows: Sequence[Mapping], about: Mapping) -> dict:
         "test": f"paired randomisation, {exchanges(plan.units):,} exchanges",
         "measures": MEASURES,
         "rules": {
-            name: f"{rule.measure} ≥ {rule.least:g} ({rule.source})" for name, rule in RULES.items()
+            name: f"{rule.measure} ≥ {rule.least:g} ({rule.source})"
+            for name, rule in SURVEY_RULES.items()
         },
         "texts": sentences,
     }

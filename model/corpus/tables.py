@@ -9,8 +9,8 @@ from typing import BinaryIO
 import numpy as np
 
 from headlight.model.probing.rows import (
-    COLUMNS,
     MAX_ROWS_IN_MEMORY,
+    ROW_COLUMNS,
     HasAttention,
     KindWeights,
     kind_weights,
@@ -104,7 +104,7 @@ class CsvFile:
 
     def __init__(self, file: BinaryIO):
         self.file = file
-        file.write(",".join(COLUMNS).encode() + b"\n")
+        file.write(",".join(ROW_COLUMNS).encode() + b"\n")
 
     def add(self, traces: Sequence[HasAttention], numbers: Sequence[int]) -> None:
         self.write(kind_weights(traces, numbers))
@@ -160,7 +160,7 @@ def _bytes(texts: Iterable[str]) -> np.ndarray:
 
 FIRST_DIGITS = _bytes(f"{i // 10**4}.{i % 10**4:04}" for i in range(10**4 + 1))
 LAST_DIGITS = _bytes(f"{i:04}\n" for i in range(10**4))
-FILES = {".npz": NpzFile, ".csv": CsvFile, ".parquet": ParquetFile}
+TABLE_FILES = {".npz": NpzFile, ".csv": CsvFile, ".parquet": ParquetFile}
 
 
 @contextmanager
@@ -168,7 +168,7 @@ def table(file: BinaryIO, ending: str) -> Iterator[NpzFile | CsvFile | ParquetFi
     """A writer for a file with one of the extensions; a context manager that closes it. After an
     exception, errors on closing are suppressed: on a full disk closing fails again, and the first
     error is the one to report."""
-    writer = FILES[ending](file)
+    writer = TABLE_FILES[ending](file)
     try:
         yield writer
     except BaseException:

@@ -36,7 +36,7 @@ from headlight.model.corpus.sentences import (
     read,
     windows,
 )
-from headlight.model.corpus.tables import FILES, table
+from headlight.model.corpus.tables import TABLE_FILES, table
 from headlight.model.files import replacing
 from headlight.model.memory import keep_freed_memory
 from headlight.model.pretrained.weights import CannotLoad
@@ -174,7 +174,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--device", default="cpu", help="cpu (default), cuda …")
     args = parser.parse_args(arguments)
-    check_texts(parser, args, FILES)
+    check_texts(parser, args, TABLE_FILES)
     return args
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from headlight.model.analysis.attribution import (
-    ATTENTION,
+    BY_ATTENTION,
     GRADIENT,
     NORMS,
     REMOVAL,
@@ -21,7 +21,7 @@ from headlight.model.probing.capture import view
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import predicted_side
 
-METHODS = (ATTENTION, ROLLOUT, NORMS, GRADIENT, REMOVAL)
+METHODS = (BY_ATTENTION, ROLLOUT, NORMS, GRADIENT, REMOVAL)
 PAIRS = [(one, two) for i, one in enumerate(METHODS) for two in METHODS[i + 1 :]]
 
 
@@ -32,8 +32,8 @@ def correlations(checkpoint: Checkpoint, examples: Sequence[Example], most: int)
     results = np.full((len(examples), len(PAIRS)), np.nan)
     for i, example in enumerate(examples):
         if example.number <= most:
-            found = attribution(model, *_asked(checkpoint, example)).correlations()
-            results[i] = [found.get(pair, np.nan) for pair in PAIRS]
+            correlations = attribution(model, *_asked(checkpoint, example)).correlations()
+            results[i] = [correlations.get(pair, np.nan) for pair in PAIRS]
     return results
 
 

@@ -29,9 +29,9 @@ class Described:
         if value is None and default is not None:
             return default
         if type(value) is not int or not 1 <= value <= most:
-            said = "lacks" if value is None else f"has {quoted(value)} for"
+            verb = "lacks" if value is None else f"has {quoted(value)} for"
             raise CannotLoad(
-                f"{self.where} {said} {names[0]}; it must be a whole number from 1 to {most:,}."
+                f"{self.where} {verb} {names[0]}; it must be a whole number from 1 to {most:,}."
             )
         return value
 

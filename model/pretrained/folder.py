@@ -16,7 +16,7 @@ from headlight.model.pretrained.gguf_file import gguf_contents
 from headlight.model.pretrained.marian_bin import is_marian, marian_contents
 from headlight.model.pretrained.sentence_encoder import sentence_encoder
 from headlight.model.pretrained.tokenizers import tokenizer_of
-from headlight.model.pretrained.weights import INDEX, ONE, CannotLoad, Progress, Safetensors
+from headlight.model.pretrained.weights import INDEX, SINGLE_FILE, CannotLoad, Progress, Safetensors
 
 CARD = "headlight.json"  # what is noted of a model beside its files
 HEADS = re.compile("For(?!CausalLM|MaskedLM|PreTraining)|DoubleHeads")  # those not read here
@@ -25,7 +25,7 @@ KINDS = {"gguf": gguf_contents, "marian": marian_contents}
 
 def layout_of(path: Path) -> str:
     """ "gguf", "marian", "folder" for Hugging Face's, or "" where nothing tells of a model."""
-    if any((path / name).is_file() for name in (ONE, INDEX)):
+    if any((path / name).is_file() for name in (SINGLE_FILE, INDEX)):
         return "folder"
     if path.suffix == ".gguf" or any(path.glob("*.gguf")):
         return "gguf"

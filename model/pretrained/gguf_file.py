@@ -51,7 +51,7 @@ class Header:
         for _ in range(read.room_for(n_values, 13)):
             name = self._text()
             self.metadata[name] = self._value(read.number("I"))
-        found = {self._text(): self._place() for _ in range(n_tensors)}
+        places = {self._text(): self._place() for _ in range(n_tensors)}
         alignment = self.metadata.get("general.alignment", ALIGNMENT)
         if type(alignment) is not int or alignment < 1:
             raise CannotLoad(
@@ -59,7 +59,7 @@ class Header:
             )
         begin = -(-read.at // alignment) * alignment
         self.tensors = {}
-        for name, (shape, kind, offset) in found.items():
+        for name, (shape, kind, offset) in places.items():
             block, size_of_block = types(kind)
             size = math.prod(shape) // block * size_of_block
             start = begin + offset

@@ -25,7 +25,7 @@ from headlight.model.pretrained.contents import Contents
 from headlight.model.pretrained.sandbox import try_tokenizer
 from headlight.model.pretrained.weights import CannotLoad, Stored, WeightFile
 from headlight.model.spm_tokenizer import SentencePieceTokenizer
-from headlight.model.tokenizer import LARGEST, Tokenizer
+from headlight.model.tokenizer import LARGEST_TOKENIZER, Tokenizer
 
 VERSION, MOST_NAMES, MOST_AXES = 1, 2**14, 4
 FLOAT32, INTGEMM8, BYTES = 0x404, 0x4101, 0x101  # types of tensors
@@ -242,7 +242,7 @@ def marian_contents(folder: Path) -> Contents:
     def tokenizer() -> Tokenizer:
         try:
             file = _only(folder, "vocab.*.spm")
-            try_tokenizer(file, read_within(file, LARGEST), "sentencepiece")
+            try_tokenizer(file, read_within(file, LARGEST_TOKENIZER), "sentencepiece")
             return SentencePieceTokenizer.of_one(file)
         except (OSError, ValueError) as error:
             raise CannotLoad(str(error)) from None

@@ -104,9 +104,9 @@ def _pooling(folder: Path) -> str:
     modes = modes if isinstance(modes, list) else [modes]
     mode = modes[0].lower() if len(modes) == 1 and isinstance(modes[0], str) else ""
     if mode not in POOLINGS:
-        told = " and ".join(map(quoted, modes[: len(POOLINGS) + 2])) or "nothing"
+        pooling = " and ".join(map(quoted, modes[: len(POOLINGS) + 2])) or "nothing"
         raise CannotLoad(
-            f"{config.where} pools by {told}. Headlight supports {', '.join(POOLINGS)}."
+            f"{config.where} pools by {pooling}. Headlight supports {', '.join(POOLINGS)}."
         )
     return POOLINGS[mode]
 

@@ -481,7 +481,7 @@ def load_foreign(name: str, state_dict: Mapping[str, Tensor], **sizes) -> nn.Mod
     known = {field.name for field in fields(PRESETS[name].config)}
     model = build(name, **weights.sizes(known, sizes))
     weights.fill(model)
-    kept = torch.get_default_dtype().itemsize
-    if any(weight.tensor.dtype.itemsize > kept for weight in weights.weights):
+    itemsize = torch.get_default_dtype().itemsize
+    if any(weight.tensor.dtype.itemsize > itemsize for weight in weights.weights):
         warnings.warn(ROUNDED.format(name), stacklevel=2)
     return model.eval()

@@ -12,7 +12,7 @@ from headlight.model.files import read_json, read_within
 from headlight.model.pretrained.sandbox import try_tokenizer
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.spm_tokenizer import SentencePieceTokenizer
-from headlight.model.tokenizer import LARGEST, CannotRead, Tokenizer
+from headlight.model.tokenizer import LARGEST_TOKENIZER, CannotRead, Tokenizer
 
 MASK = "[MASK]"
 MOST_SAID = 200  # letters of what the library says of a file
@@ -30,7 +30,7 @@ def tokenizer_of(folder: Path) -> Tokenizer:
         )
     try:
         for file in (folder / "source.spm", folder / "target.spm"):
-            try_tokenizer(file, read_within(file, LARGEST), "sentencepiece")
+            try_tokenizer(file, read_within(file, LARGEST_TOKENIZER), "sentencepiece")
         return SentencePieceTokenizer.load(folder)
     except FileNotFoundError as error:
         raise CannotLoad(f"There is no file {error.filename}.") from None
@@ -59,7 +59,7 @@ def check_vocabulary(where: Path, tokenizer: Tokenizer, sizes: Sizes) -> None:
 
 def _from_json(file: Path) -> Tokenizer:
     try:
-        values = read_json(file, LARGEST)
+        values = read_json(file, LARGEST_TOKENIZER)
         for token in values.get("added_tokens") or ():
             if token["content"] == MASK:  # one types it: it is what BERT fills in
                 token["special"] = False

@@ -15,7 +15,7 @@ from headlight.model.families.family import Stored
 from headlight.model.families.values import CannotLoad
 from headlight.model.files import read_json
 
-ONE, INDEX = "model.safetensors", "model.safetensors.index.json"
+SINGLE_FILE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack", "*.onnx")
 MOST_BYTES = 2**22  # of an index
 ROWS = 2**10  # of two matrices that are compared at a time
@@ -164,8 +164,8 @@ def _squeezed(shape: Iterable[int]) -> tuple[int, ...]:
 
 def _files(folder: Path) -> list[str]:
     """Names of the files of weights."""
-    if (folder / ONE).is_file():
-        return [ONE]
+    if (folder / SINGLE_FILE).is_file():
+        return [SINGLE_FILE]
     if (folder / INDEX).is_file():
         try:
             names = read_json(folder / INDEX, MOST_BYTES)["weight_map"].values()
@@ -182,6 +182,6 @@ def _files(folder: Path) -> list[str]:
     if pickles:
         raise CannotLoad(
             f"{folder} stores its weights in {pickles[0]}. A pickle may run any code, so only "
-            f"safetensors are read. Convert it, or look for the same model with {ONE}."
+            f"safetensors are read. Convert it, or look for the same model with {SINGLE_FILE}."
         )
-    raise CannotLoad(f"{folder} has no weights: there is no {ONE}.")
+    raise CannotLoad(f"{folder} has no weights: there is no {SINGLE_FILE}.")

@@ -24,13 +24,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from headlight.model.probing.position_tables import KINDS, table_of
+from headlight.model.probing.position_tables import POSITION_KINDS, table_of
 from headlight.model.probing.sites import Part
 from headlight.model.sites import Site
 from headlight.model.transformer import MultiHeadAttention
 from headlight.model.variants import LearnedPositions
 
-ALL = "all"
+EVERY_KIND = "all"
 MOST_CELLS = 2**18  # that a line is read with
 MOST_CHANGES = 300  # of a line: a badge each, and a hook at every part that they concern
 LEAST = 1e-30  # temperature
@@ -59,7 +59,7 @@ class Scope:
     def holds(self, part: Part | Site) -> bool:
         """Whether it is some of a part, or all of it. What has no heads has none in a scope."""
         there = self.head is None or self.head < part.n_heads
-        return there and self.kind in (ALL, part.kind) and self.layer in (None, part.layer)
+        return there and self.kind in (EVERY_KIND, part.kind) and self.layer in (None, part.layer)
 
     @property
     def heads(self) -> slice:
@@ -479,7 +479,7 @@ class Positioned(Change):
     @classmethod
     def read(cls, scope, what):
         kind, _, shift = what.partition("-")
-        if kind not in KINDS or bool(shift) != (kind == "shifted"):
+        if kind not in POSITION_KINDS or bool(shift) != (kind == "shifted"):
             raise ValueError
         return cls(scope, kind, _counted(shift) if shift else 0)
 
@@ -634,7 +634,7 @@ def check(changes: Iterable[Change], parts: Sequence[Part]) -> None:
     for change in changes:
         scope = change.scope
         there = [part for part in parts if part.what in change.parts]
-        if scope.kind != ALL and scope.kind not in {part.kind for part in there}:
+        if scope.kind != EVERY_KIND and scope.kind not in {part.kind for part in there}:
             kinds = ", ".join(dict.fromkeys(part.kind for part in there))
             raise CannotChange(
                 f"“{change}”: “{change.verb}” does not apply to “{scope.kind}” in this model; "

@@ -21,10 +21,12 @@ def hidden(changes: Iterable[Change], scopes: Iterable[Scope], token: int) -> Ch
     """With a token hidden as a key in some scopes, or shown again where all of them hide it."""
     changes, scopes = tuple(changes), tuple(scopes)
     now = {scope: _of(changes, Hidden, scope) for scope in scopes}
-    hide = not all(one and token in one.tokens for one in now.values())
-    for scope, one in now.items():
-        tokens = {*(one.tokens if one else ())} - {token} | ({token} if hide else set())
-        changes = _replaced(changes, one, Hidden(scope, tuple(sorted(tokens))) if tokens else None)
+    hide = not all(hidden and token in hidden.tokens for hidden in now.values())
+    for scope, hidden in now.items():
+        tokens = {*(hidden.tokens if hidden else ())} - {token} | ({token} if hide else set())
+        changes = _replaced(
+            changes, hidden, Hidden(scope, tuple(sorted(tokens))) if tokens else None
+        )
     return changes
 
 
@@ -32,18 +34,18 @@ def painted(changes: Iterable[Change], scope: Scope, cell: Cell, allow: bool) ->
     """With a cell of a mask allowed or forbidden. What undoes an earlier stroke takes it away."""
     changes = tuple(changes)
     verb, other = (Allowed, Forbidden) if allow else (Forbidden, Allowed)
-    if (one := _of(changes, other, scope)) and cell in one.cells:
-        left = tuple(c for c in one.cells if c != cell)
-        return _replaced(changes, one, other(scope, left) if left else None)
-    one = _of(changes, verb, scope)
-    return _replaced(changes, one, verb(scope, (*(one.cells if one else ()), cell)))
+    if (change := _of(changes, other, scope)) and cell in change.cells:
+        left = tuple(c for c in change.cells if c != cell)
+        return _replaced(changes, change, other(scope, left) if left else None)
+    change = _of(changes, verb, scope)
+    return _replaced(changes, change, verb(scope, (*(change.cells if change else ()), cell)))
 
 
 def weighed(changes: Iterable[Change], scope: Scope, cell: Cell, weight: float) -> Changes:
     """With a weight set, which takes the place of one that was set there before."""
     before = [c for c in changes if isinstance(c, WeightSet) and c.scope == scope]
-    one = next((c for c in before if (c.row, c.column) == cell), None)
-    return _replaced(tuple(changes), one, WeightSet(scope, *cell, weight))
+    earlier = next((c for c in before if (c.row, c.column) == cell), None)
+    return _replaced(tuple(changes), earlier, WeightSet(scope, *cell, weight))
 
 
 def _of(changes: Changes, verb: type, scope: Scope):

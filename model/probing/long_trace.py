@@ -36,7 +36,7 @@ from headlight.model.probing.trace import (
 )
 from headlight.model.sites import Site
 
-LARGEST = 256  # cells along a side of one head's picture; more would not be visible
+PICTURE_CELLS = 256  # cells along a side of one head's picture; more would not be visible
 MOST = 10  # of the likeliest answers that are kept of each row
 MOST_LOGITS = 2**24  # that are in memory at once
 
@@ -159,7 +159,7 @@ def tile(weights: Tensor) -> Tensor:
     """(.., query, key): as many neighbours become one cell, their largest weight, as leave at most
     LARGEST cells on a side."""
     for axis in (-2, -1):
-        every = -(-weights.shape[axis] // LARGEST)
+        every = -(-weights.shape[axis] // PICTURE_CELLS)
         weights = weights if every < 2 else _largest(weights, axis, every)
     return weights
 

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from headlight.model.transformer import PositionalEncoding
 
-KINDS = ("sinusoidal", "learned", "none", "shifted")
+POSITION_KINDS = ("sinusoidal", "learned", "none", "shifted")
 
 
 def kind_of_table(position: nn.Module) -> str:

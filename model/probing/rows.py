@@ -11,7 +11,7 @@ from headlight.model.probing.sites import kinds_of
 from headlight.model.sites import Side, Site
 from headlight.model.tokenizer import Encoding
 
-COLUMNS = {
+ROW_COLUMNS = {
     "sentence": np.int32,
     "attention": np.int8,
     "layer": np.int16,
@@ -85,7 +85,7 @@ def rows(some: Sequence[KindWeights]) -> tuple[dict[str, np.ndarray], dict[str, 
     """One row for each weight, by column, see COLUMNS; in the order of blocks, layers, heads,
     queries and keys. Columns of text hold codes: the second value is what they stand for."""
     count = sum(block.weights.size for block in some)
-    columns = {name: np.empty(count, dtype) for name, dtype in COLUMNS.items()}
+    columns = {name: np.empty(count, dtype) for name, dtype in ROW_COLUMNS.items()}
     tokens: dict[str, int] = {}  # in the order in which they were met
     kinds: dict[str, int] = {}
     stop = 0

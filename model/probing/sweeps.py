@@ -28,7 +28,7 @@ from headlight.model.probing.changes import (
 )
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import device_of, parts_of, predicted_side
-from headlight.model.probing.trace import NONE, following_of, ids_of, read_of
+from headlight.model.probing.trace import NO_ID, following_of, ids_of, read_of
 from headlight.model.sites import Site
 
 FEWEST_TOKENS, MAX_BATCH_TOKENS = 256, 4096  # that go through the model at once
@@ -56,7 +56,7 @@ class Score:
             wanted = following.clamp(min=0)[:, None]
             # One pass at a time: of all together this would take as much memory again.
             shares = torch.cat([one.log_softmax(dim=-1).gather(-1, wanted).T for one in logits])
-            shares = shares.masked_fill(following == NONE, 0)
+            shares = shares.masked_fill(following == NO_ID, 0)
             return shares if self.each else shares.sum(dim=-1)
         row = logits[:, self.position]
         if self.against is None:
@@ -184,7 +184,11 @@ SWEEPS = {  # name → the changes that are made one by one
     "patches by position": heads_patched_by_position,
     "residual by position": residual_patched_by_position,
 }
-PATCHING = ("patches", "patches by position", "residual by position")  # these need another run
+NEED_ANOTHER = (
+    "patches",
+    "patches by position",
+    "residual by position",
+)  # these need another run
 
 
 def changes_of(model: nn.Module, run: Run, name: str) -> Changes:

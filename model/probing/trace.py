@@ -29,7 +29,7 @@ from headlight.model.sites import Side, Site
 from headlight.model.tokenizer import ROLES, CannotRead, Encoding, Tokenizer, special
 from headlight.model.transformer import Config, MultiHeadAttention
 
-NONE = -1  # in place of an id
+NO_ID = -1  # in place of an id
 SHARE = 0.5  # of the free memory that weights may take; pages make pictures and files of them
 
 
@@ -225,7 +225,7 @@ def log_probabilities(logits: torch.Tensor, following: Sequence[int]) -> np.ndar
     """As Trace.log_probabilities, of logits (row, vocab_size)."""
     ids = torch.tensor(following, dtype=torch.long, device=logits.device)[:, None]
     of_following = logits[: len(ids)].log_softmax(dim=-1).gather(1, ids.clamp(min=0))
-    return of_following.masked_fill(ids == NONE, math.nan)[:, 0].cpu().numpy()
+    return of_following.masked_fill(ids == NO_ID, math.nan)[:, 0].cpu().numpy()
 
 
 def _arrays(value) -> Iterator[np.ndarray]:
@@ -293,12 +293,12 @@ def following_of(model: nn.Module, texts: dict[str, Encoding]) -> tuple[int, ...
     side, eos = predicted_side(model), model.config.eos_id
     text = texts[side.name]
     if side.predicts == "masked token":
-        return tuple(NONE if role else i for i, role in zip(text.ids, text.roles, strict=True))
+        return tuple(NO_ID if role else i for i, role in zip(text.ids, text.roles, strict=True))
     if side.predicts != "next token":
         return ()
     real = without_padding(text)
-    padding = [NONE] * (len(text.ids) - real)
-    return (*text.ids[1:real], eos if eos >= 0 else NONE, *padding)
+    padding = [NO_ID] * (len(text.ids) - real)
+    return (*text.ids[1:real], eos if eos >= 0 else NO_ID, *padding)
 
 
 def next_tokens_of(side: Side, texts: Mapping[str, Encoding], end: str) -> tuple[str, ...]:

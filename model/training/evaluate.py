@@ -81,18 +81,18 @@ def ends_predicted(checkpoint: Checkpoint, texts: list[str], ends: list[str]) ->
 def perplexity(model: nn.Module, pairs: list[Pair], most: int = 2000) -> dict:
     """exp of the mean −log p of every token of the texts, given those before it; and half the width
     of its 95% interval, over 1,000 resampled test sets."""
-    found = []  # of each text its loss in nats, and how many tokens it has
+    per_text = []  # of each text its loss in nats, and how many tokens it has
     for batch in data.batches(pairs, most):
         ids = data.pad_ids([tgt for _, tgt in batch], model.config).to(device_of(model))
         logits = model(ids[:, :-1], *Masks(tgt_padding=False).build(model, ids[:, :-1]))
         labels = data.pad([tgt[1:] for _, tgt in batch], IGNORED).to(ids.device)
         losses = F.cross_entropy(logits.transpose(1, 2), labels, reduction="none").sum(dim=1)
-        found += zip(losses.tolist(), (len(tgt) - 1 for _, tgt in batch), strict=True)
-    found = np.array(found)
-    drawn = np.random.default_rng(0).integers(len(found), size=(1000, len(found)))
-    sums = np.array([found[texts].sum(axis=0) for texts in drawn])
+        per_text += zip(losses.tolist(), (len(tgt) - 1 for _, tgt in batch), strict=True)
+    per_text = np.array(per_text)
+    resampled = np.random.default_rng(0).integers(len(per_text), size=(1000, len(per_text)))
+    sums = np.array([per_text[texts].sum(axis=0) for texts in resampled])
     low, high = np.exp(np.quantile(sums[:, 0] / sums[:, 1], [0.025, 0.975]))
-    losses, tokens = found.sum(axis=0)
+    losses, tokens = per_text.sum(axis=0)
     return {"perplexity": math.exp(losses / tokens), "interval": float(high - low) / 2}
 
 

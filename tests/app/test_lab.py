@@ -182,7 +182,7 @@ def test_rotation(lab, en_de):
     assert bold(page, "Largest error") > 0.01 and r"\neq" in page.latex[0].value
 
 
-@pytest.mark.parametrize("kind", position_tables.KINDS)
+@pytest.mark.parametrize("kind", position_tables.POSITION_KINDS)
 def test_other_positions(lab, loaded, kind):
     page = lab("Other encodings")
     page.segmented_control(key="instead").set_value("shifted").run()

@@ -8,7 +8,7 @@ import streamlit as st
 from headlight.app import theme
 from headlight.app.components.scripts import read, script
 from headlight.app.wording import formats, part_names
-from headlight.model.analysis.architecture import LAYERS, OUTPUT, Block, alike
+from headlight.model.analysis.architecture import LAYER_OUTPUTS, OUTPUT, Block, alike
 from headlight.model.probing.trace import Trace
 
 # colours of blocks other than attention; kinds of attention take theirs from the other end
@@ -47,14 +47,14 @@ def model_map(
     one in `layer`, if that is among them. Callbacks: `on_choose` gets a newly selected block,
     `on_all_layers` the other value of `all_layers`."""
     runs = {side.stack: alike(shown, side.stack) for side in trace.sides.values()}
-    drawn = {
+    groups = {
         stack: [[block] for run in of_stack for block in run] if all_layers else of_stack
         for stack, of_stack in runs.items()
     }
 
     def together(block: Block) -> list[int]:
         """The layers that this block stands for."""
-        return next((run for run in drawn.get(block.stack, ()) if block.layer in run), [])
+        return next((run for run in groups.get(block.stack, ()) if block.layer in run), [])
 
     def name(block: Block) -> str:
         first = together(block)[0] if block.layer is not None else ""
@@ -92,7 +92,8 @@ def model_map(
             "colour": colours.get(block.kind or block.part, NORMS),
             "attends": bool(block.kind),
             # a stack, and whether attention reads the output of its layers or its embeddings
-            "keys": block.keys and [trace.sides_of(block.kind)[1].stack, block.keys == LAYERS],
+            "keys": block.keys
+            and [trace.sides_of(block.kind)[1].stack, block.keys == LAYER_OUTPUTS],
         }
 
     def frame(run: list[int], side) -> dict:
@@ -117,7 +118,7 @@ def model_map(
                 "title": side.stack.capitalize(),
                 "input": [side.title.capitalize(), trace.texts[side.name].tokens[:SHOWN]],
                 "before": [drawing(b) for b in _outside(shown, side.stack) if b.part != "norm"],
-                "frames": [frame(run, side) for run in drawn[side.stack]],
+                "frames": [frame(run, side) for run in groups[side.stack]],
                 "after": [drawing(b) for b in _outside(shown, side.stack) if b.part == "norm"],
                 "answers": [drawing(b) for b in shown if b.stack == OUTPUT]
                 if side.stack == predicted

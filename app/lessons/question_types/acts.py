@@ -157,8 +157,8 @@ def _below_half(draw: Draw) -> Condition:
 
     def met(act):
         row = weights_after(run, head, act)[head.layer, head.head, i]
-        kept = (np.argsort(-row, kind="stable")[:2] == draw.rows().order[i, :2]).all()
-        return bool(row.max() < 0.5 and abs(row.sum() - 1) < 1e-4 and kept)
+        same_leaders = (np.argsort(-row, kind="stable")[:2] == draw.rows().order[i, :2]).all()
+        return bool(row.max() < 0.5 and abs(row.sum() - 1) < 1e-4 and same_leaders)
 
     example = {"changes": f"{head.scope}=temperature:{float(enough)}"}
     return Condition(met, example, given | {"enough": str(enough)}, shown)

@@ -18,7 +18,7 @@ from headlight.app.lessons.question import (
 from headlight.app.lessons.question_types.attention import row_values
 from headlight.app.lessons.sentence_run import NoQuestion, names_of
 
-MASKS = ("causal", "padding", "window")
+PAINTABLE_MASKS = ("causal", "padding", "window")
 
 
 def mask_of(kind: str, length: int, real: int = 0, width: int = 1) -> np.ndarray:
@@ -68,7 +68,7 @@ class MaskType(QuestionType):
         return asks[draw.ask](draw)
 
     def _paint(self, draw: Draw) -> Question:
-        kind = draw.keys.get("mask") or draw.rng.choice(MASKS)
+        kind = draw.keys.get("mask") or draw.rng.choice(PAINTABLE_MASKS)
         length = draw.keys.get("length") or draw.rng.randint(4, 8)
         real = draw.keys.get("real") or draw.rng.randint(2, length - 1)
         width = draw.keys.get("width") or draw.rng.randint(1, length - 2)

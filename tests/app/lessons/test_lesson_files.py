@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from headlight.app.lessons.lesson import SHIPPED, load_folder, load_lesson
+from headlight.app.lessons.lesson import SHIPPED_LESSONS, load_folder, load_lesson
 from headlight.app.lessons.lesson_file import LessonError, words_in
 from headlight.app.lessons.question import READ
 from headlight.app.state.settings import SETTINGS
@@ -167,7 +167,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 # The texts of the shipped lessons
 
-FILES = sorted(SHIPPED.glob("*.md"))
+FILES = sorted(SHIPPED_LESSONS.glob("*.md"))
 
 
 def texts_of(lesson):

@@ -9,8 +9,8 @@ import pytest
 from headlight.model import load
 from headlight.model.analysis import alignment
 from headlight.model.analysis.alignment import (
+    JUST_READ,
     PREDICTED,
-    READ,
     SHIFTS,
     HeadAlignment,
     WordWeights,
@@ -81,7 +81,7 @@ def sentences(n_heads: int, length: int = 40) -> tuple[list[WordWeights], list[W
     wrong = np.roll(needed, 1, axis=-1)
     heads = np.tile(wrong, (len(SHIFTS), 1, n_heads, 1, 1))
     part = length * 3 // 4
-    heads[READ, 0, 0, :part] = 2 * needed[:part]
+    heads[JUST_READ, 0, 0, :part] = 2 * needed[:part]
     heads[PREDICTED, 0, 1, part:] = 2 * needed[part:]
     return [WordWeights(names, names, heads)] * 2, [WordWeights(names, names, needed)] * 2
 
@@ -90,7 +90,7 @@ def test_heads_are_measured_at_both_rows_and_the_set_grows_while_that_helps():
     found = measured(*sentences(4))
     assert np.asarray(found.agreement).tolist() == [[[0.75, 0, 0, 0]], [[0, 0.25, 0, 0]]]
     assert found.heads == [(0, 0), (0, 1)] and found.together == 1 and found.words == 80
-    assert found.shifts[0, :2].tolist() == [READ, PREDICTED]
+    assert found.shifts[0, :2].tolist() == [JUST_READ, PREDICTED]
 
 
 def test_of_heads_that_add_nothing_there_is_one():
@@ -123,8 +123,8 @@ def test_the_best_set_is_the_mean_of_its_heads_each_at_its_row():
     assert found.of(attention[0]).links() == influence[0].links()
     one, other = (found.of(attention[0], [head]).weights for head in found.heads)
     assert np.array_equal(found.of(attention[0]).weights, (one + other) / 2)
-    at_read = found.of(attention[0], [(0, 1)], READ).weights
-    assert np.array_equal(at_read, attention[0].weights[READ, 0, 1])
+    at_read = found.of(attention[0], [(0, 1)], JUST_READ).weights
+    assert np.array_equal(at_read, attention[0].weights[JUST_READ, 0, 1])
 
 
 @pytest.mark.parametrize("name", ["en-de", "reverse", "copy", "sort"])
@@ -149,7 +149,7 @@ def test_shipped_cards_say_which_heads_align(name):
 
 def test_some_heads_align_what_is_read_and_others_what_is_predicted():
     shifts, agreement = load("en-de").alignment.shifts, np.array(load("en-de").alignment.agreement)
-    for (layer, head), shift in {(0, 1): READ, (2, 0): PREDICTED, (2, 1): PREDICTED}.items():
+    for (layer, head), shift in {(0, 1): JUST_READ, (2, 0): PREDICTED, (2, 1): PREDICTED}.items():
         assert shifts[layer, head] == shift
         assert agreement[shift, layer, head] >= 0.6
         assert agreement[1 - shift, layer, head] <= 0.3

@@ -4,7 +4,7 @@ in the order in which they run."""
 import pytest
 import torch
 
-from headlight.model.analysis.architecture import EMBEDDINGS, LAYERS, OUTPUT, alike, blocks
+from headlight.model.analysis.architecture import EMBEDDINGS, LAYER_OUTPUTS, OUTPUT, alike, blocks
 from headlight.model.card import parameter_count
 from headlight.model.masks import Masks
 from headlight.model.presets import PRESETS, build
@@ -154,7 +154,7 @@ def test_arrows_between_stacks_come_from_what_is_attended_to(preset):
     sides = sides_of(model)
     modules = {block: attention_at(model, block.site).key for block in found}
     given = {(name, EMBEDDINGS): embedding_of(model, side) for name, side in sides.items()}
-    given |= {(name, LAYERS): final_norm_of(model, side) for name, side in sides.items()}
+    given |= {(name, LAYER_OUTPUTS): final_norm_of(model, side) for name, side in sides.items()}
     with inputs_of(modules) as inputs, outputs_of(given) as outputs:
         one_pass(model)()
     for block in found:

@@ -81,7 +81,7 @@ def direct(model, run, row):
         rolled,
         np.mean(norms, axis=0),
     )
-    names = module.ATTENTION, module.HEAD, module.ROLLOUT, module.NORMS
+    names = module.BY_ATTENTION, module.HEAD, module.ROLLOUT, module.NORMS
     return {n: single(w, found, row) for n, w in zip(names, by_row, strict=True)}, found
 
 

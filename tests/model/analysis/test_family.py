@@ -11,7 +11,7 @@ from headlight.model.analysis import family
 from headlight.model.presets import PRESETS
 from headlight.model.provenance import SOURCES
 
-D_MODEL, LENGTH = family.SIZES["d_model"], 9
+D_MODEL, LENGTH = family.FAMILY_SIZES["d_model"], 9
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_every_preset_is_there_and_has_a_source(models):
 
 def test_a_norm_after_the_sum_sets_the_length_and_one_before_lets_it_grow(measured):
     for name, lengths in measured["lengths"].items():
-        assert len(lengths) == 1 + family.LAYERS
+        assert len(lengths) == 1 + family.N_LAYERS
         if name in ("pre_norm", "annotated"):
             assert all(a < b for a, b in itertools.pairwise(lengths)), name
         else:
@@ -115,8 +115,8 @@ def test_fourth_roots_are_one_root(measured):
 
 
 def test_biases_are_counted(measured):
-    layers = family.LAYERS
-    attention, forward = 4 * D_MODEL, family.SIZES["d_ff"] + D_MODEL
+    layers = family.N_LAYERS
+    attention, forward = 4 * D_MODEL, family.FAMILY_SIZES["d_ff"] + D_MODEL
     assert measured["biases"]["paper"] == layers * (3 * attention + 2 * forward)
     assert measured["biases"]["vanilla"] == 0
     assert measured["biases"]["bloem"] == layers * (D_MODEL + forward)

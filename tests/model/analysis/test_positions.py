@@ -105,7 +105,8 @@ def test_tables_of_every_kind(own):
     own = LearnedPositions(30, 8).requires_grad_(False) if own is None else own
     table, state = own(30), torch.random.get_rng_state()
     kinds = {
-        kind: position_tables.table_of(kind, own, 30, shift=4) for kind in position_tables.KINDS
+        kind: position_tables.table_of(kind, own, 30, shift=4)
+        for kind in position_tables.POSITION_KINDS
     }
     assert torch.random.get_rng_state().equal(state)  # PyTorch's generator belongs to all
     assert kinds[position_tables.kind_of_table(own)].equal(table)
@@ -121,7 +122,7 @@ def test_an_effect_is_that_of_a_model_built_with_the_other_table(preset):
     model = random_model(preset)
     run = run_of(model, *random_pair(), pad_to=9)
     before = trace(model, run)
-    for kind in position_tables.KINDS:
+    for kind in position_tables.POSITION_KINDS:
         built = copy.deepcopy(model)
         for embedding in (part for part in built.modules() if isinstance(part, Embedding)):
             table = position_tables.table_of(kind, embedding.position, 40, 6)
@@ -219,7 +220,7 @@ def test_writing_under_other_positions_gets_each_its_row():
     from headlight.model.decoding.search import greedy_decode
 
     model, src = random_model(n_decoder_layers=1), random_ids(6)
-    for kind in position_tables.KINDS:
+    for kind in position_tables.POSITION_KINDS:
         with applied(model, positions.with_positions(Run(()), kind, 3).changes):
             cached, whole = (greedy_decode(model, src, 9, use_cache=use) for use in (True, False))
         assert cached == whole

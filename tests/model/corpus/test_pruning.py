@@ -102,7 +102,7 @@ def test_a_pruned_checkpoint_is_the_model_with_those_heads_off(tmp_path):
                 gone = {"kind": kind, "layer": layer, "head": head} in names
                 assert rows[layer, head].any() != gone and rows[layer, head].all() != gone
     table = pd.read_csv(out)
-    assert list(table) == list(pruning.COLUMNS)
+    assert list(table) == list(pruning.PRUNING_COLUMNS)
     points = table.groupby(["order", "repeat"])["off"].apply(lambda off: sorted({*off}))
     assert points.index.tolist() == [("entropy", 1), ("random", 1), ("random", 2)]
     assert all(off == [0, 6, 12] for off in points)

@@ -29,7 +29,7 @@ from headlight.model.corpus.importance import (
     units,
 )
 from headlight.model.corpus.sentences import Line
-from headlight.model.corpus.survey import COLUMNS, RULES, Survey
+from headlight.model.corpus.survey import SURVEY_COLUMNS, SURVEY_RULES, Survey
 from headlight.model.corpus.survey_table import changes, exchanges, importance_rows, row
 from headlight.model.presets import build
 from headlight.model.probing.changes import parse
@@ -224,7 +224,7 @@ def copy_survey(some, tmp_path_factory):
 def test_the_table_says_what_it_says_of_every_head(copy_survey):
     survey = Survey.load(copy_survey)
     assert list(copy_survey.parent.iterdir()) == [copy_survey]  # no parts are left
-    assert all(list(row) == list(COLUMNS) for row in survey.rows)
+    assert all(list(row) == list(SURVEY_COLUMNS) for row in survey.rows)
     assert survey.card["model"] == "copy" and survey.card["sentences"] == 16
     heads = {(r["kind"], r["layer"], r["head"]) for r in survey.rows if r["part"] == "head"}
     assert len(heads) == 12 and len(survey.of("loss", "sublayer")) == 10
@@ -237,7 +237,7 @@ def test_the_table_says_what_it_says_of_every_head(copy_survey):
     for kind, layer, head in heads:
         measures = survey.head(kind, layer - 1, head - 1)
         for name in survey.names(kind, layer - 1, head - 1):
-            rule = RULES[name.name]
+            rule = SURVEY_RULES[name.name]
             assert measures[rule.measure]["value"] >= rule.least
             assert name.sure == (measures[rule.measure]["low"] >= rule.least)
     rho = {r["measure"]: r["value"] for r in survey.rows if r["measure"].startswith("ρ")}

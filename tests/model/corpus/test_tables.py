@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from headlight.model.corpus import tables
-from headlight.model.corpus.tables import FILES, spreadsheet_safe, together
+from headlight.model.corpus.tables import TABLE_FILES, spreadsheet_safe, together
 from headlight.model.probing import rows as row_module
-from headlight.model.probing.rows import COLUMNS, kind_weights, rows
+from headlight.model.probing.rows import ROW_COLUMNS, kind_weights, rows
 from headlight.model.probing.rows import TOKENS as TOKEN_COLUMNS
 from headlight.model.tokenizer import Encoding
 from tests.model.common import encoding, random_ids, random_model, traced
@@ -36,7 +36,7 @@ def traces():
 def written(suffix: str, traces) -> io.BytesIO:
     """In two goes, as a long file is."""
     file = io.BytesIO()
-    table = FILES[suffix](file)
+    table = TABLE_FILES[suffix](file)
     table.add(traces[:2], [1, 3])
     table.add(traces[2:], [4])
     table.close()
@@ -64,7 +64,7 @@ def test_rows_of_several_are_those_of_each(traces):
 
 def test_parquet_is_the_same_table(traces):
     read = pd.read_parquet(written(".parquet", traces))
-    assert list(read) == list(COLUMNS)
+    assert list(read) == list(ROW_COLUMNS)
     assert [read[name].dtype for name in TEXT] == ["category"] * 4
     expected = as_frame(traces)
     for name in expected:
@@ -74,7 +74,7 @@ def test_parquet_is_the_same_table(traces):
 def test_csv_is_the_same_table_and_no_spreadsheet_takes_a_token_for_a_formula(traces):
     read = pd.read_csv(written(".csv", traces), keep_default_na=False)
     expected = as_frame(traces)
-    assert list(read) == list(COLUMNS)
+    assert list(read) == list(ROW_COLUMNS)
     for name in TOKEN_COLUMNS:
         assert not any(token.startswith(("=", "+", "-", "@", "\t", "\r")) for token in read[name])
         expected[name] = expected[name].map(spreadsheet_safe)

@@ -11,7 +11,7 @@ from headlight.model.probing.applying import PatchInputs, applied
 from headlight.model.probing.capture import view
 from headlight.model.probing.changes import PATTERNS, VERBS, CannotChange, parse, written
 from headlight.model.probing.patching import recorded
-from headlight.model.probing.position_tables import KINDS, table_of
+from headlight.model.probing.position_tables import POSITION_KINDS, table_of
 from headlight.model.probing.sites import attention_at, embedding_of, parts_of
 from headlight.model.probing.trace import ids_of, read_of, trace
 from headlight.model.training.describe import mean_outputs
@@ -185,7 +185,7 @@ def test_positions_are_replaced_or_switched_off(family):
     model, plain = family.model, traced(family, "")
     for name, side in plain.sides.items():
         position = embedding_of(model, side).position
-        for kind in KINDS:
+        for kind in POSITION_KINDS:
             shift = 3 if kind == "shifted" else 0
             line = f"{side.title}=positions:{kind}" + ("-3" if shift else "")
             if side.table:

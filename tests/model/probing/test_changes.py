@@ -17,7 +17,7 @@ from headlight.model.presets import PRESETS
 from headlight.model.probing import changes
 from headlight.model.probing.applying import PatchInputs, applied
 from headlight.model.probing.changes import (
-    ALL,
+    EVERY_KIND,
     PATTERNS,
     SIZED,
     CannotChange,
@@ -305,9 +305,9 @@ def test_without_changes_and_after_them_nothing_differs(preset):
     model = random_model(preset)
     plain = logits(model)
     assert torch.equal(logits(model, ""), plain)
-    logits(model, f"{ALL}=off; {ALL}=hide:1")
+    logits(model, f"{EVERY_KIND}=off; {EVERY_KIND}=hide:1")
     assert torch.equal(logits(model), plain)
-    with pytest.raises(RuntimeError), applied(model, parse(f"{ALL}=uniform")):
+    with pytest.raises(RuntimeError), applied(model, parse(f"{EVERY_KIND}=uniform")):
         raise RuntimeError
     assert torch.equal(logits(model), plain)
     hooks = [
@@ -324,7 +324,9 @@ def generated(chance) -> changes.Change:
 
     layer = chance.choice([None, some(12)])
     head = None if layer is None else chance.choice([None, some(16)])
-    scope = Scope(chance.choice(["encoder", "decoder", "cross", ALL, "ahead_2"]), layer, head)
+    scope = Scope(
+        chance.choice(["encoder", "decoder", "cross", EVERY_KIND, "ahead_2"]), layer, head
+    )
     cells = tuple((some(300), some(300)) for _ in range(1 + some(4)))
     pattern = chance.choice(list(changes.PATTERNS))
     return chance.choice(
@@ -430,8 +432,10 @@ def test_whether_a_ready_made_mask_looks_ahead_its_first_query_says(name):
     for size in range(1, 6) if name in SIZED else (0,):
         places = torch.arange(3 * size + 3)
         whole = PATTERNS[name](places[:, None], places, size).triu(1).any()
-        assert Patterned(Scope(ALL), name, size).looks_ahead == whole, size
-    assert Patterned(Scope(ALL), "window", 999_999).looks_ahead  # a row, not a square of them
+        assert Patterned(Scope(EVERY_KIND), name, size).looks_ahead == whole, size
+    assert Patterned(
+        Scope(EVERY_KIND), "window", 999_999
+    ).looks_ahead  # a row, not a square of them
 
 
 @pytest.mark.parametrize("preset", ["paper", "pre_norm"])

@@ -32,7 +32,7 @@ CELLS = 3  # along a side of a picture
 
 @pytest.fixture(autouse=True)
 def small_pictures(monkeypatch):
-    monkeypatch.setattr(long_trace, "LARGEST", CELLS)
+    monkeypatch.setattr(long_trace, "PICTURE_CELLS", CELLS)
 
 
 def by_hand(weights: np.ndarray) -> np.ndarray:
