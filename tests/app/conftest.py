@@ -7,6 +7,7 @@ import psutil
 import pytest
 import streamlit as st
 import torch
+from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
@@ -106,6 +107,12 @@ def few_results():
 def no_head_start():
     """There is no browser that must catch up."""
     theme.HEAD_START = 0
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_usage_statistics():
+    """As in the app, whose configuration AppTest does not read."""
+    config.set_option("browser.gatherUsageStats", False)
 
 
 @pytest.fixture(autouse=True, scope="session")
