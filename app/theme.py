@@ -98,6 +98,10 @@ STYLE = f"""
   min-height: {STATE - 4}px; height: {STATE - 4}px;
 }}
 .st-key-state .react-aria-ComboBox input {{ height: {STATE - 6}px; }}
+.st-key-state > .st-key-step [role="group"]::before {{
+  content: "step:"; padding-left: 0.5rem; align-self: center; line-height: 1;
+}}
+.st-key-state > .st-key-step input {{ padding-left: 0.25em; }}
 .st-key-bar label .stTooltipIcon {{ display: none; }}
 .st-key-top_bar textarea {{
   field-sizing: content; min-height: 0; height: auto !important; max-height: {CONTROL}px;

@@ -94,6 +94,11 @@ def test_sentences_are_short(page):
     assert sum(map(len, found)) <= MOST_WORDS.get(page.name, 10**6)
 
 
+def test_the_short_teaching_plan_is_read_in_five_minutes():
+    plan, _ = (DOCS / "teach-with-it.md").read_text("utf-8").split("## The plan for 90 minutes")
+    assert sum(len(words) for block in prose(plan) for words in sentences(block)) <= 900
+
+
 def test_what_comes_out_of_the_code_is_up_to_date():
     old = [
         name_of(page)
@@ -214,7 +219,7 @@ def test_links_into_the_app_say_what_the_app_reads():
     links = [
         link
         for page in MARKDOWN
-        for link in re.findall(r"http://localhost:8501/\?[^>)\s]+", page.read_text("utf-8"))
+        for link in re.findall(r"http://localhost:8501/[\w-]*\?[^>)\s]+", page.read_text("utf-8"))
     ]
     assert links
     for link in links:

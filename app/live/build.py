@@ -220,6 +220,12 @@ def main(arguments: list[str] | None = None) -> None:
         chosen = lesson.find(args.lesson) if args.lesson else None
         carried = chosen and lesson.carried(chosen, args.model, cache(load))
         text = page(args.model, args.most, carried).encode("utf-8")
+    except lesson.CannotCarry as error:
+        commands = (
+            f"headlight page {model} --lesson {name} --out {name}.html"
+            for name, model in lesson.CARRIED.items()
+        )
+        sys.exit("\n  ".join((f"{error} These commands work:", *commands)))
     except (ValueError, LookupError) as error:
         sys.exit(str(error))
     with replacing(args.out) as file:

@@ -30,6 +30,8 @@ ASKS = {
 WORDS = {"any", "late", "first", "word", "new", "sharp", "spread", "sink", "crossing", "repeated",
          "clearest"}  # fmt: skip
 PATTERNS = {"previous token", "next token", "itself"}
+# Of the shipped lessons, those with questions that a page can ask, and their models.
+CARRIED = {"shares": "en-de", "query-key-value": "induction", "masks": "en-de"}
 VIEWS = {"attention", "alignment", "generate"}
 SETTINGS = {"page", "head", "rows", "kind", "layer"}  # of a view
 PLACEHOLDERS = {"row", "next", "position", "before", "length", "key", "weight", "rest", "end share",

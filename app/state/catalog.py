@@ -428,7 +428,7 @@ def missing(name: str, step: str) -> str:
     if name not in models():
         return (
             f"It needs the model “{name[:80]}”, which is missing. Put it into a folder DIR and "
-            "start the app with: streamlit run app/main.py -- --models DIR"
+            "start the app with: headlight --models DIR"
         )
     if step != FINAL and step not in steps(name):
         return f"It needs training step {step[:20]} of “{name}”, which is missing."

@@ -145,7 +145,6 @@ SETTINGS = {
             run=True,
             header="step {}",
             badge="Step {}",
-            look={"format_func": lambda step: f"step: {step}"},
         ),
         Setting(
             "hold",

@@ -102,10 +102,11 @@ def lesson() -> None:
         as_it_is = head_results.head_steps_of(view, run, *where)
         moved = formats.percent(float(total_variation(steps.weights, as_it_is.weights)))
         names = " and ".join(ablated)
+        st.markdown(f"Without **{names}**, {moved} of the weight moves to other tokens.")
         shown = on_one_scale(step_of(as_it_is).pictures, step.pictures)
-        titles = "Unchanged", f"Without {names}: {moved} of the weight moves"
+        # Titles of one line, so that the two pictures stand at one height.
         for box, title, both, name in zip(
-            st.columns(2), titles, shown, ("as_it_is", "pictures"), strict=True
+            st.columns(2), ("Before", "After"), shown, ("as_it_is", "pictures"), strict=True
         ):
             with box:
                 st.markdown(f"**{title}**")

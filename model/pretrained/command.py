@@ -14,6 +14,7 @@ import json
 import os
 import re
 import secrets
+import shlex
 import shutil
 import subprocess
 import sys
@@ -288,5 +289,5 @@ def main(arguments: list[str] | None = None) -> None:
     print(
         f"Its licence: {added.licence}\n"
         f"To see it, choose {added.folder.name} in: "
-        f"streamlit run app/main.py -- --models {args.into}"
+        f"headlight --models {shlex.quote(str(args.into))}"
     )

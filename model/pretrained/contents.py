@@ -79,7 +79,7 @@ def built(contents: Contents, progress: Progress) -> Pretrained:
     _check_sizes(contents, sizes, shared)
     tokenizer = contents.tokenizer()
     check_vocabulary(where, tokenizer, sizes)
-    sizes |= special_ids(where, tokenizer, config, family)
+    sizes |= special_ids(where, tokenizer, config, family, sizes["vocab_size"])
     try:
         with torch.device("meta"):
             model = presets.build(family.preset, **sizes)

@@ -75,10 +75,12 @@ def _from_json(file: Path) -> Tokenizer:
         raise CannotLoad(f"{file} is not a tokenizer: {why}.") from None
 
 
-def special_ids(where: Path, tokenizer: Tokenizer, config: Described, family: Family) -> Sizes:
+def special_ids(
+    where: Path, tokenizer: Tokenizer, config: Described, family: Family, vocabulary: int
+) -> Sizes:
     """The fields pad_id, bos_id, eos_id and special_tokens: what stands around a text, as the
     tokenizer puts it there. Raises CannotLoad where it is not what the config says."""
-    pad, eos = config.token("pad_token_id"), config.token("eos_token_id")
+    pad, bos_in_config, eos = map(config.token, ("pad_token_id", "bos_token_id", "eos_token_id"))
     if family.starts:
         bos = config.token("decoder_start_token_id")
         if min(pad, bos, eos) < 0:
@@ -98,6 +100,10 @@ def special_ids(where: Path, tokenizer: Tokenizer, config: Described, family: Fa
                 "belongs to another model."
             )
     else:
+        # A config keeps GPT-2's default id, 50256, for a smaller vocabulary: no token has it.
+        pad, bos_in_config, eos = (
+            token if token < vocabulary else -1 for token in (pad, bos_in_config, eos)
+        )
         try:
             before, behind = tokenizer.around()
         except CannotRead as error:
@@ -116,19 +122,19 @@ def special_ids(where: Path, tokenizer: Tokenizer, config: Described, family: Fa
                     f"{where}: its tokenizer adds no [CLS] and [SEP] around a text. It belongs "
                     "to another model."
                 )
-        bos_in_config = config.token("bos_token_id")
         if not family.surrounds and before and bos_in_config >= 0 and bos != bos_in_config:
             raise CannotLoad(
                 f"{where}: its tokenizer starts texts with the id {bos}, but {config.said_by} "
-                f"says {bos_in_config}. It belongs to another model."
+                f"has {bos_in_config} for bos_token_id. It belongs to another model."
             )
         if pad in (bos, eos):
             pad = -1  # no token of its own: a text could not be told from its padding
     for name, token in (("pad_token_id", pad), ("eos_token_id", eos)):
         if token >= 0 and not tokenizer.target.is_added(token):
             raise CannotLoad(
-                f"{where}: {config.said_by} says that {name} is {token}, but its tokenizer has "
-                "that as ordinary text or not at all. It belongs to another model."
+                f"{where}: {config.said_by} has {token} for {name}, which is no special token of "
+                f"its tokenizer of {tokenizer.target.last_id + 1:,} tokens. Set {name} to the id "
+                "of one, or to null if there is none."
             )
     names = tuple(tokenizer.target.token(i) if i >= 0 else "" for i in (pad, bos, eos))
     return dict(pad_id=pad, bos_id=bos, eos_id=eos, special_tokens=names)

@@ -185,6 +185,13 @@ def test_a_step_that_another_model_does_not_have_becomes_final(page):
         assert page.session_state["_memo"].context["step"] == FINAL
 
 
+def test_a_select_shows_the_values_of_its_address():
+    """Streamlit writes the labels of a bound select into the address, and reads them there."""
+    for setting in SETTINGS.values():
+        name = setting.look.get("format_func", str)
+        assert name("16") == "16", setting.key
+
+
 @pytest.mark.parametrize("name", ["short", "paper, untrained"])
 def test_a_link_to_a_step_that_is_not_there_is_read(page, name):
     opened(page, model=name, step="10", source="the dog", target="ein Hund")
@@ -196,7 +203,7 @@ def test_an_untrained_model_takes_its_target_from_the_trained_one(page):
     opened(page, model="annotated, untrained", source="A dog runs.")
     expected = page.text_input(key="target").proto.placeholder
     page.selectbox(key="model").set_value("en-fr").run()
-    first = page.selectbox(key="step").options[0].removeprefix("step: ")
+    first = page.selectbox(key="step").options[0]
     page.selectbox(key="step").set_value(first).run()
     page.toggle(key="hold").set_value(False).run()
     early = page.text_input(key="target").proto.placeholder

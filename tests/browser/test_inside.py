@@ -189,8 +189,12 @@ def expect_hidden_pictures_not_to_halt(visit):
 def test_a_step_is_linked_to_and_every_press_counts(visit):
     visit.open(LINK + "&at=Softmax&without=scaling")
     expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
-    expect(visit.page.get_by_text("Without scaling:")).to_be_visible()
-    expect(visit.page.get_by_text("Unchanged")).to_be_visible()
+    expect(visit.page.get_by_text("of the weight moves")).to_contain_text("Without scaling")
+    tops = [
+        visit.page.locator(f".st-key-{name} canvas").first.bounding_box()["y"]
+        for name in ("as_it_is", "pictures")
+    ]
+    assert tops[0] == tops[1]
     expect_hidden_pictures_not_to_halt(visit)
     address = visit.page.url
     visit.page.keyboard.press("ArrowRight")

@@ -138,7 +138,7 @@ def test_positions(lecture):
 def test_scaling(lecture):
     lecture.go("Inside a head")
     lecture.choose("at", "Softmax").choose("without", "scaling")
-    lecture.seen(lecture.page.get_by_text(re.compile(r"Without scaling: .* moves")))
+    lecture.seen(lecture.page.get_by_text(re.compile(r"Without scaling, .* moves")))
     for name in ("as_it_is", "pictures"):
         lecture.seen(lecture.page.locator(f".st-key-{name}").get_by_role("img").last)
     lecture.done("scaling")

@@ -25,7 +25,7 @@ from tests.browser.test_live_page import (  # noqa: F401
 )
 
 pytestmark = pytest.mark.browser
-LESSONS = {"shares": "en-de", "query-key-value": "induction", "masks": "en-de"}
+LESSONS = live_lesson.CARRIED
 TRAINED = {"masks": vars(Masks()), "changes": "", "padTo": 0, "beam": 1, "target": ""}
 
 
@@ -265,5 +265,7 @@ def test_the_command_names_what_is_left_out(tmp_path, capsys):
     }.items():
         with pytest.raises(SystemExit, match=message):
             main(["page", "en-de", "--lesson", name, "--out", str(tmp_path / "no.html")])
-    with pytest.raises(SystemExit, match="is about en-de, not copy"):
+    with pytest.raises(SystemExit, match="is about en-de, not copy") as refused:
         main(["page", "copy", "--lesson", "shares", "--out", str(tmp_path / "no.html")])
+    for name, model in live_lesson.CARRIED.items():
+        assert f"\n  headlight page {model} --lesson {name} --out " in str(refused.value)

@@ -67,6 +67,7 @@ def test_from_a_folder(folder, tmp_path, capsys):
     run(["pretrained", "add", str(folder), "--into", str(tmp_path)])
     shown = capsys.readouterr()
     assert "Its licence: apache-2.0" in shown.out and "100%" in shown.err
+    assert shown.out.endswith(f"in: headlight --models {tmp_path}\n")
     assert f"{sum(p.numel() for p in load(folder).model.parameters()):,} parameters" in shown.out
     added = load(tmp_path / "tiny")
     assert added.card["terms"] == "apache-2.0" and added.card["title"] == "tiny"

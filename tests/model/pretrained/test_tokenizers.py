@@ -1,5 +1,6 @@
 """Tokenizers of other people's models: transformers' ids, offsets that slice the text."""
 
+import json
 import sys
 
 import pytest
@@ -141,6 +142,20 @@ def test_each_side_of_a_translator_has_its_tokenizer(tmp_path):
     text = "The dog sees"
     assert source.encode(text).ids != target.encode(text).ids
     assert checkpoint.run(text, text).texts == (source.encode(text), target.encode(text))
+
+
+def test_default_ids_beyond_the_vocabulary_are_those_of_no_token(tmp_path):
+    """GPT-2's config says 50256, whatever the size of the vocabulary."""
+    write(tmp_path, "gpt2")
+    file = tmp_path / "config.json"
+    values = json.loads(file.read_text()) | dict(bos_token_id=50256, eos_token_id=50256)
+    file.write_text(json.dumps(values))
+    model = load(tmp_path)
+    assert (model.model.config.pad_id, model.model.config.eos_id) == (-1, -1)
+    trace = model.trace("The dog sees the dog.")
+    assert not any(trace.tgt.roles)
+    written = model.generate("The dog", max_tokens=9)
+    assert len(written.path) == 9
 
 
 def test_without_sentencepiece(tmp_path, monkeypatch):
