@@ -173,6 +173,7 @@ STYLE = f"""
 .st-key-at button {{ padding: 0.1rem 0.4rem; min-height: 0; }}
 .st-key-at button p {{ font-size: 0.75rem; }}
 .st-key-finding:not(:empty) {{ min-height: {FINDING}px; }}
+.st-key-finding [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
 .st-key-finding p {{ font-size: {FINDING_LETTERS}px; line-height: 1.3; margin: 0; }}
 /* Plotly's toolbar stands above its figure, on nothing that is to be read. */
 .stElementContainer:has(.stPlotlyChart) {{ padding-top: {TOOLBAR}px; box-sizing: content-box; }}
@@ -246,13 +247,14 @@ BAR_STYLE = f"""
 # The style of every page. The bar's wrapper is sticky, because the bar itself would scroll away
 # (Streamlit 1.67).
 DOCUMENT_STYLE = STYLE + STALE_STYLE + BAR_STYLE + RESERVED_STYLE + NARROW_STYLE
-# Present: state, texts, finding and picture alone. B lays the bar over the picture and P the panel,
-# see browser_events.
+# Present: state, texts, finding and picture alone. B puts the bar above them and P the panel beside
+# them, see browser_events.
 PRESENT_STYLE = f"""
 :root {{ --hl-present: 1; --hl-tiles: none; }}
 html {{ font-size: 20px !important; }}
-.st-key-bar, .st-key-page, .st-key-body > :has(> .st-key-panel) {{ display: none; }}
-.st-key-top_bar, .st-key-top_bar :is(p, label, input, button, textarea, [data-baseweb]) {{
+:root:not([data-bar]) :is(.st-key-bar, .st-key-page),
+:root:not([data-panel]) .st-key-body > :has(> .st-key-panel) {{ display: none; }}
+.st-key-state, .st-key-state :is(p, label, input, button, textarea, [data-baseweb]) {{
   font-size: 20px;
 }}
 .stHorizontalBlock.st-key-state {{ height: {PRESENT_STATE}px; }}
@@ -261,19 +263,8 @@ html {{ font-size: 20px !important; }}
 .st-key-state:has(> .st-key-shows) > .st-key-output {{ display: none; }} /* the finding tells it */
 .st-key-finding p {{ font-size: 28px; }}
 .st-key-finding:not(:empty) {{ min-height: 76px; }}
-[data-bar] :is(.st-key-bar, .st-key-page) {{ display: flex; }}
-[data-bar] [data-testid="stLayoutWrapper"]:has(> .st-key-top_bar) {{
-  position: fixed; inset: 0 0 auto; padding: 0 1rem;
-}}
-[data-bar] .st-key-body {{ margin-top: calc({PRESENT_STATE}px + 0.3rem); }}
-[data-panel] .st-key-body > :has(> .st-key-panel) {{
-  display: block; position: fixed; right: 0; top: {PRESENT_STATE}px; bottom: 0; z-index: 6;
-  padding: 1rem;
-  background: light-dark({PAPER["light"]}, {PAPER["dark"]});
-}}
-[data-bar][data-panel] .st-key-body > :has(> .st-key-panel) {{
-  top: {BAR + PRESENT_STATE + ROW_OF_PAGE}px;
-}}
+.st-key-panel {{ max-height: calc(100vh - {PRESENT_STATE + 12}px); }}
+[data-bar] .st-key-panel {{ max-height: calc(100vh - {BAR + PRESENT_STATE + ROW_OF_PAGE + 12}px); }}
 """
 
 

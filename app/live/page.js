@@ -508,9 +508,6 @@ function listen() {
       prompt("Copy this link:", address);
     }
   };
-  document.addEventListener("keydown", ({ key }) => { // before the grid takes a pin away
-    if (key === "Escape" && isPresented() && !grid.pinned) byId("leave").click();
-  }, true);
   document.onkeydown = (event) => {
     if (event.target.matches("input:not([type=checkbox], [type=radio]), select")) return;
     const { key, shiftKey, altKey } = event;
@@ -519,7 +516,11 @@ function listen() {
     const acts = isCommand ? { z: shiftKey ? "redo" : "undo", y: "redo" } : { u: "undo", y: "redo", x: "reset" };
     if (altKey) return;
     if (acts[key.toLowerCase()]) byId(acts[key.toLowerCase()]).click();
-    else if (isPresented() && !isCommand && key === "b") root.toggle("with-bar");
+    else if (isPresented() && key === "Escape" && !event.defaultPrevented) {
+      if (root.contains("with-bar") || root.contains("with-panel"))
+        root.remove("with-bar", "with-panel");
+      else if (!grid.letGo()) byId("leave").click();
+    } else if (isPresented() && !isCommand && key === "b") root.toggle("with-bar");
     else if (isPresented() && !isCommand && key === "p") root.toggle("with-panel");
     else return;
     event.preventDefault();

@@ -24,7 +24,7 @@ from headlight.model.checkpoint import SHIPPED, parameters_sha256
 from headlight.model.corpus.clearest import ClearExample, Habit, clearest
 from headlight.model.corpus.head_counts import RARE, Counts, frequencies, head_counts
 from headlight.model.corpus.importance import Example
-from headlight.model.corpus.survey import FILE, Survey
+from headlight.model.corpus.survey import ALIGNMENT, FILE, Survey
 from headlight.model.pause import pause
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.head_steps import HeadSteps, compared, head_steps
@@ -131,6 +131,23 @@ def surveyed_of(view: ModelView, run: Run, survey: Survey) -> dict[str, head_met
         return survey.measured(trace_of(view, run).sites)
 
     return memoize_pass(view, run, ("surveyed", survey), make, lambda result: SMALL_RESULT)
+
+
+def heads_with(view: ModelView, run: Run, pattern: str) -> dict[str, list[tuple[int, int]]]:
+    """Kind → the heads that have a pattern in this sentence, as (layer, head) of the arrays; those
+    that align words are known from many sentences alone."""
+    if pattern != ALIGNMENT:
+        return head_metrics.heads_with(measured_of(view, run), pattern)
+    survey, *_ = survey_of(view)
+    return {
+        kind: [
+            (layer, head)
+            for layer, site in enumerate(sites)
+            for head in range(site.n_heads)
+            if survey and pattern in {named.name for named in survey.names(kind, site.layer, head)}
+        ]
+        for kind, sites in trace_of(view, run).kinds.items()
+    }
 
 
 def clearest_in(

@@ -72,7 +72,7 @@ def _faded(model_view: ModelView, run: Run) -> dict[str, list[int]]:
     if pattern == head_metrics.ANY:
         return {}
     measured = head_results.measured_of(model_view, run)
-    matching = head_metrics.heads_with(measured, pattern)
+    matching = head_results.heads_with(model_view, run, pattern)
     return {
         kind: [
             layer * shape[1] + head

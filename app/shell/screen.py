@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app import theme
+from headlight.app.components.browser_events import browser_events
 from headlight.app.shell import errors, frame, lesson, page_row, panel, regions, running_lesson
 from headlight.app.shell.effect import effect
 from headlight.app.shell.layout import row, shows_head
@@ -34,6 +35,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
     """Draw a page, which `run` runs. Its picture is drawn before most of the bar, whose lines keep
     their height meanwhile."""
     with st.container(key="top_bar", gap=None):
+        browser_events()  # in no line that Present hides: there it could not see a colour change
         with row("bar"):
             draw_menu(logo(), page)
             texts = row("texts")

@@ -3,7 +3,6 @@ the address, so that the address of a page is all one needs to come back to it."
 
 import streamlit as st
 
-from headlight.app.components.browser_events import browser_events
 from headlight.app.shell import menus
 from headlight.app.shell.layout import row
 from headlight.app.state import widgets
@@ -30,4 +29,3 @@ def draw_texts() -> None:
     menus.draw_present()
     menus.draw_share()
     menus.draw_more()
-    browser_events()

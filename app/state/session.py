@@ -94,6 +94,7 @@ class Memo:
 
     # Pages
     block: tuple | None = None  # clicked in the model map
+    opened_on: tuple | None = None  # the head that was selected when its table was opened
     pack: Any = None  # the bundle opened on Export
     refused: str = ""  # why an uploaded one could not be opened
     lesson: Any = None  # see LessonMemo of running_lesson.py

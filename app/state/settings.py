@@ -34,6 +34,7 @@ from headlight.app.state.setting import (
 )
 from headlight.model.analysis.head_metrics import ANY, RULES, THRESHOLD
 from headlight.model.analysis.reading import SPECIAL_TOKENS
+from headlight.model.corpus.survey import ALIGNMENT
 from headlight.model.masks import Masks
 from headlight.model.probing.run import FINAL
 
@@ -433,8 +434,9 @@ SETTINGS = {
             ANY,
             "select",
             f"Shows only heads that match the pattern by at least {THRESHOLD:.0%}. 100% is a "
-            "perfect example.",
-            options=(ANY, *RULES),
+            f"perfect example. “{ALIGNMENT}” comes from the model's survey: it takes many "
+            "sentences.",
+            options=(ANY, *RULES, ALIGNMENT),
             badge="Heads: {}",
         ),
         Setting(

@@ -151,6 +151,11 @@ def _widget(setting: Setting, allowed: Limits, box, widget_options: Mapping):
     raise ValueError(f"{setting.key}: there is no widget {setting.widget!r}")
 
 
+def is_new(key: str) -> bool:
+    """Whether a widget was not drawn in the run before."""
+    return key not in st.session_state
+
+
 def select_row(table: str, row: int | None) -> None:
     """Select a row of a table, or none, before the table is drawn."""
     rows = [] if row is None else [row]

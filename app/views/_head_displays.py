@@ -2,7 +2,8 @@
 the selected head best."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -23,6 +24,7 @@ from headlight.model.corpus.survey import Survey
 
 TOP, ROW, MOST = 41, 44, 560  # pixels: the column headers, a row, and the whole table
 TABLE, SENTENCES, FIGURE = "heads_table", "sentences_table", "heads_figure"
+LETTER = 8  # pixels
 PICTURE, HEIGHT = 70, 310  # pixels: of the weights, and of the scatter plot
 N_SENTENCES = 8  # sentences shown for a head
 
@@ -38,7 +40,7 @@ class Heads:
 
     @property
     def all(self) -> list[tuple]:
-        return [(row["attention"], row["layer"], row["head"]) for row in self.rows]
+        return [*map(_head_of, self.rows)]
 
     @property
     def selected(self) -> int | None:
@@ -57,22 +59,41 @@ def _selected() -> tuple:
     return chosen["kind"], chosen["layer"], chosen["head"]
 
 
+def _head_of(row: Mapping) -> tuple:
+    return row["attention"], row["layer"], row["head"]
+
+
 def table(heads: Heads) -> None:
+    """All heads, the best of a pattern on top, or else the one that was selected when the table was
+    opened: it cannot be scrolled to its selected row. Selecting another one here moves nothing."""
+    notes = session.memo()
+    if widgets.is_new(TABLE):
+        notes.opened_on = _selected()
+    if _head_table.SCORE not in heads.rows[0]:
+        rows = sorted(heads.rows, key=lambda row: _head_of(row) != notes.opened_on)
+        heads = replace(heads, rows=rows)
+
     def select() -> None:
         for row in st.session_state[TABLE].selection.rows:
             heads.choose(row)
 
     widgets.select_row(TABLE, heads.selected)
     frame = pd.DataFrame([_written(row) for row in heads.rows])
+    columns = {name: _column(name, heads.survey is not None, frame) for name in frame.columns}
+    signed = {
+        name: partial(_signed, digits=_head_table.digits_of(name, heads.survey is not None))
+        for name in frame.select_dtypes("number")
+        if _head_table.is_signed(name)
+    }
     st.dataframe(
-        frame,
+        frame.style.format(signed, na_rep=""),
         key=TABLE,
         hide_index=True,
         height=min(MOST, TOP + ROW * len(heads.rows)),
         row_height=ROW,
         on_select=select,
         selection_mode="single-row",
-        column_config={name: _column(name, heads.survey is not None) for name in frame.columns},
+        column_config=columns,
         alt=f"Every head in numbers: {heads.measured_on}",
     )
 
@@ -89,13 +110,20 @@ def _written(row: Mapping) -> dict:
     }
 
 
-def _column(name: str, surveyed: bool):
-    """The configuration of a column."""
+def _signed(value: float, digits: int) -> str:
+    """With a real minus, which the browser's own format has not."""
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def _column(name: str, surveyed: bool, frame: pd.DataFrame):
+    """The configuration of a column of a table."""
     config, digits = st.column_config, _head_table.digits_of(name, surveyed)
     if name == "weights":
         return config.ImageColumn(width=PICTURE, help="For the sentence above. Hatched: masked.")
     if name in ("layer", "head"):
         return config.Column(width=50)
+    if name == "named":  # the browser measures the first rows alone
+        return config.Column(width=max(60, 20 + LETTER * int(frame[name].str.len().max())))
     if name.endswith(head_card.INTERVAL):
         return config.TextColumn("95%", help=f"of “{name.removesuffix(head_card.INTERVAL)}”")
     if name.endswith(head_card.P):
@@ -107,7 +135,7 @@ def _column(name: str, surveyed: bool):
     if unit := _head_table.UNITS.get(name):
         return config.NumberColumn(f"{name} ({unit})", format=f"%.{digits}f")
     if name.startswith(_head_table.ABLATION_COLUMN):
-        return config.NumberColumn(format=f"%.{digits}f", help=_head_table.ablated(name))
+        return config.NumberColumn(help=_head_table.ablated(name))
     return config.Column()
 
 

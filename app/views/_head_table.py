@@ -18,6 +18,7 @@ from headlight.model.analysis.head_metrics import (
     nearest_names,
 )
 from headlight.model.corpus.survey import ALIGNMENT, IN_WORDS, POSITIONAL, SIGNIFICANT, Survey
+from headlight.model.corpus.survey import RULES as NAMING
 from headlight.model.probing.trace import Trace
 
 SCORE = "match"  # the column for the pattern that filters the table
@@ -35,6 +36,7 @@ PERCENTAGES = (  # of head_table
     *RULED.values(),
 )
 UNITS = {"entropy": "bits", "distance": "tokens"}
+NEAREST = 3  # heads listed where none has the pattern
 ABLATION_COLUMN = "ablation"
 
 
@@ -51,15 +53,20 @@ def head_table(
     that have it, or else those nearest to it, with the score first and the best on top. Shares and
     scores are in percent; `trace` is any of the same model. Of a survey, which `measured` is then
     of, all numbers with their intervals."""
-    rows, matching = [], heads_with(measured, pattern)
+    rows, matching = [], heads_with(measured, ANY if pattern == ALIGNMENT else pattern)
     if not any(matching.values()):
-        matching = nearest_heads(measured, pattern)
+        matching = nearest_heads(measured, pattern, NEAREST)
     for kind, heads in matching.items():
         numbers = measured[kind]
         for layer, head in heads:
             number = layer_number(trace, kind, layer)
             row = {"attention": kind, "layer": number, "head": head + 1}
-            if pattern != ANY:
+            if pattern == ALIGNMENT:
+                share = survey and survey.head(kind, number - 1, head).get(pattern)
+                if not share:
+                    continue
+                row[SCORE] = 100 * share["value"]
+            elif pattern != ANY:
                 row[SCORE] = 100 * float(numbers.scores[pattern][layer, head])
             if survey:
                 names = survey.names(kind, number - 1, head)
@@ -77,7 +84,15 @@ def head_table(
             else:
                 row |= _of_sentence(head_numbers(numbers, layer, head))
             rows.append(row)
-    return sorted(rows, key=lambda row: -row.get(SCORE, 0))
+    rows.sort(key=lambda row: -row.get(SCORE, 0))
+    if pattern == ALIGNMENT:
+        return [row for row in rows if row[SCORE] >= 100 * least(pattern)] or rows[:NEAREST]
+    return rows
+
+
+def least(pattern: str) -> float:
+    """The score from which on a head has a pattern."""
+    return NAMING[pattern].least if pattern == ALIGNMENT else THRESHOLD
 
 
 def _matches(numbers: Measured, layer: int, head: int) -> list[dict]:
@@ -161,13 +176,18 @@ def digits_of(column: str, surveyed: bool) -> int:
 
 def none_matches(rows: Sequence[Mapping], pattern: str) -> str:
     """Said of the heads nearest to a pattern, if none has it; empty if one does."""
-    if pattern == ANY or not rows or rows[0][SCORE] >= 100 * THRESHOLD:
+    if pattern == ANY or not rows or rows[0][SCORE] >= 100 * least(pattern):
         return ""
     best = rows[0]
     return (
-        f"No head reaches {percent(THRESHOLD)} for “{pattern}”. Nearest: {best['attention']} "
+        f"No head reaches {percent(least(pattern))} for “{pattern}”. Nearest: {best['attention']} "
         f"{best['layer']}.{best['head']}, with {best[SCORE]:.0f}%."
     )
+
+
+def is_signed(column: str) -> bool:
+    """Whether the numbers of a column are changes, which can be negative."""
+    return column.startswith(ABLATION_COLUMN) and not column.endswith(P)
 
 
 def ablated(column: str) -> str:

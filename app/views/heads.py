@@ -24,6 +24,7 @@ from headlight.app.views import _head_displays as shown
 from headlight.app.views import _head_table
 from headlight.app.wording import formats, head_card, part_names
 from headlight.model.analysis.head_metrics import THRESHOLD
+from headlight.model.corpus.survey import ALIGNMENT
 from headlight.model.probing.trace import Trace
 
 CONTROLS = (
@@ -125,7 +126,10 @@ def page() -> None:
     elif drawn_as == SENTENCES:
         shown.sentences(view, measured[focus.kind], over)
     elif not rows:
-        st.info(f"The pattern “{pattern}” cannot be measured here. Choose another pattern.")
+        how = "Choose another pattern."
+        if pattern == ALIGNMENT and survey:
+            how = f"It takes many sentences: choose “{SURVEY}” above."
+        st.info(f"The pattern “{pattern}” cannot be measured here. {how}")
     elif drawn_as == SCATTER:
         shown.scatter(heads, chosen["projector"])
     else:

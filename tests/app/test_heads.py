@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from pyarrow.ipc import open_stream
 
 from headlight.app.state import lines as lines_module
 from headlight.app.state.options import EXAMPLES, SCATTER, SENTENCES, SURVEY, THIS_SENTENCE
@@ -165,6 +166,36 @@ def test_the_filter_is_of_the_survey(page, survey):
         for layer, head in np.argwhere(one.scores["previous token"] >= THRESHOLD).tolist()
     }
     assert listed(page) == wanted and wanted
+
+
+def test_what_aligns_words_is_known_from_the_survey_alone(page, survey):
+    page = opened(page, pattern="alignment")
+    wanted = {
+        (kind, layer, head)
+        for kind, layer, head in listed(opened(page, pattern="any"))
+        if survey.head(kind, layer - 1, head - 1).get("alignment", {"value": 0})["value"] >= 0.5
+    }
+    page.selectbox(key="pattern").set_value("alignment").run()
+    assert listed(page) == wanted and wanted
+    assert table(page)[_head_table.SCORE].is_monotonic_decreasing
+    page.selectbox(key="measured_on").set_value(THIS_SENTENCE).run()
+    assert any("choose “Survey” above" in text.value for text in page.info)
+
+
+def test_the_table_opens_on_the_selected_head_and_keeps_its_order(page):
+    page = opened(page, kind="cross", layer=2, head=3)
+    before = table(page)
+    assert (*before.loc[0, ["attention", "layer", "head"]],) == ("cross", 2, 3)
+    page.segmented_control(key="head").set_value(1).run()
+    after = table(page)
+    assert after.layer.equals(before.layer) and after["head"].equals(before["head"])
+
+
+def test_changes_have_a_real_minus(page):
+    (shown,) = opened(page).dataframe
+    written = open_stream(shown.proto.arrow_data.styler.display_values).read_pandas()
+    texts = written["ablation, BLEU"]
+    assert texts.str.startswith("−").any() and not texts.str.contains("-").any()
 
 
 def test_what_is_changed_is_not_in_a_survey(page):

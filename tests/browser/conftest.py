@@ -369,13 +369,14 @@ BLANK = f"""
 </style>
 <body>
 """
-MOUNT = """async ({ key, css, js, data, bytes }) => {
+MOUNT = """async ({ key, html, css, js, data, bytes }) => {
   window.mounts ??= {};
   if (!mounts[key]) {
     const host = document.body.appendChild(document.createElement("div"));
     host.className = `st-key-${key}`;
     const root = host.attachShadow({ mode: "open" });
-    root.append(Object.assign(document.createElement("style"), { textContent: css }));
+    root.append(Object.assign(document.createElement("style"), { textContent: css }),
+      document.createRange().createContextualFragment(html));
     const address = URL.createObjectURL(new Blob([js], { type: "text/javascript" }));
     mounts[key] = { root, sent: [], component: (await import(address)).default };
   }
@@ -424,6 +425,7 @@ class Mounted:
             MOUNT,
             {
                 "key": key,
+                "html": given["html"] or "",
                 "css": given["css"] or "",
                 "js": given["js"],
                 "data": None if as_bytes else data,

@@ -235,10 +235,9 @@ def test_link_and_theme_and_projector(visit):
     visit.settle()
     visit.open(visit.page.url.removeprefix(f"{visit.address}/"))
     dark = letters(visit, "dark")
-    visit.page.emulate_media(color_scheme="light")
-    visit.page.wait_for_function(HAS_SCHEME, arg="light")
-    visit.settle()
     visit.page.locator(".st-key-leave_present button >> visible=true").click()
+    visit.page.emulate_media(color_scheme="light")  # while what Present hides is still hidden
+    visit.page.wait_for_function(HAS_SCHEME, arg="light")
     visit.settle()
     assert "projector" not in visit.page.url
     light = letters(visit, "light")

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from headlight.app.components.generation import GenerationStep, Rows, generation
+from headlight.app.components.player import player
 from headlight.model import Beam, Sampling, checkpoint
 
 pytestmark = pytest.mark.browser
@@ -209,12 +210,22 @@ def test_beams_that_lived_and_died_are_drawn(walk):
         [cell("Zwei", "grew"), cell("Ein", "grew"), cell("Der", "left-out")],
         [cell("</s>", "ended", 1, winner=True), cell(".", "left-out", 0), cell("Hund", "grew", 1)],
     ]
+    many = [
+        [cell("Wort", "grew", place if step else None) for place in range(40)] for step in range(14)
+    ]
+    walk.show(beams=many)
+    search = walk.page.get_by_role("region", name="Beams")
+    box = search.bounding_box()  # its bars to scroll by are in view
+    assert box["y"] + box["height"] <= walk.page.viewport_size["height"]
+    reach = "(box) => [box.scrollWidth > box.clientWidth, box.scrollHeight > box.clientHeight]"
+    assert search.evaluate(reach) == [True, True]
     walk.show(beams=beams)
+    assert search.evaluate(reach) == [False, False]
     expect(walk.page.locator(".beams .column")).to_have_count(2)
     expect(walk.page.locator(".column .ended")).to_have_count(1)
-    expect(walk.page.locator(".column .winner")).to_have_text(["Ein -0.50", "</s> -0.50"])
+    expect(walk.page.locator(".column .winner")).to_have_text(["Ein −0.50", "</s> −0.50"])
     assert walk.page.locator(".column .left-out").first.get_attribute("title") == (
-        "Der: score -0.50, dropped"
+        "Der: score −0.50, dropped"
     )
     expect(walk.page.locator(".ties path")).to_have_count(3)
     ends = walk.page.evaluate(TIES)
@@ -287,3 +298,19 @@ def test_beams_and_samples_are_those_of_the_settings(visit, models):
     visit.type("2", "Temperature").type("5", "Seed")
     found = model.generate("the dog sees", Sampling(temperature=2.0, seed=5))
     assert walk.written[: len(found.tokens)] == list(found.tokens)
+
+
+def test_the_list_of_training_steps_opens_while_they_play(mounted):
+    def show(step):
+        mounted(player, ["16", "256", "final"], step, on_step=None)
+
+    page = mounted.page
+    show("16")
+    page.evaluate("document.body.insertAdjacentHTML('beforeend', '<p class=st-key-step>16</p>')")
+    page.get_by_role("button", name="Play the training steps").click()
+    assert mounted.sent("player") == [("step", "256")]
+    show("256")
+    page.locator(".st-key-step").click()
+    expect(page.get_by_role("button", name="Play the training steps")).to_be_visible()
+    page.clock.run_for(5 * PAUSE)
+    assert mounted.sent("player") == []  # a run would close the list

@@ -808,11 +808,18 @@ def test_present_enlarges_and_survives_a_reload(opened):
     tab.answered()
     assert tab.page.evaluate(size) > 20 and "present=true" in tab.page.url
     for id, key in (("panel", "p"), ("bar", "b")):
-        expect(tab.page.locator(f"#{id}")).to_be_hidden()
-        tab.page.keyboard.press(key)
-        expect(tab.page.locator(f"#{id}")).to_be_visible()
-        tab.page.keyboard.press(key)
-        expect(tab.page.locator(f"#{id}")).to_be_hidden()
+        for pressed in (key, "Escape"):
+            expect(tab.page.locator(f"#{id}")).to_be_hidden()
+            tab.page.keyboard.press(key)
+            expect(tab.page.locator(f"#{id}")).to_be_visible()
+            main = tab.page.locator("main").bounding_box()
+            shown = tab.page.locator(f"#{id}").bounding_box()
+            assert main["x"] + main["width"] <= shown["x"] or main["y"] >= shown["height"]
+            tab.page.keyboard.press(pressed)
+            expect(tab.page.locator(f"#{id}")).to_be_hidden()
+    tab.page.locator(".source span").first.click()
+    tab.page.keyboard.press("Escape")
+    expect(tab.page.locator("#leave")).to_be_visible()
     tab.page.keyboard.press("Escape")
     expect(tab.page.locator("#panel")).to_be_visible()
     assert tab.page.evaluate(width) == narrow

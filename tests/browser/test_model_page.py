@@ -238,7 +238,7 @@ def test_the_whole_figure_and_the_details_are_in_the_first_view(visit):
     visit.settle()  # in Present, where the panel is hidden
     for model in reversed(models):
         if model != MODELS[-1]:
-            visit.page.keyboard.press("b")  # lays the bar over the picture
+            visit.page.keyboard.press("b")  # puts the bar above the picture
             choose(visit, model)
             visit.page.evaluate("document.activeElement.blur()")
             visit.page.keyboard.press("b")

@@ -352,7 +352,7 @@ def test_the_first_load_moves_no_more_than_that_of_an_empty_page(visit):
 
 
 def test_present_shows_a_larger_picture_and_keeps_through_pages_and_reload(visit):
-    """Without tiles, bar and panel; Esc leaves it."""
+    """Without tiles, bar and panel; Esc leaves it when nothing else is left to let go of."""
     area = """() => {
       const { width, height } = window.headlight.grid.selected.picture.getBoundingClientRect();
       return width * height;
@@ -365,9 +365,12 @@ def test_present_shows_a_larger_picture_and_keeps_through_pages_and_reload(visit
     assert page.evaluate(area) >= LARGER * before
     for hidden in (".st-key-bar", ".st-key-panel", ".stage"):
         expect(page.locator(hidden)).not_to_be_visible()
+    expect_bar_and_panel_to_cover_nothing(visit)
+    expect_escape_to_go_back_step_by_step(visit)
     page.keyboard.press("b")
     page.locator(".st-key-menu").get_by_role("link", name="Generate").click()
     visit.settle()
+    page.keyboard.press("b")
     page.reload()
     visit.settle()
     expect(page.locator(".st-key-leave_present button >> visible=true")).to_be_visible()
@@ -375,6 +378,52 @@ def test_present_shows_a_larger_picture_and_keeps_through_pages_and_reload(visit
     visit.settle()
     expect(page.locator(".st-key-bar")).to_be_visible()
     assert "projector" not in page.url
+
+
+def expect_bar_and_panel_to_cover_nothing(visit):
+    """The picture makes room for them, and stays whole and in its corner."""
+    page = visit.page
+
+    def box(selector):
+        return page.locator(f"{selector} >> visible=true").last.bounding_box()
+
+    picture, state = box(".selected canvas"), box(".st-key-state")
+    page.keyboard.press("p")
+    visit.settle()
+    beside, panel = box(".selected canvas"), box(".st-key-panel")
+    assert (beside["x"], beside["y"]) == (picture["x"], picture["y"])
+    for shown in (".selected canvas", ".message", ".source", ".target"):
+        assert box(shown)["x"] + box(shown)["width"] <= panel["x"], shown
+    page.keyboard.press("b")
+    visit.settle()
+    bar, line, texts = box(".st-key-bar"), box(".st-key-page"), box(".message")
+    assert bar["y"] + bar["height"] <= box(".st-key-state")["y"]
+    assert line["y"] + line["height"] <= texts["y"]
+    assert box(".selected canvas")["y"] + box(".selected canvas")["height"] <= 720
+    expect(page.locator(".st-key-more button >> visible=true").first).to_be_in_viewport(ratio=1)
+    page.keyboard.press("Escape")
+    visit.settle()
+    assert (box(".selected canvas"), box(".st-key-state")) == (picture, state)
+
+
+def expect_escape_to_go_back_step_by_step(visit):
+    page = visit.page
+    page.locator(".source span").nth(3).click()
+    page.keyboard.press("b")
+    visit.menu("display")
+    opened = page.get_by_test_id("stPopoverBody")
+    expect(opened).to_be_visible()
+    left = []
+    for _ in range(3):
+        page.keyboard.press("Escape")
+        visit.settle()
+        state = "[document.documentElement.matches('[data-bar]'), !!headlight.grid.pinned]"
+        left.append([opened.count(), *page.evaluate(state)])
+    assert left == [[0, True, True], [0, False, True], [0, False, False]]
+    assert "projector" in page.url
+    page.locator(".message").click()
+    page.keyboard.press("ArrowRight")  # a key draws a ring around what has the focus
+    assert page.evaluate("document.activeElement === document.body")
 
 
 def test_the_line_of_chips_ends_within_the_window(visit):

@@ -1,12 +1,14 @@
 // Streamlit scrolls inside the page, where the browser keeps no place for Back. One listener serves
 // all pages and outlives each. It asks for a run when the page takes other colours, and says when
-// one is slow. And it hears keys: Enter runs the sentence; in Present, Esc leaves, B lays the bar over
-// the picture, P the panel.
+// one is slow. And it hears keys: Enter runs the sentence; in Present, B shows the bar and P the
+// panel, and Esc goes one step back: out of a field or a menu, then without bar and panel, then
+// without a selected word or cell, then out of Present.
 
 import { onRecolour } from "../shared/dom.js";
 
 const PATIENCE = 20_000; // ms in which a page is drawn
 const SLOW = 500; // ms
+const REST = 300; // ms: a click has begun its run by then
 const PLACES = "headlight places";
 
 const read = () => JSON.parse(sessionStorage.getItem(PLACES) ?? "{}");
@@ -57,8 +59,8 @@ function watchRuns() {
   new MutationObserver(hear).observe(app(), { attributes: true, attributeFilter });
 }
 
-const isTyping = ({ tagName, isContentEditable }) =>
-  isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(tagName);
+const TEXT = "textarea, select, [contenteditable], input:not([type=checkbox], [type=radio])";
+const MENUS = ["dialog", "listbox", "menu"].map((role) => `[role=${role}]`).join();
 
 /** Streamlit runs a text area at Ctrl+Enter. Phones have a key of their own for a new line, and while
  * Chinese or Japanese is composed, Enter takes a candidate. */
@@ -76,24 +78,52 @@ function runAtEnter(event) {
   requestAnimationFrame(() => box.blur());
 }
 
+let isMenuOpen = false; // when the key was pressed; Streamlit closes it
+
 function present(event) {
   const leave = document.querySelector(".st-key-leave_present button");
-  const root = document.documentElement;
-  const { key, ctrlKey, metaKey, altKey } = event;
-  if (!leave || ctrlKey || metaKey || altKey || isTyping(event.composedPath()[0])) return;
-  if (key === "Escape") leave.click();
+  const { key, ctrlKey, metaKey, altKey, defaultPrevented } = event;
+  if (!leave || ctrlKey || metaKey || altKey) return;
+  const [target] = event.composedPath();
+  if (key === "Escape" && !isMenuOpen && !defaultPrevented) stepBack(leave, target);
+  if (target.matches?.(TEXT)) return;
   for (const [letter, name] of [["b", "bar"], ["p", "panel"]])
-    if (key === letter) root.toggleAttribute(`data-${name}`);
+    if (key === letter) document.documentElement.toggleAttribute(`data-${name}`);
+}
+
+function stepBack(leave, target) {
+  const open = document.documentElement.dataset;
+  if (target.matches?.(TEXT)) target.blur();
+  else if ("bar" in open || "panel" in open) {
+    delete open.bar;
+    delete open.panel;
+  } else if (!window.headlight?.grid?.letGo()) leave.click();
+}
+
+/** A click on nothing in particular gives the focus to what scrolls, the whole page: the next key
+ * would draw a ring around it. */
+function passFocusOn({ target }) {
+  if (target.matches?.(".stMain:not(:focus-visible)")) target.blur();
+}
+
+/** Asks for a run once none is under way: it would send the values of before, and so undo what the
+ * other one chooses. */
+function drawAnew(node) {
+  clearTimeout(node.waiting);
+  node.waiting = setTimeout(() => (idle() ? node.ask() : drawAnew(node)), REST);
 }
 
 export default function ({ parentElement, setTriggerValue }) {
   const node = parentElement.querySelector("i");
-  if (!node.watched) onRecolour(node, () => setTriggerValue("recoloured", true));
-  node.watched = true;
+  if (!node.ask) onRecolour(node, () => drawAnew(node));
+  node.ask = () => setTriggerValue("recoloured", true);
   if (window.headlightKeepsPlace) return;
   window.headlightKeepsPlace = true;
   document.addEventListener("keydown", runAtEnter, { capture: true });
-  document.addEventListener("keydown", present);
+  window.addEventListener("keydown", () => (isMenuOpen = Boolean(document.querySelector(MENUS))),
+    { capture: true });
+  window.addEventListener("keydown", present); // after everything that may have used the key
+  document.addEventListener("focusin", passFocusOn);
   document.addEventListener("scroll", keep, { capture: true, passive: true });
   window.addEventListener("popstate", goBack);
   watchRuns();

@@ -2,7 +2,7 @@
 
 import { ramp } from "../shared/colours.js";
 import { asOneStop, element, painted } from "../shared/dom.js";
-import { percent } from "../shared/numbers.js";
+import { minus, percent } from "../shared/numbers.js";
 import { shape } from "../shared/svg.js";
 import { weightOf } from "../shared/weights.js";
 
@@ -226,8 +226,9 @@ export class Walk {
     if (!beams.length) return box;
     const best = winning(beams);
     this.cells = beams.map((step, i) => step.map(({ label, score, fate, path }, place) => {
-      const cell = element("span", { class: fate, title: `${path}: score ${score.toFixed(2)}, ${FATES[fate]}`,
-        dir: "auto" }, `${label} `, element("small", {}, score.toFixed(2)));
+      const written = minus(score.toFixed(2));
+      const cell = element("span", { class: fate, title: `${path}: score ${written}, ${FATES[fate]}`,
+        dir: "auto" }, `${label} `, element("small", {}, written));
       cell.classList.toggle("winner", best[i] === place);
       return cell;
     }));
@@ -245,8 +246,10 @@ export class Walk {
   tie(best) {
     const { ties, cells } = this;
     const columns = ties.parentElement;
-    ties.style.width = `${columns.scrollWidth}px`;
-    ties.style.height = `${columns.clientHeight}px`;
+    ties.style.width = ties.style.height = 0; // else the lines of before count
+    const [width, height] = [columns.scrollWidth, columns.scrollHeight];
+    ties.style.width = `${width}px`;
+    ties.style.height = `${height}px`;
     const middle = (cell) => cell.offsetTop + cell.offsetHeight / 2;
     ties.replaceChildren(...this.data.beams.flatMap((step, i) => step.flatMap(({ parent, fate }, place) => {
       if (parent === null) return [];

@@ -521,6 +521,13 @@ export class Grid {
     this.pinning = setTimeout(() => this.reportCell(cell), rest);
   }
 
+  /** Takes the pin away, where one is seen; whether there was one. */
+  letGo() {
+    if (!this.pinned || !this.frame.isConnected) return false;
+    this.setPin(null);
+    return true;
+  }
+
   note(cell) {
     this.latest = cell;
     this.known.add(JSON.stringify(cell));
@@ -559,8 +566,9 @@ export class Grid {
     const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     const move = event.key === "Home" ? [0, 0] : step[event.key];
     if (this.actByKey(event)) return event.preventDefault();
-    if (event.key === "Escape") this.setPin(null);
-    else if (event.key === "Enter" && this.pinned?.row)
+    if (event.key === "Escape") {
+      if (!this.letGo()) return;
+    } else if (event.key === "Enter" && this.pinned?.row)
       this.setPin({ tokens: [this.pinned.row], to: [this.pinned.column] });
     else if (!move) return;
     else if (event.shiftKey || event.key === "Home") this.walkCells(move);

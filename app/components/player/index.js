@@ -5,9 +5,14 @@ const PAUSE = 1200; // ms for a look at each step
 
 const state = { playing: false, timer: 0, asked: "" };
 
+/** Who reaches for the list of steps wants to choose: the next run would close it. */
+function letChoose({ target }) {
+  if (state.playing && target.closest?.(".st-key-step")) state.button.click();
+}
+
 export default function ({ data, parentElement, setTriggerValue }) {
   const { steps, step } = data;
-  const button = parentElement.querySelector("button");
+  const button = (state.button = parentElement.querySelector("button"));
   const show = () => {
     button.textContent = state.playing ? "❚❚ Pause" : "▶ Steps";
     button.title = state.playing ? "Pause" : "Play the training steps";
@@ -33,4 +38,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
   if (state.playing) goOn();
   else show();
+  // One listener however often this is called.
+  document.addEventListener("pointerdown", letChoose, { capture: true });
 }

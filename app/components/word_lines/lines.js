@@ -83,7 +83,7 @@ export class WordLines {
     const within = (on, to) => Math.min(Math.max(to, 0), this.data.words[on].length - 1);
     if (by) this.point([side, within(side, i + by)]);
     else if (row !== undefined) this.point([row, within(row, i)]);
-    else if (event.key === "Escape") this.point(null);
+    else if (event.key === "Escape" && this.at) this.point(null);
     else return;
     event.preventDefault();
   }
