@@ -20,7 +20,14 @@ def draw_change() -> None:
     st.markdown("**Change**")
     for key in filter(concerns, MASKS):
         widgets.draw(key)
-    widgets.draw("pad_to")
+    widgets.draw("pad_to", widget_options={"on_change": _pass_over_idle_padding})
+
+
+def _pass_over_idle_padding() -> None:
+    """A callback: one step from no padding leads to the least length that pads, and back."""
+    before, now = session.values()["pad_to"], st.session_state["pad_to"]
+    if abs(now - before) == 1 and (longest := selection.unpadded(now)):
+        session.choose(pad_to=longest + 1 if now > before else 0)
 
 
 def draw_head(then: Callable[[], None] | None = None) -> None:

@@ -8,6 +8,7 @@ from headlight.model.probing.reference import without_counterpart
 from headlight.model.probing.sites import embeddings_of
 from headlight.model.probing.trace import Pass
 
+UNTRAINED_HERE = "The models on this page have random weights, whichever model is selected."
 ALTERNATING = "Sines and cosines alternate, from fast waves on the left to slow ones on the right."
 
 

@@ -48,12 +48,12 @@ def test_difference_is_symmetric_around_zero_and_bears_nan():
     ours, theirs = rows_of_weights(4, 4), rows_of_weights(4, 4)
     theirs[2] = np.nan
     axis = Axis("", "abcd")
-    layout = charts.comparison(ours, theirs, axis, axis).layout
+    layout = charts.comparison(ours, theirs, axis, axis, (0, 0)).layout
     largest = np.nanmax(np.abs(ours - theirs))
     assert layout.coloraxis2.cmax == pytest.approx(largest)
     assert layout.coloraxis2.cmin == pytest.approx(-largest)
     assert list(layout.coloraxis2.colorbar.tickvals) == pytest.approx([-largest, 0, largest])
-    assert charts.comparison(ours, ours, axis, axis).layout.coloraxis2.cmax > 0
+    assert charts.comparison(ours, ours, axis, axis, (0, 0)).layout.coloraxis2.cmax > 0
 
 
 def test_many_labels_are_thinned_to_what_fits():
