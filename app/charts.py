@@ -135,7 +135,7 @@ def vectors(
     """One vector per row, (position, d_model), on a scale symmetric around zero; with `numbers` in
     the cells if they fit."""
     largest = float(np.abs(values).max()) if largest is None else largest
-    dimension = Axis("dimension", [str(i) for i in range(values.shape[1])])
+    dimension = dimensions(values)
     figure = go.Figure(_cells(values, position, dimension, "value"))
     if numbers:
         _write_numbers(figure, values)
@@ -153,6 +153,21 @@ def vectors(
         }
     )
     return _finish(figure, height=_height(position, 24))
+
+
+def dimensions(values: np.ndarray) -> Axis:
+    return Axis("dimension", [str(i) for i in range(values.shape[1])])
+
+
+def clickable(
+    figure: go.Figure, values: np.ndarray, rows: Axis, columns: Axis, cell: tuple[int, int] | None
+) -> go.Figure:
+    """The same, a heatmap of these `values`, with cells that can be clicked: a click gives the
+    number of a cell, row by row. The selected `cell` is framed."""
+    figure.add_trace(_targets(values, rows, columns, _numbered(values), "value", CLICKED))
+    if cell:
+        _frame(figure, cell)
+    return figure
 
 
 def tables(

@@ -92,6 +92,15 @@ function fragment() {
   return `#${fields}`;
 }
 
+/** The length to pad to: one step from no padding leads to the least that pads, and back. */
+function padding(before, now) {
+  const lengths = Object.values(grid.data?.sides ?? {}).map(({ labels }) =>
+    labels.filter((label) => label !== "<pad>").length);
+  const shortest = Math.min(...lengths);
+  if (Math.abs(now - before) !== 1 || now > shortest) return now;
+  return now > before ? shortest + 1 : 0;
+}
+
 /** The state of a fragment; what is invalid in it stays as at the start. */
 function fromFragment(text) {
   const fields = new URLSearchParams(text.slice(1));
@@ -469,7 +478,7 @@ function listen() {
     choose({ source: target.value, target: "", beginning: "" });
     target.selectedIndex = 0;
   };
-  byId("pad_to").onchange = ({ target }) => choose({ pad_to: whole(target.value) });
+  byId("pad_to").onchange = ({ target }) => choose({ pad_to: padding(state.pad_to, whole(target.value)) });
   byId("beam").onchange = ({ target }) => {
     if (target.value === "0") turnTo("generate");
     choose({ beam: Number(target.value) });

@@ -39,7 +39,7 @@ CONTROLS = (
 )
 PAGE = Page("Ablation", EXPERIMENTS, "Without it", place=1, settings=CONTROLS)
 
-HEIGHT, TABLE_HEIGHT = 430, 480  # pixels
+HEIGHT, TABLE_HEIGHT = 375, 480  # pixels
 TABLE, FIGURE = "effects_table", "effects_figure"
 
 
@@ -94,6 +94,7 @@ def page() -> None:
                 said = sweeps.of_head(swept, number, title, trace, score, view.checkpoint.outputs)
                 st.markdown(formats.as_markdown(said), width="content")
             panel.draw_switch(type="secondary")
+        panel.draw_importance(beside=True)
     with frame.numbers():
         st.dataframe(
             pd.DataFrame(rows).drop(columns="head"),

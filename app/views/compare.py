@@ -10,7 +10,7 @@ from headlight.app import charts, selection
 from headlight.app.components.figure import figure
 from headlight.app.results import head_results, passes, system_results
 from headlight.app.shell import frame
-from headlight.app.state import messages, session
+from headlight.app.state import messages, session, widgets
 from headlight.app.state.page_settings import FOLLOW, KEY
 from headlight.app.state.pages import CHECK, Page
 from headlight.app.wording import model_texts, notices, part_names, system_texts
@@ -25,8 +25,7 @@ LOGITS_WITHIN = 1e-5  # times the largest logit, where that is above 1
 
 def choose_cell(columns: int) -> None:
     """Choose the query and the key of the clicked cell, or none where it was let go. A callback."""
-    cells = [int(point["customdata"]) for point in st.session_state[FIGURE].selection.points]
-    query, key = divmod(cells[0], columns) if cells else (-1, -1)
+    query, key = widgets.clicked_cell(FIGURE, columns) or (-1, -1)
     session.choose_tokens(follow=query, to=key)
 
 

@@ -23,7 +23,7 @@ WORDS = WordWeights(
 
 def show(mounted, words=WORDS, before=frozenset()):
     links = words.links()
-    mounted(word_lines, words, ("Source", "Target"), (links, before or links), NOTE)
+    mounted(word_lines, words, ("Source", "Target"), (links, before or links), NOTE, on_pin=print)
     return mounted.page
 
 

@@ -584,6 +584,11 @@ def test_a_sentence_is_read_and_translated(opened):
         assert len(canvases) == 3 and len(set(canvases)) == 3
         target = checkpoint.tokenizer.decode(trace.texts["tgt"].ids[1:])
         assert tab.text("written") == f"Model en-de wrote: {target}"
+    shortest = min(map(len, labels))
+    box = tab.page.get_by_label("Pad to length")
+    for key, state in (("ArrowUp", f"Padded to {shortest + 1} ×"), ("ArrowDown", "As trained")):
+        box.press(key)  # what pads nothing is passed over
+        assert tab.answered().text("state") == state
 
 
 def moved(checkpoint, text, line):

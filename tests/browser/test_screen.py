@@ -6,6 +6,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
+from headlight.model import load
 from tests.browser.conftest import SETTLED, Visit
 from tests.conftest import ROOT, serve
 
@@ -218,6 +219,17 @@ def test_pytorch_fits_into_a_small_window_in_present(visit):
         ".map((text) => text.getBoundingClientRect().bottom))"
     )
     assert lowest <= 720
+    x, y = plot.evaluate("""(plot) => {
+      const { xaxis, yaxis } = plot._fullLayout, box = plot.getBoundingClientRect();
+      return [box.x + xaxis._offset + xaxis.l2p(3), box.y + yaxis._offset + yaxis.l2p(2)];
+    }""")
+    visit.page.mouse.move(x - 3, y)
+    visit.page.mouse.move(x, y)
+    visit.page.mouse.click(x, y)
+    trace = load("en-fr").trace("She has never seen the red car of my sister.")
+    read, key = trace.texts["tgt"].tokens, trace.texts["src"].tokens
+    said = f"Having read “{read[2]}”, about to write “{read[3]}”: weight on “{key[3]}” "
+    expect(visit.page.locator(".st-key-hero")).to_contain_text(said)
 
 
 def test_who_wrote_the_target_is_said_beside_two_chips_and_in_present(visit):

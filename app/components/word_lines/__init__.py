@@ -35,8 +35,7 @@ def word_lines(
 
     def pinned() -> None:
         side, word = st.session_state["word_lines"].pinned["word"] or (None, None)
-        if on_pin:
-            on_pin(word if side == TARGET else None)
+        on_pin(word if side == TARGET else None)
 
     now, before = links
     _mount(
@@ -49,6 +48,7 @@ def word_lines(
             "before": sorted(before - now),
             "note": note,
             "tall": tall,
+            "tells": on_pin is not None,
             "moments": list(moments),
             "chosen": None if chosen is None else [TARGET, chosen],
         },

@@ -8,6 +8,6 @@ export default function ({ parentElement, data, setTriggerValue }) {
   if (parentElement.shown === text) return; // what is there is right
   parentElement.shown = text;
   const lines = new WordLines(parentElement, data);
-  lines.onPin = (word) => setTriggerValue("pinned", { word });
+  if (data.tells) lines.onPin = (word) => setTriggerValue("pinned", { word });
   lines.point(null);
 }
