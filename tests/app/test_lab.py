@@ -169,8 +169,9 @@ def test_a_chosen_cell_is_read_out_in_the_table_the_embedding_and_the_sum(lab, l
     token = trace.texts["src"].tokens[1]
     page.selectbox(key="position").set_value(f"1 {token}")
     page.selectbox(key="dimension").set_value(5).run()
-    found = [float(number.replace("−", "-")) for number in re.findall(r"\*\*(−?\d\.\d+)\*\*",
-             next(text.value for text in page.markdown if "dimension 5" in text.value))]  # fmt: skip
+    finding = next(text.value for text in page.markdown if "dimension 5" in text.value)
+    numbers = re.findall(r"\*\*(−?\d\.\d+)\*\*", finding)
+    found = [float(number.replace("−", "-")) for number in numbers]
     parts = [each["src"][1, 5] for each in (trace.table, trace.token, trace.embedded)]
     assert found == pytest.approx(parts, abs=0.0006)
 
