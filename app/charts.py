@@ -593,6 +593,8 @@ def _targets(
 def _sides(figure: go.Figure, rows: Axis, columns: Axis, width: int) -> None:
     figure.update_xaxes(side="top", tickangle=-90, **columns.layout(width))
     figure.update_yaxes(**rows.layout(34 * len(rows.labels)))
+    # Points that are clicked would leave room around the cells.
+    figure.update_xaxes(range=[-0.5, len(columns.labels) - 0.5])
     figure.update_yaxes(range=[len(rows.labels) - 0.5, -0.5])
 
 

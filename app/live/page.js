@@ -286,7 +286,7 @@ function changedTiles(shows) {
 function find({ title, best, bestTrained, before, after, peek, most, classMoved: classes }) {
   const { writes, predicts } = model.sides.at(-1);
   const answer = ([label, share]) => `${label}, ${percent(share)}`;
-  const [was, now] = writes ? [before, after].map(percent) : [bestTrained, best].map(answer);
+  const [was, now] = writes ? [before, after].map((share) => percent(share)) : [bestTrained, best].map(answer);
   const whose = state.target ? "your target" : "this translation";
   byId("numbers").textContent = `${writes ? `Probability of ${whose}` : title}: ` +
     (now === was ? now : `${was} → ${now}`);
